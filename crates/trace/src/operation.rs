@@ -1,0 +1,163 @@
+//! Cryptographic operations, their classes, and the triple that names a primitive.
+
+use serde::{Deserialize, Serialize};
+
+/// One public-key call, or one kind of symmetric work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// Private-key signature.
+    Sign,
+    /// Signature check.
+    Verify,
+    /// Public-key encryption of a secret.
+    Encrypt,
+    /// Private-key decryption of a secret.
+    Decrypt,
+    /// Key agreement only; key derivation functions are [`Operation::Prf`].
+    Derive,
+    /// Generation of an ephemeral key pair.
+    Keygen,
+    /// KEM encapsulation.
+    Encapsulate,
+    /// KEM decapsulation.
+    Decapsulate,
+    /// Reading a public key from bytes: decoding, decompression, validation.
+    Import,
+    /// Hashing.
+    Digest,
+    /// HMAC, CMAC, Poly1305, by whatever door they come.
+    Mac,
+    /// Bulk encryption.
+    Cipher,
+    /// HKDF and the TLS PRF.
+    Prf,
+}
+
+/// What an operation is for; the three-way split of Kuo et al.'s bar charts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Agreement on, or transport of, a secret.
+    Key,
+    /// Making and checking signatures.
+    Signature,
+    /// Everything else.
+    Common,
+}
+
+impl Operation {
+    /// Every operation, in the order in which tables list them.
+    pub const ALL: [Self; 13] = [
+        Self::Sign,
+        Self::Verify,
+        Self::Encrypt,
+        Self::Decrypt,
+        Self::Derive,
+        Self::Keygen,
+        Self::Encapsulate,
+        Self::Decapsulate,
+        Self::Import,
+        Self::Digest,
+        Self::Mac,
+        Self::Cipher,
+        Self::Prf,
+    ];
+
+    /// The class the operation is counted under.
+    #[must_use]
+    pub fn class(self) -> Class {
+        match self {
+            Self::Sign | Self::Verify => Class::Signature,
+            Self::Encrypt
+            | Self::Decrypt
+            | Self::Derive
+            | Self::Keygen
+            | Self::Encapsulate
+            | Self::Decapsulate => Class::Key,
+            Self::Import | Self::Digest | Self::Mac | Self::Cipher | Self::Prf => Class::Common,
+        }
+    }
+
+    /// True for work that is summed per message and algorithm; public-key calls are listed one by one.
+    #[must_use]
+    pub fn is_symmetric(self) -> bool {
+        matches!(self, Self::Digest | Self::Mac | Self::Cipher | Self::Prf)
+    }
+
+    /// The word used in files and on screen.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sign => "sign",
+            Self::Verify => "verify",
+            Self::Encrypt => "encrypt",
+            Self::Decrypt => "decrypt",
+            Self::Derive => "derive",
+            Self::Keygen => "keygen",
+            Self::Encapsulate => "encapsulate",
+            Self::Decapsulate => "decapsulate",
+            Self::Import => "import",
+            Self::Digest => "digest",
+            Self::Mac => "mac",
+            Self::Cipher => "cipher",
+            Self::Prf => "prf",
+        }
+    }
+}
+
+impl Class {
+    /// The word used in files and on screen.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Signature => "signature",
+            Self::Common => "common",
+        }
+    }
+}
+
+/// The triple (operation, algorithm, parameters) that names a primitive in traces, device profiles and
+/// primitive timings alike.
+///
+/// `algorithm` is the family (`rsa`, `dsa`, `ecdsa`, `eddsa`, `mldsa`, `dh`, `ecdh`, `mlkem`, `hybrid`, or for
+/// symmetric work the algorithm itself: `sha256`, `hmac-sha1`, `aes-128-gcm`, `tls1-prf-sha256`);
+/// `parameters` the key or group in the suite vocabulary (`rsa2048e3`, `p256`, `dh1024`, `x25519`), empty for
+/// symmetric work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Primitive {
+    /// What is done.
+    pub operation: Operation,
+    /// By which family.
+    pub algorithm: &'static str,
+    /// With which size or curve.
+    pub parameters: &'static str,
+}
+
+impl Primitive {
+    /// Names a primitive.
+    #[must_use]
+    pub const fn new(operation: Operation, algorithm: &'static str, parameters: &'static str) -> Self {
+        Self { operation, algorithm, parameters }
+    }
+}
+
+/// A text that lives as long as the program: the same text gives the same storage.
+///
+/// Primitives are named on hot paths and must be `Copy`; the distinct names are few and bounded by the
+/// vocabulary, so keeping them is no leak.
+#[must_use]
+pub fn intern(text: &str) -> &'static str {
+    use std::collections::HashSet;
+    use std::sync::{Mutex, OnceLock, PoisonError};
+    static NAMES: OnceLock<Mutex<HashSet<&'static str>>> = OnceLock::new();
+    let mut names =
+        NAMES.get_or_init(|| Mutex::new(HashSet::new())).lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(text) {
+        return known;
+    }
+    let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    names.insert(kept);
+    kept
+}

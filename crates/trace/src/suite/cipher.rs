@@ -1,0 +1,228 @@
+//! Bulk ciphers with their record protection.
+
+use super::vocabulary::{KeyExchange, Protocol};
+
+/// The last part of a suite name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cipher {
+    /// A cipher of SSL 3.0, TLS or DTLS.
+    Tls(TlsCipher),
+    /// A cipher of WTLS: bulk cipher and MAC chosen apart.
+    Wtls(WtlsBulk, WtlsMac),
+}
+
+/// Ciphers of SSL 3.0 to TLS 1.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // the names are the registries' own
+pub enum TlsCipher {
+    Rc4Md5,
+    Rc4Sha,
+    TripleDesSha,
+    IdeaSha,
+    SeedSha,
+    Aes128Sha,
+    Aes256Sha,
+    Camellia128Sha,
+    Camellia256Sha,
+    Aes128Sha256,
+    Aes256Sha256,
+    Aes256Sha384,
+    Camellia128Sha256,
+    Camellia256Sha256,
+    Aes128Gcm,
+    Aes256Gcm,
+    Aes128Ccm,
+    Aes128Ccm8,
+    Aes256Ccm,
+    Aes256Ccm8,
+    Chacha20,
+    Aria128Gcm,
+    Aria256Gcm,
+}
+
+impl TlsCipher {
+    /// Every cipher with its spelling.
+    pub const ALL: [(Self, &str); 23] = [
+        (Self::Rc4Md5, "rc4-md5"),
+        (Self::Rc4Sha, "rc4-sha"),
+        (Self::TripleDesSha, "3des-sha"),
+        (Self::IdeaSha, "idea-sha"),
+        (Self::SeedSha, "seed-sha"),
+        (Self::Aes128Sha, "aes128-sha"),
+        (Self::Aes256Sha, "aes256-sha"),
+        (Self::Camellia128Sha, "camellia128-sha"),
+        (Self::Camellia256Sha, "camellia256-sha"),
+        (Self::Aes128Sha256, "aes128-sha256"),
+        (Self::Aes256Sha256, "aes256-sha256"),
+        (Self::Aes256Sha384, "aes256-sha384"),
+        (Self::Camellia128Sha256, "camellia128-sha256"),
+        (Self::Camellia256Sha256, "camellia256-sha256"),
+        (Self::Aes128Gcm, "aes128-gcm"),
+        (Self::Aes256Gcm, "aes256-gcm"),
+        (Self::Aes128Ccm, "aes128-ccm"),
+        (Self::Aes128Ccm8, "aes128-ccm8"),
+        (Self::Aes256Ccm, "aes256-ccm"),
+        (Self::Aes256Ccm8, "aes256-ccm8"),
+        (Self::Chacha20, "chacha20"),
+        (Self::Aria128Gcm, "aria128-gcm"),
+        (Self::Aria256Gcm, "aria256-gcm"),
+    ];
+
+    /// True for ciphers that need TLS 1.2's record protection or hash.
+    #[must_use]
+    pub fn is_modern(self) -> bool {
+        self as u8 >= Self::Aes128Sha256 as u8
+    }
+
+    /// True for the ciphers that TLS 1.3 has.
+    #[must_use]
+    pub fn is_tls13(self) -> bool {
+        matches!(
+            self,
+            Self::Aes128Gcm | Self::Aes256Gcm | Self::Chacha20 | Self::Aes128Ccm | Self::Aes128Ccm8
+        )
+    }
+}
+
+/// Bulk ciphers of WTLS (WAP-261, table 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // the names are the specification's own
+pub enum WtlsBulk {
+    Null,
+    Rc5_40,
+    Rc5_56,
+    Rc5,
+    Des40,
+    Des,
+    TripleDes,
+    Idea40,
+    Idea56,
+    Idea,
+    Rc5_64,
+    Idea64,
+}
+
+impl WtlsBulk {
+    /// Every bulk cipher with its spelling, in the order of the specification's numbers from 0.
+    pub const ALL: [(Self, &str); 12] = [
+        (Self::Null, "null"),
+        (Self::Rc5_40, "rc5-40"),
+        (Self::Rc5_56, "rc5-56"),
+        (Self::Rc5, "rc5"),
+        (Self::Des40, "des-40"),
+        (Self::Des, "des"),
+        (Self::TripleDes, "3des"),
+        (Self::Idea40, "idea-40"),
+        (Self::Idea56, "idea-56"),
+        (Self::Idea, "idea"),
+        (Self::Rc5_64, "rc5-64"),
+        (Self::Idea64, "idea-64"),
+    ];
+
+    /// Number in the specification.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+/// MACs of WTLS (WAP-261, table 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // the names are the specification's own
+pub enum WtlsMac {
+    Sha0,
+    Sha40,
+    Sha80,
+    Sha,
+    Md5_40,
+    Md5_80,
+    Md5,
+}
+
+impl WtlsMac {
+    /// Every MAC with its spelling and its number in the specification (4 was removed in WAP-261).
+    pub const ALL: [(Self, &str, u8); 7] = [
+        (Self::Sha0, "sha0", 0),
+        (Self::Sha40, "sha40", 1),
+        (Self::Sha80, "sha80", 2),
+        (Self::Sha, "sha", 3),
+        (Self::Md5_40, "md5-40", 5),
+        (Self::Md5_80, "md5-80", 6),
+        (Self::Md5, "md5", 7),
+    ];
+
+    /// Number in the specification.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        Self::ALL[self as usize].2
+    }
+}
+
+impl Cipher {
+    /// Reads a cipher's name under a protocol.
+    #[must_use]
+    pub fn from_name(name: &str, protocol: Protocol) -> Option<Self> {
+        if protocol != Protocol::Wtls {
+            return TlsCipher::ALL.iter().find(|row| row.1 == name).map(|row| Self::Tls(row.0));
+        }
+        WtlsMac::ALL.iter().find_map(|&(mac, mac_name, _)| {
+            let bulk_name = name.strip_suffix(mac_name)?.strip_suffix('-')?;
+            let bulk = WtlsBulk::ALL.iter().find(|row| row.1 == bulk_name)?.0;
+            Some(Self::Wtls(bulk, mac))
+        })
+    }
+
+    /// The cipher of a suite whose name leaves it out.
+    #[must_use]
+    pub fn default_for(protocol: Protocol, key_exchange: KeyExchange) -> Self {
+        match protocol {
+            Protocol::Wtls => Self::Wtls(WtlsBulk::Rc5, WtlsMac::Sha),
+            Protocol::Ssl3 | Protocol::Tls10 | Protocol::Tls11 => Self::Tls(TlsCipher::Aes256Sha),
+            _ => Self::Tls(match key_exchange {
+                KeyExchange::EcdhePsk => TlsCipher::Aes128Sha256,
+                KeyExchange::EcdhAnon => TlsCipher::Aes128Sha,
+                _ => TlsCipher::Aes128Gcm,
+            }),
+        }
+    }
+
+    /// True where the protocol can use the cipher at all.
+    #[must_use]
+    pub fn fits(self, protocol: Protocol) -> bool {
+        match (self, protocol) {
+            (Self::Wtls(..), _) => protocol == Protocol::Wtls,
+            (Self::Tls(cipher), Protocol::Tls13) => cipher.is_tls13(),
+            // RFC 5246 took IDEA out; everything else from before lives on in TLS 1.2.
+            (Self::Tls(cipher), Protocol::Tls12) => cipher != TlsCipher::IdeaSha,
+            // A stream cipher cannot lose a datagram (RFC 6347 section 4.1.2.2).
+            (Self::Tls(cipher), Protocol::Dtls12) => {
+                !matches!(cipher, TlsCipher::IdeaSha | TlsCipher::Rc4Md5 | TlsCipher::Rc4Sha)
+            }
+            (Self::Tls(_), Protocol::Wtls) => false,
+            (Self::Tls(cipher), _) => !cipher.is_modern(),
+        }
+    }
+
+    /// The spelling in suite names.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tls(cipher) => TlsCipher::ALL[cipher as usize].1,
+            Self::Wtls(bulk, mac) => crate::operation::intern(&format!(
+                "{}-{}",
+                WtlsBulk::ALL[bulk as usize].1,
+                WtlsMac::ALL[mac as usize].1
+            )),
+        }
+    }
+
+    /// Every cipher name a protocol accepts.
+    pub fn names(protocol: Protocol) -> Vec<&'static str> {
+        if protocol == Protocol::Wtls {
+            let pairs = WtlsBulk::ALL.iter().flat_map(|bulk| WtlsMac::ALL.map(|mac| (bulk.0, mac.0)));
+            return pairs.map(|(bulk, mac)| Self::Wtls(bulk, mac).name()).collect();
+        }
+        let fitting = TlsCipher::ALL.iter().filter(|row| Self::Tls(row.0).fits(protocol));
+        fitting.map(|row| row.1).collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! What is negotiated: protocol, key exchange, group, keys, authentication, mode and cipher.
+//!
+//! A [`Suite`] is read from a name such as `tls1.2/dhe_rsa+dh1024/rsa1024@rsa2048/mutual` and printed in one
+//! canonical spelling: group, keys and authentication wherever the key exchange has them, `full` and the
+//! default cipher left out.
+
+mod cipher;
+mod curve;
+mod error;
+mod parse;
+mod vocabulary;
+
+pub use cipher::{Cipher, TlsCipher, WtlsBulk, WtlsMac};
+pub use curve::Curve;
+pub use error::SuiteError;
+pub use vocabulary::{Authentication, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, curve_name};
+
+use std::fmt;
+
+/// What a client and a server agree to run. Every value of this type is possible by the protocol's rules;
+/// whether a stack can run it is the stack's to say.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Suite {
+    /// Which protocol.
+    pub protocol: Protocol,
+    /// How the secret is agreed on.
+    pub key_exchange: KeyExchange,
+    /// In which group; `None` where the key exchange has none.
+    pub group: Option<Group>,
+    /// Leaf first, trusted root last: two or more where there are certificates, one for a temporary key
+    /// (`rsa_anon`), none otherwise. All but the root travel.
+    pub keys: Vec<KeyType>,
+    /// Who shows a certificate; `None` where there is no choice.
+    pub authentication: Option<Authentication>,
+    /// Which handshake.
+    pub mode: Mode,
+    /// How records are protected.
+    pub cipher: Cipher,
+}
+
+impl Suite {
+    /// The keys of the certificates that a side sends, leaf first.
+    #[must_use]
+    pub fn sent_keys(&self) -> &[KeyType] {
+        self.keys.split_last().map_or(&[], |(_, sent)| sent)
+    }
+
+    /// True where the server shows a certificate in a full handshake.
+    #[must_use]
+    pub fn has_certificates(&self) -> bool {
+        self.keys.len() > 1
+    }
+
+    /// True where an earlier session is taken up again.
+    #[must_use]
+    pub fn is_resumption(&self) -> bool {
+        matches!(self.mode, Mode::Resumed | Mode::Ticket)
+    }
+
+    /// The same suite without resumption: the handshake that makes the session to resume.
+    #[must_use]
+    pub fn full(&self) -> Self {
+        Self { mode: Mode::Full, ..self.clone() }
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::from(self.protocol.as_str());
+        text.push('/');
+        text.push_str(self.key_exchange.as_str());
+        if let Some(group) = self.group {
+            if self.key_exchange != KeyExchange::Ephemeral {
+                text.push('+');
+            }
+            text.push_str(group.name(self.protocol));
+        }
+        if !self.keys.is_empty() {
+            // A lone leaf is issued by a root of its own kind.
+            let lone = self.keys.len() == 2 && self.keys[0] == self.keys[1];
+            let shown = if lone { &self.keys[..1] } else { &self.keys[..] };
+            let names: Vec<_> = shown.iter().map(|key| key.name(self.protocol)).collect();
+            text.push('/');
+            text.push_str(&names.join("@"));
+        }
+        if let Some(authentication) = self.authentication {
+            text.push('/');
+            text.push_str(authentication.as_str());
+        }
+        if self.mode != Mode::Full {
+            text.push('/');
+            text.push_str(self.mode.as_str());
+        }
+        if self.cipher != Cipher::default_for(self.protocol, self.key_exchange) {
+            text.push('/');
+            text.push_str(self.cipher.name());
+        }
+        formatter.pad(&text)
+    }
+}

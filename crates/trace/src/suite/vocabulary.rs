@@ -1,0 +1,389 @@
+//! The words of suite names: one type for each part.
+
+use super::curve::Curve;
+
+/// First part of a suite name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // the names are the protocols' own
+pub enum Protocol {
+    Ssl3,
+    Tls10,
+    Tls11,
+    Tls12,
+    Tls13,
+    Dtls12,
+    Wtls,
+}
+
+impl Protocol {
+    /// Every protocol, oldest first, with its spelling.
+    pub const ALL: [(Self, &str); 7] = [
+        (Self::Ssl3, "ssl3"),
+        (Self::Tls10, "tls1.0"),
+        (Self::Tls11, "tls1.1"),
+        (Self::Tls12, "tls1.2"),
+        (Self::Tls13, "tls1.3"),
+        (Self::Dtls12, "dtls1.2"),
+        (Self::Wtls, "wtls"),
+    ];
+
+    /// The spelling in suite names.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// True from TLS 1.2 on (and DTLS 1.2): AEAD ciphers and SHA-256 exist.
+    #[must_use]
+    pub fn is_modern(self) -> bool {
+        matches!(self, Self::Tls12 | Self::Tls13 | Self::Dtls12)
+    }
+}
+
+/// How the two sides come to share a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // the names are the registries' own
+pub enum KeyExchange {
+    Rsa,
+    DheRsa,
+    DheDss,
+    DhAnon,
+    Psk,
+    DhePsk,
+    RsaPsk,
+    EcdheEcdsa,
+    EcdheRsa,
+    EcdhePsk,
+    EcdhAnon,
+    /// WTLS: RSA with a temporary key that nobody certified.
+    RsaAnon,
+    /// WTLS: static ECDH with certificates signed by ECDSA.
+    EcdhEcdsa,
+    /// WTLS: a secret both sides hold.
+    SharedSecret,
+    /// TLS 1.3 with certificates: an ephemeral group; written as the group's name.
+    Ephemeral,
+    /// TLS 1.3: pre-shared key with a fresh exchange.
+    PskDhe,
+}
+
+/// What a certificate key may be for a key exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeafKind {
+    /// RSA keys only.
+    Rsa,
+    /// DSA keys only.
+    Dsa,
+    /// Elliptic-curve keys on a named curve only.
+    Ec,
+    /// Elliptic-curve keys or Ed25519 (RFC 8422).
+    EcOrEdwards,
+    /// Any key that TLS 1.3 can sign with.
+    Tls13,
+}
+
+impl KeyExchange {
+    /// Every key exchange with its spelling. TLS 1.3's with certificates has none of its own.
+    pub const ALL: [(Self, &str); 16] = [
+        (Self::Rsa, "rsa"),
+        (Self::DheRsa, "dhe_rsa"),
+        (Self::DheDss, "dhe_dss"),
+        (Self::DhAnon, "dh_anon"),
+        (Self::Psk, "psk"),
+        (Self::DhePsk, "dhe_psk"),
+        (Self::RsaPsk, "rsa_psk"),
+        (Self::EcdheEcdsa, "ecdhe_ecdsa"),
+        (Self::EcdheRsa, "ecdhe_rsa"),
+        (Self::EcdhePsk, "ecdhe_psk"),
+        (Self::EcdhAnon, "ecdh_anon"),
+        (Self::RsaAnon, "rsa_anon"),
+        (Self::EcdhEcdsa, "ecdh_ecdsa"),
+        (Self::SharedSecret, "shared_secret"),
+        (Self::Ephemeral, ""),
+        (Self::PskDhe, "psk_dhe"),
+    ];
+
+    /// The spelling in suite names; empty for [`KeyExchange::Ephemeral`].
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// The key exchanges that a protocol has.
+    #[must_use]
+    pub fn of(protocol: Protocol) -> &'static [Self] {
+        const CLASSIC: [KeyExchange; 11] = [
+            KeyExchange::Rsa,
+            KeyExchange::DheRsa,
+            KeyExchange::DheDss,
+            KeyExchange::DhAnon,
+            KeyExchange::Psk,
+            KeyExchange::DhePsk,
+            KeyExchange::RsaPsk,
+            KeyExchange::EcdheEcdsa,
+            KeyExchange::EcdheRsa,
+            KeyExchange::EcdhePsk,
+            KeyExchange::EcdhAnon,
+        ];
+        // SSL 3.0 has no extensions to agree on a curve with (RFC 4492 builds on TLS).
+        const SSL3: [KeyExchange; 7] = [
+            KeyExchange::Rsa,
+            KeyExchange::DheRsa,
+            KeyExchange::DheDss,
+            KeyExchange::DhAnon,
+            KeyExchange::Psk,
+            KeyExchange::DhePsk,
+            KeyExchange::RsaPsk,
+        ];
+        match protocol {
+            Protocol::Ssl3 => &SSL3,
+            Protocol::Tls10 | Protocol::Tls11 | Protocol::Tls12 | Protocol::Dtls12 => &CLASSIC,
+            Protocol::Tls13 => &[Self::Ephemeral, Self::Psk, Self::PskDhe],
+            Protocol::Wtls => &[
+                Self::Rsa,
+                Self::RsaAnon,
+                Self::DhAnon,
+                Self::EcdhAnon,
+                Self::EcdhEcdsa,
+                Self::SharedSecret,
+            ],
+        }
+    }
+
+    /// What group the exchange runs in, if in any.
+    #[must_use]
+    pub fn group_kind(self) -> Option<GroupKind> {
+        match self {
+            Self::DheRsa | Self::DheDss | Self::DhAnon | Self::DhePsk => Some(GroupKind::FiniteField),
+            Self::EcdheEcdsa | Self::EcdheRsa | Self::EcdhePsk | Self::EcdhAnon => Some(GroupKind::Curve),
+            Self::Ephemeral | Self::PskDhe => Some(GroupKind::Tls13),
+            _ => None,
+        }
+    }
+
+    /// What the sender's certificate key must be; `None` where no certificate (or temporary key) is used.
+    #[must_use]
+    pub fn leaf_kind(self) -> Option<LeafKind> {
+        match self {
+            Self::Rsa | Self::DheRsa | Self::RsaPsk | Self::EcdheRsa | Self::RsaAnon => Some(LeafKind::Rsa),
+            Self::DheDss => Some(LeafKind::Dsa),
+            Self::EcdheEcdsa => Some(LeafKind::EcOrEdwards),
+            Self::EcdhEcdsa => Some(LeafKind::Ec),
+            Self::Ephemeral => Some(LeafKind::Tls13),
+            _ => None,
+        }
+    }
+
+    /// True where the server may or may not ask the client for a certificate.
+    #[must_use]
+    pub fn has_authentication(self) -> bool {
+        matches!(
+            self,
+            Self::Rsa
+                | Self::DheRsa
+                | Self::DheDss
+                | Self::EcdheEcdsa
+                | Self::EcdheRsa
+                | Self::EcdhEcdsa
+                | Self::Ephemeral
+        )
+    }
+}
+
+/// Which groups a key exchange can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupKind {
+    /// Diffie–Hellman modulo a prime.
+    FiniteField,
+    /// Elliptic curves, x25519, x448.
+    Curve,
+    /// What TLS 1.3 has code points for, KEMs and hybrids included.
+    Tls13,
+}
+
+/// The group of an ephemeral exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Group {
+    /// A safe prime that OpenSSL does not recognise, generator 2, exponents as long as the prime; under
+    /// `wtls`, the specification's own group of that size.
+    Dh(u16),
+    /// RFC 7919, short exponents.
+    Ffdhe(u16),
+    /// RFC 7748.
+    X25519,
+    /// RFC 7748.
+    X448,
+    /// A named curve.
+    Curve(Curve),
+    /// FIPS 203.
+    MlKem(u16),
+    /// draft-ietf-tls-ecdhe-mlkem.
+    X25519MlKem768,
+    /// draft-ietf-tls-ecdhe-mlkem.
+    Secp256r1MlKem768,
+}
+
+impl Group {
+    /// Every group that is not a curve, with its spelling.
+    pub const NAMED: [(Self, &str); 14] = [
+        (Self::Dh(512), "dh512"),
+        (Self::Dh(768), "dh768"),
+        (Self::Dh(1024), "dh1024"),
+        (Self::Dh(2048), "dh2048"),
+        (Self::Dh(3072), "dh3072"),
+        (Self::Ffdhe(2048), "ffdhe2048"),
+        (Self::Ffdhe(3072), "ffdhe3072"),
+        (Self::X25519, "x25519"),
+        (Self::X448, "x448"),
+        (Self::MlKem(512), "mlkem512"),
+        (Self::MlKem(768), "mlkem768"),
+        (Self::MlKem(1024), "mlkem1024"),
+        (Self::X25519MlKem768, "x25519mlkem768"),
+        (Self::Secp256r1MlKem768, "secp256r1mlkem768"),
+    ];
+
+    /// Finds a group by name; curves by either spelling.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let named = Self::NAMED.iter().find(|row| row.1 == name).map(|row| row.0);
+        named.or_else(|| Curve::from_name(name).map(Self::Curve))
+    }
+
+    /// The spelling under a protocol.
+    #[must_use]
+    pub fn name(self, protocol: Protocol) -> &'static str {
+        match self {
+            Self::Curve(curve) => curve_name(curve, protocol),
+            other => Self::NAMED.iter().find(|row| row.0 == other).map_or("", |row| row.1),
+        }
+    }
+}
+
+/// A curve's spelling under a protocol.
+#[must_use]
+pub fn curve_name(curve: Curve, protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Wtls => curve.wtls_name().unwrap_or(curve.name()),
+        _ => curve.name(),
+    }
+}
+
+/// The key of a certificate (or the temporary key of `rsa_anon`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KeyType {
+    /// RSA of so many bits; public exponent 65537, or 3.
+    Rsa {
+        /// Bits of the modulus.
+        bits: u16,
+        /// Public exponent 3.
+        exponent_3: bool,
+    },
+    /// DSA of so many bits.
+    Dsa(u16),
+    /// ECDSA, or static ECDH in WTLS.
+    Ec(Curve),
+    /// RFC 8032.
+    Ed25519,
+    /// FIPS 204; 44, 65 or 87.
+    MlDsa(u8),
+}
+
+impl KeyType {
+    /// RSA sizes offered.
+    pub const RSA_BITS: [u16; 7] = [512, 768, 1024, 1536, 2048, 3072, 4096];
+    /// DSA sizes offered.
+    pub const DSA_BITS: [u16; 3] = [512, 1024, 2048];
+    /// ML-DSA parameter sets.
+    pub const ML_DSA: [u8; 3] = [44, 65, 87];
+
+    /// Reads a key's name; curves by either spelling.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        if let Some(size) = name.strip_prefix("rsa") {
+            let (digits, exponent_3) = size.strip_suffix("e3").map_or((size, false), |digits| (digits, true));
+            let bits = digits.parse().ok().filter(|bits| Self::RSA_BITS.contains(bits))?;
+            return (digits == bits.to_string()).then_some(Self::Rsa { bits, exponent_3 });
+        }
+        if let Some(size) = name.strip_prefix("dsa") {
+            let bits: u16 = size.parse().ok().filter(|bits| Self::DSA_BITS.contains(bits))?;
+            return (size == bits.to_string()).then_some(Self::Dsa(bits));
+        }
+        match name {
+            "ed25519" => Some(Self::Ed25519),
+            "mldsa44" => Some(Self::MlDsa(44)),
+            "mldsa65" => Some(Self::MlDsa(65)),
+            "mldsa87" => Some(Self::MlDsa(87)),
+            _ => Curve::from_name(name).map(Self::Ec),
+        }
+    }
+
+    /// The spelling under a protocol.
+    #[must_use]
+    pub fn name(self, protocol: Protocol) -> &'static str {
+        match self {
+            Self::Rsa { bits, exponent_3 } => {
+                crate::operation::intern(&format!("rsa{bits}{}", if exponent_3 { "e3" } else { "" }))
+            }
+            Self::Dsa(bits) => crate::operation::intern(&format!("dsa{bits}")),
+            Self::Ec(curve) => curve_name(curve, protocol),
+            Self::Ed25519 => "ed25519",
+            Self::MlDsa(44) => "mldsa44",
+            Self::MlDsa(65) => "mldsa65",
+            Self::MlDsa(_) => "mldsa87",
+        }
+    }
+
+    /// The spelling used outside WTLS suite names: in files and primitives.
+    #[must_use]
+    pub fn standard_name(self) -> &'static str {
+        self.name(Protocol::Tls12)
+    }
+}
+
+/// Who shows a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Authentication {
+    /// The server only.
+    Server,
+    /// The server asks, the client answers with an empty list.
+    Requested,
+    /// Both.
+    Mutual,
+}
+
+impl Authentication {
+    /// Every authentication with its spelling.
+    pub const ALL: [(Self, &str); 3] =
+        [(Self::Server, "server"), (Self::Requested, "requested"), (Self::Mutual, "mutual")];
+
+    /// The spelling in suite names.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+/// Which of a protocol's handshakes runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mode {
+    /// Nothing is remembered.
+    Full,
+    /// Session ID up to TLS 1.2 and in WTLS; PSK with a fresh exchange in TLS 1.3.
+    Resumed,
+    /// RFC 5077.
+    Ticket,
+    /// WTLS: the server already has the client's certificate.
+    Optimized,
+}
+
+impl Mode {
+    /// Every mode with its spelling; `full` is accepted and not printed.
+    pub const ALL: [(Self, &str); 4] =
+        [(Self::Full, "full"), (Self::Resumed, "resumed"), (Self::Ticket, "ticket"), (Self::Optimized, "optimized")];
+
+    /// The spelling in suite names.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
