@@ -1,0 +1,106 @@
+"""Finding profiles: the ones shipped with the package and the user's own.
+
+The user's profiles stand in ``$XDG_DATA_HOME/shakedown/devices`` and ``…/bearers`` (``~/.local/share`` by
+default).
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shakedown.errors import InputError, did_you_mean
+from shakedown.profiles.bearer import Bearer, parse_bearer
+from shakedown.profiles.device import Device, parse_device
+
+THIS_MACHINE = "this-machine"
+Profile = TypeVar("Profile", Device, Bearer)
+_PACKAGE = Path(__file__).parent
+
+
+def user_data_dir() -> Path:
+    """Return where the user's own profiles and traces are kept."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "shakedown"
+
+
+def this_machine_path() -> Path:
+    """Return where ``primitives`` writes this machine's profile and ``--device this-machine`` reads it."""
+    return user_data_dir() / "devices" / f"{THIS_MACHINE}.toml"
+
+
+def device_names() -> list[str]:
+    """Return the names of every device profile, shipped and own, and ``this-machine``, sorted."""
+    return sorted({*_paths("devices"), THIS_MACHINE})
+
+
+def bearer_names() -> list[str]:
+    """Return the names of every bearer profile, shipped and own, sorted."""
+    return sorted(_paths("bearers"))
+
+
+def load_device(name: str) -> Device:
+    """Load and validate a device profile by name, or by path if ``name`` has a slash or ends in ``.toml``.
+
+    Raises:
+        InputError: for an unknown name (the nearest is suggested), an unreadable file or a bad profile.
+    """
+    if name == THIS_MACHINE and THIS_MACHINE not in _paths("devices"):
+        raise InputError(
+            f"device {THIS_MACHINE!r} has no profile yet at {this_machine_path()}; "
+            "'shakedown primitives' measures and writes it"
+        )
+    return _load("devices", "device", name, parse_device)
+
+
+def load_bearer(name: str) -> Bearer:
+    """Load and validate a bearer profile by name or path; errors as ``load_device``."""
+    return _load("bearers", "bearer", name, parse_bearer)
+
+
+def _paths(kind: str) -> dict[str, Path]:
+    shipped = {path.stem: path for path in sorted((_PACKAGE / kind).glob("*.toml"))}
+    for path in sorted((user_data_dir() / kind).glob("*.toml")):
+        if path.stem in shipped:
+            raise InputError(
+                f"{path}: duplicate name {path.stem!r}; the package ships one; accepted: a name of its own"
+            )
+        shipped[path.stem] = path
+    return shipped
+
+
+def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], str], Profile]) -> Profile:
+    as_path = "/" in name or name.endswith(".toml")
+    if as_path:
+        path = Path(name)
+    else:
+        paths = _paths(folder)
+        if name not in paths:
+            hint = did_you_mean(name, paths)
+            raise InputError(f"unknown {word} {name!r}; accepted: {', '.join(sorted(paths))}{hint}")
+        path = paths[name]
+    try:
+        stamp = path.stat().st_mtime_ns
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}; accepted: a readable {word} profile") from None
+    profile: Profile = _read(path, stamp, parse)
+    if not as_path and profile.name != name:
+        raise InputError(f"{path}: name is {profile.name!r}; accepted: the file's own name {name!r}")
+    return profile
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path, _stamp: int, parse: Callable[[dict[str, Any], str], Profile]) -> Profile:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}; accepted: a readable TOML file") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text; accepted: a TOML file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    return parse(document, str(path))
