@@ -1,0 +1,67 @@
+# Everything that a person or the CI does here, by name. `make` alone lists it.
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO ?= demo
+# The core is built anew when any of these is newer than the installed extension.
+SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock pyproject.toml
+
+.PHONY: help build peers demo test test-rust test-python bench lint format lock traces clean
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.venv/.tools: requirements.lock requirements-dev.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock -r requirements-dev.lock
+	touch $@
+
+.venv/.built: .venv/.tools $(SOURCES)
+	source $(BIN)/activate && maturin develop --release --quiet
+	touch $@
+
+build: .venv/.built ## Build the program: .venv/bin/shakedown
+
+peers: ## Install the Debian packages that tests compare against (root or sudo)
+	tools/install-peers
+
+demo: build ## Measure a dozen handshakes and write the report
+	$(BIN)/shakedown run examples/quickstart.toml --out $(DEMO) --force
+
+test: build peers lint test-rust test-python ## Lint, then run every test
+
+test-rust: .venv/.tools ## The Rust tests
+	source $(BIN)/activate && cargo test --release --workspace --locked
+
+test-python: build ## The Python tests, command line, documentation and report included
+	$(BIN)/python -m pytest
+
+lint: build ## Formatting, lints, types, import contracts, licences
+	cargo fmt --check
+	source $(BIN)/activate && cargo clippy --release --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/licences.py
+
+format: .venv/.tools ## Format the sources
+	cargo fmt
+	$(BIN)/ruff format --quiet .
+	$(BIN)/ruff check --fix --quiet .
+
+lock: .venv/.tools ## Choose the versions of Python packages anew
+	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
+
+bench: build ## Compare costs with their targets; NAME=… runs one
+	$(BIN)/python -m bench $(NAME)
+
+traces: build ## Record the traces that ship with the package anew
+	$(BIN)/python -m tools.record_traces
+
+clean: ## Remove what was built, not what was measured
+	rm -rf target .venv dist

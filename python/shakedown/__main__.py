@@ -1,0 +1,5 @@
+"""`python -m shakedown` is the command."""
+
+from shakedown.cli import main
+
+main()

@@ -1,0 +1,49 @@
+"""The native core: protocol stacks and what is measured on them.
+
+Only `shakedown.core` imports this module; everybody else asks there.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+class CoreError(Exception):
+    """Base of the core's errors; `str()` is one clear line."""
+
+class InvalidSuite(CoreError, ValueError):
+    """A malformed or impossible suite name."""
+
+class Unsupported(CoreError, ValueError):
+    """A valid suite name that its stack cannot run; the line says why."""
+
+class HandshakeFailed(CoreError):
+    """A handshake ended without a connection."""
+
+    side: Literal["client", "server"]
+    state: str
+    alert: str | None
+
+class CaptureError(CoreError):
+    """A capture that cannot be read or written."""
+
+__version__: str
+BUILD_PROFILE: Literal["release", "debug"]
+OPENSSL_VERSION: str
+
+def canonical(suite: str) -> str: ...
+def describe(suite: str) -> dict[str, Any]: ...
+def suites(all: bool = False) -> list[dict[str, Any]]: ...
+def measure(
+    suite: str,
+    repeat: int,
+    *,
+    options: Mapping[str, Any] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, Any]: ...
+def machine() -> dict[str, Any]: ...
+def primitives(
+    *,
+    filter: Sequence[str] | None = None,
+    seconds: float = ...,
+    progress: Callable[[int], None] | None = None,
+) -> list[dict[str, Any]]: ...
+def inspect(path: str, keylog: str | None = None) -> list[dict[str, Any]]: ...

@@ -1,0 +1,176 @@
+"""The command line: one thin module per command, loaded only when that command runs.
+
+A module `cli/NAME.py` holds a click command called `command`. Commands parse, call the Python API and print;
+data goes to standard output, everything else to standard error. What can go wrong ends in one clear line
+(`error: …`) and an exit status: 2 for wrong input, 1 for failures, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from shakedown.errors import ShakedownError, did_you_mean, os_reason
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Measure": ("suites", "measure", "primitives", "run", "inspect", "certs"),
+    "Ask": ("predict", "capacity", "simulate", "advise", "devices", "bearers"),
+    "Read": ("report", "reproduce", "validate"),
+    "On the network": ("serve", "load", "bearer", "eap", "aka"),
+}
+"""Where each command stands in the help; those that have no module yet do not exist."""
+
+TRACEBACK_VARIABLE = "SHAKEDOWN_TRACEBACK"
+STATUS_FAILURE, STATUS_WRONG_INPUT, STATUS_INTERRUPTED, STATUS_BROKEN_PIPE = 1, 2, 130, 141
+
+
+class CommandHouse(click.Group):
+    """A group whose commands are modules beside this one, imported when asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: D102 - click's own contract
+        here = {path.stem for path in Path(__file__).parent.glob("[a-z]*.py")}
+        return [name for names in SECTIONS.values() for name in names if name in here]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: D102
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        from importlib import import_module
+
+        command = import_module(f"{__name__}.{cmd_name}").command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{__name__}.{cmd_name}.command is no click command")
+        return command
+
+    def resolve_command(  # noqa: D102
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        known = self.list_commands(ctx)
+        if name not in known and not name.startswith("-"):
+            accepted = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
+            raise click.UsageError(f'unknown command "{name}"{accepted}', ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: D102
+        known = self.list_commands(ctx)
+        for section, names in SECTIONS.items():
+            rows = []
+            for name in names:
+                command = self.get_command(ctx, name) if name in known else None
+                if command is not None:
+                    rows.append((name, command.get_short_help_str(limit=90)))
+            if rows:
+                with formatter.section(section):
+                    formatter.write_dl(rows)
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    from shakedown.core import build
+
+    about = build()
+    click.echo(f"shakedown {about['shakedown']} ({about['profile']} build, OpenSSL {about['openssl']})")
+    ctx.exit()
+
+
+@click.group(
+    cls=CommandHouse,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog='"shakedown COMMAND --help" tells more. Documentation: docs/ in the source tree.',
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version of the program and of the stacks in it, and exit.",
+)
+def app() -> None:
+    """A handshake cost laboratory.
+
+    What does this handshake cost — on my device, over my network, at my load — and what would another one
+    cost?
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs the command line and exits; no failure ends in a traceback."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit status."""
+    try:
+        status = app.main(
+            args=None if arguments is None else list(arguments), prog_name="shakedown", standalone_mode=False
+        )
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return STATUS_BROKEN_PIPE
+    except click.ClickException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _fail(str(error) or "interrupted", STATUS_INTERRUPTED, error)
+    except ShakedownError as error:
+        return _fail(str(error), error.exit_status, error)
+    except Exception as error:
+        return _fail_unforeseen(error)
+    return status if isinstance(status, int) else 0
+
+
+def _fail(message: str, status: int, error: BaseException | None = None) -> int:
+    """Prints the one line, and where the environment asks for it the traceback before it."""
+    if error is not None and os.environ.get(TRACEBACK_VARIABLE):
+        import traceback
+
+        traceback.print_exception(error)
+    if message.lower().startswith("error: "):
+        message = message[len("error: ") :]
+    line = " ".join(message.split())
+    try:
+        click.echo(f"error: {line[:1].lower() + line[1:] if _is_sentence(line) else line}", err=True)
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+    return status
+
+
+def _is_sentence(line: str) -> bool:
+    """True where the first word is capitalised as a sentence's is, not an acronym or a name."""
+    first = line.split(" ", 1)[0]
+    return first.isalpha() and first[1:].islower()
+
+
+def _fail_unforeseen(error: Exception) -> int:
+    """The core's errors, the operating system's, and the defects that are left."""
+    from shakedown import core
+
+    status = core.exit_status(error)
+    if status is not None:
+        return _fail(str(error), status, error)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        return _fail(f"{where}{os_reason(error)}", STATUS_FAILURE, error)
+    return _fail(
+        f"internal error: {type(error).__name__}: {error} "
+        f"(a defect of this program; set {TRACEBACK_VARIABLE}=1 to see where)",
+        STATUS_FAILURE,
+        error,
+    )
+
+
+def _discard_output() -> None:
+    """After a broken pipe or a full disk: nothing more can be written, and nothing more complains."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass

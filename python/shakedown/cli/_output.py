@@ -1,0 +1,56 @@
+"""How commands print: JSON, tables, progress."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH_WHEN_NOT_A_TERMINAL = 200
+"""Columns given to tables in pipes and files, so that nothing is folded for a screen that isn't there."""
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print only JSON on standard output: an array of objects."
+)
+
+
+def print_json(objects: Sequence[object]) -> None:
+    """One JSON array on standard output; figures that are not numbers would be a defect, so they raise."""
+    click.echo(json.dumps(list(objects), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def console() -> Console:
+    """The terminal for people; colours only where it has them and NO_COLOR does not forbid them."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else WIDTH_WHEN_NOT_A_TERMINAL, highlight=False)
+
+
+def note(message: str) -> None:
+    """A remark that is not data, on standard error."""
+    click.echo(message, err=True)
+
+
+@contextmanager
+def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
+    """A progress bar on standard error where that is a terminal, else nothing.
+
+    Yields `update(done, label)`, where `done` counts towards `total`.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, label: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=total)
+        yield lambda done, label: bars.update(task, completed=done, description=label)

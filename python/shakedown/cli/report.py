@@ -1,0 +1,39 @@
+"""`report`: saved results as a page, a table, CSV or JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from shakedown.cli._output import console, json_option, note, print_json
+
+
+@click.command("report")
+@click.argument("results", type=click.Path(path_type=Path), metavar="RESULTS")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="The page; left out, RESULTS/report.html."
+)
+@click.option(
+    "--csv", "csv_path", type=click.Path(dir_okay=False, path_type=Path), help="Write the tidy table as CSV."
+)
+@json_option
+def command(results: Path, out: Path | None, csv_path: Path | None, as_json: bool) -> None:
+    """Write saved results as one self-contained HTML page, with its figures beside it."""
+    from shakedown.results import load_results
+
+    loaded = load_results(results)
+    if csv_path:
+        loaded.write_csv(csv_path)
+        note(f"table:   {csv_path}")
+    if as_json:
+        print_json(loaded.measurements)
+        return
+    if not loaded.measurements:
+        note(f"{results}: no suite was measured; there is nothing to report")
+        return
+    from shakedown.report import write_report
+    from shakedown.tables import measured_table
+
+    console().print(measured_table(loaded.measurements))
+    note(f"report:  {write_report(loaded, out or results / 'report.html')}")

@@ -1,0 +1,171 @@
+"""The one door to the native core. Everything typed, nothing measured or decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from shakedown.errors import InputError, ShakedownError, did_you_mean
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from shakedown.measurement import Measurement
+
+DEFAULT_REPEAT = 30
+
+
+def native() -> ModuleType:
+    """The extension module; where it is missing, the error says how to get it."""
+    try:
+        from shakedown import _core
+    except ImportError as error:
+        if error.name not in (None, "shakedown", "shakedown._core"):
+            raise
+        raise ShakedownError(
+            f'the native core cannot be loaded ({error}); "make build" or "pip install ." makes it'
+        ) from error
+    return _core
+
+
+def exit_status(error: BaseException) -> int | None:
+    """Which exit status an error of the native core asks for; None for any other error."""
+    import sys
+
+    module = sys.modules.get("shakedown._core")
+    if module is None or not isinstance(error, module.CoreError):
+        return None
+    wrong_input = (module.InvalidSuite, module.Unsupported, module.CaptureError)
+    return 2 if isinstance(error, wrong_input) else 1
+
+
+def is_failure(error: BaseException) -> bool:
+    """True where a handshake failed or a suite cannot run: one suite's trouble, not the whole run's."""
+    import sys
+
+    module = sys.modules.get("shakedown._core")
+    return module is not None and isinstance(error, (module.HandshakeFailed, module.Unsupported))
+
+
+def canonical(suite: str) -> str:
+    """The one spelling of a suite's name; raises `InputError` where it names no possible suite."""
+    core = native()
+    try:
+        return cast(str, core.canonical(suite))
+    except core.InvalidSuite as error:
+        raise InputError(_with_suggestion(str(error), suite)) from error
+
+
+def runnable(suite: str) -> str:
+    """The one spelling of a suite that can be run here; raises `InputError` for any other, saying why."""
+    core = native()
+    name = canonical(suite)
+    try:
+        about = core.describe(name)
+    except core.CoreError as error:
+        raise InputError(str(error)) from error
+    if about.get("stack") is None:
+        raise InputError(f"{name}: no stack here runs it")
+    return name
+
+
+def describe(suite: str) -> dict[str, Any]:
+    """The suite's parts: protocol, key_exchange, group, keys, authentication, mode, cipher, stack."""
+    core = native()
+    try:
+        return cast("dict[str, Any]", core.describe(suite))
+    except core.InvalidSuite as error:
+        raise InputError(_with_suggestion(str(error), suite)) from error
+
+
+def suites(*, all: bool = False) -> list[dict[str, Any]]:
+    """Suites that can be run; with `all`, those that cannot too, each with the reason."""
+    return cast("list[dict[str, Any]]", native().suites(all))
+
+
+def machine() -> dict[str, Any]:
+    """What this machine is: the provenance of every figure measured here."""
+    return cast("dict[str, Any]", native().machine())
+
+
+def build() -> dict[str, str]:
+    """Versions and profile of the build that measures."""
+    core = native()
+    return {
+        "shakedown": core.__version__,
+        "profile": core.BUILD_PROFILE,
+        "openssl": core.OPENSSL_VERSION,
+    }
+
+
+def measure(
+    suite: str,
+    repeat: int = DEFAULT_REPEAT,
+    *,
+    seed: int | None = None,
+    now: int | None = None,
+    tickets: int | None = None,
+    profile: str | Path | None = None,
+    pcap: str | Path | None = None,
+    keylog: str | Path | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: object,
+) -> Measurement:
+    """Runs a suite's handshake `repeat` times in memory and says what each part of it cost.
+
+    `seed` fixes the randomness that is not the cryptography's own; `now` is the time (Unix seconds) at
+    which certificates are checked; `tickets` is how many TLS 1.3 tickets the server sends; `profile` is a
+    certificate profile (TOML); `pcap` and `keylog` write one handshake as a capture. `progress` is called
+    with the number of repetitions done. Ctrl-C stops it. A debug build is refused: its times mean nothing.
+
+    Raises `InputError` for names that name nothing, the core's `Unsupported` for suites that cannot run
+    here, its `HandshakeFailed` where the peers did not come to terms.
+    """
+    if repeat < 1:
+        raise InputError(f"repeat is {repeat}; accepted: 1 or more")
+    core = native()
+    if core.BUILD_PROFILE != "release":
+        raise ShakedownError(
+            'this is a debug build, whose times mean nothing; "make build" makes a release one'
+        )
+    given: dict[str, object] = {
+        "seed": seed,
+        "now": now,
+        "tickets": tickets,
+        "profile": None if profile is None else str(profile),
+        "pcap": None if pcap is None else str(pcap),
+        "keylog": None if keylog is None else str(keylog),
+        **options,
+    }
+    chosen = {key: value for key, value in given.items() if value is not None}
+    try:
+        result = core.measure(suite, repeat, options=chosen or None, progress=progress)
+    except core.InvalidSuite as error:
+        raise InputError(_with_suggestion(str(error), suite)) from error
+    return cast("Measurement", result)
+
+
+def primitives(
+    *,
+    filter: Sequence[str] | None = None,
+    seconds: float = 0.5,
+    progress: Callable[[int], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Times every primitive that the suites use, on this machine; one object a triple."""
+    return cast(
+        "list[dict[str, Any]]", native().primitives(filter=filter, seconds=seconds, progress=progress)
+    )
+
+
+def inspect(path: str | Path, keylog: str | Path | None = None) -> list[dict[str, Any]]:
+    """Reads a capture back: one object a connection, with messages, flights and bytes."""
+    return cast("list[dict[str, Any]]", native().inspect(str(path), None if keylog is None else str(keylog)))
+
+
+def _with_suggestion(message: str, suite: str) -> str:
+    """The core's line, with the nearest name it could have been unless the core already said one."""
+    if "did you mean" in message:
+        return message
+    known = (entry["suite"] for entry in suites(all=True))
+    return message + did_you_mean(suite.lower(), known)

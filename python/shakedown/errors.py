@@ -1,0 +1,30 @@
+"""Errors that a person can act on: each is one clear line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ShakedownError(Exception):
+    """Something went wrong that is not a defect of this program; `str()` is one clear line."""
+
+    exit_status = 1
+
+
+class InputError(ShakedownError):
+    """What the user gave is wrong: the line names it, says where it is and what is accepted."""
+
+    exit_status = 2
+
+
+def did_you_mean(word: str, accepted: Iterable[str]) -> str:
+    """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`."""
+    nearest = difflib.get_close_matches(word, list(accepted), n=1, cutoff=0.6)
+    return f'; did you mean "{nearest[0]}"?' if nearest else ""
+
+
+def os_reason(error: OSError) -> str:
+    """The operating system's own words for what went wrong, in lower case: `no space left on device`."""
+    text = error.strerror or str(error) or type(error).__name__
+    return text[:1].lower() + text[1:]

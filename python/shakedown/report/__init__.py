@@ -1,0 +1,3 @@
+"""Saved results as one page for people, with figures beside it."""
+
+from __future__ import annotations

@@ -1,0 +1,210 @@
+"""Results on disk: a folder with a manifest and one Parquet file per measured suite.
+
+    manifest.json       format, schema version, provenance: machine, versions, seed, command, experiment
+    part-0001.parquet   the first suite's figures, one row a figure (see `shakedown.tidy`)
+    …
+
+Each part is written beside its final name, flushed to the disk and renamed, so that whatever interrupts a run
+leaves every finished suite readable. Parts name their schema and carry what of a measurement is not a figure.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+
+from shakedown.errors import InputError, ShakedownError, os_reason
+from shakedown.measurement import Measurement
+from shakedown.tidy import SCHEMA, from_table, rest_of, to_table
+
+FORMAT = "shakedown results"
+SCHEMA_VERSION = 1
+"""Raised whenever a reader of the old version could misread the new; history: docs/reference/results.md."""
+
+MANIFEST = "manifest.json"
+_PART = "part-{:04d}.parquet"
+_PART_KEY = "shakedown"
+
+
+class ResultsWriter:
+    """A results folder in the making; suites are added as they are measured, then it is closed."""
+
+    def __init__(self, folder: str | Path, manifest: Mapping[str, Any], *, replace: bool = False) -> None:
+        """Makes the folder. Raises `InputError` where it can't, or it holds results and `replace` is false."""
+        self.folder = Path(folder)
+        self.parts = 0
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        about = {"format": FORMAT, "schema": SCHEMA_VERSION, "created": created, **manifest}
+        about["provenance"] = sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
+        self.manifest: dict[str, Any] = about
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if (self.folder / MANIFEST).exists():
+                if not replace:
+                    raise InputError(
+                        f"{self.folder} holds results already; accepted: another folder, or --force"
+                    )
+                (self.folder / MANIFEST).unlink()
+            for old in self.folder.glob("part-*.parquet"):
+                old.unlink()
+            self._write_manifest()
+        except OSError as error:
+            raise InputError(f"{self.folder}: results cannot be written there: {os_reason(error)}") from error
+
+    def add(self, measurement: Measurement) -> None:
+        """Writes one suite; once this returns it survives a crash. Raises `ShakedownError`."""
+        about = {
+            "schema": SCHEMA_VERSION,
+            "provenance": self.manifest["provenance"],
+            "rest": rest_of(measurement),
+        }
+        buffer = io.BytesIO()
+        table = to_table(measurement, self.manifest["provenance"])
+        table.write_parquet(buffer, metadata={_PART_KEY: json.dumps(about)})
+        try:
+            _write_durably(self.folder / _PART.format(self.parts + 1), buffer.getvalue())
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        self.parts += 1
+
+    def close(self, **outcome: object) -> None:
+        """Writes down how the run ended: how many parts there are, and `outcome`. Raises `ShakedownError`."""
+        self.manifest.update(parts=self.parts, **outcome)
+        try:
+            self._write_manifest()
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
+    def _write_manifest(self) -> None:
+        text = json.dumps(self.manifest, indent=2, ensure_ascii=False, default=str) + "\n"
+        _write_durably(self.folder / MANIFEST, text.encode())
+
+    def _cannot_write(self, error: OSError) -> ShakedownError:
+        return ShakedownError(
+            f"{self.folder}: results cannot be written: {os_reason(error)}; kept: {self.parts} suites"
+        )
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    """All of it or nothing, even if the power goes: temporary file, flush to disk, rename."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Saved results: the manifest, the tidy table, and the measurements rebuilt from it."""
+
+    manifest: dict[str, Any]
+    table: pl.DataFrame
+    measurements: tuple[Measurement, ...]
+    folder: Path | None = None
+
+    @cached_property
+    def by_suite(self) -> dict[str, Measurement]:
+        """The measurements by suite."""
+        return {measurement["suite"]: measurement for measurement in self.measurements}
+
+    @property
+    def experiment(self) -> dict[str, Any]:
+        """Name, title, question and text of the experiment; empty where there was none."""
+        return cast("dict[str, Any]", self.manifest.get("experiment") or {})
+
+    def write_csv(self, path: str | Path) -> None:
+        """The tidy table as CSV. Raises `InputError`."""
+        try:
+            Path(path).write_text(self.table.write_csv(), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {os_reason(error)}") from error
+
+
+def load_results(folder: str | Path) -> Results:
+    """Reads a results folder; raises `InputError` in one line where it isn't one, or is damaged."""
+    folder = Path(folder)
+    manifest = _load_manifest(folder)
+    numbers = sorted(int(path.stem[5:]) for path in folder.glob("part-[0-9][0-9][0-9][0-9]*.parquet"))
+    expected = manifest.get("parts")
+    if not isinstance(expected, int):
+        expected = max(numbers, default=0)
+    for number in range(1, expected + 1):
+        if number not in numbers:
+            raise InputError(f"{folder}: {_PART.format(number)} is missing ({expected} parts were written)")
+    tables, measurements = [], []
+    for number in range(1, expected + 1):
+        table, measurement = _load_part(folder / _PART.format(number))
+        tables.append(table)
+        measurements.append(measurement)
+    table = pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
+    return Results(manifest, table, tuple(measurements), folder)
+
+
+def _load_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not folder.exists():
+        raise InputError(f"{folder}: there is no such folder; accepted: a folder that run has written")
+    if not path.is_file():
+        raise InputError(f"{folder}: not a results folder: it holds no {MANIFEST}")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: damaged: not valid JSON ({error})") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f'{path}: not a results folder: its manifest\'s format is not "{FORMAT}"')
+    _check_schema(manifest.get("schema"), path)
+    return manifest
+
+
+def _check_schema(version: object, path: Path) -> None:
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: results of schema version {version}; accepted: {SCHEMA_VERSION}, which is written here"
+        )
+
+
+def _load_part(path: Path) -> tuple[pl.DataFrame, Measurement]:
+    try:
+        content = path.read_bytes()
+        about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[_PART_KEY])
+        _check_schema(about.get("schema"), path)
+        table = pl.read_parquet(io.BytesIO(content))
+        if dict(table.schema) != SCHEMA:
+            raise ValueError(f"its columns are not those of schema {SCHEMA_VERSION}")
+        return table, from_table(table, about["rest"])
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except (pl.exceptions.PolarsError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split()).strip("'\"")
+        raise InputError(f"{path}: damaged: {reason[:160]}") from error
+
+
+def results_of(measurements: Iterable[Measurement], manifest: Mapping[str, Any] | None = None) -> Results:
+    """Measurements that never were on disk, as results."""
+    kept: Sequence[Measurement] = tuple(measurements)
+    tables = [to_table(measurement, "unsaved") for measurement in kept]
+    table = pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
+    return Results(dict(manifest or {}), table, tuple(kept))

@@ -1,0 +1,100 @@
+"""Runs experiments: each suite measured, then written down before the next begins."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shakedown import core
+from shakedown.errors import ShakedownError
+from shakedown.experiment import Experiment
+from shakedown.results import ResultsWriter
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended; `failures` pairs each suite that was not measured with the reason."""
+
+    folder: Path
+    measured: int
+    failures: tuple[tuple[str, str], ...]
+
+
+def run_experiment(
+    experiment: Experiment,
+    folder: str | Path,
+    *,
+    replace: bool = False,
+    command: Sequence[str] = (),
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Outcome:
+    """Measures every suite of the experiment and saves each as it comes.
+
+    A suite whose handshake fails is noted and the others go on. Ctrl-C closes the folder, with what was
+    measured in it, and raises `KeyboardInterrupt`. `progress` is called with the position of the suite, the
+    repetitions done of it, and its name.
+
+    Raises `InputError` where the folder cannot be written, `ShakedownError` where it no longer can.
+    """
+    writer = ResultsWriter(folder, _manifest(experiment, command), replace=replace)
+    failures: list[tuple[str, str]] = []
+
+    def close(ended: str) -> None:
+        notes = [{"suite": suite, "reason": reason} for suite, reason in failures]
+        writer.close(ended=ended, failures=notes)
+
+    try:
+        for position, suite in enumerate(experiment.suites):
+
+            def tell(done: int, position: int = position, suite: str = suite) -> None:
+                if progress is not None:
+                    progress(position, min(done, experiment.repeat), suite)
+
+            tell(0)
+            try:
+                result = core.measure(suite, experiment.repeat, progress=tell, **experiment.options())  # type: ignore[arg-type]  # each option has been checked by the experiment's reader
+            except Exception as error:
+                if not core.is_failure(error):
+                    raise
+                failures.append((suite, str(error)))
+                continue
+            writer.add(result)
+    except KeyboardInterrupt:
+        close("interrupted")
+        raise KeyboardInterrupt(
+            f"interrupted: {writer.parts} of {len(experiment.suites)} suites measured, kept in {writer.folder}"
+        ) from None
+    except BaseException:
+        # The folder stays readable without this last note; the first error is the one to tell.
+        with suppress(ShakedownError):
+            close("failed")
+        raise
+    close("complete")
+    return Outcome(writer.folder, writer.parts, tuple(failures))
+
+
+def _manifest(experiment: Experiment, command: Sequence[str]) -> dict[str, Any]:
+    return {
+        "experiment": {
+            "name": experiment.name,
+            "title": experiment.title,
+            "question": experiment.question,
+            "suites": list(experiment.suites),
+            "repeat": experiment.repeat,
+            "devices": list(experiment.devices),
+            "server_device": experiment.server_device,
+            "bearers": list(experiment.bearers),
+            "rates_per_s": list(experiment.rates_per_s),
+            "text": experiment.text,
+        },
+        "seed": experiment.seed,
+        "now": experiment.now,
+        "command": list(command),
+        "machine": core.machine(),
+        "build": core.build(),
+        "python": sys.version.split()[0],
+    }

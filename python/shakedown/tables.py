@@ -1,0 +1,63 @@
+"""Tables for people, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shakedown.measurement import CLASSES, SIDES, time_by_class_us
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from shakedown.measurement import Measurement
+
+
+def measured_table(measurements: Sequence[Measurement]) -> Table:
+    """Bytes, round trips, and each side's mean time split into key, signature and common."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    repeats = sorted({measurement["repeat"] for measurement in measurements})
+    many = " or ".join(str(repeat) for repeat in repeats)
+    table = Table(
+        box=SIMPLE_HEAD,
+        title=f"Handshakes measured here, means of {many} (ms of CPU time)",
+        title_justify="left",
+        title_style="bold",
+        caption="key, sign: public-key operations of key exchange and signatures; rest: all other work",
+        caption_justify="left",
+        pad_edge=False,
+    )
+    table.add_column("suite", no_wrap=True)
+    table.add_column("bytes", justify="right")
+    table.add_column("round\ntrips", justify="right")
+    for side in SIDES:
+        table.add_column(f"{side}\nms", justify="right", style="bold")
+        for label in ("key", "sign", "rest"):
+            table.add_column(f"\n{label}", justify="right")
+    for measurement in measurements:
+        cells: list[Text | str] = [
+            Text(measurement["suite"]),
+            f"{measurement['bytes']['total']:,.0f}",
+            round_trips(measurement["flights"]),
+        ]
+        for side in SIDES:
+            split = time_by_class_us(measurement, side)
+            cells.append(milliseconds(sum(split.values())))
+            cells += [milliseconds(split[kind]) if split[kind] else "–" for kind in CLASSES]
+        table.add_row(*cells)
+    return table
+
+
+def round_trips(flights: int) -> str:
+    """Flights as round trips, as people count them: four flights are 2, three are 1.5."""
+    return f"{flights / 2:g}"
+
+
+def milliseconds(microseconds: float) -> str:
+    """µs as milliseconds with three significant digits or so: `0.034`, `1.21`, `152`."""
+    value = microseconds / 1000
+    digits = 3 if value < 0.1 else 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{digits}f}"

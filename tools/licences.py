@@ -1,0 +1,107 @@
+"""Every dependency, Rust and Python, must have a licence that deny.toml allows."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import distributions
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+# What Python packages write in place of an SPDX name, as the trove classifiers or free text have it.
+PYTHON_NAMES = {
+    "apache 2.0": "Apache-2.0",
+    "apache license 2.0": "Apache-2.0",
+    "apache software license": "Apache-2.0",
+    "bsd": "BSD-3-Clause",
+    "bsd license": "BSD-3-Clause",
+    "bsd 2-clause license": "BSD-2-Clause",
+    "bsd 3-clause license": "BSD-3-Clause",
+    "isc license (iscl)": "ISC",
+    "mit license": "MIT",
+    "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
+    "python software foundation license": "PSF-2.0",
+}
+
+
+def allowed(expression: str, allow: set[str]) -> bool:
+    """True where an SPDX expression can be met by allowed licences alone: AND needs all, OR needs one."""
+    tokens = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
+
+    def either() -> bool:
+        found = both()
+        while tokens and tokens[0].upper() == "OR":
+            tokens.pop(0)
+            found = both() or found
+        return found
+
+    def both() -> bool:
+        found = one()
+        while tokens and tokens[0].upper() == "AND":
+            tokens.pop(0)
+            found = one() and found
+        return found
+
+    def one() -> bool:
+        token = tokens.pop(0)
+        if token == "(":
+            found = either()
+            tokens.pop(0)
+            return found
+        if tokens and tokens[0].upper() == "WITH":
+            token = f"{token} WITH {tokens[1]}"
+            del tokens[:2]
+        return token in allow
+
+    return bool(tokens) and either()
+
+
+def rust_packages() -> dict[str, str]:
+    """Every crate in the lock file with its licence expression."""
+    command = ["cargo", "metadata", "--format-version", "1", "--locked"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return {f"{p['name']} {p['version']}": p["license"] or "" for p in json.loads(listed.stdout)["packages"]}
+
+
+def python_packages() -> dict[str, str]:
+    """Every locked distribution that is installed, with its licence expression."""
+    locked = set()
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        for line in (ROOT / name).read_text().splitlines():
+            if match := re.match(r"([A-Za-z0-9._-]+)==", line):
+                locked.add(match[1].lower().replace("_", "-"))
+    found = {}
+    for distribution in distributions():
+        name = distribution.metadata["Name"].lower().replace("_", "-")
+        if name in locked:
+            found[f"{name} {distribution.version}"] = python_licence(distribution.metadata)
+    return found
+
+
+def python_licence(metadata: object) -> str:
+    """The expression, or what the classifiers or the free text amount to."""
+    if expression := metadata.get("License-Expression"):  # type: ignore[attr-defined]
+        return expression
+    classifiers = metadata.get_all("Classifier") or []  # type: ignore[attr-defined]
+    words = [line.rsplit("::", 1)[1].strip() for line in classifiers if line.startswith("License ::")]
+    words = [word for word in words if word != "OSI Approved"] or [metadata.get("License") or ""]  # type: ignore[attr-defined]
+    return " OR ".join(PYTHON_NAMES.get(word.lower(), word.replace(" ", "-")) for word in words if word)
+
+
+def main() -> int:
+    """Prints what is not allowed; the exit status says whether anything was."""
+    allow = set(tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"])
+    packages = {**rust_packages(), **python_packages()}
+    refused = {name: licence for name, licence in packages.items() if not allowed(licence, allow)}
+    for name, licence in sorted(refused.items()):
+        print(f"error: {name}: licence {licence or '(none)'}; accepted: those in deny.toml", file=sys.stderr)
+    print(f"licences: {len(packages) - len(refused)} of {len(packages)} packages allowed")
+    return 1 if refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
