@@ -1,1 +1,20 @@
-//! capture
+//! Packets on disk: writing a handshake as a capture, and reading captures back to handshakes.
+//!
+//! # Writing
+//!
+//! ```no_run
+//! use shakedown_capture::write::{Chunk, Conversation, Writer};
+//! use shakedown_trace::{Side, endpoint::Transport};
+//! use std::{path::Path, time::Duration};
+//!
+//! # fn main() -> Result<(), shakedown_capture::write::WriteError> {
+//! let mut writer = Writer::create(Path::new("handshake.pcap"))?;
+//! let hello = [0x16, 0x03, 0x01, 0x00, 0x00];
+//! let chunks = [Chunk { from: Side::Client, time: Duration::ZERO, bytes: &hello }];
+//! let (client, server) = writer.addresses(443);
+//! writer.connection(&Conversation { transport: Transport::Stream, client, server, start: Duration::ZERO, chunks: &chunks })?;
+//! writer.finish()?;
+//! # Ok(()) }
+//! ```
+
+pub mod write;

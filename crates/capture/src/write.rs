@@ -1,0 +1,303 @@
+//! Writes conversations that happened in memory as if they had been captured on an Ethernet.
+//!
+//! The file is a classic pcap with nanosecond times, IPv4 over Ethernet, every checksum correct. A stream gets
+//! a three-way handshake, segments of at most 1460 bytes, acknowledgements and an orderly close; a datagram is
+//! one UDP packet, in IPv4 fragments where it is larger than the MTU.
+//!
+//! A file appears under its name only when [`Writer::finish`] succeeds: until then it grows beside it under a
+//! temporary name, which is removed when the writer is dropped.
+
+mod packet;
+
+use packet::{Endpoints, Flags, PacketBuilder};
+use shakedown_trace::Side;
+use shakedown_trace::endpoint::Transport;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Largest payload of a TCP segment: Ethernet's 1500 bytes less the headers.
+pub const MAXIMUM_SEGMENT_BYTES: usize = 1460;
+/// Largest payload of a UDP datagram over IPv4.
+pub const MAXIMUM_DATAGRAM_BYTES: usize = 65_507;
+/// First client port: the bottom of the dynamic range (RFC 6335).
+pub const FIRST_CLIENT_PORT: u16 = 49_152;
+/// The server's address in every capture.
+pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+
+const LINK_TYPE_ETHERNET: u32 = 1;
+const SNAP_LENGTH_BYTES: u32 = 262_144;
+const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
+
+/// One thing that one side sent: a chunk of a stream, or a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk<'a> {
+    /// Who sent it.
+    pub from: Side,
+    /// When, since the start of the conversation.
+    pub time: Duration,
+    /// What.
+    pub bytes: &'a [u8],
+}
+
+/// One connection, from its first to its last byte.
+#[derive(Clone, Copy, Debug)]
+pub struct Conversation<'a> {
+    /// TCP for a stream, UDP for datagrams.
+    pub transport: Transport,
+    /// Where the client sits; [`Writer::addresses`] hands out distinct ones.
+    pub client: SocketAddrV4,
+    /// Where the server sits.
+    pub server: SocketAddrV4,
+    /// When it began, since 1970-01-01 00:00 UTC.
+    pub start: Duration,
+    /// What was sent, in order.
+    pub chunks: &'a [Chunk<'a>],
+}
+
+/// Why a capture could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The file could not be made.
+    #[error("cannot create {path}: {source}")]
+    Create {
+        /// The file asked for.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The file could not be written to: a full disk, for one.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// The file asked for.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A datagram that no UDP packet can carry.
+    #[error(
+        "a datagram of {bytes} bytes does not fit into a UDP packet, which takes at most {MAXIMUM_DATAGRAM_BYTES}"
+    )]
+    DatagramTooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// A time that the file format has no room for.
+    #[error(
+        "a packet at {seconds} s since 1970 does not fit into a capture, whose times end at {} s",
+        u32::MAX
+    )]
+    TimeTooLate {
+        /// Its time.
+        seconds: u64,
+    },
+}
+
+/// Writes one capture file.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    temporary: PathBuf,
+    /// `None` once finished.
+    file: Option<BufWriter<File>>,
+    conversations: u32,
+    packets: u64,
+}
+
+impl Writer {
+    /// Begins a capture that will appear at `path`.
+    ///
+    /// # Errors
+    /// [`WriteError::Create`] where the folder does not take a file, [`WriteError::Write`] where it is full.
+    pub fn create(path: &Path) -> Result<Self, WriteError> {
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(format!(".{}.part", std::process::id()));
+        let temporary = path.with_file_name(name);
+        let create_error = |source| WriteError::Create { path: path.to_path_buf(), source };
+        if path.is_dir() {
+            return Err(create_error(std::io::ErrorKind::IsADirectory.into()));
+        }
+        let file = File::create(&temporary).map_err(create_error)?;
+        let mut writer = Self {
+            path: path.to_path_buf(),
+            temporary,
+            file: Some(BufWriter::with_capacity(1 << 18, file)),
+            conversations: 0,
+            packets: 0,
+        };
+        let mut header = Vec::with_capacity(24);
+        header.extend_from_slice(&MAGIC_NANOSECONDS.to_le_bytes());
+        header.extend_from_slice(&2u16.to_le_bytes());
+        header.extend_from_slice(&4u16.to_le_bytes());
+        header.extend_from_slice(&[0; 8]);
+        header.extend_from_slice(&SNAP_LENGTH_BYTES.to_le_bytes());
+        header.extend_from_slice(&LINK_TYPE_ETHERNET.to_le_bytes());
+        writer.put(&header)?;
+        Ok(writer)
+    }
+
+    /// Addresses for the next conversation, client and server: no client address and port comes twice.
+    pub fn addresses(&mut self, server_port: u16) -> (SocketAddrV4, SocketAddrV4) {
+        let ports = u32::from(u16::MAX - FIRST_CLIENT_PORT) + 1;
+        let host = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 1)) + self.conversations / ports);
+        // The remainder is below 16,384, so that the sum fits.
+        let port = FIRST_CLIENT_PORT + (self.conversations % ports) as u16;
+        self.conversations += 1;
+        (SocketAddrV4::new(host, port), SocketAddrV4::new(SERVER_ADDRESS, server_port))
+    }
+
+    /// Appends a conversation.
+    ///
+    /// # Errors
+    /// [`WriteError`]; the file is then worthless and the writer should be dropped.
+    pub fn connection(&mut self, conversation: &Conversation<'_>) -> Result<(), WriteError> {
+        match conversation.transport {
+            Transport::Stream => self.stream(conversation),
+            Transport::Datagram => self.datagrams(conversation),
+        }
+    }
+
+    /// Packets written so far.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Completes the file and gives it its name.
+    ///
+    /// # Errors
+    /// [`WriteError::Write`]: nothing then appears at the path, and what was there before stays.
+    pub fn finish(mut self) -> Result<(), WriteError> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let result = file
+            .into_inner()
+            .map_err(std::io::IntoInnerError::into_error)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| std::fs::rename(&self.temporary, &self.path));
+        if result.is_err() {
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+        result.map_err(|source| self.write_error(source))
+    }
+
+    fn stream(&mut self, conversation: &Conversation<'_>) -> Result<(), WriteError> {
+        let start = conversation.start;
+        let mut tcp = Stream::new(conversation);
+        tcp.send(self, start, Side::Client, Flags::SYN, &[])?;
+        tcp.send(self, start, Side::Server, Flags::SYN | Flags::ACK, &[])?;
+        tcp.send(self, start, Side::Client, Flags::ACK, &[])?;
+        let mut end = start;
+        for (index, chunk) in conversation.chunks.iter().enumerate() {
+            let time = start + chunk.time;
+            end = end.max(time);
+            let segments = chunk.bytes.chunks(MAXIMUM_SEGMENT_BYTES);
+            let last = segments.len().saturating_sub(1);
+            for (number, segment) in segments.enumerate() {
+                let push = if number == last { Flags::PUSH } else { Flags::NONE };
+                tcp.send(self, time, chunk.from, Flags::ACK | push, segment)?;
+                // Every second segment is acknowledged, and the last unless the answer itself does it.
+                let answered = conversation.chunks.get(index + 1).is_some_and(|next| next.from != chunk.from);
+                if (number == last && !answered) || (number != last && number % 2 == 1) {
+                    tcp.send(self, time, chunk.from.peer(), Flags::ACK, &[])?;
+                }
+            }
+        }
+        tcp.send(self, end, Side::Client, Flags::FIN | Flags::ACK, &[])?;
+        tcp.send(self, end, Side::Server, Flags::FIN | Flags::ACK, &[])?;
+        tcp.send(self, end, Side::Client, Flags::ACK, &[])
+    }
+
+    fn datagrams(&mut self, conversation: &Conversation<'_>) -> Result<(), WriteError> {
+        let mut builders = builders(conversation);
+        for chunk in conversation.chunks {
+            if chunk.bytes.len() > MAXIMUM_DATAGRAM_BYTES {
+                return Err(WriteError::DatagramTooLarge { bytes: chunk.bytes.len() });
+            }
+            let time = conversation.start + chunk.time;
+            for frame in builders[chunk.from as usize].datagram(chunk.bytes) {
+                self.frame(time, &frame)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn frame(&mut self, time: Duration, frame: &[u8]) -> Result<(), WriteError> {
+        let Ok(seconds) = u32::try_from(time.as_secs()) else {
+            return Err(WriteError::TimeTooLate { seconds: time.as_secs() });
+        };
+        let length = (frame.len() as u32).to_le_bytes();
+        let mut header = [0; 16];
+        header[..4].copy_from_slice(&seconds.to_le_bytes());
+        header[4..8].copy_from_slice(&time.subsec_nanos().to_le_bytes());
+        header[8..12].copy_from_slice(&length);
+        header[12..].copy_from_slice(&length);
+        self.packets += 1;
+        self.put(&header)?;
+        self.put(frame)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        file.write_all(bytes).map_err(|source| self.write_error(source))
+    }
+
+    fn write_error(&self, source: std::io::Error) -> WriteError {
+        WriteError::Write { path: self.path.clone(), source }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            // Without this the buffer would be flushed into a file that is about to go.
+            let _ = file.into_parts();
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Sequence numbers of a TCP connection being written.
+struct Stream {
+    builders: [PacketBuilder; 2],
+    /// Next sequence number of each side.
+    next: [u32; 2],
+}
+
+impl Stream {
+    fn new(conversation: &Conversation<'_>) -> Self {
+        // Fixed initial sequence numbers, one per port: the same conversation gives the same bytes.
+        let seed = u32::from(conversation.client.port()).wrapping_mul(0x9e37_79b9);
+        Self { builders: builders(conversation), next: [seed, seed.rotate_left(16) ^ 0x5bd1_e995] }
+    }
+
+    fn send(
+        &mut self,
+        writer: &mut Writer,
+        time: Duration,
+        from: Side,
+        flags: Flags,
+        payload: &[u8],
+    ) -> Result<(), WriteError> {
+        let sequence = self.next[from as usize];
+        let acknowledgement = if flags.contains(Flags::ACK) { self.next[from.peer() as usize] } else { 0 };
+        let frame = self.builders[from as usize].segment(sequence, acknowledgement, flags, payload);
+        let advance =
+            payload.len() as u32 + u32::from(flags.contains(Flags::SYN) || flags.contains(Flags::FIN));
+        self.next[from as usize] = sequence.wrapping_add(advance);
+        writer.frame(time, &frame)
+    }
+}
+
+/// One packet builder per sender, indexed by side.
+fn builders(conversation: &Conversation<'_>) -> [PacketBuilder; 2] {
+    let (client, server) = (conversation.client, conversation.server);
+    [
+        PacketBuilder::new(Endpoints { source: client, destination: server, from_client: true }),
+        PacketBuilder::new(Endpoints { source: server, destination: client, from_client: false }),
+    ]
+}
+
+#[cfg(test)]
+mod tests;
