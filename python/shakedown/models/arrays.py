@@ -1,0 +1,19 @@
+"""The array types of the models and the one guard that they share."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.ArrayLike
+
+
+def floats(values: Numbers) -> Floats:
+    """Return ``values`` as an array of doubles."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def only_if(condition: npt.NDArray[np.bool_] | np.bool_, values: Floats) -> Floats:
+    """Return ``values`` where ``condition`` holds and NaN elsewhere."""
+    return np.where(condition, values, np.nan)

@@ -1,0 +1,167 @@
+"""The whole distribution of the wait, and its percentiles.
+
+For M/G/1 the wait is a geometric sum of equilibrium residual service times (Pollaczek-Khinchine); the sum
+is formed on a lattice with one pair of Fourier transforms. For M/G/c the wait of those who wait is taken
+from M/G/1 with c-fold faster service, scaled to the mean of ``queueing.mgc_wait_s``, and its probability
+from Erlang's delay formula.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shakedown.models.arrays import Floats, Numbers, floats
+from shakedown.models.queueing import delay_probability, mgc_wait_s
+
+_POINTS = 1 << 14
+_TAIL = 32.0  # the lattice spans so many mean waits of those who wait: e^-32 of the mass lies beyond
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service time as equally likely or weighted values.
+
+    Attributes:
+        points_s: possible times in seconds, shape ``(n,)``.
+        weights: their probabilities, shape ``(n,)``.
+    """
+
+    points_s: Floats
+    weights: Floats
+
+    @property
+    def mean_s(self) -> float:
+        """Mean in seconds."""
+        return float(self.points_s @ self.weights)
+
+    @property
+    def second_moment_s2(self) -> float:
+        """Second moment in seconds squared."""
+        return float(self.points_s**2 @ self.weights)
+
+    @property
+    def sd_s(self) -> float:
+        """Standard deviation in seconds."""
+        return math.sqrt(max(0.0, self.second_moment_s2 - self.mean_s**2))
+
+
+def fixed_service(service_s: float) -> Service:
+    """A service that always takes ``service_s`` seconds."""
+    return Service(np.array([service_s]), np.array([1.0]))
+
+
+def spread_service(mean_s: float, sd_s: float, bins: int = 256) -> Service:
+    """A service of given mean and deviation: fixed work plus an exponential part, as of a rejection loop.
+
+    Where the deviation exceeds the mean, the least time is 0 and a balanced two-phase hyperexponential has
+    both moments.
+
+    Args:
+        mean_s, sd_s: mean and standard deviation in seconds.
+        bins: number of equally likely values of one exponential, each its bin's conditional mean.
+    """
+    if sd_s <= 0.0:
+        return fixed_service(mean_s)
+    if sd_s <= mean_s:
+        values = mean_s - sd_s + sd_s * _exponential_bins(bins)
+        return _centred(values, np.full(bins, 1.0 / bins), mean_s, sd_s)
+    spread = math.sqrt((sd_s**2 / mean_s**2 - 1.0) / (sd_s**2 / mean_s**2 + 1.0))
+    shares = np.array([(1.0 + spread) / 2.0, (1.0 - spread) / 2.0])
+    values = np.concatenate([_exponential_bins(bins) * mean_s / (2.0 * share) for share in shares])
+    return Service(values, np.repeat(shares / bins, bins))
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A distribution of the wait on a lattice: ``cdf[k]`` is the probability of at most ``k * step_s``."""
+
+    step_s: float
+    cdf: Floats
+
+    def probability_within(self, wait_s: Numbers) -> Floats:
+        """Probability that the wait is at most ``wait_s``; 0 below zero."""
+        at = floats(wait_s)
+        inside = np.interp(at, self.step_s * np.arange(len(self.cdf)), self.cdf)
+        return np.where(at < 0.0, 0.0, inside)
+
+    def percentile_s(self, percentile: float) -> float:
+        """The wait that ``percentile`` per cent of customers do not exceed, in seconds."""
+        target = percentile / 100.0
+        if target <= self.cdf[0]:
+            return 0.0
+        return float(np.interp(target, self.cdf, self.step_s * np.arange(len(self.cdf))))
+
+
+def mg1_wait(rate_per_s: float, service: Service) -> Wait | None:
+    """The wait in M/G/1 as a distribution, or None where there is no steady state."""
+    rho = rate_per_s * service.mean_s
+    if rho >= 1.0:
+        return None
+    if rho <= 0.0:
+        return Wait(max(service.mean_s, 1e-9), np.ones(2))
+    step_s = _TAIL * service.second_moment_s2 / (2.0 * service.mean_s * (1.0 - rho)) / _POINTS
+    edges = (np.arange(_POINTS + 1) - 0.5) * step_s
+    residual = np.diff(_equilibrium_cdf(np.maximum(edges, 0.0), service))
+    transform = np.fft.rfft(residual, 2 * _POINTS)
+    mass = np.fft.irfft((1.0 - rho) / (1.0 - rho * transform), 2 * _POINTS)[:_POINTS]
+    below = np.cumsum(mass)
+    cdf = below - mass / 2.0  # half of a lattice point's mass lies on each side of it
+    cdf[0] = 1.0 - rho
+    return Wait(step_s, np.clip(np.maximum.accumulate(cdf), 0.0, 1.0))
+
+
+def mgc_wait(rate_per_s: float, service: Service, workers: int = 1) -> Wait | None:
+    """The wait in M/G/c as a distribution, or None where there is no steady state; exact for one worker."""
+    if workers == 1:
+        return mg1_wait(rate_per_s, service)
+    faster = mg1_wait(rate_per_s, Service(service.points_s / workers, service.weights))
+    if faster is None or rate_per_s <= 0.0:
+        return faster
+    rho = rate_per_s * service.mean_s / workers
+    delayed = float(delay_probability(rate_per_s, service.mean_s, workers))
+    mean_s = float(mgc_wait_s(rate_per_s, service.mean_s, service.sd_s, workers))
+    alone_s = rate_per_s * service.second_moment_s2 / workers**2 / (2.0 * (1.0 - rho)) / rho
+    conditional = 1.0 - (1.0 - faster.cdf) / rho
+    step_s = faster.step_s * (mean_s / delayed) / alone_s
+    return Wait(step_s, np.clip(1.0 - delayed * (1.0 - conditional), 0.0, 1.0))
+
+
+def wait_percentile_s(rate_per_s: float, service: Service, percentile: float, workers: int = 1) -> float:
+    """The wait that ``percentile`` per cent of customers do not exceed, in seconds; NaN without a steady
+    state.
+    """
+    wait = mgc_wait(rate_per_s, service, workers)
+    return math.nan if wait is None else wait.percentile_s(percentile)
+
+
+def mean_of(wait: Wait) -> float:
+    """Mean of a wait in seconds, by the area above its distribution function."""
+    return float(np.sum(1.0 - (wait.cdf[1:] + wait.cdf[:-1]) / 2.0) * wait.step_s)
+
+
+def _equilibrium_cdf(at_s: Floats, service: Service) -> Floats:
+    """(1/X1) ∫ (1 - F) from 0 to each time: for weighted values, a sum of clipped ramps."""
+    order = np.argsort(service.points_s)
+    points, weights = service.points_s[order], service.weights[order]
+    below = np.concatenate([[0.0], np.cumsum(points * weights)])
+    above = 1.0 - np.concatenate([[0.0], np.cumsum(weights)])
+    index = np.searchsorted(points, at_s, side="right")
+    return np.minimum((below[index] + at_s * np.maximum(above[index], 0.0)) / service.mean_s, 1.0)
+
+
+def _exponential_bins(bins: int) -> Floats:
+    """Conditional means of a unit exponential in ``bins`` equally likely bins."""
+    upper = 1.0 - np.arange(bins + 1) / bins
+    with np.errstate(divide="ignore", invalid="ignore"):
+        antiderivative = np.where(upper > 0.0, upper * (1.0 - np.log(upper)), 0.0)
+    return (antiderivative[:-1] - antiderivative[1:]) * bins
+
+
+def _centred(values: Floats, weights: Floats, mean_s: float, sd_s: float) -> Service:
+    """Stretch values about their mean so that both moments are exact, without going below zero."""
+    deviation = math.sqrt(float(((values - mean_s) ** 2) @ weights))
+    stretched = mean_s + (values - mean_s) * (sd_s / deviation)
+    return Service(np.maximum(stretched, 0.0), weights)
