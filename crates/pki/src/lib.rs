@@ -1,1 +1,27 @@
-//! pki
+//! Keys and X.509 certificates of the laboratory.
+//!
+//! - [`Profile`]: what is in a certificate besides its key (names, validity, extensions), as a data file;
+//! - [`Store`]: makes the [`Identity`] of a side of a suite once and keeps it on disk;
+//! - [`keys`]: keys of every type that a suite can name;
+//! - [`dh`]: the finite-field groups that OpenSSL has no short cut for.
+//!
+//! No clock is read here: the time at which something must be valid comes in as an argument.
+
+mod cache;
+mod certificate;
+mod date;
+pub mod dh;
+mod error;
+mod extension;
+mod ffi;
+pub mod keys;
+mod profile;
+mod signature;
+mod store;
+
+pub use error::PkiError;
+pub use profile::{Profile, Role};
+pub use store::{Identity, Store};
+
+// The features of the one OpenSSL build are set there.
+use shakedown_ossl as _;

@@ -1,0 +1,118 @@
+//! Files that are made once and kept, safe against other processes doing the same and against damage.
+
+use crate::error::PkiError;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// First word of every file; the digest of what follows the line comes after it.
+const HEADER: &str = "shakedown-cache sha256=";
+
+/// How often a file is read again after another process was quicker to write it.
+const MOST_TRIES: usize = 5;
+
+/// A folder of such files.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    root: PathBuf,
+    notices: Mutex<Vec<String>>,
+}
+
+impl Cache {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { root: root.into(), notices: Mutex::default() }
+    }
+
+    /// What was found damaged and made again since the last call.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The content of `folder/name` as `read` understands it, made by `make` where there is none yet.
+    ///
+    /// A file that is cut, changed or not understood is made again. Of processes that make the same file at once,
+    /// the first wins, and all use what it wrote.
+    pub(crate) fn fetch<T>(
+        &self,
+        folder: &str,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+        make: impl Fn() -> Result<String, PkiError>,
+    ) -> Result<T, PkiError> {
+        let folder = self.root.join(folder);
+        let path = folder.join(name);
+        let fail = |action, source| PkiError::File { path: path.clone(), action, source };
+        let mut damage = String::new();
+        for _ in 0..MOST_TRIES {
+            match std::fs::read(&path) {
+                Ok(bytes) => match unwrap(&bytes).and_then(&read) {
+                    Ok(value) => return Ok(value),
+                    Err(reason) => {
+                        self.discard(&path, &bytes, &reason).map_err(|source| fail("removing", source))?;
+                        damage = reason;
+                    }
+                },
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(source) => return Err(fail("reading", source)),
+            }
+            make_folder(&folder).map_err(|source| fail("making the folder", source))?;
+            let text = make()?;
+            write_new(&folder, &path, &text).map_err(|source| fail("writing", source))?;
+        }
+        Err(fail("reading back", std::io::Error::new(std::io::ErrorKind::InvalidData, damage)))
+    }
+
+    /// Removes a damaged file, unless another process has already put a new one in its place.
+    fn discard(&self, path: &Path, damaged: &[u8], reason: &str) -> std::io::Result<()> {
+        if std::fs::read(path).is_ok_and(|bytes| bytes == damaged) {
+            match std::fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let notice = format!("{}: {reason}; made again", path.display());
+            self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+        }
+        Ok(())
+    }
+}
+
+/// Makes a folder that only its owner can enter.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Writes a file that appears whole or not at all, and never in place of another.
+fn write_new(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = tempfile::Builder::new()
+        .prefix(".new-")
+        .permissions(std::fs::Permissions::from_mode(0o600))
+        .tempfile_in(folder)?;
+    file.write_all(format!("{HEADER}{}\n{text}", hex(&openssl::sha::sha256(text.as_bytes()))).as_bytes())?;
+    match file.persist_noclobber(path) {
+        Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.error),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the header off and checks the digest.
+fn unwrap(bytes: &[u8]) -> Result<&str, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "not a text".to_owned())?;
+    let (line, content) = text.split_once('\n').ok_or("cut in the first line")?;
+    let digest = line.strip_prefix(HEADER).ok_or("not a file of this cache")?;
+    if digest == hex(&openssl::sha::sha256(content.as_bytes())) {
+        Ok(content)
+    } else {
+        Err("the content does not match its digest".into())
+    }
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
+        }
+        text
+    })
+}

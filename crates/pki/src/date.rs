@@ -1,0 +1,80 @@
+//! Calendar dates as seconds since 1970, UTC.
+
+/// Seconds of a day.
+pub(crate) const DAY_S: i64 = 86_400;
+
+/// Reads `YYYY-MM-DD` as seconds since 1970 at midnight UTC; `None` for anything else.
+pub(crate) fn parse(text: &str) -> Option<i64> {
+    let mut parts = text.split('-');
+    let mut number = |digits: usize| -> Option<i64> {
+        let part = parts.next()?;
+        (part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| part.parse().ok())?
+    };
+    let (year, month, day) = (number(4)?, number(2)?, number(2)?);
+    if parts.next().is_some() || year < 1950 || !(1..=12).contains(&month) || day < 1 {
+        return None;
+    }
+    let days = days_from_civil(year, month, day);
+    // The 31st of a short month comes back as another day.
+    (civil_from_days(days) == (year, month, day)).then_some(days * DAY_S)
+}
+
+/// Prints seconds since 1970 as `YYYY-MM-DD hh:mm:ss UTC`.
+pub(crate) fn print(unix_s: i64) -> String {
+    let (year, month, day) = civil_from_days(unix_s.div_euclid(DAY_S));
+    let second = unix_s.rem_euclid(DAY_S);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar, counted in years that begin in March.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read_and_printed() {
+        assert_eq!(parse("1970-01-01"), Some(0));
+        assert_eq!(parse("2000-02-29"), Some(951_782_400));
+        assert_eq!(parse("2049-12-31"), Some(2_524_521_600));
+        assert_eq!(print(951_782_400 + 3661), "2000-02-29 01:01:01 UTC");
+        assert_eq!(print(-1), "1969-12-31 23:59:59 UTC");
+    }
+
+    #[test]
+    fn impossible_dates_are_refused() {
+        for text in [
+            "2001-02-29",
+            "2001-13-01",
+            "2001-00-01",
+            "2001-1-01",
+            "2001-01-01-",
+            "20010101",
+            "",
+            "+001-01-01",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What can go wrong with keys and certificates.
+
+use std::path::PathBuf;
+
+/// Why a key or a certificate could not be made, read or used. Each message says what, where, and what is accepted.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum PkiError {
+    #[error("{}: {action} failed: {source}", path.display())]
+    File { path: PathBuf, action: &'static str, source: std::io::Error },
+
+    #[error("certificate profile {origin}{}: {detail}", line.map(|line| format!(" line {line}")).unwrap_or_default())]
+    ProfileSyntax { origin: String, line: Option<usize>, detail: String },
+
+    #[error("certificate profile {origin}: {key}: '{value}' is not accepted; accepted: {accepted}")]
+    ProfileValue { origin: String, key: String, value: String, accepted: String },
+
+    #[error("a chain needs a leaf and a root at least; given: {given} key(s)")]
+    ChainTooShort { given: usize },
+
+    #[error(
+        "the {digest} digest is too long for a signature by a {issuer} key; take a shorter one in the profile"
+    )]
+    DigestTooLong { digest: &'static str, issuer: String },
+
+    #[error("{what} is valid from {not_before} to {not_after}, not at {at}")]
+    OutsideValidity { what: String, not_before: String, not_after: String, at: String },
+
+    #[error("no home for the cache of keys: set SHAKEDOWN_CACHE, XDG_CACHE_HOME or HOME")]
+    NoCacheDirectory,
+
+    #[error("OpenSSL could not {doing}: {source}")]
+    OpenSsl { doing: String, source: openssl::error::ErrorStack },
+
+    #[error("the {what} could not be encoded: {detail}")]
+    Encoding { what: &'static str, detail: String },
+}
+
+/// Names what was being done when OpenSSL failed.
+pub(crate) trait Doing<T> {
+    fn doing(self, doing: impl Into<String>) -> Result<T, PkiError>;
+}
+
+impl<T> Doing<T> for Result<T, openssl::error::ErrorStack> {
+    fn doing(self, doing: impl Into<String>) -> Result<T, PkiError> {
+        self.map_err(|source| PkiError::OpenSsl { doing: doing.into(), source })
+    }
+}

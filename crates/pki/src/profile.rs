@@ -1,0 +1,431 @@
+//! Certificate profiles: what a certificate holds besides its key.
+
+use crate::date;
+use crate::error::PkiError;
+use crate::signature::Digest;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::path::Path;
+use std::str::FromStr;
+use x509_cert::der::asn1::ObjectIdentifier;
+
+/// The laboratory's own profile.
+const LAB: &str = include_str!("../profiles/lab.toml");
+
+/// What the certificates of a chain hold besides their keys. Read from TOML; see `profiles/lab.toml`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// What people call it.
+    pub name: String,
+    /// First day of validity, `YYYY-MM-DD`, midnight UTC.
+    pub not_before: String,
+    /// Days of validity from there.
+    pub days: u32,
+    /// Bytes of serial numbers, 1 to 20.
+    #[serde(default = "sixteen")]
+    pub serial_bytes: u8,
+    /// Digests of signatures, by the issuer's key.
+    #[serde(default)]
+    pub digest: Digests,
+    /// The self-signed end of the chain.
+    pub root: Role,
+    /// Between root and leaf, nearest to the leaf first; the last serves for all that are further away.
+    #[serde(rename = "intermediate")]
+    pub intermediates: Vec<Role>,
+    /// A server's leaf.
+    pub server: Role,
+    /// A client's leaf.
+    pub client: Role,
+}
+
+fn sixteen() -> u8 {
+    16
+}
+
+/// Digests of signatures, by the issuer's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs)] // named after the keys
+pub struct Digests {
+    pub rsa: Digest,
+    pub dsa: Digest,
+    pub ec: Digest,
+}
+
+impl Default for Digests {
+    fn default() -> Self {
+        Self { rsa: Digest::Sha256, dsa: Digest::Sha256, ec: Digest::Sha256 }
+    }
+}
+
+/// The certificates of one place in the chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Role {
+    /// Attributes of the name in order, `CN=…`; `{level}` stands for the distance from the leaf.
+    pub subject: Vec<String>,
+    /// Instead of the profile's.
+    #[serde(default)]
+    pub not_before: Option<String>,
+    /// Instead of the profile's.
+    #[serde(default)]
+    pub days: Option<u32>,
+    /// Whether it is a CA.
+    #[serde(default)]
+    pub basic_constraints: Option<BasicConstraints>,
+    /// What the key may be used for.
+    #[serde(default)]
+    pub key_usage: Option<KeyUsage>,
+    /// What the certificate may be used for.
+    #[serde(default)]
+    pub extended_key_usage: Vec<ExtendedUsage>,
+    /// `dns:…`, `ip:…`, `uri:…`, `email:…`.
+    #[serde(default)]
+    pub subject_alternative_names: Vec<String>,
+    /// A digest of the key, to find the certificate by.
+    #[serde(default)]
+    pub subject_key_identifier: bool,
+    /// The issuer's, where the issuer has one.
+    #[serde(default)]
+    pub authority_key_identifier: bool,
+    /// Where revocation can be asked for.
+    #[serde(default)]
+    pub ocsp_urls: Vec<String>,
+    /// Where the issuer's certificate lies.
+    #[serde(default)]
+    pub ca_issuers_urls: Vec<String>,
+    /// Where revocation lists lie.
+    #[serde(default)]
+    pub crl_urls: Vec<String>,
+    /// Under what rules it was issued.
+    #[serde(default)]
+    pub policies: Vec<Policy>,
+    /// How many entries of Certificate Transparency logs; of the right shape, signed by nobody.
+    #[serde(default)]
+    pub signed_certificate_timestamps: u8,
+    /// Extensions of which only the bytes count.
+    #[serde(default)]
+    pub opaque: Vec<Opaque>,
+    /// A self-signed certificate of the same name and key exists besides: the peer may trust that one instead.
+    #[serde(default)]
+    pub cross_signed: bool,
+}
+
+/// The extension of that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // the standard's own names
+pub struct BasicConstraints {
+    #[serde(default = "yes")]
+    pub critical: bool,
+    pub ca: bool,
+    #[serde(default)]
+    pub path_length: Option<u8>,
+}
+
+/// The extension of that name. A certificate gets the usages that its key can serve.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // the standard's own names
+pub struct KeyUsage {
+    #[serde(default = "yes")]
+    pub critical: bool,
+    pub allow: Vec<Usage>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What a key may be used for (RFC 5280, section 4.2.1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the standard's own names
+pub enum Usage {
+    DigitalSignature,
+    NonRepudiation,
+    KeyEncipherment,
+    DataEncipherment,
+    KeyAgreement,
+    KeyCertSign,
+    CrlSign,
+}
+
+/// What a certificate may be used for (RFC 5280, section 4.2.1.12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the standard's own names
+pub enum ExtendedUsage {
+    ServerAuth,
+    ClientAuth,
+    CodeSigning,
+    EmailProtection,
+    TimeStamping,
+    OcspSigning,
+}
+
+/// A certificate policy, with the address of its statement where it gives one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // the standard's own names
+pub struct Policy {
+    pub oid: String,
+    #[serde(default)]
+    pub cps: Option<String>,
+}
+
+/// An extension of so many bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opaque {
+    /// Its object identifier.
+    pub oid: String,
+    /// Whether a peer that doesn't know it must refuse the certificate.
+    #[serde(default)]
+    pub critical: bool,
+    /// Bytes of its value.
+    pub bytes: u16,
+}
+
+impl Default for Profile {
+    /// The laboratory's own profile.
+    fn default() -> Self {
+        #[allow(clippy::expect_used)] // our own file, and a test reads it
+        Self::parse(LAB, "lab").expect("the laboratory's own profile is well formed")
+    }
+}
+
+impl Profile {
+    /// Reads a profile from a file.
+    ///
+    /// # Errors
+    /// [`PkiError::File`] where it can't be read, [`PkiError::ProfileSyntax`] and [`PkiError::ProfileValue`] where it
+    /// is not a profile.
+    pub fn load(path: &Path) -> Result<Self, PkiError> {
+        let text = std::fs::read_to_string(path).map_err(|source| PkiError::File {
+            path: path.into(),
+            action: "reading",
+            source,
+        })?;
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    /// Reads a profile from a text; `origin` is what errors call it.
+    ///
+    /// # Errors
+    /// [`PkiError::ProfileSyntax`] and [`PkiError::ProfileValue`].
+    pub fn parse(text: &str, origin: &str) -> Result<Self, PkiError> {
+        let profile: Self = toml::from_str(text).map_err(|error| PkiError::ProfileSyntax {
+            origin: origin.into(),
+            line: error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1),
+            detail: error.message().replace('\n', "; "),
+        })?;
+        profile.check(origin)?;
+        Ok(profile)
+    }
+
+    /// The certificates at a place of a chain: `level` counts from the leaf, which is 0.
+    pub(crate) fn intermediate(&self, level: usize) -> &Role {
+        let last = self.intermediates.len().saturating_sub(1);
+        self.intermediates.get(level.saturating_sub(1).min(last)).unwrap_or(&self.root)
+    }
+
+    /// Start and end of a role's validity, in seconds since 1970.
+    pub(crate) fn validity_s(&self, role: &Role) -> (i64, i64) {
+        let start = role.not_before.as_ref().unwrap_or(&self.not_before);
+        let start_s = date::parse(start).unwrap_or(0);
+        (start_s, start_s + i64::from(role.days.unwrap_or(self.days)) * date::DAY_S)
+    }
+
+    /// A digest of everything that the certificates hang on.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        // Serialising what was just read can't fail; were it to, all such profiles would share a folder.
+        openssl::sha::sha256(&serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Checks what the types leave open.
+    pub(crate) fn check(&self, origin: &str) -> Result<(), PkiError> {
+        let check = Check { origin };
+        check.date("not_before", &self.not_before)?;
+        check.days("days", self.days)?;
+        check.that((1..=20).contains(&self.serial_bytes), "serial_bytes", self.serial_bytes, "1 to 20")?;
+        check.that(!self.intermediates.is_empty(), "intermediate", "[]", "one table or more")?;
+        check.role("root", &self.root)?;
+        for (index, role) in self.intermediates.iter().enumerate() {
+            check.role(&format!("intermediate[{index}]"), role)?;
+        }
+        check.role("server", &self.server)?;
+        check.role("client", &self.client)
+    }
+}
+
+/// Checks that know where the values came from.
+struct Check<'a> {
+    origin: &'a str,
+}
+
+impl Check<'_> {
+    fn that(&self, right: bool, key: &str, value: impl ToString, accepted: &str) -> Result<(), PkiError> {
+        if right {
+            return Ok(());
+        }
+        let (origin, key) = (self.origin.into(), key.into());
+        Err(PkiError::ProfileValue { origin, key, value: value.to_string(), accepted: accepted.into() })
+    }
+
+    fn date(&self, key: &str, text: &str) -> Result<(), PkiError> {
+        self.that(date::parse(text).is_some(), key, text, "a date YYYY-MM-DD from 1950 on")
+    }
+
+    fn days(&self, key: &str, days: u32) -> Result<(), PkiError> {
+        self.that((1..=100_000).contains(&days), key, days, "1 to 100000 days")
+    }
+
+    fn role(&self, name: &str, role: &Role) -> Result<(), PkiError> {
+        let key = |field: &str| format!("{name}.{field}");
+        self.that(
+            !role.subject.is_empty(),
+            &key("subject"),
+            "[]",
+            "one attribute or more, such as \"CN=name\"",
+        )?;
+        for attribute in &role.subject {
+            self.that(
+                attribute_of_name(attribute).is_some(),
+                &key("subject"),
+                attribute,
+                "ATTRIBUTE=value with an attribute of X.500 such as C, ST, L, O, OU, CN, serialNumber, \
+                 and a value of its length",
+            )?;
+        }
+        if let Some(date) = &role.not_before {
+            self.date(&key("not_before"), date)?;
+        }
+        if let Some(days) = role.days {
+            self.days(&key("days"), days)?;
+        }
+        if let Some(usage) = &role.key_usage {
+            self.that(!usage.allow.is_empty(), &key("key_usage.allow"), "[]", "one usage or more")?;
+        }
+        for name in &role.subject_alternative_names {
+            self.that(
+                AlternativeName::from_str(name).is_ok(),
+                &key("subject_alternative_names"),
+                name,
+                "dns:NAME, ip:ADDRESS, uri:URI or email:ADDRESS, in ASCII",
+            )?;
+        }
+        for (field, urls) in [
+            ("ocsp_urls", &role.ocsp_urls),
+            ("ca_issuers_urls", &role.ca_issuers_urls),
+            ("crl_urls", &role.crl_urls),
+        ] {
+            for url in urls {
+                self.that(is_visible_ascii(url), &key(field), url, "a URL in visible ASCII")?;
+            }
+        }
+        for policy in &role.policies {
+            self.object_identifier(&key("policies.oid"), &policy.oid)?;
+            if let Some(cps) = &policy.cps {
+                self.that(is_visible_ascii(cps), &key("policies.cps"), cps, "a URL in visible ASCII")?;
+            }
+        }
+        for opaque in &role.opaque {
+            self.object_identifier(&key("opaque.oid"), &opaque.oid)?;
+        }
+        Ok(())
+    }
+
+    fn object_identifier(&self, key: &str, oid: &str) -> Result<(), PkiError> {
+        self.that(ObjectIdentifier::new(oid).is_ok(), key, oid, "an object identifier such as 2.23.140.1.2.1")
+    }
+}
+
+/// Attribute and value of `CN=value`; `None` where OpenSSL would not put it into a name.
+pub(crate) fn attribute_of_name(text: &str) -> Option<(&str, &str)> {
+    let (attribute, value) = text.split_once('=')?;
+    if attribute.contains('\0') || value.is_empty() {
+        return None;
+    }
+    let mut name = openssl::x509::X509NameBuilder::new().ok()?;
+    name.append_entry_by_text(attribute, value).ok()?;
+    Some((attribute, value))
+}
+
+/// One name of the extension SubjectAltName.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AlternativeName {
+    Dns(String),
+    Ip(IpAddr),
+    Uri(String),
+    Email(String),
+}
+
+impl FromStr for AlternativeName {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (kind, value) = text.split_once(':').ok_or(())?;
+        if !is_visible_ascii(value) {
+            return Err(());
+        }
+        match kind {
+            "dns" => Ok(Self::Dns(value.into())),
+            "ip" => value.parse().map(Self::Ip).map_err(|_| ()),
+            "uri" => Ok(Self::Uri(value.into())),
+            "email" => Ok(Self::Email(value.into())),
+            _ => Err(()),
+        }
+    }
+}
+
+fn is_visible_ascii(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_own_profile_is_well_formed() {
+        assert_eq!(Profile::default().name, "lab");
+    }
+
+    #[test]
+    fn comments_do_not_change_the_digest_and_values_do() {
+        let profile = Profile::parse(&format!("# another comment\n{LAB}"), "x").unwrap();
+        assert_eq!(profile.digest(), Profile::default().digest());
+        let other = Profile::parse(&LAB.replace("serial_bytes = 16", "serial_bytes = 8"), "x").unwrap();
+        assert_ne!(other.digest(), Profile::default().digest());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_one_line_with_file_key_and_accepted() {
+        for (from, to, wanted) in [
+            (
+                "days = 10950",
+                "dayz = 1",
+                "line 6: unknown field `dayz`, expected one of `name`, `not_before`, `days`",
+            ),
+            ("days = 10950", "days = 0", "days: '0' is not accepted; accepted: 1 to 100000"),
+            ("2020-01-01", "2020-02-30", "not_before: '2020-02-30' is not accepted; accepted: a date"),
+            ("rsa = \"sha256\"", "rsa = \"sha3\"", "unknown variant `sha3`, expected one of `md5`, `sha1`"),
+            ("CN=client", "XX=client", "client.subject: 'XX=client.shakedown.test' is not accepted"),
+            (
+                "dns:server",
+                "server",
+                "server.subject_alternative_names: 'server.shakedown.test' is not accepted",
+            ),
+            ("\"server_auth\"", "\"serve\"", "unknown variant `serve`, expected one of `server_auth`"),
+            ("[server]", "[server", "line"),
+        ] {
+            let message = Profile::parse(&LAB.replacen(from, to, 1), "mine.toml").unwrap_err().to_string();
+            assert!(message.starts_with("certificate profile mine.toml"), "{message}");
+            assert!(message.contains(wanted), "{message}");
+            assert!(!message.contains('\n'), "{message}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Digests of signatures, and how long a signature is.
+
+use crate::error::{Doing, PkiError};
+use crate::keys::Family;
+use openssl::bn::{BigNum, BigNumRef};
+use openssl::hash::MessageDigest;
+use openssl::pkey::{PKeyRef, Private};
+use serde::{Deserialize, Serialize};
+
+/// A digest that certificates are signed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)] // the names are the standards' own
+pub enum Digest {
+    Md5,
+    Sha1,
+    Sha224,
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+impl Digest {
+    /// OpenSSL's object.
+    pub(crate) fn message_digest(self) -> MessageDigest {
+        match self {
+            Self::Md5 => MessageDigest::md5(),
+            Self::Sha1 => MessageDigest::sha1(),
+            Self::Sha224 => MessageDigest::sha224(),
+            Self::Sha256 => MessageDigest::sha256(),
+            Self::Sha384 => MessageDigest::sha384(),
+            Self::Sha512 => MessageDigest::sha512(),
+        }
+    }
+
+    /// The spelling in profiles.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Sha1 => "sha1",
+            Self::Sha224 => "sha224",
+            Self::Sha256 => "sha256",
+            Self::Sha384 => "sha384",
+            Self::Sha512 => "sha512",
+        }
+    }
+
+    /// True where PKCS #1 v1.5 padding leaves room for the digest in an RSA signature of so many bytes.
+    pub(crate) fn fits_rsa(self, modulus_bytes: u32) -> bool {
+        // DigestInfo wraps 18 (MD5), 15 (SHA-1) or 19 bytes around the digest; padding takes 11 (RFC 8017, 9.2).
+        let wrapping = match self {
+            Self::Md5 => 18,
+            Self::Sha1 => 15,
+            _ => 19,
+        };
+        let digest = u32::try_from(self.message_digest().size()).unwrap_or(u32::MAX);
+        digest.saturating_add(wrapping + 11) <= modulus_bytes
+    }
+}
+
+/// The likeliest length in bytes of a DER signature by this key, where its length is a matter of luck (ECDSA, DSA).
+///
+/// Certificates are signed until they have it, so that the bytes of a handshake hang on its description and not
+/// on the machine that happened to make the keys.
+pub(crate) fn likeliest_bytes(key: &PKeyRef<Private>) -> Result<Option<usize>, PkiError> {
+    let order = match Family::of(key) {
+        Some(Family::Ec) => {
+            let key = key.ec_key().doing("read an EC key")?;
+            let mut order = BigNum::new().doing("make a number")?;
+            let mut context = openssl::bn::BigNumContext::new().doing("make a number context")?;
+            key.group().order(&mut order, &mut context).doing("read the order of a curve")?;
+            order
+        }
+        Some(Family::Dsa) => {
+            let key = key.dsa().doing("read a DSA key")?;
+            key.q().to_owned().doing("copy a number")?
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(likeliest_sequence(&integer_lengths(&order))))
+}
+
+/// How likely each length of a DER INTEGER is (header included) for a number drawn below `order`: longest first.
+fn integer_lengths(order: &BigNumRef) -> Vec<(usize, f64)> {
+    let bits = usize::try_from(order.num_bits()).unwrap_or(0);
+    // The order's leading bits as a fraction in [1/2, 1): order = fraction * 2^bits.
+    let bytes = order.to_vec();
+    let leading = bytes.iter().take(8).fold(0.0, |value, &byte| value * 256.0 + f64::from(byte));
+    let fraction = leading / 2_f64.powi(8 * i32::try_from(bytes.len().min(8)).unwrap_or(8)) * {
+        let unused = 8 * bytes.len() - bits;
+        2_f64.powi(i32::try_from(unused).unwrap_or(0))
+    };
+    let mut lengths: Vec<(usize, f64)> = Vec::new();
+    // Numbers of exactly b bits: all above 2^(bits-1) for b = bits, half as many with each bit fewer.
+    for fewer in 0..bits.min(40) {
+        let number_bits = bits - fewer;
+        let power = 2_f64.powi(-i32::try_from(fewer).unwrap_or(0) - 1);
+        let probability = if fewer == 0 { (fraction - 0.5) / fraction } else { power / fraction };
+        // A positive INTEGER begins with a zero bit.
+        let content = number_bits / 8 + 1;
+        let length = content + header_bytes(content);
+        match lengths.last_mut() {
+            Some(last) if last.0 == length => last.1 += probability,
+            _ => lengths.push((length, probability)),
+        }
+    }
+    lengths
+}
+
+/// The likeliest length of a SEQUENCE of two such integers; of equally likely ones the longest.
+fn likeliest_sequence(lengths: &[(usize, f64)]) -> usize {
+    let mut sums: Vec<(usize, f64)> = Vec::new();
+    for (first, likely) in lengths {
+        for (second, likely_too) in lengths {
+            let sum = first + second;
+            match sums.iter_mut().find(|row| row.0 == sum) {
+                Some(row) => row.1 += likely * likely_too,
+                None => sums.push((sum, likely * likely_too)),
+            }
+        }
+    }
+    sums.sort_by_key(|row| std::cmp::Reverse(row.0));
+    let mut best = (0, 0.0);
+    for row in sums {
+        if row.1 > best.1 + 1e-9 {
+            best = row;
+        }
+    }
+    best.0 + header_bytes(best.0)
+}
+
+fn header_bytes(content: usize) -> usize {
+    match content {
+        0..128 => 2,
+        128..256 => 3,
+        _ => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::keys;
+    use shakedown_trace::suite::KeyType;
+
+    #[test]
+    fn likeliest_length_is_what_signing_gives_most_often() {
+        for name in ["p256", "p384", "p521", "sect163k1", "sect233k1", "secp160r1", "dsa1024"] {
+            let key = keys::generate(KeyType::from_name(name).unwrap()).unwrap();
+            let mut counts = std::collections::BTreeMap::<usize, u32>::new();
+            for message in 0_u32..600 {
+                let mut signer = openssl::sign::Signer::new(MessageDigest::sha256(), &key).unwrap();
+                let signature = signer.sign_oneshot_to_vec(&message.to_be_bytes()).unwrap();
+                *counts.entry(signature.len()).or_default() += 1;
+            }
+            let likeliest = likeliest_bytes(&key).unwrap().unwrap();
+            let most = counts.values().max().unwrap();
+            // Equally likely lengths may come out either way round.
+            assert!(counts[&likeliest] * 10 >= most * 7, "{name}: {likeliest} in {counts:?}");
+        }
+    }
+
+    #[test]
+    fn rsa_512_takes_sha_256_and_nothing_longer() {
+        assert!(Digest::Sha256.fits_rsa(64));
+        assert!(!Digest::Sha384.fits_rsa(64));
+        assert!(Digest::Sha512.fits_rsa(96));
+    }
+}

@@ -1,0 +1,224 @@
+//! The identities of a suite's sides, made once and kept.
+
+use crate::cache::{Cache, hex};
+use crate::certificate::{self, Issuer};
+use crate::date;
+use crate::error::{Doing, PkiError};
+use crate::keys;
+use crate::profile::Profile;
+use openssl::asn1::{Asn1Time, Asn1TimeRef};
+use openssl::pkey::{PKey, Private};
+use openssl::x509::X509;
+use shakedown_trace::Side;
+use shakedown_trace::suite::KeyType;
+use std::path::{Path, PathBuf};
+
+/// Folder of keys; its number changes with the layout of the files.
+const KEYS: &str = "keys-1";
+/// Folder of certificates; its number changes with the layout of the files and with the way certificates are made.
+const CERTIFICATES: &str = "x509-1";
+
+/// Keys and certificates on disk. The private keys in it are for the laboratory only.
+#[derive(Debug)]
+pub struct Store {
+    cache: Cache,
+}
+
+/// What a side shows and what its peer trusts.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// DER certificates that travel, leaf first; the root is left out.
+    pub chain: Vec<Vec<u8>>,
+    /// DER certificate that the peer trusts.
+    pub root: Vec<u8>,
+    /// The leaf's private key as PKCS #8 DER.
+    pub key: Vec<u8>,
+    /// DNS name that the peer checks.
+    pub subject: String,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The key stays out of logs.
+        let bytes: Vec<_> = self.chain.iter().map(Vec::len).collect();
+        formatter
+            .debug_struct("Identity")
+            .field("subject", &self.subject)
+            .field("chain_bytes", &bytes)
+            .finish()
+    }
+}
+
+impl Store {
+    /// A store in a folder, which is made when something is first kept in it.
+    #[must_use]
+    pub fn open(folder: &Path) -> Self {
+        Self { cache: Cache::new(folder) }
+    }
+
+    /// Where the store lies unless told otherwise: `SHAKEDOWN_CACHE`, else `shakedown` under `XDG_CACHE_HOME`,
+    /// else `~/.cache/shakedown`.
+    ///
+    /// # Errors
+    /// [`PkiError::NoCacheDirectory`] where none of the variables is set.
+    pub fn default_dir() -> Result<PathBuf, PkiError> {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        variable("SHAKEDOWN_CACHE")
+            .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("shakedown")))
+            .or_else(|| variable("HOME").map(|folder| folder.join(".cache/shakedown")))
+            .ok_or(PkiError::NoCacheDirectory)
+    }
+
+    /// What was found damaged and made again since the last call, one line each.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.cache.take_notices()
+    }
+
+    /// The identity of a side: a chain of `keys`, leaf first and root last, under a profile.
+    ///
+    /// Each place of each side's chain has a key of its own. `now_unix_s` is when the chain must be valid.
+    ///
+    /// # Errors
+    /// [`PkiError::ChainTooShort`], [`PkiError::OutsideValidity`], [`PkiError::DigestTooLong`], [`PkiError::File`],
+    /// and [`PkiError::OpenSsl`] or [`PkiError::Encoding`] where a profile asks for what can't be made.
+    pub fn identity(
+        &self,
+        keys: &[KeyType],
+        side: Side,
+        profile: &Profile,
+        now_unix_s: i64,
+    ) -> Result<Identity, PkiError> {
+        if keys.len() < 2 {
+            return Err(PkiError::ChainTooShort { given: keys.len() });
+        }
+        profile.check("given")?;
+        let leaf_key = self.key_at(keys[0], side.as_str(), 0)?;
+        let names: Vec<_> = keys.iter().map(|key| key.standard_name()).collect();
+        let folder = format!("{CERTIFICATES}/{}", &hex(&profile.digest())[..16]);
+        let certificates = self.cache.fetch(
+            &folder,
+            &format!("{}-{}.pem", side.as_str(), names.join("@")),
+            |text| read_chain(text, keys, &leaf_key),
+            || self.make_chain(keys, side, profile),
+        )?;
+        check_validity(&certificates, now_unix_s)?;
+        into_identity(&certificates, &leaf_key)
+    }
+
+    /// A key for a suite that needs one without a certificate, as PKCS #8 DER.
+    ///
+    /// # Errors
+    /// [`PkiError::File`], [`PkiError::OpenSsl`].
+    pub fn temporary_key(&self, key: KeyType) -> Result<Vec<u8>, PkiError> {
+        keys::to_pkcs8(&*self.key_at(key, "temporary", 0)?)
+    }
+
+    /// The key at a place of a side's chain (0 is the leaf) as PKCS #8 DER.
+    ///
+    /// # Errors
+    /// [`PkiError::File`], [`PkiError::OpenSsl`].
+    pub fn key(&self, key: KeyType, side: Side, place: usize) -> Result<Vec<u8>, PkiError> {
+        keys::to_pkcs8(&*self.key_at(key, side.as_str(), place)?)
+    }
+
+    fn key_at(&self, key: KeyType, owner: &str, place: usize) -> Result<PKey<Private>, PkiError> {
+        self.cache.fetch(
+            KEYS,
+            &format!("{owner}-{place}-{}.pem", key.standard_name()),
+            |text| {
+                let found = PKey::private_key_from_pem(text.as_bytes()).map_err(|_| "not a private key")?;
+                if keys::key_type(&found) == Some(key) {
+                    Ok(found)
+                } else {
+                    Err("a key of another kind".into())
+                }
+            },
+            || {
+                let pem = keys::generate(key)?.private_key_to_pem_pkcs8().doing("encode a private key")?;
+                Ok(String::from_utf8_lossy(&pem).into_owned())
+            },
+        )
+    }
+
+    /// Issues a chain from the root down, as PEM with the leaf first.
+    fn make_chain(&self, keys: &[KeyType], side: Side, profile: &Profile) -> Result<String, PkiError> {
+        let mut issued: Vec<(X509, PKey<Private>)> = Vec::new();
+        for (level, key) in keys.iter().enumerate().rev() {
+            let role = match (level, side) {
+                (0, Side::Server) => &profile.server,
+                (0, Side::Client) => &profile.client,
+                _ if level + 1 == keys.len() => &profile.root,
+                _ => profile.intermediate(level),
+            };
+            let key = self.key_at(*key, side.as_str(), level)?;
+            let issuer = issued.last().map(|(certificate, key)| Issuer { certificate, key });
+            let certificate = certificate::make(profile, role, level, &key, issuer.as_ref())?;
+            issued.push((certificate, key));
+        }
+        let mut text = String::new();
+        for (certificate, _) in issued.iter().rev() {
+            text.push_str(&String::from_utf8_lossy(&certificate.to_pem().doing("encode a certificate")?));
+        }
+        Ok(text)
+    }
+}
+
+/// Reads a kept chain and makes sure that it is what its name says.
+fn read_chain(text: &str, keys: &[KeyType], leaf_key: &PKey<Private>) -> Result<Vec<X509>, String> {
+    let chain = X509::stack_from_pem(text.as_bytes()).map_err(|_| "unreadable certificates")?;
+    let public_keys = chain.iter().map(|certificate| certificate.public_key()).collect::<Result<Vec<_>, _>>();
+    let public_keys = public_keys.map_err(|_| "unreadable public key")?;
+    if !public_keys.iter().map(|key| keys::key_type(key)).eq(keys.iter().map(|key| Some(*key))) {
+        return Err("certificates of other keys".into());
+    }
+    if !public_keys[0].public_eq(leaf_key) {
+        return Err("the leaf's certificate is not that of its key".into());
+    }
+    for (place, certificate) in chain.iter().enumerate() {
+        let issuer = (place + 1).min(chain.len() - 1);
+        if !certificate.verify(&public_keys[issuer]).unwrap_or(false) {
+            return Err("a signature does not verify".into());
+        }
+    }
+    Ok(chain)
+}
+
+fn check_validity(chain: &[X509], now_unix_s: i64) -> Result<(), PkiError> {
+    for certificate in chain {
+        let (from_s, to_s) = (unix_s(certificate.not_before())?, unix_s(certificate.not_after())?);
+        if now_unix_s < from_s || now_unix_s > to_s {
+            return Err(PkiError::OutsideValidity {
+                what: format!("the certificate of '{}'", common_name(certificate)),
+                not_before: date::print(from_s),
+                not_after: date::print(to_s),
+                at: date::print(now_unix_s),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A certificate's time as seconds since 1970.
+pub(crate) fn unix_s(time: &Asn1TimeRef) -> Result<i64, PkiError> {
+    let epoch = Asn1Time::from_unix(0).doing("make a time")?;
+    let difference = epoch.diff(time).doing("read a time")?;
+    Ok(i64::from(difference.days) * date::DAY_S + i64::from(difference.secs))
+}
+
+fn common_name(certificate: &X509) -> String {
+    let mut entries = certificate.subject_name().entries_by_nid(openssl::nid::Nid::COMMONNAME);
+    let text = entries.next().and_then(|entry| entry.data().to_string().ok());
+    text.unwrap_or_else(|| "(no common name)".into())
+}
+
+fn into_identity(certificates: &[X509], leaf_key: &PKey<Private>) -> Result<Identity, PkiError> {
+    let names = certificates[0].subject_alt_names();
+    let first = names.iter().flatten().find_map(|name| name.dnsname());
+    let subject = first.map_or_else(|| common_name(&certificates[0]), str::to_owned);
+    let mut chain = Vec::with_capacity(certificates.len());
+    for certificate in certificates {
+        chain.push(certificate.to_der().doing("encode a certificate")?);
+    }
+    let root = chain.pop().unwrap_or_default();
+    Ok(Identity { chain, root, key: keys::to_pkcs8(leaf_key)?, subject })
+}
