@@ -40,7 +40,7 @@ class ResultsWriter:
     """A results folder in the making; suites are added as they are measured, then it is closed."""
 
     def __init__(self, folder: str | Path, manifest: Mapping[str, Any], *, replace: bool = False) -> None:
-        """Makes the folder. Raises `InputError` where it can't, or it holds results and `replace` is false."""
+        """Makes the folder. Raises `InputError` where it can't, or holds results that may not be replaced."""
         self.folder = Path(folder)
         self.parts = 0
         created = datetime.now(UTC).isoformat(timespec="seconds")

@@ -66,7 +66,7 @@ def run_experiment(
     except KeyboardInterrupt:
         close("interrupted")
         raise KeyboardInterrupt(
-            f"interrupted: {writer.parts} of {len(experiment.suites)} suites measured, kept in {writer.folder}"
+            f"interrupted: {writer.parts} of {len(experiment.suites)} suites kept in {writer.folder}"
         ) from None
     except BaseException:
         # The folder stays readable without this last note; the first error is the one to tell.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from shakedown.measurement import CLASSES, SIDES, time_by_class_us
 
@@ -61,3 +61,52 @@ def milliseconds(microseconds: float) -> str:
     value = microseconds / 1000
     digits = 3 if value < 0.1 else 2 if value < 10 else 1 if value < 100 else 0
     return f"{value:,.{digits}f}"
+
+
+def connection_table(number: int, connection: Mapping[str, Any]) -> Table:
+    """One connection of a capture, message by message."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    size = connection["bytes"]
+    table = Table(
+        box=SIMPLE_HEAD,
+        title=f"Connection {number}: {size['total']:,} bytes, {round_trips(connection['flights'])} round trips",
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+    )
+    table.add_column("#", justify="right")
+    table.add_column("from")
+    table.add_column("message")
+    table.add_column("flight", justify="right")
+    table.add_column("bytes", justify="right")
+    for message in connection["messages"]:
+        flight = message["flight"]
+        table.add_row(
+            str(message["index"] + 1),
+            message["from"],
+            message["name"],
+            "–" if flight is None else str(flight),
+            f"{message['bytes']:,}",
+        )
+    return table
+
+
+def primitive_table(timed: Sequence[Mapping[str, Any]]) -> Table:
+    """Primitives with what one call takes."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    columns = [key for key in (timed[0] if timed else {}) if not isinstance(timed[0][key], list | dict)]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        numeric = isinstance(timed[0][column], int | float)
+        table.add_column(
+            column.replace("_us", ", µs").replace("_", " "), justify="right" if numeric else "left"
+        )
+    for one in timed:
+        table.add_row(
+            *(f"{one[c]:,.4g}" if isinstance(one[c], float) else str(one[c] or "") for c in columns)
+        )
+    return table

@@ -1,0 +1,302 @@
+"""The parts of the page. Each is a function of the results and says nothing where it has nothing to say.
+
+A later part (predictions, queues, the cases of a paper) is a module with such a function, in `SECTIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shakedown.measurement import CLASSES, SIDES, Measurement, Side, time_by_class_us
+from shakedown.report.bars import Segment, stacked_bars
+from shakedown.report.figure import Figure
+from shakedown.report.waterfall import waterfall
+from shakedown.report.words import count_round_trips, duration, mean_us
+from shakedown.results import Results
+
+MOST_OPEN_WATERFALLS = 16
+"""With more suites than these, each waterfall is folded behind its name."""
+
+_CLASS_WORDS = {"key": "key exchange", "signature": "signature", "common": "common"}
+_CONTENT = {
+    "ClientHello": "hello",
+    "ServerHello": "hello",
+    "HelloRetryRequest": "hello",
+    "HelloVerifyRequest": "hello",
+    "ServerKeyExchange": "key",
+    "ClientKeyExchange": "key",
+    "Certificate": "signature",
+    "CertificateRequest": "signature",
+    "CertificateVerify": "signature",
+    "CertificateStatus": "signature",
+}
+_CONTENT_WORDS = {
+    "hello": "hello",
+    "key": "key exchange",
+    "signature": "certificates, signatures",
+    "common": "finishing",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people; `numeric` counts the columns, from the right, that hold figures."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numeric: int
+    caption: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A figure and what belongs below it, under a heading of its own where it has one."""
+
+    heading: str = ""
+    summary: str = ""
+    figure: Figure | None = None
+    table: Table | None = None
+    folded_table: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page."""
+
+    anchor: str
+    title: str
+    lead: str
+    blocks: Sequence[Block] = field(default_factory=tuple)
+
+
+def overview(results: Results) -> Section | None:
+    """The table of all suites."""
+    rows = []
+    for one in results.measurements:
+        cells = [one["suite"], f"{one['bytes']['total']:,.0f}", f"{one['flights'] / 2:g}"]
+        for side in SIDES:
+            split = time_by_class_us(one, side)
+            cells.append(f"{_ms(mean_us(one, side))} ± {_ms(_spread_us(one, side))}")
+            cells += [_ms(split[kind]) if split[kind] else "–" for kind in CLASSES]
+        memory = one.get("memory")
+        cells += [
+            f"{memory[key] / 1024:,.0f}" if memory else "–"
+            for key in ("client_peak_bytes", "server_peak_bytes")
+        ]
+        rows.append(cells)
+    head = ["suite", "bytes", "round trips"]
+    for side in SIDES:
+        head += [f"{side}, ms", "key", "sign", "rest"]
+    head += ["client memory, KiB", "server memory, KiB"]
+    caption = (
+        "Time is CPU time of one side for one handshake, mean ± standard deviation in milliseconds; "
+        "key and sign are its public-key operations, rest is all other work; the three add up to the mean. "
+        "Bytes are those on the wire, both ways. Memory is the most that a side holds for one connection."
+    )
+    table = Table(head, rows, len(head) - 1, caption, "measured")
+    return Section("overview", "All handshakes", "", [Block(table=table)])
+
+
+def time_section(results: Results) -> Section | None:
+    """Time by side and class."""
+    segments, totals, data = [], [], []
+    for one in results.measurements:
+        for side in SIDES:
+            split = time_by_class_us(one, side)
+            totals.append(duration(mean_us(one, side)))
+            for kind in CLASSES:
+                segments.append(
+                    Segment(one["suite"], side, _CLASS_WORDS[kind], kind, max(split[kind], 0.0) / 1000)
+                )
+                data.append(
+                    {
+                        "suite": one["suite"],
+                        "side": side,
+                        "class": kind,
+                        "mean_us": split[kind],
+                        "kind": one["kind"],
+                    }
+                )
+    figure = Figure(
+        name="time",
+        title="CPU time of each side, by class of work",
+        kind="measured",
+        alternative="Stacked bars: mean CPU time per handshake of client and server, by class, per suite",
+        define=lambda width: stacked_bars(segments, "ms of CPU time (mean)", totals, width),
+        data=data,
+        caption="Means, so that the pieces add up. Common is all that is no public-key operation.",
+    )
+    return Section("time", "Where the time goes", "", [Block(figure=figure)])
+
+
+def bytes_section(results: Results) -> Section | None:
+    """Bytes by sender and content."""
+    segments, totals, data = [], [], []
+    for one in results.measurements:
+        for side in SIDES:
+            sent: dict[str, float] = dict.fromkeys(_CONTENT_WORDS, 0.0)
+            for message in one["messages"]:
+                if message["from"] == side:
+                    sent[_CONTENT.get(message["name"], "common")] += message["bytes"]
+            totals.append(f"{sum(sent.values()):,.0f}")
+            for content, size in sent.items():
+                segments.append(Segment(one["suite"], side, _CONTENT_WORDS[content], content, size))
+                data.append(
+                    {
+                        "suite": one["suite"],
+                        "sender": side,
+                        "content": _CONTENT_WORDS[content],
+                        "bytes": size,
+                        "kind": one["kind"],
+                    }
+                )
+    figure = Figure(
+        name="bytes",
+        title="Bytes that each side sends, by what they carry",
+        kind="measured",
+        alternative="Stacked bars: bytes sent by client and server in one handshake, by content, per suite",
+        define=lambda width: stacked_bars(segments, "bytes on the wire", totals, width),
+        data=data,
+        caption=(
+            "Record headers, padding and tags are counted with their message. TLS 1.3 carries its "
+            "key shares, and a resumption its ticket, in the hellos."
+        ),
+    )
+    return Section("bytes", "What travels", "", [Block(figure=figure)])
+
+
+def waterfalls(results: Results) -> Section | None:
+    """Every handshake in time, message by message."""
+    folded = len(results.measurements) > MOST_OPEN_WATERFALLS
+    blocks = [_waterfall_block(one, folded) for one in results.measurements]
+    lead = (
+        "Each handshake on its own scale, as it ran in memory: one side works at a time and the network "
+        "takes none, so an arrow is a moment. Light blocks are messages at work, generated by their sender "
+        "and then processed by the other side; the operations inside them stand first in their block, since "
+        "their order within a message is not recorded."
+    )
+    return Section("waterfalls", "Inside each handshake", lead, blocks)
+
+
+def _waterfall_block(one: Measurement, folded: bool) -> Block:
+    rows, data = [], []
+    for message in one["messages"]:
+        operations = [op for op in one["operations"] if op["message"] == message["index"]]
+        public = [
+            f"{op['side']} {op['operation']} {op['algorithm']} {op['parameters'] or ''}".rstrip()
+            + f" {duration(op['mean_us'])}"
+            for op in operations
+            if op["class"] != "common"
+        ]
+        flight = "–" if message["flight"] is None else str(message["flight"])
+        rows.append(
+            [
+                f"{message['index'] + 1}",
+                f"{message['from']}: {message['name']}",
+                "; ".join(public) or "–",
+                flight,
+                f"{message['bytes']:,.0f}",
+                f"{message['generate_mean_us']:,.1f}",
+                f"{message['process_mean_us']:,.1f}",
+            ]
+        )
+        data.append(
+            {
+                "suite": one["suite"],
+                "message": message["index"] + 1,
+                "from": message["from"],
+                "name": message["name"],
+                "flight": message["flight"],
+                "bytes": message["bytes"],
+                "generate_mean_us": message["generate_mean_us"],
+                "process_mean_us": message["process_mean_us"],
+                "public_key_operations": "; ".join(public),
+                "kind": one["kind"],
+            }
+        )
+    outside = one["remainder_us"]
+    figure = Figure(
+        name=f"waterfall-{slug(one['suite'])}",
+        title=one["suite"],
+        kind=one["kind"],
+        alternative=f"Timeline of {one['suite']}: messages on two lanes, client and server; flights between",
+        define=lambda width: waterfall(one, width),
+        data=data,
+        caption=(
+            f"Outside any message: client {duration(outside['client'])}, "
+            f"server {duration(outside['server'])}; not drawn. Numbers over blocks are those of the table."
+        ),
+    )
+    summary = (
+        f"client {duration(mean_us(one, 'client'))}, server {duration(mean_us(one, 'server'))}, "
+        f"{one['bytes']['total']:,.0f} bytes, {count_round_trips(one['flights'])}"
+    )
+    table = Table(
+        ["#", "message", "public-key operations (mean)", "flight", "bytes", "generate, µs", "process, µs"],
+        rows,
+        4,
+        kind=one["kind"],
+    )
+    return Block(one["suite"], summary, figure, table, "Message by message", folded)
+
+
+def provenance(results: Results) -> Section | None:
+    """What made these figures, so that somebody else can make them again."""
+    manifest = results.manifest
+    build = manifest.get("build") or {}
+    stacks = sorted({f"{one['stack']['name']} {one['stack']['version']}" for one in results.measurements})
+    clocks = sorted({one["clock"] for one in results.measurements})
+    used = sorted({one["repeat"] for one in results.measurements})
+    preempted = sum(one["preempted"] for one in results.measurements)
+    facts: dict[str, Any] = {
+        "date": manifest.get("created"),
+        "machine": _facts(manifest.get("machine") or {}),
+        "stack": ", ".join(stacks),
+        "build": _facts(build),
+        "clock": ", ".join(clocks),
+        "repetitions": f"{', '.join(map(str, used))} of each suite; {preempted} preempted ones thrown away",
+        "seed": manifest.get("seed"),
+        "command": " ".join(manifest.get("command") or []),
+        "ended": manifest.get("ended"),
+        "not measured": "; ".join(f"{f['suite']}: {f['reason']}" for f in manifest.get("failures") or []),
+        "provenance": manifest.get("provenance"),
+    }
+    rows = [[name, str(value)] for name, value in facts.items() if value not in (None, "")]
+    return Section("provenance", "Where the figures come from", "", [Block(table=Table(["", ""], rows, 0))])
+
+
+def _facts(facts: Mapping[str, Any]) -> str:
+    """A flat line of a machine's or a build's description."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in facts.items()
+        if value not in (None, "", [], {})
+    )
+
+
+def slug(suite: str) -> str:
+    """A suite's name as a file's."""
+    return suite.replace("/", "-").replace("+", "-").replace("@", "-")
+
+
+def _spread_us(one: Measurement, side: Side) -> float:
+    return one["handshake"]["client_us" if side == "client" else "server_us"]["sd"]
+
+
+def _ms(microseconds: float) -> str:
+    value = microseconds / 1000
+    return f"{value:,.{3 if value < 0.1 else 2 if value < 10 else 1}f}"
+
+
+SECTIONS: list[Callable[[Results], Section | None]] = [
+    overview,
+    time_section,
+    bytes_section,
+    waterfalls,
+    provenance,
+]
+"""The page's parts from top to bottom."""

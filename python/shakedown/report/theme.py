@@ -1,0 +1,136 @@
+"""Colours and patterns of every figure, light, dark and in print.
+
+Charts are drawn with the light colours. A page replaces each by a CSS variable, so that the same drawing is
+legible on dark paper; a file keeps them. Fills of data are colour and pattern together, so that no meaning
+hangs on colour alone (the hues are told apart by colour-blind readers too: blue, orange, teal, grey).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+"""Fonts of one metric, so that text is as wide in a reader's browser as where the chart was laid out."""
+
+INK, MUTED, GRID, PAPER, LANE = "#17212b", "#56616d", "#dfe4e9", "#fefefe", "#eef1f5"
+
+
+@dataclass(frozen=True)
+class Fill:
+    """How one category is filled: colours in light and dark, and the strokes drawn over them."""
+
+    name: str
+    light: str
+    dark: str
+    strokes: str = ""
+
+    @property
+    def variable(self) -> str:
+        """The CSS variable that stands for the colour in a page."""
+        return f"var(--{self.name})"
+
+    def pattern(self, colour: str, over: str) -> str:
+        """The SVG pattern; `colour` fills it, `over` draws the strokes."""
+        strokes = f'<path d="{self.strokes}" stroke="{over}" stroke-width="1.6" fill="none"/>'
+        return (
+            f'<pattern id="fill-{self.name}" width="8" height="8" patternUnits="userSpaceOnUse">'
+            f'<rect width="8" height="8" fill="{colour}"/>{strokes if self.strokes else ""}</pattern>'
+        )
+
+
+FILLS = {
+    fill.name: fill
+    for fill in (
+        Fill("key", "#2563ac", "#5b9be6"),
+        Fill("signature", "#d9731f", "#f09a4e", "M-2,2 l4,-4 M0,8 l8,-8 M6,10 l4,-4"),
+        Fill("common", "#9aa5b1", "#78848f", "M1,2 h2 M5,6 h2"),
+        Fill("hello", "#1d8f86", "#3fbfb3", "M2,0 v8 M6,0 v8"),
+        Fill("busy", "#d3dae2", "#3a4652"),
+    )
+}
+"""`key`, `signature`, `common` are the classes of operations; `hello` opens; `busy` is a message at work."""
+
+_DARK = {
+    INK: "#e8edf2",
+    MUTED: "#a3afbb",
+    GRID: "#2e3842",
+    PAPER: "#141a20",
+    LANE: "#1d252d",
+}
+_VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", LANE: "lane"}
+
+
+def stylesheet_variables() -> str:
+    """The CSS variables: light by default and in print, dark where the reader's system is."""
+    light = {name: colour for colour, name in _VARIABLES.items()} | {f.name: f.light for f in FILLS.values()}
+    dark = {name: _DARK[colour] for colour, name in _VARIABLES.items()} | {
+        f.name: f.dark for f in FILLS.values()
+    }
+
+    def block(values: dict[str, str]) -> str:
+        return ":root{" + "".join(f"--{name}:{colour};" for name, colour in values.items()) + "}"
+
+    return f"{block(light)}\n@media screen and (prefers-color-scheme: dark){{{block(dark)}}}"
+
+
+def page_patterns() -> str:
+    """An invisible SVG that defines the patterns for all figures of a page."""
+    patterns = "".join(fill.pattern(fill.variable, "var(--paper)") for fill in FILLS.values())
+    hidden = 'width="0" height="0" style="position:absolute" aria-hidden="true"'
+    return f"<svg {hidden}><defs>{patterns}</defs></svg>"
+
+
+def for_page(svg: str) -> str:
+    """A drawing in light colours as one that follows the page's."""
+    for fill in FILLS.values():
+        svg = svg.replace(f'fill="{fill.light}"', f'fill="url(#fill-{fill.name})"')
+        svg = svg.replace(f'stroke="{fill.light}"', f'stroke="{fill.variable}"')
+    for colour, name in _VARIABLES.items():
+        svg = svg.replace(f'"{colour}"', f'"var(--{name})"')
+    return svg
+
+
+def for_file(svg: str) -> str:
+    """A drawing in light colours as a file of its own, with its patterns and on white paper."""
+    patterns = "".join(fill.pattern(fill.light, PAPER) for fill in FILLS.values())
+    for fill in FILLS.values():
+        svg = svg.replace(f'fill="{fill.light}"', f'fill="url(#fill-{fill.name})"')
+    head, body = svg.split(">", 1)
+    return f'{head}><defs>{patterns}</defs><rect width="100%" height="100%" fill="{PAPER}"/>{body}'
+
+
+def vega_config() -> dict[str, Any]:
+    """What all Vega-Lite definitions have in common."""
+    return {
+        "background": None,
+        "font": FONT,
+        "padding": 4,
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": MUTED,
+            "titleColor": MUTED,
+            "gridColor": GRID,
+            "domain": False,
+            "tickColor": GRID,
+            "labelFontSize": 11,
+            "titleFontSize": 11,
+            "titleFontWeight": "normal",
+            "labelFlush": False,
+        },
+        "legend": {
+            "labelColor": INK,
+            "titleColor": INK,
+            "labelFontSize": 12,
+            "symbolSize": 160,
+            "symbolType": "square",
+            "symbolStrokeWidth": 0,
+            "orient": "top",
+            "direction": "horizontal",
+            "title": None,
+            "offset": 8,
+            "labelLimit": 0,
+            "columnPadding": 18,
+        },
+        "text": {"color": INK, "fontSize": 11},
+    }
