@@ -131,9 +131,9 @@ class _Reader:
             now=self.moment("now"),
             tickets=self.whole("tickets", 0, _MOST_TICKETS),
             profile=self.path.parent / profile if profile else None,
-            devices=self.strings("devices"),
-            server_device=self.string("server_device", "") or None,
-            bearers=self.strings("bearers"),
+            devices=self.profiles("devices", self.strings("devices")),
+            server_device=next(iter(self.profiles("server_device", self.optional("server_device"))), None),
+            bearers=self.profiles("bearers", self.strings("bearers")),
             rates_per_s=self.rates("rates"),
             text=self.text,
         )
@@ -148,6 +148,22 @@ class _Reader:
         if pattern and not re.fullmatch(pattern, value):
             raise self.wrong(key, f'found "{value}"; accepted: letters, digits, ".", "_" and "-", at most 64')
         return value
+
+    def optional(self, key: str) -> tuple[str, ...]:
+        value = self.string(key, "")
+        return (value,) if value else ()
+
+    def profiles(self, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names, each of which must be a profile's."""
+        if names:
+            from shakedown.profiles import bearer_names, device_names
+
+            known = bearer_names() if key == "bearers" else device_names()
+            for name in names:
+                if name not in known:
+                    hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
+                    raise self.wrong(key, f'there is no profile "{name}"{hint}', name)
+        return names
 
     def whole(self, key: str, least: int, most: int) -> int | None:
         value = self.data.get(key)

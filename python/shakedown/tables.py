@@ -71,7 +71,7 @@ def connection_table(number: int, connection: Mapping[str, Any]) -> Table:
     size = connection["bytes"]
     table = Table(
         box=SIMPLE_HEAD,
-        title=f"Connection {number}: {size['total']:,} bytes, {round_trips(connection['flights'])} round trips",
+        title=f"Connection {number}: {size['total']:,} bytes, {connection['flights']} flights",
         title_justify="left",
         title_style="bold",
         pad_edge=False,

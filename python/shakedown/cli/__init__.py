@@ -26,6 +26,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 """Where each command stands in the help; those that have no module yet do not exist."""
 
 TRACEBACK_VARIABLE = "SHAKEDOWN_TRACEBACK"
+COMPLETION_VARIABLE = "_SHAKEDOWN_COMPLETE"
+"""Set by shells that ask what could come next on the command line."""
+
 STATUS_FAILURE, STATUS_WRONG_INPUT, STATUS_INTERRUPTED, STATUS_BROKEN_PIPE = 1, 2, 130, 141
 
 
@@ -107,11 +110,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status."""
+    if COMPLETION_VARIABLE in os.environ:
+        app.main(prog_name="shakedown")
     try:
-        status = app.main(
-            args=None if arguments is None else list(arguments), prog_name="shakedown", standalone_mode=False
-        )
+        # Not `app.main`, which would make its own end of Ctrl-C and of broken pipes.
+        with app.make_context("shakedown", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            app.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as asked:
+        return _finish(asked.exit_code)
     except BrokenPipeError:
         _discard_output()
         return STATUS_BROKEN_PIPE
@@ -123,7 +130,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), error.exit_status, error)
     except Exception as error:
         return _fail_unforeseen(error)
-    return status if isinstance(status, int) else 0
+    return 0
+
+
+def _finish(status: int) -> int:
+    """What was printed before an early end must get out, too."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return STATUS_BROKEN_PIPE
+    except OSError as error:
+        return _fail(os_reason(error), STATUS_FAILURE, error)
+    return status
 
 
 def _fail(message: str, status: int, error: BaseException | None = None) -> int:

@@ -46,7 +46,7 @@ class Flight:
 
 
 def timeline(measurement: Measurement) -> tuple[list[Work], list[Flight]]:
-    """The handshake as the driver runs it: a side generates its flight, the other processes it and answers."""
+    """The handshake as the driver runs it: one side generates, the other processes and answers."""
     works: list[Work] = []
     flights: list[Flight] = []
     now_us = 0.0

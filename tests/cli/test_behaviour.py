@@ -1,0 +1,106 @@
+"""How the command line behaves where nothing goes wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from shakedown.cli import SECTIONS, run
+from shakedown.results import load_results
+
+HEAVY = ("polars", "rich", "vl_convert", "jinja2", "numpy", "shakedown._core")
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(done.stdout.split())
+
+
+def test_importing_loads_nothing():
+    assert loaded_by("import shakedown") == set()
+
+
+def test_the_help_starts_without_the_heavy_parts():
+    assert loaded_by("import shakedown.cli") == set()
+
+
+def test_every_module_of_the_command_line_stands_in_the_help(fake, capsys):
+    from pathlib import Path
+
+    import shakedown.cli
+
+    modules = {path.stem for path in Path(shakedown.cli.__file__).parent.glob("[a-z]*.py")}
+    named = {name for names in SECTIONS.values() for name in names}
+    assert modules <= named
+    assert run(["--help"]) == 0
+    out = capsys.readouterr().out
+    for name in modules:
+        assert f"  {name} " in out
+
+
+def test_json_alone_goes_to_standard_output(fake, capsys):
+    assert run(["measure", "tls1.2/psk", "tls1.3/x25519/p256/server", "--repeat", "7", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert [(one["suite"], one["repeat"]) for one in json.loads(out)] == [
+        ("tls1.2/psk", 7),
+        ("tls1.3/x25519/p256/server", 7),
+    ]
+    assert err == ""
+
+
+def test_options_reach_the_core(fake, capsys, tmp_path):
+    capture, keys = tmp_path / "a.pcap", tmp_path / "a.keys"
+    arguments = ["--seed", "5", "--now", "2026-01-31", "--tickets", "0", "--pcap", capture, "--keylog", keys]
+    assert run(["measure", "tls1.2/psk", *map(str, arguments)]) == 0
+    assert fake.measured == [
+        (
+            "tls1.2/psk",
+            30,
+            {"seed": 5, "now": 1769817600, "tickets": 0, "pcap": str(capture), "keylog": str(keys)},
+        )
+    ]
+
+
+def test_an_experiment_reaches_the_core(fake, capsys, tmp_path):
+    experiment = tmp_path / "e.toml"
+    experiment.write_text(
+        'suites = ["tls1.2/psk"]\nrepeat = 4\nseed = 9\nnow = 2026-01-31\nprofile = "names.toml"\n'
+    )
+    assert run(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report", "--json"]) == 0
+    assert fake.measured == [
+        ("tls1.2/psk", 4, {"seed": 9, "now": 1769817600, "profile": str(tmp_path / "names.toml")})
+    ]
+    assert [one["suite"] for one in json.loads(capsys.readouterr().out)] == ["tls1.2/psk"]
+    assert load_results(tmp_path / "r").experiment["text"] == experiment.read_text()
+
+
+def test_runs_without_a_folder_find_a_free_one(fake, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.toml").write_text('name = "mine"\nsuites = ["tls1.2/psk"]\n')
+    for _ in range(3):
+        assert run(["run", "e.toml", "--no-report"]) == 0
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["mine", "mine-2", "mine-3"]
+
+
+def test_tables_name_bytes_round_trips_and_both_sides(fake, capsys):
+    assert run(["measure", "tls1.2/psk", "tls1.3/x25519/p256/server"]) == 0
+    out = capsys.readouterr().out
+    for word in ("bytes", "round", "trips", "client", "server", "key", "sign", "rest", "tls1.2/psk"):
+        assert word in out
+    assert "\x1b[" not in out
+
+
+def test_report_exports(fake, capsys, tmp_path):
+    experiment = tmp_path / "e.toml"
+    experiment.write_text('suites = ["tls1.2/psk"]\n')
+    folder, table = str(tmp_path / "r"), tmp_path / "t.csv"
+    assert run(["run", str(experiment), "--out", folder, "--no-report"]) == 0
+    capsys.readouterr()
+    assert run(["report", folder, "--csv", str(table), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out) == list(load_results(folder).measurements)
+    assert table.read_text().startswith("suite,stack,stack_version,")

@@ -1,0 +1,111 @@
+"""Wrong input ends in one clear line and exit status 2: never in a traceback, never with data on stdout."""
+
+from __future__ import annotations
+
+import pytest
+
+from shakedown.cli import run
+
+GOOD = 'suites = ["tls1.2/psk"]\n'
+
+
+def complain(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2) -> str:
+    """Runs the command and returns its one line of complaint."""
+    assert run([str(argument) for argument in arguments]) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    return err[len("error: ") : -1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["mesure"], ['unknown command "mesure"', 'did you mean "measure"']),
+        (["frobnicate"], ['unknown command "frobnicate"', "accepted: suites, measure"]),
+        (["measure"], ["missing argument", "SUITE"]),
+        (["measure", "tls1.2/psk", "--repaet", "3"], ["--repaet", "--repeat"]),
+        (["measure", "tls1.2/psk", "--repeat", "0"], ["--repeat", "0"]),
+        (["measure", "tls1.2/psk", "--repeat", "many"], ["--repeat", "many"]),
+        (["measure", "tls1.2/psk", "--now", "tomorrow"], ["--now", "tomorrow", "ISO date"]),
+        (["measure", "tls1.2/psk", "--keylog", "k"], ["--keylog", "--pcap"]),
+        (
+            ["measure", "tls1.2/psk", "tls1.2/rsa/rsa2048/server", "--pcap", "f"],
+            ["--pcap", "one", "2 suites"],
+        ),
+        (["measure", "tls9/psk"], ['unknown protocol "tls9"', "accepted"]),
+        (["inspect", "/dev/null"], ["/dev/null: not a capture"]),
+        (["run", "/nowhere/x.toml"], ["/nowhere/x.toml", "no such file"]),
+        (["validate", "/"], ["/: cannot be read", "directory"]),
+        (["report", "/nowhere"], ["/nowhere", "no such folder"]),
+        (["--frob"], ["--frob"]),
+    ],
+)
+def test_usage(arguments, words, fake, capsys):
+    line = complain(capsys, *arguments)
+    for word in words:
+        assert word in line
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('suites = ["tls1.2/psk"\nrepeat = 3\n', ["line 2", "not valid TOML"]),
+        ("suites = [\n", ["line 1", "not valid TOML"]),
+        ("repeat 3\n", ["line 1", "not valid TOML"]),
+        ("", ["suites is missing", "accepted"]),
+        ("suites = []\n", ["line 1", "key suites", "empty"]),
+        ("\nsuites = 3\n", ["line 2", "key suites", "found 3", "array of strings"]),
+        (GOOD + "repaet = 3\n", ["line 2", "key repaet", 'did you mean "repeat"']),
+        (GOOD + "zzz = 3\n", ["line 2", "key zzz", "accepted: bearers, devices"]),
+        (GOOD + "repeat = 0\n", ["line 2", "key repeat", "found 0", "from 1 to"]),
+        (GOOD + "repeat = true\n", ["key repeat", "truth value"]),
+        (GOOD + 'repeat = "30"\n', ["key repeat", 'found "30"']),
+        (GOOD + "seed = -1\n", ["key seed", "found -1"]),
+        (GOOD + 'now = "yesterday"\n', ["key now", '"yesterday"', "Unix seconds"]),
+        (GOOD + 'rates = ["fast"]\n', ["line 2", "key rates", '"fast"', "300/s"]),
+        (GOOD + "bearers = [1]\n", ["key bearers", "array of strings"]),
+        (GOOD + 'name = "a/b"\n', ["key name", '"a/b"']),
+        (
+            'suites = [\n  "tls1.2/psk",\n  "tls9/psk",\n]\n',
+            ["line 3", "key suites", 'unknown protocol "tls9"'],
+        ),
+        ('suites = [\n  "tls1.2/psk",\n  "TLS1.2/psk",\n]\n', ["line 3", "same suite"]),
+        ('suites = ["ssl3/rsa"]\n', ["line 1", "no SSL 3.0"]),
+        (GOOD + "[repeat]\nx = 1\n", ["line 2", "key repeat", "a table"]),
+    ],
+)
+def test_experiments(text, words, fake, capsys, tmp_path):
+    path = tmp_path / "experiment.toml"
+    path.write_text(text)
+    line = complain(capsys, "validate", path)
+    assert line.startswith(str(path))
+    for word in words:
+        assert word in line
+    assert complain(capsys, "run", path, "--out", tmp_path / "results") == line
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_experiment_that_is_no_text(fake, capsys, tmp_path):
+    path = tmp_path / "experiment.toml"
+    path.write_bytes(b"suites = \xff\xfe")
+    assert "UTF-8 (byte 9)" in complain(capsys, "validate", path)
+
+
+def test_a_folder_that_cannot_be_written(fake, capsys, tmp_path):
+    experiment = tmp_path / "e.toml"
+    experiment.write_text(GOOD)
+    (tmp_path / "file").touch()
+    line = complain(capsys, "run", experiment, "--out", tmp_path / "file" / "results")
+    assert "cannot be written" in line
+    assert "ot a directory" in line
+
+
+def test_results_are_not_replaced_unasked(fake, capsys, tmp_path):
+    experiment = tmp_path / "e.toml"
+    experiment.write_text(GOOD)
+    assert run(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report"]) == 0
+    capsys.readouterr()
+    assert "holds results already" in complain(capsys, "run", experiment, "--out", tmp_path / "r")
+    assert run(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report", "--force"]) == 0

@@ -1,0 +1,61 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import fakecore
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def peer() -> Callable[[str], str]:
+    """`peer("tshark")`: the path of an independent witness; missing, the test is skipped, or fails in CI."""
+
+    def find(program: str) -> str:
+        path = shutil.which(program)
+        if path is None:
+            message = f"{program} is not installed (make peers installs it)"
+            if os.environ.get("CI") == "true":
+                pytest.fail(message)
+            pytest.skip(message)
+        return path
+
+    return find
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> fakecore.FakeCore:
+    """A native core that measures nothing and fails on demand."""
+    import shakedown
+
+    core = fakecore.FakeCore()
+    monkeypatch.setitem(sys.modules, "shakedown._core", core)
+    monkeypatch.setattr(shakedown, "_core", core, raising=False)
+    return core
+
+
+@pytest.fixture
+def shakedown() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the real command: `shakedown("measure", "tls1.2/psk", cwd=…)`."""
+
+    def run(*arguments: str | Path, **options) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "COLUMNS": "120", **options.pop("env", {})}
+        return subprocess.run(
+            [sys.executable, "-m", "shakedown", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=110,
+            env=environment,
+            **options,
+        )
+
+    return run

@@ -1,0 +1,75 @@
+"""A stand-in for the native core that obeys its typed face, for what the real one cannot be made to do."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import synthetic
+
+
+class CoreError(Exception):
+    pass
+
+
+class InvalidSuite(CoreError, ValueError):
+    pass
+
+
+class Unsupported(CoreError, ValueError):
+    pass
+
+
+class HandshakeFailed(CoreError):
+    side, state, alert = "server", "waiting for ClientHello", "handshake_failure"
+
+
+class CaptureError(CoreError):
+    pass
+
+
+KNOWN = ("tls1.2/psk", "tls1.2/rsa/rsa2048/server", "tls1.3/x25519/p256/server")
+
+
+class FakeCore(ModuleType):
+    """`raising` maps a suite to what measuring it raises; `measured` lists the calls."""
+
+    CoreError, InvalidSuite, Unsupported = CoreError, InvalidSuite, Unsupported
+    HandshakeFailed, CaptureError = HandshakeFailed, CaptureError
+    __version__ = "0.0.0"
+    OPENSSL_VERSION = "3.6.0"
+
+    def __init__(self) -> None:
+        super().__init__("shakedown._core")
+        self.BUILD_PROFILE = "release"
+        self.raising: dict[str, BaseException] = {}
+        self.measured: list[tuple[str, int, dict | None]] = []
+
+    def canonical(self, suite: str) -> str:
+        suite = suite.lower()
+        if suite.split("/")[0] not in ("tls1.2", "tls1.3", "ssl3"):
+            raise InvalidSuite(
+                f'"{suite}": unknown protocol "{suite.split("/")[0]}"; accepted: tls1.2, tls1.3'
+            )
+        return suite
+
+    def describe(self, suite: str) -> dict:
+        if suite.startswith("ssl3"):
+            raise Unsupported(f"{suite}: this stack has no SSL 3.0")
+        return {"stack": "openssl"}
+
+    def suites(self, all: bool = False) -> list[dict]:
+        return [{"suite": name, "stack": "openssl", "supported": True, "reason": None} for name in KNOWN]
+
+    def machine(self) -> dict:
+        return synthetic.MACHINE
+
+    def measure(self, suite, repeat, *, options=None, progress=None) -> dict:
+        self.measured.append((suite, repeat, options))
+        if progress:
+            progress(repeat)
+        if suite in self.raising:
+            raise self.raising[suite]
+        return synthetic.measurement(suite, repeat)
+
+    def inspect(self, path, keylog=None) -> list[dict]:
+        raise CaptureError(f"{path}: not a capture; accepted: pcap, pcapng")
