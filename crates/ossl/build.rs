@@ -1,1 +1,5 @@
-fn main() {}
+//! Nothing to build here: the build dependency on `openssl-src` exists for its features alone.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+}

@@ -1,1 +1,13 @@
-//! stacks
+//! Protocol stacks behind [`Endpoint`](shakedown_trace::Endpoint), and what is measured on them.
+//!
+//! A stack is one module that makes a [`Rig`] for a suite: everything two endpoints need, built before any
+//! clock starts. [`measure`] runs a rig's endpoints against each other and knows no stack by name but to
+//! choose one.
+
+pub mod catalogue;
+pub mod machine;
+pub mod measure;
+pub mod openssl;
+mod rig;
+
+pub use rig::{Pair, Rig, Settings, SetupError, Subject, Unsupported, prepare, supports};

@@ -1,0 +1,238 @@
+//! What to call an algorithm or a key: from OpenSSL's names to the primitive's triple.
+
+use crate::ffi;
+use libc::{c_char, c_int, c_uint, c_void};
+use shakedown_trace::operation::intern;
+use shakedown_trace::suite::Curve;
+use std::cell::RefCell;
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// What a key is, as far as the algorithm's name tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// The size is the key's.
+    Rsa,
+    /// The size is the key's.
+    Dsa,
+    /// The group is the key's.
+    Dh,
+    /// The curve is the key's.
+    Ec,
+    /// Nothing more to know: the parameters are in the algorithm's name.
+    Fixed(&'static str),
+}
+
+/// The parameters of an algorithm whose name says it all.
+pub fn fixed(name: &str) -> Option<&'static str> {
+    // OpenSSL's names differ from ours in dashes and case only.
+    const FIXED: [&str; 12] = [
+        "x25519",
+        "x448",
+        "ed25519",
+        "ed448",
+        "mldsa44",
+        "mldsa65",
+        "mldsa87",
+        "mlkem512",
+        "mlkem768",
+        "mlkem1024",
+        "x25519mlkem768",
+        "secp256r1mlkem768",
+    ];
+    let plain = plain(name);
+    FIXED.into_iter().find(|known| *known == plain)
+}
+
+/// Lower case, without dashes.
+fn plain(name: &str) -> String {
+    name.chars().filter(|character| *character != '-').flat_map(char::to_lowercase).collect()
+}
+
+type GetParams = unsafe extern "C" fn(*mut c_void, *mut ffi::OSSL_PARAM) -> c_int;
+
+/// The originals' functions that tell what a key is: RSA, DSA, DH, EC.
+static GET_PARAMS: [AtomicPtr<c_void>; 4] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 4];
+
+fn place(family: Family) -> Option<usize> {
+    match family {
+        Family::Rsa => Some(0),
+        Family::Dsa => Some(1),
+        Family::Dh => Some(2),
+        Family::Ec => Some(3),
+        Family::Fixed(_) => None,
+    }
+}
+
+/// Notes where to ask about keys of a family. DH and DHX answer alike, as do RSA and RSA-PSS.
+pub fn learn(family: Family, get_params: *const c_void) {
+    if let Some(place) = place(family) {
+        GET_PARAMS[place].store(get_params.cast_mut(), Ordering::Relaxed);
+    }
+}
+
+/// The parameters part of a primitive: what kind of key this is. `None` where the key can't say.
+///
+/// # Safety
+/// `key` must be a key of the original provider, of that family.
+pub unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static str> {
+    let place = match family {
+        Family::Fixed(name) => return Some(name),
+        other => place(other)?,
+    };
+    let function = GET_PARAMS[place].load(Ordering::Relaxed);
+    if function.is_null() || key.is_null() {
+        return None;
+    }
+    // SAFETY: only keymgmt get_params functions are stored there.
+    let get_params: GetParams = unsafe { std::mem::transmute(function) };
+    let mut bits: c_int = 0;
+    let mut exponent: u64 = 0;
+    let mut group = [0_u8; 64];
+    let mut asked = [
+        integer(c"bits", (&raw mut bits).cast(), size_of::<c_int>(), ffi::OSSL_PARAM_INTEGER),
+        match family {
+            Family::Rsa => integer(c"e", (&raw mut exponent).cast(), 8, ffi::OSSL_PARAM_UNSIGNED_INTEGER),
+            Family::Dsa => end(),
+            _ => integer(c"group", group.as_mut_ptr().cast(), group.len(), ffi::OSSL_PARAM_UTF8_STRING),
+        },
+        end(),
+    ];
+    // SAFETY: the caller promises the key; the parameters are ours and end as they should.
+    unsafe { get_params(key, asked.as_mut_ptr()) };
+    let group = CStr::from_bytes_until_nul(&group).ok().and_then(|name| name.to_str().ok()).unwrap_or_default();
+    match family {
+        Family::Rsa => Some(sized("rsa", bits, if exponent == 3 { "e3" } else { "" })),
+        Family::Dsa => Some(sized("dsa", bits, "")),
+        Family::Dh if group.is_empty() => Some(sized("dh", bits, "")),
+        Family::Dh => Some(intern(group)),
+        Family::Ec => Some(Curve::from_openssl(group).map_or_else(|| intern(group), Curve::name)),
+        Family::Fixed(name) => Some(name),
+    }
+}
+
+fn integer(key: &'static CStr, data: *mut c_void, size: usize, kind: c_uint) -> ffi::OSSL_PARAM {
+    ffi::OSSL_PARAM {
+        key: key.as_ptr(),
+        data_type: kind as _,
+        data,
+        data_size: size,
+        return_size: 0,
+    }
+}
+
+fn end() -> ffi::OSSL_PARAM {
+    ffi::OSSL_PARAM { key: std::ptr::null(), data_type: 0, data: std::ptr::null_mut(), data_size: 0, return_size: 0 }
+}
+
+/// `rsa2048e3`, kept: the distinct ones are few, and naming happens in the middle of a handshake.
+fn sized(family: &'static str, bits: c_int, suffix: &'static str) -> &'static str {
+    type Known = Vec<((&'static str, c_int, &'static str), &'static str)>;
+    thread_local! {
+        static KNOWN: RefCell<Known> = const { RefCell::new(Vec::new()) };
+    }
+    KNOWN.with_borrow_mut(|known| {
+        let wanted = (family, bits, suffix);
+        if let Some((_, name)) = known.iter().find(|(key, _)| *key == wanted) {
+            return *name;
+        }
+        let name = intern(&format!("{family}{bits}{suffix}"));
+        known.push((wanted, name));
+        name
+    })
+}
+
+/// Hashes by the names that OpenSSL and its users give them.
+const DIGESTS: [(&str, &str); 11] = [
+    ("SHA2-256", "sha256"),
+    ("SHA256", "sha256"),
+    ("SHA2-384", "sha384"),
+    ("SHA384", "sha384"),
+    ("SHA2-512", "sha512"),
+    ("SHA512", "sha512"),
+    ("SHA1", "sha1"),
+    ("SHA-1", "sha1"),
+    ("MD5-SHA1", "md5-sha1"),
+    ("MD5", "md5"),
+    ("SHA2-224", "sha224"),
+];
+
+/// Our name of a hash.
+pub fn digest(name: &str) -> &'static str {
+    let known = DIGESTS.iter().find(|row| row.0.eq_ignore_ascii_case(name)).map(|row| row.1);
+    known.unwrap_or_else(|| intern(&name.to_ascii_lowercase()))
+}
+
+/// A construction over a hash, such as `hmac-sha256`, without composing text where it is used.
+pub fn over_digest(construction: Construction, digest_name: &str) -> &'static str {
+    let digest = digest(digest_name);
+    let known = CONSTRUCTIONS.iter().find(|row| row.0 == construction && row.1 == digest).map(|row| row.2);
+    known.unwrap_or_else(|| intern(&format!("{}-{digest}", construction.as_str())))
+}
+
+/// What is built on a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Construction {
+    /// RFC 2104.
+    Hmac,
+    /// RFC 5869, and TLS 1.3's labels on it.
+    Hkdf,
+    /// RFC 5246 section 5 and its forebears.
+    TlsPrf,
+}
+
+impl Construction {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Hmac => "hmac",
+            Self::Hkdf => "hkdf",
+            Self::TlsPrf => "tls1-prf",
+        }
+    }
+}
+
+const CONSTRUCTIONS: [(Construction, &str, &str); 9] = [
+    (Construction::Hmac, "md5", "hmac-md5"),
+    (Construction::Hmac, "sha1", "hmac-sha1"),
+    (Construction::Hmac, "sha256", "hmac-sha256"),
+    (Construction::Hmac, "sha384", "hmac-sha384"),
+    (Construction::Hkdf, "sha256", "hkdf-sha256"),
+    (Construction::Hkdf, "sha384", "hkdf-sha384"),
+    (Construction::TlsPrf, "md5-sha1", "tls1-prf-md5-sha1"),
+    (Construction::TlsPrf, "sha256", "tls1-prf-sha256"),
+    (Construction::TlsPrf, "sha384", "tls1-prf-sha384"),
+];
+
+/// The text value of a parameter in a list; `None` where it is not there.
+///
+/// # Safety
+/// `params` must be null or a list that ends as OpenSSL's do.
+pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Option<&'a str> {
+    let mut param = params;
+    // SAFETY: by the caller's promise the list is readable up to its end.
+    while !param.is_null() && unsafe { !(*param).key.is_null() } {
+        // SAFETY: keys are C strings; text values are readable for their size.
+        unsafe {
+            if CStr::from_ptr((*param).key) == key && !(*param).data.is_null() {
+                let text = (*param).data.cast::<c_char>();
+                return CStr::from_ptr(text).to_str().ok();
+            }
+            param = param.add(1);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_parameters_are_recognised() {
+        assert_eq!(fixed("ML-DSA-65"), Some("mldsa65"));
+        assert_eq!(fixed("X25519MLKEM768"), Some("x25519mlkem768"));
+        assert_eq!(fixed("SecP256r1MLKEM768"), Some("secp256r1mlkem768"));
+        assert_eq!(fixed("RSA"), None);
+        assert_eq!(over_digest(Construction::TlsPrf, "MD5-SHA1"), "tls1-prf-md5-sha1");
+    }
+}

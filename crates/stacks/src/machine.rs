@@ -1,0 +1,65 @@
+//! What a measurement was made on and with.
+
+use serde::Serialize;
+
+/// The machine and the build; stored beside every result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// The processor's own name for itself.
+    pub cpu: String,
+    /// Processors that this process may use.
+    pub cores: usize,
+    /// Highest clock that the system tells, in Hz.
+    pub clock_hz: Option<u64>,
+    /// Instruction set.
+    pub architecture: &'static str,
+    /// Kernel and its release.
+    pub os: String,
+    /// Size of the memory, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// `release`, or `debug`, whose times mean nothing.
+    pub build_profile: &'static str,
+    /// Version of this program.
+    pub version: &'static str,
+}
+
+/// How this program was built.
+pub const BUILD_PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
+
+impl Machine {
+    /// Looks at the machine that this runs on. What the system does not tell is left unknown.
+    #[must_use]
+    pub fn look() -> Self {
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let field = |name: &str| {
+            let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        };
+        let cpu = field("model name").or_else(|| field("Model")).unwrap_or_else(|| "unknown".into());
+        let highest = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+        let highest = highest.ok().and_then(|text| text.trim().parse::<u64>().ok()).map(|khz| khz * 1000);
+        let now = field("cpu MHz").and_then(|text| text.parse::<f64>().ok());
+        let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let memory_bytes = memory
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:"))
+            .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
+            .map(|kib| kib * 1024);
+        let os = nix::sys::utsname::uname().map_or_else(
+            |_| std::env::consts::OS.to_owned(),
+            |name| format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),
+        );
+        Self {
+            cpu,
+            cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            // A frequency is a whole number of hertz well below 2^53.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            clock_hz: highest.or(now.map(|mhz| (mhz * 1e6) as u64)),
+            architecture: std::env::consts::ARCH,
+            os,
+            memory_bytes,
+            build_profile: BUILD_PROFILE,
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! One handshake, and whether anything else got in its way.
+
+use super::MeasureError;
+use crate::rig::Rig;
+use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+use shakedown_trace::driver::Wire;
+use shakedown_trace::recorder::{self, Tape};
+use shakedown_trace::{Side, Suite, Trace};
+
+/// One handshake's trace, and the clocks around it.
+pub struct Repetition {
+    /// What happened.
+    pub trace: Trace,
+    /// Thread CPU time around the handshake, in nanoseconds.
+    pub cpu_ns: u64,
+    /// The thread lost the processor on the way.
+    pub disturbed: bool,
+}
+
+/// Marked time may exceed CPU time by this much before time is taken to have been stolen: two readings of
+/// the CPU clock, and a fiftieth.
+const TOLERATED_NS: u64 = 2_000;
+const TOLERATED_SHARE: u64 = 50;
+
+/// Runs one handshake from fresh endpoints and checks that it was the one asked for.
+pub fn repeat_once(
+    suite: &Suite,
+    rig: &mut dyn Rig,
+    wire: &mut Wire,
+    tape: Tape,
+) -> Result<(Repetition, Tape), MeasureError> {
+    let name = || suite.to_string();
+    let mut pair = rig.pair()?;
+    recorder::start(tape);
+    let switches_before = context_switches();
+    let cpu_before = thread_cpu_ns();
+    let outcome = wire.handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ());
+    let cpu_ns = thread_cpu_ns() - cpu_before;
+    let switches = context_switches() - switches_before;
+    let tape = recorder::stop();
+    let travelled = outcome.map_err(|error| MeasureError::Handshake { suite: name(), error })?;
+    for endpoint in [&pair.client, &pair.server] {
+        endpoint.confirm().map_err(|difference| MeasureError::WrongKind { suite: name(), difference })?;
+    }
+    let trace = Trace::from_tape(&tape).map_err(|error| MeasureError::Ledger { suite: name(), error })?;
+    let counted = trace.bytes_from(Side::Client) + trace.bytes_from(Side::Server);
+    let all = travelled.client_to_server + travelled.server_to_client;
+    if counted != all {
+        return Err(MeasureError::Bytes { suite: name(), counted, travelled: all });
+    }
+    let marked: u64 = trace.marked_ns.iter().sum();
+    let stolen = marked > cpu_ns + cpu_ns / TOLERATED_SHARE + TOLERATED_NS;
+    Ok((Repetition { trace, cpu_ns, disturbed: switches > 0 || stolen }, tape))
+}
+
+fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(std::time::Duration::from);
+    time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn context_switches() -> i64 {
+    getrusage(UsageWho::RUSAGE_THREAD)
+        .map_or(0, |usage| usage.voluntary_context_switches() + usage.involuntary_context_switches())
+}
+
+/// Keeps this thread on the processor that it runs on, for as long as it lives.
+pub struct Pinned {
+    before: Option<CpuSet>,
+}
+
+impl Pinned {
+    /// Pins the thread. Where the system refuses, nothing changes and results are only noisier.
+    pub fn to_current_processor() -> Self {
+        let this = Pid::from_raw(0);
+        let pin = || {
+            let before = sched_getaffinity(this).ok()?;
+            let mut one = CpuSet::new();
+            one.set(sched_getcpu().ok()?).ok()?;
+            sched_setaffinity(this, &one).ok()?;
+            Some(before)
+        };
+        Self { before: pin() }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // Where the system refuses, the thread stays where it is; there is nobody to tell.
+            let _ = sched_setaffinity(Pid::from_raw(0), before);
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! The two `SSL_CTX` of a suite.
+
+use super::{marks, names, psk};
+use crate::rig::{Settings, SetupError};
+use foreign_types::ForeignType;
+use openssl::error::ErrorStack;
+use openssl::pkey::{PKey, Private};
+use openssl::ssl::{SslContext, SslContextBuilder, SslMode, SslOptions, SslSessionCacheMode, SslVerifyMode, SslVersion};
+use openssl::x509::X509;
+use openssl_sys as sys;
+use shakedown_ossl::{Library, LibraryError, ffi};
+use shakedown_pki::{Identity, Store};
+use shakedown_trace::suite::{Authentication, Group, GroupKind, KeyExchange, KeyType, Mode, Protocol};
+use shakedown_trace::{Side, Suite};
+use std::collections::HashSet;
+use std::ffi::{CStr, CString};
+use std::sync::{Arc, OnceLock, PoisonError};
+
+/// Client and server contexts, and the name that the client checks.
+pub struct Contexts {
+    pub client: SslContext,
+    pub server: SslContext,
+    pub server_name: Option<String>,
+}
+
+/// The timed and the bare library context, made when first needed.
+pub fn library(timed: bool) -> Result<Library, LibraryError> {
+    static LIBRARIES: [OnceLock<Library>; 2] = [const { OnceLock::new() }; 2];
+    let slot = &LIBRARIES[usize::from(timed)];
+    if let Some(library) = slot.get() {
+        return Ok(*library);
+    }
+    let made = if timed { Library::timed() } else { Library::bare() }?;
+    Ok(*slot.get_or_init(|| made))
+}
+
+/// `SSL_OP_ALLOW_NO_DHE_KEX` and `SSL_OP_PREFER_NO_DHE_KEX` (ssl.h).
+const ALLOW_NO_DHE_KEX: u64 = 1 << 10;
+const PREFER_NO_DHE_KEX: u64 = 1 << 35;
+/// `SSL_MODE_NO_AUTO_CHAIN`: send the chain as given.
+const NO_AUTO_CHAIN: libc::c_long = 0x8;
+
+/// Builds the contexts of a suite.
+pub fn build(suite: &Suite, settings: &Settings) -> Result<Contexts, SetupError> {
+    let library = library(settings.instrumented)?;
+    let mut client = builder(library, suite, settings)?;
+    let mut server = builder(library, suite, settings)?;
+    let mut server_name = None;
+    if suite.has_certificates() {
+        let store = match &settings.cache {
+            Some(folder) => Store::open(folder),
+            None => Store::open(&Store::default_dir()?),
+        };
+        let identity = |side| store.identity(&suite.keys, side, &settings.profile, settings.now_unix_s);
+        let own = identity(Side::Server)?;
+        show(library, &mut server, &own)?;
+        trust(library, &mut client, &own.root, settings.now_unix_s)?;
+        client.set_verify(SslVerifyMode::PEER);
+        server_name = Some(own.subject);
+        if matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual)) {
+            let own = identity(Side::Client)?;
+            let root = trust(library, &mut server, &own.root, settings.now_unix_s)?;
+            server.add_client_ca(&root).map_err(refused("name the clients' root"))?;
+            if suite.authentication == Some(Authentication::Mutual) {
+                show(library, &mut client, &own)?;
+                server.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
+            } else {
+                server.set_verify(SslVerifyMode::PEER);
+            }
+        }
+    } else {
+        client.set_verify(SslVerifyMode::NONE);
+    }
+    if let Some(group) = suite.group {
+        exchange_in(library, suite, group, &mut client, &mut server)?;
+    }
+    match suite.key_exchange {
+        KeyExchange::Psk | KeyExchange::PskDhe if suite.protocol == Protocol::Tls13 => {
+            psk::install_tls13(suite, &mut client, &mut server);
+        }
+        KeyExchange::Psk | KeyExchange::DhePsk | KeyExchange::RsaPsk | KeyExchange::EcdhePsk => {
+            psk::install(&mut client, &mut server);
+        }
+        _ => {}
+    }
+    if let Some(log) = &settings.key_log {
+        let lines = Arc::clone(log);
+        client.set_keylog_callback(move |_, line| {
+            lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
+        });
+    }
+    Ok(Contexts { client: client.build(), server: server.build(), server_name })
+}
+
+fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
+    move |stack| SetupError::OpenSsl { what, stack }
+}
+
+/// What both sides have in common.
+fn builder(library: Library, suite: &Suite, settings: &Settings) -> Result<SslContextBuilder, SetupError> {
+    let mut builder = empty(library)?;
+    let version = match suite.protocol {
+        Protocol::Ssl3 => SslVersion::SSL3,
+        Protocol::Tls10 => SslVersion::TLS1,
+        Protocol::Tls11 => SslVersion::TLS1_1,
+        Protocol::Tls12 => SslVersion::TLS1_2,
+        _ => SslVersion::TLS1_3,
+    };
+    builder.set_min_proto_version(Some(version)).map_err(refused("set the protocol"))?;
+    builder.set_max_proto_version(Some(version)).map_err(refused("set the protocol"))?;
+    let cipher = names::cipher_suite(suite);
+    if suite.protocol == Protocol::Tls13 {
+        builder.set_ciphersuites(&cipher).map_err(refused("set the cipher suite"))?;
+    } else {
+        builder.set_cipher_list(&cipher).map_err(refused("set the cipher suite"))?;
+    }
+    // RSA-512 has room for a SHA-256 DigestInfo (51 + 11 of 64 bytes) and for no longer hash.
+    let small = |key: &KeyType| matches!(key, KeyType::Rsa { bits: ..768, .. });
+    if suite.protocol == Protocol::Tls12 && suite.keys.iter().any(small) {
+        builder.set_sigalgs_list("RSA+SHA256:ECDSA+SHA256:DSA+SHA256").map_err(refused("set the signature schemes"))?;
+    }
+    tickets_and_sessions(&mut builder, suite, settings)?;
+    if settings.instrumented {
+        // SAFETY: the context is live.
+        unsafe { marks::install(builder.as_ptr()) };
+    }
+    Ok(builder)
+}
+
+/// A context of a library that lets every old algorithm in. The laboratory opens that door for itself only.
+fn empty(library: Library) -> Result<SslContextBuilder, SetupError> {
+    // SAFETY: the library context lives for ever; a null result is checked; the builder takes the context over.
+    let mut builder = unsafe {
+        let context = ffi::SSL_CTX_new_ex(library.as_ptr(), std::ptr::null(), sys::TLS_method());
+        if context.is_null() {
+            return Err(SetupError::OpenSsl { what: "make a TLS context", stack: ErrorStack::get() });
+        }
+        ffi::SSL_CTX_set_security_level(context, 0);
+        ffi::SSL_CTX_set_security_callback(context, Some(allow_all));
+        sys::SSL_CTX_ctrl(context, sys::SSL_CTRL_MODE, NO_AUTO_CHAIN, std::ptr::null_mut());
+        SslContextBuilder::from_ptr(context)
+    };
+    builder.set_mode(SslMode::RELEASE_BUFFERS);
+    builder.set_options(SslOptions::NO_COMPRESSION);
+    // SSL 3.0 may be switched off by a default.
+    builder.clear_options(SslOptions::NO_SSLV3);
+    Ok(builder)
+}
+
+/// Security level 0 still refuses DH below 512 bits and the like; this does not.
+unsafe extern "C" fn allow_all(
+    _: *const sys::SSL,
+    _: *const sys::SSL_CTX,
+    _: libc::c_int,
+    _: libc::c_int,
+    _: libc::c_int,
+    _: *mut libc::c_void,
+    _: *mut libc::c_void,
+) -> libc::c_int {
+    1
+}
+
+/// Full handshakes issue no tickets unless asked; sessions are kept where the suite resumes one.
+fn tickets_and_sessions(
+    builder: &mut SslContextBuilder,
+    suite: &Suite,
+    settings: &Settings,
+) -> Result<(), SetupError> {
+    let mut options = SslOptions::empty();
+    let tls13 = suite.protocol == Protocol::Tls13;
+    let wants_tickets = suite.mode == Mode::Ticket || (suite.mode == Mode::Full && settings.tickets > 0);
+    if !tls13 && !wants_tickets {
+        options |= SslOptions::NO_TICKET;
+    }
+    // The handshake that makes the session needs one ticket; the resumption itself issues none (see the rig).
+    let tickets = if suite.mode == Mode::Resumed { 1 } else { settings.tickets };
+    builder.set_num_tickets(tickets as usize).map_err(refused("set the number of tickets"))?;
+    if suite.key_exchange == KeyExchange::Psk && tls13 {
+        options |= SslOptions::from_bits_retain(ALLOW_NO_DHE_KEX as _) | SslOptions::from_bits_retain(PREFER_NO_DHE_KEX as _);
+    }
+    builder.set_options(options);
+    // A full handshake gets a session ID, as from any server that could resume it, but leaves nothing behind.
+    let mut mode = SslSessionCacheMode::SERVER;
+    if !suite.is_resumption() {
+        mode |= SslSessionCacheMode::NO_INTERNAL_STORE;
+    }
+    builder.set_session_cache_mode(mode);
+    builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
+    // Longer than any run: sessions age by the real clock.
+    const TIMEOUT_S: libc::c_long = 7 * 24 * 3600;
+    // SAFETY: the context is live.
+    unsafe { ffi::SSL_CTX_set_timeout(builder.as_ptr(), TIMEOUT_S) };
+    Ok(())
+}
+
+/// Lets a side show a chain.
+fn show(library: Library, builder: &mut SslContextBuilder, identity: &Identity) -> Result<(), SetupError> {
+    let refused = refused("take a certificate");
+    for (place, der) in identity.chain.iter().enumerate() {
+        let certificate = certificate(library, der).map_err(&refused)?;
+        if place == 0 {
+            builder.set_certificate(&certificate).map_err(&refused)?;
+        } else {
+            builder.add_extra_chain_cert(certificate).map_err(&refused)?;
+        }
+    }
+    let key = private_key(library, &identity.key).map_err(&refused)?;
+    builder.set_private_key(&key).map_err(&refused)
+}
+
+/// Lets a side trust a root at a given time.
+fn trust(
+    library: Library,
+    builder: &mut SslContextBuilder,
+    root: &[u8],
+    now_unix_s: i64,
+) -> Result<X509, SetupError> {
+    let refused = refused("trust a root");
+    let root = certificate(library, root).map_err(&refused)?;
+    builder.cert_store_mut().add_cert(root.clone()).map_err(&refused)?;
+    builder.verify_param_mut().set_time(now_unix_s as _);
+    builder.verify_param_mut().set_auth_level(0);
+    Ok(root)
+}
+
+/// A certificate that lives in the library context, so that its verification is seen.
+fn certificate(library: Library, der: &[u8]) -> Result<X509, ErrorStack> {
+    let mut data = der.as_ptr();
+    let length = libc::c_long::try_from(der.len()).unwrap_or(libc::c_long::MAX);
+    // SAFETY: the library context lives for ever; the data is readable for its length; null is checked.
+    unsafe {
+        let mut empty = ffi::X509_new_ex(library.as_ptr(), std::ptr::null());
+        if empty.is_null() || sys::d2i_X509(&raw mut empty, &raw mut data, length).is_null() {
+            return Err(ErrorStack::get());
+        }
+        Ok(X509::from_ptr(empty))
+    }
+}
+
+/// A private key that lives in the library context.
+fn private_key(library: Library, der: &[u8]) -> Result<PKey<Private>, ErrorStack> {
+    let mut data = der.as_ptr();
+    let length = libc::c_long::try_from(der.len()).unwrap_or(libc::c_long::MAX);
+    // SAFETY: as for certificates.
+    unsafe {
+        let key = ffi::d2i_AutoPrivateKey_ex(
+            std::ptr::null_mut(),
+            &raw mut data,
+            length,
+            library.as_ptr(),
+            std::ptr::null(),
+        );
+        if key.is_null() { Err(ErrorStack::get()) } else { Ok(PKey::from_ptr(key)) }
+    }
+}
+
+/// Sets the group of the exchange, and the curves that certificates need beside it.
+fn exchange_in(
+    library: Library,
+    suite: &Suite,
+    group: Group,
+    client: &mut SslContextBuilder,
+    server: &mut SslContextBuilder,
+) -> Result<(), SetupError> {
+    if suite.key_exchange.group_kind() == Some(GroupKind::FiniteField) {
+        let key = dh_parameters(library, group)?;
+        // SAFETY: the context is live and takes the parameters over.
+        let taken = unsafe { sys::SSL_CTX_set0_tmp_dh_pkey(server.as_ptr(), key) };
+        if taken != 1 {
+            // SAFETY: not taken over, so still ours.
+            unsafe { sys::EVP_PKEY_free(key) };
+            return Err(SetupError::OpenSsl { what: "take DH parameters", stack: ErrorStack::get() });
+        }
+        return Ok(());
+    }
+    let mut list = vec![names::group(group)];
+    if suite.protocol != Protocol::Tls13 {
+        // Up to TLS 1.2 the list also says which curves a certificate may use (RFC 8422 section 5.1.1).
+        for key in &suite.keys {
+            if let KeyType::Ec(curve) = key {
+                let name = curve.openssl_name().to_owned();
+                if !list.contains(&name) {
+                    list.push(name);
+                }
+            }
+        }
+    }
+    let list = list.join(":");
+    for builder in [client, server] {
+        builder.set_groups_list(&list).map_err(refused("set the group"))?;
+    }
+    Ok(())
+}
+
+/// Finite-field parameters as a key without a key.
+fn dh_parameters(library: Library, group: Group) -> Result<*mut sys::EVP_PKEY, SetupError> {
+    let stack = |what| SetupError::OpenSsl { what, stack: ErrorStack::get() };
+    let mut name = CString::default();
+    let (mut p, mut g) = (Vec::new(), Vec::new());
+    match group {
+        Group::Dh(bits) => {
+            if let Some((prime, generator)) = shakedown_pki::dh::group(bits) {
+                // Parameters take integers in the machine's order.
+                p = prime.iter().rev().copied().collect();
+                g = generator.iter().rev().copied().collect();
+            }
+        }
+        other => name = CString::new(names::group(other)).unwrap_or_default(),
+    }
+    let param = |key: *const libc::c_char, kind: libc::c_uint, data: *mut libc::c_void, size: usize| ffi::OSSL_PARAM {
+        key,
+        data_type: kind as _,
+        data,
+        data_size: size,
+        return_size: 0,
+    };
+    let end = param(std::ptr::null(), 0, std::ptr::null_mut(), 0);
+    let mut params = if p.is_empty() {
+        let length = name.as_bytes().len();
+        [
+            param(c"group".as_ptr(), ffi::OSSL_PARAM_UTF8_STRING, name.as_ptr().cast_mut().cast(), length),
+            end,
+            param(std::ptr::null(), 0, std::ptr::null_mut(), 0),
+        ]
+    } else {
+        [
+            param(c"p".as_ptr(), ffi::OSSL_PARAM_UNSIGNED_INTEGER, p.as_mut_ptr().cast(), p.len()),
+            param(c"g".as_ptr(), ffi::OSSL_PARAM_UNSIGNED_INTEGER, g.as_mut_ptr().cast(), g.len()),
+            end,
+        ]
+    };
+    const KEY_PARAMETERS: libc::c_int = 0x84; // EVP_PKEY_KEY_PARAMETERS
+    // SAFETY: the library context lives for ever, the parameters until the call returns; results are checked.
+    unsafe {
+        let context = ffi::EVP_PKEY_CTX_new_from_name(library.as_ptr(), c"DH".as_ptr(), std::ptr::null());
+        if context.is_null() {
+            return Err(stack("find DH"));
+        }
+        let mut key = std::ptr::null_mut();
+        let made = sys::EVP_PKEY_fromdata_init(context) == 1
+            && sys::EVP_PKEY_fromdata(context, &raw mut key, KEY_PARAMETERS, params.as_mut_ptr()) == 1;
+        sys::EVP_PKEY_CTX_free(context);
+        if made { Ok(key) } else { Err(stack("make DH parameters")) }
+    }
+}
+
+/// Every cipher suite that this build of libssl knows.
+pub fn cipher_suites() -> Result<HashSet<String>, SetupError> {
+    let mut builder = empty(library(false)?)?;
+    builder
+        .set_min_proto_version(Some(SslVersion::SSL3))
+        .and_then(|()| builder.set_cipher_list("ALL:COMPLEMENTOFALL:eNULL"))
+        .map_err(refused("list its cipher suites"))?;
+    let context = builder.build();
+    let ssl = openssl::ssl::Ssl::new(&context).map_err(refused("list its cipher suites"))?;
+    let names = (0..).map_while(|place| {
+        // SAFETY: the connection is live; the text is static, and null beyond the end of the list.
+        unsafe {
+            let name = ffi::SSL_get_cipher_list(ssl.as_ptr(), place);
+            (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+        }
+    });
+    Ok(names.collect())
+}

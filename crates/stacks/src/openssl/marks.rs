@@ -1,0 +1,142 @@
+//! Message boundaries, as libssl's callbacks tell them.
+//!
+//! The message callback fires when a record's header has been read or written, when a message has been read
+//! in full, and when one has been handed to the record layer; the info callback's LOOP events come between
+//! two messages, after the work that follows sending. Together they cut each side's time into stretches
+//! (see [`shakedown_trace::ledger`]).
+
+use openssl_sys as sys;
+use shakedown_ossl::ffi;
+use shakedown_trace::{MessageName, recorder};
+use std::cell::Cell;
+use std::ffi::CStr;
+
+/// What is remembered of a connection between callbacks.
+#[derive(Default)]
+pub struct Watch {
+    /// Bytes of records written since the last message.
+    pending_bytes: Cell<u32>,
+    /// A ChangeCipherSpec has been read and not been marked yet.
+    change_cipher_spec: Cell<bool>,
+    /// The last fatal alert, sent or received.
+    alert: Cell<Option<u8>>,
+}
+
+impl Watch {
+    /// The name of the last fatal alert.
+    pub fn alert(&self) -> Option<String> {
+        let number = libc::c_int::from(self.alert.get()?);
+        // SAFETY: returns static text for any number.
+        let text = unsafe { CStr::from_ptr(ffi::SSL_alert_desc_string_long(number)) };
+        Some(text.to_string_lossy().replace(' ', "_"))
+    }
+}
+
+const HEADER: libc::c_int = 256;
+const CHANGE_CIPHER_SPEC: libc::c_int = 20;
+const ALERT: libc::c_int = 21;
+const HANDSHAKE: libc::c_int = 22;
+const FATAL: u8 = 2;
+/// `SSL_CB_LOOP`.
+const LOOP: libc::c_int = 1;
+
+/// ServerHello with this random is a HelloRetryRequest (RFC 8446 section 4.1.3); it starts with these bytes.
+const RETRY_RANDOM: [u8; 8] = [0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11];
+
+/// Sets the callbacks of a context. Connections made from it must be [`attach`]ed.
+///
+/// # Safety
+/// `context` must be live.
+pub unsafe fn install(context: *mut sys::SSL_CTX) {
+    // SAFETY: the caller promises the context; the callbacks are static functions.
+    unsafe {
+        ffi::SSL_CTX_set_msg_callback(context, Some(on_message));
+        ffi::SSL_CTX_set_info_callback(context, Some(on_info));
+    }
+}
+
+/// Ties a watch to a connection.
+///
+/// # Safety
+/// `ssl` must be live, and `watch` must outlive it.
+pub unsafe fn attach(ssl: *mut sys::SSL, watch: *const Watch) {
+    const SET_MSG_CALLBACK_ARG: libc::c_int = 16;
+    // SAFETY: the caller promises both. Index 0 of the extra data is the application's own.
+    unsafe {
+        sys::SSL_ctrl(ssl, SET_MSG_CALLBACK_ARG, 0, watch.cast_mut().cast());
+        sys::SSL_set_ex_data(ssl, 0, watch.cast_mut().cast());
+    }
+}
+
+unsafe extern "C" fn on_message(
+    write: libc::c_int,
+    version: libc::c_int,
+    content_type: libc::c_int,
+    data: *const libc::c_void,
+    length: usize,
+    _: *mut sys::SSL,
+    watch: *mut libc::c_void,
+) {
+    // SAFETY: `attach` put a watch there that outlives the connection; null before that.
+    let Some(watch) = (unsafe { watch.cast::<Watch>().as_ref() }) else { return };
+    if data.is_null() {
+        return;
+    }
+    // SAFETY: libssl passes `length` readable bytes.
+    let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) };
+    let sending = write == 1;
+    match (content_type, data) {
+        (HEADER, [kind, _, _, high, low, ..]) if sending => {
+            let _ = kind;
+            let bytes = 5 + u32::from(u16::from_be_bytes([*high, *low]));
+            watch.pending_bytes.set(watch.pending_bytes.get() + bytes);
+        }
+        (HEADER, [kind, ..]) => {
+            watch.flush_change_cipher_spec();
+            recorder::boundary();
+            watch.change_cipher_spec.set(libc::c_int::from(*kind) == CHANGE_CIPHER_SPEC);
+        }
+        (HANDSHAKE, [kind, ..]) => {
+            let Some(mut name) = MessageName::from_tls(*kind) else { return };
+            if name == MessageName::ServerHello && data.get(6..14) == Some(&RETRY_RANDOM) {
+                name = MessageName::HelloRetryRequest;
+            }
+            if sending {
+                recorder::sent(name, watch.pending_bytes.take());
+            } else {
+                recorder::received(name);
+            }
+        }
+        (CHANGE_CIPHER_SPEC, _) if sending => {
+            recorder::sent(MessageName::ChangeCipherSpec, watch.pending_bytes.take());
+            if version >= sys::TLS1_3_VERSION {
+                // For compatibility only; libssl changes its keys here for the message before.
+                recorder::carry_on();
+            }
+        }
+        (ALERT, [FATAL, number, ..]) => watch.alert.set(Some(*number)),
+        _ => {}
+    }
+}
+
+impl Watch {
+    /// A ChangeCipherSpec never comes as a message; its record's header announced it.
+    fn flush_change_cipher_spec(&self) {
+        if self.change_cipher_spec.replace(false) {
+            recorder::received(MessageName::ChangeCipherSpec);
+        }
+    }
+}
+
+unsafe extern "C" fn on_info(ssl: *const sys::SSL, kind: libc::c_int, _: libc::c_int) {
+    if kind & LOOP == 0 {
+        return;
+    }
+    // SAFETY: the connection is live; `attach` put a watch there that outlives it, null before that.
+    let watch = unsafe { sys::SSL_get_ex_data(ssl, 0).cast::<Watch>().as_ref() };
+    match watch {
+        // What follows is its processing, so this is no boundary.
+        Some(watch) if watch.change_cipher_spec.get() => watch.flush_change_cipher_spec(),
+        _ => recorder::boundary(),
+    }
+}

@@ -1,0 +1,129 @@
+//! Suite names in OpenSSL's words, and what OpenSSL can't do.
+
+use crate::rig::Unsupported;
+use shakedown_trace::Suite;
+use shakedown_trace::suite::{Cipher, Group, KeyExchange, KeyType, Protocol, TlsCipher};
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+/// The cipher suite as OpenSSL spells it: for `SSL_CTX_set_cipher_list` up to TLS 1.2, for
+/// `SSL_CTX_set_ciphersuites` in TLS 1.3.
+pub fn cipher_suite(suite: &Suite) -> String {
+    let Cipher::Tls(cipher) = suite.cipher else { return String::new() };
+    if suite.protocol == Protocol::Tls13 {
+        return match cipher {
+            TlsCipher::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
+            TlsCipher::Chacha20 => "TLS_CHACHA20_POLY1305_SHA256",
+            TlsCipher::Aes128Ccm => "TLS_AES_128_CCM_SHA256",
+            TlsCipher::Aes128Ccm8 => "TLS_AES_128_CCM_8_SHA256",
+            _ => "TLS_AES_128_GCM_SHA256",
+        }
+        .into();
+    }
+    let exchange = match suite.key_exchange {
+        KeyExchange::DheRsa => "DHE-RSA-",
+        KeyExchange::DheDss => "DHE-DSS-",
+        KeyExchange::DhAnon => "ADH-",
+        KeyExchange::Psk => "PSK-",
+        KeyExchange::DhePsk => "DHE-PSK-",
+        KeyExchange::RsaPsk => "RSA-PSK-",
+        KeyExchange::EcdheEcdsa => "ECDHE-ECDSA-",
+        KeyExchange::EcdheRsa => "ECDHE-RSA-",
+        KeyExchange::EcdhePsk => "ECDHE-PSK-",
+        KeyExchange::EcdhAnon => "AECDH-",
+        _ => "",
+    };
+    let psk = matches!(
+        suite.key_exchange,
+        KeyExchange::Psk | KeyExchange::DhePsk | KeyExchange::RsaPsk | KeyExchange::EcdhePsk
+    );
+    let elliptic = matches!(suite.key_exchange, KeyExchange::EcdheEcdsa | KeyExchange::EcdheRsa);
+    // OpenSSL writes the mode of CBC suites with a pre-shared key only.
+    let cbc = |bulk: &str, mac: &str| if psk { format!("{bulk}-CBC-{mac}") } else { format!("{bulk}-{mac}") };
+    // The PRF's hash follows from the cipher, but its 256-bit CBC suites over curves take SHA-384.
+    let bulk = match cipher {
+        TlsCipher::Rc4Md5 => "RC4-MD5".into(),
+        TlsCipher::Rc4Sha => "RC4-SHA".into(),
+        TlsCipher::TripleDesSha if psk => "3DES-EDE-CBC-SHA".into(),
+        TlsCipher::TripleDesSha => "DES-CBC3-SHA".into(),
+        TlsCipher::IdeaSha => "IDEA-CBC-SHA".into(),
+        TlsCipher::SeedSha => "SEED-SHA".into(),
+        TlsCipher::Aes128Sha => cbc("AES128", "SHA"),
+        TlsCipher::Aes256Sha => cbc("AES256", "SHA"),
+        TlsCipher::Camellia128Sha => "CAMELLIA128-SHA".into(),
+        TlsCipher::Camellia256Sha => "CAMELLIA256-SHA".into(),
+        TlsCipher::Aes128Sha256 => cbc("AES128", "SHA256"),
+        TlsCipher::Aes256Sha256 => cbc("AES256", "SHA256"),
+        TlsCipher::Aes256Sha384 => cbc("AES256", "SHA384"),
+        TlsCipher::Camellia128Sha256 => "CAMELLIA128-SHA256".into(),
+        TlsCipher::Camellia256Sha256 if elliptic || psk => "CAMELLIA256-SHA384".into(),
+        TlsCipher::Camellia256Sha256 => "CAMELLIA256-SHA256".into(),
+        TlsCipher::Aes128Gcm => "AES128-GCM-SHA256".into(),
+        TlsCipher::Aes256Gcm => "AES256-GCM-SHA384".into(),
+        TlsCipher::Aes128Ccm => "AES128-CCM".into(),
+        TlsCipher::Aes128Ccm8 => "AES128-CCM8".into(),
+        TlsCipher::Aes256Ccm => "AES256-CCM".into(),
+        TlsCipher::Aes256Ccm8 => "AES256-CCM8".into(),
+        TlsCipher::Chacha20 => "CHACHA20-POLY1305".into(),
+        TlsCipher::Aria128Gcm if elliptic || suite.key_exchange == KeyExchange::DheRsa => "ARIA128-GCM-SHA256".into(),
+        TlsCipher::Aria256Gcm if elliptic || suite.key_exchange == KeyExchange::DheRsa => "ARIA256-GCM-SHA384".into(),
+        TlsCipher::Aria128Gcm => "ARIA128-GCM-SHA256".into(),
+        TlsCipher::Aria256Gcm => "ARIA256-GCM-SHA384".into(),
+    };
+    // OpenSSL calls two families of ARIA suites by another order of words.
+    if bulk.starts_with("ARIA") {
+        return match suite.key_exchange {
+            KeyExchange::EcdheEcdsa => format!("ECDHE-ECDSA-{bulk}"),
+            KeyExchange::EcdheRsa => format!("ECDHE-ARIA{}", &bulk[4..]),
+            _ => format!("{exchange}{bulk}"),
+        };
+    }
+    format!("{exchange}{bulk}")
+}
+
+/// A group as OpenSSL spells it.
+pub fn group(group: Group) -> String {
+    match group {
+        Group::Dh(bits) => format!("dh{bits}"),
+        Group::Ffdhe(bits) => format!("ffdhe{bits}"),
+        Group::X25519 => "X25519".into(),
+        Group::X448 => "X448".into(),
+        Group::Curve(curve) => curve.openssl_name().into(),
+        Group::MlKem(set) => format!("MLKEM{set}"),
+        Group::X25519MlKem768 => "X25519MLKEM768".into(),
+        Group::Secp256r1MlKem768 => "SecP256r1MLKEM768".into(),
+    }
+}
+
+/// Everything that this build's libssl calls a cipher suite.
+fn known() -> &'static HashSet<String> {
+    static KNOWN: OnceLock<HashSet<String>> = OnceLock::new();
+    KNOWN.get_or_init(|| super::context::cipher_suites().unwrap_or_default())
+}
+
+/// Says whether this build of OpenSSL can run a suite.
+///
+/// # Errors
+/// [`Unsupported`] with the reason.
+pub fn supports(suite: &Suite) -> Result<(), Unsupported> {
+    let refuse = |reason: String| Err(Unsupported { suite: suite.to_string(), reason });
+    if matches!(suite.protocol, Protocol::Wtls | Protocol::Dtls12) {
+        return refuse(format!("the stack openssl does not run {} in memory", suite.protocol.as_str()));
+    }
+    let name = cipher_suite(suite);
+    if suite.protocol != Protocol::Tls13 && !known().contains(&name) {
+        return refuse(format!("OpenSSL {} has no cipher suite {name}", shakedown_ossl::version()));
+    }
+    let rsa_signer = match suite.key_exchange {
+        KeyExchange::DheRsa | KeyExchange::EcdheRsa | KeyExchange::Ephemeral => suite.keys.first(),
+        _ => None,
+    };
+    // The Finished of SSL 3.0 and of TLS 1.0 signs MD5 and SHA-1 together: 36 bytes and 11 of padding.
+    if let Some(KeyType::Rsa { bits, .. }) = rsa_signer
+        && suite.protocol == Protocol::Tls13
+        && *bits < 768
+    {
+        return refuse("an RSA key below 768 bits is too small for RSASSA-PSS with SHA-256".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! What a stack must offer to be measured.
+
+use crate::openssl::OpensslRig;
+use shakedown_pki::{PkiError, Profile};
+use shakedown_trace::suite::Protocol;
+use shakedown_trace::{Endpoint, Suite};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// Lines of a key log, shared with whoever writes them to a file.
+pub type KeyLog = Arc<Mutex<Vec<String>>>;
+
+/// What a rig is to be like, besides its suite.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Time at which certificates must be valid, in seconds since 1970-01-01 00:00 UTC.
+    pub now_unix_s: i64,
+    /// Tickets that the server issues after full handshakes.
+    pub tickets: u32,
+    /// What is in certificates besides keys.
+    pub profile: Profile,
+    /// Where keys and certificates are kept between runs; `None`: where the store puts them by itself.
+    pub cache: Option<PathBuf>,
+    /// Times primitives and marks messages; without, the stack runs as if nobody watched.
+    pub instrumented: bool,
+    /// Where to log secrets for captures.
+    pub key_log: Option<KeyLog>,
+}
+
+impl Default for Settings {
+    /// 2026-01-01, no tickets, instrumented.
+    fn default() -> Self {
+        Self {
+            now_unix_s: 1_767_225_600,
+            tickets: 0,
+            profile: Profile::default(),
+            cache: None,
+            instrumented: true,
+            key_log: None,
+        }
+    }
+}
+
+/// A stack can't run a suite, though its name is sound.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{suite}: {reason}")]
+pub struct Unsupported {
+    /// Canonical name.
+    pub suite: String,
+    /// Why not.
+    pub reason: String,
+}
+
+/// Why a rig could not be made.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum SetupError {
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    #[error(transparent)]
+    Pki(#[from] PkiError),
+    #[error(transparent)]
+    Library(#[from] shakedown_ossl::LibraryError),
+    #[error("OpenSSL refused to {what}: {stack}")]
+    OpenSsl { what: &'static str, stack: ::openssl::error::ErrorStack },
+    #[error("no session to resume: {reason}")]
+    NoSession { reason: String },
+}
+
+/// An endpoint that can say whether what it ran is what was asked for.
+pub trait Subject: Endpoint {
+    /// Checks protocol, cipher, group and resumption after a handshake.
+    ///
+    /// # Errors
+    /// What differs, in one line.
+    fn confirm(&self) -> Result<(), String>;
+}
+
+/// A client and a server that have not met yet.
+pub struct Pair {
+    /// The side that speaks first.
+    pub client: Box<dyn Subject>,
+    /// The side that answers.
+    pub server: Box<dyn Subject>,
+}
+
+/// Everything that endpoints of one suite need, made before any clock starts.
+pub trait Rig {
+    /// Name and version of the stack.
+    fn stack(&self) -> (&'static str, String);
+
+    /// A fresh client and server.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the stack refuses.
+    fn pair(&mut self) -> Result<Pair, SetupError>;
+}
+
+/// Says whether some stack can run a suite, and which.
+///
+/// # Errors
+/// [`Unsupported`] with the reason.
+pub fn supports(suite: &Suite) -> Result<&'static str, Unsupported> {
+    let refuse = |reason: &str| Unsupported { suite: suite.to_string(), reason: reason.into() };
+    match suite.protocol {
+        Protocol::Dtls12 => Err(refuse("DTLS 1.2 comes with the sockets; no stack runs it in memory yet")),
+        Protocol::Wtls => Err(refuse("the WTLS engine is not connected yet")),
+        _ => crate::openssl::supports(suite).map(|()| "openssl"),
+    }
+}
+
+/// Makes the rig of a suite, on the stack that can run it.
+///
+/// # Errors
+/// [`SetupError`], of which [`SetupError::Unsupported`] is the user's to mend.
+pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Box<dyn Rig>, SetupError> {
+    supports(suite)?;
+    Ok(Box::new(OpensslRig::new(suite, settings)?))
+}
