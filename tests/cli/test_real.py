@@ -1,0 +1,149 @@
+"""The command line on the real core: the contract of its JSON, and what a person may do to a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from shakedown.measurement import SIDES, time_by_class_us
+from shakedown.results import load_results
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/reference/measurement.schema.json").read_text())
+SUITES = (
+    "ssl3/rsa/rsa1024/server",
+    "tls1.0/dh_anon+dh1024",
+    "tls1.2/psk",
+    "tls1.2/rsa/rsa2048/server/resumed",
+    "tls1.2/ecdhe_ecdsa+p256/p256/mutual",
+    "tls1.3/x25519mlkem768/mldsa65/server",
+)
+
+
+@pytest.fixture(scope="module")
+def measured():
+    command = [sys.executable, "-m", "shakedown", "measure", *SUITES, "--repeat", "8", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def test_one_object_a_suite_in_order(measured):
+    assert [one["suite"] for one in measured] == list(SUITES)
+
+
+@pytest.mark.parametrize("position", range(len(SUITES)), ids=SUITES)
+def test_the_contract(measured, position):
+    one = measured[position]
+    jsonschema.validate(one, SCHEMA)
+    assert [message["index"] for message in one["messages"]] == list(range(len(one["messages"])))
+    assert sum(message["bytes"] for message in one["messages"]) == one["bytes"]["total"]
+    sent = [sum(m["bytes"] for m in one["messages"] if m["from"] == side) for side in SIDES]
+    assert sent == [one["bytes"]["client_to_server"], one["bytes"]["server_to_client"]]
+    for side in SIDES:
+        spent = sum(
+            message["generate_mean_us" if message["from"] == side else "process_mean_us"]
+            for message in one["messages"]
+        )
+        mean = one["handshake"][f"{side}_us"]["mean"]
+        assert spent + one["remainder_us"][side] == pytest.approx(mean, rel=1e-6)
+        assert sum(time_by_class_us(one, side).values()) == pytest.approx(mean)
+        assert time_by_class_us(one, side)["common"] > 0
+
+
+def test_python_gives_the_same(measured):
+    import shakedown
+
+    here = shakedown.measure("tls1.2/psk", repeat=8)
+    printed = measured[SUITES.index("tls1.2/psk")]
+    jsonschema.validate(here, SCHEMA)
+    assert here.keys() == printed.keys()
+    assert here["bytes"] == printed["bytes"]
+    assert [m["name"] for m in here["messages"]] == [m["name"] for m in printed["messages"]]
+
+
+@pytest.mark.parametrize(
+    ("suite", "words"),
+    [
+        ("tls9/psk", ["tls9", "tls1.2"]),
+        ("tls1.2", ["tls1.2"]),
+        ("tls1.0/dh_anon+dh256", ["dh256"]),
+        ("tls1.2/rsa/p256", ["p256"]),
+        ("tls1.2/psk/mutual", ["mutual"]),
+        ("tls1.2/psk/rsa2048", ["rsa2048"]),
+        ("tls1.2/psk/resumed/resumed", ["resumed"]),
+        ("tls1.3/psk/resumed", ["resumed"]),
+        ("tls1.2/rsa/rsa2048/server/rot13", ["rot13"]),
+        ("", []),
+        ("tls1.2/rsa/rsa2048/server/resumed/aes128-gcm/x", ["x"]),
+    ],
+)
+def test_impossible_suites(shakedown, suite, words):
+    done = shakedown("measure", suite)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    for word in words:
+        assert word in done.stderr
+
+
+def test_ctrl_c_in_a_run_keeps_what_was_measured(tmp_path):
+    """The third suite would take for ever; the first two are there after Ctrl-C."""
+    experiment = tmp_path / "e.toml"
+    experiment.write_text(
+        'suites = ["tls1.2/psk", "tls1.0/dh_anon+dh512", "tls1.0/dh_anon+dh3072"]\nrepeat = 400\n'
+    )
+    folder = tmp_path / "r"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shakedown", "run", str(experiment), "--out", str(folder), "--no-report"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "120"},
+    )
+    deadline = time.monotonic() + 60
+    while not (folder / "part-0002.parquet").exists() and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == f"error: interrupted: 2 of 3 suites kept in {folder}\n"
+    assert "tls1.0/dh_anon+dh512" in out
+    loaded = load_results(folder)
+    assert list(loaded.by_suite) == ["tls1.2/psk", "tls1.0/dh_anon+dh512"]
+    assert loaded.manifest["ended"] == "interrupted"
+
+
+def test_what_was_measured_survives_the_disk(shakedown, tmp_path):
+    experiment = tmp_path / "e.toml"
+    experiment.write_text('suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]\nrepeat = 5\n')
+    done = shakedown("run", experiment, "--out", tmp_path / "r", "--json")
+    assert done.returncode == 0, done.stderr
+    loaded = load_results(tmp_path / "r")
+    assert json.loads(done.stdout) == list(loaded.measurements)
+    for one in loaded.measurements:
+        jsonschema.validate(one, SCHEMA)
+    assert loaded.manifest["build"]["profile"] == "release"
+    assert (tmp_path / "r/report.html").read_text().startswith("<!doctype html>")
+
+
+def test_suites_are_canonical_and_can_be_described(shakedown):
+    from shakedown import core
+
+    entries = core.suites(all=True)
+    names = [entry["suite"] for entry in entries]
+    assert len(names) == len(set(names))
+    for entry in entries:
+        assert core.canonical(entry["suite"]) == entry["suite"]
+        assert entry["supported"] == (entry["reason"] is None)
+    listed = shakedown("suites").stdout.split()
+    assert listed == [entry["suite"] for entry in entries if entry["supported"]]

@@ -1,0 +1,88 @@
+"""Every example of the documentation works."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+
+import docs_examples
+import pytest
+from docs_examples import ROOT, agree, blocks, documents, examples, plain, run
+
+DOCUMENTS = documents()
+NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_commands(document, tmp_path):
+    for block in blocks(document, "console"):
+        for example in examples(block):
+            if example.command.startswith(docs_examples.NOT_RUN):
+                continue
+            status, printed = run(example.command, tmp_path)
+            assert agree(example.output, printed), f"$ {example.command}\n{printed}"
+            failed = any(line.startswith("error: ") for line in example.output.splitlines())
+            assert (status != 0) == failed, f"$ {example.command}\nexit status {status}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_python(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+
+    class Checker(doctest.OutputChecker):
+        def check_output(self, want: str, got: str, optionflags: int) -> bool:
+            return plain(want) == plain(got) or super().check_output(want, got, optionflags)
+
+    runner = doctest.DocTestRunner(Checker(), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    source = "\n".join(blocks(document, "pycon"))
+    test = doctest.DocTestParser().get_doctest(source, {}, document.name, str(document), 0)
+    output: list[str] = []
+    runner.run(test, out=output.append)
+    assert runner.failures == 0, "".join(output)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_experiments(document, tmp_path):
+    from shakedown.experiment import load_experiment
+
+    for number, block in enumerate(blocks(document, "toml")):
+        if re.search(r"^suites\s*=", block, re.MULTILINE):
+            path = tmp_path / f"{number}.toml"
+            path.write_text(block)
+            load_experiment(path)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_links(document):
+    text = document.read_text()
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
+        assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_make_targets(document):
+    for block in blocks(document, "console"):
+        for example in examples(block):
+            if example.command.startswith("make "):
+                target = example.command.split()[1]
+                subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_shipped_experiments_are_valid():
+    from shakedown.experiment import load_experiment
+
+    found = sorted((ROOT / "examples").glob("*.toml"))
+    assert found
+    for path in found:
+        assert load_experiment(path).suites
+
+
+def test_numbers_may_differ_and_words_may_not():
+    assert agree("tls1.2/psk   317   0.044 ms", "tls1.2/psk 1,317 12 ms")
+    assert not agree("tls1.2/psk   317", "tls1.3/psk   317")
+    assert not agree("tls1.2/psk 317", "tls1.2/psk 317 bytes")
+    assert agree("first\n…\nlast", "first\nand\nthen\nlast")
+    assert not agree("first\n…\nlast", "first\nand")

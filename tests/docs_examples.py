@@ -1,0 +1,123 @@
+"""The examples of the documentation: found, run, compared, and on request written anew.
+
+In a block marked `console` each line after `$ ` is a command (`> ` goes on) and what follows is what it prints, standard
+error included. A line `…` stands for any lines. Numbers may differ, for times do; words may not. Blocks marked
+`pycon` are doctests, with the same freedom; blocks marked `toml` that name suites are valid experiments.
+
+    .venv/bin/python tests/docs_examples.py     runs all console blocks and writes what they print
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = ("make ", "git ", "pip ", "sudo ", "xdg-open ")
+ANYTHING = "…"
+TIMEOUT_S = 300
+
+
+@dataclass(frozen=True)
+class Example:
+    """A command and what the document says it prints."""
+
+    command: str
+    output: str
+
+
+def documents() -> list[Path]:
+    """The files whose examples count."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(document: Path, language: str) -> Iterator[str]:
+    """The contents of the document's blocks in a language."""
+    for match in BLOCK.finditer(document.read_text(encoding="utf-8")):
+        if match[1] == language:
+            yield match[2]
+
+
+def examples(block: str) -> list[Example]:
+    """The commands of a console block, each with its output."""
+    found: list[Example] = []
+    for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        lines = piece.splitlines()
+        count = 1
+        while lines[count - 1].endswith("\\") or lines[count : count + 1] and lines[count].startswith("> "):
+            count += 1
+        command = "\n".join(line.removeprefix("> ") for line in lines[:count])
+        found.append(Example(command, "\n".join(lines[count:])))
+    return found
+
+
+def run(command: str, folder: Path) -> tuple[int, str]:
+    """Runs a command of a document; returns its status and all it prints."""
+    binaries = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "130",
+        "NO_COLOR": "1",
+    }
+    if not (folder / "examples").exists():
+        (folder / "examples").symlink_to(ROOT / "examples")
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
+    return done.returncode, done.stdout
+
+
+def plain(line: str) -> str:
+    """A line without what may differ: numbers, the dashes that stand for none, and spaces for alignment."""
+    line = re.sub(r"(?<![\w.+/@-])[\d][\d.,]*(?![\w+/@-])", "#", line)
+    line = re.sub(r"[─━]+", "─", line)
+    return " ".join(line.split())
+
+
+def agree(expected: str, printed: str) -> bool:
+    """True where what was printed is what the document says, numbers apart."""
+    wanted = [plain(line) for line in expected.splitlines() if line.strip()]
+    got = [plain(line) for line in printed.splitlines() if line.strip()]
+    pattern = "\n".join(r"(?:.*\n)*?.*" if line == ANYTHING else re.escape(line) for line in wanted)
+    return re.fullmatch(pattern, "\n".join(got)) is not None
+
+
+def refresh(document: Path) -> None:
+    """Runs the document's commands and writes what they print in place of what stood there."""
+    text = document.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+
+        def anew(match: re.Match[str]) -> str:
+            if match[1] != "console":
+                return match[0]
+            out = []
+            for example in examples(match[2]):
+                output = example.output
+                if not example.command.startswith(NOT_RUN):
+                    printed = run(example.command, Path(folder))[1]
+                    if not agree(output, printed) or ANYTHING not in output.splitlines():
+                        output = "\n".join(line.rstrip() for line in printed.splitlines())
+                command = example.command.replace("\n", "\n> ")
+                out.append(f"$ {command}\n{output}".rstrip("\n"))
+            return "```console\n" + "\n".join(out) + "\n```"
+
+        document.write_text(BLOCK.sub(anew, text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for one in [Path(argument) for argument in sys.argv[1:]] or documents():
+        refresh(one)
