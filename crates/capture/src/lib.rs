@@ -17,4 +17,12 @@
 //! # Ok(()) }
 //! ```
 
+mod error;
+pub mod file;
+mod message;
+mod packet;
+mod tcp;
+pub mod tls;
 pub mod write;
+
+pub use error::CaptureError;

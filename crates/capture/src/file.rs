@@ -1,0 +1,154 @@
+//! Capture files as a stream of packets: pcap and pcapng, any byte order, from anything that can be read.
+
+mod classic;
+mod next_generation;
+mod window;
+
+use crate::CaptureError;
+use crate::tls::keylog::KeyLog;
+use classic::Classic;
+use next_generation::NextGeneration;
+use std::io::Read;
+use window::Window;
+
+/// Largest packet believed: beyond it, a length is damage.
+const MAXIMUM_PACKET_BYTES: u32 = 1 << 24;
+
+/// What the first bytes of a packet are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// Ethernet II or 802.3.
+    Ethernet,
+    /// A protocol family in four bytes, of either byte order (BSD loopback).
+    Loopback,
+    /// IPv4 or IPv6 straight away.
+    RawIp,
+    /// Linux "any" device, version 1.
+    LinuxCooked,
+    /// Linux "any" device, version 2.
+    LinuxCooked2,
+    /// Point-to-point protocol, with or without its HDLC-like framing.
+    PointToPoint,
+    /// A number that is not understood.
+    Other(u32),
+}
+
+impl Link {
+    /// The registry's number (<https://www.tcpdump.org/linktypes.html>).
+    #[must_use]
+    pub fn from_number(number: u32) -> Self {
+        // The upper half of the field may carry the length of a frame check sequence.
+        match number & 0xffff {
+            0 | 108 => Self::Loopback,
+            1 => Self::Ethernet,
+            9 | 50 => Self::PointToPoint,
+            12 | 14 | 101 | 228 | 229 => Self::RawIp,
+            113 => Self::LinuxCooked,
+            276 => Self::LinuxCooked2,
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// One packet as captured.
+#[derive(Clone, Copy, Debug)]
+pub struct RawPacket<'a> {
+    /// From 1, in the order of the file.
+    pub number: u64,
+    /// Nanoseconds since 1970-01-01 00:00 UTC.
+    pub time_ns: u64,
+    /// How `data` begins.
+    pub link: Link,
+    /// What was captured.
+    pub data: &'a [u8],
+    /// How long the packet was on the wire.
+    pub original_bytes: usize,
+}
+
+enum Format {
+    Classic(Classic),
+    NextGeneration(NextGeneration),
+}
+
+/// Reads a capture packet by packet; its memory does not grow with the file.
+pub struct CaptureReader<R> {
+    window: Window<R>,
+    format: Format,
+    /// Keys that the file itself carries (pcapng decryption secrets).
+    secrets: KeyLog,
+    packets: u64,
+}
+
+impl<R: Read> CaptureReader<R> {
+    /// Reads the file's header.
+    ///
+    /// # Errors
+    /// [`CaptureError`] where it is no capture, or of a link type that is not understood.
+    pub fn new(source: R) -> Result<Self, CaptureError> {
+        let mut window = Window::new(source);
+        if !window.want(4)? {
+            return Err(match window.available() {
+                [] => CaptureError::Empty,
+                some => not_a_capture(some),
+            });
+        }
+        let head = window.available();
+        let magic = [head[0], head[1], head[2], head[3]];
+        let format = match magic {
+            [0x0a, 0x0d, 0x0d, 0x0a] => Format::NextGeneration(NextGeneration::default()),
+            _ => match Classic::new(magic, &mut window)? {
+                Some(classic) => Format::Classic(classic),
+                None => return Err(not_a_capture(window.available())),
+            },
+        };
+        Ok(Self { window, format, secrets: KeyLog::default(), packets: 0 })
+    }
+
+    /// The next packet; `None` at the end.
+    ///
+    /// # Errors
+    /// [`CaptureError`]; nothing more can be read after it.
+    pub fn next_packet(&mut self) -> Result<Option<RawPacket<'_>>, CaptureError> {
+        let number = self.packets + 1;
+        let found = match &mut self.format {
+            Format::Classic(classic) => classic.next(&mut self.window, number)?,
+            Format::NextGeneration(next) => next.next(&mut self.window, number, &mut self.secrets)?,
+        };
+        self.packets += u64::from(found.is_some());
+        Ok(found.map(|found| RawPacket {
+            number,
+            time_ns: found.time_ns,
+            link: found.link,
+            data: self.window.taken(found.captured),
+            original_bytes: found.original.max(found.captured),
+        }))
+    }
+
+    /// Keys that the file has carried so far.
+    pub fn take_secrets(&mut self) -> Option<KeyLog> {
+        (!self.secrets.is_empty()).then(|| std::mem::take(&mut self.secrets))
+    }
+}
+
+/// A packet that lies in the window, its bytes just passed.
+struct Found {
+    time_ns: u64,
+    link: Link,
+    captured: usize,
+    original: usize,
+}
+
+fn not_a_capture(head: &[u8]) -> CaptureError {
+    let head = &head[..head.len().min(4)];
+    let hint = match head {
+        [0x1f, 0x8b, ..] => " (gzip: decompress it first)",
+        [0x28, 0xb5, 0x2f, 0xfd] => " (zstd: decompress it first)",
+        [0xa1, 0xb2, 0xcd, 0x34] | [0x34, 0xcd, 0xb2, 0xa1] => " (a variant of pcap with longer records)",
+        _ => "",
+    };
+    let found = head.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    CaptureError::NotACapture { found, hint }
+}
+
+#[cfg(test)]
+mod tests;

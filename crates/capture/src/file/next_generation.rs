@@ -1,0 +1,238 @@
+//! pcapng: blocks of any kind, sections of either byte order, interfaces with clocks of their own
+//! (draft-ietf-opsawg-pcapng).
+
+use super::window::Window;
+use super::{Found, Link, MAXIMUM_PACKET_BYTES};
+use crate::CaptureError;
+use crate::tls::keylog::KeyLog;
+use std::io::Read;
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const OLD_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+const SECRETS: u32 = 10;
+/// "TLSK": a key log in the usual format.
+const SECRETS_TLS_KEY_LOG: u32 = 0x544c_534b;
+const OPTION_END: u16 = 0;
+const OPTION_RESOLUTION: u16 = 9;
+const OPTION_TIME_OFFSET: u16 = 14;
+/// Block type and length.
+const BLOCK_HEADER: usize = 8;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+
+#[derive(Clone, Copy)]
+struct Interface {
+    link: Link,
+    snap_length: u32,
+    /// Units in a second.
+    units_per_s: u64,
+    offset_s: i64,
+}
+
+impl Interface {
+    fn time_ns(self, high: u32, low: u32) -> u64 {
+        let units = u128::from(u64::from(high) << 32 | u64::from(low));
+        let nanoseconds = units * 1_000_000_000 / u128::from(self.units_per_s);
+        let shifted = i128::try_from(nanoseconds)
+            .unwrap_or(i128::MAX)
+            .saturating_add(i128::from(self.offset_s) * 1_000_000_000);
+        u64::try_from(shifted.max(0)).unwrap_or(u64::MAX)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct NextGeneration {
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+}
+
+impl NextGeneration {
+    pub(super) fn next<R: Read>(
+        &mut self,
+        window: &mut Window<R>,
+        packet: u64,
+        secrets: &mut KeyLog,
+    ) -> Result<Option<Found>, CaptureError> {
+        loop {
+            let Some(block) = self.block(window, packet)? else { return Ok(None) };
+            let (kind, length, offset) = (block.kind, block.length, block.offset);
+            let bytes = &window.available()[..length];
+            let body = &bytes[BLOCK_HEADER..length - 4];
+            let mut found = None;
+            match kind {
+                SECTION_HEADER => self.interfaces.clear(),
+                INTERFACE => {
+                    let interface = self
+                        .interface(body)
+                        .ok_or_else(|| corrupt(offset, "an interface block is too short"))?;
+                    self.interfaces.push(interface);
+                }
+                ENHANCED_PACKET | OLD_PACKET => found = Some(self.packet(kind, body, offset)?),
+                SIMPLE_PACKET => found = Some(self.simple_packet(body, offset)?),
+                SECRETS => self.secrets(body, secrets)?,
+                // Name resolution, statistics, custom blocks: nothing that we need.
+                _ => {}
+            }
+            let Some((start, found)) = found else {
+                window.pass(length);
+                continue;
+            };
+            if let Link::Other(number) = found.link {
+                // Beside interfaces that are understood, such packets are passed over.
+                if self.interfaces.iter().all(|interface| matches!(interface.link, Link::Other(_))) {
+                    return Err(CaptureError::UnknownLinkType { number });
+                }
+                window.pass(length);
+                continue;
+            }
+            // The packet's bytes must be the last passed; the rest of the block goes with the next call.
+            let packet_end = BLOCK_HEADER + start + found.captured;
+            window.pass(packet_end);
+            window.owe(length - packet_end);
+            return Ok(Some(found));
+        }
+    }
+
+    fn block<R: Read>(&mut self, window: &mut Window<R>, packet: u64) -> Result<Option<Block>, CaptureError> {
+        window.pay();
+        let offset = window.offset();
+        if !window.want(12)? {
+            return match window.available().len() as u64 {
+                0 => Ok(None),
+                found => Err(CaptureError::Cut { packet, offset, expected: 12, found }),
+            };
+        }
+        let head = window.available();
+        let little = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        // The section header's type reads the same both ways; the word after its length tells the order.
+        if little(0) == SECTION_HEADER {
+            self.big_endian = match little(8) {
+                BYTE_ORDER_MAGIC => false,
+                magic if magic.swap_bytes() == BYTE_ORDER_MAGIC => true,
+                magic => {
+                    return Err(corrupt(offset, &format!("a section begins with byte order {magic:08x}")));
+                }
+            };
+        }
+        let (kind, claimed) = (self.word(head, 0), self.word(head, 4));
+        if claimed < 12 || claimed % 4 != 0 || claimed > MAXIMUM_PACKET_BYTES + 1024 {
+            return Err(corrupt(offset, &format!("a block of type {kind} claims {claimed} bytes")));
+        }
+        let length = claimed as usize;
+        if !window.want(length)? {
+            let found = window.available().len() as u64;
+            return Err(CaptureError::Cut { packet, offset, expected: u64::from(claimed), found });
+        }
+        let bytes = window.available();
+        let repeated = self.word(bytes, length - 4);
+        if repeated != claimed {
+            let reason = format!("a block of {claimed} bytes ends by claiming {repeated}");
+            return Err(corrupt(offset, &reason));
+        }
+        if kind == SECTION_HEADER {
+            if length < 28 {
+                return Err(corrupt(offset, "a section header is too short"));
+            }
+            let (major, minor) = (self.half(bytes, 12), self.half(bytes, 14));
+            if major != 1 {
+                return Err(CaptureError::UnknownVersion { major, minor });
+            }
+        }
+        Ok(Some(Block { kind, length, offset }))
+    }
+
+    fn interface(&self, body: &[u8]) -> Option<Interface> {
+        if body.len() < 8 {
+            return None;
+        }
+        let link = Link::from_number(u32::from(self.half(body, 0)));
+        let mut interface =
+            Interface { link, snap_length: self.word(body, 4), units_per_s: 1_000_000, offset_s: 0 };
+        let mut at = 8;
+        while at + 4 <= body.len() {
+            let (code, length) = (self.half(body, at), self.half(body, at + 2) as usize);
+            let Some(value) = body.get(at + 4..at + 4 + length) else { break };
+            match (code, value) {
+                (OPTION_END, _) => break,
+                (OPTION_RESOLUTION, &[resolution]) => {
+                    let exponent = u32::from(resolution & 0x7f);
+                    let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
+                    interface.units_per_s = base.checked_pow(exponent).unwrap_or(u64::MAX);
+                }
+                (OPTION_TIME_OFFSET, value) if value.len() == 8 => {
+                    let (first, second) = (self.word(value, 0), self.word(value, 4));
+                    let (high, low) = if self.big_endian { (first, second) } else { (second, first) };
+                    interface.offset_s = (u64::from(high) << 32 | u64::from(low)).cast_signed();
+                }
+                _ => {}
+            }
+            at += 4 + length.next_multiple_of(4);
+        }
+        Some(interface)
+    }
+
+    /// The packet and where in the block's body its bytes begin.
+    fn packet(&self, kind: u32, body: &[u8], offset: u64) -> Result<(usize, Found), CaptureError> {
+        if body.len() < 20 {
+            return Err(corrupt(offset, "a packet block is too short"));
+        }
+        let index = if kind == ENHANCED_PACKET { self.word(body, 0) } else { u32::from(self.half(body, 0)) };
+        let interface = self.interfaces.get(index as usize).copied();
+        let interface = interface.ok_or_else(|| {
+            corrupt(offset, &format!("a packet names interface {index}, of {}", self.interfaces.len()))
+        })?;
+        let (captured, original) = (self.word(body, 12) as usize, self.word(body, 16) as usize);
+        if captured > body.len() - 20 {
+            return Err(corrupt(
+                offset,
+                &format!("a packet of {captured} bytes in a block that has room for {}", body.len() - 20),
+            ));
+        }
+        let time_ns = interface.time_ns(self.word(body, 4), self.word(body, 8));
+        Ok((20, Found { time_ns, link: interface.link, captured, original }))
+    }
+
+    fn simple_packet(&self, body: &[u8], offset: u64) -> Result<(usize, Found), CaptureError> {
+        let interface = self.interfaces.first().copied();
+        let interface = interface.ok_or_else(|| corrupt(offset, "a packet before any interface"))?;
+        if body.len() < 4 {
+            return Err(corrupt(offset, "a packet block is too short"));
+        }
+        let original = self.word(body, 0) as usize;
+        let limit = if interface.snap_length == 0 { usize::MAX } else { interface.snap_length as usize };
+        let captured = original.min(limit).min(body.len() - 4);
+        Ok((4, Found { time_ns: 0, link: interface.link, captured, original }))
+    }
+
+    fn secrets(&self, body: &[u8], secrets: &mut KeyLog) -> Result<(), CaptureError> {
+        if body.len() < 8 || self.word(body, 0) != SECRETS_TLS_KEY_LOG {
+            return Ok(());
+        }
+        let length = self.word(body, 4) as usize;
+        let text = body.get(8..8 + length).unwrap_or(&body[8..]);
+        secrets.read_from(text)
+    }
+
+    fn word(&self, bytes: &[u8], at: usize) -> u32 {
+        let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        if self.big_endian { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }
+    }
+
+    fn half(&self, bytes: &[u8], at: usize) -> u16 {
+        let two = [bytes[at], bytes[at + 1]];
+        if self.big_endian { u16::from_be_bytes(two) } else { u16::from_le_bytes(two) }
+    }
+}
+
+/// A block that lies in the window as a whole.
+struct Block {
+    kind: u32,
+    length: usize,
+    offset: u64,
+}
+
+fn corrupt(offset: u64, reason: &str) -> CaptureError {
+    CaptureError::Corrupt { offset, reason: reason.to_owned() }
+}

@@ -1,0 +1,143 @@
+//! Messages as they were seen, before anybody knows what they mean together.
+
+use shakedown_trace::MessageName;
+
+/// A point of the capture at which bytes of one direction went past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Number of the packet in the file.
+    pub(crate) packet: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) time_ns: u64,
+    /// How much of the peer's stream the sender had acknowledged; 0 where that is not known.
+    pub(crate) peer_acknowledged: u64,
+}
+
+/// What a message is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Name {
+    Known(MessageName),
+    /// A handshake type without a name.
+    Unknown(u8),
+}
+
+impl Name {
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Known(name) => name.as_str().to_owned(),
+            Self::Unknown(number) => format!("Unknown({number})"),
+        }
+    }
+}
+
+/// A message that one end sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// 0 or 1: the direction, in the order of the flow's key.
+    pub(crate) direction: usize,
+    pub(crate) name: Name,
+    /// With its part of record overhead.
+    pub(crate) bytes: u64,
+    /// Where its first byte passed.
+    pub(crate) start: Mark,
+    /// Where its last byte passed, all before it being there.
+    pub(crate) end: Mark,
+    /// Where it ends in its direction's stream; 0 on datagrams.
+    pub(crate) end_offset: u64,
+    /// Sent when its sender's handshake was over: tickets, key updates, renegotiation.
+    pub(crate) after_handshake: bool,
+}
+
+/// An alert that went past.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SeenAlert {
+    pub(crate) direction: usize,
+    pub(crate) time_ns: u64,
+    /// Level and description; `None` where it is encrypted.
+    pub(crate) content: Option<(u8, u8)>,
+}
+
+/// Remarks for whoever reads the result: few, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Problems(Vec<String>);
+
+/// More would not be read.
+const MOST_PROBLEMS: usize = 16;
+
+impl Problems {
+    pub(crate) fn add(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if self.0.len() < MOST_PROBLEMS && !self.0.contains(&text) {
+            self.0.push(text);
+        }
+    }
+
+    pub(crate) fn into_list(self) -> Vec<String> {
+        self.0
+    }
+}
+
+/// Puts the messages of both directions into the order in which they were sent.
+///
+/// Within a direction that order is known. Between them, a message that acknowledges the other side's bytes
+/// came after them, whatever order the capture shows; where acknowledgements leave it open, the order of the
+/// packets decides.
+pub(crate) fn in_order(seen: Vec<Seen>) -> Vec<Seen> {
+    let (first, second): (Vec<Seen>, Vec<Seen>) =
+        seen.into_iter().partition(|message| message.direction == 0);
+    let mut merged = Vec::with_capacity(first.len() + second.len());
+    let (mut left, mut right) = (first.into_iter().peekable(), second.into_iter().peekable());
+    loop {
+        let take_left = match (left.peek(), right.peek()) {
+            (Some(one), Some(other)) => goes_before(one, other),
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => return merged,
+        };
+        merged.extend(if take_left { left.next() } else { right.next() });
+    }
+}
+
+fn goes_before(one: &Seen, other: &Seen) -> bool {
+    let known = |earlier: &Seen, later: &Seen| {
+        earlier.end_offset > 0 && later.start.peer_acknowledged >= earlier.end_offset
+    };
+    match (known(one, other), known(other, one)) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => one.end.packet <= other.end.packet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(direction: usize, packet: u64, end_offset: u64, peer_acknowledged: u64) -> Seen {
+        let mark = Mark { packet, time_ns: packet, peer_acknowledged };
+        Seen {
+            direction,
+            name: Name::Unknown(packet as u8),
+            bytes: 1,
+            start: mark,
+            end: mark,
+            end_offset,
+            after_handshake: false,
+        }
+    }
+
+    #[test]
+    fn acknowledgements_beat_the_order_of_packets() {
+        // The answer was captured before what it answers.
+        let answer = message(1, 1, 50, 100);
+        let question = message(0, 2, 100, 0);
+        let order: Vec<usize> = in_order(vec![answer, question]).iter().map(|seen| seen.direction).collect();
+        assert_eq!(order, [0, 1]);
+        // Without them, packets decide.
+        let order: Vec<u64> = in_order(vec![message(1, 2, 0, 0), message(0, 1, 0, 0), message(0, 3, 0, 0)])
+            .iter()
+            .map(|seen| seen.end.packet)
+            .collect();
+        assert_eq!(order, [1, 2, 3]);
+    }
+}

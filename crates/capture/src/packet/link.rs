@@ -1,0 +1,79 @@
+//! Link layers: everything before the Internet header.
+
+use super::half;
+use crate::file::Link;
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+/// 802.1Q, 802.1ad, and the number that came before it.
+const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+const PPPOE_SESSION: u16 = 0x8864;
+const MPLS: u16 = 0x8847;
+const PPP_IPV4: u16 = 0x0021;
+const PPP_IPV6: u16 = 0x0057;
+/// More tags than any network stacks up.
+const MOST_TAGS: usize = 8;
+
+/// Where the Internet header begins; `None` where the frame carries something else, or too little.
+pub(crate) fn internet_packet(link: Link, frame: &[u8]) -> Option<usize> {
+    match link {
+        Link::Ethernet => after_type(frame, 12),
+        // The type field is followed by the payload (v1), or comes first (v2).
+        Link::LinuxCooked => after_type(frame, 14),
+        Link::LinuxCooked2 => {
+            let kind = half(frame, 0)?;
+            if is_internet(kind) { Some(20) } else { after_tag(frame, kind, 20) }
+        }
+        // The family's number differs between systems and byte orders; the version in the header does not.
+        Link::Loopback => Some(4),
+        Link::RawIp => Some(0),
+        Link::PointToPoint => match frame {
+            [0xff, 0x03, ..] => ppp(frame, 2),
+            _ => ppp(frame, 0),
+        },
+        Link::Other(_) => None,
+    }
+}
+
+fn is_internet(kind: u16) -> bool {
+    matches!(kind, IPV4 | IPV6)
+}
+
+/// The payload of a frame whose Ethernet type is at `at`.
+fn after_type(frame: &[u8], at: usize) -> Option<usize> {
+    let kind = half(frame, at)?;
+    if is_internet(kind) { Some(at + 2) } else { after_tag(frame, kind, at + 2) }
+}
+
+/// The payload behind tags and labels; `kind` is the type that announced what begins at `at`.
+fn after_tag(frame: &[u8], mut kind: u16, mut at: usize) -> Option<usize> {
+    for _ in 0..MOST_TAGS {
+        match kind {
+            IPV4 | IPV6 => return Some(at),
+            tag if VLAN.contains(&tag) => {
+                kind = half(frame, at + 2)?;
+                at += 4;
+            }
+            // Six bytes of PPPoE header, then the PPP protocol number.
+            PPPOE_SESSION => return ppp(frame, at + 6),
+            MPLS => {
+                let bottom = frame.get(at + 2)? & 1 == 1;
+                at += 4;
+                if bottom {
+                    return Some(at);
+                }
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn ppp(frame: &[u8], at: usize) -> Option<usize> {
+    match half(frame, at)? {
+        PPP_IPV4 | PPP_IPV6 => Some(at + 2),
+        // The number may be compressed to one byte (RFC 1661 section 6.5).
+        number if matches!(number >> 8, 0x21 | 0x57) => Some(at + 1),
+        _ => None,
+    }
+}

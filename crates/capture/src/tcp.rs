@@ -1,0 +1,286 @@
+//! One direction of a TCP connection: from segments as captured to a stream.
+//!
+//! Segments may come late, twice, overlapping, out of order or never, and the capture may have cut their
+//! ends off. Bytes that were seen are delivered once and in order, first copy first. A hole is waited for as
+//! long as what lies behind it fits into the memory granted; then the bytes are declared missing.
+
+use crate::message::Mark;
+use std::collections::BTreeMap;
+
+/// A jump ahead further than any window is not this connection's.
+const FARTHEST_AHEAD: i64 = 1 << 30;
+/// A segment that fills a hole this soon after the hole was seen was overtaken, not sent again (Wireshark's
+/// rule as well).
+const REORDERING_NS: u64 = 3_000_000;
+
+/// What a stream is delivered to.
+pub(crate) trait Sink {
+    /// Bytes that follow what was delivered before; `offset` counts from the start of the stream.
+    fn bytes(&mut self, offset: u64, bytes: &[u8], mark: Mark);
+    /// So many bytes are not in the capture.
+    fn missing(&mut self, offset: u64, count: u64, mark: Mark);
+}
+
+/// A segment that waits for what comes before it.
+#[derive(Debug)]
+struct Held {
+    captured: Box<[u8]>,
+    /// Length on the wire.
+    length: u64,
+    mark: Mark,
+}
+
+/// What happened to a direction's segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Segments with payload.
+    pub(crate) segments: u64,
+    /// Payload bytes on the wire, repetitions included.
+    pub(crate) payload_bytes: u64,
+    pub(crate) retransmitted_segments: u64,
+    pub(crate) retransmitted_bytes: u64,
+    pub(crate) out_of_order_segments: u64,
+    pub(crate) gaps: u64,
+    pub(crate) gap_bytes: u64,
+}
+
+/// One segment's payload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Payload<'a> {
+    pub(crate) sequence: u32,
+    pub(crate) captured: &'a [u8],
+    /// Length on the wire.
+    pub(crate) length: usize,
+    pub(crate) fin: bool,
+}
+
+/// One direction's state.
+#[derive(Debug, Default)]
+pub(crate) struct HalfStream {
+    /// Sequence number of the byte at `offset`; `None` until one was seen.
+    next: Option<u32>,
+    /// Bytes delivered or declared missing.
+    offset: u64,
+    /// Segments behind a hole, by offset.
+    held: BTreeMap<u64, Held>,
+    held_bytes: usize,
+    /// When the first hole was seen.
+    hole_since_ns: u64,
+    /// Where the stream ends.
+    end: Option<u64>,
+    /// Farthest byte seen.
+    highest: u64,
+    /// The last repetition of each recently repeated stretch: where it ended and when.
+    last_repetition: Option<(u64, u64)>,
+    pub(crate) counts: Counts,
+}
+
+impl HalfStream {
+    /// Memory held for segments out of order.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// True once every byte up to the FIN was delivered.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.end.is_some_and(|end| self.offset >= end)
+    }
+
+    pub(crate) fn is_placed(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// Says where the stream begins, or where the capture finds it; the first word counts.
+    pub(crate) fn place(&mut self, sequence: u32) {
+        self.next.get_or_insert(sequence);
+    }
+
+    /// True where a SYN with this number begins another connection.
+    pub(crate) fn contradicts_start(&self, sequence: u32) -> bool {
+        let start = self.next.map(|next| next.wrapping_sub(self.offset as u32));
+        start.is_some_and(|start| start != sequence.wrapping_add(1))
+    }
+
+    /// How far an acknowledgement from the other end reaches.
+    pub(crate) fn offset_of(&self, sequence: u32) -> u64 {
+        let Some(next) = self.next else { return 0 };
+        let distance = i64::from(sequence.wrapping_sub(next).cast_signed());
+        self.offset.saturating_add_signed(distance)
+    }
+
+    /// Farthest byte seen.
+    pub(crate) fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// When bytes up to `offset` were last sent again, if they were.
+    pub(crate) fn repeated_ns(&self, offset: u64) -> Option<u64> {
+        self.last_repetition.filter(|repetition| repetition.0 >= offset).map(|repetition| repetition.1)
+    }
+
+    /// Takes a segment; `room` is the memory granted for segments out of order.
+    /// Returns true where the bytes are seen for the first time and nothing is odd about them.
+    pub(crate) fn segment(
+        &mut self,
+        payload: Payload<'_>,
+        mark: Mark,
+        room: usize,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let next = *self.next.get_or_insert(payload.sequence);
+        let distance = i64::from(payload.sequence.wrapping_sub(next).cast_signed());
+        if distance > FARTHEST_AHEAD {
+            return false;
+        }
+        let length = payload.length as u64;
+        if length > 0 {
+            self.counts.segments += 1;
+            self.counts.payload_bytes += length;
+        }
+        let start = self.offset.cast_signed() + distance;
+        let end = start + length.cast_signed();
+        if payload.fin && end >= 0 {
+            self.end.get_or_insert(end.cast_unsigned());
+        }
+        if length == 0 {
+            return false;
+        }
+        let fresh = self.count(start, end, mark);
+        if end > self.offset.cast_signed() {
+            let passed = (self.offset.cast_signed() - start).max(0) as usize;
+            let captured = payload.captured.get(passed..).unwrap_or_default();
+            if distance <= 0 && self.held.is_empty() {
+                self.deliver(captured, length - passed as u64, mark, sink);
+            } else {
+                self.hold(start + passed as i64, captured, length - passed as u64, mark);
+                self.release(mark, sink);
+                while self.held_bytes > room {
+                    self.give_up_hole(sink);
+                }
+            }
+        }
+        fresh
+    }
+
+    /// No more will come: whatever is held is delivered, holes declared.
+    pub(crate) fn finish(&mut self, sink: &mut impl Sink) {
+        while !self.held.is_empty() {
+            self.give_up_hole(sink);
+        }
+    }
+
+    /// Books a segment as new, repeated or out of order.
+    fn count(&mut self, start: i64, end: i64, mark: Mark) -> bool {
+        let highest = self.highest.cast_signed();
+        if start >= highest {
+            if start > self.offset.cast_signed() && self.held.is_empty() {
+                self.hole_since_ns = mark.time_ns;
+            }
+            self.highest = end.cast_unsigned();
+            return true;
+        }
+        // A lone byte before the next is a probe whether the connection lives.
+        if end - start <= 1 && end == self.offset.cast_signed() {
+            return false;
+        }
+        let fills_hole = !self.held.is_empty() && !self.is_known(start, end);
+        if fills_hole && mark.time_ns.saturating_sub(self.hole_since_ns) < REORDERING_NS {
+            self.counts.out_of_order_segments += 1;
+        } else {
+            self.counts.retransmitted_segments += 1;
+            self.counts.retransmitted_bytes += (end.min(highest) - start).max(0).cast_unsigned();
+            let reached = end.max(0).cast_unsigned();
+            self.last_repetition =
+                Some((reached.max(self.last_repetition.map_or(0, |last| last.0)), mark.time_ns));
+        }
+        self.highest = self.highest.max(end.max(0).cast_unsigned());
+        false
+    }
+
+    /// True where every byte was seen before.
+    fn is_known(&self, start: i64, end: i64) -> bool {
+        let mut reached = start.max(0).cast_unsigned().max(self.offset);
+        let end = end.max(0).cast_unsigned();
+        for (&at, held) in &self.held {
+            if reached >= end || at > reached {
+                break;
+            }
+            reached = reached.max(at + held.length);
+        }
+        reached >= end
+    }
+
+    fn deliver(&mut self, captured: &[u8], length: u64, mark: Mark, sink: &mut impl Sink) {
+        let captured = &captured[..captured.len().min(length as usize)];
+        if !captured.is_empty() {
+            sink.bytes(self.offset, captured, mark);
+        }
+        let cut = length - captured.len() as u64;
+        if cut > 0 {
+            self.miss(self.offset + captured.len() as u64, cut, mark, sink);
+        }
+        self.advance(length);
+    }
+
+    fn miss(&mut self, offset: u64, count: u64, mark: Mark, sink: &mut impl Sink) {
+        self.counts.gaps += 1;
+        self.counts.gap_bytes += count;
+        sink.missing(offset, count, mark);
+    }
+
+    fn advance(&mut self, length: u64) {
+        self.offset += length;
+        self.next = self.next.map(|next| next.wrapping_add(length as u32));
+    }
+
+    fn hold(&mut self, start: i64, captured: &[u8], length: u64, mark: Mark) {
+        let start = start.cast_unsigned();
+        // Of two segments at the same place the longer is kept.
+        if self.held.get(&start).is_some_and(|held| held.length >= length) {
+            return;
+        }
+        let held = Held { captured: captured.into(), length, mark };
+        self.held_bytes += captured.len() + size_of::<Held>();
+        if let Some(old) = self.held.insert(start, held) {
+            self.held_bytes -= old.captured.len() + size_of::<Held>();
+        }
+    }
+
+    /// Delivers what follows without a hole; its time is that of the segment that filled the hole.
+    fn release(&mut self, filled: Mark, sink: &mut impl Sink) {
+        while let Some(entry) = self.held.first_entry() {
+            if *entry.key() > self.offset {
+                break;
+            }
+            let (start, held) = entry.remove_entry();
+            self.held_bytes -= held.captured.len() + size_of::<Held>();
+            let Some(rest) = (start + held.length).checked_sub(self.offset).filter(|&rest| rest > 0) else {
+                continue;
+            };
+            let passed = (held.length - rest) as usize;
+            let captured = held.captured.get(passed..).unwrap_or_default();
+            let late = if filled.packet > held.mark.packet { filled } else { held.mark };
+            let mark = Mark { peer_acknowledged: held.mark.peer_acknowledged, ..late };
+            self.deliver(captured, rest, mark, sink);
+        }
+        if let Some(held) = self.held.first_entry() {
+            self.hole_since_ns = self.hole_since_ns.max(held.get().mark.time_ns);
+        }
+    }
+
+    /// Declares the first hole missing.
+    fn give_up_hole(&mut self, sink: &mut impl Sink) {
+        let Some(entry) = self.held.first_entry() else { return };
+        let (start, mark) = (*entry.key(), entry.get().mark);
+        let hole = start.saturating_sub(self.offset);
+        if hole > 0 {
+            self.miss(self.offset, hole, mark, sink);
+            self.advance(hole);
+        }
+        // What follows passed when it passed, not when the wait ended.
+        self.release(Mark { packet: 0, ..mark }, sink);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,544 @@
+//! One TLS connection over a stream: from records to messages, opened where the key log has its secrets.
+
+use super::handshake::{Content, Message, MessageReader};
+use super::keylog::{KeyLog, Label};
+use super::negotiation::Negotiation;
+use super::record::{
+    ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_BYTES, Input, Record, RecordReader,
+};
+use super::secrets::{LegacyOpener, ModernOpener};
+use crate::message::{Mark, Name, Problems, Seen, SeenAlert};
+use shakedown_trace::MessageName;
+use std::collections::VecDeque;
+
+/// Most bytes of records that wait for both hello messages.
+const MOST_WAITING_BYTES: usize = 1 << 18;
+/// Most sealed records remembered in a direction: the handshake is among the first.
+const MOST_SEALED: usize = 48;
+/// Most messages of one connection; beyond it, renegotiations and key updates go uncounted.
+const MOST_MESSAGES: usize = 512;
+
+/// A record that could not be opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sealed {
+    pub(crate) wire_bytes: usize,
+    pub(crate) start: Mark,
+    pub(crate) end: Mark,
+    pub(crate) end_offset: u64,
+}
+
+/// Which of TLS 1.3's secrets protects a direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Start,
+    Early,
+    Handshake,
+    Application,
+}
+
+/// A record that waits until it is known how to read it.
+struct Waiting {
+    kind: u8,
+    version: u16,
+    header: [u8; HEADER_BYTES],
+    body: Vec<u8>,
+    kept: bool,
+    wire_bytes: usize,
+    holes: Vec<(usize, usize)>,
+    start: Mark,
+    end: Mark,
+    end_offset: u64,
+}
+
+#[derive(Default)]
+struct Direction {
+    reader: RecordReader,
+    messages: MessageReader,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// Up to TLS 1.2: ChangeCipherSpec has passed.
+    protected: bool,
+    /// Finished has passed.
+    finished: bool,
+    legacy: Option<LegacyOpener>,
+    stage: Stage,
+    modern: Option<ModernOpener>,
+    /// Records before the next may be missing.
+    lossy: bool,
+    losses: u32,
+    sealed: Vec<Sealed>,
+    sealed_after_handshake: u64,
+    application_bytes: u64,
+}
+
+/// A connection that speaks TLS.
+#[derive(Default)]
+pub(crate) struct TlsConnection {
+    directions: [Direction; 2],
+    pub(crate) negotiation: Negotiation,
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) alerts: Vec<SeenAlert>,
+    pub(crate) problems: Problems,
+    /// Waiting for a hello that does not come is over.
+    gave_up: bool,
+    /// Whether the key log knows the connection; `None` until both hellos are there.
+    has_secrets: Option<bool>,
+}
+
+impl TlsConnection {
+    /// `begun` says of which directions the first byte is at hand; the others start in the middle.
+    pub(crate) fn new(begun: [bool; 2]) -> Self {
+        let mut connection = Self::default();
+        for (direction, begun) in connection.directions.iter_mut().zip(begun) {
+            if !begun {
+                direction.reader = RecordReader::lost();
+            }
+        }
+        connection
+    }
+
+    /// Memory held beyond the structure itself.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let directions = self.directions.iter().map(|direction| {
+            direction.reader.held_bytes()
+                + direction.messages.held_bytes()
+                + direction.waiting_bytes
+                + direction.sealed.capacity() * size_of::<Sealed>()
+        });
+        directions.sum::<usize>() + self.negotiation.held_bytes() + self.seen.capacity() * size_of::<Seen>()
+    }
+
+    /// Takes the next piece of a direction's stream.
+    pub(crate) fn read(&mut self, keys: &KeyLog, direction: usize, mut input: Input<'_>) {
+        let mut reader = std::mem::take(&mut self.directions[direction].reader);
+        loop {
+            let wanted = self.wants_application_data(keys, direction);
+            let Some(record) = reader.next(&mut input, |kind| kind != APPLICATION_DATA || wanted) else {
+                break;
+            };
+            self.record(keys, direction, &record);
+        }
+        let slot = &mut self.directions[direction];
+        let lost = reader.losses != slot.losses;
+        slot.losses = reader.losses;
+        slot.reader = reader;
+        if lost {
+            slot.lossy = true;
+            slot.messages = MessageReader::default();
+            let text = format!("bytes of the {} are missing: messages may be too", self.sender(direction));
+            self.problems.add(text);
+        }
+    }
+
+    /// No more will come.
+    pub(crate) fn end(&mut self, keys: &KeyLog) {
+        self.give_up(keys);
+        for direction in 0..2 {
+            let slot = &self.directions[direction];
+            if slot.messages.is_within_message() || (slot.reader.is_within_record() && !slot.finished) {
+                self.problems.add(format!("the last message of the {} is not whole", self.sender(direction)));
+            }
+        }
+    }
+
+    pub(crate) fn is_finished(&self, direction: usize) -> bool {
+        self.directions[direction].finished
+    }
+
+    pub(crate) fn sealed(&self, direction: usize) -> &[Sealed] {
+        &self.directions[direction].sealed
+    }
+
+    pub(crate) fn sealed_after_handshake(&self, direction: usize) -> u64 {
+        self.directions[direction].sealed_after_handshake
+    }
+
+    pub(crate) fn application_bytes(&self, direction: usize) -> u64 {
+        self.directions[direction].application_bytes
+    }
+
+    fn sender(&self, direction: usize) -> &'static str {
+        match self.negotiation.client {
+            Some(client) if client == direction => "client",
+            Some(_) => "server",
+            None => "stream",
+        }
+    }
+
+    fn wants_application_data(&self, keys: &KeyLog, direction: usize) -> bool {
+        if keys.is_empty() {
+            return false;
+        }
+        match self.has_secrets {
+            None => !self.gave_up,
+            Some(false) => false,
+            Some(true) if self.negotiation.is_tls_1_3() => true,
+            Some(true) => {
+                self.directions[direction].legacy.as_ref().is_some_and(LegacyOpener::needs_every_record)
+            }
+        }
+    }
+
+    fn record(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) {
+        let slot = &mut self.directions[direction];
+        let settled = self.gave_up || self.negotiation.is_settled();
+        let plain = match record.kind {
+            HANDSHAKE => record.version_2 || slot.waiting.is_empty() || is_hello(record.body),
+            ALERT => slot.waiting.is_empty(),
+            _ => false,
+        };
+        if !settled && !plain {
+            slot.waiting_bytes += record.body.len() + size_of::<Waiting>();
+            slot.waiting.push_back(Waiting {
+                kind: record.kind,
+                version: record.version,
+                header: record.header,
+                body: record.body.to_vec(),
+                kept: record.kept,
+                wire_bytes: record.wire_bytes,
+                holes: record.holes.to_vec(),
+                start: record.start,
+                end: record.end,
+                end_offset: record.end_offset,
+            });
+            if slot.waiting_bytes > MOST_WAITING_BYTES {
+                self.give_up(keys);
+            }
+            return;
+        }
+        self.accept(keys, direction, record);
+        if !settled && self.negotiation.is_settled() {
+            self.release_waiting(keys);
+        }
+    }
+
+    /// Stops waiting for hellos: what waits is read as far as possible.
+    fn give_up(&mut self, keys: &KeyLog) {
+        self.gave_up = true;
+        self.release_waiting(keys);
+    }
+
+    fn release_waiting(&mut self, keys: &KeyLog) {
+        self.has_secrets = Some(self.negotiation.secrets(keys).is_some());
+        for direction in 0..2 {
+            let waiting = std::mem::take(&mut self.directions[direction].waiting);
+            self.directions[direction].waiting_bytes = 0;
+            for record in waiting {
+                let record = Record {
+                    kind: record.kind,
+                    version: record.version,
+                    header: record.header,
+                    body: &record.body,
+                    kept: record.kept,
+                    wire_bytes: record.wire_bytes,
+                    holes: &record.holes,
+                    version_2: false,
+                    start: record.start,
+                    end: record.end,
+                    end_offset: record.end_offset,
+                };
+                self.accept(keys, direction, &record);
+            }
+        }
+    }
+
+    fn accept(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) {
+        let modern = self.negotiation.is_tls_1_3();
+        match record.kind {
+            CHANGE_CIPHER_SPEC => self.change_cipher_spec(keys, direction, record, modern),
+            APPLICATION_DATA if modern => self.sealed_modern(keys, direction, record),
+            APPLICATION_DATA => {
+                let slot = &mut self.directions[direction];
+                slot.application_bytes += record.wire_bytes as u64;
+                if let Some(opener) = &mut slot.legacy {
+                    if opener.needs_every_record() && record.kept {
+                        let _ = opener.open(record.kind, record.version, record.body, slot.lossy);
+                    } else {
+                        opener.pass();
+                    }
+                }
+            }
+            ALERT => self.alert_record(direction, record),
+            HANDSHAKE if record.version_2 => self.version_2(direction, record),
+            HANDSHAKE => {
+                let slot = &mut self.directions[direction];
+                // After a loss, what looks like nonsense is what follows a ChangeCipherSpec that was lost.
+                if slot.lossy && !slot.messages.is_within_message() && !modern && !is_message(record.body) {
+                    slot.protected = true;
+                }
+                if slot.protected {
+                    self.sealed_legacy(keys, direction, record);
+                } else {
+                    self.messages(keys, direction, record, record.body, record.holes);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn change_cipher_spec(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>, modern: bool) {
+        let after_handshake = self.directions[direction].finished;
+        self.push(Seen {
+            direction,
+            name: Name::Known(MessageName::ChangeCipherSpec),
+            bytes: record.wire_bytes as u64,
+            start: record.start,
+            end: record.end,
+            end_offset: record.end_offset,
+            after_handshake,
+        });
+        if modern {
+            return;
+        }
+        let renegotiated = self.directions[direction].protected;
+        let opener = if renegotiated { None } else { self.negotiation.legacy_opener(keys, direction) };
+        if renegotiated {
+            self.problems.add("the connection was renegotiated: only the first handshake is told");
+        }
+        let slot = &mut self.directions[direction];
+        slot.protected = true;
+        slot.legacy = opener;
+    }
+
+    fn version_2(&mut self, direction: usize, record: &Record<'_>) {
+        let name = self.negotiation.note_version_2(direction, record.body);
+        self.push(Seen {
+            direction,
+            name,
+            bytes: record.wire_bytes as u64,
+            start: record.start,
+            end: record.end,
+            end_offset: record.end_offset,
+            after_handshake: false,
+        });
+    }
+
+    fn alert_record(&mut self, direction: usize, record: &Record<'_>) {
+        let slot = &mut self.directions[direction];
+        let lossy = slot.lossy;
+        let content = match &mut slot.legacy {
+            _ if !slot.protected => Some(record.body.to_vec()),
+            Some(opener) => opener.open(record.kind, record.version, record.body, lossy),
+            None => None,
+        };
+        self.alert(direction, record.end, content.as_deref());
+    }
+
+    fn alert(&mut self, direction: usize, mark: Mark, content: Option<&[u8]>) {
+        let content = match content {
+            Some(&[level, description]) => Some((level, description)),
+            _ => None,
+        };
+        if self.alerts.len() < 8 {
+            self.alerts.push(SeenAlert { direction, time_ns: mark.time_ns, content });
+        }
+    }
+
+    /// Handshake content in the clear.
+    fn messages(
+        &mut self,
+        keys: &KeyLog,
+        direction: usize,
+        record: &Record<'_>,
+        plain: &[u8],
+        holes: &[(usize, usize)],
+    ) {
+        let content = Content {
+            plain,
+            wire_bytes: record.wire_bytes,
+            holes,
+            start: record.start,
+            end: record.end,
+            end_offset: record.end_offset,
+        };
+        let mut messages = Vec::new();
+        if self.directions[direction].messages.read(&content, &mut messages).is_err() {
+            self.problems.add(format!("a handshake record of the {} cannot be read", self.sender(direction)));
+            self.directions[direction].lossy = true;
+        }
+        for message in messages {
+            self.message(keys, direction, message);
+        }
+    }
+
+    fn message(&mut self, keys: &KeyLog, direction: usize, message: Message) {
+        let after_handshake = self.directions[direction].finished;
+        let name = if after_handshake {
+            MessageName::from_tls(message.kind).map_or(Name::Unknown(message.kind), Name::Known)
+        } else {
+            self.negotiation.note(direction, message.kind, message.body)
+        };
+        if let Name::Unknown(number) = name {
+            self.problems.add(format!("handshake type {number} has no name"));
+        }
+        self.push(Seen {
+            direction,
+            name,
+            bytes: message.bytes,
+            start: message.start,
+            end: message.end,
+            end_offset: message.end_offset,
+            after_handshake,
+        });
+        let modern = self.negotiation.is_tls_1_3();
+        let is_client = self.negotiation.client == Some(direction);
+        match name {
+            Name::Known(MessageName::Finished) => {
+                let label = if is_client { Label::ClientTraffic } else { Label::ServerTraffic };
+                let next = if modern { self.negotiation.modern_opener(keys, label) } else { None };
+                let slot = &mut self.directions[direction];
+                slot.finished = true;
+                if modern {
+                    slot.stage = Stage::Application;
+                    slot.modern = next;
+                }
+            }
+            Name::Known(MessageName::EndOfEarlyData) if modern => {
+                self.directions[direction].modern =
+                    self.negotiation.modern_opener(keys, Label::ClientHandshakeTraffic);
+                self.directions[direction].stage = Stage::Handshake;
+            }
+            Name::Known(MessageName::KeyUpdate) if modern => {
+                let slot = &mut self.directions[direction];
+                slot.modern = slot.modern.as_ref().and_then(ModernOpener::updated);
+            }
+            _ => {}
+        }
+    }
+
+    /// A handshake record after ChangeCipherSpec, up to TLS 1.2.
+    fn sealed_legacy(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) {
+        let slot = &mut self.directions[direction];
+        let lossy = slot.lossy;
+        let opened = match &mut slot.legacy {
+            Some(opener) if record.holes.is_empty() => {
+                let opened = opener.open(record.kind, record.version, record.body, lossy);
+                let opened = opened.filter(|plain| slot.messages.is_within_message() || is_message(plain));
+                if opened.is_none() {
+                    slot.legacy = None;
+                    self.problems.add("the key log's secret does not open this connection's records");
+                }
+                opened
+            }
+            Some(opener) => {
+                opener.pass();
+                None
+            }
+            None => None,
+        };
+        if let Some(plain) = opened {
+            self.messages(keys, direction, record, &plain, &[]);
+            return;
+        }
+        let slot = &mut self.directions[direction];
+        if std::mem::replace(&mut slot.finished, true) {
+            slot.sealed_after_handshake += record.wire_bytes as u64;
+            return;
+        }
+        // What follows ChangeCipherSpec is Finished (RFC 5246 section 7.4.9).
+        self.push(Seen {
+            direction,
+            name: Name::Known(MessageName::Finished),
+            bytes: record.wire_bytes as u64,
+            start: record.start,
+            end: record.end,
+            end_offset: record.end_offset,
+            after_handshake: false,
+        });
+    }
+
+    /// An encrypted record of TLS 1.3.
+    fn sealed_modern(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) {
+        let is_client = self.negotiation.client == Some(direction);
+        if self.directions[direction].stage == Stage::Start && self.has_secrets == Some(true) {
+            let label = if is_client { Label::ClientHandshakeTraffic } else { Label::ServerHandshakeTraffic };
+            self.directions[direction].modern = self.negotiation.modern_opener(keys, label);
+            self.directions[direction].stage = Stage::Handshake;
+            let early =
+                is_client && self.negotiation.client_hello.as_ref().is_some_and(|hello| hello.early_data);
+            if early && let Some(opener) = self.negotiation.modern_opener(keys, Label::ClientEarlyTraffic) {
+                self.directions[direction].modern = Some(opener);
+                self.directions[direction].stage = Stage::Early;
+            }
+        }
+        let mut opened = self.open_modern(direction, record);
+        if opened.is_none() && self.directions[direction].stage == Stage::Early {
+            // The server refused early data: what follows is the handshake.
+            let early = self.directions[direction].modern.take();
+            self.directions[direction].modern =
+                self.negotiation.modern_opener(keys, Label::ClientHandshakeTraffic);
+            opened = self.open_modern(direction, record);
+            if opened.is_some() {
+                self.directions[direction].stage = Stage::Handshake;
+            } else {
+                self.directions[direction].modern = early;
+            }
+        }
+        let Some((kind, plain)) = opened else {
+            self.unopened(direction, record, is_client);
+            return;
+        };
+        match kind {
+            HANDSHAKE => self.messages(keys, direction, record, &plain, &[]),
+            ALERT => self.alert(direction, record.end, Some(&plain)),
+            _ => self.directions[direction].application_bytes += record.wire_bytes as u64,
+        }
+    }
+
+    fn open_modern(&mut self, direction: usize, record: &Record<'_>) -> Option<(u8, Vec<u8>)> {
+        let slot = &mut self.directions[direction];
+        if !record.kept || !record.holes.is_empty() {
+            slot.lossy = true;
+            return None;
+        }
+        let opened = slot.modern.as_mut()?.open(&record.header, record.body, slot.lossy);
+        if opened.is_some() {
+            slot.lossy = false;
+        }
+        opened
+    }
+
+    fn unopened(&mut self, direction: usize, record: &Record<'_>, is_client: bool) {
+        let early = is_client && self.negotiation.client_hello.as_ref().is_some_and(|hello| hello.early_data);
+        let slot = &mut self.directions[direction];
+        if slot.finished {
+            slot.application_bytes += record.wire_bytes as u64;
+            return;
+        }
+        if slot.modern.is_some() && !early {
+            self.problems.add("the key log's secrets do not open this connection's records");
+        }
+        if slot.sealed.len() < MOST_SEALED {
+            slot.sealed.push(Sealed {
+                wire_bytes: record.wire_bytes,
+                start: record.start,
+                end: record.end,
+                end_offset: record.end_offset,
+            });
+        } else {
+            slot.application_bytes += record.wire_bytes as u64;
+        }
+    }
+
+    fn push(&mut self, seen: Seen) {
+        if self.seen.len() < MOST_MESSAGES {
+            self.seen.push(seen);
+        } else {
+            self.problems.add(format!("more than {MOST_MESSAGES} messages: the rest is not told"));
+        }
+    }
+}
+
+/// True where a whole hello message begins here.
+fn is_hello(body: &[u8]) -> bool {
+    let &[kind @ (1 | 2), high, middle, low, 3, ..] = body else { return false };
+    let length = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
+    let _ = kind;
+    length + 4 <= body.len()
+}
+
+/// True where a message header may begin here.
+fn is_message(body: &[u8]) -> bool {
+    matches!(body, [kind, 0 | 1, _, _, ..] if MessageName::from_tls(*kind).is_some())
+}

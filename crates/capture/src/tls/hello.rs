@@ -1,0 +1,142 @@
+//! The parts of hello messages that tell what a handshake is.
+
+const SERVER_NAME: u16 = 0;
+const ENCRYPT_THEN_MAC: u16 = 22;
+const PRE_SHARED_KEY: u16 = 41;
+const EARLY_DATA: u16 = 42;
+const SUPPORTED_VERSIONS: u16 = 43;
+const KEY_SHARE: u16 = 51;
+
+/// SHA-256 of "HelloRetryRequest" (RFC 8446 section 4.1.3).
+const RETRY_RANDOM: [u8; 32] = [
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2,
+    0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+];
+
+/// Reads a message's fields in order; `None` as soon as one is not there.
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub(crate) fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    pub(crate) fn half(&mut self) -> Option<u16> {
+        self.take(2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
+    }
+
+    /// A vector with its length in so many bytes before it.
+    pub(crate) fn vector(&mut self, length_bytes: usize) -> Option<&'a [u8]> {
+        let length = self.take(length_bytes)?.iter().fold(0, |length, &byte| length << 8 | usize::from(byte));
+        self.take(length)
+    }
+
+    fn random(&mut self) -> Option<[u8; 32]> {
+        self.take(32)?.try_into().ok()
+    }
+
+    /// Types and contents of extensions, which end the message and may be left out.
+    fn extensions(&mut self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
+        let mut rest = Fields(self.vector(2).unwrap_or_default());
+        std::iter::from_fn(move || Some((rest.half()?, rest.vector(2)?)))
+    }
+}
+
+/// What a ClientHello says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClientHello {
+    pub(crate) random: [u8; 32],
+    pub(crate) session_id: Vec<u8>,
+    pub(crate) server_name: Option<String>,
+    pub(crate) early_data: bool,
+}
+
+/// What a ServerHello (or HelloRetryRequest) says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerHello {
+    /// The version agreed on, as the protocol numbers it.
+    pub(crate) version: u16,
+    pub(crate) random: [u8; 32],
+    pub(crate) session_id: Vec<u8>,
+    pub(crate) cipher_suite: u16,
+    pub(crate) compressed: bool,
+    pub(crate) encrypt_then_mac: bool,
+    /// TLS 1.3: the server took up a key that both held.
+    pub(crate) pre_shared_key: bool,
+    /// TLS 1.3: the group of the exchange.
+    pub(crate) group: Option<u16>,
+    pub(crate) is_retry: bool,
+}
+
+pub(crate) fn client_hello(body: &[u8], datagram: bool) -> Option<ClientHello> {
+    let mut fields = Fields(body);
+    fields.half()?;
+    let random = fields.random()?;
+    let session_id = fields.vector(1)?.to_vec();
+    if datagram {
+        fields.vector(1)?;
+    }
+    fields.vector(2)?;
+    fields.vector(1)?;
+    let mut hello = ClientHello { random, session_id, ..ClientHello::default() };
+    for (kind, content) in fields.extensions() {
+        match kind {
+            SERVER_NAME => hello.server_name = server_name(content),
+            EARLY_DATA => hello.early_data = true,
+            _ => {}
+        }
+    }
+    Some(hello)
+}
+
+/// A ClientHello in SSL 2.0's format: version, three lengths, then what they measure.
+pub(crate) fn client_hello_version_2(body: &[u8]) -> Option<ClientHello> {
+    let mut fields = Fields(body);
+    fields.take(3)?;
+    let (ciphers, session_id, challenge) = (fields.half()?, fields.half()?, fields.half()?);
+    fields.take(usize::from(ciphers))?;
+    let session_id = fields.take(usize::from(session_id))?.to_vec();
+    let challenge = fields.take(usize::from(challenge))?;
+    // The challenge is the random's end; shorter ones are filled with zeros in front.
+    let tail = &challenge[challenge.len().saturating_sub(32)..];
+    let mut random = [0; 32];
+    random[32 - tail.len()..].copy_from_slice(tail);
+    Some(ClientHello { random, session_id, ..ClientHello::default() })
+}
+
+pub(crate) fn server_hello(body: &[u8]) -> Option<ServerHello> {
+    let mut fields = Fields(body);
+    let mut hello =
+        ServerHello { version: fields.half()?, random: fields.random()?, ..ServerHello::default() };
+    hello.session_id = fields.vector(1)?.to_vec();
+    hello.cipher_suite = fields.half()?;
+    hello.compressed = fields.byte()? != 0;
+    hello.is_retry = hello.random == RETRY_RANDOM;
+    for (kind, content) in fields.extensions() {
+        match (kind, content) {
+            (SUPPORTED_VERSIONS, &[major, minor]) => hello.version = u16::from_be_bytes([major, minor]),
+            (ENCRYPT_THEN_MAC, _) => hello.encrypt_then_mac = true,
+            (PRE_SHARED_KEY, _) => hello.pre_shared_key = true,
+            (KEY_SHARE, _) => hello.group = Fields(content).half(),
+            _ => {}
+        }
+    }
+    Some(hello)
+}
+
+fn server_name(content: &[u8]) -> Option<String> {
+    let mut list = Fields(Fields(content).vector(2)?);
+    // The only kind of name there is: a host's.
+    if list.byte()? != 0 {
+        return None;
+    }
+    let name = list.vector(2)?;
+    let text = std::str::from_utf8(name).ok()?;
+    text.bytes().all(|byte| byte.is_ascii_graphic()).then(|| text.to_owned())
+}

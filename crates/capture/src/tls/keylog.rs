@@ -1,0 +1,188 @@
+//! Key logs: the secrets of connections, as many programs write them when asked to.
+//!
+//! One secret a line: `LABEL CLIENT_RANDOM SECRET`, the latter two in hexadecimal
+//! (draft-ietf-tls-keylogfile). Empty lines and lines that begin with `#` say nothing; labels that are of no
+//! use here are passed over.
+
+use crate::CaptureError;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+/// What a secret is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Label {
+    /// Up to TLS 1.2: the master secret.
+    Master,
+    ClientEarlyTraffic,
+    ClientHandshakeTraffic,
+    ServerHandshakeTraffic,
+    ClientTraffic,
+    ServerTraffic,
+}
+
+impl Label {
+    fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "CLIENT_RANDOM" => Self::Master,
+            "CLIENT_EARLY_TRAFFIC_SECRET" => Self::ClientEarlyTraffic,
+            "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => Self::ClientHandshakeTraffic,
+            "SERVER_HANDSHAKE_TRAFFIC_SECRET" => Self::ServerHandshakeTraffic,
+            "CLIENT_TRAFFIC_SECRET_0" => Self::ClientTraffic,
+            "SERVER_TRAFFIC_SECRET_0" => Self::ServerTraffic,
+            _ => return None,
+        })
+    }
+}
+
+/// The secrets of one connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Secrets(Vec<(Label, Box<[u8]>)>);
+
+impl Secrets {
+    pub(crate) fn get(&self, label: Label) -> Option<&[u8]> {
+        self.0.iter().find(|entry| entry.0 == label).map(|entry| &*entry.1)
+    }
+}
+
+/// Secrets by client random.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyLog {
+    connections: HashMap<[u8; 32], Secrets>,
+}
+
+impl KeyLog {
+    /// Reads a key log file.
+    ///
+    /// # Errors
+    /// [`CaptureError::OpenKeyLog`], [`CaptureError::KeyLog`] with the line.
+    pub fn open(path: &Path) -> Result<Self, CaptureError> {
+        let file = std::fs::File::open(path)
+            .map_err(|source| CaptureError::OpenKeyLog { path: path.to_path_buf(), source })?;
+        let mut log = Self::default();
+        log.read_from(file)?;
+        Ok(log)
+    }
+
+    /// Adds what a key log holds.
+    ///
+    /// # Errors
+    /// [`CaptureError::KeyLog`] with the line.
+    pub fn read_from(&mut self, source: impl Read) -> Result<(), CaptureError> {
+        let mut line = Vec::new();
+        let mut reader = BufReader::new(source);
+        for number in 1.. {
+            line.clear();
+            let read = reader.read_until(b'\n', &mut line);
+            let read =
+                read.map_err(|error| CaptureError::KeyLog { line: number, reason: error.to_string() })?;
+            if read == 0 {
+                break;
+            }
+            self.line(&line).map_err(|reason| CaptureError::KeyLog { line: number, reason })?;
+        }
+        Ok(())
+    }
+
+    /// True without any secret.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// Connections with at least one secret.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Adds another log's secrets.
+    pub fn merge(&mut self, other: Self) {
+        for (random, secrets) in other.connections {
+            self.connections.entry(random).or_default().0.extend(secrets.0);
+        }
+    }
+
+    pub(crate) fn find(&self, client_random: &[u8; 32]) -> Option<&Secrets> {
+        self.connections.get(client_random)
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), String> {
+        let text = std::str::from_utf8(line).map_err(|_| "is not text".to_owned())?.trim();
+        // `RSA` lines are of an older shape, for encrypted pre-master secrets.
+        if text.is_empty() || text.starts_with('#') || text.starts_with("RSA ") {
+            return Ok(());
+        }
+        let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+        let &[name, random, secret] = fields.as_slice() else {
+            return Err(format!("has {} fields instead of 3", fields.len()));
+        };
+        if !name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_') {
+            return Err("begins with no label".to_owned());
+        }
+        let random_bytes = from_hexadecimal(random).ok_or("the client random is not hexadecimal")?;
+        let secret_bytes = from_hexadecimal(secret).ok_or("the secret is not hexadecimal")?;
+        let Some(label) = Label::from_name(name) else { return Ok(()) };
+        let random = <[u8; 32]>::try_from(random_bytes)
+            .map_err(|bytes| format!("the client random has {} bytes instead of 32", bytes.len()))?;
+        let fits = if label == Label::Master {
+            secret_bytes.len() == 48
+        } else {
+            (16..=64).contains(&secret_bytes.len())
+        };
+        if !fits {
+            return Err(format!("the secret has {} bytes", secret_bytes.len()));
+        }
+        let secrets = &mut self.connections.entry(random).or_default().0;
+        // Of two secrets for the same purpose the later is believed: a random that comes back was a test's.
+        secrets.retain(|entry| entry.0 != label);
+        secrets.push((label, secret_bytes.into_boxed_slice()));
+        Ok(())
+    }
+}
+
+fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|value| value as u8);
+    if text.len() % 2 != 0 {
+        return None;
+    }
+    text.as_bytes().chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn read(text: &str) -> Result<KeyLog, CaptureError> {
+        let mut log = KeyLog::default();
+        log.read_from(text.as_bytes()).map(|()| log)
+    }
+
+    #[test]
+    fn secrets_are_found_by_random_and_label() {
+        let (random, master) = ("ab".repeat(32), "01".repeat(48));
+        let text = format!("# comment\n\nCLIENT_RANDOM {random} {master}\r\nEXPORTER_SECRET {random} 00\n");
+        let log = read(&text).unwrap();
+        assert_eq!(log.len(), 1);
+        let secrets = log.find(&[0xab; 32]).unwrap();
+        assert_eq!(secrets.get(Label::Master), Some(&[1; 48][..]));
+        assert_eq!(secrets.get(Label::ClientTraffic), None);
+    }
+
+    #[test]
+    fn unreadable_lines_are_named() {
+        let random = "ab".repeat(32);
+        for bad in [
+            "CLIENT_RANDOM 12".to_owned(),
+            format!("CLIENT_RANDOM {random} zz"),
+            format!("CLIENT_RANDOM {random} 00"),
+            format!("CLIENT_RANDOM abcd {}", "00".repeat(48)),
+            "-----BEGIN CERTIFICATE-----".to_owned(),
+            "\u{1}\u{2}".to_owned(),
+        ] {
+            let error = read(&format!("\n{bad}\n")).unwrap_err();
+            assert!(matches!(error, CaptureError::KeyLog { line: 2, .. }), "{bad}: {error}");
+        }
+    }
+}

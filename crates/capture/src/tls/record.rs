@@ -1,0 +1,312 @@
+//! Cuts a stream into TLS records, and finds its way back after bytes are missing.
+
+use crate::message::Mark;
+
+pub(crate) const CHANGE_CIPHER_SPEC: u8 = 20;
+pub(crate) const ALERT: u8 = 21;
+pub(crate) const HANDSHAKE: u8 = 22;
+pub(crate) const APPLICATION_DATA: u8 = 23;
+const HEARTBEAT: u8 = 24;
+
+pub(crate) const HEADER_BYTES: usize = 5;
+/// 2^14 and 2048 for whatever protection adds (RFC 5246 section 6.2.3).
+const MAXIMUM_BODY_BYTES: usize = (1 << 14) + 2048;
+
+/// A record's header, if those five bytes can be one.
+fn header(bytes: &[u8]) -> Option<(u8, u16, usize)> {
+    let &[kind, major, minor, high, low, ..] = bytes else { return None };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    let plausible = (CHANGE_CIPHER_SPEC..=HEARTBEAT).contains(&kind)
+        && major == 3
+        && minor <= 4
+        && length <= MAXIMUM_BODY_BYTES
+        && (length > 0 || kind == APPLICATION_DATA);
+    plausible.then(|| (kind, u16::from_be_bytes([major, minor]), length))
+}
+
+/// True where a record header may begin here.
+pub(crate) fn looks_like_record(bytes: &[u8]) -> bool {
+    header(bytes).is_some()
+}
+
+/// One record.
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) kind: u8,
+    pub(crate) version: u16,
+    pub(crate) header: [u8; HEADER_BYTES],
+    /// What follows the header; empty where nobody asked for it.
+    pub(crate) body: &'a [u8],
+    /// False where nobody asked for the body.
+    pub(crate) kept: bool,
+    /// Header and body.
+    pub(crate) wire_bytes: usize,
+    /// Parts of the body that were not captured; they read as zeros.
+    pub(crate) holes: &'a [(usize, usize)],
+    /// A ClientHello in the clothes of SSL 2.0 (RFC 5246 appendix E.2): a message without its header.
+    pub(crate) version_2: bool,
+    pub(crate) start: Mark,
+    pub(crate) end: Mark,
+    /// Where it ends in the stream.
+    pub(crate) end_offset: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Header,
+    Body {
+        kind: u8,
+        version: u16,
+        wire_bytes: usize,
+        remaining: usize,
+        keep: bool,
+        version_2: bool,
+    },
+    /// Looking for a header.
+    Lost,
+}
+
+enum HeaderStep {
+    /// The input ended before.
+    Hungry,
+    NoHeader,
+    Found(State),
+}
+
+/// What a piece of the stream is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Piece<'a> {
+    Bytes(&'a [u8]),
+    /// Bytes that were on the wire and are not in the capture.
+    Missing(u64),
+}
+
+/// A piece that is being consumed, with its place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input<'a> {
+    pub(crate) piece: Piece<'a>,
+    pub(crate) mark: Mark,
+    /// Where it begins in the stream.
+    pub(crate) offset: u64,
+}
+
+/// State between two pieces.
+#[derive(Debug, Default)]
+pub(crate) struct RecordReader {
+    state: State,
+    header: [u8; HEADER_BYTES],
+    have: usize,
+    start: Mark,
+    body: Vec<u8>,
+    holes: Vec<(usize, usize)>,
+    /// True once a record was read: what looks like SSL 2.0 is so only at the start.
+    begun: bool,
+    /// How often the thread was lost.
+    pub(crate) losses: u32,
+}
+
+impl RecordReader {
+    /// Begins in the middle of a stream.
+    pub(crate) fn lost() -> Self {
+        Self { state: State::Lost, begun: true, ..Self::default() }
+    }
+
+    /// Memory held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.body.capacity()
+    }
+
+    /// True in the middle of a record.
+    pub(crate) fn is_within_record(&self) -> bool {
+        matches!(self.state, State::Body { .. }) || self.have > 0
+    }
+
+    /// The next record that ends in the input; `keep` says of which kinds the body is wanted.
+    pub(crate) fn next<'s, 'a: 's>(
+        &'s mut self,
+        input: &mut Input<'a>,
+        keep: impl Fn(u8) -> bool,
+    ) -> Option<Record<'s>> {
+        if self.state == State::Header && self.have == 0 {
+            self.release();
+        }
+        loop {
+            match self.state {
+                State::Lost => {
+                    self.have = 0;
+                    self.find(input)?;
+                    self.state = State::Header;
+                }
+                State::Header => {
+                    let state = match self.read_header(input, &keep) {
+                        HeaderStep::Hungry => return None,
+                        HeaderStep::NoHeader => {
+                            self.losses += 1;
+                            self.state = State::Lost;
+                            continue;
+                        }
+                        HeaderStep::Found(state) => state,
+                    };
+                    self.state = state;
+                    // Whole in the input: no copy.
+                    if let (State::Body { remaining, version_2: false, .. }, Piece::Bytes(bytes)) =
+                        (state, input.piece)
+                        && let Some((body, rest)) = bytes.split_at_checked(remaining)
+                    {
+                        self.state = State::Header;
+                        self.have = 0;
+                        input.piece = Piece::Bytes(rest);
+                        input.offset += remaining as u64;
+                        return Some(self.record(state, Some(body), input));
+                    }
+                }
+                State::Body { .. } => {
+                    self.read_body(input);
+                    let State::Body { remaining: 0, .. } = self.state else { return None };
+                    let state = std::mem::replace(&mut self.state, State::Header);
+                    self.have = 0;
+                    return Some(self.record(state, None, input));
+                }
+            }
+        }
+    }
+
+    fn record<'a>(&'a self, state: State, whole: Option<&'a [u8]>, input: &Input<'_>) -> Record<'a> {
+        let State::Body { kind, version, wire_bytes, keep, version_2, .. } = state else {
+            unreachable!("only called with a body's state")
+        };
+        Record {
+            kind,
+            version,
+            header: self.header,
+            body: if keep { whole.unwrap_or(&self.body) } else { &[] },
+            kept: keep,
+            wire_bytes,
+            holes: if whole.is_some() { &[] } else { &self.holes },
+            version_2,
+            start: self.start,
+            end: input.mark,
+            end_offset: input.offset,
+        }
+    }
+
+    fn release(&mut self) {
+        self.holes.clear();
+        self.body.clear();
+        // Connections that are done with their handshake should hold next to nothing.
+        self.body.shrink_to(0);
+    }
+
+    /// Consumes a header; where there is none, nothing.
+    fn read_header(&mut self, input: &mut Input<'_>, keep: impl Fn(u8) -> bool) -> HeaderStep {
+        let bytes = match input.piece {
+            Piece::Bytes([]) | Piece::Missing(0) => return HeaderStep::Hungry,
+            Piece::Bytes(bytes) => bytes,
+            Piece::Missing(_) => return HeaderStep::NoHeader,
+        };
+        if self.have == 0 {
+            self.start = input.mark;
+        }
+        let taken = (HEADER_BYTES - self.have).min(bytes.len());
+        self.header[self.have..self.have + taken].copy_from_slice(&bytes[..taken]);
+        let have = self.have + taken;
+        let state = match header(&self.header) {
+            _ if have < HEADER_BYTES => None,
+            Some((kind, version, length)) => Some(State::Body {
+                kind,
+                version,
+                wire_bytes: HEADER_BYTES + length,
+                remaining: length,
+                keep: keep(kind),
+                version_2: false,
+            }),
+            None if !self.begun && looks_like_version_2(&self.header) => {
+                let length = version_2_length(&self.header);
+                // Three of its bytes are in the header already.
+                self.body.extend_from_slice(&self.header[2..]);
+                Some(State::Body {
+                    kind: HANDSHAKE,
+                    version: 0x0200,
+                    wire_bytes: 2 + length,
+                    remaining: length - 3,
+                    keep: true,
+                    version_2: true,
+                })
+            }
+            None => return HeaderStep::NoHeader,
+        };
+        self.have = have;
+        input.piece = Piece::Bytes(&bytes[taken..]);
+        input.offset += taken as u64;
+        let Some(state) = state else { return HeaderStep::Hungry };
+        self.begun = true;
+        HeaderStep::Found(state)
+    }
+
+    fn read_body(&mut self, input: &mut Input<'_>) {
+        let State::Body { remaining, keep, .. } = &mut self.state else { return };
+        match input.piece {
+            Piece::Bytes(bytes) => {
+                let (mine, rest) = bytes.split_at((*remaining).min(bytes.len()));
+                if *keep {
+                    self.body.extend_from_slice(mine);
+                }
+                *remaining -= mine.len();
+                input.offset += mine.len() as u64;
+                input.piece = Piece::Bytes(rest);
+            }
+            Piece::Missing(count) => {
+                let mine = (*remaining).min(usize::try_from(count).unwrap_or(usize::MAX));
+                if *keep {
+                    self.holes.push((self.body.len(), self.body.len() + mine));
+                    self.body.resize(self.body.len() + mine, 0);
+                }
+                *remaining -= mine;
+                input.offset += mine as u64;
+                input.piece = Piece::Missing(count - mine as u64);
+            }
+        }
+    }
+
+    /// Looks for a header; consumes everything before it. `None` where there is none.
+    fn find(&mut self, input: &mut Input<'_>) -> Option<()> {
+        let bytes = match input.piece {
+            Piece::Bytes(bytes) => bytes,
+            Piece::Missing(count) => {
+                input.offset += count;
+                input.piece = Piece::Missing(0);
+                return None;
+            }
+        };
+        let found = (0..bytes.len()).find(|&at| begins_records(&bytes[at..]));
+        let skipped = found.unwrap_or(bytes.len());
+        input.offset += skipped as u64;
+        input.piece = Piece::Bytes(&bytes[skipped..]);
+        found.map(|_| ())
+    }
+}
+
+/// True where a record begins here and, as far as one can see, another behind it.
+fn begins_records(bytes: &[u8]) -> bool {
+    let Some((kind, version, length)) = header(bytes) else { return false };
+    // Stricter than in an unbroken stream, for any five bytes are tried.
+    if !(0x0300..=0x0303).contains(&version) || length == 0 || kind == HEARTBEAT {
+        return false;
+    }
+    match bytes.get(HEADER_BYTES + length..) {
+        Some(next) if next.len() >= HEADER_BYTES => {
+            header(next).is_some_and(|(_, other, _)| other == version)
+        }
+        _ => true,
+    }
+}
+
+/// A ClientHello of SSL 2.0 that offers a later version: length with its high bit, type 1, version 3.x.
+pub(crate) fn looks_like_version_2(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x80..=0xff, _, 1, 3, 0..=4, ..]) && version_2_length(bytes) >= 9 + 3 + 16
+}
+
+fn version_2_length(bytes: &[u8]) -> usize {
+    usize::from(bytes[0] & 0x7f) << 8 | usize::from(bytes[1])
+}

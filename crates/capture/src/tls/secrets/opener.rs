@@ -1,0 +1,332 @@
+//! Takes the protection off records.
+//!
+//! Nothing here authenticates anybody: MACs of block and stream ciphers are cut off unchecked, for whether the
+//! secret fits shows in the message header that comes out. Authenticated ciphers are checked as they go.
+
+use super::derivation::{expand_label, key_block};
+use crate::tls::cipher_suite::{Hash, Mode, Protection};
+use openssl::cipher::Cipher;
+use openssl::cipher_ctx::CipherCtx;
+use openssl::error::ErrorStack;
+use openssl::lib_ctx::LibCtx;
+use openssl::provider::Provider;
+use std::sync::OnceLock;
+
+/// Records that may be missing from the capture before one that can be read again.
+const MOST_SKIPPED_RECORDS: u64 = 16;
+const NONCE_BYTES: usize = 12;
+
+/// A library context with the legacy ciphers, made once.
+struct Library {
+    context: LibCtx,
+    _providers: Vec<Provider>,
+}
+
+fn fetch(algorithm: &str) -> Option<Cipher> {
+    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+    let library = LIBRARY.get_or_init(|| {
+        openssl::init();
+        let context = LibCtx::new().ok()?;
+        let names = ["default", "legacy"];
+        // Without the legacy ones, their few ciphers stay closed; the rest works.
+        let providers = names.iter().filter_map(|name| Provider::load(Some(&context), name).ok()).collect();
+        Some(Library { context, _providers: providers })
+    });
+    Cipher::fetch(Some(&library.as_ref()?.context), algorithm, None).ok()
+}
+
+/// What the keys of SSL 3.0 to TLS 1.2 and DTLS are made from.
+pub(crate) struct LegacyKeys<'a> {
+    /// Of the protocol, DTLS translated to the TLS version that it is made from.
+    pub(crate) version: u16,
+    pub(crate) protection: Protection,
+    pub(crate) master: &'a [u8],
+    pub(crate) client_random: &'a [u8; 32],
+    pub(crate) server_random: &'a [u8; 32],
+    pub(crate) encrypt_then_mac: bool,
+}
+
+/// Opens one direction's records, SSL 3.0 to TLS 1.2 and DTLS.
+pub(crate) struct LegacyOpener {
+    version: u16,
+    protection: Protection,
+    cipher: Option<Cipher>,
+    context: CipherCtx,
+    key: Vec<u8>,
+    iv: Vec<u8>,
+    encrypt_then_mac: bool,
+    /// Number of the next record.
+    sequence: u64,
+}
+
+impl LegacyOpener {
+    pub(crate) fn new(keys: &LegacyKeys<'_>, from_client: bool) -> Option<Self> {
+        let protection = keys.protection;
+        let mac_bytes = protection.mac.map_or(0, Hash::bytes);
+        let iv_bytes = match protection.mode {
+            Mode::Null | Mode::Stream => 0,
+            // From TLS 1.1 on, each record brings its own.
+            Mode::Cbc { block_bytes } => {
+                if keys.version <= 0x0301 {
+                    block_bytes
+                } else {
+                    0
+                }
+            }
+            Mode::ExplicitNonce { .. } => 4,
+            Mode::MaskedNonce { .. } => NONCE_BYTES,
+        };
+        let length = 2 * (mac_bytes + protection.key_bytes + iv_bytes);
+        let randoms = (keys.client_random, keys.server_random);
+        let block =
+            key_block(keys.version, protection.derivation, keys.master, randoms.0, randoms.1, length).ok()?;
+        let side = usize::from(!from_client);
+        let key_at = 2 * mac_bytes + side * protection.key_bytes;
+        let iv_at = 2 * (mac_bytes + protection.key_bytes) + side * iv_bytes;
+        let key = block[key_at..key_at + protection.key_bytes].to_vec();
+        let mut iv = block[iv_at..iv_at + iv_bytes].to_vec();
+        let mut context = CipherCtx::new().ok()?;
+        let cipher = match protection.mode {
+            Mode::Null => None,
+            _ => Some(fetch(protection.algorithm)?),
+        };
+        if let Some(cipher) = &cipher {
+            match protection.mode {
+                Mode::Cbc { block_bytes } => {
+                    // With explicit IVs any will do: the first block of a record is dropped.
+                    iv.resize(block_bytes, 0);
+                    context.decrypt_init(Some(cipher), Some(&key), Some(&iv)).ok()?;
+                    context.set_padding(false);
+                }
+                Mode::Stream => context.decrypt_init(Some(cipher), Some(&key), None).ok()?,
+                _ => {}
+            }
+        }
+        let encrypt_then_mac = keys.encrypt_then_mac && matches!(protection.mode, Mode::Cbc { .. });
+        Some(Self {
+            version: keys.version,
+            protection,
+            cipher,
+            context,
+            key,
+            iv,
+            encrypt_then_mac,
+            sequence: 0,
+        })
+    }
+
+    /// True where a record that is passed over makes the next unreadable.
+    pub(crate) fn needs_every_record(&self) -> bool {
+        match self.protection.mode {
+            Mode::Stream => true,
+            Mode::Cbc { .. } => self.version <= 0x0301,
+            _ => false,
+        }
+    }
+
+    /// Counts a record that is not looked into.
+    pub(crate) fn pass(&mut self) {
+        self.sequence += 1;
+    }
+
+    /// Opens the next record; `lossy` where records before it may be missing from the capture.
+    pub(crate) fn open(&mut self, kind: u8, version: u16, body: &[u8], lossy: bool) -> Option<Vec<u8>> {
+        let sequence = self.sequence;
+        for skipped in 0..if lossy { MOST_SKIPPED_RECORDS } else { 1 } {
+            let opened = self.open_numbered(kind, version, sequence + skipped, body);
+            if opened.is_some() {
+                self.sequence = sequence + skipped + 1;
+                return opened;
+            }
+            if !matches!(self.protection.mode, Mode::ExplicitNonce { .. } | Mode::MaskedNonce { .. }) {
+                break;
+            }
+        }
+        self.sequence = sequence + 1;
+        None
+    }
+
+    /// Opens the record of that number (in DTLS: epoch and number as on the wire).
+    pub(crate) fn open_numbered(
+        &mut self,
+        kind: u8,
+        version: u16,
+        sequence: u64,
+        body: &[u8],
+    ) -> Option<Vec<u8>> {
+        let mac_bytes = self.protection.mac.map_or(0, Hash::bytes);
+        match self.protection.mode {
+            Mode::Null => cut_end(body.to_vec(), mac_bytes),
+            Mode::Stream => {
+                let mut plain = Vec::new();
+                self.context.cipher_update_vec(body, &mut plain).ok()?;
+                cut_end(plain, mac_bytes)
+            }
+            Mode::Cbc { block_bytes } => self.open_blocks(block_bytes, mac_bytes, body),
+            Mode::ExplicitNonce { tag_bytes, ccm } => {
+                let (explicit, sealed) = body.split_at_checked(8)?;
+                let nonce = [&self.iv[..], explicit].concat();
+                let plain_bytes = sealed.len().checked_sub(tag_bytes)?;
+                let data = additional_data(sequence, kind, version, plain_bytes);
+                self.authenticated(&nonce, &data, sealed, tag_bytes, ccm).ok()
+            }
+            Mode::MaskedNonce { tag_bytes } => {
+                let nonce = masked(&self.iv, sequence);
+                let plain_bytes = body.len().checked_sub(tag_bytes)?;
+                let data = additional_data(sequence, kind, version, plain_bytes);
+                self.authenticated(&nonce, &data, body, tag_bytes, false).ok()
+            }
+        }
+    }
+
+    fn open_blocks(&mut self, block_bytes: usize, mac_bytes: usize, body: &[u8]) -> Option<Vec<u8>> {
+        let encrypted =
+            if self.encrypt_then_mac { body.get(..body.len().checked_sub(mac_bytes)?)? } else { body };
+        if encrypted.is_empty() || encrypted.len() % block_bytes != 0 {
+            return None;
+        }
+        let mut plain = Vec::with_capacity(encrypted.len() + block_bytes);
+        self.context.cipher_update_vec(encrypted, &mut plain).ok()?;
+        if self.version > 0x0301 {
+            plain.drain(..block_bytes.min(plain.len()));
+        }
+        let padding = usize::from(*plain.last()?) + 1;
+        // SSL 3.0 pads with anything, but within one block; TLS repeats the length.
+        let tail = plain.get(plain.len().checked_sub(padding)?..)?;
+        let padded = if self.version == 0x0300 {
+            padding <= block_bytes
+        } else {
+            tail.iter().all(|&byte| usize::from(byte) + 1 == padding)
+        };
+        if !padded {
+            return None;
+        }
+        cut_end(plain, padding + if self.encrypt_then_mac { 0 } else { mac_bytes })
+    }
+
+    fn authenticated(
+        &mut self,
+        nonce: &[u8],
+        data: &[u8],
+        sealed: &[u8],
+        tag_bytes: usize,
+        ccm: bool,
+    ) -> Result<Vec<u8>, ErrorStack> {
+        let cipher = self.cipher.as_deref();
+        open_authenticated(&mut self.context, cipher, &self.key, nonce, data, sealed, tag_bytes, ccm)
+    }
+}
+
+/// Opens one direction's records of TLS 1.3 with one traffic secret.
+pub(crate) struct ModernOpener {
+    protection: Protection,
+    cipher: Cipher,
+    context: CipherCtx,
+    secret: Vec<u8>,
+    key: Vec<u8>,
+    iv: Vec<u8>,
+    sequence: u64,
+}
+
+impl ModernOpener {
+    pub(crate) fn new(protection: Protection, secret: &[u8]) -> Option<Self> {
+        let key = expand_label(protection.derivation, secret, "key", protection.key_bytes).ok()?;
+        let iv = expand_label(protection.derivation, secret, "iv", NONCE_BYTES).ok()?;
+        let cipher = fetch(protection.algorithm)?;
+        let context = CipherCtx::new().ok()?;
+        Some(Self { protection, cipher, context, secret: secret.to_vec(), key, iv, sequence: 0 })
+    }
+
+    /// The opener after a KeyUpdate.
+    pub(crate) fn updated(&self) -> Option<Self> {
+        let hash = self.protection.derivation;
+        let secret = expand_label(hash, &self.secret, "traffic upd", hash.bytes()).ok()?;
+        Self::new(self.protection, &secret)
+    }
+
+    /// Opens the next record: its content and what kind of content that is; `lossy` where records before it
+    /// may be missing from the capture.
+    pub(crate) fn open(&mut self, header: &[u8; 5], body: &[u8], lossy: bool) -> Option<(u8, Vec<u8>)> {
+        let (tag_bytes, ccm) = match self.protection.mode {
+            Mode::ExplicitNonce { tag_bytes, ccm } => (tag_bytes, ccm),
+            Mode::MaskedNonce { tag_bytes } => (tag_bytes, false),
+            _ => return None,
+        };
+        for skipped in 0..if lossy { MOST_SKIPPED_RECORDS } else { 1 } {
+            let nonce = masked(&self.iv, self.sequence + skipped);
+            let cipher = Some(&*self.cipher);
+            let opened = open_authenticated(
+                &mut self.context,
+                cipher,
+                &self.key,
+                &nonce,
+                header,
+                body,
+                tag_bytes,
+                ccm,
+            );
+            if let Ok(mut plain) = opened {
+                self.sequence += skipped + 1;
+                // The last byte that is not zero is the content's kind; the zeros are padding.
+                let end = plain.iter().rposition(|&byte| byte != 0)?;
+                let kind = plain[end];
+                plain.truncate(end);
+                return Some((kind, plain));
+            }
+        }
+        None
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // one call of an AEAD has that many inputs
+fn open_authenticated(
+    context: &mut CipherCtx,
+    cipher: Option<&openssl::cipher::CipherRef>,
+    key: &[u8],
+    nonce: &[u8],
+    data: &[u8],
+    sealed: &[u8],
+    tag_bytes: usize,
+    ccm: bool,
+) -> Result<Vec<u8>, ErrorStack> {
+    let Some(plain_bytes) = sealed.len().checked_sub(tag_bytes) else { return Err(ErrorStack::get()) };
+    let (encrypted, tag) = sealed.split_at(plain_bytes);
+    context.decrypt_init(cipher, None, None)?;
+    context.set_iv_length(nonce.len())?;
+    context.set_tag(tag)?;
+    context.decrypt_init(None, Some(key), Some(nonce))?;
+    if ccm {
+        context.set_data_len(plain_bytes)?;
+    }
+    context.cipher_update(data, None)?;
+    let mut plain = Vec::with_capacity(plain_bytes + 16);
+    context.cipher_update_vec(encrypted, &mut plain)?;
+    // CCM checks its tag while it decrypts and has nothing to finish.
+    if !ccm {
+        context.cipher_final_vec(&mut plain)?;
+    }
+    Ok(plain)
+}
+
+fn additional_data(sequence: u64, kind: u8, version: u16, plain_bytes: usize) -> [u8; 13] {
+    let mut data = [0; 13];
+    data[..8].copy_from_slice(&sequence.to_be_bytes());
+    data[8] = kind;
+    data[9..11].copy_from_slice(&version.to_be_bytes());
+    data[11..].copy_from_slice(&(plain_bytes as u16).to_be_bytes());
+    data
+}
+
+fn masked(iv: &[u8], sequence: u64) -> Vec<u8> {
+    let mut nonce = iv.to_vec();
+    let start = nonce.len().saturating_sub(8);
+    for (byte, mask) in nonce[start..].iter_mut().zip(sequence.to_be_bytes()) {
+        *byte ^= mask;
+    }
+    nonce
+}
+
+fn cut_end(mut plain: Vec<u8>, count: usize) -> Option<Vec<u8>> {
+    plain.truncate(plain.len().checked_sub(count)?);
+    Some(plain)
+}
