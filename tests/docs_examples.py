@@ -1,8 +1,9 @@
 """The examples of the documentation: found, run, compared, and on request written anew.
 
-In a block marked `console` each line after `$ ` is a command (`> ` goes on) and what follows is what it prints, standard
-error included. A line `…` stands for any lines. Numbers may differ, for times do; words may not. Blocks marked
-`pycon` are doctests, with the same freedom; blocks marked `toml` that name suites are valid experiments.
+In a block marked `console` each line after `$ ` is a command (`> ` goes on) and what follows is what it
+prints, standard error included. A line `…` stands for any lines. Numbers may differ, for times do; words
+may not. Blocks marked `pycon` are doctests, with the same freedom; blocks marked `toml` that name suites
+are valid experiments.
 
     .venv/bin/python tests/docs_examples.py     runs all console blocks and writes what they print
 """
@@ -51,7 +52,7 @@ def examples(block: str) -> list[Example]:
     for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         lines = piece.splitlines()
         count = 1
-        while lines[count - 1].endswith("\\") or lines[count : count + 1] and lines[count].startswith("> "):
+        while lines[count - 1].endswith("\\") or (lines[count : count + 1] and lines[count].startswith("> ")):
             count += 1
         command = "\n".join(line.removeprefix("> ") for line in lines[:count])
         found.append(Example(command, "\n".join(lines[count:])))

@@ -6,8 +6,9 @@ import doctest
 import re
 import subprocess
 
-import docs_examples
 import pytest
+
+import docs_examples
 from docs_examples import ROOT, agree, blocks, documents, examples, plain, run
 
 DOCUMENTS = documents()

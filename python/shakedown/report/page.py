@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from shakedown.report import theme, words
-from shakedown.report.sections import SECTIONS, Section
+from shakedown.report import sections as common
+from shakedown.report import shares, theme, words
+from shakedown.report.section import Section
 from shakedown.results import Results
+
+SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
+    common.overview,
+    shares.cases_section,
+    common.time_section,
+    common.bytes_section,
+    common.waterfalls,
+    common.provenance,
+)
+"""The page's parts from top to bottom; one that returns None has nothing to say about these results."""
 
 
 def build(results: Results) -> list[Section]:

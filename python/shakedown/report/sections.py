@@ -1,17 +1,14 @@
-"""The parts of the page. Each is a function of the results and says nothing where it has nothing to say.
-
-A later part (predictions, queues, the cases of a paper) is a module with such a function, in `SECTIONS`.
-"""
+"""The parts that every report has, from the table of all suites to where the figures come from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 from shakedown.measurement import CLASSES, SIDES, Measurement, Side, time_by_class_us
 from shakedown.report.bars import Segment, stacked_bars
 from shakedown.report.figure import Figure
+from shakedown.report.section import Block, Section, Table
 from shakedown.report.waterfall import waterfall
 from shakedown.report.words import count_round_trips, duration, mean_us
 from shakedown.results import Results
@@ -40,40 +37,7 @@ _CONTENT_WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table for people; `numeric` counts the columns, from the right, that hold figures."""
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numeric: int
-    caption: str = ""
-    kind: str = ""
-
-
-@dataclass(frozen=True)
-class Block:
-    """A figure and what belongs below it, under a heading of its own where it has one."""
-
-    heading: str = ""
-    summary: str = ""
-    figure: Figure | None = None
-    table: Table | None = None
-    folded_table: str = ""
-    folded: bool = False
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the page."""
-
-    anchor: str
-    title: str
-    lead: str
-    blocks: Sequence[Block] = field(default_factory=tuple)
-
-
-def overview(results: Results) -> Section | None:
+def overview(results: Results) -> Section:
     """The table of all suites."""
     rows = []
     for one in results.measurements:
@@ -101,7 +65,7 @@ def overview(results: Results) -> Section | None:
     return Section("overview", "All handshakes", "", [Block(table=table)])
 
 
-def time_section(results: Results) -> Section | None:
+def time_section(results: Results) -> Section:
     """Time by side and class."""
     segments, totals, data = [], [], []
     for one in results.measurements:
@@ -133,7 +97,7 @@ def time_section(results: Results) -> Section | None:
     return Section("time", "Where the time goes", "", [Block(figure=figure)])
 
 
-def bytes_section(results: Results) -> Section | None:
+def bytes_section(results: Results) -> Section:
     """Bytes by sender and content."""
     segments, totals, data = [], [], []
     for one in results.measurements:
@@ -169,7 +133,7 @@ def bytes_section(results: Results) -> Section | None:
     return Section("bytes", "What travels", "", [Block(figure=figure)])
 
 
-def waterfalls(results: Results) -> Section | None:
+def waterfalls(results: Results) -> Section:
     """Every handshake in time, message by message."""
     folded = len(results.measurements) > MOST_OPEN_WATERFALLS
     blocks = [_waterfall_block(one, folded) for one in results.measurements]
@@ -244,7 +208,7 @@ def _waterfall_block(one: Measurement, folded: bool) -> Block:
     return Block(one["suite"], summary, figure, table, "Message by message", folded)
 
 
-def provenance(results: Results) -> Section | None:
+def provenance(results: Results) -> Section:
     """What made these figures, so that somebody else can make them again."""
     manifest = results.manifest
     build = manifest.get("build") or {}
@@ -290,13 +254,3 @@ def _spread_us(one: Measurement, side: Side) -> float:
 def _ms(microseconds: float) -> str:
     value = microseconds / 1000
     return f"{value:,.{3 if value < 0.1 else 2 if value < 10 else 1}f}"
-
-
-SECTIONS: list[Callable[[Results], Section | None]] = [
-    overview,
-    time_section,
-    bytes_section,
-    waterfalls,
-    provenance,
-]
-"""The page's parts from top to bottom."""
