@@ -236,7 +236,7 @@ def _distribution(table: Table, clock_hz: float, energy_j: float | None, note: s
         sd_s = sd_s_given or 0.0
         return Cost(mean_s, sd_s, max(0.0, mean_s - sd_s), mean_s + sd_s, 0.0, energy_j, note)
     if not low_s <= mean_s <= high_s:
-        raise table.fail(f"mean is not between min and max; accepted: min <= mean <= max")
+        raise table.fail("mean is not between min and max; accepted: min <= mean <= max")
     # A rejection loop is close to a shifted exponential: its deviation is the mean above the minimum.
     sd_s = mean_s - low_s if sd_s_given is None else sd_s_given
     return Cost(mean_s, sd_s, low_s, high_s, 0.0, energy_j, note)

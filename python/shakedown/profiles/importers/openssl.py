@@ -1,0 +1,113 @@
+"""Reading ``openssl speed -mr``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from shakedown.profiles.importers.common import Primitives
+
+_OPENSSL_CURVES = [
+    "secp160r1",
+    "p192",
+    "p224",
+    "p256",
+    "p384",
+    "p521",
+    "sect163k1",
+    "sect233k1",
+    "sect283k1",
+    "sect409k1",
+    "sect571k1",
+    "sect163r2",
+    "sect233r1",
+    "sect283r1",
+    "sect409r1",
+    "sect571r1",
+]
+_OPENSSL_MONTGOMERY = {253: "x25519", 448: "x448"}
+_KEM_NAMES = {"ML-KEM-512": "mlkem512", "ML-KEM-768": "mlkem768", "ML-KEM-1024": "mlkem1024"}
+_ML_DSA_NAMES = {"ML-DSA-44": "mldsa44", "ML-DSA-65": "mldsa65", "ML-DSA-87": "mldsa87"}
+
+
+def read_openssl_speed(text: str) -> Primitives:
+    """Read ``openssl speed -mr``; figures above 1 are operations per second, as OpenSSL 1.1.0 and later
+    print.
+    """
+    found: Primitives = {}
+
+    def put(operation: str, algorithm: str, parameters: str, figure: str) -> None:
+        per_s = float(figure)
+        if per_s > 0:
+            found[operation, algorithm, parameters] = {"time_us": 1e6 / per_s if per_s >= 1 else per_s * 1e6}
+
+    sizes: list[int] = []
+    for line in text.splitlines():
+        kind, *fields = line.strip().split(":")
+        if kind == "+H":
+            sizes = [int(field) for field in fields]
+        elif kind == "+F" and sizes:
+            _openssl_symmetric(found, fields, sizes)
+        elif kind in ("+F2", "+F3") and len(fields) >= 4:
+            algorithm = "rsa" if kind == "+F2" else "dsa"
+            put("sign", algorithm, f"{algorithm}{fields[1]}", fields[2])
+            put("verify", algorithm, f"{algorithm}{fields[1]}", fields[3])
+            if algorithm == "rsa" and len(fields) >= 6:
+                put("encrypt", "rsa", f"rsa{fields[1]}", fields[4])
+                put("decrypt", "rsa", f"rsa{fields[1]}", fields[5])
+        elif kind == "+F4" and len(fields) >= 4 and int(fields[0]) < len(_OPENSSL_CURVES):
+            curve = _OPENSSL_CURVES[int(fields[0])]
+            put("sign", "ecdsa", curve, fields[2])
+            put("verify", "ecdsa", curve, fields[3])
+        elif kind == "+F5" and len(fields) >= 3:
+            curve = _OPENSSL_MONTGOMERY.get(int(fields[1]), "")
+            if not curve and int(fields[0]) < len(_OPENSSL_CURVES):
+                curve = _OPENSSL_CURVES[int(fields[0])]
+            if curve:
+                put("derive", "ecdh", curve, fields[2])
+        elif kind == "+F6" and len(fields) >= 5:
+            put("sign", "eddsa", fields[2].lower(), fields[3])
+            put("verify", "eddsa", fields[2].lower(), fields[4])
+        elif kind == "+F8" and len(fields) >= 3:
+            put("derive", "dh", f"ffdhe{fields[1]}", fields[2])
+        elif kind in ("+F9", "+F10", "+F11"):
+            _openssl_named(put, fields)
+    return found
+
+
+def _openssl_named(put: Callable[[str, str, str, str], None], fields: list[str]) -> None:
+    """A KEM or a signature by name, whose three figures are keygen, encapsulate or sign, decapsulate or
+    verify.
+    """
+    name = next((field for field in fields if re.search(r"[A-Za-z]", field)), "")
+    figures = [field for field in fields if re.fullmatch(r"\d+\.\d+", field)][:3]
+    if len(figures) < 3:
+        return
+    if name in _KEM_NAMES:
+        steps, algorithm, token = ("keygen", "encapsulate", "decapsulate"), "mlkem", _KEM_NAMES[name]
+    elif name in _ML_DSA_NAMES:
+        steps, algorithm, token = ("keygen", "sign", "verify"), "mldsa", _ML_DSA_NAMES[name]
+    else:
+        return
+    for step, figure in zip(steps, figures, strict=True):
+        put(step, algorithm, token, figure)
+
+
+def _openssl_symmetric(found: Primitives, fields: list[str], sizes: list[int]) -> None:
+    """Bytes per second by block size: the largest block gives the time per KiB, the smallest that per
+    call.
+    """
+    name, rates = fields[1].lower(), [float(field) for field in fields[2:]]
+    if len(rates) != len(sizes) or min(rates) <= 0:
+        return
+    if name.startswith("hmac("):
+        operation, name = "mac", "hmac-" + name[5:-1]
+    elif re.match(r"(md5|sha)", name):
+        operation = "digest"
+    elif re.match(r"(aes|camellia|des|chacha|aria|rc4|idea)", name):
+        operation = "cipher"
+    else:
+        return
+    per_kib_us = 1024e6 / rates[-1]
+    per_call_us = max(0.0, sizes[0] * 1e6 / rates[0] - per_kib_us * sizes[0] / 1024)
+    found[operation, name, ""] = {"per_call_us": per_call_us, "per_kib_us": per_kib_us}

@@ -1,0 +1,75 @@
+"""Reading the output of wolfCrypt's ``benchmark``."""
+
+from __future__ import annotations
+
+import re
+
+from shakedown.profiles.device import Triple
+from shakedown.profiles.importers.common import CURVE_NAMES, Primitives
+
+_BITS_TO_CURVE = {192: "p192", 224: "p224", 256: "p256", 384: "p384", 521: "p521"}
+_OPERATIONS = re.compile(
+    r"^\s*([A-Za-z-]+)\s*(?:\[\s*(\w+)\s*\])?\s*(\d+)?\s+(?:\d+\s+)?([a-z][a-z -]*?)\s+"
+    r"\d+ ops took .*?avg ([\d.]+)"
+)
+_BYTES = re.compile(r"^\s*([A-Z][\w/-]*?)\s+[\d.]+ [KM]i?B took [\d.]+ seconds,\s+([\d.]+) ([KM])i?B/s")
+
+
+def read_wolfcrypt(text: str) -> Primitives:
+    """Read wolfCrypt's ``benchmark``: lines of operations with an average, and lines of bytes with a rate."""
+    found: Primitives = {}
+    for line in text.splitlines():
+        match = _OPERATIONS.match(line)
+        if match:
+            triples = _wolfcrypt_triples(match[1].upper(), match[2], int(match[3] or 0), match[4].strip())
+            for triple in triples:
+                found[triple] = {"time_us": float(match[5]) * 1e3}
+            continue
+        match = _BYTES.match(line)
+        if match:
+            rate = float(match[2]) * (1024.0 if match[3] == "M" else 1.0)
+            name = _wolfcrypt_symmetric(match[1])
+            if name and rate > 0:
+                found[*name, ""] = {"per_kib_us": 1e6 / rate}
+    return found
+
+
+def _wolfcrypt_triples(family: str, curve: str | None, bits: int, step: str) -> list[Triple]:
+    token = CURVE_NAMES.get((curve or "").upper()) or _BITS_TO_CURVE.get(bits, "")
+    step = step.removesuffix(" time")
+    if family == "RSA":
+        steps = {"public": ("verify", "encrypt"), "private": ("sign", "decrypt"), "key gen": ("keygen",)}
+        return [(operation, "rsa", f"rsa{bits}") for operation in steps.get(step, ())]
+    if family == "DH":
+        # wolfCrypt's own groups go with exponents of some 256 bits.
+        return [
+            (name, "dh", f"ffdhe{bits}")
+            for name in {"key gen": ["keygen"], "agree": ["derive"]}.get(step, [])
+        ]
+    if family in ("ECC", "ECDHE", "ECDSA"):
+        names = {"key gen": ("keygen", "ecdh"), "agree": ("derive", "ecdh"), "sign": ("sign", "ecdsa")}
+        operation = {**names, "verify": ("verify", "ecdsa")}.get(step)
+        return [(*operation, token)] if operation and token else []
+    if family in ("CURVE", "ED"):
+        token = {"CURVE": {25519: "x25519", 448: "x448"}, "ED": {25519: "ed25519"}}[family].get(bits, "")
+        algorithm = "ecdh" if family == "CURVE" else "eddsa"
+        name = {"key gen": "keygen", "agree": "derive", "sign": "sign", "verify": "verify"}.get(step)
+        return [(name, algorithm, token)] if name and token else []
+    if family == "ML-KEM":
+        name = {"key gen": "keygen", "encap": "encapsulate", "decap": "decapsulate"}.get(step)
+        return [(name, "mlkem", f"mlkem{bits}")] if name else []
+    if family == "ML-DSA":
+        name = {"key gen": "keygen", "sign": "sign", "verify": "verify"}.get(step)
+        return [(name, "mldsa", f"mldsa{bits}")] if name else []
+    return []
+
+
+def _wolfcrypt_symmetric(name: str) -> tuple[str, str] | None:
+    lower = name.lower()
+    if re.fullmatch(r"aes-\d+-(cbc|gcm|ccm|ctr)-enc", lower):
+        return "cipher", lower.removesuffix("-enc")
+    if re.fullmatch(r"hmac-(md5|sha\d*)", lower):
+        return "mac", "hmac-" + {"sha": "sha1"}.get(lower[5:], lower[5:])
+    if re.fullmatch(r"(md5|sha|sha-\d+)", lower):
+        return "digest", {"sha": "sha1"}.get(lower, lower.replace("-", ""))
+    return ("cipher", "chacha20-poly1305") if lower == "cha-poly" else None
