@@ -88,6 +88,15 @@ class PerSide(TypedDict):
     server: float
 
 
+class Remainder(TypedDict):
+    """Time of each side outside any message: medians, and means, which add up with those of messages."""
+
+    client: float
+    server: float
+    client_mean: float
+    server_mean: float
+
+
 class Memory(TypedDict):
     """Bytes that the stack holds for one connection; contexts apart."""
 
@@ -113,7 +122,7 @@ class Measurement(TypedDict):
     flights: int
     messages: list[Message]
     operations: list[Operation]
-    remainder_us: PerSide
+    remainder_us: Remainder
     memory: NotRequired[Memory]
 
 

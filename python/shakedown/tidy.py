@@ -148,7 +148,9 @@ def _rows(measurement: Measurement) -> Iterator[Row]:
         yield figure("operation.count", "1", operation["count"], **place)
         yield figure("operation.bytes", "bytes", operation["bytes"], **place)
     for side in SIDES:
-        yield figure("remainder.time", "us", measurement["remainder_us"][side], side=side, statistic="mean")
+        remainder = cast("dict[str, float]", measurement["remainder_us"])
+        yield figure("remainder.time", "us", remainder[side], side=side, statistic="median")
+        yield figure("remainder.time", "us", remainder[f"{side}_mean"], side=side, statistic="mean")
     memory = measurement.get("memory")
     if memory is not None:
         held = cast("dict[str, int]", memory)
@@ -180,7 +182,11 @@ def from_table(table: pl.DataFrame, rest: Mapping[str, Any]) -> Measurement:
         "flights": _count(figures.one("handshake.flights")),
         "messages": figures.messages(),
         "operations": figures.operations(),
-        "remainder_us": {side: figures.one("remainder.time", side=side)["value"] for side in SIDES},
+        "remainder_us": {
+            f"{side}{suffix}": figures.one("remainder.time", side=side, statistic=statistic)["value"]
+            for suffix, statistic in (("", "median"), ("_mean", "mean"))
+            for side in SIDES
+        },
         **rest,
     }
     if figures.has("memory.peak"):

@@ -53,7 +53,7 @@ def test_the_contract(measured, position):
             for message in one["messages"]
         )
         mean = one["handshake"][f"{side}_us"]["mean"]
-        assert spent + one["remainder_us"][side] == pytest.approx(mean, rel=1e-6)
+        assert spent + one["remainder_us"][f"{side}_mean"] == pytest.approx(mean, rel=1e-6)
         assert sum(time_by_class_us(one, side).values()) == pytest.approx(mean)
         assert time_by_class_us(one, side)["common"] > 0
 
@@ -143,7 +143,8 @@ def test_suites_are_canonical_and_can_be_described(shakedown):
     names = [entry["suite"] for entry in entries]
     assert len(names) == len(set(names))
     for entry in entries:
-        assert core.canonical(entry["suite"]) == entry["suite"]
+        if entry["supported"]:
+            assert core.canonical(entry["suite"]) == entry["suite"]
         assert entry["supported"] == (entry["reason"] is None)
     listed = shakedown("suites").stdout.split()
     assert listed == [entry["suite"] for entry in entries if entry["supported"]]

@@ -32,5 +32,5 @@ def command(show_all: bool, as_json: bool, words: tuple[str, ...]) -> None:
     table = Table("suite", "stack", "runs", "why not", box=None, pad_edge=False, header_style="bold")
     for entry in entries:
         runs = "yes" if entry["supported"] else "no"
-        table.add_row(Text(entry["suite"]), entry["stack"], runs, Text(entry["reason"] or ""))
+        table.add_row(Text(entry["suite"]), entry["stack"] or "–", runs, Text(entry["reason"] or ""))
     console().print(table)

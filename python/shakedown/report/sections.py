@@ -191,8 +191,8 @@ def _waterfall_block(one: Measurement, folded: bool) -> Block:
         define=lambda width: waterfall(one, width),
         data=data,
         caption=(
-            f"Outside any message: client {duration(outside['client'])}, "
-            f"server {duration(outside['server'])}; not drawn. Numbers over blocks are those of the table."
+            f"Outside any message: client {duration(outside['client_mean'])}, "
+            f"server {duration(outside['server_mean'])}; not drawn. Numbers are those of the table."
         ),
     )
     summary = (
@@ -234,12 +234,19 @@ def provenance(results: Results) -> Section:
 
 
 def _facts(facts: Mapping[str, Any]) -> str:
-    """A flat line of a machine's or a build's description."""
-    return ", ".join(
-        f"{name.replace('_', ' ')} {value}"
-        for name, value in facts.items()
-        if value not in (None, "", [], {})
-    )
+    """A flat line of a machine's or a build's description, units put beside their figures."""
+    words = []
+    for name, value in facts.items():
+        if value in (None, "", [], {}):
+            continue
+        plain = name.replace("_", " ")
+        if name.endswith("_bytes"):
+            words.append(f"{plain.removesuffix(' bytes')} {value / 2**30:.1f} GiB")
+        elif name.endswith("_hz"):
+            words.append(f"{plain.removesuffix(' hz')} {value / 1e9:.2f} GHz")
+        else:
+            words.append(f"{plain} {value}")
+    return ", ".join(words)
 
 
 def slug(suite: str) -> str:

@@ -111,8 +111,8 @@ def cases_section(results: Results) -> Section | None:
                 Block(f"{_title(family)}, {side}", "shares of its time", table=_shares(cases, side))
             )
     lead = (
-        "WTLS cases by issuer's and end certificate. Shares are of the mean time of the side; those of the key "
-        "exchange's two parts are of the key exchange. Others are parsing, bookkeeping and symmetric work."
+        "WTLS cases by issuer's and end certificate. Shares are of the mean time of the side; those of the "
+        "key exchange's two parts are of the key exchange. Others are parsing, bookkeeping, symmetric work."
     )
     return Section("cases", "Case by case", lead, blocks)
 
