@@ -47,11 +47,11 @@ pub(crate) fn make(
     };
     let extensions = extension::extensions(role, &subject)?;
 
+    let serial_bytes = usize::from(role.serial_bytes.unwrap_or(profile.serial_bytes));
     let build = || -> Result<X509, ErrorStack> {
         let mut builder = X509Builder::new()?;
         builder.set_version(2)?;
-        let serial =
-            BigNum::from_slice(&serial(seed, usize::from(profile.serial_bytes)))?.to_asn1_integer()?;
+        let serial = BigNum::from_slice(&serial(seed, serial_bytes))?.to_asn1_integer()?;
         builder.set_serial_number(&serial)?;
         builder.set_issuer_name(issuer.map_or(&*name, |issuer| issuer.certificate.subject_name()))?;
         builder.set_subject_name(&name)?;

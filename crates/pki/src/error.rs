@@ -15,6 +15,9 @@ pub enum PkiError {
     #[error("certificate profile {origin}: {key}: '{value}' is not accepted; accepted: {accepted}")]
     ProfileValue { origin: String, key: String, value: String, accepted: String },
 
+    #[error("unknown certificate profile '{name}'; accepted: {accepted}, or the path of a TOML file")]
+    UnknownProfile { name: String, accepted: String },
+
     #[error("a chain needs a leaf and a root at least; given: {given} key(s)")]
     ChainTooShort { given: usize },
 
@@ -25,6 +28,15 @@ pub enum PkiError {
 
     #[error("{what} is valid from {not_before} to {not_after}, not at {at}")]
     OutsideValidity { what: String, not_before: String, not_after: String, at: String },
+
+    #[error("an issuer is needed for everything but a root: give its certificate and key")]
+    IssuerNeeded,
+
+    #[error("a root issues itself: no issuer is accepted")]
+    IssuerWithoutUse,
+
+    #[error("the issuer's key is not that of its certificate '{issuer}'")]
+    ForeignIssuerKey { issuer: String },
 
     #[error("no home for the cache of keys: set SHAKEDOWN_CACHE, XDG_CACHE_HOME or HOME")]
     NoCacheDirectory,

@@ -1,11 +1,42 @@
 //! The calls that the `openssl` crate has no safe face for.
 
 use crate::error::{Doing, PkiError};
-use foreign_types::ForeignTypeRef;
+use foreign_types::{ForeignType, ForeignTypeRef};
+use libc::{c_char, c_int, c_uint, size_t};
 use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
 use openssl::pkey::{PKeyRef, Private};
-use openssl::x509::X509;
+use openssl::x509::{X509, X509Extension, X509Ref};
+use shakedown_trace::Side;
+
+/// `<openssl/x509v3.h>`: the bit of key usage that allows signing certificates.
+const KU_KEY_CERT_SIGN: u32 = 0x04;
+/// `<openssl/x509v3.h>`: purposes of certificates.
+const X509_PURPOSE_SSL_CLIENT: c_int = 1;
+const X509_PURPOSE_SSL_SERVER: c_int = 2;
+
+unsafe extern "C" {
+    fn X509_get_signature_info(
+        certificate: *mut openssl_sys::X509,
+        digest: *mut c_int,
+        key: *mut c_int,
+        security_bits: *mut c_int,
+        flags: *mut u32,
+    ) -> c_int;
+    fn X509_supported_extension(extension: *mut openssl_sys::X509_EXTENSION) -> c_int;
+    fn X509_check_ca(certificate: *mut openssl_sys::X509) -> c_int;
+    fn X509_check_purpose(certificate: *mut openssl_sys::X509, purpose: c_int, as_ca: c_int) -> c_int;
+    fn X509_check_host(
+        certificate: *mut openssl_sys::X509,
+        name: *const c_char,
+        length: size_t,
+        flags: c_uint,
+        peer_name: *mut *mut c_char,
+    ) -> c_int;
+    fn X509_check_ip_asc(certificate: *mut openssl_sys::X509, address: *const c_char, flags: c_uint)
+    -> c_int;
+}
 
 /// Signs a certificate, again if it has been signed before. `digest` is `None` for schemes that have their own.
 pub(crate) fn sign(
@@ -16,6 +47,96 @@ pub(crate) fn sign(
     let digest = digest.map_or(std::ptr::null(), |digest| digest.as_ptr());
     // SAFETY: both objects are alive for the call and the certificate is borrowed mutably, which X509_sign needs:
     // it replaces the signature and the cached encoding. A null digest is allowed; digests are static.
-    let length = unsafe { openssl_sys::X509_sign(certificate.as_ptr(), key.as_ptr(), digest) };
+    let length = unsafe { openssl_sys::X509_sign(ForeignType::as_ptr(certificate), key.as_ptr(), digest) };
     if length > 0 { Ok(()) } else { Err(ErrorStack::get()).doing("sign a certificate") }
+}
+
+/// What a signature is made of.
+pub(crate) struct SignatureInfo {
+    /// [`Nid::UNDEF`] for schemes that have their own.
+    pub digest: Nid,
+    pub security_bits: u32,
+}
+
+/// Digest and strength of a certificate's signature; `None` for algorithms that OpenSSL doesn't know.
+pub(crate) fn signature_info(certificate: &X509Ref) -> Option<SignatureInfo> {
+    let (mut digest, mut key, mut bits, mut flags) = (0, 0, 0, 0);
+    // SAFETY: the certificate is alive for the call, and the four results are ours. OpenSSL fills in its cache of the
+    // certificate's extensions under a lock of its own, so that a shared reference is enough.
+    let known = unsafe {
+        X509_get_signature_info(
+            certificate.as_ptr(),
+            &raw mut digest,
+            &raw mut key,
+            &raw mut bits,
+            &raw mut flags,
+        )
+    };
+    let _ = (ErrorStack::get(), key, flags);
+    let security_bits = u32::try_from(bits).unwrap_or(0);
+    (known == 1).then(|| SignatureInfo { digest: Nid::from_raw(digest), security_bits })
+}
+
+/// True where a certificate says that it is a CA; self-signed ones of version 1 count (they have no way to say).
+pub(crate) fn is_ca(certificate: &X509Ref) -> bool {
+    // SAFETY: the certificate is alive for the call; OpenSSL's cache is filled under its own lock.
+    let kind = unsafe { X509_check_ca(certificate.as_ptr()) };
+    // 1: basic constraints; 3: self-signed, version 1. 4 and 5 are guesses that verification does not accept.
+    matches!(kind, 1 | 3)
+}
+
+/// True where the key usage, if there is one, allows signing certificates.
+pub(crate) fn may_sign_certificates(certificate: &X509Ref) -> bool {
+    // SAFETY: the certificate is alive for the call; all bits are set where there is no such extension.
+    let usage = unsafe { openssl_sys::X509_get_key_usage(certificate.as_ptr()) };
+    usage & KU_KEY_CERT_SIGN != 0
+}
+
+/// True where the usages of a certificate allow a side to show it.
+pub(crate) fn is_for_side(certificate: &X509Ref, side: Side) -> bool {
+    let purpose = match side {
+        Side::Client => X509_PURPOSE_SSL_CLIENT,
+        Side::Server => X509_PURPOSE_SSL_SERVER,
+    };
+    // SAFETY: the certificate is alive for the call.
+    unsafe { X509_check_purpose(certificate.as_ptr(), purpose, 0) == 1 }
+}
+
+/// True where a certificate is for a host, given by name or by address.
+pub(crate) fn is_for_host(certificate: &X509Ref, host: &str) -> bool {
+    let Ok(text) = std::ffi::CString::new(host) else { return false };
+    if host.parse::<std::net::IpAddr>().is_ok() {
+        // SAFETY: the certificate and the text, which ends in a zero byte, are alive for the call.
+        return unsafe { X509_check_ip_asc(certificate.as_ptr(), text.as_ptr(), 0) == 1 };
+    }
+    // SAFETY: as above; the length is the text's own, and no peer name is asked for.
+    unsafe { X509_check_host(certificate.as_ptr(), text.as_ptr(), host.len(), 0, std::ptr::null_mut()) == 1 }
+}
+
+/// True where OpenSSL's verification knows what an extension asks for.
+pub(crate) fn is_supported(extension: &X509Extension) -> bool {
+    // SAFETY: the extension is alive for the call.
+    unsafe { X509_supported_extension(extension.as_ptr()) == 1 }
+}
+
+/// An extension as OpenSSL prints it; `None` where it doesn't know how or where the value is malformed.
+pub(crate) fn print_extension(extension: &X509Extension) -> Option<String> {
+    // SAFETY: the BIO is made, used and freed here; the extension is alive for the call. The text is copied out of
+    // the BIO's memory, whose start and length BIO_get_mem_data gives, before the BIO goes.
+    unsafe {
+        let bio = openssl_sys::BIO_new(openssl_sys::BIO_s_mem());
+        if bio.is_null() {
+            return None;
+        }
+        let printed = openssl_sys::X509V3_EXT_print(bio, extension.as_ptr().cast(), 0, 0);
+        let mut start: *mut c_char = std::ptr::null_mut();
+        let length = usize::try_from(openssl_sys::BIO_get_mem_data(bio, &raw mut start)).unwrap_or(0);
+        let text = (printed == 1 && !start.is_null()).then(|| {
+            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length);
+            String::from_utf8_lossy(bytes).into_owned()
+        });
+        openssl_sys::BIO_free_all(bio);
+        let _ = ErrorStack::get();
+        text
+    }
 }

@@ -85,6 +85,37 @@ pub fn key_type<T: HasPublic>(key: &PKeyRef<T>) -> Option<KeyType> {
     }
 }
 
+/// What people call a key: a suite's name for it, else its kind and size.
+#[must_use]
+pub fn describe<T: HasPublic>(key: &PKeyRef<T>) -> String {
+    if let Some(key) = key_type(key) {
+        return key.standard_name().to_owned();
+    }
+    let bits = key.bits();
+    match Family::of(key) {
+        Some(Family::Rsa) => {
+            let exponent =
+                key.rsa().ok().and_then(|rsa| rsa.e().to_dec_str().ok().map(|text| text.to_string()));
+            format!("RSA of {bits} bits, e = {}", exponent.unwrap_or_else(|| "?".into()))
+        }
+        Some(Family::Dsa) => format!("DSA of {bits} bits"),
+        Some(Family::Ec) => format!("EC of {bits} bits on an unknown curve"),
+        _ => {
+            let name =
+                Nid::from_raw(key.id().as_raw()).long_name().unwrap_or("a key of an unknown kind").to_owned();
+            format!("{name} of {bits} bits")
+        }
+    }
+}
+
+/// The keys part of a suite's name: leaf first, a lone leaf of its root's kind once.
+#[must_use]
+pub fn chain_name(keys: &[KeyType]) -> String {
+    let lone = keys.len() == 2 && keys[0] == keys[1];
+    let shown = if lone { &keys[..1] } else { keys };
+    shown.iter().map(|key| key.standard_name()).collect::<Vec<_>>().join("@")
+}
+
 /// The key as PKCS #8 DER, unencrypted.
 ///
 /// # Errors

@@ -2,6 +2,8 @@
 //!
 //! - [`Profile`]: what is in a certificate besides its key (names, validity, extensions), as a data file;
 //! - [`Store`]: makes the [`Identity`] of a side of a suite once and keeps it on disk;
+//! - [`UserIdentity`]: the same from a user's own files;
+//! - [`issue`]: certificates to a user's order;
 //! - [`keys`]: keys of every type that a suite can name;
 //! - [`dh`]: the finite-field groups that OpenSSL has no short cut for.
 //!
@@ -14,14 +16,21 @@ pub mod dh;
 mod error;
 mod extension;
 mod ffi;
+pub mod inspect;
+pub mod issue;
 pub mod keys;
+pub mod material;
+mod name;
+mod order;
 mod profile;
 mod signature;
 mod store;
+mod user;
 
 pub use error::PkiError;
 pub use profile::{Profile, Role};
 pub use store::{Identity, Store};
+pub use user::{UserError, UserIdentity};
 
 // The features of the one OpenSSL build are set there.
 use shakedown_ossl as _;

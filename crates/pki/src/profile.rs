@@ -4,6 +4,7 @@ use crate::date;
 use crate::error::PkiError;
 use crate::signature::Digest;
 use serde::{Deserialize, Serialize};
+use shakedown_trace::suite::KeyType;
 use std::net::IpAddr;
 use std::path::Path;
 use std::str::FromStr;
@@ -12,12 +13,26 @@ use x509_cert::der::asn1::ObjectIdentifier;
 /// The laboratory's own profile.
 const LAB: &str = include_str!("../profiles/lab.toml");
 
+/// Every profile that comes with the product, by name: the laboratory's own, and the shapes of chains that public
+/// authorities issue.
+const SHIPPED: [(&str, &str); 6] = [
+    ("lab", LAB),
+    ("style-automated", include_str!("../profiles/style-automated.toml")),
+    ("style-cross-signed", include_str!("../profiles/style-cross-signed.toml")),
+    ("style-extended", include_str!("../profiles/style-extended.toml")),
+    ("style-large-root", include_str!("../profiles/style-large-root.toml")),
+    ("style-many-names", include_str!("../profiles/style-many-names.toml")),
+];
+
 /// What the certificates of a chain hold besides their keys. Read from TOML; see `profiles/lab.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// What people call it.
     pub name: String,
+    /// The keys of the chains that it is usually seen with, leaf first and root last: `p256@rsa2048@rsa4096`.
+    #[serde(default)]
+    pub keys: Option<String>,
     /// First day of validity, `YYYY-MM-DD`, midnight UTC.
     pub not_before: String,
     /// Days of validity from there.
@@ -71,6 +86,9 @@ pub struct Role {
     /// Instead of the profile's.
     #[serde(default)]
     pub days: Option<u32>,
+    /// Instead of the profile's.
+    #[serde(default)]
+    pub serial_bytes: Option<u8>,
     /// Whether it is a CA.
     #[serde(default)]
     pub basic_constraints: Option<BasicConstraints>,
@@ -197,6 +215,41 @@ impl Default for Profile {
 }
 
 impl Profile {
+    /// The names of the profiles that come with the product.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|row| row.0)
+    }
+
+    /// A profile that comes with the product, with the text that it is read from.
+    ///
+    /// # Errors
+    /// None for names of [`Profile::names`]; [`PkiError::UnknownProfile`] for others.
+    pub fn named(name: &str) -> Result<(Self, &'static str), PkiError> {
+        let row = SHIPPED.iter().find(|row| row.0 == name).ok_or_else(|| PkiError::UnknownProfile {
+            name: name.into(),
+            accepted: Self::names().collect::<Vec<_>>().join(", "),
+        })?;
+        Ok((Self::parse(row.1, name)?, row.1))
+    }
+
+    /// A profile by name, else from the file of that path (a text with a `/` or ending in `.toml`).
+    ///
+    /// # Errors
+    /// As [`Profile::named`] and [`Profile::load`].
+    pub fn find(name_or_path: &str) -> Result<Self, PkiError> {
+        if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
+            return Self::load(Path::new(name_or_path));
+        }
+        Self::named(name_or_path).map(|(profile, _)| profile)
+    }
+
+    /// The keys of the chains that the profile is usually seen with, leaf first and root last; none where it says none.
+    #[must_use]
+    pub fn usual_keys(&self) -> Vec<KeyType> {
+        let names = self.keys.iter().flat_map(|keys| keys.split('@'));
+        names.filter_map(KeyType::from_name).collect()
+    }
+
     /// Reads a profile from a file.
     ///
     /// # Errors
@@ -247,9 +300,18 @@ impl Profile {
     /// Checks what the types leave open.
     pub(crate) fn check(&self, origin: &str) -> Result<(), PkiError> {
         let check = Check { origin };
+        if let Some(keys) = &self.keys {
+            let right = keys.contains('@') && keys.split('@').all(|key| KeyType::from_name(key).is_some());
+            check.that(
+                right,
+                "keys",
+                keys,
+                "keys of suite names, leaf first and root last, such as p256@rsa2048",
+            )?;
+        }
         check.date("not_before", &self.not_before)?;
         check.days("days", self.days)?;
-        check.that((1..=20).contains(&self.serial_bytes), "serial_bytes", self.serial_bytes, "1 to 20")?;
+        check.serial_bytes("serial_bytes", self.serial_bytes)?;
         check.that(!self.intermediates.is_empty(), "intermediate", "[]", "one table or more")?;
         check.role("root", &self.root)?;
         for (index, role) in self.intermediates.iter().enumerate() {
@@ -272,6 +334,10 @@ impl Check<'_> {
         }
         let (origin, key) = (self.origin.into(), key.into());
         Err(PkiError::ProfileValue { origin, key, value: value.to_string(), accepted: accepted.into() })
+    }
+
+    fn serial_bytes(&self, key: &str, bytes: u8) -> Result<(), PkiError> {
+        self.that((1..=20).contains(&bytes), key, bytes, "1 to 20 bytes")
     }
 
     fn date(&self, key: &str, text: &str) -> Result<(), PkiError> {
@@ -298,6 +364,9 @@ impl Check<'_> {
                 "ATTRIBUTE=value with an attribute of X.500 such as C, ST, L, O, OU, CN, serialNumber, \
                  and a value of its length",
             )?;
+        }
+        if let Some(bytes) = role.serial_bytes {
+            self.serial_bytes(&key("serial_bytes"), bytes)?;
         }
         if let Some(date) = &role.not_before {
             self.date(&key("not_before"), date)?;
@@ -392,6 +461,16 @@ mod tests {
     #[test]
     fn the_own_profile_is_well_formed() {
         assert_eq!(Profile::default().name, "lab");
+        for name in Profile::names() {
+            let (profile, _) = Profile::named(name).unwrap();
+            assert_eq!(profile.name, name);
+            assert!(profile.usual_keys().len() > 1);
+        }
+        let unknown = Profile::find("mine").unwrap_err().to_string();
+        assert!(
+            unknown.starts_with("unknown certificate profile 'mine'; accepted: lab, style-automated"),
+            "{unknown}"
+        );
     }
 
     #[test]
@@ -408,7 +487,7 @@ mod tests {
             (
                 "days = 10950",
                 "dayz = 1",
-                "line 6: unknown field `dayz`, expected one of `name`, `not_before`, `days`",
+                "line 7: unknown field `dayz`, expected one of `name`, `keys`, `not_before`, `days`",
             ),
             ("days = 10950", "days = 0", "days: '0' is not accepted; accepted: 1 to 100000"),
             ("2020-01-01", "2020-02-30", "not_before: '2020-02-30' is not accepted; accepted: a date"),

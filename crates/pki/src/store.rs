@@ -1,10 +1,11 @@
 //! The identities of a suite's sides, made once and kept.
 
 use crate::cache::{Cache, hex};
-use crate::certificate::{self, Issuer};
 use crate::date;
 use crate::error::{Doing, PkiError};
+use crate::issue;
 use crate::keys;
+use crate::name;
 use crate::profile::Profile;
 use openssl::asn1::{Asn1Time, Asn1TimeRef};
 use openssl::pkey::{PKey, Private};
@@ -142,21 +143,11 @@ impl Store {
 
     /// Issues a chain from the root down, as PEM with the leaf first.
     fn make_chain(&self, keys: &[KeyType], side: Side, profile: &Profile) -> Result<String, PkiError> {
-        let mut issued: Vec<(X509, PKey<Private>)> = Vec::new();
-        for (level, key) in keys.iter().enumerate().rev() {
-            let role = match (level, side) {
-                (0, Side::Server) => &profile.server,
-                (0, Side::Client) => &profile.client,
-                _ if level + 1 == keys.len() => &profile.root,
-                _ => profile.intermediate(level),
-            };
-            let key = self.key_at(*key, side.as_str(), level)?;
-            let issuer = issued.last().map(|(certificate, key)| Issuer { certificate, key });
-            let certificate = certificate::make(profile, role, level, &key, issuer.as_ref())?;
-            issued.push((certificate, key));
-        }
+        let owner = side.as_str();
+        let keys = keys.iter().enumerate().map(|(level, key)| self.key_at(*key, owner, level));
+        let issued = issue::chain(profile, side, &keys.collect::<Result<Vec<_>, _>>()?)?;
         let mut text = String::new();
-        for (certificate, _) in issued.iter().rev() {
+        for certificate in &issued {
             text.push_str(&String::from_utf8_lossy(&certificate.to_pem().doing("encode a certificate")?));
         }
         Ok(text)
@@ -188,7 +179,7 @@ fn check_validity(chain: &[X509], now_unix_s: i64) -> Result<(), PkiError> {
         let (from_s, to_s) = (unix_s(certificate.not_before())?, unix_s(certificate.not_after())?);
         if now_unix_s < from_s || now_unix_s > to_s {
             return Err(PkiError::OutsideValidity {
-                what: format!("the certificate of '{}'", common_name(certificate)),
+                what: format!("the certificate of '{}'", name::short(certificate)),
                 not_before: date::print(from_s),
                 not_after: date::print(to_s),
                 at: date::print(now_unix_s),
@@ -205,16 +196,8 @@ pub(crate) fn unix_s(time: &Asn1TimeRef) -> Result<i64, PkiError> {
     Ok(i64::from(difference.days) * date::DAY_S + i64::from(difference.secs))
 }
 
-fn common_name(certificate: &X509) -> String {
-    let mut entries = certificate.subject_name().entries_by_nid(openssl::nid::Nid::COMMONNAME);
-    let text = entries.next().and_then(|entry| entry.data().to_string().ok());
-    text.unwrap_or_else(|| "(no common name)".into())
-}
-
 fn into_identity(certificates: &[X509], leaf_key: &PKey<Private>) -> Result<Identity, PkiError> {
-    let names = certificates[0].subject_alt_names();
-    let first = names.iter().flatten().find_map(|name| name.dnsname());
-    let subject = first.map_or_else(|| common_name(&certificates[0]), str::to_owned);
+    let subject = name::host(&certificates[0]).unwrap_or_default();
     let mut chain = Vec::with_capacity(certificates.len());
     for certificate in certificates {
         chain.push(certificate.to_der().doing("encode a certificate")?);

@@ -1,0 +1,346 @@
+//! What a certificate or a chain is, what it costs, and what a peer would refuse about it.
+
+mod parts;
+mod refusal;
+
+pub use parts::{Extension, Part};
+pub use refusal::{Reason, Refusal};
+
+use crate::date;
+use crate::ffi;
+use crate::keys;
+use crate::material::{Format, Material, ReadError};
+use crate::name;
+use crate::order;
+use crate::store::unix_s;
+use openssl::nid::Nid;
+use openssl::pkey::{HasPublic, PKey, PKeyRef, Private, Public};
+use openssl::x509::{X509, X509Ref};
+use serde::Serialize;
+use shakedown_trace::Side;
+use std::path::{Path, PathBuf};
+
+/// By what a peer judges.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    /// When, in seconds since 1970.
+    pub now_unix_s: i64,
+    /// OpenSSL's security level, 0 to 5 (0, 80, 112, 128, 192, 256 bits); peers today have 1 or 2.
+    pub security_level: u8,
+    /// Whom the peer thinks it talks to, where it checks that.
+    pub host: Option<String>,
+    /// Which side shows the chain.
+    pub side: Side,
+}
+
+/// Security bits of the levels (`SSL_CTX_set_security_level`).
+pub const LEVEL_BITS: [u32; 6] = [0, 80, 112, 128, 192, 256];
+
+/// What a file of certificates is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description {
+    /// How it is written.
+    pub format: Format,
+    /// In the file's order.
+    pub certificates: Vec<Certificate>,
+    /// Places in the right order, leaf first; those that have nothing to do with the leaf are left out.
+    pub right_order: Vec<usize>,
+    /// The private key in the file or beside it.
+    pub key: Option<Key>,
+    /// The keys part of a suite's name, where the chain has one.
+    pub keys_name: Option<String>,
+    /// Bytes of the certificates that travel: all but a self-signed one at the end.
+    pub travelling_bytes: usize,
+    /// The highest security level that takes every key and signature of the chain, in OpenSSL's counting.
+    pub security_level: u8,
+    /// What a peer would refuse.
+    pub refusals: Vec<Refusal>,
+}
+
+/// One certificate.
+#[derive(Clone, Debug, Serialize)]
+pub struct Certificate {
+    /// What kind of certificate it is.
+    pub kind: &'static str,
+    /// Version as people count.
+    pub version: i32,
+    /// Whom it certifies.
+    pub subject: String,
+    /// Who certifies.
+    pub issuer: String,
+    /// Hexadecimal.
+    pub serial: String,
+    /// UTC.
+    pub not_before: String,
+    /// UTC.
+    pub not_after: String,
+    /// `dns:…`, `ip:…`, `uri:…`, `email:…`.
+    pub alternative_names: Vec<String>,
+    /// May it issue others?
+    pub is_ca: bool,
+    /// Is it signed by its own key?
+    pub is_self_signed: bool,
+    /// The certified key.
+    pub key: Key,
+    /// The issuer's signature.
+    pub signature: Signature,
+    /// In the certificate's order.
+    pub extensions: Vec<Extension>,
+    /// All of it.
+    pub bytes: usize,
+    /// Where the bytes go; they sum to `bytes`. Empty where the certificate is not in DER.
+    pub parts: Vec<Part>,
+    /// SHA-256 of the whole, hexadecimal.
+    pub fingerprint: String,
+}
+
+/// A key.
+#[derive(Clone, Debug, Serialize)]
+pub struct Key {
+    /// A suite's name for it, else its kind and size.
+    pub name: String,
+    /// Whether a suite can name it.
+    pub has_suite_name: bool,
+    /// Length in bits, as its kind counts.
+    pub bits: u32,
+    /// Bytes of the public key with its wrapping.
+    pub bytes: usize,
+    /// Strength in bits (NIST SP 800-57).
+    pub security_bits: u32,
+}
+
+/// A signature.
+#[derive(Clone, Debug, Serialize)]
+pub struct Signature {
+    /// OpenSSL's name of the algorithm.
+    pub algorithm: String,
+    /// The digest in it, where it has one of its own choice.
+    pub digest: Option<String>,
+    /// Bytes without wrapping.
+    pub bytes: usize,
+    /// Strength in bits, the digest's.
+    pub security_bits: u32,
+}
+
+/// Why a file could not be described.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum InspectError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+
+    #[error("{}: holds no certificate; accepted: PEM, DER, PKCS #12", path.display())]
+    NoCertificate { path: PathBuf },
+
+    #[error("{}: holds no private key; accepted: PEM, DER, PKCS #12", path.display())]
+    NoKey { path: PathBuf },
+
+    #[error("{}: certificate {place} is unreadable: {what}", path.display())]
+    Unreadable { path: PathBuf, place: usize, what: &'static str },
+}
+
+/// Describes the certificates of a file. `key_path` is the file of the private key, `ca_path` that of the roots that the
+/// peer trusts; without it the peer is taken to trust the end of the chain.
+///
+/// # Errors
+/// [`InspectError`] where a file can't be read; what is readable and wrong is among the refusals.
+pub fn describe(
+    path: &Path,
+    key_path: Option<&Path>,
+    ca_path: Option<&Path>,
+    password: Option<&str>,
+    judge: &Judge,
+) -> Result<Description, InspectError> {
+    let material = Material::load(path, password)?;
+    if material.certificates.is_empty() {
+        return Err(InspectError::NoCertificate { path: path.into() });
+    }
+    let key = match key_path {
+        Some(path) => {
+            let key = Material::load(path, password)?.key;
+            Some(key.ok_or_else(|| InspectError::NoKey { path: path.into() })?)
+        }
+        None => material.key,
+    };
+    let anchors = match ca_path {
+        Some(path) => {
+            let anchors = Material::load(path, password)?.certificates;
+            if anchors.is_empty() {
+                return Err(InspectError::NoCertificate { path: path.into() });
+            }
+            anchors
+        }
+        None => Vec::new(),
+    };
+    describe_material(&material.certificates, key.as_ref(), &anchors, material.format, judge)
+        .map_err(|(place, what)| InspectError::Unreadable { path: path.into(), place: place + 1, what })
+}
+
+/// Describes certificates in memory (DER each), without key and roots.
+///
+/// # Errors
+/// [`InspectError::Unreadable`]; `name` is what it calls them.
+pub fn describe_der(
+    certificates: &[Vec<u8>],
+    name: &Path,
+    judge: &Judge,
+) -> Result<Description, InspectError> {
+    let unreadable =
+        |place: usize, what| InspectError::Unreadable { path: name.into(), place: place + 1, what };
+    let mut read = Vec::with_capacity(certificates.len());
+    for (place, der) in certificates.iter().enumerate() {
+        read.push(X509::from_der(der).map_err(|_| unreadable(place, "not an X.509 certificate in DER"))?);
+    }
+    if read.is_empty() {
+        return Err(InspectError::NoCertificate { path: name.into() });
+    }
+    describe_material(&read, None, &[], Format::Der, judge).map_err(|(place, what)| unreadable(place, what))
+}
+
+/// Place and cause where a certificate can't be described.
+type Unreadable = (usize, &'static str);
+
+fn describe_material(
+    certificates: &[X509],
+    key: Option<&PKey<Private>>,
+    anchors: &[X509],
+    format: Format,
+    judge: &Judge,
+) -> Result<Description, Unreadable> {
+    let mut described = Vec::with_capacity(certificates.len());
+    for (place, certificate) in certificates.iter().enumerate() {
+        described.push(describe_one(certificate).map_err(|what| (place, what))?);
+    }
+    let holder = key.and_then(|key| certificates.iter().position(|certificate| holds(certificate, key)));
+    let right_order = order::path_from(certificates, holder.unwrap_or_else(|| order::leaf_of(certificates)));
+    let chain = refusal::Chain {
+        certificates,
+        described: &described,
+        right_order: &right_order,
+        key,
+        anchors,
+        format,
+    };
+    let refusals = refusal::refusals(&chain, judge);
+    let last = right_order.last().copied().unwrap_or(0);
+    let travels =
+        |place: &&usize| **place == right_order[0] || **place != last || !described[last].is_self_signed;
+    Ok(Description {
+        format,
+        travelling_bytes: right_order.iter().filter(travels).map(|place| described[*place].bytes).sum(),
+        keys_name: keys_name(certificates, &right_order, anchors),
+        key: key.map(|key| describe_key(key)),
+        security_level: refusal::highest_level(&described, &right_order),
+        right_order,
+        certificates: described,
+        refusals,
+    })
+}
+
+fn holds(certificate: &X509Ref, key: &PKeyRef<Private>) -> bool {
+    certificate.public_key().is_ok_and(|public| public.public_eq(key))
+}
+
+/// The keys part of a suite's name: the path's keys, ended by a root's.
+fn keys_name(certificates: &[X509], path: &[usize], anchors: &[X509]) -> Option<String> {
+    let kind = |certificate: &X509| keys::key_type(&*certificate.public_key().ok()?);
+    let mut kinds = Vec::new();
+    for place in path {
+        let certificate = &certificates[*place];
+        kinds.push(kind(certificate)?);
+        if let Some(anchor) = anchors.iter().find(|anchor| order::issued_by(certificate, anchor)) {
+            if !order::is_self_signed(certificate) || kinds.len() == 1 {
+                kinds.push(kind(anchor)?);
+            }
+            return Some(keys::chain_name(&kinds));
+        }
+    }
+    let last = &certificates[*path.last()?];
+    if !anchors.is_empty() || !order::is_self_signed(last) {
+        return None;
+    }
+    if kinds.len() == 1 {
+        kinds.push(kinds[0]);
+    }
+    Some(keys::chain_name(&kinds))
+}
+
+/// What a key is.
+fn describe_key<T: HasPublic>(key: &PKeyRef<T>) -> Key {
+    Key {
+        name: keys::describe(key),
+        has_suite_name: keys::key_type(key).is_some(),
+        bits: key.bits(),
+        bytes: key.public_key_to_der().map_or(0, |der| der.len()),
+        security_bits: key.security_bits(),
+    }
+}
+
+fn describe_one(certificate: &X509) -> Result<Certificate, &'static str> {
+    let der = certificate.to_der().map_err(|_| "it can't be encoded")?;
+    let key: PKey<Public> = certificate.public_key().map_err(|_| "its public key is not understood")?;
+    let time = |time| unix_s(time).map(date::print).map_err(|_| "its validity is not understood");
+    let (parts, extensions) = parts::parts(&der).unwrap_or_default();
+    Ok(Certificate {
+        kind: "X.509",
+        version: certificate.version() + 1,
+        subject: name::text(certificate.subject_name()),
+        issuer: name::text(certificate.issuer_name()),
+        serial: serial(certificate).ok_or("its serial number is not understood")?,
+        not_before: time(certificate.not_before())?,
+        not_after: time(certificate.not_after())?,
+        alternative_names: alternative_names(certificate),
+        is_ca: ffi::is_ca(certificate),
+        is_self_signed: order::is_self_signed(certificate),
+        key: describe_key(&key),
+        signature: describe_signature(certificate),
+        extensions,
+        bytes: der.len(),
+        parts,
+        fingerprint: crate::cache::hex(&openssl::sha::sha256(&der)),
+    })
+}
+
+fn serial(certificate: &X509) -> Option<String> {
+    let number = certificate.serial_number().to_bn().ok()?;
+    let text = number.to_hex_str().ok()?.to_string();
+    Some(text.to_lowercase())
+}
+
+fn describe_signature(certificate: &X509) -> Signature {
+    let object = certificate.signature_algorithm().object();
+    let info = ffi::signature_info(certificate);
+    let digest = info.as_ref().filter(|info| info.digest != Nid::UNDEF);
+    Signature {
+        // Some algorithms have no name in OpenSSL's tables; their number says it all the same.
+        algorithm: object.nid().long_name().map_or_else(|_| object.to_string(), str::to_owned),
+        digest: digest.and_then(|info| info.digest.long_name().ok().map(str::to_owned)),
+        bytes: certificate.signature().as_slice().len(),
+        security_bits: info.map_or(0, |info| info.security_bits),
+    }
+}
+
+fn alternative_names(certificate: &X509Ref) -> Vec<String> {
+    let mut list = Vec::new();
+    for entry in certificate.subject_alt_names().iter().flatten() {
+        let text = if let Some(dns) = entry.dnsname() {
+            format!("dns:{dns}")
+        } else if let Some(address) = entry.ipaddress() {
+            match *address {
+                [a, b, c, d] => format!("ip:{}", std::net::Ipv4Addr::new(a, b, c, d)),
+                _ => match <[u8; 16]>::try_from(address) {
+                    Ok(address) => format!("ip:{}", std::net::Ipv6Addr::from(address)),
+                    Err(_) => "ip:?".into(),
+                },
+            }
+        } else if let Some(uri) = entry.uri() {
+            format!("uri:{uri}")
+        } else if let Some(email) = entry.email() {
+            format!("email:{email}")
+        } else {
+            "other".into()
+        };
+        list.push(name::printable(&text));
+    }
+    list
+}

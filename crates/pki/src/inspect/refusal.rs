@@ -1,0 +1,237 @@
+//! What a peer would refuse about a chain.
+
+use super::{Certificate, Judge, LEVEL_BITS, holds};
+use crate::date;
+use crate::ffi;
+use crate::keys;
+use crate::material::Format;
+use crate::name;
+use crate::order;
+use crate::store::unix_s;
+use openssl::pkey::{PKey, Private};
+use openssl::x509::{X509, X509Ref};
+use serde::Serialize;
+use shakedown_trace::Side;
+
+/// Why a peer refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Its time is over.
+    Expired,
+    /// Its time has not come.
+    NotYetValid,
+    /// The certificates are not in the order of issue, leaf first.
+    WrongOrder,
+    /// Some have nothing to do with the leaf.
+    Unrelated,
+    /// The issuer's certificate is neither in the chain nor trusted.
+    IssuerMissing,
+    /// The issuer's key did not make the signature.
+    BadSignature,
+    /// The private key is not that of the leaf.
+    KeyMismatch,
+    /// A certificate that may not issue has issued another.
+    IssuerIsNoCa,
+    /// More certificates below an issuer than it allows.
+    PathTooLong,
+    /// No name where peers look for names today.
+    NoAlternativeName,
+    /// The names are others'.
+    WrongName,
+    /// The certificate may not be used on this side.
+    WrongPurpose,
+    /// The key is too short for the security level.
+    WeakKey,
+    /// The signature's digest is too weak for the security level.
+    WeakDigest,
+    /// A critical extension that nobody knows.
+    UnknownCriticalExtension,
+}
+
+/// One thing that a peer would refuse.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// Why.
+    pub reason: Reason,
+    /// Place of the certificate in the file; none where it is about all.
+    pub place: Option<usize>,
+    /// What exactly, in one line, and what would be right.
+    pub detail: String,
+}
+
+/// What is judged.
+pub(super) struct Chain<'a> {
+    pub certificates: &'a [X509],
+    pub described: &'a [Certificate],
+    pub right_order: &'a [usize],
+    pub key: Option<&'a PKey<Private>>,
+    pub anchors: &'a [X509],
+    pub format: Format,
+}
+
+/// Everything that a peer would refuse, the chain's order first.
+pub(super) fn refusals(chain: &Chain<'_>, judge: &Judge) -> Vec<Refusal> {
+    let mut list = Vec::new();
+    order_of(chain, &mut list);
+    end_of(chain, &mut list);
+    for (height, &place) in chain.right_order.iter().enumerate() {
+        let certificate = &chain.certificates[place];
+        let mut add = |reason, detail| list.push(Refusal { reason, place: Some(place), detail });
+        dates(certificate, judge, &mut add);
+        strength(&chain.described[place], judge, &mut add);
+        for extension in &chain.described[place].extensions {
+            if extension.critical && !extension.is_understood {
+                add(
+                    Reason::UnknownCriticalExtension,
+                    format!("the critical extension {} is unknown", extension.name),
+                );
+            }
+        }
+        if height > 0 {
+            issuing(certificate, height, &mut add);
+        }
+    }
+    leaf(chain, judge, &mut list);
+    list
+}
+
+fn order_of(chain: &Chain<'_>, list: &mut Vec<Refusal>) {
+    let name = |place: &usize| format!("'{}'", name::short(&chain.certificates[*place]));
+    let in_file: Vec<usize> =
+        (0..chain.certificates.len()).filter(|place| chain.right_order.contains(place)).collect();
+    // An archive has no order of its own.
+    if chain.format != Format::Pkcs12 && in_file != chain.right_order {
+        let right: Vec<String> = chain.right_order.iter().map(name).collect();
+        let detail = format!("the right order, leaf first: {}", right.join(", "));
+        list.push(Refusal { reason: Reason::WrongOrder, place: None, detail });
+    }
+    for place in (0..chain.certificates.len()).filter(|place| !chain.right_order.contains(place)) {
+        let detail =
+            format!("{} is not on the path from the leaf {}", name(&place), name(&chain.right_order[0]));
+        list.push(Refusal { reason: Reason::Unrelated, place: Some(place), detail });
+    }
+}
+
+/// Whether the path ends where the peer trusts.
+fn end_of(chain: &Chain<'_>, list: &mut Vec<Refusal>) {
+    let trusted = |place: &usize| {
+        chain.anchors.iter().any(|anchor| order::issued_by(&chain.certificates[*place], anchor))
+    };
+    if chain.right_order.iter().any(trusted) {
+        return;
+    }
+    let Some(&place) = chain.right_order.last() else { return };
+    let last = &chain.certificates[place];
+    let claimed =
+        chain.certificates.iter().chain(chain.anchors).find(|other| order::names_match(last, other));
+    let mut add = |reason, detail| list.push(Refusal { reason, place: Some(place), detail });
+    match claimed {
+        Some(issuer) if !order::signature_holds(last, issuer) => {
+            let issuer = name::short(issuer);
+            add(Reason::BadSignature, format!("the signature does not verify under the key of '{issuer}'"));
+        }
+        // A chain that ends in its own root, and nothing known of what the peer trusts.
+        Some(_) if chain.anchors.is_empty() => {}
+        _ => {
+            let issuer = name::text(last.issuer_name());
+            add(
+                Reason::IssuerMissing,
+                format!("issued by '{issuer}', which is neither in the chain nor trusted"),
+            );
+        }
+    }
+}
+
+fn dates(certificate: &X509Ref, judge: &Judge, add: &mut impl FnMut(Reason, String)) {
+    let (Ok(from_s), Ok(to_s)) = (unix_s(certificate.not_before()), unix_s(certificate.not_after())) else {
+        return;
+    };
+    if judge.now_unix_s > to_s {
+        add(Reason::Expired, format!("expired at {}", date::print(to_s)));
+    } else if judge.now_unix_s < from_s {
+        add(Reason::NotYetValid, format!("not valid before {}", date::print(from_s)));
+    }
+}
+
+fn strength(certificate: &Certificate, judge: &Judge, add: &mut impl FnMut(Reason, String)) {
+    let level = usize::from(judge.security_level).min(LEVEL_BITS.len() - 1);
+    let wanted = LEVEL_BITS[level];
+    let key = &certificate.key;
+    if key.security_bits < wanted {
+        let detail =
+            format!("{} gives {} bits; security level {level} wants {wanted}", key.name, key.security_bits);
+        add(Reason::WeakKey, detail);
+    }
+    let signature = &certificate.signature;
+    // Nobody checks the signature of a root.
+    if !certificate.is_self_signed && signature.security_bits < wanted {
+        let (name, bits) = (&signature.algorithm, signature.security_bits);
+        add(Reason::WeakDigest, format!("{name} gives {bits} bits; security level {level} wants {wanted}"));
+    }
+}
+
+/// Checks of a certificate that has `height` certificates of the path below it.
+fn issuing(certificate: &X509, height: usize, add: &mut impl FnMut(Reason, String)) {
+    if !ffi::is_ca(certificate) {
+        add(
+            Reason::IssuerIsNoCa,
+            "has issued another, and its basic constraints do not say that it is a CA".into(),
+        );
+    } else if !ffi::may_sign_certificates(certificate) {
+        add(
+            Reason::IssuerIsNoCa,
+            "has issued another, and its key usage does not allow signing certificates".into(),
+        );
+    }
+    let between = height - 1;
+    if let Some(most) =
+        certificate.pathlen().filter(|most| usize::try_from(*most).is_ok_and(|most| between > most))
+    {
+        add(
+            Reason::PathTooLong,
+            format!("allows {most} CA(s) between itself and the leaf; there are {between}"),
+        );
+    }
+}
+
+fn leaf(chain: &Chain<'_>, judge: &Judge, list: &mut Vec<Refusal>) {
+    let Some(&place) = chain.right_order.first() else { return };
+    let certificate = &chain.certificates[place];
+    let described = &chain.described[place];
+    let mut add = |reason, detail| list.push(Refusal { reason, place: Some(place), detail });
+    if let Some(key) = chain.key.filter(|key| !holds(certificate, key)) {
+        let (given, wanted) = (keys::describe(key), &described.key.name);
+        add(Reason::KeyMismatch, format!("the private key ({given}) is not that of the leaf ({wanted})"));
+    }
+    let has_name =
+        described.alternative_names.iter().any(|name| name.starts_with("dns:") || name.starts_with("ip:"));
+    if judge.side == Side::Server && !has_name {
+        add(Reason::NoAlternativeName, "no DNS name or address among its subject alternative names".into());
+    }
+    if let Some(host) = judge.host.as_ref().filter(|host| !ffi::is_for_host(certificate, host)) {
+        let names = match described.alternative_names.len() {
+            0 => name::short(certificate),
+            1..=5 => described.alternative_names.join(", "),
+            more => format!("{} and {} more", described.alternative_names[..5].join(", "), more - 5),
+        };
+        add(Reason::WrongName, format!("is not for '{}' but for {names}", name::printable(host)));
+    }
+    if !ffi::is_for_side(certificate, judge.side) {
+        let side = judge.side.as_str();
+        add(Reason::WrongPurpose, format!("its key usages do not allow it to be shown by a {side}"));
+    }
+}
+
+/// The highest security level that takes every key and signature of a path.
+pub(super) fn highest_level(described: &[Certificate], path: &[usize]) -> u8 {
+    let weakest = path.iter().map(|place| {
+        let certificate = &described[*place];
+        let signature =
+            if certificate.is_self_signed { u32::MAX } else { certificate.signature.security_bits };
+        certificate.key.security_bits.min(signature)
+    });
+    let weakest = weakest.min().unwrap_or(0);
+    let level = LEVEL_BITS.iter().rposition(|bits| weakest >= *bits).unwrap_or(0);
+    u8::try_from(level).unwrap_or(0)
+}

@@ -1,0 +1,205 @@
+//! Certificates to order: whole chains, or one certificate under an issuer that already is.
+
+use crate::certificate::{self, Issuer};
+use crate::error::{Doing, PkiError};
+use crate::keys;
+use crate::profile::{Profile, Role};
+use openssl::pkcs12::Pkcs12;
+use openssl::pkey::{PKey, Private};
+use openssl::stack::Stack;
+use openssl::x509::X509;
+use shakedown_trace::Side;
+use shakedown_trace::suite::KeyType;
+
+/// A place in a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // named after the profile's tables
+pub enum Place {
+    Root,
+    Intermediate,
+    Server,
+    Client,
+}
+
+impl Place {
+    /// Every place with its spelling.
+    pub const ALL: [(Self, &str); 4] = [
+        (Self::Root, "root"),
+        (Self::Intermediate, "intermediate"),
+        (Self::Server, "server"),
+        (Self::Client, "client"),
+    ];
+
+    /// Finds a place by name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|row| row.1 == name).map(|row| row.0)
+    }
+}
+
+/// What to change in a profile's certificates of one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Instead of the common name; of a leaf also its first DNS name.
+    pub common_name: Option<String>,
+    /// Instead of the other names: `dns:…`, `ip:…`, `uri:…`, `email:…`.
+    pub alternative_names: Vec<String>,
+    /// First day of validity, `YYYY-MM-DD`.
+    pub not_before: Option<String>,
+    /// Days of validity.
+    pub days: Option<u32>,
+}
+
+/// A certificate with its key.
+#[derive(Clone)]
+pub struct Issued {
+    /// DER.
+    pub certificate: Vec<u8>,
+    /// PKCS #8 DER.
+    pub key: Vec<u8>,
+    /// A self-signed certificate of the same name and key, DER, where the profile has one (cross-signing).
+    pub twin: Option<Vec<u8>>,
+}
+
+impl Profile {
+    /// The profile with wishes for one place fulfilled.
+    ///
+    /// # Errors
+    /// [`PkiError::ProfileValue`] for a value that no certificate can have.
+    pub fn with(&self, place: Place, wishes: &Wishes) -> Result<Self, PkiError> {
+        let mut profile = self.clone();
+        match place {
+            Place::Root => wishes.fulfil(&mut profile.root, false),
+            Place::Intermediate => {
+                profile.intermediates.iter_mut().for_each(|role| wishes.fulfil(role, false))
+            }
+            Place::Server => wishes.fulfil(&mut profile.server, true),
+            Place::Client => wishes.fulfil(&mut profile.client, true),
+        }
+        profile.check("with the options given")?;
+        Ok(profile)
+    }
+}
+
+impl Wishes {
+    fn fulfil(&self, role: &mut Role, is_leaf: bool) {
+        if let Some(name) = &self.common_name {
+            role.subject.retain(|attribute| !attribute.starts_with("CN="));
+            role.subject.push(format!("CN={name}"));
+            if is_leaf && self.alternative_names.is_empty() {
+                role.subject_alternative_names = vec![format!("dns:{name}")];
+            }
+        }
+        if !self.alternative_names.is_empty() {
+            role.subject_alternative_names.clone_from(&self.alternative_names);
+        }
+        if self.not_before.is_some() {
+            role.not_before.clone_from(&self.not_before);
+        }
+        if self.days.is_some() {
+            role.days = self.days;
+        }
+    }
+}
+
+/// A new chain with new keys, leaf first and root last.
+///
+/// # Errors
+/// [`PkiError::ChainTooShort`], [`PkiError::DigestTooLong`], [`PkiError::OpenSsl`], [`PkiError::Encoding`].
+pub fn new_chain(profile: &Profile, side: Side, kinds: &[KeyType]) -> Result<Vec<Issued>, PkiError> {
+    if kinds.len() < 2 {
+        return Err(PkiError::ChainTooShort { given: kinds.len() });
+    }
+    let keys = kinds.iter().map(|kind| keys::generate(*kind)).collect::<Result<Vec<_>, _>>()?;
+    let certificates = chain(profile, side, &keys)?;
+    let mut issued = Vec::with_capacity(keys.len());
+    for (level, (certificate, key)) in certificates.iter().zip(&keys).enumerate() {
+        let role = role_at(profile, side, level, keys.len());
+        let twin = match role.cross_signed {
+            true => Some(der(&certificate::make(profile, role, level, key, None)?)?),
+            false => None,
+        };
+        issued.push(Issued { certificate: der(certificate)?, key: keys::to_pkcs8(key)?, twin });
+    }
+    Ok(issued)
+}
+
+/// One new certificate with a new key: a root, or what `issuer` (certificate and key) issues.
+///
+/// # Errors
+/// [`PkiError::IssuerNeeded`] and [`PkiError::IssuerWithoutUse`], [`PkiError::ForeignIssuerKey`], and as [`new_chain`].
+pub fn one(
+    profile: &Profile,
+    place: Place,
+    kind: KeyType,
+    issuer: Option<(&X509, &PKey<Private>)>,
+) -> Result<Issued, PkiError> {
+    let role = match (place, issuer) {
+        (Place::Root, None) => &profile.root,
+        (Place::Root, Some(_)) => return Err(PkiError::IssuerWithoutUse),
+        (_, None) => return Err(PkiError::IssuerNeeded),
+        (Place::Intermediate, _) => profile.intermediate(1),
+        (Place::Server, _) => &profile.server,
+        (Place::Client, _) => &profile.client,
+    };
+    let issuer = match issuer {
+        Some((certificate, key)) if certificate.public_key().is_ok_and(|public| public.public_eq(key)) => {
+            Some(Issuer { certificate, key })
+        }
+        Some((certificate, _)) => {
+            return Err(PkiError::ForeignIssuerKey { issuer: crate::name::short(certificate) });
+        }
+        None => None,
+    };
+    let key = keys::generate(kind)?;
+    let certificate = certificate::make(profile, role, 1, &key, issuer.as_ref())?;
+    Ok(Issued { certificate: der(&certificate)?, key: keys::to_pkcs8(&key)?, twin: None })
+}
+
+/// Leaf, its key and the other certificates as a PKCS #12 archive.
+///
+/// # Errors
+/// [`PkiError::OpenSsl`], also where the password holds a zero byte.
+pub fn pkcs12(chain: &[Issued], password: &str) -> Result<Vec<u8>, PkiError> {
+    let Some((leaf, others)) = chain.split_first() else { return Err(PkiError::ChainTooShort { given: 0 }) };
+    if password.contains('\0') {
+        return Err(PkiError::Encoding { what: "password", detail: "it holds a zero byte".into() });
+    }
+    let key = keys::from_pkcs8(&leaf.key)?;
+    let build = || {
+        let mut between = Stack::new()?;
+        for other in others {
+            between.push(X509::from_der(&other.certificate)?)?;
+        }
+        let certificate = X509::from_der(&leaf.certificate)?;
+        let mut builder = Pkcs12::builder();
+        builder.pkey(&key).cert(&certificate).ca(between);
+        builder.build2(password)?.to_der()
+    };
+    build().doing("make a PKCS #12 archive")
+}
+
+/// Issues a chain from the root down; given and returned leaf first.
+pub(crate) fn chain(profile: &Profile, side: Side, keys: &[PKey<Private>]) -> Result<Vec<X509>, PkiError> {
+    let mut issued: Vec<X509> = Vec::new();
+    for (level, key) in keys.iter().enumerate().rev() {
+        let role = role_at(profile, side, level, keys.len());
+        let issuer = issued.last().map(|certificate| Issuer { certificate, key: &keys[level + 1] });
+        issued.push(certificate::make(profile, role, level, key, issuer.as_ref())?);
+    }
+    issued.reverse();
+    Ok(issued)
+}
+
+fn role_at(profile: &Profile, side: Side, level: usize, length: usize) -> &Role {
+    match (level, side) {
+        (0, Side::Server) => &profile.server,
+        (0, Side::Client) => &profile.client,
+        _ if level + 1 == length => &profile.root,
+        _ => profile.intermediate(level),
+    }
+}
+
+fn der(certificate: &X509) -> Result<Vec<u8>, PkiError> {
+    certificate.to_der().doing("encode a certificate")
+}

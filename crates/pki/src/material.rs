@@ -1,0 +1,239 @@
+//! Reads certificates and keys in the forms that people have them in: PEM, DER, PKCS #12.
+
+use openssl::error::ErrorStack;
+use openssl::pkcs12::Pkcs12;
+use openssl::pkey::{PKey, Private};
+use openssl::x509::X509;
+use serde::Serialize;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// No file of certificates is larger.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Base 64 between dashed lines.
+    Pem,
+    /// The bytes that travel.
+    Der,
+    /// Keys and certificates together, under a password.
+    Pkcs12,
+}
+
+impl Format {
+    /// What people call it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pem => "PEM",
+            Self::Der => "DER",
+            Self::Pkcs12 => "PKCS #12",
+        }
+    }
+}
+
+/// What a file holds.
+pub struct Material {
+    /// How it is written.
+    pub format: Format,
+    /// Certificates in the file's order.
+    pub certificates: Vec<X509>,
+    /// The first private key.
+    pub key: Option<PKey<Private>>,
+}
+
+/// Why a file could not be read.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum ReadError {
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: std::io::Error },
+
+    #[error("{}: larger than {} MiB; accepted: certificates and keys", path.display(), MOST_BYTES >> 20)]
+    TooLarge { path: PathBuf },
+
+    #[error("{}: unreadable as certificates or keys; accepted: PEM, DER, PKCS #12", path.display())]
+    Unreadable { path: PathBuf },
+
+    #[error("{}: certificate {place} (line {line}) is unreadable: {reason}", path.display())]
+    BadCertificate { path: PathBuf, place: usize, line: usize, reason: String },
+
+    #[error("{}: the private key (line {line}) is unreadable: {reason}", path.display())]
+    BadKey { path: PathBuf, line: usize, reason: String },
+
+    #[error("{}: is protected by a password, and none was given", path.display())]
+    PasswordNeeded { path: PathBuf },
+
+    #[error("{}: the password is wrong", path.display())]
+    WrongPassword { path: PathBuf },
+}
+
+impl Material {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`ReadError`], one variant for each thing that can be wrong.
+    pub fn load(path: &Path, password: Option<&str>) -> Result<Self, ReadError> {
+        let fail = |source| ReadError::File { path: path.into(), source };
+        let file = std::fs::File::open(path).map_err(fail)?;
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(fail)?;
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err(ReadError::TooLarge { path: path.into() });
+        }
+        Self::read(&bytes, path, password)
+    }
+
+    /// Reads the content of a file; `path` is what errors call it.
+    ///
+    /// # Errors
+    /// As [`Material::load`].
+    pub fn read(bytes: &[u8], path: &Path, password: Option<&str>) -> Result<Self, ReadError> {
+        if let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| text.contains("-----BEGIN ")) {
+            return read_pem(text, path, password);
+        }
+        if let Some(certificates) = read_der_certificates(bytes) {
+            return Ok(Self { format: Format::Der, certificates, key: None });
+        }
+        if let Ok(archive) = Pkcs12::from_der(bytes) {
+            return read_pkcs12(&archive, path, password);
+        }
+        if let Ok(key) = PKey::private_key_from_der(bytes) {
+            return Ok(Self { format: Format::Der, certificates: Vec::new(), key: Some(key) });
+        }
+        read_protected_key(bytes, path, password)
+    }
+}
+
+/// Certificates one after the other, to the last byte; `None` for anything else.
+fn read_der_certificates(mut bytes: &[u8]) -> Option<Vec<X509>> {
+    let mut certificates = Vec::new();
+    while !bytes.is_empty() {
+        let certificate = X509::from_der(bytes).ok()?;
+        // OpenSSL reads one and leaves the rest; how much it took is what it encodes to.
+        let taken = certificate.to_der().ok()?.len();
+        bytes = bytes.get(taken..)?;
+        certificates.push(certificate);
+    }
+    (!certificates.is_empty()).then_some(certificates)
+}
+
+fn read_pem(text: &str, path: &Path, password: Option<&str>) -> Result<Material, ReadError> {
+    let mut certificates = Vec::new();
+    let mut key = None;
+    for block in pem_blocks(text) {
+        match block.label {
+            "CERTIFICATE" | "X509 CERTIFICATE" | "TRUSTED CERTIFICATE" => {
+                certificates.push(X509::from_pem(block.text.as_bytes()).map_err(|error| {
+                    ReadError::BadCertificate {
+                        path: path.into(),
+                        place: certificates.len() + 1,
+                        line: block.line,
+                        reason: reason(&error),
+                    }
+                })?);
+            }
+            label if label.ends_with("PRIVATE KEY") && key.is_none() => {
+                key = Some(read_pem_key(&block, path, password)?);
+            }
+            _ => {}
+        }
+    }
+    if certificates.is_empty() && key.is_none() {
+        return Err(ReadError::Unreadable { path: path.into() });
+    }
+    Ok(Material { format: Format::Pem, certificates, key })
+}
+
+/// One block of a PEM text, its dashed lines included.
+struct Block<'a> {
+    label: &'a str,
+    line: usize,
+    text: &'a str,
+}
+
+/// The blocks of a PEM text; one that never ends runs to the end of the text.
+fn pem_blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
+    text.match_indices("-----BEGIN ").map(move |(start, begin)| {
+        let rest = &text[start..];
+        let label = rest[begin.len()..].split("-----").next().unwrap_or("");
+        let end = format!("-----END {label}-----");
+        let length = rest.find(&end).map_or(rest.len(), |at| at + end.len());
+        Block { label, line: text[..start].matches('\n').count() + 1, text: &rest[..length] }
+    })
+}
+
+fn read_pem_key(block: &Block<'_>, path: &Path, password: Option<&str>) -> Result<PKey<Private>, ReadError> {
+    let mut asked = false;
+    let result = PKey::private_key_from_pem_callback(block.text.as_bytes(), |buffer| {
+        asked = true;
+        // No password is an empty one to OpenSSL: the outcome is judged below.
+        let bytes = password.unwrap_or_default().as_bytes();
+        let length = bytes.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&bytes[..length]);
+        Ok(length)
+    });
+    let path = path.to_path_buf();
+    result.map_err(|error| match (asked, password) {
+        (true, None) => ReadError::PasswordNeeded { path },
+        (true, Some(_)) => ReadError::WrongPassword { path },
+        _ => ReadError::BadKey { path, line: block.line, reason: reason(&error) },
+    })
+}
+
+/// PKCS #8 in DER under a password, the last form that a file can have.
+fn read_protected_key(bytes: &[u8], path: &Path, password: Option<&str>) -> Result<Material, ReadError> {
+    let mut asked = false;
+    let result = PKey::private_key_from_pkcs8_callback(bytes, |buffer| {
+        asked = true;
+        let bytes = password.unwrap_or_default().as_bytes();
+        let length = bytes.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&bytes[..length]);
+        Ok(length)
+    });
+    let path = path.to_path_buf();
+    match (result, asked, password) {
+        (Ok(key), ..) => Ok(Material { format: Format::Der, certificates: Vec::new(), key: Some(key) }),
+        (Err(_), true, None) => Err(ReadError::PasswordNeeded { path }),
+        (Err(_), true, Some(_)) => Err(ReadError::WrongPassword { path }),
+        (Err(_), false, _) => Err(ReadError::Unreadable { path }),
+    }
+}
+
+fn read_pkcs12(archive: &Pkcs12, path: &Path, password: Option<&str>) -> Result<Material, ReadError> {
+    let wrong = || match password {
+        Some(_) => ReadError::WrongPassword { path: path.into() },
+        None => ReadError::PasswordNeeded { path: path.into() },
+    };
+    let given = password.unwrap_or_default();
+    if given.contains('\0') {
+        return Err(wrong());
+    }
+    let parsed = archive.parse2(given).or_else(|first| {
+        // Archives of some years ago are under RC2, which OpenSSL keeps in its legacy provider.
+        match openssl::provider::Provider::try_load(None, "legacy", true) {
+            Ok(_provider) => archive.parse2(given),
+            Err(_) => Err(first),
+        }
+    });
+    let parsed = parsed.map_err(|error| {
+        let unsupported =
+            error.errors().iter().any(|error| error.reason().is_some_and(|reason| reason == "unsupported"));
+        if unsupported { ReadError::Unreadable { path: path.into() } } else { wrong() }
+    })?;
+    let mut certificates: Vec<X509> = parsed.cert.into_iter().collect();
+    certificates.extend(parsed.ca.into_iter().flatten());
+    if certificates.is_empty() && parsed.pkey.is_none() {
+        return Err(ReadError::Unreadable { path: path.into() });
+    }
+    Ok(Material { format: Format::Pkcs12, certificates, key: parsed.pkey })
+}
+
+/// The first reason that OpenSSL gives, in its words.
+fn reason(error: &ErrorStack) -> String {
+    let reason = error.errors().iter().find_map(|error| error.reason());
+    reason.unwrap_or("not understood").to_owned()
+}

@@ -1,0 +1,48 @@
+//! Names of certificates as people read them.
+
+use openssl::nid::Nid;
+use openssl::x509::{X509NameRef, X509Ref};
+
+/// `C=…, O=…, CN=…` in the certificate's order, control characters escaped.
+pub(crate) fn text(name: &X509NameRef) -> String {
+    let attributes: Vec<String> = name
+        .entries()
+        .map(|entry| {
+            let attribute = entry.object().nid().short_name().unwrap_or("?").to_owned();
+            // Values in other encodings than text come out as OpenSSL has them.
+            let value = entry.data().to_string().unwrap_or_else(|_| "(not a text)".into());
+            format!("{attribute}={}", printable(&value))
+        })
+        .collect();
+    if attributes.is_empty() { "(empty)".into() } else { attributes.join(", ") }
+}
+
+/// The common name of a certificate's subject, else its whole name.
+pub(crate) fn short(certificate: &X509Ref) -> String {
+    let mut entries = certificate.subject_name().entries_by_nid(Nid::COMMONNAME);
+    let common = entries.next().and_then(|entry| entry.data().to_string().ok());
+    common.map_or_else(|| text(certificate.subject_name()), |value| printable(&value))
+}
+
+/// The text with control characters escaped: names come from strangers and end on terminals.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .flat_map(|letter| {
+            let escaped = letter.is_control().then(|| letter.escape_default());
+            let plain = (!letter.is_control()).then_some(letter);
+            escaped.into_iter().flatten().chain(plain)
+        })
+        .collect()
+}
+
+/// DNS name that a peer checks: the first that the certificate has (a wildcard's place taken by `host`), else the
+/// common name; `None` where there is neither.
+pub(crate) fn host(certificate: &X509Ref) -> Option<String> {
+    let names = certificate.subject_alt_names();
+    let first = names.iter().flatten().find_map(|name| name.dnsname().map(str::to_owned));
+    let name = first.or_else(|| {
+        let mut entries = certificate.subject_name().entries_by_nid(Nid::COMMONNAME);
+        entries.next().and_then(|entry| entry.data().to_string().ok())
+    })?;
+    Some(name.strip_prefix("*.").map_or(name.clone(), |domain| format!("host.{domain}")))
+}

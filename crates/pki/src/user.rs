@@ -1,0 +1,261 @@
+//! A user's own certificates and key, made ready for a suite.
+
+use crate::date;
+use crate::keys;
+use crate::material::{Format, Material, ReadError};
+use crate::name;
+use crate::order::{is_self_signed, issued_by, names_match, path_from, signature_holds};
+use crate::store::{Identity, unix_s};
+use openssl::pkey::{PKey, Private};
+use openssl::x509::X509;
+use shakedown_trace::suite::KeyType;
+use std::path::{Path, PathBuf};
+
+/// A user's own identity, and what a suite calls its keys.
+#[derive(Debug)]
+pub struct UserIdentity {
+    /// Chain, root, key and name.
+    pub identity: Identity,
+    /// Leaf first, trusted root last.
+    pub keys: Vec<KeyType>,
+    /// The keys part of the suite's name: `p256@rsa2048@rsa4096`.
+    pub keys_name: String,
+    /// Certificates that travel although the peer's path does not need them (cross-signed roots, for example).
+    pub unneeded: usize,
+}
+
+/// Why a user's own material can't be used. Each message says what, where, and what would be right.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum UserError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+
+    #[error("{}: holds no certificate; accepted: PEM, DER, PKCS #12", path.display())]
+    NoCertificate { path: PathBuf },
+
+    #[error("{}: holds no private key; accepted: PEM, DER, PKCS #12", path.display())]
+    NoKey { path: PathBuf },
+
+    #[error("{}: the key ({key}) is not that of any certificate in {}; the leaf '{leaf}' has another ({leaf_key})",
+        key_path.display(), chain_path.display())]
+    KeyMismatch { key_path: PathBuf, chain_path: PathBuf, key: String, leaf: String, leaf_key: String },
+
+    #[error("{}: the certificates are in the wrong order: {}; the right one, leaf first: {}",
+        path.display(), found.join(" | "), right.join(" | "))]
+    WrongOrder { path: PathBuf, found: Vec<String>, right: Vec<String> },
+
+    #[error("{}: '{subject}' was issued by '{issuer}', whose certificate is missing, and has nothing to do with {}",
+        path.display(), unrelated.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))]
+    BrokenChain { path: PathBuf, subject: String, issuer: String, unrelated: Vec<String> },
+
+    #[error("{}: the signature of '{subject}' does not verify under the key of its issuer '{issuer}'", path.display())]
+    BadSignature { path: PathBuf, subject: String, issuer: String },
+
+    #[error("{}: '{subject}' expired at {not_after}; it is {at} now", path.display())]
+    Expired { path: PathBuf, subject: String, not_after: String, at: String },
+
+    #[error("{}: '{subject}' is not valid before {not_before}; it is {at} now", path.display())]
+    NotYetValid { path: PathBuf, subject: String, not_before: String, at: String },
+
+    #[error("{}: the chain ends with '{subject}', issued by '{issuer}'; give the issuer's certificate with --ca",
+        path.display())]
+    NoRoot { path: PathBuf, subject: String, issuer: String },
+
+    #[error("{}: issued none of the certificates in {}; the last, '{subject}', is issued by '{issuer}'",
+        ca_path.display(), chain_path.display())]
+    ForeignRoot { ca_path: PathBuf, chain_path: PathBuf, subject: String, issuer: String },
+
+    #[error("{}: '{subject}' has a key that no suite has ({key}); accepted: {}", path.display(), accepted_keys())]
+    UnusableKey { path: PathBuf, subject: String, key: String },
+
+    #[error("{}: '{subject}' has no name that a peer could check; accepted: a DNS name or a common name",
+        path.display())]
+    NoName { path: PathBuf, subject: String },
+}
+
+fn accepted_keys() -> &'static str {
+    "RSA of 512, 768, 1024, 1536, 2048, 3072 or 4096 bits with e = 3 or 65537, DSA of 512, 1024 or 2048 bits, \
+     ECDSA on a named curve, Ed25519, ML-DSA"
+}
+
+impl UserIdentity {
+    /// Reads a chain (leaf first), its key (left out where the chain's file holds it), and the root that peers are to
+    /// trust (left out where the chain's file ends with it); all must be valid at `now_unix_s`.
+    ///
+    /// # Errors
+    /// [`UserError`], one variant for each thing that can be wrong.
+    pub fn load(
+        chain_path: &Path,
+        key_path: Option<&Path>,
+        ca_path: Option<&Path>,
+        password: Option<&str>,
+        now_unix_s: i64,
+    ) -> Result<Self, UserError> {
+        let chain = Material::load(chain_path, password)?;
+        if chain.certificates.is_empty() {
+            return Err(UserError::NoCertificate { path: chain_path.into() });
+        }
+        let key = match key_path {
+            Some(path) => {
+                Material::load(path, password)?.key.ok_or_else(|| UserError::NoKey { path: path.into() })?
+            }
+            None => chain.key.ok_or_else(|| UserError::NoKey { path: chain_path.into() })?,
+        };
+        let leaf = find_leaf(&chain.certificates, &key, chain_path, key_path.unwrap_or(chain_path))?;
+        let path = in_order(&chain.certificates, leaf, chain.format, chain_path)?;
+        let anchors = match ca_path {
+            Some(path) => {
+                let anchors = Material::load(path, password)?.certificates;
+                if anchors.is_empty() {
+                    return Err(UserError::NoCertificate { path: path.into() });
+                }
+                Some((anchors, path))
+            }
+            None => None,
+        };
+        let rooted = find_root(&path, anchors.as_ref().map(|(list, path)| (&list[..], *path)), chain_path)?;
+        for certificate in path.iter().chain([&rooted.root]) {
+            check_dates(certificate, now_unix_s, chain_path)?;
+        }
+        rooted.into_identity(&path, &key, chain_path)
+    }
+}
+
+/// The place of the certificate that holds the key.
+fn find_leaf(
+    certificates: &[X509],
+    key: &PKey<Private>,
+    chain_path: &Path,
+    key_path: &Path,
+) -> Result<usize, UserError> {
+    let holds = |certificate: &X509| certificate.public_key().is_ok_and(|public| public.public_eq(key));
+    certificates.iter().position(holds).ok_or_else(|| {
+        let leaf = &certificates[crate::order::leaf_of(certificates)];
+        UserError::KeyMismatch {
+            key_path: key_path.into(),
+            chain_path: chain_path.into(),
+            key: keys::describe(key),
+            leaf: name::short(leaf),
+            leaf_key: leaf.public_key().map_or("unreadable".into(), |key| keys::describe(&key)),
+        }
+    })
+}
+
+/// The certificates from the leaf upwards, provided that the file has them in that order.
+fn in_order(certificates: &[X509], leaf: usize, format: Format, file: &Path) -> Result<Vec<X509>, UserError> {
+    let path = path_from(certificates, leaf);
+    let last = &certificates[path[path.len() - 1]];
+    if path.len() < certificates.len() {
+        let unrelated = (0..certificates.len()).filter(|place| !path.contains(place));
+        let claimed = unrelated.clone().find(|place| {
+            names_match(last, &certificates[*place]) && !signature_holds(last, &certificates[*place])
+        });
+        return Err(match claimed {
+            Some(place) => UserError::BadSignature {
+                path: file.into(),
+                subject: name::short(last),
+                issuer: name::short(&certificates[place]),
+            },
+            None => UserError::BrokenChain {
+                path: file.into(),
+                subject: name::short(last),
+                issuer: name::text(last.issuer_name()),
+                unrelated: unrelated.map(|place| name::short(&certificates[place])).collect(),
+            },
+        });
+    }
+    // An archive has no order of its own.
+    if format != Format::Pkcs12 && !path.iter().copied().eq(0..certificates.len()) {
+        return Err(UserError::WrongOrder {
+            path: file.into(),
+            found: certificates.iter().map(|certificate| name::short(certificate)).collect(),
+            right: path.iter().map(|place| name::short(&certificates[*place])).collect(),
+        });
+    }
+    Ok(path.into_iter().map(|place| certificates[place].clone()).collect())
+}
+
+/// Where the peer's trust meets the chain.
+struct Rooted {
+    root: X509,
+    /// How many certificates of the chain the peer's path has, the root aside.
+    needed: usize,
+}
+
+fn find_root(
+    path: &[X509],
+    anchors: Option<(&[X509], &Path)>,
+    chain_path: &Path,
+) -> Result<Rooted, UserError> {
+    let last = &path[path.len() - 1];
+    let (subject, issuer) = (name::short(last), name::text(last.issuer_name()));
+    let Some((anchors, ca_path)) = anchors else {
+        if is_self_signed(last) {
+            return Ok(Rooted { root: last.clone(), needed: path.len().saturating_sub(1).max(1) });
+        }
+        return Err(UserError::NoRoot { path: chain_path.into(), subject, issuer });
+    };
+    for (place, certificate) in path.iter().enumerate() {
+        if let Some(anchor) = anchors.iter().find(|anchor| issued_by(certificate, anchor)) {
+            // A self-signed certificate of the chain that is trusted itself does not travel, unless it is the leaf.
+            let needed = if is_self_signed(certificate) { place.max(1) } else { place + 1 };
+            return Ok(Rooted { root: anchor.clone(), needed });
+        }
+    }
+    Err(UserError::ForeignRoot { ca_path: ca_path.into(), chain_path: chain_path.into(), subject, issuer })
+}
+
+impl Rooted {
+    fn into_identity(
+        self,
+        path: &[X509],
+        key: &PKey<Private>,
+        file: &Path,
+    ) -> Result<UserIdentity, UserError> {
+        let name_of = |certificate: &X509| {
+            let public = certificate.public_key().ok();
+            public.as_ref().and_then(|key| keys::key_type(key)).ok_or_else(|| UserError::UnusableKey {
+                path: file.into(),
+                subject: name::short(certificate),
+                key: public.map_or("unreadable".into(), |key| keys::describe(&key)),
+            })
+        };
+        let needed = path[..self.needed].iter().chain([&self.root]);
+        let keys = needed.map(name_of).collect::<Result<Vec<_>, _>>()?;
+        let subject = name::host(&path[0]).ok_or_else(|| UserError::NoName {
+            path: file.into(),
+            subject: name::text(path[0].subject_name()),
+        })?;
+        // Roots don't travel.
+        let travel = path
+            .iter()
+            .enumerate()
+            .filter(|(place, certificate)| *place == 0 || !is_self_signed(certificate));
+        let unreadable = || UserError::Read(ReadError::Unreadable { path: file.into() });
+        let chain = travel.map(|(_, certificate)| certificate.to_der().map_err(|_| unreadable()));
+        let chain = chain.collect::<Result<Vec<_>, _>>()?;
+        let identity = Identity {
+            root: self.root.to_der().map_err(|_| unreadable())?,
+            key: keys::to_pkcs8(key).map_err(|_| unreadable())?,
+            subject,
+            chain,
+        };
+        let unneeded = identity.chain.len() - self.needed;
+        Ok(UserIdentity { keys_name: keys::chain_name(&keys), identity, keys, unneeded })
+    }
+}
+
+fn check_dates(certificate: &X509, now_unix_s: i64, file: &Path) -> Result<(), UserError> {
+    let unreadable = |_| UserError::Read(ReadError::Unreadable { path: file.into() });
+    let not_before_s = unix_s(certificate.not_before()).map_err(unreadable)?;
+    let not_after_s = unix_s(certificate.not_after()).map_err(unreadable)?;
+    let (path, subject, at) = (file.to_path_buf(), name::short(certificate), date::print(now_unix_s));
+    if now_unix_s > not_after_s {
+        return Err(UserError::Expired { path, subject, not_after: date::print(not_after_s), at });
+    }
+    if now_unix_s < not_before_s {
+        return Err(UserError::NotYetValid { path, subject, not_before: date::print(not_before_s), at });
+    }
+    Ok(())
+}

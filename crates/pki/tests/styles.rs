@@ -1,0 +1,155 @@
+//! Chains of the shapes that public authorities issue, judged by the system's own `openssl` and by ourselves.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use common::{NOW, chain, file, judge, kinds, openssl, pem, pems};
+use shakedown_pki::inspect::{self, Description};
+use shakedown_pki::{Profile, Store};
+use shakedown_trace::Side;
+use std::path::Path;
+
+/// Every shape with the host that its leaf is for.
+const STYLES: [(&str, &str); 5] = [
+    ("style-automated", "www.example.org"),
+    ("style-cross-signed", "www.example.org"),
+    ("style-extended", "online-banking.payments.example.com"),
+    ("style-large-root", "gateway.example.com"),
+    ("style-many-names", "anything.maple-store.example"),
+];
+
+fn described(folder: &Path, style: &str, host: &str) -> Description {
+    let (profile, _) = Profile::named(style).unwrap();
+    let issued = chain(&profile, Side::Server, profile.keys.as_ref().unwrap());
+    file(folder, "leaf.pem", pem(&issued[0].certificate));
+    file(folder, "between.pem", pems(&issued[1..issued.len() - 1]));
+    file(folder, "root.pem", pem(&issued[issued.len() - 1].certificate));
+    let path = file(folder, "chain.pem", pems(&issued));
+    let judge = inspect::Judge { host: Some(host.into()), security_level: 2, ..judge(Side::Server) };
+    inspect::describe(&path, None, None, None, &judge).unwrap()
+}
+
+#[test]
+fn every_style_is_accepted_by_the_systems_openssl_and_by_our_own_judgement() {
+    for (style, host) in STYLES {
+        let folder = tempfile::tempdir().unwrap();
+        let description = described(folder.path(), style, host);
+        assert!(description.refusals.is_empty(), "{style}: {:?}", description.refusals);
+        let now = NOW.to_string();
+        let (accepted, said) = openssl(
+            folder.path(),
+            &[
+                "verify",
+                "-auth_level",
+                "2",
+                "-x509_strict",
+                "-attime",
+                &now,
+                "-purpose",
+                "sslserver",
+                "-verify_hostname",
+                host,
+                "-trusted",
+                "root.pem",
+                "-untrusted",
+                "between.pem",
+                "leaf.pem",
+            ],
+        );
+        assert!(accepted, "{style}: {said}");
+    }
+}
+
+#[test]
+fn parts_sum_to_the_whole_and_extensions_are_those_that_openssl_prints() {
+    for (style, host) in STYLES {
+        let folder = tempfile::tempdir().unwrap();
+        let description = described(folder.path(), style, host);
+        for certificate in &description.certificates {
+            let sum: usize = certificate.parts.iter().map(|part| part.bytes).sum();
+            assert_eq!(sum, certificate.bytes, "{style}: {:?}", certificate.parts);
+        }
+        let (_, said) = openssl(folder.path(), &["x509", "-in", "leaf.pem", "-noout", "-text"]);
+        for extension in &description.certificates[0].extensions {
+            assert!(said.contains(&extension.name), "{style}: {} in {said}", extension.name);
+            assert!(extension.is_understood || !extension.critical);
+        }
+        // Every value is read, not just measured.
+        assert!(
+            !description.certificates[0]
+                .extensions
+                .iter()
+                .any(|extension| extension.value.ends_with(" bytes"))
+        );
+    }
+}
+
+#[test]
+fn each_style_is_what_it_stands_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let timestamps = |description: &Description| {
+        let extensions = &description.certificates[0].extensions;
+        let list = extensions.iter().find(|extension| extension.oid == "1.3.6.1.4.1.11129.2.4.2").unwrap();
+        list.value.matches("Signed Certificate Timestamp").count()
+    };
+    let automated = described(folder, STYLES[0].0, STYLES[0].1);
+    let extended = described(folder, STYLES[2].0, STYLES[2].1);
+    let large = described(folder, STYLES[3].0, STYLES[3].1);
+    let many = described(folder, STYLES[4].0, STYLES[4].1);
+    assert_eq!([timestamps(&automated), timestamps(&extended), timestamps(&many)], [2, 3, 2]);
+    let subject_bytes = |description: &Description| {
+        description.certificates[0].parts.iter().find(|part| part.name == "subject").unwrap().bytes
+    };
+    assert!(subject_bytes(&extended) > 10 * subject_bytes(&automated));
+    assert_eq!(many.certificates[0].alternative_names.len(), 101);
+    assert_eq!(large.keys_name.as_deref(), Some("rsa2048@rsa4096@rsa4096"));
+    assert_eq!(large.certificates[0].signature.bytes, 512);
+    let bytes = [&automated, &extended, &large, &many].map(|description| description.travelling_bytes);
+    assert!(bytes.is_sorted(), "{bytes:?}");
+}
+
+#[test]
+fn a_cross_signed_root_is_trusted_by_old_and_new_peers() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (profile, _) = Profile::named("style-cross-signed").unwrap();
+    let issued = chain(&profile, Side::Server, profile.keys.as_ref().unwrap());
+    let leaf = file(folder, "leaf.pem", pem(&issued[0].certificate));
+    let sent = file(folder, "sent.pem", pems(&issued[..3]));
+    let old = file(folder, "old.pem", pem(&issued[3].certificate));
+    let young = file(folder, "young.pem", pem(issued[2].twin.as_ref().unwrap()));
+    let now = NOW.to_string();
+    for (root, name) in
+        [("old.pem", "rsa2048@rsa2048@rsa4096@rsa2048"), ("young.pem", "rsa2048@rsa2048@rsa4096")]
+    {
+        let arguments = ["verify", "-attime", &now, "-trusted", root, "-untrusted", "sent.pem", "leaf.pem"];
+        let (accepted, said) = openssl(folder, &arguments);
+        assert!(accepted, "{root}: {said}");
+        let ca = folder.join(root);
+        let description = inspect::describe(&sent, None, Some(&ca), None, &judge(Side::Server)).unwrap();
+        assert!(description.refusals.is_empty(), "{:?}", description.refusals);
+        assert_eq!(description.keys_name.as_deref(), Some(name));
+        // The user's own identity says which certificate travels for nothing.
+        let key = file(folder, "key.pem", common::key_pem(&issued[0]));
+        let user = shakedown_pki::UserIdentity::load(&sent, Some(&key), Some(&ca), None, NOW).unwrap();
+        assert_eq!(user.keys_name, name);
+        assert_eq!(user.identity.chain.len(), 3);
+        assert_eq!(user.unneeded, usize::from(ca == young));
+    }
+    assert!(leaf.exists() && old.exists());
+}
+
+#[test]
+fn the_store_keeps_styles_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path());
+    let keys = kinds("p256@p256@p256");
+    let lengths = STYLES.map(|(style, _)| {
+        let (profile, _) = Profile::named(style).unwrap();
+        store.identity(&keys, Side::Server, &profile, NOW).unwrap().chain[0].len()
+    });
+    for (place, length) in lengths.iter().enumerate() {
+        assert!(!lengths[..place].contains(length), "{lengths:?}");
+    }
+}
