@@ -16,6 +16,7 @@ help: ## List what can be made
 
 .venv/.tools: requirements.lock requirements-dev.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check "pip>=25.1" # for dependency groups
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock -r requirements-dev.lock
 	touch $@
 

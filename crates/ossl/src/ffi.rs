@@ -116,6 +116,8 @@ unsafe extern "C" {
     pub fn SSL_CTX_set_num_tickets(context: *mut openssl_sys::SSL_CTX, tickets: size_t) -> c_int;
     pub fn SSL_CTX_set_timeout(context: *mut openssl_sys::SSL_CTX, seconds: libc::c_long) -> libc::c_long;
     pub fn SSL_get_cipher_list(ssl: *const openssl_sys::SSL, place: c_int) -> *const c_char;
+    pub fn SSL_set_shutdown(ssl: *mut openssl_sys::SSL, mode: c_int);
+    pub fn SSL_want(ssl: *const openssl_sys::SSL) -> c_int;
     pub fn SSL_set_bio(
         ssl: *mut openssl_sys::SSL,
         read: *mut openssl_sys::BIO,

@@ -1,1 +1,147 @@
-//! Python bindings.
+//! Python bindings: conversion, signals, the interpreter lock. No logic lives here, and nothing imports it.
+
+mod errors;
+mod options;
+
+use errors::to_python;
+use options::Options;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pythonize::pythonize;
+use shakedown_stacks::machine::{BUILD_PROFILE, Machine};
+use shakedown_stacks::measure;
+use shakedown_stacks::{catalogue, recording, supports};
+use shakedown_trace::Suite;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How often a long computation looks for Ctrl-C and tells its progress.
+const BREATH: Duration = Duration::from_millis(50);
+
+fn parse(suite: &str) -> PyResult<Suite> {
+    suite.parse().map_err(|error: shakedown_trace::suite::SuiteError| errors::InvalidSuite::new_err(error.to_string()))
+}
+
+/// The canonical spelling of a suite's name.
+#[pyfunction]
+fn canonical(suite: &str) -> PyResult<String> {
+    Ok(parse(suite)?.to_string())
+}
+
+/// The parts of a suite.
+#[pyfunction]
+fn describe<'py>(py: Python<'py>, suite: &str) -> PyResult<Bound<'py, PyAny>> {
+    let suite = parse(suite)?;
+    let parts = PyDict::new(py);
+    let protocol = suite.protocol;
+    parts.set_item("suite", suite.to_string())?;
+    parts.set_item("protocol", protocol.as_str())?;
+    parts.set_item("key_exchange", suite.key_exchange.as_str())?;
+    parts.set_item("group", suite.group.map(|group| group.name(protocol)))?;
+    parts.set_item("keys", suite.keys.iter().map(|key| key.name(protocol)).collect::<Vec<_>>())?;
+    parts.set_item("authentication", suite.authentication.map(|authentication| authentication.as_str()))?;
+    parts.set_item("mode", suite.mode.as_str())?;
+    parts.set_item("cipher", suite.cipher.name())?;
+    parts.set_item("stack", supports(&suite).ok())?;
+    Ok(parts.into_any())
+}
+
+/// Every suite that can be run; with `all`, also those that can't, with the reason.
+#[pyfunction]
+#[pyo3(signature = (all = false))]
+fn suites(py: Python<'_>, all: bool) -> PyResult<Bound<'_, PyAny>> {
+    let offers = py.detach(|| catalogue::suites(all));
+    Ok(pythonize(py, &offers)?)
+}
+
+/// What this machine is.
+#[pyfunction]
+fn machine(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    Ok(pythonize(py, &Machine::look())?)
+}
+
+/// Runs `work` without the interpreter lock, but takes it every so often to look for Ctrl-C and to report
+/// progress. An exception raised meanwhile ends the work and is raised again.
+fn with_progress<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(usize) -> ControlFlow<()>) -> T + Send,
+) -> PyResult<T> {
+    let mut raised = None;
+    let result = py.detach(|| {
+        let mut last = Instant::now();
+        work(&mut |done| {
+            if last.elapsed() < BREATH {
+                return ControlFlow::Continue(());
+            }
+            last = Instant::now();
+            let outcome = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |callback| callback.call1(py, (done,)).map(drop))
+            });
+            match outcome {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    raised = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+    });
+    raised.map_or(Ok(result), Err)
+}
+
+/// Measures one suite.
+#[pyfunction(name = "measure")]
+#[pyo3(signature = (suite, repeat, *, options = None, progress = None))]
+fn measure_suite<'py>(
+    py: Python<'py>,
+    suite: &str,
+    repeat: usize,
+    options: Option<&Bound<'py, PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let suite = parse(suite)?;
+    let settings = Options::read(options)?.settings()?;
+    let result = with_progress(py, progress, |step| measure::measure(&suite, repeat, &settings, step))?;
+    Ok(pythonize(py, &result.map_err(to_python)?)?)
+}
+
+/// Runs each suite once and writes all of them into one capture.
+#[pyfunction]
+#[pyo3(signature = (suites, path, *, keylog = None, options = None))]
+fn capture(
+    py: Python<'_>,
+    suites: Vec<String>,
+    path: PathBuf,
+    keylog: Option<PathBuf>,
+    options: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let suites: Vec<Suite> = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
+    let settings = Options::read(options)?.settings()?;
+    py.detach(|| recording::write_capture(&suites, &settings, &path, keylog.as_deref()))
+        .map_err(|error| match error {
+            recording::RecordingError::Handshake(error) => to_python(error),
+            other => errors::CaptureError::new_err(other.to_string()),
+        })
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    errors::add_to(module)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("BUILD_PROFILE", BUILD_PROFILE)?;
+    module.add("OPENSSL_VERSION", shakedown_ossl::version())?;
+    for function in [
+        wrap_pyfunction!(canonical, module)?,
+        wrap_pyfunction!(describe, module)?,
+        wrap_pyfunction!(suites, module)?,
+        wrap_pyfunction!(machine, module)?,
+        wrap_pyfunction!(measure_suite, module)?,
+        wrap_pyfunction!(capture, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod machine;
 pub mod measure;
 pub mod openssl;
+pub mod recording;
 mod rig;
 
 pub use rig::{Pair, Rig, Settings, SetupError, Subject, Unsupported, prepare, supports};

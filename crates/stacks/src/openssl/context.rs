@@ -45,6 +45,7 @@ pub fn build(suite: &Suite, settings: &Settings) -> Result<Contexts, SetupError>
     let library = library(settings.instrumented)?;
     let mut client = builder(library, suite, settings)?;
     let mut server = builder(library, suite, settings)?;
+    server.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
     let mut server_name = None;
     if suite.has_certificates() {
         let store = match &settings.cache {
@@ -71,7 +72,9 @@ pub fn build(suite: &Suite, settings: &Settings) -> Result<Contexts, SetupError>
     } else {
         client.set_verify(SslVerifyMode::NONE);
     }
-    if let Some(group) = suite.group {
+    // With a bare pre-shared key libssl still sends a share, which goes unused.
+    let unused = (suite.protocol == Protocol::Tls13).then_some(Group::X25519);
+    if let Some(group) = suite.group.or(unused) {
         exchange_in(library, suite, group, &mut client, &mut server)?;
     }
     match suite.key_exchange {
@@ -185,7 +188,6 @@ fn tickets_and_sessions(
         mode |= SslSessionCacheMode::NO_INTERNAL_STORE;
     }
     builder.set_session_cache_mode(mode);
-    builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
     // Longer than any run: sessions age by the real clock.
     const TIMEOUT_S: libc::c_long = 7 * 24 * 3600;
     // SAFETY: the context is live.

@@ -81,9 +81,13 @@ impl TlsEndpoint {
         if result > 0 {
             return Ok(());
         }
-        // SAFETY: the connection is live, and nothing was called on it since.
-        let error = unsafe { sys::SSL_get_error(raw(&self.ssl), result) };
-        if error == sys::SSL_ERROR_WANT_READ || error == sys::SSL_ERROR_WANT_WRITE {
+        const READING: libc::c_int = 3;
+        // SSL_get_error would take any leftover in the error queue for a failure, and libcrypto leaves one there
+        // when it is asked how secure a 512-bit key is.
+        // SAFETY: the connection is live.
+        if unsafe { ffi::SSL_want(raw(&self.ssl)) } == READING && self.watch.alert().is_none() {
+            // SAFETY: no arguments.
+            unsafe { sys::ERR_clear_error() };
             return Ok(());
         }
         let stack = ErrorStack::get();
@@ -116,6 +120,15 @@ impl TlsEndpoint {
     fn pending(bio: *mut sys::BIO) -> usize {
         // SAFETY: the BIO lives as long as the connection, which outlives this borrow of it.
         usize::try_from(unsafe { ffi::BIO_ctrl(bio, BIO_CTRL_PENDING, 0, std::ptr::null_mut()) }).unwrap_or(0)
+    }
+}
+
+impl Drop for TlsEndpoint {
+    fn drop(&mut self) {
+        // libssl forgets the session of a connection that ends without a word; both sides are done here.
+        const SENT_AND_RECEIVED: libc::c_int = 3;
+        // SAFETY: the connection is live until this returns.
+        unsafe { ffi::SSL_set_shutdown(raw(&self.ssl), SENT_AND_RECEIVED) };
     }
 }
 

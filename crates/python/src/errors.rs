@@ -1,0 +1,83 @@
+//! The core's errors as Python exceptions, each with one clear line.
+
+use pyo3::PyTypeInfo;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
+use shakedown_stacks::SetupError;
+use shakedown_stacks::measure::MeasureError;
+use shakedown_trace::driver::DriveError;
+use std::ffi::CString;
+use std::sync::OnceLock;
+
+pyo3::create_exception!(_core, CoreError, pyo3::exceptions::PyException, "Base of the core's errors.");
+pyo3::create_exception!(_core, HandshakeFailed, CoreError, "A handshake ended without a connection.");
+pyo3::create_exception!(_core, CaptureError, CoreError, "A capture that cannot be read or written.");
+
+/// An exception that is a `CoreError` and a `ValueError`.
+macro_rules! value_error {
+    ($name:ident, $doc:literal) => {
+        pub struct $name;
+
+        impl $name {
+            fn type_object(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+                static TYPE: OnceLock<Py<PyType>> = OnceLock::new();
+                if let Some(known) = TYPE.get() {
+                    return Ok(known.bind(py).clone());
+                }
+                let bases = PyTuple::new(py, [CoreError::type_object(py), PyValueError::type_object(py)])?;
+                let name = CString::new(concat!("shakedown._core.", stringify!($name)))?;
+                let made = PyErr::new_type(py, &name, Some(&CString::new($doc)?), Some(bases.as_any()), None)?;
+                Ok(TYPE.get_or_init(|| made).bind(py).clone())
+            }
+
+            /// An instance with its one line.
+            pub fn new_err(message: String) -> PyErr {
+                Python::attach(|py| match Self::type_object(py) {
+                    Ok(kind) => PyErr::from_type(kind, message),
+                    Err(error) => error,
+                })
+            }
+        }
+    };
+}
+
+value_error!(InvalidSuite, "A malformed or impossible suite name.");
+value_error!(Unsupported, "A valid suite name that its stack cannot run; the line says why.");
+
+/// Puts the exceptions into the module.
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("CoreError", CoreError::type_object(py))?;
+    module.add("HandshakeFailed", HandshakeFailed::type_object(py))?;
+    module.add("CaptureError", CaptureError::type_object(py))?;
+    module.add("InvalidSuite", InvalidSuite::type_object(py)?)?;
+    module.add("Unsupported", Unsupported::type_object(py)?)
+}
+
+/// The exception for a measurement that did not come about.
+pub fn to_python(error: MeasureError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        MeasureError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
+        MeasureError::Handshake { error, .. } => handshake_failed(&message, &error),
+        MeasureError::Interrupted => PyKeyboardInterrupt::new_err(message),
+        _ => CoreError::new_err(message),
+    }
+}
+
+fn handshake_failed(message: &str, error: &DriveError) -> PyErr {
+    let (side, state, alert) = match error {
+        DriveError::Failed(failure) => (failure.side.as_str(), failure.state.clone(), failure.alert.clone()),
+        DriveError::TooManyTurns { client, .. } | DriveError::Deadlock { client, .. } => ("client", client.clone(), None),
+    };
+    let raised = HandshakeFailed::new_err(message.to_owned());
+    Python::attach(|py| {
+        let value = raised.value(py);
+        let set = value
+            .setattr("side", side)
+            .and_then(|()| value.setattr("state", state))
+            .and_then(|()| value.setattr("alert", alert));
+        set.map_or_else(|error| error, |()| raised.clone_ref(py))
+    })
+}
