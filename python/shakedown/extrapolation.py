@@ -109,7 +109,7 @@ class _Key:
 @lru_cache(maxsize=4096)
 def _call_figure(key: _Key, triple: Triple) -> Figure:
     device = key.device
-    figure = _own(device, triple) or _same_operation(device, triple) or _same_family(device, triple)
+    figure = _within(device, triple)
     if figure is not None:
         return figure
     if triple[0] == "import":
@@ -117,6 +117,16 @@ def _call_figure(key: _Key, triple: Triple) -> Figure:
     if triple[1] == "hybrid":
         return _hybrid(device, triple)
     return _by_reference(device, triple)
+
+
+def _within(device: Device, triple: Triple) -> Figure | None:
+    """What the device's own family says."""
+    return (
+        _own(device, triple)
+        or _same_operation(device, triple)
+        or _same_family(device, triple)
+        or _diffie_hellman(device, triple)
+    )
 
 
 def _own(device: Device, triple: Triple) -> Figure | None:
@@ -149,6 +159,38 @@ def _same_operation(device: Device, triple: Triple) -> Figure | None:
         if cost is not None:
             return _other_exponent(cost, token.endswith("e3"), f"{known} {other_token}", device.name)
     return None
+
+
+def _diffie_hellman(device: Device, triple: Triple) -> Figure | None:
+    """A share is made by exponentiation, like agreement; time goes with the exponent's length."""
+    operation, algorithm, token = triple
+    wanted = parse_parameters(algorithm, token)
+    if algorithm != "dh" or operation not in ("keygen", "derive") or wanted is None:
+        return None
+    twin = "derive" if operation == "keygen" else "keygen"
+    same = _own(device, (twin, "dh", token)) or _same_family(device, (twin, "dh", token))
+    if same is not None:
+        return _scaled(same, 1.0, f"same exponentiation: {twin} {token}", device.name)
+    ratio = wanted.size / _short_exponent_bits(wanted.size)
+    kind, factor = ("ffdhe", ratio) if wanted.kind == "dh" else ("dh", 1.0 / ratio)
+    for known in (operation, twin):
+        other = (known, "dh", f"{kind}{wanted.size}")
+        figure = _own(device, other) or _same_family(device, other)
+        if figure is not None:
+            method = f"exponent length: {known} {other[2]} × {factor:.3g}"
+            return _scaled(figure, factor, method, device.name)
+    return None
+
+
+def _short_exponent_bits(prime_bits: int) -> int:
+    """Twice the security strength of a prime (NIST SP 800-56A rev. 3, appendix D), as OpenSSL takes it."""
+    strengths = {1024: 160, 2048: 225, 3072: 275, 4096: 325, 6144: 375, 8192: 400}
+    return strengths.get(prime_bits) or min(prime_bits, round(2.0 * 80.0 * (prime_bits / 1024.0) ** 0.45))
+
+
+def _scaled(figure: Figure, factor: float, method: str, source: str) -> Figure:
+    how = f"{method}, itself by {figure.method}" if figure.method else method
+    return Figure(figure.time.times(factor).widened(SAME_SIZE_SPREAD), figure.sd_s * factor, how, source)
 
 
 def _other_exponent(cost: Cost, to_three: bool, known: str, source: str) -> Figure:
@@ -227,30 +269,32 @@ def _hybrid(device: Device, triple: Triple) -> Figure:
 
 
 def _by_reference(device: Device, triple: Triple) -> Figure:
+    best: tuple[float, Triple, float, Device] | None = None
     for reference in _references():
         if reference.name == device.name:
             continue
-        target = _reference_time(reference, triple)
-        if target is None:
-            continue
-        nearest = _nearest(device, reference, triple)
-        if nearest is None:
+        target_s = _reference_time(reference, triple)
+        nearest = None if target_s is None else _nearest(device, reference, triple)
+        if target_s is None or nearest is None:
             continue
         distance, known, base_s = nearest
-        cost = device.costs[known]
-        ratio = target / base_s
-        spread = REFERENCE_SPREAD if distance < FAR_DISTANCE else FAR_SPREAD
-        time = Range(cost.low_s, cost.mean_s, cost.high_s).times(ratio).widened(spread)
-        method = f"ratio: {' '.join(known)} × {ratio:.3g}, as on {reference.name}"
-        return Figure(time, cost.sd_s * ratio, method, reference.name)
-    raise InputError(
-        f"device {device.name!r} cannot be priced for {' '.join(triple)}: neither it nor a reference profile "
-        f"({', '.join(REFERENCES)}) has a figure to start from"
-    )
+        if best is None or distance < best[0]:
+            best = (distance, known, target_s / base_s, reference)
+    if best is None:
+        raise InputError(
+            f"device {device.name!r} cannot be priced for {' '.join(triple)}: neither it nor a reference "
+            f"profile ({', '.join(REFERENCES)}) has a figure to start from"
+        )
+    distance, known, ratio, reference = best
+    cost = device.costs[known]
+    spread = REFERENCE_SPREAD if distance < FAR_DISTANCE else FAR_SPREAD
+    time = Range(cost.low_s, cost.mean_s, cost.high_s).times(ratio).widened(spread)
+    method = f"ratio: {' '.join(known)} × {ratio:.3g}, as on {reference.name}"
+    return Figure(time, cost.sd_s * ratio, method, reference.name)
 
 
 def _reference_time(reference: Device, triple: Triple) -> float | None:
-    figure = _own(reference, triple) or _same_operation(reference, triple) or _same_family(reference, triple)
+    figure = _within(reference, triple)
     return None if figure is None or figure.time.mean <= 0.0 else figure.time.mean
 
 
