@@ -128,7 +128,7 @@ fn a_lone_self_signed_certificate_is_its_own_root() {
     let (chain, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
     let loaded = UserIdentity::load(&chain, Some(&key), None, None, later).unwrap();
     assert_eq!(loaded.keys_name, "rsa2048");
-    assert_eq!(loaded.identity.chain, [loaded.identity.root.clone()]);
+    assert_eq!(loaded.identity.chain, std::slice::from_ref(&loaded.identity.root));
     assert_eq!(loaded.identity.subject, "host.box.example");
 }
 
