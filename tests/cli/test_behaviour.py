@@ -42,6 +42,13 @@ def test_every_module_of_the_command_line_stands_in_the_help(fake, capsys):
         assert f"  {name} " in out
 
 
+def test_without_arguments_it_says_what_it_can_do(fake, capsys):
+    assert run([]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Usage: shakedown")
+    assert err == ""
+
+
 def test_json_alone_goes_to_standard_output(fake, capsys):
     assert run(["measure", "tls1.2/psk", "tls1.3/x25519/p256/server", "--repeat", "7", "--json"]) == 0
     out, err = capsys.readouterr()

@@ -84,6 +84,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
 
 @click.group(
     cls=CommandHouse,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog='"shakedown COMMAND --help" tells more. Documentation: docs/ in the source tree.',
 )
@@ -95,12 +96,15 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
     callback=_print_version,
     help="Show the version of the program and of the stacks in it, and exit.",
 )
-def app() -> None:
+@click.pass_context
+def app(context: click.Context) -> None:
     """A handshake cost laboratory.
 
     What does this handshake cost — on my device, over my network, at my load — and what would another one
     cost?
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

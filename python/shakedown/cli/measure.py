@@ -17,11 +17,23 @@ if TYPE_CHECKING:
 @click.command("measure")
 @suites_argument
 @click.option(
-    "--repeat", type=click.IntRange(min=1), default=30, show_default=True, help="Handshakes per suite."
+    "--repeat",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="Handshakes per suite.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the randomness that is not cryptographic.")
+@click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Seed of the randomness that is not cryptographic.",
+)
 @click.option("--now", type=Moment(), help="Time at which certificates are checked; left out, a fixed one.")
-@click.option("--tickets", type=click.IntRange(0, 16), help="TLS 1.3 tickets that the server sends.")
+@click.option(
+    "--tickets", metavar="N", type=click.IntRange(0, 16), help="TLS 1.3 tickets that the server sends."
+)
 @click.option(
     "--profile", type=click.Path(dir_okay=False, path_type=Path), help="Certificate profile (TOML)."
 )
