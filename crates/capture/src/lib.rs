@@ -16,11 +16,30 @@
 //! writer.finish()?;
 //! # Ok(()) }
 //! ```
+//!
+//! # Reading
+//!
+//! ```no_run
+//! use shakedown_capture::inspect::{Inspector, Limits};
+//! use std::path::Path;
+//!
+//! # fn main() -> Result<(), shakedown_capture::CaptureError> {
+//! let mut inspector = Inspector::open(Path::new("gateway.pcapng"), Some(Path::new("keys.log")), Limits::default())?;
+//! for connection in inspector.by_ref() {
+//!     println!("{} {:?} {} bytes", connection.client, connection.protocol, connection.bytes.total);
+//! }
+//! if let Some(error) = inspector.error() {
+//!     eprintln!("{error}");
+//! }
+//! # Ok(()) }
+//! ```
 
 mod error;
 pub mod file;
+pub mod inspect;
 mod message;
 mod packet;
+pub mod report;
 mod tcp;
 pub mod tls;
 pub mod write;

@@ -7,8 +7,8 @@
 //! overhead of each in which no other begins. So the messages always sum to the handshake's bytes.
 //! ChangeCipherSpec is listed as a message.
 
-mod alert;
-mod cipher_suite;
+pub(crate) mod alert;
+pub(crate) mod cipher_suite;
 mod connection;
 mod handshake;
 mod hello;
@@ -17,5 +17,6 @@ mod negotiation;
 mod record;
 mod secrets;
 
-pub(crate) use connection::TlsConnection;
-pub(crate) use record::looks_like_record;
+pub(crate) use connection::{Sealed, TlsConnection};
+pub(crate) use negotiation::protocol_name;
+pub(crate) use record::{Input, Piece, looks_like_record, looks_like_version_2};

@@ -72,6 +72,16 @@ pub(crate) struct Protection {
     pub(crate) derivation: Hash,
 }
 
+impl Protection {
+    /// Bytes that authenticated encryption adds.
+    pub(crate) fn tag_bytes(&self) -> usize {
+        match self.mode {
+            Mode::ExplicitNonce { tag_bytes, .. } | Mode::MaskedNonce { tag_bytes } => tag_bytes,
+            _ => 0,
+        }
+    }
+}
+
 /// Name after `WITH_` (without the hash), OpenSSL's name, key bytes, mode.
 const CIPHERS: [(&str, &str, usize, Mode); 25] = {
     const EIGHT: Mode = Mode::Cbc { block_bytes: 8 };

@@ -134,6 +134,9 @@ impl TlsConnection {
     /// No more will come.
     pub(crate) fn end(&mut self, keys: &KeyLog) {
         self.give_up(keys);
+        if !keys.is_empty() && self.has_secrets == Some(false) && self.negotiation.is_tls_1_3() {
+            self.problems.add("the key log has no secrets of this connection");
+        }
         for direction in 0..2 {
             let slot = &self.directions[direction];
             if slot.messages.is_within_message() || (slot.reader.is_within_record() && !slot.finished) {

@@ -1,0 +1,337 @@
+//! From a capture to the handshakes in it.
+//!
+//! [`Inspector`] is an iterator: connections come out as soon as they are over, in the order in which they
+//! end, each with the index under which it was first recognised. Memory is bounded by [`Limits`], whatever the
+//! size of the capture; what was told early for want of it says so.
+//!
+//! # Times and waits
+//!
+//! All times are the capture's, at the capture point. A message's time is that of the packet with which its
+//! last byte, and all before it, had passed. Its wait is the time since the message before it.
+//!
+//! Where the message answers the other side, the wait has two parts. *The network's*: the round trip between
+//! the capture point and the answering end (the shortest that TCP's own acknowledgements showed, the opening
+//! handshake included), and, where the question had to be sent again, the time until it last passed. *The
+//! peer's*: the rest, in which the answering end computed, or waited for something else. The first message's
+//! wait is measured from the opening of the connection, and the network's part are both round trips of TCP's
+//! handshake. Where a message follows another of its own sender, or where no round trip was seen (UDP, or a
+//! connection without its beginning), there is no telling and both parts are absent.
+
+mod flow;
+mod sniff;
+mod summary;
+mod table;
+mod tcp_flow;
+
+use crate::CaptureError;
+use crate::file::{CaptureReader, RawPacket};
+use crate::packet::{self, Endpoint, InternetPacket, PROTOCOL_TCP, PROTOCOL_UDP, Reassembler};
+use crate::report::{Connection, Summary};
+use crate::tls::keylog::KeyLog;
+use flow::Flow;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use table::{Key, Table};
+use tcp_flow::TcpFlow;
+
+/// How much memory an inspection may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// For segments out of order, in one direction of one connection; beyond it, holes count as missing.
+    pub reordering_bytes: usize,
+    /// For everything that is kept about connections; beyond it, the one idle for longest is told early.
+    pub total_bytes: usize,
+    /// Connections followed at a time; beyond it, the one idle for longest is told early.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { reordering_bytes: 1 << 19, total_bytes: 96 << 20, connections: 65_536 }
+    }
+}
+
+/// How long after its end a connection is kept, so that late repetitions still find it.
+const LINGER_NS: u64 = 2_000_000_000;
+/// Most connections kept after their end.
+const MOST_LINGERING: usize = 4096;
+
+/// Reads a capture and yields the connections that speak TLS, DTLS or WTLS.
+pub struct Inspector<R> {
+    reader: CaptureReader<R>,
+    state: State,
+    /// Set when there is no more to read.
+    ended: bool,
+    error: Option<CaptureError>,
+}
+
+/// Everything but the file.
+struct State {
+    keys: KeyLog,
+    limits: Limits,
+    flows: Table<Flow>,
+    held_bytes: usize,
+    fragments: Reassembler,
+    /// Connections that are over, with the time of their end.
+    lingering: VecDeque<(Key, u64, u64)>,
+    ready: VecDeque<Connection>,
+    summary: Summary,
+    first_ns: Option<u64>,
+    last_ns: u64,
+    /// Number of the next connection recognised.
+    next_index: u64,
+    /// Number of the next flow, to tell successive users of the same addresses apart.
+    next_flow: u64,
+}
+
+impl Inspector<File> {
+    /// Opens a capture file, with a key log if there is one.
+    ///
+    /// # Errors
+    /// [`CaptureError`] where one of them cannot be read, or the file is no capture.
+    pub fn open(path: &Path, key_log: Option<&Path>, limits: Limits) -> Result<Self, CaptureError> {
+        let keys = key_log.map(KeyLog::open).transpose()?.unwrap_or_default();
+        let file =
+            File::open(path).map_err(|source| CaptureError::Open { path: path.to_path_buf(), source })?;
+        Self::new(file, keys, limits)
+    }
+}
+
+impl<R: Read> Inspector<R> {
+    /// Begins with a capture's header.
+    ///
+    /// # Errors
+    /// [`CaptureError`] where it is no capture.
+    pub fn new(source: R, keys: KeyLog, limits: Limits) -> Result<Self, CaptureError> {
+        let reader = CaptureReader::new(source)?;
+        Ok(Self { reader, state: State::new(keys, limits), ended: false, error: None })
+    }
+
+    /// What the capture was; complete once the iterator has ended.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let mut summary = self.state.summary.clone();
+        summary.duration_s =
+            seconds(self.state.last_ns.saturating_sub(self.state.first_ns.unwrap_or_default()));
+        summary.incomplete_fragments = self.state.fragments.incomplete();
+        summary.problems = self.error.iter().map(ToString::to_string).collect();
+        summary
+    }
+
+    /// Why reading ended before the end of the file, if it did; what came before has been yielded.
+    #[must_use]
+    pub fn error(&self) -> Option<&CaptureError> {
+        self.error.as_ref()
+    }
+}
+
+impl<R: Read> Iterator for Inspector<R> {
+    type Item = Connection;
+
+    fn next(&mut self) -> Option<Connection> {
+        loop {
+            if let Some(connection) = self.state.ready.pop_front() {
+                return Some(connection);
+            }
+            if self.ended {
+                return None;
+            }
+            match self.reader.next_packet() {
+                Ok(Some(packet)) => {
+                    self.state.packet(&packet);
+                    if let Some(keys) = self.reader.take_secrets() {
+                        self.state.keys.merge(keys);
+                    }
+                }
+                Ok(None) => self.finish(None),
+                Err(error) => self.finish(Some(error)),
+            }
+        }
+    }
+}
+
+impl<R> Inspector<R> {
+    fn finish(&mut self, error: Option<CaptureError>) {
+        self.ended = true;
+        self.error = error;
+        self.state.finish();
+    }
+}
+
+/// Reads a whole capture: its connections by index, what it was, and why reading ended early, if it did.
+///
+/// # Errors
+/// [`CaptureError`] where nothing could be read at all.
+pub fn inspect(
+    source: impl Read,
+    keys: KeyLog,
+    limits: Limits,
+) -> Result<(Vec<Connection>, Summary, Option<CaptureError>), CaptureError> {
+    let mut inspector = Inspector::new(source, keys, limits)?;
+    let mut connections: Vec<Connection> = inspector.by_ref().collect();
+    connections.sort_by_key(|connection| connection.index);
+    let summary = inspector.summary();
+    Ok((connections, summary, inspector.error))
+}
+
+impl State {
+    fn new(keys: KeyLog, limits: Limits) -> Self {
+        Self {
+            keys,
+            limits,
+            flows: Table::default(),
+            held_bytes: 0,
+            fragments: Reassembler::default(),
+            lingering: VecDeque::new(),
+            ready: VecDeque::new(),
+            summary: Summary::default(),
+            first_ns: None,
+            last_ns: 0,
+            next_index: 0,
+            next_flow: 0,
+        }
+    }
+
+    fn packet(&mut self, raw: &RawPacket<'_>) {
+        self.summary.packets += 1;
+        self.summary.captured_bytes += raw.data.len() as u64;
+        self.first_ns.get_or_insert(raw.time_ns);
+        self.last_ns = self.last_ns.max(raw.time_ns);
+        let told = packet::internet_packet(raw.link, raw.data).and_then(|at| {
+            let bytes = raw.data.get(at..)?;
+            packet::decode_internet(bytes, raw.original_bytes - at)
+        });
+        let Some(internet) = told else {
+            self.summary.other_packets += 1;
+            return;
+        };
+        if internet.fragment.is_some() {
+            if let Some(whole) = self.fragments.add(&internet) {
+                let (payload, payload_bytes) = (&whole.payload[..], whole.payload_bytes);
+                self.transport(raw, &InternetPacket { payload, payload_bytes, fragment: None, ..internet });
+            }
+        } else {
+            self.transport(raw, &internet);
+        }
+        self.tell_lingering(raw.time_ns);
+    }
+
+    fn transport(&mut self, raw: &RawPacket<'_>, internet: &InternetPacket<'_>) {
+        let done = match internet.protocol {
+            PROTOCOL_TCP => self.tcp(raw, internet),
+            PROTOCOL_UDP => self.udp(raw, internet),
+            _ => None,
+        };
+        if done.is_none() {
+            self.summary.other_packets += 1;
+        }
+    }
+
+    fn tcp(&mut self, raw: &RawPacket<'_>, internet: &InternetPacket<'_>) -> Option<()> {
+        let segment = packet::tcp(internet.payload, internet.payload_bytes)?;
+        let source = Endpoint { address: internet.source, port: segment.source_port };
+        let destination = Endpoint { address: internet.destination, port: segment.destination_port };
+        let (key, direction) = Key::of(source, destination, PROTOCOL_TCP);
+        let mut known = false;
+        if let Some(Flow::Tcp(flow)) = self.flows.touch(&key) {
+            known = true;
+            if flow.is_another(direction, &segment) {
+                self.tell(&key, false);
+                known = false;
+            }
+        }
+        if !known {
+            // What is left of a connection told long ago.
+            if segment.payload_bytes == 0 && !segment.syn {
+                return Some(());
+            }
+            self.make_room();
+            self.next_flow += 1;
+            let flow = TcpFlow::new(self.next_flow, raw.time_ns, !segment.syn);
+            self.flows.insert(key, Flow::Tcp(Box::new(flow)));
+        }
+        let Some(Flow::Tcp(flow)) = self.flows.touch(&key) else { return Some(()) };
+        let was_over = flow.is_over();
+        let before = flow.accounted_bytes();
+        flow.segment(
+            direction,
+            &segment,
+            raw,
+            &self.keys,
+            self.limits.reordering_bytes,
+            &mut self.next_index,
+        );
+        let over = !was_over && flow.is_over();
+        let number = flow.number();
+        self.held_bytes = (self.held_bytes + flow.account()).saturating_sub(before);
+        if over {
+            self.lingering.push_back((key, number, raw.time_ns));
+        }
+        self.shed();
+        Some(())
+    }
+
+    fn udp(&mut self, _raw: &RawPacket<'_>, _internet: &InternetPacket<'_>) -> Option<()> {
+        None
+    }
+
+    /// Tells connections that have been over for long enough.
+    fn tell_lingering(&mut self, now_ns: u64) {
+        while let Some(&(key, number, ended_ns)) = self.lingering.front() {
+            if now_ns < ended_ns.saturating_add(LINGER_NS) && self.lingering.len() <= MOST_LINGERING {
+                break;
+            }
+            self.lingering.pop_front();
+            if self.flows.peek(&key).is_some_and(|flow| flow.number() == number) {
+                self.tell(&key, false);
+            }
+        }
+    }
+
+    /// Removes a flow and tells it, if it is one of ours.
+    fn tell(&mut self, key: &Key, evicted: bool) {
+        let Some(flow) = self.flows.remove(key) else { return };
+        self.held_bytes = self.held_bytes.saturating_sub(flow.accounted_bytes());
+        let connection =
+            flow.tell(key, &self.keys, self.first_ns.unwrap_or_default(), evicted, &mut self.next_index);
+        match connection {
+            Some(connection) => {
+                self.summary.connections += 1;
+                self.summary.evicted += u64::from(evicted);
+                self.ready.push_back(connection);
+            }
+            None => self.summary.other_flows += 1,
+        }
+    }
+
+    fn make_room(&mut self) {
+        while self.flows.len() >= self.limits.connections
+            && let Some(oldest) = self.flows.oldest()
+        {
+            self.tell(&oldest, true);
+        }
+    }
+
+    /// Lets go of the flows idle for longest until what is held fits.
+    fn shed(&mut self) {
+        while self.held_bytes > self.limits.total_bytes
+            && let Some(oldest) = self.flows.oldest()
+        {
+            self.tell(&oldest, true);
+        }
+    }
+
+    fn finish(&mut self) {
+        while let Some(oldest) = self.flows.oldest() {
+            self.tell(&oldest, false);
+        }
+        self.ready.make_contiguous().sort_by_key(|connection| connection.index);
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    // Whole seconds apart from the rest, so that no digit of the nanoseconds is lost on the way.
+    (nanoseconds / 1_000_000_000) as f64 + (nanoseconds % 1_000_000_000) as f64 / 1e9
+}

@@ -1,0 +1,131 @@
+//! Is this stream TLS? By its content, on any port, from the start or in the middle.
+
+use crate::message::Mark;
+use crate::tls::{looks_like_record, looks_like_version_2};
+
+/// Bytes that settle the question.
+const PREFIX_BYTES: usize = 11;
+/// How many chunks of a stream of something else are tried for a ClientHello (as after STARTTLS).
+const MOST_CHUNKS: u32 = 64;
+
+/// A chunk that was looked at and must be read again.
+pub(super) struct Chunk {
+    pub(super) direction: usize,
+    pub(super) offset: u64,
+    pub(super) bytes: Vec<u8>,
+    pub(super) mark: Mark,
+}
+
+/// What the sniffer has found.
+pub(super) enum Verdict {
+    /// Not enough seen yet.
+    Open,
+    /// TLS: read these chunks and go on; a direction that is not `begun` starts in the middle.
+    Tls { chunks: Vec<Chunk>, begun: [bool; 2] },
+    /// Something else.
+    Other,
+}
+
+/// Looks at the chunks of one connection until it knows.
+pub(super) struct Sniffer {
+    chunks: Vec<Chunk>,
+    /// True while each direction's first bytes are being collected; afterwards any chunk may begin TLS.
+    prefix: bool,
+    /// No beginning of the connection was captured: records of any kind will do.
+    midstream: bool,
+    /// True where some of a direction has passed.
+    passed: [bool; 2],
+    tried: u32,
+}
+
+#[derive(PartialEq)]
+enum Match {
+    Yes,
+    No,
+    TooShort,
+}
+
+impl Sniffer {
+    pub(super) fn new(midstream: bool) -> Self {
+        Self { chunks: Vec::new(), prefix: !midstream, midstream, passed: [false; 2], tried: 0 }
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.bytes.capacity() + size_of::<Chunk>()).sum()
+    }
+
+    /// Takes the next chunk of a direction.
+    pub(super) fn bytes(&mut self, direction: usize, offset: u64, bytes: &[u8], mark: Mark) -> Verdict {
+        if self.prefix {
+            self.chunks.push(Chunk { direction, offset, bytes: bytes.to_vec(), mark });
+            let mine = self.chunks.iter().filter(|chunk| chunk.direction == direction);
+            let start: Vec<u8> = mine.flat_map(|chunk| &chunk.bytes).copied().take(PREFIX_BYTES).collect();
+            match begins_handshake(&start) {
+                Match::TooShort => return Verdict::Open,
+                Match::Yes => {
+                    let chunks = std::mem::take(&mut self.chunks);
+                    return Verdict::Tls { chunks, begun: [true, true] };
+                }
+                Match::No => self.give_up_prefix(),
+            }
+            return Verdict::Open;
+        }
+        self.tried += 1;
+        let first = !std::mem::replace(&mut self.passed[direction], true);
+        let matches = begins_handshake(bytes) == Match::Yes || (self.midstream && continues(bytes));
+        if matches {
+            let mut begun = [!self.midstream && !self.passed[0], !self.midstream && !self.passed[1]];
+            begun[direction] = true;
+            let chunk = Chunk { direction, offset, bytes: bytes.to_vec(), mark };
+            return Verdict::Tls { chunks: vec![chunk], begun };
+        }
+        let _ = first;
+        if self.tried >= MOST_CHUNKS { Verdict::Other } else { Verdict::Open }
+    }
+
+    /// Bytes of a direction are not in the capture.
+    pub(super) fn missing(&mut self, direction: usize) {
+        self.give_up_prefix();
+        self.passed[direction] = true;
+    }
+
+    fn give_up_prefix(&mut self) {
+        self.prefix = false;
+        for chunk in std::mem::take(&mut self.chunks) {
+            self.passed[chunk.direction] = true;
+        }
+    }
+}
+
+/// A handshake record whose first message is a ClientHello or ServerHello, or the old ClientHello.
+fn begins_handshake(bytes: &[u8]) -> Match {
+    let record = |length: usize| match length {
+        0 => true,
+        1..5 => {
+            bytes[0] == 22
+                && bytes.get(1).is_none_or(|&major| major == 3)
+                && bytes.get(2).is_none_or(|&minor| minor <= 4)
+        }
+        _ => {
+            bytes[0] == 22
+                && looks_like_record(bytes)
+                && bytes.get(5).is_none_or(|kind| matches!(kind, 1 | 2))
+        }
+    };
+    if record(bytes.len()) {
+        return if bytes.len() > 5 { Match::Yes } else { Match::TooShort };
+    }
+    let old = bytes[0] & 0x80 != 0
+        && bytes.get(2).is_none_or(|&kind| kind == 1)
+        && bytes.get(3).is_none_or(|&major| major == 3);
+    match old {
+        true if bytes.len() < 5 => Match::TooShort,
+        true if looks_like_version_2(bytes) => Match::Yes,
+        _ => Match::No,
+    }
+}
+
+/// A record of any kind in the middle of a connection.
+fn continues(bytes: &[u8]) -> bool {
+    matches!(bytes, [20..=23, 3, 0..=3, ..]) && looks_like_record(bytes) && bytes.get(3..5) != Some(&[0, 0])
+}

@@ -1,0 +1,258 @@
+//! From what was seen of a connection to what is told about it.
+
+use super::seconds;
+use crate::message::{Mark, Name, Seen, SeenAlert, in_order};
+use crate::packet::Endpoint;
+use crate::report::{
+    Alert, Bytes, Connection, Directions, Encrypted, Gaps, Message, Retransmissions, RoundTrip,
+};
+use crate::tcp::{Counts, HalfStream};
+use crate::tls::{Sealed, TlsConnection, alert, cipher_suite, protocol_name};
+use shakedown_trace::{MessageName, Side};
+
+/// What the packets say about a connection, whatever it speaks. Arrays are by direction of the flow's key.
+pub(super) struct Facts<'a> {
+    pub(super) index: u64,
+    pub(super) transport: &'static str,
+    pub(super) ends: [Endpoint; 2],
+    pub(super) first_ns: u64,
+    pub(super) capture_start_ns: u64,
+    /// Which direction opened the connection.
+    pub(super) opener: Option<usize>,
+    pub(super) counts: [Counts; 2],
+    /// Between the capture point and the end that receives a direction.
+    pub(super) round_trip_ns: [Option<u64>; 2],
+    /// The streams, which know what was sent again.
+    pub(super) halves: Option<&'a [HalfStream; 2]>,
+    pub(super) evicted: bool,
+}
+
+impl Facts<'_> {
+    /// Which direction is the client's, if the messages did not say.
+    pub(super) fn guess_client(&self) -> usize {
+        // A server listens on the lower port.
+        self.opener.unwrap_or(usize::from(self.ends[0].port < self.ends[1].port))
+    }
+
+    fn since_start_s(&self, time_ns: u64) -> f64 {
+        seconds(time_ns.saturating_sub(self.first_ns))
+    }
+
+    /// The part of a message's wait that the network took, where that can be told.
+    fn network_ns(&self, previous: Option<&Seen>, message: &Seen) -> Option<u64> {
+        let answered = 1 - message.direction;
+        match previous {
+            None => {
+                self.opener?;
+                Some(self.round_trip_ns[0]?.saturating_add(self.round_trip_ns[1]?))
+            }
+            Some(previous) if previous.direction != message.direction => {
+                let round_trip = self.round_trip_ns[answered]?;
+                let repeated = self.halves?[answered].repeated_ns(previous.end_offset);
+                let lost = repeated
+                    .filter(|&at| at > previous.end.time_ns && at < message.start.time_ns)
+                    .map_or(0, |at| at - previous.end.time_ns);
+                Some(round_trip.saturating_add(lost))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Messages in the order in which they were sent, with flights and waits.
+    fn messages(&self, seen: &[Seen], client: usize) -> (Vec<Message>, u32) {
+        let mut flights = 0;
+        let mut last_sender = None;
+        let mut messages = Vec::with_capacity(seen.len());
+        for (index, one) in seen.iter().enumerate() {
+            let flight = (!one.after_handshake).then(|| {
+                if last_sender.replace(one.direction) != Some(one.direction) {
+                    flights += 1;
+                }
+                flights
+            });
+            let previous = index.checked_sub(1).map(|before| &seen[before]);
+            let since_ns = previous.map_or(self.first_ns, |previous| previous.end.time_ns);
+            let wait_ns = one.end.time_ns.saturating_sub(since_ns);
+            let network_ns = self.network_ns(previous, one).map(|network| network.min(wait_ns));
+            messages.push(Message {
+                index,
+                from: side(one.direction, client),
+                name: one.name.text(),
+                flight,
+                bytes: one.bytes,
+                time_s: self.since_start_s(one.end.time_ns),
+                wait_s: seconds(wait_ns),
+                peer_s: network_ns.map(|network| seconds(wait_ns - network)),
+                network_s: network_ns.map(seconds),
+            });
+        }
+        (messages, flights)
+    }
+
+    /// Everything but what only the protocol knows.
+    pub(super) fn connection(&self, mut seen: Vec<Seen>, client: usize) -> (Connection, Vec<Seen>) {
+        // Records that waited for a hello were noted after others of their direction.
+        seen.sort_by_key(|one| one.end_offset);
+        let seen = in_order(seen);
+        let server = 1 - client;
+        let (messages, flights) = self.messages(&seen, client);
+        let bytes =
+            |direction| seen.iter().filter(|one| one.direction == direction).map(|one| one.bytes).sum();
+        let (client_to_server, server_to_client) = (bytes(client), bytes(server));
+        let last = seen.iter().filter(|one| !one.after_handshake).map(|one| one.end.time_ns).max();
+        let counts = [self.counts[client], self.counts[server]];
+        let mut problems = Vec::new();
+        if self.evicted {
+            problems.push(
+                "told before its end: too many connections at a time for the memory granted".to_owned(),
+            );
+        }
+        let connection = Connection {
+            index: self.index,
+            transport: self.transport,
+            client: self.ends[client].socket_address().to_string(),
+            server: self.ends[server].socket_address().to_string(),
+            server_name: None,
+            protocol: None,
+            cipher: None,
+            suite: None,
+            start_s: seconds(self.first_ns.saturating_sub(self.capture_start_ns)),
+            start_unix_s: seconds(self.first_ns),
+            handshake_s: last.map(|last| self.since_start_s(last)),
+            resumed: None,
+            complete: false,
+            messages,
+            flights,
+            bytes: Bytes { client_to_server, server_to_client, total: client_to_server + server_to_client },
+            encrypted: Directions::default(),
+            application_data_bytes: Directions::default(),
+            alerts: Vec::new(),
+            retransmissions: directions(counts.map(|counts| Retransmissions {
+                segments: counts.retransmitted_segments,
+                bytes: counts.retransmitted_bytes,
+                out_of_order: counts.out_of_order_segments,
+            })),
+            gaps: directions(counts.map(|counts| Gaps { count: counts.gaps, bytes: counts.gap_bytes })),
+            round_trip: RoundTrip {
+                client_side_s: self.round_trip_ns[server].map(seconds),
+                server_side_s: self.round_trip_ns[client].map(seconds),
+            },
+            problems,
+        };
+        (connection, seen)
+    }
+
+    pub(super) fn alerts(&self, alerts: &[SeenAlert], client: usize) -> Vec<Alert> {
+        let tell = |seen: &SeenAlert| Alert {
+            from: side(seen.direction, client),
+            level: seen.content.map(|(level, _)| alert::level(level)),
+            description: seen.content.map(|(_, description)| alert::description(description)),
+            time_s: self.since_start_s(seen.time_ns),
+        };
+        alerts.iter().map(tell).collect()
+    }
+}
+
+pub(super) fn side(direction: usize, client: usize) -> &'static str {
+    if direction == client { Side::Client.as_str() } else { Side::Server.as_str() }
+}
+
+pub(super) fn directions<T>([client_to_server, server_to_client]: [T; 2]) -> Directions<T> {
+    Directions { client_to_server, server_to_client }
+}
+
+/// A TLS connection.
+pub(super) fn tell_tls(connection: TlsConnection, facts: &Facts<'_>) -> Connection {
+    let client = connection.negotiation.client.unwrap_or_else(|| facts.guess_client());
+    let server = 1 - client;
+    let finished = [client, server].map(|direction| connection.is_finished(direction));
+    let spans = handshake_spans(&connection, client);
+    let application = [client, server].map(|direction| {
+        let sealed: usize = connection.sealed(direction).iter().map(|record| record.wire_bytes).sum();
+        connection.application_bytes(direction) + sealed as u64
+    });
+    let encrypted_after = [client, server].map(|direction| connection.sealed_after_handshake(direction));
+    let TlsConnection { negotiation, seen, alerts, mut problems, .. } = connection;
+    let (mut told, seen) = facts.connection(seen, client);
+    told.server_name = negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.clone());
+    told.protocol = negotiation.version().and_then(protocol_name);
+    told.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
+    told.alerts = facts.alerts(&alerts, client);
+    told.encrypted = directions(spans.each_ref().map(|span| encrypted(span, facts)));
+    told.application_data_bytes.client_to_server =
+        application[0].saturating_sub(told.encrypted.client_to_server.bytes);
+    told.application_data_bytes.server_to_client =
+        application[1].saturating_sub(told.encrypted.server_to_client.bytes);
+    if encrypted_after.iter().any(|&bytes| bytes > 0) {
+        problems
+            .add("encrypted handshake records after the handshake (a renegotiation, perhaps) are not told");
+    }
+    told.resumed = match &negotiation.server_hello {
+        Some(hello) if negotiation.is_tls_1_3() => Some(hello.pre_shared_key),
+        Some(_) => resumed_before_1_3(&seen, server),
+        None => None,
+    };
+    told.complete =
+        finished == [true; 2] || (negotiation.is_tls_1_3() && spans.iter().all(|span| !span.is_empty()));
+    if let Some(last) = spans.iter().flatten().map(|record| record.end.time_ns).max() {
+        let last_s = facts.since_start_s(last);
+        told.handshake_s = Some(told.handshake_s.map_or(last_s, |other| other.max(last_s)));
+    }
+    told.problems.extend(problems.into_list());
+    told
+}
+
+/// Up to TLS 1.2, a server that resumes goes from its hello straight to ChangeCipherSpec.
+fn resumed_before_1_3(seen: &[Seen], server: usize) -> Option<bool> {
+    let sent = |name| {
+        let named =
+            |one: &&Seen| one.direction == server && !one.after_handshake && one.name == Name::Known(name);
+        seen.iter().find(named).is_some()
+    };
+    if sent(MessageName::ServerHelloDone) || sent(MessageName::Certificate) {
+        return Some(false);
+    }
+    (sent(MessageName::ChangeCipherSpec) && sent(MessageName::ServerHello)).then_some(true)
+}
+
+/// Which of the sealed records of TLS 1.3 belong to the handshake, client's and server's: of the server's,
+/// those before the client's first; of the client's, those up to the first that has the size of Finished, or
+/// the first alone.
+fn handshake_spans(connection: &TlsConnection, client: usize) -> [Vec<Sealed>; 2] {
+    if !connection.negotiation.is_tls_1_3() {
+        return [Vec::new(), Vec::new()];
+    }
+    let cipher_suite = connection.negotiation.server_hello.as_ref().map_or(0, |hello| hello.cipher_suite);
+    let finished_bytes = cipher_suite::protection(cipher_suite).map(|protection| {
+        // Record header, message header, verify data, content type, tag.
+        5 + 4 + protection.derivation.bytes() + 1 + protection.tag_bytes()
+    });
+    let (from_client, from_server) = (connection.sealed(client), connection.sealed(1 - client));
+    let early = connection.negotiation.client_hello.as_ref().is_some_and(|hello| hello.early_data);
+    let hello_packet = connection.seen.iter().find(|one| one.direction != client).map(|one| one.end.packet);
+    // Early data goes before the ServerHello.
+    let is_early = |record: &&Sealed| early && hello_packet.is_some_and(|packet| record.end.packet < packet);
+    let from_client: Vec<Sealed> = from_client.iter().skip_while(is_early).copied().collect();
+    let before = |record: &&Sealed, first: Mark| {
+        record.end.packet < first.packet
+            || (record.end_offset > 0 && record.end_offset <= first.peer_acknowledged)
+    };
+    let server = match from_client.first() {
+        Some(first) => from_server.iter().take_while(|record| before(record, first.start)).copied().collect(),
+        // The client never answered: an alert, or the end of the capture.
+        None => from_server.to_vec(),
+    };
+    let length =
+        from_client.iter().position(|record| Some(record.wire_bytes) == finished_bytes).unwrap_or(0) + 1;
+    let client = from_client.into_iter().take(length).collect();
+    [client, server]
+}
+
+fn encrypted(span: &[Sealed], facts: &Facts<'_>) -> Encrypted {
+    Encrypted {
+        bytes: span.iter().map(|record| record.wire_bytes as u64).sum(),
+        records: span.len(),
+        from_s: span.first().map(|record| facts.since_start_s(record.start.time_ns)),
+        to_s: span.last().map(|record| facts.since_start_s(record.end.time_ns)),
+    }
+}

@@ -1,0 +1,247 @@
+//! A TCP connection of the capture.
+
+use super::sniff::{Sniffer, Verdict};
+use super::summary::{Facts, tell_tls};
+use super::table::Key;
+use crate::file::RawPacket;
+use crate::message::Mark;
+use crate::packet::TcpSegment;
+use crate::report::Connection;
+use crate::tcp::{HalfStream, Payload, Sink};
+use crate::tls::keylog::KeyLog;
+use crate::tls::{Input, Piece, TlsConnection};
+
+/// What the stream has turned out to be.
+enum Role {
+    Open(Sniffer),
+    Tls(Box<TlsConnection>),
+    Other,
+}
+
+/// Round trips between the capture point and the end that receives a direction.
+#[derive(Clone, Copy, Debug, Default)]
+struct RoundTrip {
+    /// Bytes that were sent, when, and not yet acknowledged.
+    pending: Option<(u64, u64)>,
+    shortest_ns: Option<u64>,
+}
+
+impl RoundTrip {
+    fn acknowledged(&mut self, offset: u64, now_ns: u64) {
+        if let Some((end, sent_ns)) = self.pending
+            && offset >= end
+        {
+            self.pending = None;
+            let sample = now_ns.saturating_sub(sent_ns);
+            self.shortest_ns = Some(self.shortest_ns.map_or(sample, |shortest| shortest.min(sample)));
+        }
+    }
+}
+
+/// State of one connection.
+pub(super) struct TcpFlow {
+    number: u64,
+    index: u64,
+    first_ns: u64,
+    halves: [HalfStream; 2],
+    role: Role,
+    /// Which direction opened the connection.
+    opener: Option<usize>,
+    round_trips: [RoundTrip; 2],
+    reset: bool,
+    accounted_bytes: usize,
+}
+
+impl TcpFlow {
+    /// `midstream` where the capture does not have the opening.
+    pub(super) fn new(number: u64, first_ns: u64, midstream: bool) -> Self {
+        Self {
+            number,
+            index: 0,
+            first_ns,
+            halves: Default::default(),
+            role: Role::Open(Sniffer::new(midstream)),
+            opener: None,
+            round_trips: Default::default(),
+            reset: false,
+            accounted_bytes: 0,
+        }
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn accounted_bytes(&self) -> usize {
+        self.accounted_bytes
+    }
+
+    /// Works out how much memory is held.
+    pub(super) fn account(&mut self) -> usize {
+        let role = match &self.role {
+            Role::Open(sniffer) => sniffer.held_bytes(),
+            Role::Tls(connection) => connection.held_bytes() + size_of::<TlsConnection>(),
+            Role::Other => 0,
+        };
+        let halves = self.halves.iter().map(HalfStream::held_bytes).sum::<usize>();
+        self.accounted_bytes = size_of::<Self>() + role + halves;
+        self.accounted_bytes
+    }
+
+    /// True once both sides have closed, or one has reset.
+    pub(super) fn is_over(&self) -> bool {
+        self.reset || self.halves.iter().all(HalfStream::is_complete)
+    }
+
+    /// True where a segment opens another connection between the same ends.
+    pub(super) fn is_another(&self, direction: usize, segment: &TcpSegment<'_>) -> bool {
+        let opens = segment.syn && segment.acknowledgement.is_none();
+        // Of streams of something else no sequence numbers are kept.
+        opens
+            && (matches!(self.role, Role::Other)
+                || self.halves[direction].contradicts_start(segment.sequence))
+    }
+
+    /// Takes a segment.
+    pub(super) fn segment(
+        &mut self,
+        direction: usize,
+        segment: &TcpSegment<'_>,
+        raw: &RawPacket<'_>,
+        keys: &KeyLog,
+        room: usize,
+        next_index: &mut u64,
+    ) {
+        let peer = 1 - direction;
+        let repeated_syn = segment.syn && self.halves[direction].is_placed();
+        let first = segment.sequence.wrapping_add(u32::from(segment.syn));
+        self.halves[direction].place(first);
+        if segment.syn {
+            self.opener =
+                self.opener.or(Some(if segment.acknowledgement.is_some() { peer } else { direction }));
+            // A repeated question makes it unclear which one an answer answers.
+            self.round_trips[direction].pending = (!repeated_syn).then_some((0, raw.time_ns));
+        }
+        let mut peer_acknowledged = 0;
+        if let Some(acknowledgement) = segment.acknowledgement
+            && !segment.reset
+        {
+            self.halves[peer].place(acknowledgement);
+            peer_acknowledged = self.halves[peer].offset_of(acknowledgement);
+            self.round_trips[peer].acknowledged(peer_acknowledged, raw.time_ns);
+        }
+        self.reset |= segment.reset;
+        let mark = Mark { packet: raw.number, time_ns: raw.time_ns, peer_acknowledged };
+        if matches!(self.role, Role::Other) {
+            self.reset |= segment.fin;
+            return;
+        }
+        let payload = Payload {
+            sequence: first,
+            captured: segment.payload,
+            length: segment.payload_bytes,
+            fin: segment.fin,
+        };
+        let (role, index) = (&mut self.role, &mut self.index);
+        let mut stream = Stream { role, direction, keys, index, next_index };
+        let fresh = self.halves[direction].segment(payload, mark, room, &mut stream);
+        if segment.payload_bytes > 0 {
+            let round_trip = &mut self.round_trips[direction];
+            if !fresh {
+                round_trip.pending = None;
+            } else if round_trip.pending.is_none() {
+                round_trip.pending = Some((self.halves[direction].highest(), raw.time_ns));
+            }
+        }
+        if matches!(self.role, Role::Other) {
+            self.halves = Default::default();
+        }
+    }
+
+    /// The connection, if it speaks TLS.
+    pub(super) fn tell(
+        mut self,
+        key: &Key,
+        keys: &KeyLog,
+        capture_start_ns: u64,
+        evicted: bool,
+        next_index: &mut u64,
+    ) -> Option<Connection> {
+        for direction in 0..2 {
+            let (role, index) = (&mut self.role, &mut self.index);
+            let mut stream = Stream { role, direction, keys, index, next_index: &mut *next_index };
+            self.halves[direction].finish(&mut stream);
+        }
+        let Role::Tls(mut connection) = self.role else { return None };
+        connection.end(keys);
+        let facts = Facts {
+            index: self.index,
+            transport: "tcp",
+            ends: key.ends,
+            first_ns: self.first_ns,
+            capture_start_ns,
+            opener: self.opener,
+            counts: [self.halves[0].counts, self.halves[1].counts],
+            round_trip_ns: self.round_trips.map(|round_trip| round_trip.shortest_ns),
+            halves: Some(&self.halves),
+            evicted,
+        };
+        Some(tell_tls(*connection, &facts))
+    }
+}
+
+/// Hands a direction's stream to whoever reads it.
+struct Stream<'a> {
+    role: &'a mut Role,
+    direction: usize,
+    keys: &'a KeyLog,
+    index: &'a mut u64,
+    next_index: &'a mut u64,
+}
+
+impl Sink for Stream<'_> {
+    fn bytes(&mut self, offset: u64, bytes: &[u8], mark: Mark) {
+        match self.role {
+            Role::Tls(connection) => {
+                connection.read(
+                    self.keys,
+                    self.direction,
+                    Input { piece: Piece::Bytes(bytes), mark, offset },
+                );
+            }
+            Role::Open(sniffer) => match sniffer.bytes(self.direction, offset, bytes, mark) {
+                Verdict::Open => {}
+                Verdict::Other => *self.role = Role::Other,
+                Verdict::Tls { chunks, begun } => {
+                    *self.index = *self.next_index;
+                    *self.next_index += 1;
+                    let mut connection = Box::new(TlsConnection::new(begun));
+                    for chunk in chunks {
+                        let input = Input {
+                            piece: Piece::Bytes(&chunk.bytes),
+                            mark: chunk.mark,
+                            offset: chunk.offset,
+                        };
+                        connection.read(self.keys, chunk.direction, input);
+                    }
+                    *self.role = Role::Tls(connection);
+                }
+            },
+            Role::Other => {}
+        }
+    }
+
+    fn missing(&mut self, offset: u64, count: u64, mark: Mark) {
+        match self.role {
+            Role::Tls(connection) => {
+                connection.read(
+                    self.keys,
+                    self.direction,
+                    Input { piece: Piece::Missing(count), mark, offset },
+                );
+            }
+            Role::Open(sniffer) => sniffer.missing(self.direction),
+            Role::Other => {}
+        }
+    }
+}
