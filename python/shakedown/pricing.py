@@ -31,14 +31,14 @@ class Price:
         sd_s: standard deviation of a single handshake, operations taken as independent.
         message_s: mean seconds by index of the message the work belongs to; None for work outside any.
         extrapolated: rows naming every figure that is not the device's own.
-        primitive_energy_j: the sum of the primitives' own energies, or None if any lacks one.
+        primitive_energy_j: the sum of the primitives' own energies, or None if any is missing.
     """
 
     total: Range = field(default_factory=lambda: exactly(0.0))
     sd_s: float = 0.0
     message_s: dict[int | None, float] = field(default_factory=dict)
     extrapolated: list[dict[str, Any]] = field(default_factory=list)
-    primitive_energy_j: float | None = 0.0
+    primitive_energy_j: float | None = None
 
 
 def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = None) -> Price:
@@ -55,7 +55,8 @@ def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = 
             price.
     """
     basis = _basis(device, scale_from)
-    result = Price()
+    with_energy = any(cost.energy_j is not None for cost in basis.costs.values())
+    result = Price(primitive_energy_j=0.0 if with_energy else None)
     variance = 0.0
     rows: dict[Triple, dict[str, Any]] = {}
     for operation in trace.operations:
@@ -104,6 +105,8 @@ def _figure(basis: Device, operation: Operation, scale_from: Device | None, devi
         energy = None if one.energy_j is None else one.energy_j * times
         figure = Figure(one.time.times(times), one.sd_s * math.sqrt(times), one.method, one.source, energy)
     if basis is device or scale_from is None:
+        return figure
+    if figure.time.high == 0.0:
         return figure
     ratio = scale_from.clock_hz / device.clock_hz
     method = f"clock: {scale_from.name}'s figure × {ratio:.4g}"

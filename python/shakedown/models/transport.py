@@ -8,6 +8,7 @@ retransmission timeout 0.2 s.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from shakedown.models.arrays import Floats, Numbers, floats
 
@@ -115,3 +116,57 @@ def wep_cost_s(
     frames = np.ceil(floats(size_bytes) / floats(mtu_bytes))
     air_s = 8.0 * wep_wire_bytes(size_bytes, mtu_bytes) / floats(rate_bits_per_s)
     return air_s + floats(size_bytes) * floats(cipher_s_per_byte) + frames * floats(frame_s)
+
+
+def exchange_s(
+    flight_bytes: Numbers,
+    upward: npt.ArrayLike,
+    up_bits_per_s: Numbers,
+    down_bits_per_s: Numbers,
+    traversal_s: Numbers,
+    *,
+    mtu_bytes: Numbers = 1500,
+    link_bytes: Numbers = 0,
+    loss: Numbers = 0.0,
+    datagrams: bool = False,
+) -> Floats:
+    """Transmission of a whole handshake: flights one after another, over TCP with its set-up, or in
+    datagrams.
+
+    Every TCP flight but the first goes behind a bare acknowledgement of the one it answers. Losses cost the
+    mean time of their retransmissions.
+
+    Args:
+        flight_bytes: bytes of each flight, shape ``(flights,)``.
+        upward: whether each flight goes from client to server, same shape.
+        up_bits_per_s, down_bits_per_s, traversal_s, mtu_bytes, link_bytes, loss: of the bearer, any one
+            shape.
+        datagrams: UDP instead of TCP; nothing is set up and no window limits.
+
+    Returns:
+        Seconds from the first byte sent to the last received, in the bearer's shape.
+    """
+    header = IP_BYTES + (UDP_BYTES if datagrams else TCP_BYTES)
+    up, down, tau, lost = floats(up_bits_per_s), floats(down_bits_per_s), floats(traversal_s), floats(loss)
+    bare = 8.0 * (header + floats(link_bytes))
+    round_trip_s = 2.0 * tau + bare / up + bare / down
+    if datagrams:
+        total = np.zeros(np.broadcast(up, down, tau, lost).shape)
+    else:
+        total = tcp_connect_s(up, down, tau, link_bytes) + loss_s(lost, 2.0, SYN_TIMEOUT_S)
+    directions = np.asarray(upward, dtype=bool).ravel()
+    for number, (size, goes_up) in enumerate(zip(floats(flight_bytes).ravel(), directions, strict=True)):
+        rate = up if goes_up else down
+        count = packets(size, mtu_bytes, header)
+        wire = wire_bytes(size, mtu_bytes, header, link_bytes)
+        total = total + flight_s(wire, rate, tau)
+        trip_s = round_trip_s + 8.0 * wire / rate
+        if datagrams:
+            total = total + loss_s(lost, count, np.maximum(DATAGRAM_TIMEOUT_S, trip_s))
+            continue
+        segment_s = 8.0 * (floats(mtu_bytes) + floats(link_bytes)) / rate
+        total = total + slow_start_stall_s(count, segment_s, round_trip_s)
+        total = (
+            total + (bare / rate if number else 0.0) + loss_s(lost, count, retransmission_timeout_s(trip_s))
+        )
+    return np.asarray(total)

@@ -103,8 +103,9 @@ def mg1_wait(rate_per_s: float, service: Service) -> Wait | None:
     if rho <= 0.0:
         return Wait(max(service.mean_s, 1e-9), np.ones(2))
     step_s = _TAIL * service.second_moment_s2 / (2.0 * service.mean_s * (1.0 - rho)) / _POINTS
-    edges = (np.arange(_POINTS + 1) - 0.5) * step_s
-    residual = np.diff(_equilibrium_cdf(np.maximum(edges, 0.0), service))
+    times = floats(np.arange(_POINTS + 1) * step_s)
+    area = _equilibrium_area(times, service) / step_s
+    residual = np.concatenate([area[1:2], np.diff(area, 2)])  # each mass split so that the mean is kept
     transform = np.fft.rfft(residual, 2 * _POINTS)
     mass = np.fft.irfft((1.0 - rho) / (1.0 - rho * transform), 2 * _POINTS)[:_POINTS]
     below = np.cumsum(mass)
@@ -142,14 +143,16 @@ def mean_of(wait: Wait) -> float:
     return float(np.sum(1.0 - (wait.cdf[1:] + wait.cdf[:-1]) / 2.0) * wait.step_s)
 
 
-def _equilibrium_cdf(at_s: Floats, service: Service) -> Floats:
-    """(1/X1) ∫ (1 - F) from 0 to each time: for weighted values, a sum of clipped ramps."""
+def _equilibrium_area(at_s: Floats, service: Service) -> Floats:
+    """∫ F_e from 0 to each time, with the residual's F_e(t) = ∫ (1 - F) / X1 from 0 to t."""
     order = np.argsort(service.points_s)
     points, weights = service.points_s[order], service.weights[order]
-    below = np.concatenate([[0.0], np.cumsum(points * weights)])
-    above = 1.0 - np.concatenate([[0.0], np.cumsum(weights)])
+    passed = np.concatenate([[0.0], np.cumsum(weights)])
+    first = np.concatenate([[0.0], np.cumsum(points * weights)])
+    second = np.concatenate([[0.0], np.cumsum(points**2 * weights)])
     index = np.searchsorted(points, at_s, side="right")
-    return np.minimum((below[index] + at_s * np.maximum(above[index], 0.0)) / service.mean_s, 1.0)
+    ahead = np.maximum(passed[-1] - passed[index], 0.0) * at_s**2 / 2.0
+    return floats((ahead + first[index] * at_s - second[index] / 2.0) / service.mean_s)
 
 
 def _exponential_bins(bins: int) -> Floats:
