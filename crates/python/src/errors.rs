@@ -3,11 +3,10 @@
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use shakedown_stacks::SetupError;
 use shakedown_stacks::measure::MeasureError;
 use shakedown_trace::driver::DriveError;
-use std::ffi::CString;
 use std::sync::OnceLock;
 
 pyo3::create_exception!(_core, CoreError, pyo3::exceptions::PyException, "Base of the core's errors.");
@@ -26,8 +25,11 @@ macro_rules! value_error {
                     return Ok(known.bind(py).clone());
                 }
                 let bases = PyTuple::new(py, [CoreError::type_object(py), PyValueError::type_object(py)])?;
-                let name = CString::new(concat!("shakedown._core.", stringify!($name)))?;
-                let made = PyErr::new_type(py, &name, Some(&CString::new($doc)?), Some(bases.as_any()), None)?;
+                let fields = PyDict::new(py);
+                fields.set_item("__module__", "shakedown._core")?;
+                fields.set_item("__doc__", $doc)?;
+                let made = py.get_type::<PyType>().call1((stringify!($name), bases, fields))?;
+                let made = made.cast_into::<PyType>()?.unbind();
                 Ok(TYPE.get_or_init(|| made).bind(py).clone())
             }
 
