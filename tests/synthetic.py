@@ -17,16 +17,16 @@ MACHINE = {
 _TLS12 = [
     ("client", "ClientHello", 1, 118, []),
     ("server", "ServerHello", 2, 86, []),
-    ("server", "Certificate", 2, 830, [("verify", "RSA", "2048", "signature", "client", 22.0)]),
+    ("server", "Certificate", 2, 830, [("verify", "rsa", "rsa2048", "signature", "client", 22.0)]),
     (
         "server",
         "ServerKeyExchange",
         2,
         333,
         [
-            ("keygen", "DH", "2048", "key", "server", 310.0),
-            ("sign", "RSA", "2048", "signature", "server", 560.0),
-            ("verify", "RSA", "2048", "signature", "client", 21.0),
+            ("keygen", "dh", "dh2048", "key", "server", 310.0),
+            ("sign", "rsa", "rsa2048", "signature", "server", 560.0),
+            ("verify", "rsa", "rsa2048", "signature", "client", 21.0),
         ],
     ),
     ("server", "ServerHelloDone", 2, 9, []),
@@ -36,9 +36,9 @@ _TLS12 = [
         3,
         267,
         [
-            ("keygen", "DH", "2048", "key", "client", 305.0),
-            ("derive", "DH", "2048", "key", "client", 311.0),
-            ("derive", "DH", "2048", "key", "server", 312.0),
+            ("keygen", "dh", "dh2048", "key", "client", 305.0),
+            ("derive", "dh", "dh2048", "key", "client", 311.0),
+            ("derive", "dh", "dh2048", "key", "server", 312.0),
         ],
     ),
     ("client", "ChangeCipherSpec", 3, 6, []),
@@ -57,29 +57,29 @@ _PSK = [
     ("server", "Finished", 4, 45, []),
 ]
 _TLS13 = [
-    ("client", "ClientHello", 1, 240, [("keygen", "X25519", "X25519", "key", "client", 31.0)]),
+    ("client", "ClientHello", 1, 240, [("keygen", "ecdh", "x25519", "key", "client", 31.0)]),
     (
         "server",
         "ServerHello",
         2,
         127,
         [
-            ("keygen", "X25519", "X25519", "key", "server", 30.0),
-            ("derive", "X25519", "X25519", "key", "server", 36.0),
-            ("derive", "X25519", "X25519", "key", "client", 36.5),
+            ("keygen", "ecdh", "x25519", "key", "server", 30.0),
+            ("derive", "ecdh", "x25519", "key", "server", 36.0),
+            ("derive", "ecdh", "x25519", "key", "client", 36.5),
         ],
     ),
     ("server", "ChangeCipherSpec", 2, 6, []),
     ("server", "EncryptedExtensions", 2, 28, []),
-    ("server", "Certificate", 2, 470, [("verify", "ECDSA", "P-256", "signature", "client", 70.0)]),
+    ("server", "Certificate", 2, 470, [("verify", "ecdsa", "p256", "signature", "client", 70.0)]),
     (
         "server",
         "CertificateVerify",
         2,
         101,
         [
-            ("sign", "ECDSA", "P-256", "signature", "server", 25.0),
-            ("verify", "ECDSA", "P-256", "signature", "client", 69.0),
+            ("sign", "ecdsa", "p256", "signature", "server", 25.0),
+            ("verify", "ecdsa", "p256", "signature", "client", 69.0),
         ],
     ),
     ("server", "Finished", 2, 74, []),
@@ -105,7 +105,7 @@ def measurement(suite: str = "tls1.2/dhe_rsa+dh2048/rsa2048/server", repeat: int
         time = {sender: 2 + 6 * chance.random(), receiver: 2 + 6 * chance.random()}
         for side in (sender, receiver):
             digest = round(time[side] * 0.3, 3)
-            operations.append(_operation(side, index, "digest", "SHA2-256", None, "common", digest, 2, size))
+            operations.append(_operation(side, index, "digest", "sha256", "", "common", digest, 2, size))
         for operation, algorithm, parameters, kind, side, microseconds in calls:
             cost = round(microseconds * factor * (0.95 + 0.1 * chance.random()), 3)
             time[side] += cost
@@ -127,7 +127,7 @@ def measurement(suite: str = "tls1.2/dhe_rsa+dh2048/rsa2048/server", repeat: int
         total[sender] += generate
         total[receiver] += process
     remainder = {"client": 4.125, "server": 3.5, "client_mean": 4.25, "server_mean": 3.625}
-    operations.append(_operation("client", None, "digest", "SHA2-256", None, "common", 0.5, 1, 32))
+    operations.append(_operation("client", None, "digest", "sha256", "", "common", 0.5, 1, 32))
     sent = {side: sum(m["bytes"] for m in messages if m["from"] == side) for side in ("client", "server")}
     flights = max(m["flight"] for m in messages if m["flight"])
     return {

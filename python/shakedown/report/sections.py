@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shakedown.measurement import CLASSES, SIDES, Measurement, Side, time_by_class_us
+from shakedown.measurement import CLASSES, SIDES, Measurement, Operation, Side, time_by_class_us
 from shakedown.report.bars import Segment, stacked_bars
 from shakedown.report.figure import Figure
 from shakedown.report.section import Block, Section, Table
@@ -151,10 +151,9 @@ def _waterfall_block(one: Measurement, folded: bool) -> Block:
     for message in one["messages"]:
         operations = [op for op in one["operations"] if op["message"] == message["index"]]
         public = [
-            f"{op['side']} {op['operation']} {op['algorithm']} {op['parameters'] or ''}".rstrip()
-            + f" {duration(op['mean_us'])}"
-            for op in operations
-            if op["class"] != "common"
+            f"{operation['side']} {_words(operation)} {duration(operation['mean_us'])}"
+            for operation in operations
+            if operation["class"] != "common"
         ]
         flight = "–" if message["flight"] is None else str(message["flight"])
         rows.append(
@@ -247,6 +246,17 @@ def _facts(facts: Mapping[str, Any]) -> str:
         else:
             words.append(f"{plain} {value}")
     return ", ".join(words)
+
+
+def _words(operation: Operation) -> str:
+    """`sign rsa2048`, `derive ecdh p256`: the algorithm only where its parameters don't say it."""
+    parameters = operation["parameters"] or ""
+    named = (
+        parameters
+        if parameters.startswith(operation["algorithm"])
+        else f"{operation['algorithm']} {parameters}"
+    )
+    return f"{operation['operation']} {named}".rstrip()
 
 
 def slug(suite: str) -> str:
