@@ -1,0 +1,155 @@
+//! Alerts, and the checksum that ties them to a record of the peer (§10.2).
+
+use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer};
+use crate::numbers::assigned;
+
+assigned! {
+    /// How grave an alert is.
+    AlertLevel, "alert level":
+    Warning = 1, "warning";
+    Critical = 2, "critical";
+    Fatal = 3, "fatal";
+}
+
+assigned! {
+    /// What happened.
+    AlertDescription, "alert description":
+    ConnectionCloseNotify = 0, "connection_close_notify";
+    SessionCloseNotify = 1, "session_close_notify";
+    NoConnection = 5, "no_connection";
+    UnexpectedMessage = 10, "unexpected_message";
+    TimeRequired = 11, "time_required";
+    BadRecordMac = 20, "bad_record_mac";
+    DecryptionFailed = 21, "decryption_failed";
+    RecordOverflow = 22, "record_overflow";
+    DecompressionFailure = 30, "decompression_failure";
+    HandshakeFailure = 40, "handshake_failure";
+    BadCertificate = 42, "bad_certificate";
+    UnsupportedCertificate = 43, "unsupported_certificate";
+    CertificateRevoked = 44, "certificate_revoked";
+    CertificateExpired = 45, "certificate_expired";
+    CertificateUnknown = 46, "certificate_unknown";
+    IllegalParameter = 47, "illegal_parameter";
+    UnknownCa = 48, "unknown_ca";
+    AccessDenied = 49, "access_denied";
+    DecodeError = 50, "decode_error";
+    DecryptError = 51, "decrypt_error";
+    UnknownKeyId = 52, "unknown_key_id";
+    DisabledKeyId = 53, "disabled_key_id";
+    KeyExchangeDisabled = 54, "key_exchange_disabled";
+    SessionNotReady = 55, "session_not_ready";
+    UnknownParameterIndex = 56, "unknown_parameter_index";
+    DuplicateFinishedReceived = 57, "duplicate_finished_received";
+    ExportRestriction = 60, "export_restriction";
+    ProtocolVersion = 70, "protocol_version";
+    InsufficientSecurity = 71, "insufficient_security";
+    InternalError = 80, "internal_error";
+    UserCanceled = 90, "user_canceled";
+    NoRenegotiation = 100, "no_renegotiation";
+}
+
+/// A level and a description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Alert {
+    /// How grave it is.
+    pub level: AlertLevel,
+    /// What happened.
+    pub description: AlertDescription,
+}
+
+impl Alert {
+    /// A warning.
+    pub fn warning(description: AlertDescription) -> Self {
+        Self { level: AlertLevel::Warning, description }
+    }
+
+    /// An alert that ends the connection, not the session.
+    pub fn critical(description: AlertDescription) -> Self {
+        Self { level: AlertLevel::Critical, description }
+    }
+
+    /// An alert that ends connection and session.
+    pub fn fatal(description: AlertDescription) -> Self {
+        Self { level: AlertLevel::Fatal, description }
+    }
+
+    /// Whether the connection is over.
+    pub fn ends_connection(self) -> bool {
+        self.level != AlertLevel::Warning
+    }
+}
+
+impl core::fmt::Display for Alert {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(formatter, "{} ({})", self.description, self.level)
+    }
+}
+
+/// XOR of the 4-byte blocks of a record, header included, zero-padded at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Checksum(pub [u8; 4]);
+
+impl Checksum {
+    /// Of nothing: what a side sends that has not received a record.
+    pub const NOTHING: Self = Self([0; 4]);
+
+    /// Of a record as it was on the wire.
+    pub fn of(record: &[u8]) -> Self {
+        let mut sum = [0; 4];
+        for (index, byte) in record.iter().enumerate() {
+            sum[index % 4] ^= byte;
+        }
+        Self(sum)
+    }
+}
+
+/// How many records of ours an alert may refer back to.
+const REMEMBERED: usize = 32;
+
+/// The checksums of the last records sent, against which those of alerts are judged.
+#[derive(Debug, Clone, Default)]
+pub struct SentChecksums {
+    sums: [Checksum; REMEMBERED],
+    count: usize,
+}
+
+impl SentChecksums {
+    /// Remembers a record.
+    pub fn remember(&mut self, record: &[u8]) {
+        self.sums[self.count % REMEMBERED] = Checksum::of(record);
+        self.count += 1;
+    }
+
+    /// Whether a checksum is that of a remembered record.
+    pub fn matches(&self, checksum: Checksum) -> bool {
+        self.sums[..self.count.min(REMEMBERED)].contains(&checksum)
+    }
+}
+
+/// An alert as it travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlertMessage {
+    /// What it says.
+    pub alert: Alert,
+    /// Which record it refers to.
+    pub checksum: Checksum,
+}
+
+impl Codec for AlertMessage {
+    fn encode(&self, to: &mut Writer) -> Result<(), EncodeError> {
+        to.u8(self.alert.level.number());
+        to.u8(self.alert.description.number());
+        to.raw(&self.checksum.0);
+        Ok(())
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            alert: Alert {
+                level: AlertLevel::from_number(from.u8("alert level")?)?,
+                description: AlertDescription::from_number(from.u8("alert description")?)?,
+            },
+            checksum: Checksum(from.array("alert checksum")?),
+        })
+    }
+}

@@ -1,0 +1,285 @@
+//! WTLS certificates (§10.5.2): a compact form without serial numbers, extensions or wrappers.
+
+mod issue;
+mod name;
+mod print;
+mod verify;
+
+pub use issue::{Issuer, Subject, issue, self_signed};
+pub use name::ServiceName;
+pub use print::Summary;
+pub use verify::{CertificateError, ChainPolicy, TrustAnchor, VerifiedChain, verify_chain};
+
+use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bounded};
+use crate::crypto::{CryptoError, KeyKind, Provider, PublicKeyRef};
+use crate::curve::Curve;
+use crate::dh;
+use crate::numbers::{HashAlgorithm, PublicKeyType, SignatureAlgorithm};
+use crate::parameters::{EncodedRsaKey, Identifier, ParameterError, ParameterSpecifier};
+
+/// The only certificate version.
+pub const CERTIFICATE_VERSION: u8 = 1;
+
+/// A certified public key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CertifiedKey {
+    /// RSA, for encryption and signatures.
+    Rsa(EncodedRsaKey),
+    /// A point for key agreement.
+    Ecdh(CertifiedPoint),
+    /// A point for signatures.
+    Ecdsa(CertifiedPoint),
+}
+
+/// A point and the curve that it is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertifiedPoint {
+    /// The curve.
+    pub parameters: ParameterSpecifier,
+    /// The octet string.
+    pub point: Vec<u8>,
+}
+
+impl CertifiedKey {
+    /// The type.
+    pub fn key_type(&self) -> PublicKeyType {
+        match self {
+            Self::Rsa(_) => PublicKeyType::Rsa,
+            Self::Ecdh(_) => PublicKeyType::Ecdh,
+            Self::Ecdsa(_) => PublicKeyType::Ecdsa,
+        }
+    }
+
+    /// Kind and size, or why they can't be told.
+    pub fn kind(&self, private_curves: bool) -> Result<KeyKind, ParameterError> {
+        match self {
+            Self::Rsa(key) => Ok(KeyKind::Rsa { bits: dh::bits(significant(key.parts()?.1)) }),
+            Self::Ecdh(key) | Self::Ecdsa(key) => Ok(KeyKind::Ec(key.parameters.curve(private_curves)?)),
+        }
+    }
+
+    /// The curve, of a key that is a point.
+    pub fn curve(&self, private_curves: bool) -> Option<Curve> {
+        match self.kind(private_curves) {
+            Ok(KeyKind::Ec(curve)) => Some(curve),
+            _ => None,
+        }
+    }
+
+    /// Decodes and validates the key.
+    pub fn import<P: Provider>(
+        &self,
+        provider: &P,
+        private_curves: bool,
+    ) -> Result<P::PublicKey, CertificateError> {
+        Ok(match self {
+            Self::Rsa(key) => {
+                let (exponent, modulus) = key.parts()?;
+                provider.import(PublicKeyRef::Rsa { exponent, modulus })?
+            }
+            Self::Ecdh(key) | Self::Ecdsa(key) => {
+                let curve = key.parameters.curve(private_curves)?;
+                provider.import(PublicKeyRef::Ec { curve, point: &key.point })?
+            }
+        })
+    }
+
+    /// The hash that names the key: over the modulus, or over the x-coordinate (§10.5.1.2).
+    pub fn key_hash<P: Provider>(
+        &self,
+        provider: &P,
+        private_curves: bool,
+    ) -> Result<[u8; 20], CertificateError> {
+        let hashed = match self {
+            Self::Rsa(key) => significant(key.parts()?.1),
+            Self::Ecdh(key) | Self::Ecdsa(key) => {
+                let field = key.parameters.curve(private_curves)?.field_bytes();
+                key.point.get(1..=field).ok_or(CryptoError::InvalidKey)?
+            }
+        };
+        let mut hash = [0; 20];
+        hash.copy_from_slice(&provider.digest(HashAlgorithm::Sha1, &[hashed]));
+        Ok(hash)
+    }
+}
+
+/// A number without leading zeros.
+fn significant(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    &number[zeros..]
+}
+
+impl Codec for CertifiedKey {
+    fn encode(&self, to: &mut Writer) -> Result<(), EncodeError> {
+        to.u8(self.key_type().number());
+        match self {
+            Self::Rsa(key) => {
+                ParameterSpecifier::NONE.encode(to)?;
+                key.encode(to)
+            }
+            Self::Ecdh(key) | Self::Ecdsa(key) => {
+                key.parameters.encode(to)?;
+                to.v8("certified point", &key.point)
+            }
+        }
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let key_type = PublicKeyType::from_number(from.u8("public key type")?)?;
+        let parameters = ParameterSpecifier::decode(from)?;
+        let mut point = |parameters| -> Result<_, DecodeError> {
+            let point = bounded("certified point", from.v8("certified point")?, 1, 255)?.to_vec();
+            Ok(CertifiedPoint { parameters, point })
+        };
+        Ok(match key_type {
+            PublicKeyType::Rsa => Self::Rsa(EncodedRsaKey::decode(from)?),
+            PublicKeyType::Ecdh => Self::Ecdh(point(parameters)?),
+            PublicKeyType::Ecdsa => Self::Ecdsa(point(parameters)?),
+        })
+    }
+}
+
+/// What a certificate says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateFields {
+    /// How it is signed.
+    pub signature_algorithm: SignatureAlgorithm,
+    /// Who signed it.
+    pub issuer: Identifier,
+    /// When it begins to be valid, in seconds since 1970.
+    pub valid_not_before_unix_s: u32,
+    /// When it ceases to be valid, in seconds since 1970.
+    pub valid_not_after_unix_s: u32,
+    /// Whose key it certifies.
+    pub subject: Identifier,
+    /// The key.
+    pub public_key: CertifiedKey,
+}
+
+impl Codec for CertificateFields {
+    fn encode(&self, to: &mut Writer) -> Result<(), EncodeError> {
+        to.u8(CERTIFICATE_VERSION);
+        to.u8(self.signature_algorithm.number());
+        self.issuer.encode(to)?;
+        to.u32(self.valid_not_before_unix_s);
+        to.u32(self.valid_not_after_unix_s);
+        self.subject.encode(to)?;
+        self.public_key.encode(to)
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let version = from.u8("certificate version")?;
+        if version != CERTIFICATE_VERSION {
+            let field = "certificate version";
+            return Err(DecodeError::Unassigned { field, value: version.into() });
+        }
+        Ok(Self {
+            signature_algorithm: SignatureAlgorithm::from_number(from.u8("signature algorithm")?)?,
+            issuer: Identifier::decode(from)?,
+            valid_not_before_unix_s: from.u32("valid_not_before")?,
+            valid_not_after_unix_s: from.u32("valid_not_after")?,
+            subject: Identifier::decode(from)?,
+            public_key: CertifiedKey::decode(from)?,
+        })
+    }
+}
+
+/// A certificate: what it says, the signature, and the bytes as they were received, which are what
+/// the signature is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    bytes: Vec<u8>,
+    signed_bytes: usize,
+    fields: CertificateFields,
+    signature: Vec<u8>,
+}
+
+/// The label of the text form.
+const PEM_LABEL: &str = "WTLS CERTIFICATE";
+
+/// Text that holds no certificate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PemError {
+    /// Not the text form of anything.
+    #[error("not in PEM form: {0}")]
+    Malformed(String),
+    /// The text form of something else.
+    #[error("holds a {found}, not a {PEM_LABEL}")]
+    WrongLabel {
+        /// What it says it is.
+        found: String,
+    },
+    /// Not a certificate inside.
+    #[error(transparent)]
+    Certificate(#[from] DecodeError),
+}
+
+impl Certificate {
+    /// Joins what is signed and its signature.
+    fn assemble(
+        fields: CertificateFields,
+        mut bytes: Vec<u8>,
+        signature: Vec<u8>,
+    ) -> Result<Self, EncodeError> {
+        let signed_bytes = bytes.len();
+        if fields.signature_algorithm != SignatureAlgorithm::Anonymous {
+            let mut writer = Writer::appending_to(bytes);
+            writer.v16("certificate signature", &signature)?;
+            bytes = writer.into_bytes();
+        }
+        Ok(Self { bytes, signed_bytes, fields, signature })
+    }
+
+    /// What it says.
+    pub fn fields(&self) -> &CertificateFields {
+        &self.fields
+    }
+
+    /// The whole certificate as it travels.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The part that is signed.
+    pub fn signed_part(&self) -> &[u8] {
+        &self.bytes[..self.signed_bytes]
+    }
+
+    /// The signature; empty if anonymous.
+    pub fn signature(&self) -> &[u8] {
+        &self.signature
+    }
+
+    /// The text form: base64 between BEGIN and END lines.
+    pub fn to_pem(&self) -> String {
+        let pem = pem::Pem::new(PEM_LABEL, self.bytes.clone());
+        pem::encode_config(&pem, pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF))
+    }
+
+    /// Reads the text form.
+    pub fn from_pem(text: &str) -> Result<Self, PemError> {
+        let pem = pem::parse(text).map_err(|error| PemError::Malformed(error.to_string()))?;
+        if pem.tag() != PEM_LABEL {
+            return Err(PemError::WrongLabel { found: pem.tag().to_owned() });
+        }
+        Ok(Self::from_bytes("certificate", pem.contents())?)
+    }
+}
+
+impl Codec for Certificate {
+    fn encode(&self, to: &mut Writer) -> Result<(), EncodeError> {
+        to.raw(&self.bytes);
+        Ok(())
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let start = from.position();
+        let fields = CertificateFields::decode(from)?;
+        let signed_bytes = from.position() - start;
+        let signature = match fields.signature_algorithm {
+            SignatureAlgorithm::Anonymous => Vec::new(),
+            _ => from.v16("certificate signature")?.to_vec(),
+        };
+        Ok(Self { bytes: from.since(start).to_vec(), signed_bytes, fields, signature })
+    }
+}

@@ -1,0 +1,293 @@
+//! Bytes: a bounds-checked reader and a length-checked writer in WTLS's presentation language.
+//!
+//! Integers are big-endian; `v8` and `v16` are vectors with a byte count of one or two bytes in
+//! front (WAP-261 §8). Nothing here knows what the bytes mean.
+
+/// Received bytes that are not what their structure says they are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The bytes end inside a field.
+    #[error("{field} needs {needed} bytes, {left} are left")]
+    Truncated {
+        /// The field that was being read.
+        field: &'static str,
+        /// Bytes it needs.
+        needed: usize,
+        /// Bytes that are left.
+        left: usize,
+    },
+    /// Bytes are left over behind a structure that should fill its frame.
+    #[error("{extra} bytes are left over behind {structure}")]
+    Trailing {
+        /// The structure that ended early.
+        structure: &'static str,
+        /// How many bytes are left over.
+        extra: usize,
+    },
+    /// A field holds a value that is not assigned.
+    #[error("{field} has the unassigned value {value}")]
+    Unassigned {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: u32,
+    },
+    /// A vector or integer is outside the bounds that the specification gives it.
+    #[error("{field} has length {length}, allowed is {min} to {max}")]
+    Length {
+        /// The field.
+        field: &'static str,
+        /// Its length in bytes.
+        length: usize,
+        /// The least length.
+        min: usize,
+        /// The greatest length.
+        max: usize,
+    },
+}
+
+/// Something to be sent that does not fit its length field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} has {length} bytes, at most {max} fit")]
+pub struct EncodeError {
+    /// The field.
+    pub field: &'static str,
+    /// Its length in bytes.
+    pub length: usize,
+    /// What fits.
+    pub max: usize,
+}
+
+/// A structure with one binary form.
+pub trait Codec: Sized {
+    /// Appends the binary form.
+    fn encode(&self, to: &mut Writer) -> Result<(), EncodeError>;
+    /// Reads one value and leaves the reader behind it.
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError>;
+
+    /// The binary form on its own.
+    fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
+        let mut writer = Writer::default();
+        self.encode(&mut writer)?;
+        Ok(writer.into_bytes())
+    }
+
+    /// Reads a value that fills `bytes`.
+    fn from_bytes(structure: &'static str, bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let value = Self::decode(&mut reader)?;
+        reader.finish(structure)?;
+        Ok(value)
+    }
+}
+
+/// A cursor over received bytes.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader at the start of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// The next `count` bytes.
+    pub fn take(&mut self, field: &'static str, count: usize) -> Result<&'a [u8], DecodeError> {
+        let left = self.left();
+        if count > left {
+            return Err(DecodeError::Truncated { field, needed: count, left });
+        }
+        let taken = &self.bytes[self.at..self.at + count];
+        self.at += count;
+        Ok(taken)
+    }
+
+    /// The next `N` bytes as an array.
+    pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(field, N)?);
+        Ok(array)
+    }
+
+    /// One byte.
+    pub fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
+        Ok(self.array::<1>(field)?[0])
+    }
+
+    /// Two bytes.
+    pub fn u16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
+        Ok(u16::from_be_bytes(self.array(field)?))
+    }
+
+    /// Four bytes.
+    pub fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+        Ok(u32::from_be_bytes(self.array(field)?))
+    }
+
+    /// A vector with a one-byte length.
+    pub fn v8(&mut self, field: &'static str) -> Result<&'a [u8], DecodeError> {
+        let length = self.u8(field)?;
+        self.take(field, length.into())
+    }
+
+    /// A vector with a two-byte length.
+    pub fn v16(&mut self, field: &'static str) -> Result<&'a [u8], DecodeError> {
+        let length = self.u16(field)?;
+        self.take(field, length.into())
+    }
+
+    /// Everything that is left.
+    pub fn rest(&mut self) -> &'a [u8] {
+        let rest = &self.bytes[self.at..];
+        self.at = self.bytes.len();
+        rest
+    }
+
+    /// How many bytes are left.
+    pub fn left(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// How many bytes have been read.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// What has been read since `start`, an earlier [`position`](Self::position).
+    pub fn since(&self, start: usize) -> &'a [u8] {
+        &self.bytes[start..self.at]
+    }
+
+    /// Whether all bytes have been read.
+    pub fn is_empty(&self) -> bool {
+        self.left() == 0
+    }
+
+    /// Reads values until the bytes are used up, as a list without a count of its own.
+    pub fn list<T: Codec>(&mut self) -> Result<Vec<T>, DecodeError> {
+        let mut values = Vec::new();
+        while !self.is_empty() {
+            values.push(T::decode(self)?);
+        }
+        Ok(values)
+    }
+
+    /// Checks that nothing is left over.
+    pub fn finish(self, structure: &'static str) -> Result<(), DecodeError> {
+        match self.left() {
+            0 => Ok(()),
+            extra => Err(DecodeError::Trailing { structure, extra }),
+        }
+    }
+}
+
+/// Checks a length against the bounds of the specification.
+pub fn bounded<'a>(
+    field: &'static str,
+    bytes: &'a [u8],
+    min: usize,
+    max: usize,
+) -> Result<&'a [u8], DecodeError> {
+    if (min..=max).contains(&bytes.len()) {
+        Ok(bytes)
+    } else {
+        Err(DecodeError::Length { field, length: bytes.len(), min, max })
+    }
+}
+
+/// Bytes under construction.
+#[derive(Debug, Default)]
+pub struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    /// A writer that appends to `bytes`.
+    pub fn appending_to(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    /// Raw bytes without a length.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// One byte.
+    pub fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    /// Two bytes.
+    pub fn u16(&mut self, value: u16) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// Four bytes.
+    pub fn u32(&mut self, value: u32) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// A vector with a one-byte length.
+    pub fn v8(&mut self, field: &'static str, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.v8_with(field, |writer| {
+            writer.raw(bytes);
+            Ok(())
+        })
+    }
+
+    /// A vector with a two-byte length.
+    pub fn v16(&mut self, field: &'static str, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.v16_with(field, |writer| {
+            writer.raw(bytes);
+            Ok(())
+        })
+    }
+
+    /// A vector with a one-byte length whose content `fill` writes.
+    pub fn v8_with<E: From<EncodeError>>(
+        &mut self,
+        field: &'static str,
+        fill: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let at = self.bytes.len();
+        self.u8(0);
+        fill(self)?;
+        let length = self.bytes.len() - at - 1;
+        self.bytes[at] =
+            u8::try_from(length).map_err(|_| EncodeError { field, length, max: u8::MAX.into() })?;
+        Ok(())
+    }
+
+    /// A vector with a two-byte length whose content `fill` writes.
+    pub fn v16_with<E: From<EncodeError>>(
+        &mut self,
+        field: &'static str,
+        fill: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let at = self.bytes.len();
+        self.u16(0);
+        fill(self)?;
+        let length = self.bytes.len() - at - 2;
+        let count = u16::try_from(length).map_err(|_| EncodeError { field, length, max: u16::MAX.into() })?;
+        self.bytes[at..at + 2].copy_from_slice(&count.to_be_bytes());
+        Ok(())
+    }
+
+    /// What has been written.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// How much has been written.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing has been written.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}

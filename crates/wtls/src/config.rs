@@ -1,0 +1,276 @@
+//! What client and server are told beforehand.
+
+use crate::certificate::{Certificate, CertificateError, CertifiedKey, TrustAnchor};
+use crate::crypto::{Key, KeyKind, Provider};
+use crate::curve::Curve;
+use crate::dh::DhGroup;
+use crate::key_schedule::KeyRefresh;
+use crate::message::CertificateEntry;
+use crate::numbers::{CipherSuite, KeyExchangeFamily, KeyExchangeSuite};
+use crate::parameters::{EncodedRsaKey, Identifier, KeyExchangeId};
+use crate::session::{NoSessions, SessionStore};
+use core::time::Duration;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// When an unanswered datagram is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retransmission {
+    /// How long to wait after the first time; each wait is twice the one before.
+    pub initial: Duration,
+    /// How often a datagram is sent in all.
+    pub sends: u32,
+}
+
+impl Default for Retransmission {
+    fn default() -> Self {
+        Self { initial: Duration::from_secs(3), sends: 5 }
+    }
+}
+
+/// What both sides can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Numbers 240 to 243 stand for the four curves that have none of their own, on both sides.
+    pub private_curves: bool,
+    /// Leaves the length field out of the last record of a datagram, as the specification would
+    /// have it. Off, because deployed gateways cannot read such records.
+    pub omit_last_length: bool,
+    /// Sends two different alerts for a wrong MAC and for wrong padding, as the specification has
+    /// it. Off, because whoever sees which one was sent can decrypt records byte by byte.
+    pub distinguish_record_errors: bool,
+    /// Refuses intermediate certificates that are not marked `T=ca`, as WAP-261 does.
+    pub require_authority_mark: bool,
+    /// When to send again.
+    pub retransmission: Retransmission,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            private_curves: false,
+            omit_last_length: false,
+            distinguish_record_errors: false,
+            require_authority_mark: true,
+            retransmission: Retransmission::default(),
+        }
+    }
+}
+
+/// Certificates of one's own and the key that belongs to them.
+pub struct Identity<P: Provider> {
+    /// What is sent: the own certificate, then those above it, without the root.
+    pub(crate) entries: Vec<CertificateEntry>,
+    pub(crate) certified_key: CertifiedKey,
+    pub(crate) key: P::PrivateKey,
+    pub(crate) kind: KeyKind,
+    /// The names of all issuers in the chain.
+    authorities: Vec<Identifier>,
+}
+
+impl<P: Provider> Identity<P> {
+    /// An identity from a chain, own certificate first, without the root.
+    pub fn new(chain: Vec<Certificate>, key: P::PrivateKey) -> Result<Self, CertificateError> {
+        let leaf = chain.first().ok_or(CertificateError::Missing)?;
+        let certified_key = leaf.fields().public_key.clone();
+        let authorities = chain.iter().map(|link| link.fields().issuer.clone()).collect();
+        let kind = key.kind();
+        let entries = chain.into_iter().map(CertificateEntry::Wtls).collect();
+        Ok(Self { entries, certified_key, key, kind, authorities })
+    }
+
+    /// Adds another name of an authority above this identity, such as the hash of the root's key.
+    pub fn with_authority(mut self, name: Identifier) -> Self {
+        self.authorities.push(name);
+        self
+    }
+
+    /// The kind and size of the key.
+    pub fn kind(&self) -> KeyKind {
+        self.kind
+    }
+
+    /// The key exchange that the key is good for.
+    pub(crate) fn family(&self) -> KeyExchangeFamily {
+        match self.kind {
+            KeyKind::Rsa { .. } => KeyExchangeFamily::Rsa,
+            _ => KeyExchangeFamily::EcdhEcdsa,
+        }
+    }
+
+    /// Whether a peer that trusts these will accept the chain. An empty list trusts anybody, as does
+    /// an entry without a name for the key exchange that it names.
+    pub(crate) fn is_trusted_by(&self, trusted: &[KeyExchangeId]) -> bool {
+        trusted.is_empty()
+            || trusted.iter().any(|id| match &id.identifier {
+                Identifier::Null => id.family() == Some(self.family()),
+                name => self.authorities.contains(name),
+            })
+    }
+}
+
+/// A secret that both sides hold, and its name.
+pub struct SharedSecret {
+    /// The name; not null.
+    pub identifier: Identifier,
+    /// The secret.
+    pub secret: Zeroizing<Vec<u8>>,
+}
+
+/// What a client is told.
+pub struct ClientConfig<P: Provider> {
+    /// Key exchanges to offer, best first.
+    pub key_exchanges: Vec<KeyExchangeId>,
+    /// Cipher suites to offer, best first.
+    pub cipher_suites: Vec<CipherSuite>,
+    /// Whose certificates are trusted.
+    pub anchors: Vec<TrustAnchor<P>>,
+    /// Names the anchors in the hello, so that the server can choose among its certificates.
+    pub announce_anchors: bool,
+    /// Own certificates, for servers that ask.
+    pub identity: Option<Identity<P>>,
+    /// Secrets of SHARED_SECRET offers.
+    pub shared_secrets: Vec<SharedSecret>,
+    /// The common name that the server's certificate must have.
+    pub server_name: Option<String>,
+    /// How often keys are refreshed.
+    pub key_refresh: KeyRefresh,
+    /// What both sides can be told.
+    pub settings: Settings,
+}
+
+impl<P: Provider> ClientConfig<P> {
+    /// Offers these key exchanges with RC5 and SHA; trusts nobody yet.
+    pub fn new(key_exchanges: Vec<KeyExchangeId>) -> Self {
+        Self {
+            key_exchanges,
+            cipher_suites: vec![CipherSuite::RC5_SHA],
+            anchors: Vec::new(),
+            announce_anchors: true,
+            identity: None,
+            shared_secrets: Vec::new(),
+            server_name: None,
+            key_refresh: KeyRefresh(8),
+            settings: Settings::default(),
+        }
+    }
+}
+
+/// Whether a server wants to know who the client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ClientAuthentication {
+    /// Does not ask.
+    #[default]
+    None,
+    /// Asks, and takes no for an answer.
+    Requested,
+    /// Asks, and refuses those without a certificate.
+    Required,
+}
+
+/// An RSA key of RSA_anon, made beforehand and used for many handshakes.
+pub struct TemporaryRsaKey<P: Provider> {
+    /// The private key.
+    pub key: P::PrivateKey,
+    /// The public key, as it will be sent.
+    pub public: EncodedRsaKey,
+}
+
+/// A client whose certificate the server holds, for optimised handshakes. It is verified when it is
+/// registered; validity is checked again in each handshake.
+pub struct KnownClient<P: Provider> {
+    pub(crate) key_hash: [u8; 20],
+    pub(crate) certificate: Certificate,
+    pub(crate) curve: Curve,
+    pub(crate) key: P::PublicKey,
+}
+
+impl<P: Provider> KnownClient<P> {
+    /// Registers a client's ECDH certificate that was verified elsewhere.
+    pub fn new(
+        provider: &P,
+        certificate: Certificate,
+        private_curves: bool,
+    ) -> Result<Self, CertificateError> {
+        let public_key = &certificate.fields().public_key;
+        let unsuitable =
+            || CertificateError::Unsuitable { subject: certificate.fields().subject.to_string() };
+        if !matches!(public_key, CertifiedKey::Ecdh(_)) {
+            return Err(unsuitable());
+        }
+        Ok(Self {
+            key_hash: public_key.key_hash(provider, private_curves)?,
+            curve: public_key.curve(private_curves).ok_or_else(unsuitable)?,
+            key: public_key.import(provider, private_curves)?,
+            certificate,
+        })
+    }
+}
+
+/// What a server is told.
+pub struct ServerConfig<P: Provider> {
+    /// Key exchange suites that are served. Anonymous ones authenticate nobody.
+    pub suites: Vec<KeyExchangeSuite>,
+    /// Cipher suites that are accepted; the client's order decides.
+    pub cipher_suites: Vec<CipherSuite>,
+    /// Own certificates, best first.
+    pub identities: Vec<Identity<P>>,
+    /// Keys of RSA_anon, best first.
+    pub temporary_rsa_keys: Vec<TemporaryRsaKey<P>>,
+    /// Curves of ECDH_anon, best first.
+    pub curves: Vec<Curve>,
+    /// Groups of DH_anon, best first.
+    pub groups: Vec<Arc<DhGroup>>,
+    /// Secrets of SHARED_SECRET.
+    pub shared_secrets: Vec<SharedSecret>,
+    /// Whether clients are asked for certificates.
+    pub client_authentication: ClientAuthentication,
+    /// Who certifies clients.
+    pub anchors: Vec<TrustAnchor<P>>,
+    /// Clients of optimised handshakes.
+    pub known_clients: Vec<KnownClient<P>>,
+    /// Where sessions are kept.
+    pub sessions: Arc<dyn SessionStore>,
+    /// The longest refresh interval that is granted.
+    pub key_refresh: KeyRefresh,
+    /// How long a handshake may take before it is forgotten.
+    pub handshake_timeout: Duration,
+    /// What both sides can be told.
+    pub settings: Settings,
+}
+
+impl<P: Provider> ServerConfig<P> {
+    /// Serves these suites with RC5 and SHA; has no keys and keeps no sessions yet.
+    pub fn new(suites: Vec<KeyExchangeSuite>) -> Self {
+        Self {
+            suites,
+            cipher_suites: vec![CipherSuite::RC5_SHA],
+            identities: Vec::new(),
+            temporary_rsa_keys: Vec::new(),
+            curves: Vec::new(),
+            groups: Vec::new(),
+            shared_secrets: Vec::new(),
+            client_authentication: ClientAuthentication::None,
+            anchors: Vec::new(),
+            known_clients: Vec::new(),
+            sessions: Arc::new(NoSessions),
+            key_refresh: KeyRefresh(8),
+            handshake_timeout: Duration::from_secs(120),
+            settings: Settings::default(),
+        }
+    }
+
+    /// The longest that a certificate chain or temporary key of ours is.
+    pub(crate) fn longest_identity_bytes(&self) -> usize {
+        let entry = |entry: &CertificateEntry| match entry {
+            CertificateEntry::Wtls(certificate) => certificate.as_bytes().len() + 1,
+            CertificateEntry::X509(bytes) | CertificateEntry::X968(bytes) | CertificateEntry::Url(bytes) => {
+                bytes.len() + 3
+            }
+        };
+        let chains = self.identities.iter().map(|own| own.entries.iter().map(entry).sum());
+        let keys = self.temporary_rsa_keys.iter().map(|temporary| temporary.public.0.len());
+        let groups = self.groups.iter().map(|group| 3 * group.prime.len());
+        chains.chain(keys).chain(groups).max().unwrap_or(0)
+    }
+}

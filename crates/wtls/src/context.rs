@@ -1,0 +1,26 @@
+//! What the world gives to a call: time, randomness, cryptography, and an ear.
+
+use crate::crypto::{Provider, Random};
+use crate::observer::Observer;
+use core::time::Duration;
+
+/// A moment. The two parts may come from different clocks; neither may go backwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Time {
+    /// Time since an arbitrary beginning, for timers.
+    pub elapsed: Duration,
+    /// Seconds since 1970 in UTC, for hellos and certificates.
+    pub unix_s: u64,
+}
+
+/// The world of one call.
+pub struct Context<'a, P: Provider> {
+    /// The time of the call.
+    pub now: Time,
+    /// Unpredictable bytes.
+    pub random: &'a mut dyn Random,
+    /// The primitives.
+    pub provider: &'a P,
+    /// Who is told about messages.
+    pub observer: &'a mut dyn Observer,
+}

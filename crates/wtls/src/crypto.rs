@@ -1,0 +1,235 @@
+//! The seam to cryptography: what the engine needs, and nothing of how it is done.
+//!
+//! Every method names its primitive by its arguments: a key says what [`KeyKind`] it is of, so a
+//! provider around a provider can book (operation, algorithm, size) where the primitive is called.
+//! Sizes and curves have been checked by the engine before a call; validity of foreign key material
+//! is for [`import`](Provider::import) to check, once.
+
+use crate::curve::Curve;
+use crate::dh::DhGroup;
+use crate::numbers::{BulkCipher, HashAlgorithm, PointForm};
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// A source of unpredictable bytes. Given the same bytes, the engine does the same.
+pub trait Random {
+    /// Fills `out`.
+    fn fill(&mut self, out: &mut [u8]);
+}
+
+impl<F: FnMut(&mut [u8])> Random for F {
+    fn fill(&mut self, out: &mut [u8]) {
+        self(out);
+    }
+}
+
+/// What kind of key a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyKind {
+    /// RSA, with the size of the modulus.
+    Rsa {
+        /// Bits of the modulus.
+        bits: u32,
+    },
+    /// On an elliptic curve, for ECDH or ECDSA.
+    Ec(Curve),
+    /// Diffie–Hellman, with the size of the prime and of exponents.
+    Dh {
+        /// Bits of the prime.
+        bits: u32,
+        /// Bits of an exponent.
+        exponent_bits: u32,
+    },
+}
+
+impl KeyKind {
+    /// The size that a key exchange suite limits.
+    pub fn size_bits(self) -> u32 {
+        match self {
+            Self::Rsa { bits } | Self::Dh { bits, .. } => bits,
+            Self::Ec(curve) => curve.field_bits(),
+        }
+    }
+}
+
+/// A key that knows its kind.
+pub trait Key {
+    /// The kind.
+    fn kind(&self) -> KeyKind;
+}
+
+/// A public key as it travels.
+#[derive(Debug, Clone, Copy)]
+pub enum PublicKeyRef<'a> {
+    /// RSA: exponent and modulus, big-endian.
+    Rsa {
+        /// The public exponent.
+        exponent: &'a [u8],
+        /// The modulus.
+        modulus: &'a [u8],
+    },
+    /// A point, compressed or not.
+    Ec {
+        /// Its curve.
+        curve: Curve,
+        /// Its octet string.
+        point: &'a [u8],
+    },
+    /// A Diffie–Hellman public value.
+    Dh {
+        /// Its group.
+        group: &'a Arc<DhGroup>,
+        /// The value, big-endian.
+        value: &'a [u8],
+    },
+}
+
+/// What a temporary key is generated in.
+#[derive(Debug, Clone, Copy)]
+pub enum Group<'a> {
+    /// A curve.
+    Ec(Curve),
+    /// A Diffie–Hellman group.
+    Dh(&'a Arc<DhGroup>),
+}
+
+impl Group<'_> {
+    /// The kind that its keys have.
+    pub fn kind(&self) -> KeyKind {
+        match self {
+            Self::Ec(curve) => KeyKind::Ec(*curve),
+            Self::Dh(group) => {
+                KeyKind::Dh { bits: group.bits(), exponent_bits: 8 * group.exponent_bytes as u32 }
+            }
+        }
+    }
+}
+
+/// A hash or MAC value of up to 20 bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Digest {
+    bytes: [u8; 20],
+    length: usize,
+}
+
+impl Digest {
+    /// A value; what does not fit in 20 bytes is cut off.
+    pub fn new(value: &[u8]) -> Self {
+        let length = value.len().min(20);
+        let mut bytes = [0; 20];
+        bytes[..length].copy_from_slice(&value[..length]);
+        Self { bytes, length }
+    }
+}
+
+impl core::ops::Deref for Digest {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// The secret that an RSA client sends, before it becomes part of the pre-master secret.
+pub const RSA_SECRET_BYTES: usize = 20;
+
+/// Why a primitive did not yield a result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CryptoError {
+    /// A public key that is malformed, off its curve, of small order or of unsupported size.
+    #[error("the public key is not valid")]
+    InvalidKey,
+    /// A signature that does not verify.
+    #[error("the signature does not verify")]
+    BadSignature,
+    /// A ciphertext that cannot be of this key, by its length or value.
+    #[error("the ciphertext does not fit the key")]
+    BadCiphertext,
+    /// A shared secret that carries no secrecy, such as the point at infinity.
+    #[error("the shared secret is degenerate")]
+    DegenerateSecret,
+    /// A key of one kind given where another is needed.
+    #[error("the key is not of the kind that the operation needs")]
+    WrongKeyKind,
+    /// The provider failed for a reason of its own.
+    #[error("the cryptographic provider failed: {0}")]
+    Provider(String),
+}
+
+/// The primitives.
+pub trait Provider {
+    /// A peer's key, decoded and validated.
+    type PublicKey: Key;
+    /// A key of ours.
+    type PrivateKey: Key;
+
+    /// Decodes and validates a public key: decompresses a point, checks that it is on its curve and
+    /// not of small order; checks that a Diffie–Hellman value lies between 2 and p-2.
+    fn import(&self, key: PublicKeyRef<'_>) -> Result<Self::PublicKey, CryptoError>;
+
+    /// RSA encryption in PKCS#1 v1.5 block type 2.
+    fn rsa_encrypt(
+        &self,
+        key: &Self::PublicKey,
+        message: &[u8],
+        random: &mut dyn Random,
+    ) -> Result<Vec<u8>, CryptoError>;
+
+    /// RSA decryption of a block that holds [`RSA_SECRET_BYTES`] bytes, the first of which is
+    /// `version`. Whatever else it holds, the result is `fallback`, in the same time: who sends such
+    /// a block must not learn what was wrong with it. Only a ciphertext that is no number below the
+    /// modulus is an error, as anyone can see that from the outside.
+    fn rsa_decrypt(
+        &self,
+        key: &Self::PrivateKey,
+        ciphertext: &[u8],
+        version: u8,
+        fallback: &[u8; RSA_SECRET_BYTES],
+    ) -> Result<Zeroizing<[u8; RSA_SECRET_BYTES]>, CryptoError>;
+
+    /// RSA signature in PKCS#1 v1.5 block type 1 around the bare hash, without DigestInfo (§11.1.1).
+    fn rsa_sign(&self, key: &Self::PrivateKey, hash: &[u8]) -> Result<Vec<u8>, CryptoError>;
+
+    /// Verifies such a signature.
+    fn rsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError>;
+
+    /// ECDSA; r and s one behind the other, each as long as the order of the base point.
+    fn ecdsa_sign(
+        &self,
+        key: &Self::PrivateKey,
+        hash: &[u8],
+        random: &mut dyn Random,
+    ) -> Result<Vec<u8>, CryptoError>;
+
+    /// Verifies such a signature.
+    fn ecdsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError>;
+
+    /// Makes a temporary key for an agreement.
+    fn generate(&self, group: Group<'_>, random: &mut dyn Random) -> Result<Self::PrivateKey, CryptoError>;
+
+    /// The public part of a Diffie–Hellman or elliptic-curve key: Y, or the point in `form`.
+    fn public_value(&self, key: &Self::PrivateKey, form: PointForm) -> Result<Vec<u8>, CryptoError>;
+
+    /// Key agreement: g^xy padded to the length of the prime, or the x-coordinate of the common
+    /// point as long as the field (no cofactor multiplication).
+    fn derive(
+        &self,
+        key: &Self::PrivateKey,
+        peer: &Self::PublicKey,
+    ) -> Result<Zeroizing<Vec<u8>>, CryptoError>;
+
+    /// Hash of the concatenated parts.
+    fn digest(&self, hash: HashAlgorithm, parts: &[&[u8]]) -> Digest;
+
+    /// HMAC of the concatenated parts.
+    fn hmac(&self, hash: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Digest;
+
+    /// The PRF: P_hash over label and seed (§11.3). The seed is given in parts.
+    fn prf(&self, hash: HashAlgorithm, secret: &[u8], label: &str, seed: &[&[u8]], out: &mut [u8]);
+
+    /// Encrypts whole blocks in place in CBC mode.
+    fn cbc_encrypt(&self, cipher: BulkCipher, key: &[u8], iv: &[u8; 8], data: &mut [u8]);
+
+    /// Decrypts whole blocks in place in CBC mode.
+    fn cbc_decrypt(&self, cipher: BulkCipher, key: &[u8], iv: &[u8; 8], data: &mut [u8]);
+}

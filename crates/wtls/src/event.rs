@@ -1,0 +1,68 @@
+//! What a connection has to tell its owner.
+
+use crate::alert::Alert;
+use crate::certificate::Certificate;
+use crate::crypto::KeyKind;
+use crate::error::Error;
+use crate::numbers::{CipherSuite, KeyExchangeSuite};
+use crate::session::SessionId;
+
+/// How a connection came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HandshakeMode {
+    /// With a key exchange of its own.
+    Full,
+    /// From an earlier session.
+    Resumed,
+    /// With a client certificate that the server held beforehand.
+    Optimised,
+    /// From a shared secret, or from none at all.
+    Abbreviated,
+}
+
+/// A handshake that both sides have finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Established {
+    /// Which flow it took.
+    pub mode: HandshakeMode,
+    /// How the master secret came about, in this or the resumed handshake.
+    pub key_exchange: KeyExchangeSuite,
+    /// The key that the secret was exchanged with, where there was one in this handshake.
+    pub exchanged: Option<KeyKind>,
+    /// Cipher and MAC.
+    pub cipher_suite: CipherSuite,
+    /// The session; none if it can't be resumed.
+    pub session_id: SessionId,
+    /// The peer's chain, leaf first; empty if it showed none.
+    pub peer_certificates: Vec<Certificate>,
+}
+
+/// Why a connection is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CloseReason {
+    /// We closed it.
+    Local,
+    /// The peer closed it.
+    Peer,
+    /// The peer sent a grave alert.
+    Alert(Alert),
+    /// Something went wrong, and the peer has been told.
+    Failed(Error),
+    /// The peer did not answer.
+    TimedOut,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is over; data can be sent.
+    Established(Box<Established>),
+    /// The peer sent data.
+    Data(Vec<u8>),
+    /// We sent an alert.
+    AlertSent(Alert),
+    /// The peer sent an alert.
+    AlertReceived(Alert),
+    /// The connection is over. Nothing else follows.
+    Closed(CloseReason),
+}

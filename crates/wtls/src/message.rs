@@ -1,0 +1,37 @@
+//! The handshake messages (§10.5): one type each, parsed and written in one place.
+
+mod certificate;
+mod hello;
+mod key_exchange;
+
+pub use certificate::{CertificateEntry, CertificateList, CertificateRequest, CertificateVerify};
+pub use hello::{ClientHello, ServerHello, VERSION};
+pub use key_exchange::{ClientKeyExchange, Finished, ServerKey, ServerKeyExchange};
+
+use crate::codec::{DecodeError, Reader};
+use crate::numbers::HandshakeType;
+
+/// Bytes of the header of a handshake message.
+pub const HEADER_BYTES: usize = 3;
+
+/// A handshake message before its body is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// What it is.
+    pub handshake_type: HandshakeType,
+    /// What it holds.
+    pub body: &'a [u8],
+    /// Header and body, as they go into the hash over the handshake.
+    pub raw: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Takes a record's content, which is exactly one message.
+    pub fn parse(raw: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(raw);
+        let handshake_type = HandshakeType::from_number(reader.u8("handshake type")?)?;
+        let body = reader.v16("handshake body")?;
+        reader.finish("handshake message")?;
+        Ok(Self { handshake_type, body, raw })
+    }
+}

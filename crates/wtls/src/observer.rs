@@ -1,0 +1,59 @@
+//! Who wants to know what the engine is doing, told at the moment it happens.
+//!
+//! The engine announces message boundaries and nothing else; what they cost is measured by whoever
+//! listens. A primitive called between two announcements belongs to that message.
+
+use crate::numbers::HandshakeType;
+
+/// What the announcements are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Message {
+    /// A handshake message.
+    Handshake(HandshakeType),
+    /// ChangeCipherSpec, which stands between handshake messages but is not one.
+    ChangeCipherSpec,
+}
+
+impl Message {
+    /// The name, as the specification writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Handshake(handshake_type) => handshake_type.name(),
+            Self::ChangeCipherSpec => "ChangeCipherSpec",
+        }
+    }
+}
+
+impl core::fmt::Display for Message {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// A listener. Every call has a default that does nothing; `()` is a listener that never listens.
+///
+/// Duplicates and retransmissions are not announced: they are neither processed nor generated
+/// again. A start without an end means that the message was refused.
+pub trait Observer {
+    /// A received message is about to be processed, decryption included.
+    fn processing(&mut self, message: Message) {
+        let _ = message;
+    }
+
+    /// It has been processed. `wire_bytes` counts its record, header included.
+    fn processed(&mut self, message: Message, wire_bytes: usize) {
+        let _ = (message, wire_bytes);
+    }
+
+    /// A message is about to be made.
+    fn generating(&mut self, message: Message) {
+        let _ = message;
+    }
+
+    /// It is ready to be sent. `wire_bytes` counts its record, header included.
+    fn generated(&mut self, message: Message, wire_bytes: usize) {
+        let _ = (message, wire_bytes);
+    }
+}
+
+impl Observer for () {}

@@ -1,0 +1,283 @@
+//! Protection of records: MAC, padding, encryption (§9.2.3), and their undoing.
+//!
+//! A record that does not open gives away nothing about why: MAC and padding are checked in one
+//! pass whose work depends only on the record's length. See [`Opener::open`].
+
+use crate::crypto::{Digest, Provider};
+use crate::key_schedule::{RecordKeys, TrafficSecret};
+use crate::numbers::{BLOCK_BYTES, BulkCipher, ContentType, HashAlgorithm};
+use crate::record::{Record, RecordType, write_header};
+use crate::replay::ReplayWindow;
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
+
+/// Why a protected record was not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The number was seen before or is too old: not an attack by itself.
+    #[error("the record is a duplicate or too old")]
+    Replayed,
+    /// The length cannot be that of a record of this suite, which anyone can see.
+    #[error("the record's length is impossible")]
+    BadLength,
+    /// Padding or MAC is wrong; which one is not told.
+    #[error("the record does not authenticate")]
+    BadRecord,
+    /// Padding or MAC is wrong, and it is the padding. Only told where the specification's two
+    /// alerts are asked for.
+    #[error("the record's padding is wrong")]
+    BadPadding,
+}
+
+/// A write state that has used up its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("all 65536 sequence numbers of the connection are used up")]
+pub struct SequenceExhausted;
+
+/// Protects what one side sends.
+pub struct Sealer {
+    secret: TrafficSecret,
+    keys: RecordKeys,
+    next: u32,
+    explicit: bool,
+}
+
+impl Sealer {
+    /// A write state at sequence number 0.
+    pub fn new<P: Provider>(provider: &P, secret: TrafficSecret) -> Self {
+        let keys = secret.record_keys(provider, 0);
+        Self { secret, keys, next: 0, explicit: true }
+    }
+
+    /// Leaves the sequence numbers out of the records, for a transport that keeps their order.
+    pub fn with_implicit_numbers(mut self) -> Self {
+        self.explicit = false;
+        self
+    }
+
+    /// How many records can still be sent.
+    pub fn numbers_left(&self) -> u32 {
+        0x1_0000 - self.next
+    }
+
+    /// Uses up a number for a record in clear text, so that no other record has it.
+    pub fn take_number(&mut self) -> Result<u16, SequenceExhausted> {
+        let sequence = u16::try_from(self.next).map_err(|_| SequenceExhausted)?;
+        self.next += 1;
+        Ok(sequence)
+    }
+
+    /// Appends a protected record to a datagram. Without a length field it must be the last one.
+    pub fn seal<P: Provider>(
+        &mut self,
+        provider: &P,
+        datagram: &mut Vec<u8>,
+        content: ContentType,
+        fragment: &[u8],
+        with_length: bool,
+    ) -> Result<(), SequenceExhausted> {
+        let sequence = self.take_number()?;
+        if self.secret.refresh.interval_start(sequence) != self.keys.interval_start {
+            self.keys = self.secret.record_keys(provider, sequence);
+        }
+        let suite = self.secret.suite;
+        let record_type = RecordType::new(content, true, self.explicit, with_length);
+        let content_bytes = fragment.len() + suite.mac.mac_bytes();
+        let padding = match suite.bulk {
+            BulkCipher::Null => 0,
+            _ => BLOCK_BYTES - content_bytes % BLOCK_BYTES,
+        };
+        let length = (content_bytes + padding) as u16;
+        write_header(datagram, record_type, sequence, length);
+        let start = datagram.len();
+        datagram.extend_from_slice(fragment);
+        let mac = self.mac(provider, sequence, record_type, fragment);
+        datagram.extend_from_slice(&mac[..suite.mac.mac_bytes()]);
+        if padding > 0 {
+            let iv = self.keys.record_iv(sequence);
+            datagram.resize(start + content_bytes + padding, (padding - 1) as u8);
+            provider.cbc_encrypt(suite.bulk, self.keys.key(), &iv, &mut datagram[start..]);
+        }
+        Ok(())
+    }
+
+    fn mac<P: Provider>(
+        &self,
+        provider: &P,
+        sequence: u16,
+        record_type: RecordType,
+        fragment: &[u8],
+    ) -> Digest {
+        record_mac(provider, &self.secret, &self.keys, sequence, record_type, fragment)
+    }
+}
+
+fn record_mac<P: Provider>(
+    provider: &P,
+    secret: &TrafficSecret,
+    keys: &RecordKeys,
+    sequence: u16,
+    record_type: RecordType,
+    fragment: &[u8],
+) -> Digest {
+    if secret.suite.mac.mac_bytes() == 0 {
+        return Digest::new(&[]);
+    }
+    let [high, low] = sequence.to_be_bytes();
+    let [length_high, length_low] = (fragment.len() as u16).to_be_bytes();
+    let header = [high, low, record_type.0, length_high, length_low];
+    provider.hmac(secret.suite.hash(), keys.mac_secret(), &[&header, fragment])
+}
+
+/// Opens what the other side protected.
+pub struct Opener {
+    secret: TrafficSecret,
+    current: RecordKeys,
+    /// Keys of another interval, for records that come out of order around a refresh.
+    other: Option<RecordKeys>,
+    window: ReplayWindow,
+    /// The number that a record without one has.
+    next_implicit: u32,
+    tell_padding: bool,
+}
+
+impl Opener {
+    /// A read state at sequence number 0.
+    pub fn new<P: Provider>(provider: &P, secret: TrafficSecret) -> Self {
+        let current = secret.record_keys(provider, 0);
+        let window = ReplayWindow::default();
+        Self { secret, current, other: None, window, next_implicit: 0, tell_padding: false }
+    }
+
+    /// Tells wrong padding from a wrong MAC, as the specification's two alerts do. An attacker who
+    /// can see which one was sent can decrypt records with it.
+    pub fn telling_padding(mut self, tell: bool) -> Self {
+        self.tell_padding = tell;
+        self
+    }
+
+    /// Whether a record with this number would be taken for a duplicate.
+    pub fn is_replay(&self, sequence: u16) -> bool {
+        !self.window.may_accept(sequence)
+    }
+
+    /// Opens a record: decrypts it into `plaintext`, checks padding and MAC, then marks its number
+    /// as seen. On any error the plaintext is left empty.
+    ///
+    /// The work, including the number of hash compressions, depends on the length of the record
+    /// alone, not on its padding: padding that is wrong is treated as none and the MAC is computed
+    /// all the same; what a long padding saves in hashing is made up for.
+    pub fn open<P: Provider>(
+        &mut self,
+        provider: &P,
+        record: &Record<'_>,
+        plaintext: &mut Vec<u8>,
+    ) -> Result<(), OpenError> {
+        plaintext.clear();
+        let sequence = match record.sequence {
+            Some(sequence) => sequence,
+            None => u16::try_from(self.next_implicit).map_err(|_| OpenError::Replayed)?,
+        };
+        if !self.window.may_accept(sequence) {
+            return Err(OpenError::Replayed);
+        }
+        let suite = self.secret.suite;
+        let mac_bytes = suite.mac.mac_bytes();
+        let is_block = suite.bulk != BulkCipher::Null;
+        let length = record.fragment.len();
+        let least = mac_bytes + usize::from(is_block);
+        if length < least || (is_block && !length.is_multiple_of(BLOCK_BYTES)) {
+            return Err(OpenError::BadLength);
+        }
+
+        plaintext.extend_from_slice(record.fragment);
+        self.select_keys(provider, sequence);
+        let keys = &self.current;
+        let mut good = Choice::from(1);
+        let mut content_bytes = length - mac_bytes;
+        if is_block {
+            let iv = keys.record_iv(sequence);
+            provider.cbc_decrypt(suite.bulk, keys.key(), &iv, plaintext);
+            let padding = check_padding(plaintext, mac_bytes);
+            good &= padding.good;
+            content_bytes = length - mac_bytes - 1 - usize::from(padding.bytes);
+        }
+        let received = copy_mac(plaintext, content_bytes, mac_bytes);
+        let fragment = &plaintext[..content_bytes];
+        let record_type = record.record_type;
+        let mac = record_mac(provider, &self.secret, keys, sequence, record_type, fragment);
+        if is_block && mac_bytes > 0 {
+            let hash = suite.hash();
+            equalise(provider, hash, content_bytes, length - mac_bytes - 1);
+        }
+        let authentic = mac[..mac_bytes].ct_eq(&received[..mac_bytes]);
+        if !bool::from(good & authentic) {
+            plaintext.clear();
+            let padding_was_it = self.tell_padding && !bool::from(good);
+            return Err(if padding_was_it { OpenError::BadPadding } else { OpenError::BadRecord });
+        }
+        plaintext.truncate(content_bytes);
+        self.window.mark(sequence);
+        self.next_implicit = u32::from(sequence) + 1;
+        Ok(())
+    }
+
+    /// Makes the keys of the interval that a number lies in the current ones. Those before are kept,
+    /// so that records around a refresh may change places.
+    fn select_keys<P: Provider>(&mut self, provider: &P, sequence: u16) {
+        let start = self.secret.refresh.interval_start(sequence);
+        if self.current.interval_start != start {
+            let found = match self.other.take() {
+                Some(other) if other.interval_start == start => other,
+                _ => self.secret.record_keys(provider, sequence),
+            };
+            self.other = Some(core::mem::replace(&mut self.current, found));
+        }
+    }
+}
+
+struct Padding {
+    good: Choice,
+    /// What the last byte says if the padding is good, else 0.
+    bytes: u8,
+}
+
+/// Checks padding without a branch on it: all padding bytes equal the last one, and content and
+/// MAC find room before it.
+fn check_padding(plaintext: &[u8], mac_bytes: usize) -> Padding {
+    let Some((&claimed, before)) = plaintext.split_last() else {
+        return Padding { good: Choice::from(0), bytes: 0 };
+    };
+    let room = (before.len() - mac_bytes).min(255) as u8;
+    let mut good = !claimed.ct_gt(&room);
+    for (index, byte) in before.iter().rev().take(room.into()).enumerate() {
+        let is_padding = claimed.ct_gt(&(index as u8));
+        good &= !is_padding | byte.ct_eq(&claimed);
+    }
+    Padding { good, bytes: u8::conditional_select(&0, &claimed, good) }
+}
+
+/// The MAC behind the content, gathered by reading every byte where it may stand.
+fn copy_mac(plaintext: &[u8], content_bytes: usize, mac_bytes: usize) -> [u8; 20] {
+    let mut mac = [0; 20];
+    let first = plaintext.len().saturating_sub(mac_bytes + 256);
+    for (index, byte) in plaintext.iter().enumerate().skip(first) {
+        let offset = (index as u32).wrapping_sub(content_bytes as u32);
+        for (place, mac_byte) in mac[..mac_bytes].iter_mut().enumerate() {
+            mac_byte.conditional_assign(byte, offset.ct_eq(&(place as u32)));
+        }
+    }
+    mac
+}
+
+/// Runs the hash over as many blocks as HMAC would have taken more of, had the content been as long
+/// as it could be.
+fn equalise<P: Provider>(provider: &P, hash: HashAlgorithm, content: usize, longest: usize) {
+    // The inner hash takes a key block, five bytes of header, the content and nine bytes of end.
+    let blocks = |content: usize| (64 + 5 + content + 9).div_ceil(64);
+    // A hash of 64n - 9 bytes takes n compressions; one that takes none is not run.
+    if let Some(missing) = (blocks(longest) - blocks(content)).checked_sub(1) {
+        const ZEROS: [u8; 320] = [0; 320];
+        let digest = provider.digest(hash, &[&ZEROS[..64 * (missing + 1) - 9]]);
+        core::hint::black_box(digest);
+    }
+}

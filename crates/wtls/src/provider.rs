@@ -1,0 +1,4 @@
+//! Providers of the primitives.
+
+#[cfg(feature = "openssl")]
+pub mod openssl;

@@ -1,0 +1,70 @@
+//! Diffie–Hellman over the integers modulo a prime.
+
+use crate::crypto::{CryptoError, Random};
+use crate::dh::DhGroup;
+use openssl::bn::{BigNum, BigNumContext};
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// A value between 2 and p-2.
+pub struct Public {
+    pub group: Arc<DhGroup>,
+    value: BigNum,
+}
+
+/// An exponent and its value.
+pub struct Private {
+    pub group: Arc<DhGroup>,
+    exponent: BigNum,
+    value: BigNum,
+}
+
+impl Public {
+    pub fn import(group: &Arc<DhGroup>, value: &[u8]) -> Result<Self, CryptoError> {
+        if value.len() > group.prime.len() {
+            return Err(CryptoError::InvalidKey);
+        }
+        let value = BigNum::from_slice(value)?;
+        let mut greatest = BigNum::from_slice(&group.prime)?;
+        greatest.sub_word(2)?;
+        if value.num_bits() < 2 || value > greatest {
+            return Err(CryptoError::InvalidKey);
+        }
+        Ok(Self { group: Arc::clone(group), value })
+    }
+}
+
+impl Private {
+    pub fn generate(group: &Arc<DhGroup>, random: &mut dyn Random) -> Result<Self, CryptoError> {
+        let mut bytes = Zeroizing::new(vec![0; group.exponent_bytes]);
+        random.fill(&mut bytes);
+        // A full-length exponent must stay below the prime; one bit less makes sure of it.
+        if group.exponent_bytes == group.prime.len() {
+            bytes[0] &= 0xFF >> (1 + group.prime[0].leading_zeros()).min(8);
+        }
+        let mut exponent = BigNum::from_slice(&bytes)?;
+        if exponent.num_bits() < 64 {
+            return Err(CryptoError::Provider("the source of randomness gives zeros".to_owned()));
+        }
+        exponent.set_const_time();
+        let mut value = BigNum::new()?;
+        let prime = BigNum::from_slice(&group.prime)?;
+        let generator = BigNum::from_slice(&group.generator)?;
+        value.mod_exp(&generator, &exponent, &prime, &mut *BigNumContext::new()?)?;
+        Ok(Self { group: Arc::clone(group), exponent, value })
+    }
+
+    pub fn public_value(&self) -> Vec<u8> {
+        self.value.to_vec()
+    }
+
+    pub fn derive(&self, peer: &Public) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
+        let mut secret = BigNum::new()?;
+        let prime = BigNum::from_slice(&self.group.prime)?;
+        secret.mod_exp(&peer.value, &self.exponent, &prime, &mut *BigNumContext::new()?)?;
+        if secret.num_bits() < 2 {
+            return Err(CryptoError::DegenerateSecret);
+        }
+        Ok(Zeroizing::new(secret.to_vec_padded(self.group.prime.len() as i32)?))
+    }
+}
