@@ -33,13 +33,13 @@ impl Cache {
     ///
     /// A file that is cut, changed or not understood is made again. Of processes that make the same file at once,
     /// the first wins, and all use what it wrote.
-    pub(crate) fn fetch<T>(
+    pub(crate) fn fetch<T, E: From<PkiError>>(
         &self,
         folder: &str,
         name: &str,
         read: impl Fn(&str) -> Result<T, String>,
-        make: impl Fn() -> Result<String, PkiError>,
-    ) -> Result<T, PkiError> {
+        make: impl Fn() -> Result<String, E>,
+    ) -> Result<T, E> {
         let folder = self.root.join(folder);
         let path = folder.join(name);
         let fail = |action, source| PkiError::File { path: path.clone(), action, source };
@@ -54,13 +54,13 @@ impl Cache {
                     }
                 },
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(source) => return Err(fail("reading", source)),
+                Err(source) => return Err(fail("reading", source).into()),
             }
             make_folder(&folder).map_err(|source| fail("making the folder", source))?;
             let text = make()?;
             write_new(&folder, &path, &text).map_err(|source| fail("writing", source))?;
         }
-        Err(fail("reading back", std::io::Error::new(std::io::ErrorKind::InvalidData, damage)))
+        Err(fail("reading back", std::io::Error::new(std::io::ErrorKind::InvalidData, damage)).into())
     }
 
     /// Removes a damaged file, unless another process has already put a new one in its place.
@@ -108,7 +108,8 @@ fn unwrap(bytes: &[u8]) -> Result<&str, String> {
 }
 
 /// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         for digit in [byte >> 4, byte & 15] {
             text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));

@@ -1,10 +1,11 @@
 //! Calendar dates as seconds since 1970, UTC.
 
 /// Seconds of a day.
-pub(crate) const DAY_S: i64 = 86_400;
+pub const DAY_S: i64 = 86_400;
 
 /// Reads `YYYY-MM-DD` as seconds since 1970 at midnight UTC; `None` for anything else.
-pub(crate) fn parse(text: &str) -> Option<i64> {
+#[must_use]
+pub fn parse(text: &str) -> Option<i64> {
     let mut parts = text.split('-');
     let mut number = |digits: usize| -> Option<i64> {
         let part = parts.next()?;
@@ -20,7 +21,8 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
 }
 
 /// Prints seconds since 1970 as `YYYY-MM-DD hh:mm:ss UTC`.
-pub(crate) fn print(unix_s: i64) -> String {
+#[must_use]
+pub fn print(unix_s: i64) -> String {
     let (year, month, day) = civil_from_days(unix_s.div_euclid(DAY_S));
     let second = unix_s.rem_euclid(DAY_S);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);

@@ -84,6 +84,7 @@ impl Profile {
 impl Wishes {
     fn fulfil(&self, role: &mut Role, is_leaf: bool) {
         if let Some(name) = &self.common_name {
+            role.wtls_name = None;
             role.subject.retain(|attribute| !attribute.starts_with("CN="));
             role.subject.push(format!("CN={name}"));
             if is_leaf && self.alternative_names.is_empty() {
@@ -114,7 +115,7 @@ pub fn new_chain(profile: &Profile, side: Side, kinds: &[KeyType]) -> Result<Vec
     let certificates = chain(profile, side, &keys)?;
     let mut issued = Vec::with_capacity(keys.len());
     for (level, (certificate, key)) in certificates.iter().zip(&keys).enumerate() {
-        let role = role_at(profile, side, level, keys.len());
+        let role = profile.role(side, level, keys.len());
         let twin = match role.cross_signed {
             true => Some(der(&certificate::make(profile, role, level, key, None)?)?),
             false => None,
@@ -183,21 +184,12 @@ pub fn pkcs12(chain: &[Issued], password: &str) -> Result<Vec<u8>, PkiError> {
 pub(crate) fn chain(profile: &Profile, side: Side, keys: &[PKey<Private>]) -> Result<Vec<X509>, PkiError> {
     let mut issued: Vec<X509> = Vec::new();
     for (level, key) in keys.iter().enumerate().rev() {
-        let role = role_at(profile, side, level, keys.len());
+        let role = profile.role(side, level, keys.len());
         let issuer = issued.last().map(|certificate| Issuer { certificate, key: &keys[level + 1] });
         issued.push(certificate::make(profile, role, level, key, issuer.as_ref())?);
     }
     issued.reverse();
     Ok(issued)
-}
-
-fn role_at(profile: &Profile, side: Side, level: usize, length: usize) -> &Role {
-    match (level, side) {
-        (0, Side::Server) => &profile.server,
-        (0, Side::Client) => &profile.client,
-        _ if level + 1 == length => &profile.root,
-        _ => profile.intermediate(level),
-    }
 }
 
 fn der(certificate: &X509) -> Result<Vec<u8>, PkiError> {

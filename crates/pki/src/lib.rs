@@ -11,7 +11,7 @@
 
 mod cache;
 mod certificate;
-mod date;
+pub mod date;
 pub mod dh;
 mod error;
 mod extension;
@@ -20,15 +20,17 @@ pub mod inspect;
 pub mod issue;
 pub mod keys;
 pub mod material;
-mod name;
+pub mod name;
 mod order;
 mod profile;
 mod signature;
 mod store;
 mod user;
 
+pub use cache::hex;
 pub use error::PkiError;
 pub use profile::{Profile, Role};
+pub use signature::Digest;
 pub use store::{Identity, Store};
 pub use user::{UserError, UserIdentity};
 

@@ -21,6 +21,8 @@ pub enum Format {
     Der,
     /// Keys and certificates together, under a password.
     Pkcs12,
+    /// The bytes that travel in WTLS.
+    Wtls,
 }
 
 impl Format {
@@ -31,6 +33,7 @@ impl Format {
             Self::Pem => "PEM",
             Self::Der => "DER",
             Self::Pkcs12 => "PKCS #12",
+            Self::Wtls => "WTLS",
         }
     }
 }
@@ -77,14 +80,7 @@ impl Material {
     /// # Errors
     /// [`ReadError`], one variant for each thing that can be wrong.
     pub fn load(path: &Path, password: Option<&str>) -> Result<Self, ReadError> {
-        let fail = |source| ReadError::File { path: path.into(), source };
-        let file = std::fs::File::open(path).map_err(fail)?;
-        let mut bytes = Vec::new();
-        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(fail)?;
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(ReadError::TooLarge { path: path.into() });
-        }
-        Self::read(&bytes, path, password)
+        Self::read(&read_bytes(path)?, path, password)
     }
 
     /// Reads the content of a file; `path` is what errors call it.
@@ -106,6 +102,21 @@ impl Material {
         }
         read_protected_key(bytes, path, password)
     }
+}
+
+/// The bytes of a file that may be one of certificates by its size.
+///
+/// # Errors
+/// [`ReadError::File`], [`ReadError::TooLarge`].
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
+    let fail = |source| ReadError::File { path: path.into(), source };
+    let file = std::fs::File::open(path).map_err(fail)?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(ReadError::TooLarge { path: path.into() });
+    }
+    Ok(bytes)
 }
 
 /// Certificates one after the other, to the last byte; `None` for anything else.

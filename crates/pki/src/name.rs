@@ -25,7 +25,8 @@ pub(crate) fn short(certificate: &X509Ref) -> String {
 }
 
 /// The text with control characters escaped: names come from strangers and end on terminals.
-pub(crate) fn printable(text: &str) -> String {
+#[must_use]
+pub fn printable(text: &str) -> String {
     text.chars()
         .flat_map(|letter| {
             let escaped = letter.is_control().then(|| letter.escape_default());

@@ -4,6 +4,7 @@ use crate::date;
 use crate::error::PkiError;
 use crate::signature::Digest;
 use serde::{Deserialize, Serialize};
+use shakedown_trace::Side;
 use shakedown_trace::suite::KeyType;
 use std::net::IpAddr;
 use std::path::Path;
@@ -80,6 +81,9 @@ impl Default for Digests {
 pub struct Role {
     /// Attributes of the name in order, `CN=…`; `{level}` stands for the distance from the leaf.
     pub subject: Vec<String>,
+    /// The name in a WTLS certificate, `service; organization; country; common name; T=ca`; `{level}` as above.
+    #[serde(default)]
+    pub wtls_name: Option<String>,
     /// Instead of the profile's.
     #[serde(default)]
     pub not_before: Option<String>,
@@ -278,21 +282,33 @@ impl Profile {
         Ok(profile)
     }
 
-    /// The certificates at a place of a chain: `level` counts from the leaf, which is 0.
+    /// The certificate at a place of a side's chain of so many: `level` counts from the leaf, which is 0.
+    #[must_use]
+    pub fn role(&self, side: Side, level: usize, length: usize) -> &Role {
+        match (level, side) {
+            (0, Side::Server) => &self.server,
+            (0, Side::Client) => &self.client,
+            _ if level + 1 == length => &self.root,
+            _ => self.intermediate(level),
+        }
+    }
+
     pub(crate) fn intermediate(&self, level: usize) -> &Role {
         let last = self.intermediates.len().saturating_sub(1);
         self.intermediates.get(level.saturating_sub(1).min(last)).unwrap_or(&self.root)
     }
 
     /// Start and end of a role's validity, in seconds since 1970.
-    pub(crate) fn validity_s(&self, role: &Role) -> (i64, i64) {
+    #[must_use]
+    pub fn validity_s(&self, role: &Role) -> (i64, i64) {
         let start = role.not_before.as_ref().unwrap_or(&self.not_before);
         let start_s = date::parse(start).unwrap_or(0);
         (start_s, start_s + i64::from(role.days.unwrap_or(self.days)) * date::DAY_S)
     }
 
     /// A digest of everything that the certificates hang on.
-    pub(crate) fn digest(&self) -> [u8; 32] {
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
         // Serialising what was just read can't fail; were it to, all such profiles would share a folder.
         openssl::sha::sha256(&serde_json::to_vec(self).unwrap_or_default())
     }
@@ -364,6 +380,10 @@ impl Check<'_> {
                 "ATTRIBUTE=value with an attribute of X.500 such as C, ST, L, O, OU, CN, serialNumber, \
                  and a value of its length",
             )?;
+        }
+        if let Some(name) = &role.wtls_name {
+            let right = name.split(';').count() > 2 && name.len() <= 255;
+            self.that(right, &key("wtls_name"), name, "service; organization; country, 255 bytes at most")?;
         }
         if let Some(bytes) = role.serial_bytes {
             self.serial_bytes(&key("serial_bytes"), bytes)?;
@@ -500,6 +520,11 @@ mod tests {
             ),
             ("\"server_auth\"", "\"serve\"", "unknown variant `serve`, expected one of `server_auth`"),
             ("[server]", "[server", "line"),
+            (
+                "Gateway; Shakedown Laboratory; ZZ;",
+                "Gateway;",
+                "server.wtls_name: 'Gateway; server.shakedown.test'",
+            ),
         ] {
             let message = Profile::parse(&LAB.replacen(from, to, 1), "mine.toml").unwrap_err().to_string();
             assert!(message.starts_with("certificate profile mine.toml"), "{message}");

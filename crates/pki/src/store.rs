@@ -122,6 +122,20 @@ impl Store {
         keys::to_pkcs8(&*self.key_at(key, side.as_str(), place)?)
     }
 
+    /// A text kept under `folder/name`, as `read` understands it; made by `make` where there is none or where it is damaged.
+    ///
+    /// # Errors
+    /// What `make` fails with, and [`PkiError::File`].
+    pub fn keep<T, E: From<PkiError>>(
+        &self,
+        folder: &str,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+        make: impl Fn() -> Result<String, E>,
+    ) -> Result<T, E> {
+        self.cache.fetch(folder, name, read, make)
+    }
+
     fn key_at(&self, key: KeyType, owner: &str, place: usize) -> Result<PKey<Private>, PkiError> {
         self.cache.fetch(
             KEYS,
