@@ -6,7 +6,7 @@ The file format is described in ``docs/reference/bearer-profile.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from shakedown.profiles.tables import Table
@@ -59,6 +59,10 @@ class Bearer:
     queue_bytes: int | None
     applicable_messages: int | None
     energy: BearerEnergy
+
+    def as_json(self) -> dict[str, Any]:
+        """The whole profile, rates in bit/s, times in seconds."""
+        return {**asdict(self), "source": list(self.source)}
 
 
 _KEYS = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from shakedown.profiles.tables import Table
@@ -100,6 +100,35 @@ class Device:
     def priced(self) -> bool:
         """Whether the profile has any primitive; without one it is description and totals only."""
         return bool(self.costs)
+
+    def summary(self) -> dict[str, Any]:
+        """What ``devices --json`` says of the device, its primitives only counted."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "chip": self.chip,
+            "clock_hz": self.clock_hz,
+            "library": self.library,
+            "build": self.build,
+            "date": self.date,
+            "source": list(self.source),
+            "note": self.note,
+            "primitives": len(self.costs),
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """The whole profile, times in seconds."""
+        primitives = [
+            {"operation": operation, "algorithm": algorithm, "parameters": parameters, **asdict(cost)}
+            for (operation, algorithm, parameters), cost in sorted(self.costs.items())
+        ]
+        return {
+            **self.summary(),
+            "overhead": asdict(self.overhead),
+            "energy": asdict(self.energy),
+            "primitives": primitives,
+            "totals": [asdict(total) for total in self.totals],
+        }
 
 
 def parse_device(document: Mapping[str, Any], where: str) -> Device:

@@ -62,6 +62,11 @@ def load_bearer(name: str) -> Bearer:
     return _load("bearers", "bearer", name, parse_bearer)
 
 
+def shipped_names(kind: str) -> list[str]:
+    """Return the names of the ``devices`` or ``bearers`` that the package ships."""
+    return sorted(path.stem for path in (_PACKAGE / kind).glob("*.toml"))
+
+
 def _paths(kind: str) -> dict[str, Path]:
     shipped = {path.stem: path for path in sorted((_PACKAGE / kind).glob("*.toml"))}
     for path in sorted((user_data_dir() / kind).glob("*.toml")):

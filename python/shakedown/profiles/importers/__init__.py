@@ -7,13 +7,17 @@ holds nothing usable is refused.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
-from shakedown.errors import InputError
+from shakedown.errors import InputError, os_reason
+from shakedown.profiles.device import parse_device
 from shakedown.profiles.importers.common import Primitives
 from shakedown.profiles.importers.mbedtls import read_mbedtls
 from shakedown.profiles.importers.openssl import read_openssl_speed
 from shakedown.profiles.importers.wolfcrypt import read_wolfcrypt
+from shakedown.profiles.registry import shipped_names, user_data_dir
 from shakedown.profiles.vocabulary import triple_fault
 
 
@@ -80,3 +84,47 @@ def profile_toml(
         lines += [f"parameters = {quoted(parameters)}"] if parameters else []
         lines += [f"{key} = {value:.6g}" for key, value in cost.items()]
     return "\n".join(lines) + "\n"
+
+
+def save_import(
+    file: Path,
+    *,
+    name: str,
+    chip: str,
+    clock_hz: float,
+    title: str,
+    library: str | None,
+    build: str,
+    date: str,
+    source: str,
+    out: Path | None,
+) -> tuple[Path, int]:
+    """Make a device profile of benchmark output and write it, among the user's own unless ``out`` says where.
+
+    Returns:
+        The file written and the number of primitives in it.
+
+    Raises:
+        InputError: for an unreadable file, one without figures, a taken name, or a place that cannot be
+            written.
+    """
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{file}: {os_reason(error)}; accepted: benchmark output") from None
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+        raise InputError(f"name is {name!r}; accepted: lower-case letters, digits and hyphens")
+    if out is None and name in shipped_names("devices"):
+        raise InputError(f"name is {name!r}, which the package ships; accepted: a name of its own")
+    found_library, primitives = import_benchmark(text, str(file))
+    document = profile_toml(
+        name, title, chip, clock_hz, library or found_library, build, date, source, primitives
+    )
+    path = out or user_data_dir() / "devices" / f"{name}.toml"
+    parse_device(tomllib.loads(document), str(path))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(document, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {os_reason(error)}; accepted: a place to write") from None
+    return path, len(primitives)

@@ -1,0 +1,135 @@
+"""`devices`: the device profiles, shipped and own, and making one from benchmark output."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from shakedown.cli._output import console, json_option, print_json
+
+
+class Listing(click.Group):
+    """A group whose words that are no subcommand are names to show."""
+
+    def resolve_command(  # noqa: D102
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands:
+            return "show", self.commands["show"], args
+        return super().resolve_command(ctx, args)
+
+
+@click.group("devices", cls=Listing, invoke_without_command=True)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:
+    """List the device profiles; with NAME…, show them; with "import FILE", make one."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from shakedown.profiles import THIS_MACHINE, device_names, load_device, this_machine_path
+
+    names = [name for name in device_names() if name != THIS_MACHINE or this_machine_path().exists()]
+    profiles = [load_device(name) for name in names]
+    if as_json:
+        print_json([profile.summary() for profile in profiles])
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        "device", "chip", "clock", "primitives", "library", box=None, pad_edge=False, header_style="bold"
+    )
+    for profile in profiles:
+        table.add_row(
+            profile.name,
+            Text(profile.chip),
+            f"{profile.clock_hz / 1e6:g} MHz",
+            str(len(profile.costs)) if profile.priced else "description only",
+            Text(profile.library or "–"),
+        )
+    console().print(table)
+
+
+@command.command("show", hidden=True)
+@json_option
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+def show(names: tuple[str, ...], as_json: bool) -> None:
+    """Show device profiles."""
+    from shakedown.profiles import load_device
+
+    profiles = [load_device(name) for name in names]
+    if as_json:
+        print_json([profile.as_json() for profile in profiles])
+        return
+    from rich.table import Table
+
+    from shakedown.cli._scenario import seconds
+
+    for profile in profiles:
+        click.echo(f"{profile.title}\n  {profile.chip}, {profile.clock_hz / 1e6:g} MHz")
+        if profile.library:
+            click.echo(f"  {profile.library}; {profile.build}")
+        for line in (*profile.source, profile.note):
+            if line:
+                click.echo(f"  {line}")
+        table = Table("operation", "algorithm", "parameters", box=None, pad_edge=False, header_style="bold")
+        table.add_column("per call", justify="right")
+        table.add_column("per KiB", justify="right")
+        table.add_column("note")
+        for triple, cost in sorted(profile.costs.items()):
+            table.add_row(*triple, seconds(cost.mean_s), seconds(cost.per_kib_s), cost.note)
+        for total in profile.totals:
+            table.add_row(
+                "total", total.quantity, total.suite, f"{total.value:g} {total.unit}", "", total.note
+            )
+        console().print(table)
+
+
+@command.command("import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--name", required=True, help="Name of the profile.")
+@click.option("--chip", required=True, help="Chip, as in 'STM32L4A6 (Cortex-M4)'.")
+@click.option("--clock", required=True, type=float, help="Clock in MHz.")
+@click.option("--title", help="Title for people; left out, the name.")
+@click.option("--library", help="Library and version; left out, as far as the output says.")
+@click.option("--build", default="not stated", show_default=True, help="Build: compiler, flags, assembler.")
+@click.option("--date", help="Date of the figures; left out, today.")
+@click.option("--source", help="Where the figures stand; left out, the file's name.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Profile to write; left out, among your own.",
+)
+def import_(
+    file: Path,
+    name: str,
+    chip: str,
+    clock: float,
+    title: str | None,
+    library: str | None,
+    build: str,
+    date: str | None,
+    source: str | None,
+    out: Path | None,
+) -> None:
+    """Make a device profile from benchmark output.
+
+    FILE holds what "openssl speed -mr", wolfCrypt's benchmark or mbedTLS's benchmark printed.
+    """
+    from shakedown.profiles.importers import save_import
+
+    path, count = save_import(
+        file,
+        name=name,
+        chip=chip,
+        clock_hz=clock * 1e6,
+        title=title or name,
+        library=library,
+        build=build,
+        date=date or datetime.now(UTC).date().isoformat(),
+        source=source or file.name,
+        out=out,
+    )
+    click.echo(f"{path}: {count} primitives")

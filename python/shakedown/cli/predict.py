@@ -1,0 +1,61 @@
+"""`predict`: what a handshake costs on other devices, over other networks, under load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from shakedown.cli._output import console, json_option, note, print_json
+from shakedown.cli._scenario import Rate, prediction_table, scenario_options
+from shakedown.cli._suites import suites_argument
+
+
+@click.command("predict")
+@suites_argument
+@scenario_options
+@click.option(
+    "--rate", type=Rate(), default="0", show_default=True, help="Handshakes that arrive: 300/s, 20/min."
+)
+@click.option("--model", default="default", show_default=True, help="default, thesis, kuo or levi-savas.")
+@json_option
+def command(
+    suites: tuple[str, ...],
+    device: str,
+    server_device: str,
+    bearer: str,
+    workers: int,
+    scale_from: str | None,
+    traces: Path | None,
+    rate: float,
+    model: str,
+    as_json: bool,
+) -> None:
+    """Predict what handshakes cost elsewhere, from recorded traces and profiles.
+
+    Every figure is modelled. Those that a device's profile lacks are extrapolated; --json names each with its
+    method and range. "shakedown devices" and "shakedown bearers" list the profiles.
+    """
+    from shakedown.predict import predict
+    from shakedown.traces import open_library
+
+    rows = predict(
+        suites,
+        device=device,
+        server_device=server_device,
+        bearer=bearer,
+        rate_per_s=rate,
+        model=model,
+        workers=workers,
+        traces=open_library(traces, say=note),
+        scale_from=scale_from,
+    )
+    if as_json:
+        print_json(rows)
+        return
+    first = rows[0]
+    click.echo(
+        f"modelled ({model}): {first['device']} over {first['bearer']} to {first['server_device']}, "
+        f"{rate:g} handshakes/s"
+    )
+    console().print(prediction_table(rows))
