@@ -22,9 +22,11 @@ mod sniff;
 mod summary;
 mod table;
 mod tcp_flow;
+mod udp_flow;
 
 use crate::CaptureError;
 use crate::file::{CaptureReader, RawPacket};
+use crate::message::Mark;
 use crate::packet::{self, Endpoint, InternetPacket, PROTOCOL_TCP, PROTOCOL_UDP, Reassembler};
 use crate::report::{Connection, Summary};
 use crate::tls::keylog::KeyLog;
@@ -35,6 +37,7 @@ use std::io::Read;
 use std::path::Path;
 use table::{Key, Table};
 use tcp_flow::TcpFlow;
+use udp_flow::UdpFlow;
 
 /// How much memory an inspection may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,8 +276,32 @@ impl State {
         Some(())
     }
 
-    fn udp(&mut self, _raw: &RawPacket<'_>, _internet: &InternetPacket<'_>) -> Option<()> {
-        None
+    fn udp(&mut self, raw: &RawPacket<'_>, internet: &InternetPacket<'_>) -> Option<()> {
+        let datagram = packet::udp(internet.payload, internet.payload_bytes)?;
+        let source = Endpoint { address: internet.source, port: datagram.source_port };
+        let destination = Endpoint { address: internet.destination, port: datagram.destination_port };
+        let (key, direction) = Key::of(source, destination, PROTOCOL_UDP);
+        let mut known = false;
+        if let Some(Flow::Udp(flow)) = self.flows.touch(&key) {
+            known = true;
+            if flow.is_another(datagram.payload) {
+                self.tell(&key, false);
+                known = false;
+            }
+        }
+        if !known {
+            self.make_room();
+            self.next_flow += 1;
+            let flow = UdpFlow::new(self.next_flow, raw.time_ns, direction);
+            self.flows.insert(key, Flow::Udp(Box::new(flow)));
+        }
+        let Some(Flow::Udp(flow)) = self.flows.touch(&key) else { return Some(()) };
+        let before = flow.accounted_bytes();
+        let mark = Mark { packet: raw.number, time_ns: raw.time_ns, peer_acknowledged: 0 };
+        flow.datagram(direction, &datagram, mark, &self.keys, &mut self.next_index);
+        self.held_bytes = (self.held_bytes + flow.account()).saturating_sub(before);
+        self.shed();
+        Some(())
     }
 
     /// Tells connections that have been over for long enough.

@@ -34,6 +34,7 @@
 //! # Ok(()) }
 //! ```
 
+mod dtls;
 mod error;
 pub mod file;
 pub mod inspect;
@@ -43,5 +44,6 @@ pub mod report;
 mod tcp;
 pub mod tls;
 pub mod write;
+mod wtls;
 
 pub use error::CaptureError;

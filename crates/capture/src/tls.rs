@@ -18,5 +18,6 @@ mod record;
 mod secrets;
 
 pub(crate) use connection::{Sealed, TlsConnection};
-pub(crate) use negotiation::protocol_name;
+pub(crate) use negotiation::{Negotiation, protocol_name};
 pub(crate) use record::{Input, Piece, looks_like_record, looks_like_version_2};
+pub(crate) use secrets::LegacyOpener;

@@ -42,7 +42,7 @@ impl Builder {
         let start = self.bytes.len();
         self.word(kind).word(0);
         body(self);
-        while self.bytes.len() % 4 != 0 {
+        while !self.bytes.len().is_multiple_of(4) {
             self.bytes.push(0);
         }
         let length = (self.bytes.len() - start + 4) as u32;
@@ -64,7 +64,7 @@ impl Builder {
             b.half(link).half(0).word(0);
             for (code, value) in options {
                 b.half(*code).half(value.len() as u16).raw(value);
-                while b.bytes.len() % 4 != 0 {
+                while !b.bytes.len().is_multiple_of(4) {
                     b.bytes.push(0);
                 }
             }

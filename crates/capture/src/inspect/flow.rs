@@ -2,12 +2,14 @@
 
 use super::table::Key;
 use super::tcp_flow::TcpFlow;
+use super::udp_flow::UdpFlow;
 use crate::report::Connection;
 use crate::tls::keylog::KeyLog;
 
 /// What is known about one pair of ends.
 pub(super) enum Flow {
     Tcp(Box<TcpFlow>),
+    Udp(Box<UdpFlow>),
 }
 
 impl Flow {
@@ -15,12 +17,14 @@ impl Flow {
     pub(super) fn number(&self) -> u64 {
         match self {
             Self::Tcp(flow) => flow.number(),
+            Self::Udp(flow) => flow.number(),
         }
     }
 
     pub(super) fn accounted_bytes(&self) -> usize {
         match self {
             Self::Tcp(flow) => flow.accounted_bytes(),
+            Self::Udp(flow) => flow.accounted_bytes(),
         }
     }
 
@@ -35,6 +39,7 @@ impl Flow {
     ) -> Option<Connection> {
         match self {
             Self::Tcp(flow) => flow.tell(key, keys, capture_start_ns, evicted, next_index),
+            Self::Udp(flow) => flow.tell(key, capture_start_ns, evicted),
         }
     }
 }

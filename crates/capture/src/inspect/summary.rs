@@ -1,6 +1,7 @@
 //! From what was seen of a connection to what is told about it.
 
 use super::seconds;
+use crate::dtls::DtlsConnection;
 use crate::message::{Mark, Name, Seen, SeenAlert, in_order};
 use crate::packet::Endpoint;
 use crate::report::{
@@ -8,6 +9,7 @@ use crate::report::{
 };
 use crate::tcp::{Counts, HalfStream};
 use crate::tls::{Sealed, TlsConnection, alert, cipher_suite, protocol_name};
+use crate::wtls::{self, WtlsConnection};
 use shakedown_trace::{MessageName, Side};
 
 /// What the packets say about a connection, whatever it speaks. Arrays are by direction of the flow's key.
@@ -198,6 +200,60 @@ pub(super) fn tell_tls(connection: TlsConnection, facts: &Facts<'_>) -> Connecti
         let last_s = facts.since_start_s(last);
         told.handshake_s = Some(told.handshake_s.map_or(last_s, |other| other.max(last_s)));
     }
+    told.problems.extend(problems.into_list());
+    told
+}
+
+/// A DTLS connection.
+pub(super) fn tell_dtls(connection: DtlsConnection, facts: &Facts<'_>) -> Connection {
+    let client = connection.negotiation.client.unwrap_or_else(|| facts.guess_client());
+    let server = 1 - client;
+    let finished = [client, server].iter().all(|&direction| connection.is_finished(direction));
+    let spans = [client, server].map(|direction| encrypted(connection.sealed(direction), facts));
+    let application = [client, server].map(|direction| connection.application_bytes(direction));
+    let DtlsConnection { negotiation, seen, alerts, problems, .. } = connection;
+    let (mut told, seen) = facts.connection(seen, client);
+    told.server_name = negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.clone());
+    told.protocol = negotiation.version().and_then(protocol_name);
+    told.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
+    told.alerts = facts.alerts(&alerts, client);
+    told.complete = finished || (negotiation.is_tls_1_3() && spans.iter().all(|span| span.records > 0));
+    told.encrypted = directions(spans);
+    told.application_data_bytes = directions(application);
+    told.resumed = match &negotiation.server_hello {
+        Some(hello) if negotiation.is_tls_1_3() => Some(hello.pre_shared_key),
+        Some(_) => resumed_before_1_3(&seen, server),
+        None => None,
+    };
+    told.problems.extend(problems.into_list());
+    told
+}
+
+/// A WTLS connection.
+pub(super) fn tell_wtls(connection: WtlsConnection, facts: &Facts<'_>) -> Connection {
+    let client = connection.client.unwrap_or_else(|| facts.guess_client());
+    let server = 1 - client;
+    let cipher = connection.cipher();
+    let resumed = connection.is_resumed();
+    let protocol = connection.has_server_hello().then_some("wtls");
+    let complete = [client, server].iter().all(|&direction| connection.is_finished(direction));
+    let application = [client, server].map(|direction| connection.application_bytes(direction));
+    let WtlsConnection { seen, alerts, problems, .. } = connection;
+    let (mut told, _) = facts.connection(seen, client);
+    told.protocol = protocol;
+    told.cipher = cipher.map(|cipher| cipher.name().to_owned());
+    told.resumed = resumed;
+    told.complete = complete;
+    told.application_data_bytes = directions(application);
+    told.alerts = alerts
+        .iter()
+        .map(|alert| Alert {
+            from: side(alert.direction, client),
+            level: alert.content.map(|(level, _)| wtls::alert_level(level)),
+            description: alert.content.map(|(_, description)| wtls::alert_description(description)),
+            time_s: facts.since_start_s(alert.time_ns),
+        })
+        .collect();
     told.problems.extend(problems.into_list());
     told
 }

@@ -1,0 +1,126 @@
+//! Datagrams between two ends.
+
+use super::summary::{Facts, tell_dtls, tell_wtls};
+use super::table::Key;
+use crate::dtls::{self, DtlsConnection};
+use crate::message::Mark;
+use crate::packet::UdpDatagram;
+use crate::report::Connection;
+use crate::tls::keylog::KeyLog;
+use crate::wtls::{self, WtlsConnection};
+
+/// How many datagrams of something else are tried.
+const MOST_TRIED: u32 = 64;
+
+enum Role {
+    Open { tried: u32 },
+    Dtls(Box<DtlsConnection>),
+    Wtls(Box<WtlsConnection>),
+}
+
+/// State of one exchange of datagrams.
+pub(super) struct UdpFlow {
+    number: u64,
+    index: u64,
+    first_ns: u64,
+    opener: usize,
+    role: Role,
+    accounted_bytes: usize,
+}
+
+impl UdpFlow {
+    pub(super) fn new(number: u64, first_ns: u64, opener: usize) -> Self {
+        Self { number, index: 0, first_ns, opener, role: Role::Open { tried: 0 }, accounted_bytes: 0 }
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn accounted_bytes(&self) -> usize {
+        self.accounted_bytes
+    }
+
+    /// Works out how much memory is held.
+    pub(super) fn account(&mut self) -> usize {
+        let role = match &self.role {
+            Role::Open { .. } => 0,
+            Role::Dtls(connection) => connection.held_bytes() + size_of::<DtlsConnection>(),
+            Role::Wtls(connection) => connection.held_bytes() + size_of::<WtlsConnection>(),
+        };
+        self.accounted_bytes = size_of::<Self>() + role;
+        self.accounted_bytes
+    }
+
+    /// True where a datagram begins another handshake between the same ends.
+    pub(super) fn is_another(&self, datagram: &[u8]) -> bool {
+        match &self.role {
+            Role::Open { .. } => false,
+            Role::Dtls(connection) => connection.is_another(datagram),
+            Role::Wtls(connection) => connection.is_another(datagram),
+        }
+    }
+
+    /// Takes a datagram.
+    pub(super) fn datagram(
+        &mut self,
+        direction: usize,
+        datagram: &UdpDatagram<'_>,
+        mark: Mark,
+        keys: &KeyLog,
+        next_index: &mut u64,
+    ) {
+        if let Role::Open { tried } = &mut self.role {
+            if *tried >= MOST_TRIED {
+                return;
+            }
+            *tried += 1;
+            if dtls::begins(datagram.payload) {
+                self.role = Role::Dtls(Box::new(DtlsConnection::new()));
+            } else if wtls::begins(datagram.payload) {
+                self.role = Role::Wtls(Box::default());
+            } else {
+                return;
+            }
+            self.index = *next_index;
+            *next_index += 1;
+            // What went before between the two was something else.
+            self.first_ns = mark.time_ns;
+            self.opener = direction;
+        }
+        let missing = datagram.payload_bytes.saturating_sub(datagram.payload.len());
+        match &mut self.role {
+            Role::Dtls(connection) => connection.read(keys, direction, datagram.payload, missing, mark),
+            Role::Wtls(connection) => connection.read(direction, datagram.payload, missing, mark),
+            Role::Open { .. } => {}
+        }
+    }
+
+    /// The connection, if it speaks DTLS or WTLS.
+    pub(super) fn tell(self, key: &Key, capture_start_ns: u64, evicted: bool) -> Option<Connection> {
+        let facts = |counts| Facts {
+            index: self.index,
+            transport: "udp",
+            ends: key.ends,
+            first_ns: self.first_ns,
+            capture_start_ns,
+            opener: Some(self.opener),
+            counts,
+            round_trip_ns: [None; 2],
+            halves: None,
+            evicted,
+        };
+        match self.role {
+            Role::Open { .. } => None,
+            Role::Dtls(mut connection) => {
+                connection.end();
+                let counts = connection.counts();
+                Some(tell_dtls(*connection, &facts(counts)))
+            }
+            Role::Wtls(connection) => {
+                let counts = connection.counts();
+                Some(tell_wtls(*connection, &facts(counts)))
+            }
+        }
+    }
+}
