@@ -17,6 +17,7 @@ from shakedown.models.arrays import Floats, Numbers, floats
 from shakedown.models.queueing import delay_probability, mgc_wait_s
 
 _POINTS = 1 << 14
+_NEGLIGIBLE = 1e-9  # deviations below this share of the mean are none
 _TAIL = 32.0  # the lattice spans so many mean waits of those who wait: e^-32 of the mass lies beyond
 
 
@@ -45,7 +46,7 @@ class Service:
     @property
     def sd_s(self) -> float:
         """Standard deviation in seconds."""
-        return math.sqrt(max(0.0, self.second_moment_s2 - self.mean_s**2))
+        return math.sqrt(float((self.points_s - self.mean_s) ** 2 @ self.weights))
 
 
 def fixed_service(service_s: float) -> Service:
@@ -63,11 +64,12 @@ def spread_service(mean_s: float, sd_s: float, bins: int = 256) -> Service:
         mean_s, sd_s: mean and standard deviation in seconds.
         bins: number of equally likely values of one exponential, each its bin's conditional mean.
     """
-    if sd_s <= 0.0:
+    if sd_s <= _NEGLIGIBLE * mean_s:
         return fixed_service(mean_s)
     if sd_s <= mean_s:
-        values = mean_s - sd_s + sd_s * _exponential_bins(bins)
-        return _centred(values, np.full(bins, 1.0 / bins), mean_s, sd_s)
+        above = _exponential_bins(bins) - 1.0
+        values = mean_s + above * (sd_s / math.sqrt(float(above @ above) / bins))
+        return Service(np.maximum(values, 0.0), np.full(bins, 1.0 / bins))
     spread = math.sqrt((sd_s**2 / mean_s**2 - 1.0) / (sd_s**2 / mean_s**2 + 1.0))
     shares = np.array([(1.0 + spread) / 2.0, (1.0 - spread) / 2.0])
     values = np.concatenate([_exponential_bins(bins) * mean_s / (2.0 * share) for share in shares])
@@ -161,10 +163,3 @@ def _exponential_bins(bins: int) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         antiderivative = np.where(upper > 0.0, upper * (1.0 - np.log(upper)), 0.0)
     return (antiderivative[:-1] - antiderivative[1:]) * bins
-
-
-def _centred(values: Floats, weights: Floats, mean_s: float, sd_s: float) -> Service:
-    """Stretch values about their mean so that both moments are exact, without going below zero."""
-    deviation = math.sqrt(float(((values - mean_s) ** 2) @ weights))
-    stretched = mean_s + (values - mean_s) * (sd_s / deviation)
-    return Service(np.maximum(stretched, 0.0), weights)

@@ -1,0 +1,189 @@
+"""Exact results of queueing theory, and what any of them must obey."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shakedown.models import admission, handshake, queueing, waiting
+
+services = st.floats(1e-4, 5.0)
+loads = st.floats(0.01, 0.97)
+workers = st.integers(1, 8)
+
+
+def test_mg1_at_its_textbook_points():
+    assert queueing.mg1_wait_s(0.8, 1.0, 1.0) == pytest.approx(2.0)  # fixed service
+    assert queueing.mg1_wait_s(0.8, 1.0, 2.0) == pytest.approx(4.0)  # exponential service
+    assert queueing.mm1_wait_s(0.8, 1.0) == pytest.approx(4.0)
+
+
+def test_the_steps_from_littles_law_to_pollaczek_and_khinchine():
+    rate, mean, second = 0.7, 1.1, 1.9
+    wait = queueing.mg1_wait_s(rate, mean, second)
+    work_ahead = queueing.queue_length(rate, wait) * mean + queueing.residual_work_s(rate, second)
+    assert wait == pytest.approx(work_ahead)
+
+
+def test_mdc_is_crommelins():
+    """W/X for M/D/2 and M/D/4 at load 0.8 against a simulation of 200 million customers' published tables."""
+    assert queueing.mdc_wait_s(0.8, 1.0, 1) == pytest.approx(2.0)
+    assert queueing.mdc_wait_s(1.6, 1.0, 2) == pytest.approx(0.9033, abs=1e-4)
+    assert queueing.mdc_wait_s(3.2, 1.0, 4) == pytest.approx(0.3861, abs=1e-4)
+
+
+def test_erlangs_formulas():
+    assert queueing.erlang_b(10.0, 10) == pytest.approx(0.21458, abs=1e-5)
+    assert queueing.delay_probability(2.0, 1.0, 3) == pytest.approx(4.0 / 9.0)
+    assert queueing.mmc_wait_s(2.0, 1.0, 3) == pytest.approx(4.0 / 9.0)
+
+
+@given(services, loads, st.floats(0.0, 1.4), workers)
+def test_more_load_never_waits_less(service, load, variation, count):
+    rates = np.linspace(0.01, load, 8) * count / service
+    waits = queueing.mgc_wait_s(rates, service, variation * service, count)
+    assert np.all(np.diff(waits) >= -1e-12 * service)
+    assert np.all(waits >= 0.0)
+
+
+@given(services, st.floats(1.0, 5.0), st.floats(0.0, 2.0), workers)
+def test_at_full_load_there_is_no_steady_state(service, load, variation, count):
+    rate = load * count / service * (1 + 1e-9)
+    assert math.isnan(queueing.mgc_wait_s(rate, service, variation * service, count))
+    assert math.isnan(queueing.mm1_wait_s(rate, service * count))
+    assert waiting.mgc_wait(rate, waiting.spread_service(service, variation * service), count) is None
+
+
+@given(services, loads)
+def test_mgc_is_exact_where_theory_is(service, load):
+    rate = load / service
+    assert queueing.mgc_wait_s(rate, service, service, 1) == pytest.approx(queueing.mm1_wait_s(rate, service))
+    assert queueing.mgc_wait_s(rate, service, 0.0, 1) == pytest.approx(queueing.mm1_wait_s(rate, service) / 2)
+    for count in (2, 5):
+        exponential = queueing.mmc_wait_s(rate * count, service, count)
+        assert queueing.mgc_wait_s(rate * count, service, service, count) == pytest.approx(exponential)
+
+
+@given(st.lists(services, min_size=1, max_size=6), st.floats(0.05, 0.95))
+def test_per_message_and_per_handshake_forms(times, load):
+    """One message a handshake: the same wait. Several: never less in all, the same where they are equal."""
+    rate = load / sum(times)
+    by_message = len(times) * queueing.message_wait_s(rate, times)
+    whole = queueing.mg1_wait_s(rate, sum(times), sum(times) ** 2)
+    assert by_message >= whole * (1 - 1e-9)
+    equal = [sum(times) / len(times)] * len(times)
+    assert len(times) * queueing.message_wait_s(rate, equal) == pytest.approx(float(whole))
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.8, 0.95])
+def test_the_distribution_of_the_wait_is_the_exponential_queues(load):
+    wait = waiting.mg1_wait(load, waiting.spread_service(1.0, 1.0, 2000))
+    assert wait is not None
+    for at in (0.0, 1.0, 5.0):
+        exact = 1.0 - load * math.exp(-(1.0 - load) * at)
+        assert float(wait.probability_within(at)) == pytest.approx(exact, abs=2e-4)
+
+
+def erlangs_fixed_service_cdf(at: float, load: float) -> float:
+    """P(W <= t) of M/D/1 with unit service (A. K. Erlang, 1909)."""
+    terms = (
+        (-load * (at - k)) ** k / math.factorial(k) * math.exp(load * (at - k)) for k in range(int(at) + 1)
+    )
+    return (1.0 - load) * sum(terms)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.8])
+@pytest.mark.parametrize("at", [0.5, 2.0, 5.0, 8.5])
+def test_the_distribution_of_the_wait_is_erlangs_for_fixed_service(load, at):
+    wait = waiting.mg1_wait(load, waiting.fixed_service(1.0))
+    assert wait is not None
+    assert float(wait.probability_within(at)) == pytest.approx(erlangs_fixed_service_cdf(at, load), abs=1e-3)
+
+
+@given(services, loads, st.floats(0.0, 1.8), workers)
+def test_the_distributions_mean_is_the_mean_wait(service, load, variation, count):
+    kind = waiting.spread_service(service, variation * service, 64)
+    rate = load * count / service
+    wait = waiting.mgc_wait(rate, kind, count)
+    assert wait is not None
+    expected = float(queueing.mgc_wait_s(rate, kind.mean_s, kind.sd_s, count))
+    assert waiting.mean_of(wait) == pytest.approx(expected, rel=1e-3, abs=1e-9)
+    assert np.all(np.diff(wait.cdf) >= 0.0)
+
+
+@given(services, st.floats(0.0, 2.5))
+def test_a_spread_service_has_the_moments_asked_for(mean, variation):
+    kind = waiting.spread_service(mean, variation * mean)
+    assert kind.mean_s == pytest.approx(mean, rel=1e-3)
+    assert kind.sd_s == pytest.approx(variation * mean, rel=0.02, abs=1e-8 * mean)
+    assert np.all(kind.points_s >= 0.0)
+
+
+def test_percentiles_grow_with_the_share():
+    kind = waiting.spread_service(1.0, 0.5)
+    found = [waiting.wait_percentile_s(0.8, kind, share) for share in (10, 50, 90, 99)]
+    assert found[0] == 0.0
+    assert found == sorted(found)
+    assert found[-1] > found[1] > 0.0
+
+
+def test_finite_admission_is_exact_where_theory_is():
+    limited = admission.mmck(0.8, 1.0, 1, 5)
+    powers = 0.8 ** np.arange(6)
+    assert limited.blocked == pytest.approx(powers[-1] / powers.sum())
+    assert admission.mmck(3.0, 1.0, 4, 4).blocked == pytest.approx(float(queueing.erlang_b(3.0, 4)))
+    endless = admission.mg1k(0.8, waiting.fixed_service(1.0), 200)
+    assert endless.wait_s == pytest.approx(2.0, rel=1e-6)
+    exponential = admission.mg1k(0.8, waiting.spread_service(1.0, 1.0, 3000), 5)
+    assert exponential.blocked == pytest.approx(limited.blocked, rel=1e-3)
+    assert exponential.wait_s == pytest.approx(limited.wait_s, rel=1e-3)
+
+
+def test_finite_admission_of_one_place_is_erlangs_loss():
+    """M/G/1/1 blocks λX/(1 + λX) whatever the service."""
+    for kind in (waiting.fixed_service(2.0), waiting.spread_service(2.0, 1.5)):
+        assert admission.mg1k(0.7, kind, 1).blocked == pytest.approx(1.4 / 2.4, rel=1e-3)
+
+
+@given(st.floats(0.1, 3.0), st.integers(1, 30))
+def test_a_larger_limit_turns_fewer_away(load, places):
+    kind = waiting.fixed_service(1.0)
+    small, large = admission.mg1k(load, kind, places), admission.mg1k(load, kind, places + 1)
+    assert large.blocked <= small.blocked + 1e-12
+    assert small.carried_per_s <= 1.0 + 1e-9
+
+
+def test_a_limit_below_the_workers_is_refused():
+    with pytest.raises(ValueError, match="1 <= workers <= capacity"):
+        admission.mmck(1.0, 1.0, 4, 3)
+
+
+@given(services, st.floats(0.0, 1.5), workers, st.floats(0.05, 20.0), st.sampled_from([None, 50.0, 99.0]))
+def test_the_highest_rate_keeps_the_promise_and_a_higher_one_does_not(
+    mean, variation, count, slack, percentile
+):
+    kind = waiting.spread_service(mean, variation * mean, 64)
+    within, unloaded = mean + slack * mean, mean
+    rate = handshake.highest_rate_per_s(within, unloaded, kind, count, percentile)
+    assert 0.0 < rate <= count / kind.mean_s
+
+    def late(at: float) -> float:
+        if percentile is None:
+            return float(queueing.mgc_wait_s(at, kind.mean_s, kind.sd_s, count)) - slack * mean
+        return waiting.wait_percentile_s(at, kind, percentile, count) - slack * mean
+
+    assert late(0.99 * rate) <= 1e-6 * mean
+    beyond = late(1.02 * rate)
+    assert math.isnan(beyond) or beyond > -1e-6 * mean
+
+
+def test_an_impossible_promise_allows_no_rate():
+    assert handshake.highest_rate_per_s(0.5, 1.0, waiting.fixed_service(0.1)) == 0.0
+    assert (
+        handshake.highest_rate_per_s(0.5, 1.0, waiting.fixed_service(0.1), percentile=99.0, spread_s=0.1)
+        == 0.0
+    )
