@@ -1,0 +1,65 @@
+//! What can go wrong.
+
+use shakedown_pki::inspect::InspectError;
+use shakedown_pki::material::ReadError;
+use shakedown_pki::{PkiError, UserError};
+use shakedown_wtls::certificate::CertificateError;
+use shakedown_wtls::crypto::CryptoError;
+use std::path::PathBuf;
+
+/// Why certificates could not be made, read or described. Each message says what, where, and what is accepted.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum CertsError {
+    #[error(transparent)]
+    Pki(#[from] PkiError),
+
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
+
+    #[error(transparent)]
+    Read(#[from] ReadError),
+
+    #[error(transparent)]
+    User(#[from] UserError),
+
+    #[error("WTLS: {0}")]
+    Certificate(#[from] CertificateError),
+
+    #[error("WTLS: {0}")]
+    Crypto(#[from] CryptoError),
+
+    #[error("{}: unreadable; accepted: X.509 certificates in PEM, DER, PKCS #12, WTLS certificates in PEM or as they travel",
+        path.display())]
+    Unreadable { path: PathBuf },
+
+    #[error("{}: holds no certificate; accepted: X.509 in PEM, DER, PKCS #12, WTLS in PEM or as it travels", path.display())]
+    NoCertificate { path: PathBuf },
+
+    #[error("{}: certificate {place} is unreadable as a WTLS certificate: {reason}", path.display())]
+    BadWtlsCertificate { path: PathBuf, place: usize, reason: String },
+
+    #[error("a WTLS certificate can't hold a {key} key; accepted: RSA, and EC on the curves of WTLS")]
+    NoWtlsKey { key: String },
+
+    #[error("a WTLS chain has either RSA keys or EC keys throughout, not both: {keys}")]
+    MixedWtlsKeys { keys: String },
+
+    #[error(
+        "unknown key '{key}'; accepted: rsa512 … rsa4096 (rsa…e3), dsa512, dsa1024, dsa2048, a curve (p256, sect233k1, \
+        160p …), ed25519, mldsa44, mldsa65, mldsa87; a chain is leaf@issuer@root"
+    )]
+    UnknownKey { key: String },
+
+    #[error("unknown {what} '{value}'; accepted: {accepted}")]
+    UnknownWord { what: &'static str, value: String, accepted: &'static str },
+
+    #[error("{}: exists already; give another folder, or allow overwriting", path.display())]
+    Exists { path: PathBuf },
+
+    #[error("{}: {action} failed: {source}", path.display())]
+    File { path: PathBuf, action: &'static str, source: std::io::Error },
+
+    #[error("a PKCS #12 archive holds X.509 certificates; it can't be made of WTLS ones")]
+    NoWtlsArchive,
+}

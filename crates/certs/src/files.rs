@@ -1,0 +1,67 @@
+//! Writes what was made into a folder: whole files, private keys for their owner only.
+
+use crate::CertsError;
+use serde::Serialize;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// One file that was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Written {
+    /// Where.
+    pub path: PathBuf,
+    /// What is in it.
+    pub what: &'static str,
+    /// Its length.
+    pub bytes: usize,
+}
+
+/// One file to be written.
+pub(crate) struct Sheet {
+    pub name: &'static str,
+    pub what: &'static str,
+    pub content: Vec<u8>,
+    /// Whether it holds a private key.
+    pub is_private: bool,
+}
+
+impl Sheet {
+    pub(crate) fn public(name: &'static str, what: &'static str, content: impl Into<Vec<u8>>) -> Self {
+        Self { name, what, content: content.into(), is_private: false }
+    }
+
+    pub(crate) fn private(name: &'static str, what: &'static str, content: impl Into<Vec<u8>>) -> Self {
+        Self { name, what, content: content.into(), is_private: true }
+    }
+}
+
+/// Writes all of them; nothing is written where one of them exists and may not be replaced.
+pub(crate) fn write(folder: &Path, sheets: &[Sheet], overwrite: bool) -> Result<Vec<Written>, CertsError> {
+    for sheet in sheets {
+        let path = folder.join(sheet.name);
+        if !overwrite && path.symlink_metadata().is_ok() {
+            return Err(CertsError::Exists { path });
+        }
+    }
+    std::fs::create_dir_all(folder).map_err(|source| CertsError::File {
+        path: folder.into(),
+        action: "making the folder",
+        source,
+    })?;
+    sheets.iter().map(|sheet| write_one(folder, sheet)).collect()
+}
+
+fn write_one(folder: &Path, sheet: &Sheet) -> Result<Written, CertsError> {
+    let path = folder.join(sheet.name);
+    let fail = |source| CertsError::File { path: path.clone(), action: "writing", source };
+    let mode = if sheet.is_private { 0o600 } else { 0o644 };
+    let mut file = tempfile::Builder::new()
+        .prefix(".new-")
+        .permissions(std::fs::Permissions::from_mode(mode))
+        .tempfile_in(folder)
+        .map_err(fail)?;
+    file.write_all(&sheet.content).map_err(fail)?;
+    file.persist(&path).map_err(|error| fail(error.error))?;
+    Ok(Written { path, what: sheet.what, bytes: sheet.content.len() })
+}

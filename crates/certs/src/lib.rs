@@ -1,0 +1,39 @@
+//! Certificates of both kinds, X.509 and WTLS.
+//!
+//! - [`wtls`]: WTLS identities from the store and from a user's files;
+//! - [`describe`]: what any file of certificates is, costs, and what a peer would refuse about it;
+//! - [`request`]: everything that the `certs` command does, as data in and data out.
+
+mod error;
+mod files;
+pub mod request;
+pub mod wtls;
+
+pub use error::CertsError;
+
+use shakedown_pki::inspect::{self, Description, InspectError, Judge};
+use shakedown_pki::material::{ReadError, read_bytes};
+use std::path::Path;
+
+/// Describes the certificates of a file, whichever kind they are. `key_path` is the file of the private key,
+/// `ca_path` that of the roots that the peer trusts; without it the peer is taken to trust the end of the chain.
+///
+/// # Errors
+/// [`CertsError`] where a file can't be read; what is readable and wrong is among the refusals.
+pub fn describe(
+    path: &Path,
+    key_path: Option<&Path>,
+    ca_path: Option<&Path>,
+    password: Option<&str>,
+    judge: &Judge,
+) -> Result<Description, CertsError> {
+    let bytes = read_bytes(path)?;
+    if let Some(certificates) = wtls::read_certificates(&bytes, path)? {
+        return wtls::describe(&certificates, key_path, ca_path, password, judge);
+    }
+    inspect::describe(path, key_path, ca_path, password, judge).map_err(|error| match error {
+        InspectError::Read(ReadError::Unreadable { path }) => CertsError::Unreadable { path },
+        InspectError::NoCertificate { path } => CertsError::NoCertificate { path },
+        other => other.into(),
+    })
+}

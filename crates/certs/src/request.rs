@@ -1,0 +1,419 @@
+//! Everything that the `certs` command does, as data in and data out.
+
+use crate::files::{self, Sheet, Written};
+use crate::{CertsError, describe, wtls};
+use openssl::x509::X509;
+use serde::{Deserialize, Serialize};
+use shakedown_pki::inspect::{Description, Judge};
+use shakedown_pki::issue::{self, Issued, Place, Wishes};
+use shakedown_pki::material::Material;
+use shakedown_pki::{PkiError, Profile, UserError, keys};
+use shakedown_trace::Side;
+use shakedown_trace::suite::KeyType;
+use std::path::{Path, PathBuf};
+
+/// What is wanted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Request {
+    /// Describe files.
+    Show(Show),
+    /// Make a chain of new keys.
+    Make(Make),
+    /// Make one certificate with a new key.
+    Issue(Issue),
+    /// List the certificate profiles that come with the product.
+    Profiles {},
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+#[allow(clippy::large_enum_variant)] // one at a time exists
+pub enum Response {
+    /// What the files are.
+    Shown(Vec<Shown>),
+    /// What was made.
+    Made {
+        /// The files.
+        files: Vec<Written>,
+        /// What the new chain is.
+        description: Description,
+    },
+    /// The profiles.
+    Profiles(Vec<ProfileEntry>),
+}
+
+/// One file described.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shown {
+    /// Which file.
+    pub file: PathBuf,
+    /// What it is.
+    #[serde(flatten)]
+    pub description: Description,
+}
+
+/// One profile.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfileEntry {
+    /// Its name.
+    pub name: &'static str,
+    /// The keys of the chains that it is usually seen with.
+    pub keys: String,
+    /// The text that it is read from: a start for one's own.
+    pub text: &'static str,
+}
+
+/// Describe files.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Show {
+    /// Which.
+    pub files: Vec<PathBuf>,
+    /// File of the private key.
+    #[serde(default)]
+    pub key: Option<PathBuf>,
+    /// File of the roots that the peer trusts.
+    #[serde(default)]
+    pub ca: Option<PathBuf>,
+    /// Password of archives and keys.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// Whom the peer thinks it talks to.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// `server` or `client`: who shows the chain.
+    #[serde(default = "server")]
+    pub side: String,
+    /// The peer's security level, 0 to 5.
+    #[serde(default = "two")]
+    pub level: u8,
+    /// When, in seconds since 1970.
+    pub now: i64,
+}
+
+/// Make a chain of new keys.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Make {
+    /// `leaf@issuer@root`; a lone leaf is issued by a root of its own kind; without, the profile's usual keys.
+    #[serde(default)]
+    pub keys: Option<String>,
+    /// Folder for the files.
+    pub out: PathBuf,
+    /// Whether files may be replaced.
+    #[serde(default)]
+    pub overwrite: bool,
+    /// WTLS certificates instead of X.509.
+    #[serde(default)]
+    pub wtls: bool,
+    /// `server` or `client`: whose leaf it is.
+    #[serde(default = "server")]
+    pub side: String,
+    /// Name or path.
+    #[serde(default = "lab")]
+    pub profile: String,
+    /// What to change in the leaf.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Instead of the profile's alternative names.
+    #[serde(default)]
+    pub alternative_names: Vec<String>,
+    /// First day of the leaf's validity.
+    #[serde(default)]
+    pub not_before: Option<String>,
+    /// Days of the leaf's validity.
+    #[serde(default)]
+    pub days: Option<u32>,
+    /// Also write a PKCS #12 archive under this password.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// When the result is judged, in seconds since 1970.
+    pub now: i64,
+}
+
+/// Make one certificate with a new key.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Issue {
+    /// `root`, `intermediate`, `server` or `client`.
+    pub place: String,
+    /// What key.
+    pub key: String,
+    /// The issuer's certificate, its own issuers after it; for all but a root.
+    #[serde(default)]
+    pub ca: Option<PathBuf>,
+    /// The issuer's key, where it is not in the same file.
+    #[serde(default)]
+    pub ca_key: Option<PathBuf>,
+    /// Password of the issuer's files.
+    #[serde(default)]
+    pub ca_password: Option<String>,
+    /// Folder for the files.
+    pub out: PathBuf,
+    /// Whether files may be replaced.
+    #[serde(default)]
+    pub overwrite: bool,
+    /// Name or path.
+    #[serde(default = "lab")]
+    pub profile: String,
+    /// Instead of the profile's common name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Instead of the profile's alternative names.
+    #[serde(default)]
+    pub alternative_names: Vec<String>,
+    /// First day of validity.
+    #[serde(default)]
+    pub not_before: Option<String>,
+    /// Days of validity.
+    #[serde(default)]
+    pub days: Option<u32>,
+    /// When the result is judged, in seconds since 1970.
+    pub now: i64,
+}
+
+fn server() -> String {
+    "server".into()
+}
+
+fn lab() -> String {
+    "lab".into()
+}
+
+fn two() -> u8 {
+    2
+}
+
+/// Does what is wanted.
+///
+/// # Errors
+/// [`CertsError`]; each message is one line that says what was wrong, where, and what is accepted.
+pub fn run(request: &Request) -> Result<Response, CertsError> {
+    match request {
+        Request::Show(show) => show.run(),
+        Request::Make(make) => make.run(),
+        Request::Issue(issue) => issue.run(),
+        Request::Profiles {} => profiles(),
+    }
+}
+
+fn profiles() -> Result<Response, CertsError> {
+    let mut list = Vec::new();
+    for name in Profile::names() {
+        let (profile, text) = Profile::named(name)?;
+        list.push(ProfileEntry { name, keys: profile.keys.unwrap_or_default(), text });
+    }
+    Ok(Response::Profiles(list))
+}
+
+fn side_of(text: &str) -> Result<Side, CertsError> {
+    match text {
+        "server" => Ok(Side::Server),
+        "client" => Ok(Side::Client),
+        _ => Err(CertsError::UnknownWord { what: "side", value: text.into(), accepted: "server, client" }),
+    }
+}
+
+/// The keys of a chain: `X` is `X@X`.
+fn kinds_of(text: &str) -> Result<Vec<KeyType>, CertsError> {
+    let kind =
+        |name: &str| KeyType::from_name(name).ok_or_else(|| CertsError::UnknownKey { key: name.into() });
+    let mut kinds = text.split('@').map(kind).collect::<Result<Vec<_>, _>>()?;
+    if let [lone] = kinds[..] {
+        kinds.push(lone);
+    }
+    Ok(kinds)
+}
+
+/// A new chain is judged without regard to strength: its maker chose the keys.
+fn judge(side: Side, now_unix_s: i64) -> Judge {
+    Judge { now_unix_s, security_level: 0, host: None, side }
+}
+
+impl Show {
+    fn run(&self) -> Result<Response, CertsError> {
+        if self.level > 5 {
+            let value = self.level.to_string();
+            return Err(CertsError::UnknownWord { what: "security level", value, accepted: "0 to 5" });
+        }
+        let judge = Judge {
+            now_unix_s: self.now,
+            security_level: self.level,
+            host: self.host.clone(),
+            side: side_of(&self.side)?,
+        };
+        let describe = |file: &PathBuf| {
+            let (key, ca, password) = (self.key.as_deref(), self.ca.as_deref(), self.password.as_deref());
+            let description = describe(file, key, ca, password, &judge)?;
+            Ok(Shown { file: file.clone(), description })
+        };
+        self.files.iter().map(describe).collect::<Result<_, _>>().map(Response::Shown)
+    }
+}
+
+impl Make {
+    fn run(&self) -> Result<Response, CertsError> {
+        let side = side_of(&self.side)?;
+        let leaf = if side == Side::Server { Place::Server } else { Place::Client };
+        let wishes = Wishes {
+            common_name: self.name.clone(),
+            alternative_names: self.alternative_names.clone(),
+            not_before: self.not_before.clone(),
+            days: self.days,
+        };
+        let profile = Profile::find(&self.profile)?.with(leaf, &wishes)?;
+        let kinds = match &self.keys {
+            Some(text) => kinds_of(text)?,
+            None => profile.usual_keys(),
+        };
+        let sheets = match self.wtls {
+            true if self.password.is_some() => return Err(CertsError::NoWtlsArchive),
+            true => wtls_sheets(&wtls::new_chain(&profile, side, &kinds)?)?,
+            false => self.sheets(&issue::new_chain(&profile, side, &kinds)?)?,
+        };
+        let files = files::write(&self.out, &sheets, self.overwrite)?;
+        let path = |name: &str| self.out.join(name);
+        let (chain, key, ca) = (path("chain.pem"), path("key.pem"), path("ca.pem"));
+        let description = describe(&chain, Some(&key), Some(&ca), None, &judge(side, self.now))?;
+        Ok(Response::Made { files, description })
+    }
+
+    fn sheets(&self, chain: &[Issued]) -> Result<Vec<Sheet>, CertsError> {
+        let Some((root, sent)) = chain.split_last() else {
+            return Err(PkiError::ChainTooShort { given: 0 }.into());
+        };
+        let mut list = vec![
+            Sheet::public(
+                "chain.pem",
+                "what travels: the leaf, then its issuers",
+                pems(sent.iter().map(|one| &one.certificate))?,
+            ),
+            Sheet::private("key.pem", "the leaf's private key", key_pem(&sent[0].key)?),
+            Sheet::public("ca.pem", "the root, which peers trust", pems([&root.certificate])?),
+            Sheet::private("ca-key.pem", "the root's private key, to issue more", key_pem(&root.key)?),
+        ];
+        let twins: Vec<&Vec<u8>> = chain.iter().filter_map(|one| one.twin.as_ref()).collect();
+        if !twins.is_empty() {
+            let what = "the cross-signed CA's own root, which peers may trust instead";
+            list.push(Sheet::public("ca-other.pem", what, pems(twins)?));
+        }
+        if let Some(password) = &self.password {
+            let archive = issue::pkcs12(chain, password)?;
+            list.push(Sheet::private("all.p12", "chain, root and the leaf's key, PKCS #12", archive));
+        }
+        Ok(list)
+    }
+}
+
+fn wtls_sheets(
+    chain: &[(shakedown_wtls::certificate::Certificate, Vec<u8>)],
+) -> Result<Vec<Sheet>, CertsError> {
+    let Some(((root, root_key), sent)) = chain.split_last() else {
+        return Err(PkiError::ChainTooShort { given: 0 }.into());
+    };
+    let text: String = sent.iter().map(|(certificate, _)| certificate.to_pem()).collect();
+    let raw: Vec<u8> = sent.iter().flat_map(|(certificate, _)| certificate.as_bytes().to_vec()).collect();
+    Ok(vec![
+        Sheet::public("chain.pem", "what travels: the leaf, then its issuers", text),
+        Sheet::public("chain.wtls", "the same as it travels", raw),
+        Sheet::private("key.pem", "the leaf's private key", key_pem(&sent[0].1)?),
+        Sheet::public("ca.pem", "the root, which peers trust", root.to_pem()),
+        Sheet::private("ca-key.pem", "the root's private key, to issue more", key_pem(root_key)?),
+    ])
+}
+
+impl Issue {
+    fn run(&self) -> Result<Response, CertsError> {
+        let place = Place::from_name(&self.place).ok_or_else(|| CertsError::UnknownWord {
+            what: "place in a chain",
+            value: self.place.clone(),
+            accepted: "root, intermediate, server, client",
+        })?;
+        let kind =
+            KeyType::from_name(&self.key).ok_or_else(|| CertsError::UnknownKey { key: self.key.clone() })?;
+        let wishes = Wishes {
+            common_name: self.name.clone(),
+            alternative_names: self.alternative_names.clone(),
+            not_before: self.not_before.clone(),
+            days: self.days,
+        };
+        let profile = Profile::find(&self.profile)?.with(place, &wishes)?;
+        let issuer = self.ca.as_deref().map(|ca| self.issuer(ca)).transpose()?;
+        let pair = issuer.as_ref().map(|issuer| (&issuer.certificates[0], &issuer.key));
+        let issued = issue::one(&profile, place, kind, pair)?;
+        let above = issuer.iter().flat_map(|issuer| issuer.travelling());
+        let chain: Vec<Vec<u8>> = std::iter::once(issued.certificate.clone()).chain(above).collect();
+        let sheets = [
+            Sheet::public(
+                "chain.pem",
+                "the new certificate, then its issuers without the root",
+                pems(&chain)?,
+            ),
+            Sheet::private("key.pem", "its private key", key_pem(&issued.key)?),
+        ];
+        let files = files::write(&self.out, &sheets, self.overwrite)?;
+        let side = if place == Place::Client { Side::Client } else { Side::Server };
+        let ca = self.ca.as_deref();
+        let path = self.out.join("chain.pem");
+        let key = self.out.join("key.pem");
+        let mut description =
+            describe(&path, Some(&key), ca, self.ca_password.as_deref(), &judge(side, self.now))?;
+        if !matches!(place, Place::Server | Place::Client) {
+            // What is asked of leaves is not asked of authorities.
+            use shakedown_pki::inspect::Reason::{NoAlternativeName, WrongPurpose};
+            description
+                .refusals
+                .retain(|refusal| !matches!(refusal.reason, NoAlternativeName | WrongPurpose));
+        }
+        Ok(Response::Made { files, description })
+    }
+
+    fn issuer(&self, ca: &Path) -> Result<IssuerFiles, CertsError> {
+        let password = self.ca_password.as_deref();
+        let material = Material::load(ca, password)?;
+        if material.certificates.is_empty() {
+            return Err(CertsError::NoCertificate { path: ca.into() });
+        }
+        let (key, key_path) = match &self.ca_key {
+            Some(path) => (Material::load(path, password)?.key, path.as_path()),
+            None => (material.key, ca),
+        };
+        let key = key.ok_or_else(|| UserError::NoKey { path: key_path.into() })?;
+        Ok(IssuerFiles { certificates: material.certificates, key })
+    }
+}
+
+/// The issuer, then its own issuers.
+struct IssuerFiles {
+    certificates: Vec<X509>,
+    key: openssl::pkey::PKey<openssl::pkey::Private>,
+}
+
+impl IssuerFiles {
+    /// What travels after a certificate that the first one issued: all but roots.
+    fn travelling(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        let is_root = |certificate: &X509| {
+            certificate.public_key().is_ok_and(|key| certificate.verify(&key).unwrap_or(false))
+        };
+        self.certificates.iter().filter(move |one| !is_root(one)).filter_map(|one| one.to_der().ok())
+    }
+}
+
+fn pems<'a>(certificates: impl IntoIterator<Item = &'a Vec<u8>>) -> Result<Vec<u8>, CertsError> {
+    let mut text = Vec::new();
+    for der in certificates {
+        let pem = X509::from_der(der).and_then(|certificate| certificate.to_pem());
+        text.extend(pem.map_err(encoding)?);
+    }
+    Ok(text)
+}
+
+fn key_pem(pkcs8: &[u8]) -> Result<Vec<u8>, CertsError> {
+    keys::from_pkcs8(pkcs8)?.private_key_to_pem_pkcs8().map_err(encoding)
+}
+
+fn encoding(error: openssl::error::ErrorStack) -> CertsError {
+    PkiError::Encoding { what: "certificate or key", detail: error.to_string() }.into()
+}

@@ -1,0 +1,195 @@
+//! WTLS chains to order and from the store.
+
+use super::chain::{is_self_signed, issued_by};
+use super::key::{Use, certified, curve_of, is_certified, key_type, private_key, randomness};
+use super::{WtlsIdentity, read_certificates};
+use crate::CertsError;
+use shakedown_pki::{PkiError, Profile, Role, Store, date, hex, keys};
+use shakedown_trace::Side;
+use shakedown_trace::suite::{KeyType, Protocol};
+use shakedown_wtls::Identifier;
+use shakedown_wtls::certificate::{self, Certificate, Issuer, ServiceName, Subject};
+use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
+use std::path::Path;
+
+/// Folder of certificates; its number changes with the layout of the files and with the way certificates are made.
+const CERTIFICATES: &str = "wtls-1";
+
+/// The identity of a side: a chain of `kinds`, leaf first and root last, under a profile, from the store.
+///
+/// Each place of each side's chain has a key of its own, the same as an X.509 chain of that description has.
+/// `now_unix_s` is when the chain must be valid. `private_curves`: peers have agreed on numbers for the curves that
+/// have none, which otherwise travel in full.
+///
+/// # Errors
+/// [`CertsError::NoWtlsKey`], [`CertsError::MixedWtlsKeys`], and [`CertsError::Pki`] for chains too short, dates and files.
+pub fn identity(
+    store: &Store,
+    kinds: &[KeyType],
+    side: Side,
+    profile: &Profile,
+    now_unix_s: i64,
+    private_curves: bool,
+) -> Result<WtlsIdentity, CertsError> {
+    check_kinds(kinds)?;
+    let provider = OpenSsl::new()?;
+    let at = |place: usize| store.key(kinds[place], side, place);
+    let leaf_key = private_key(&provider, &at(0)?)?;
+    let names: Vec<_> = kinds.iter().map(|kind| kind.standard_name()).collect();
+    let folder = format!("{CERTIFICATES}/{}", &hex(&profile.digest())[..16]);
+    let numbers = if private_curves { "-private-numbers" } else { "" };
+    let name = format!("{}-{}{numbers}.pem", side.as_str(), names.join("@"));
+    let mut chain = store.keep(
+        &folder,
+        &name,
+        |text| read_kept(&provider, text, kinds, &leaf_key),
+        || {
+            let keys = (0..kinds.len()).map(at).collect::<Result<Vec<_>, _>>()?;
+            let issued = make_chain(&provider, profile, side, &keys, private_curves)?;
+            Ok::<_, CertsError>(issued.iter().map(Certificate::to_pem).collect())
+        },
+    )?;
+    check_validity(&chain, now_unix_s)?;
+    let subject = common_name(&chain[0]).unwrap_or_default();
+    let Some(root) = chain.pop() else { return Err(PkiError::ChainTooShort { given: 0 }.into()) };
+    Ok(WtlsIdentity { chain, root, key: at(0)?, subject })
+}
+
+/// A new chain with new keys: certificates and PKCS #8 keys, leaf first and root last.
+///
+/// # Errors
+/// As [`identity`], files aside.
+pub fn new_chain(
+    profile: &Profile,
+    side: Side,
+    kinds: &[KeyType],
+) -> Result<Vec<(Certificate, Vec<u8>)>, CertsError> {
+    check_kinds(kinds)?;
+    let provider = OpenSsl::new()?;
+    let mut pkcs8 = Vec::with_capacity(kinds.len());
+    for kind in kinds {
+        pkcs8.push(keys::to_pkcs8(&*keys::generate(*kind)?)?);
+    }
+    let certificates = make_chain(&provider, profile, side, &pkcs8, false)?;
+    Ok(certificates.into_iter().zip(pkcs8).collect())
+}
+
+/// WTLS certifies RSA keys and points on its own curves, and does not mix the two in a chain.
+fn check_kinds(kinds: &[KeyType]) -> Result<(), CertsError> {
+    if kinds.len() < 2 {
+        return Err(PkiError::ChainTooShort { given: kinds.len() }.into());
+    }
+    let is_rsa = |kind: &KeyType| matches!(kind, KeyType::Rsa { .. });
+    if let Some(foreign) = kinds.iter().find(|kind| !is_rsa(kind) && curve_of(**kind).is_none()) {
+        return Err(CertsError::NoWtlsKey { key: foreign.standard_name().to_owned() });
+    }
+    if kinds.iter().any(is_rsa) && !kinds.iter().all(is_rsa) {
+        let names: Vec<_> = kinds.iter().map(|kind| kind.name(Protocol::Wtls)).collect();
+        return Err(CertsError::MixedWtlsKeys { keys: names.join("@") });
+    }
+    Ok(())
+}
+
+/// Issues a chain from the root down; keys (PKCS #8) and certificates leaf first.
+fn make_chain(
+    provider: &OpenSsl,
+    profile: &Profile,
+    side: Side,
+    pkcs8: &[Vec<u8>],
+    private_curves: bool,
+) -> Result<Vec<Certificate>, CertsError> {
+    let mut issued: Vec<Certificate> = Vec::new();
+    let mut issuer_key: Option<PrivateKey> = None;
+    for level in (0..pkcs8.len()).rev() {
+        let role = profile.role(side, level, pkcs8.len());
+        let key = private_key(provider, &pkcs8[level])?;
+        let what_for = if level == 0 { Use::Leaf } else { Use::Issuer };
+        let (not_before_s, not_after_s) = profile.validity_s(role);
+        let is_root = issued.is_empty();
+        let subject = Subject {
+            name: Identifier::text(&wtls_name(role, level, is_root)),
+            public_key: certified(provider, &key, what_for, private_curves)?,
+            valid_not_before_unix_s: u32::try_from(not_before_s).unwrap_or(0),
+            valid_not_after_unix_s: u32::try_from(not_after_s).unwrap_or(u32::MAX),
+        };
+        let certificate = match (issued.last(), &issuer_key) {
+            (Some(above), Some(issuer_key)) => {
+                let issuer = Issuer { name: &above.fields().subject, key: issuer_key };
+                certificate::issue(provider, &issuer, subject, &mut randomness())?
+            }
+            _ => certificate::self_signed(provider, &key, subject, &mut randomness())?,
+        };
+        issued.push(certificate);
+        issuer_key = Some(key);
+    }
+    issued.reverse();
+    Ok(issued)
+}
+
+/// Name of a role's WTLS certificate; where the profile has none, made of the X.509 one.
+fn wtls_name(role: &Role, level: usize, is_root: bool) -> String {
+    if let Some(name) = &role.wtls_name {
+        return name.replace("{level}", &level.to_string());
+    }
+    let attribute = |wanted: &str| {
+        let found = role.subject.iter().find_map(|text| text.strip_prefix(wanted)?.strip_prefix('='));
+        found.unwrap_or_default().replace("{level}", &level.to_string())
+    };
+    let is_leaf = level == 0;
+    let name = ServiceName {
+        service: if is_leaf { String::new() } else { attribute("CN") },
+        organization: attribute("O"),
+        country: attribute("C"),
+        common_name: if is_leaf { attribute("CN") } else { String::new() },
+        extensions: if is_leaf || is_root { Vec::new() } else { vec![("T".into(), "ca".into())] },
+    };
+    name.to_string()
+}
+
+/// Reads a kept chain and makes sure that it is what its name says.
+fn read_kept(
+    provider: &OpenSsl,
+    text: &str,
+    kinds: &[KeyType],
+    leaf_key: &PrivateKey,
+) -> Result<Vec<Certificate>, String> {
+    let chain =
+        read_certificates(text.as_bytes(), Path::new("")).ok().flatten().ok_or("unreadable certificates")?;
+    let found = chain.iter().map(|certificate| key_type(&certificate.fields().public_key));
+    if !found.eq(kinds.iter().map(|kind| Some(*kind))) {
+        return Err("certificates of other keys".into());
+    }
+    if !is_certified(provider, leaf_key, &chain[0].fields().public_key) {
+        return Err("the leaf's certificate is not that of its key".into());
+    }
+    let mut links = chain.windows(2);
+    if !links.all(|link| issued_by(provider, &link[0], &link[1]))
+        || !is_self_signed(provider, &chain[chain.len() - 1])
+    {
+        return Err("a signature does not verify".into());
+    }
+    Ok(chain)
+}
+
+fn check_validity(chain: &[Certificate], now_unix_s: i64) -> Result<(), CertsError> {
+    for certificate in chain {
+        let fields = certificate.fields();
+        let (from_s, to_s) =
+            (i64::from(fields.valid_not_before_unix_s), i64::from(fields.valid_not_after_unix_s));
+        if !(from_s..=to_s).contains(&now_unix_s) {
+            return Err(CertsError::Pki(PkiError::OutsideValidity {
+                what: format!("the WTLS certificate of '{}'", fields.subject),
+                not_before: date::print(from_s),
+                not_after: date::print(to_s),
+                at: date::print(now_unix_s),
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// The common name in a certificate's subject, if it is text and has one.
+pub(super) fn common_name(certificate: &Certificate) -> Option<String> {
+    let name = ServiceName::parse(certificate.fields().subject.as_text()?).common_name;
+    (!name.is_empty()).then_some(name)
+}

@@ -1,0 +1,41 @@
+//! WTLS identities: made from a profile and kept, or from a user's own files.
+
+mod chain;
+mod describe;
+mod issue;
+mod key;
+mod user;
+
+pub use chain::read_certificates;
+pub use describe::describe;
+pub use issue::{identity, new_chain};
+pub use key::private_key;
+pub use user::load;
+
+use shakedown_wtls::certificate::Certificate;
+use std::fmt;
+
+/// What a side shows and what its peer trusts.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WtlsIdentity {
+    /// Certificates that travel, leaf first; the root is left out.
+    pub chain: Vec<Certificate>,
+    /// The self-signed certificate of whom the peer trusts.
+    pub root: Certificate,
+    /// The leaf's private key as PKCS #8 DER; [`private_key`] gives it to the engine.
+    pub key: Vec<u8>,
+    /// Common name that the peer checks.
+    pub subject: String,
+}
+
+impl fmt::Debug for WtlsIdentity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The key stays out of logs.
+        let bytes: Vec<_> = self.chain.iter().map(|certificate| certificate.as_bytes().len()).collect();
+        formatter
+            .debug_struct("WtlsIdentity")
+            .field("subject", &self.subject)
+            .field("chain_bytes", &bytes)
+            .finish()
+    }
+}
