@@ -42,6 +42,7 @@ class FakeCore(ModuleType):
         super().__init__("shakedown._core")
         self.BUILD_PROFILE = "release"
         self.raising: dict[str, BaseException] = {}
+        self.captured: list[tuple] = []
         self.measured: list[tuple[str, int, dict | None]] = []
 
     def canonical(self, suite: str) -> str:
@@ -70,6 +71,9 @@ class FakeCore(ModuleType):
         if suite in self.raising:
             raise self.raising[suite]
         return synthetic.measurement(suite, repeat)
+
+    def capture(self, suites, path, *, keylog=None, options=None) -> None:
+        self.captured.append((suites, path, keylog, options))
 
     def inspect(self, path, keylog=None) -> list[dict]:
         raise CaptureError(f"{path}: not a capture; accepted: pcap, pcapng")

@@ -39,6 +39,13 @@ def measure(
     options: Mapping[str, Any] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Any]: ...
+def capture(
+    suites: Sequence[str],
+    path: str,
+    *,
+    keylog: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> None: ...
 def machine() -> dict[str, Any]: ...
 def primitives(
     *,

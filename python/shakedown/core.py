@@ -107,8 +107,6 @@ def measure(
     now: int | None = None,
     tickets: int | None = None,
     profile: str | Path | None = None,
-    pcap: str | Path | None = None,
-    keylog: str | Path | None = None,
     progress: Callable[[int], None] | None = None,
     **options: object,
 ) -> Measurement:
@@ -116,8 +114,7 @@ def measure(
 
     `seed` fixes the randomness that is not the cryptography's own; `now` is the time (Unix seconds) at
     which certificates are checked; `tickets` is how many TLS 1.3 tickets the server sends; `profile` is a
-    certificate profile (TOML); `pcap` and `keylog` write one handshake as a capture. `progress` is called
-    with the number of repetitions done. Ctrl-C stops it. A debug build is refused: its times mean nothing.
+    certificate profile (TOML). `progress` is called with the number of repetitions done. Ctrl-C stops it. A debug build is refused: its times mean nothing.
 
     Raises `InputError` for names that name nothing, the core's `Unsupported` for suites that cannot run
     here, its `HandshakeFailed` where the peers did not come to terms.
@@ -129,21 +126,34 @@ def measure(
         raise ShakedownError(
             'this is a debug build, whose times mean nothing; "make build" makes a release one'
         )
-    given: dict[str, object] = {
-        "seed": seed,
-        "now": now,
-        "tickets": tickets,
-        "profile": None if profile is None else str(profile),
-        "pcap": None if pcap is None else str(pcap),
-        "keylog": None if keylog is None else str(keylog),
-        **options,
-    }
-    chosen = {key: value for key, value in given.items() if value is not None}
+    chosen = _chosen(seed=seed, now=now, tickets=tickets, profile=profile, **options)
     try:
-        result = core.measure(suite, repeat, options=chosen or None, progress=progress)
+        result = core.measure(suite, repeat, options=chosen, progress=progress)
     except core.InvalidSuite as error:
         raise InputError(_with_suggestion(str(error), suite)) from error
     return cast("Measurement", result)
+
+
+def capture(
+    suites: Sequence[str],
+    path: str | Path,
+    *,
+    keylog: str | Path | None = None,
+    **options: object,
+) -> None:
+    """Writes one handshake of each suite into a capture, and their secrets into a key log.
+
+    `options` are those of `measure`. Raises the core's `CaptureError` where a file cannot be written.
+    """
+    native().capture(
+        list(suites), str(path), keylog=None if keylog is None else str(keylog), options=_chosen(**options)
+    )
+
+
+def _chosen(**options: object) -> dict[str, object] | None:
+    """The options that were given, paths as text; None where there are none."""
+    given = {key: value for key, value in options.items() if value is not None}
+    return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()} or None
 
 
 def primitives(

@@ -3,6 +3,7 @@
     manifest.json       format, schema version, provenance: machine, versions, seed, command, experiment
     part-0001.parquet   the first suite's figures, one row a figure (see `shakedown.tidy`)
     …
+    modelled.parquet    what the experiment asked of them elsewhere: predictions, and the server's queue
 
 Each part is written beside its final name, flushed to the disk and renamed, so that whatever interrupts a run
 leaves every finished suite readable. Parts name their schema and carry what of a measurement is not a figure.
@@ -13,7 +14,8 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,6 +25,7 @@ from typing import Any, cast
 
 import polars as pl
 
+from shakedown import tidy_models
 from shakedown.errors import InputError, ShakedownError, os_reason
 from shakedown.measurement import Measurement
 from shakedown.tidy import SCHEMA, from_table, rest_of, to_table
@@ -33,6 +36,7 @@ SCHEMA_VERSION = 1
 
 MANIFEST = "manifest.json"
 _PART = "part-{:04d}.parquet"
+_MODELLED = "modelled.parquet"
 _PART_KEY = "shakedown"
 
 
@@ -55,27 +59,37 @@ class ResultsWriter:
                         f"{self.folder} holds results already; accepted: another folder, or --force"
                     )
                 (self.folder / MANIFEST).unlink()
-            for old in self.folder.glob("part-*.parquet"):
-                old.unlink()
+            for old in [*self.folder.glob("part-*.parquet"), self.folder / _MODELLED]:
+                old.unlink(missing_ok=True)
             self._write_manifest()
         except OSError as error:
             raise InputError(f"{self.folder}: results cannot be written there: {os_reason(error)}") from error
 
     def add(self, measurement: Measurement) -> None:
         """Writes one suite; once this returns it survives a crash. Raises `ShakedownError`."""
-        about = {
-            "schema": SCHEMA_VERSION,
-            "provenance": self.manifest["provenance"],
-            "rest": rest_of(measurement),
-        }
-        buffer = io.BytesIO()
         table = to_table(measurement, self.manifest["provenance"])
-        table.write_parquet(buffer, metadata={_PART_KEY: json.dumps(about)})
+        self._write_table(_PART.format(self.parts + 1), table, rest=rest_of(measurement))
+        self.parts += 1
+
+    def add_models(
+        self,
+        predictions: Sequence[Mapping[str, Any]],
+        queues: Sequence[Mapping[str, Any]],
+        unpriced: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Writes predictions and queue curves, and what could not be priced. Raises `ShakedownError`."""
+        table = tidy_models.to_table(predictions, queues, self.manifest["provenance"])
+        extrapolated = tidy_models.extrapolated_of(predictions)
+        self._write_table(_MODELLED, table, extrapolated=extrapolated, unpriced=list(unpriced))
+
+    def _write_table(self, name: str, table: pl.DataFrame, **about: object) -> None:
+        note = {"schema": SCHEMA_VERSION, "provenance": self.manifest["provenance"], **about}
+        buffer = io.BytesIO()
+        table.write_parquet(buffer, metadata={_PART_KEY: json.dumps(note)})
         try:
-            _write_durably(self.folder / _PART.format(self.parts + 1), buffer.getvalue())
+            _write_durably(self.folder / name, buffer.getvalue())
         except OSError as error:
             raise self._cannot_write(error) from error
-        self.parts += 1
 
     def close(self, **outcome: object) -> None:
         """Writes down how the run ended: how many parts there are, and `outcome`. Raises `ShakedownError`."""
@@ -122,6 +136,9 @@ class Results:
     table: pl.DataFrame
     measurements: tuple[Measurement, ...]
     folder: Path | None = None
+    predictions: tuple[dict[str, Any], ...] = ()
+    queues: tuple[dict[str, Any], ...] = ()
+    unpriced: tuple[dict[str, Any], ...] = ()
 
     @cached_property
     def by_suite(self) -> dict[str, Measurement]:
@@ -157,8 +174,12 @@ def load_results(folder: str | Path) -> Results:
         table, measurement = _load_part(folder / _PART.format(number))
         tables.append(table)
         measurements.append(measurement)
+    models: dict[str, Any] = {}
+    if (folder / _MODELLED).exists():
+        modelled, models = _load_models(folder / _MODELLED)
+        tables.append(modelled)
     table = pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
-    return Results(manifest, table, tuple(measurements), folder)
+    return Results(manifest, table, tuple(measurements), folder, **models)
 
 
 def _load_manifest(folder: Path) -> dict[str, Any]:
@@ -187,14 +208,38 @@ def _check_schema(version: object, path: Path) -> None:
 
 
 def _load_part(path: Path) -> tuple[pl.DataFrame, Measurement]:
+    with _damage_told(path):
+        table, about = _load_table(path)
+        measurement = from_table(table, about["rest"])
+    return table, measurement
+
+
+def _load_models(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    with _damage_told(path):
+        table, about = _load_table(path)
+        models = {
+            "predictions": tuple(tidy_models.predictions_of(table, about["extrapolated"])),
+            "queues": tuple(tidy_models.queues_of(table)),
+            "unpriced": tuple(about["unpriced"]),
+        }
+    return table, models
+
+
+def _load_table(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    content = path.read_bytes()
+    about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[_PART_KEY])
+    _check_schema(about.get("schema"), path)
+    table = pl.read_parquet(io.BytesIO(content))
+    if dict(table.schema) != SCHEMA:
+        raise ValueError(f"its columns are not those of schema {SCHEMA_VERSION}")
+    return table, about
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """Whatever is wrong with a file becomes one clear line that names it."""
     try:
-        content = path.read_bytes()
-        about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[_PART_KEY])
-        _check_schema(about.get("schema"), path)
-        table = pl.read_parquet(io.BytesIO(content))
-        if dict(table.schema) != SCHEMA:
-            raise ValueError(f"its columns are not those of schema {SCHEMA_VERSION}")
-        return table, from_table(table, about["rest"])
+        yield
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
     except (pl.exceptions.PolarsError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:

@@ -12,6 +12,8 @@ from typing import Any
 from shakedown import core
 from shakedown.errors import ShakedownError
 from shakedown.experiment import Experiment
+from shakedown.forecast import forecast
+from shakedown.measurement import Measurement
 from shakedown.results import ResultsWriter
 
 
@@ -42,6 +44,7 @@ def run_experiment(
     """
     writer = ResultsWriter(folder, _manifest(experiment, command), replace=replace)
     failures: list[tuple[str, str]] = []
+    measured: list[Measurement] = []
 
     def close(ended: str) -> None:
         notes = [{"suite": suite, "reason": reason} for suite, reason in failures]
@@ -63,6 +66,10 @@ def run_experiment(
                 failures.append((suite, str(error)))
                 continue
             writer.add(result)
+            measured.append(result)
+        foreseen = forecast(experiment, measured)
+        if foreseen.predictions or foreseen.unpriced:
+            writer.add_models(foreseen.predictions, foreseen.queues, foreseen.unpriced)
     except KeyboardInterrupt:
         close("interrupted")
         raise KeyboardInterrupt(

@@ -51,6 +51,44 @@ def measured_table(measurements: Sequence[Measurement]) -> Table:
     return table
 
 
+def predicted_table(predictions: Sequence[Mapping[str, Any]]) -> Table:
+    """Seconds of a whole handshake by device and bearer at the lowest rate, and the server's load at each."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    rates = sorted({row["rate_per_s"] for row in predictions})
+    quiet = [row for row in predictions if row["rate_per_s"] == rates[0]]
+    server = quiet[0]["server_device"]
+    load = f"{rates[0]:g} handshakes a second" if rates[0] else "no other load"
+    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in quiet))
+    totals = {(row["suite"], row["device"], row["bearer"]): row["total_s"] for row in quiet}
+    busy = {(row["suite"], row["rate_per_s"]): row["utilisation"] for row in predictions}
+    table = Table(
+        box=SIMPLE_HEAD,
+        title=f"Modelled elsewhere: seconds for a handshake at {load} of {server}",
+        title_justify="left",
+        title_style="bold",
+        caption="busy: share of time that one worker of the server works; 100 % or more: its queue runs away",
+        caption_justify="left",
+        pad_edge=False,
+    )
+    table.add_column("suite", no_wrap=True)
+    for device, bearer in places:
+        table.add_column(f"{device}\n{bearer}", justify="right")
+    for rate in rates:
+        if rate:
+            table.add_column(f"busy at\n{rate:g}/s", justify="right")
+    for suite in dict.fromkeys(row["suite"] for row in quiet):
+        cells: list[Text | str] = [Text(suite)]
+        for place in places:
+            total = totals.get((suite, *place))
+            cells.append("–" if total is None else f"{total:,.2f}" if total < 10 else f"{total:,.0f}")
+        cells += [f"{busy[suite, rate]:.1%}" for rate in rates if rate]
+        table.add_row(*cells)
+    return table
+
+
 def round_trips(flights: int) -> str:
     """Flights as round trips, as people count them: four flights are 2, three are 1.5."""
     return f"{flights / 2:g}"

@@ -22,6 +22,12 @@ remainder.time      us     time of `side` outside any message
 memory.peak         bytes  most that `side` held for the connection
 memory.held         bytes  what it holds after the handshake
 memory.context      bytes  what its context holds for all connections
+predicted.*         s      client, server, transmission, queue and total, priced on devices over a bearer;
+                           total also as statistics low and high; utilisation has unit 1, energy J
+queue.wait          s      wait at the server, at `rate_per_s`
+queue.service       s      the server's work for one handshake
+queue.knee          1/s    rate with the highest power (rate over response time)
+queue.limit         1/s    rate at which the queue runs away
 ==================  =====  ==============================================================================
 """
 
@@ -42,6 +48,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "server_device": pl.String(),
     "bearer": pl.String(),
     "rate_per_s": pl.Float64(),
+    "model": pl.String(),
     "quantity": pl.String(),
     "side": pl.String(),
     "item": pl.Int32(),

@@ -63,13 +63,9 @@ def test_options_reach_the_core(fake, capsys, tmp_path):
     capture, keys = tmp_path / "a.pcap", tmp_path / "a.keys"
     arguments = ["--seed", "5", "--now", "2026-01-31", "--tickets", "0", "--pcap", capture, "--keylog", keys]
     assert run(["measure", "tls1.2/psk", *map(str, arguments)]) == 0
-    assert fake.measured == [
-        (
-            "tls1.2/psk",
-            30,
-            {"seed": 5, "now": 1769817600, "tickets": 0, "pcap": str(capture), "keylog": str(keys)},
-        )
-    ]
+    options = {"seed": 5, "now": 1769817600, "tickets": 0}
+    assert fake.measured == [("tls1.2/psk", 30, options)]
+    assert fake.captured == [(["tls1.2/psk"], str(capture), str(keys), options)]
 
 
 def test_an_experiment_reaches_the_core(fake, capsys, tmp_path):

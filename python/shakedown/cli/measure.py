@@ -38,12 +38,14 @@ if TYPE_CHECKING:
     "--profile", type=click.Path(dir_okay=False, path_type=Path), help="Certificate profile (TOML)."
 )
 @click.option(
-    "--pcap", type=click.Path(dir_okay=False, path_type=Path), help="Write one handshake as a capture."
+    "--pcap",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a handshake of each suite as a capture.",
 )
 @click.option(
     "--keylog",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write that handshake's key log beside it.",
+    help="Write the key log that unlocks the capture.",
 )
 @json_option
 def command(
@@ -64,10 +66,8 @@ def command(
     """
     from shakedown import core
 
-    if (pcap or keylog) and len(suites) > 1:
-        raise click.UsageError(f"--pcap and --keylog hold one handshake; given: {len(suites)} suites")
     if keylog and not pcap:
-        raise click.UsageError("--keylog goes with --pcap, whose handshake it unlocks")
+        raise click.UsageError("--keylog goes with --pcap, which it unlocks")
     names = [core.canonical(suite) for suite in suites]
     measured: list[Measurement] = []
     try:
@@ -85,8 +85,6 @@ def command(
                     now=now,
                     tickets=tickets,
                     profile=profile,
-                    pcap=pcap,
-                    keylog=keylog,
                     progress=tell,
                 )
                 measured.append(result)
@@ -99,6 +97,7 @@ def command(
         raise
     _show(measured, as_json)
     if pcap:
+        core.capture(names, pcap, keylog=keylog, seed=seed, now=now, tickets=tickets, profile=profile)
         note(f"capture: {pcap}")
 
 

@@ -27,13 +27,15 @@ def command(results: Path, out: Path | None, csv_path: Path | None, as_json: boo
         loaded.write_csv(csv_path)
         note(f"table:   {csv_path}")
     if as_json:
-        print_json(loaded.measurements)
+        print_json([*loaded.measurements, *loaded.predictions])
         return
     if not loaded.measurements:
         note(f"{results}: no suite was measured; there is nothing to report")
         return
     from shakedown.report import write_report
-    from shakedown.tables import measured_table
+    from shakedown.tables import measured_table, predicted_table
 
     console().print(measured_table(loaded.measurements))
+    if loaded.predictions:
+        console().print(predicted_table(loaded.predictions))
     note(f"report:  {write_report(loaded, out or results / 'report.html')}")

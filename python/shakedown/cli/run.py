@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from shakedown.results import Results
 
 from shakedown.cli._output import console, json_option, note, print_json, progress_bar
 
@@ -38,13 +42,10 @@ def command(experiment: Path, out: Path | None, force: bool, no_report: bool, as
                 progress=lambda position, done, suite: update(position * wanted.repeat + done, suite),
             )
     except KeyboardInterrupt:
-        _show(folder, as_json)
+        _show(load_results(folder), as_json)
         raise
     results = load_results(folder)
-    if as_json:
-        print_json(results.measurements)
-    else:
-        _show(folder, as_json)
+    _show(results, as_json)
     note(f"results: {folder}")
     if not no_report and results.measurements:
         from shakedown.report import write_report
@@ -64,13 +65,12 @@ def _free_folder(name: str) -> Path:
     return folder
 
 
-def _show(folder: Path, as_json: bool) -> None:
-    from shakedown.results import load_results
-
-    measurements = load_results(folder).measurements
+def _show(results: Results, as_json: bool) -> None:
     if as_json:
-        print_json(measurements)
-    elif measurements:
-        from shakedown.tables import measured_table
+        print_json([*results.measurements, *results.predictions])
+    elif results.measurements:
+        from shakedown.tables import measured_table, predicted_table
 
-        console().print(measured_table(measurements))
+        console().print(measured_table(results.measurements))
+        if results.predictions:
+            console().print(predicted_table(results.predictions))

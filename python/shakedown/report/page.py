@@ -6,13 +6,15 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
+from shakedown.report import elsewhere, queue, shares, theme, words
 from shakedown.report import sections as common
-from shakedown.report import shares, theme, words
 from shakedown.report.section import Section
 from shakedown.results import Results
 
 SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     common.overview,
+    elsewhere.predictions_section,
+    queue.queue_section,
     shares.cases_section,
     common.time_section,
     common.bytes_section,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shakedown.measurement import CLASSES, SIDES, Measurement, Operation, Side, time_by_class_us
+from shakedown.measurement import CLASSES, SIDES, Measurement, Operation, time_by_class_us
 from shakedown.report.bars import Segment, stacked_bars
 from shakedown.report.figure import Figure
 from shakedown.report.section import Block, Section, Table
@@ -39,28 +39,34 @@ _CONTENT_WORDS = {
 
 def overview(results: Results) -> Section:
     """The table of all suites."""
+    remembered = any("memory" in one for one in results.measurements)
     rows = []
     for one in results.measurements:
         cells = [one["suite"], f"{one['bytes']['total']:,.0f}", f"{one['flights'] / 2:g}"]
         for side in SIDES:
             split = time_by_class_us(one, side)
-            cells.append(f"{_ms(mean_us(one, side))} ± {_ms(_spread_us(one, side))}")
+            spread = one["handshake"]["client_us" if side == "client" else "server_us"]
+            share = spread["sd"] / spread["mean"] if spread["mean"] else 0.0
+            cells.append(f"{_ms(spread['mean'])} ± {share:.0%}")
             cells += [_ms(split[kind]) if split[kind] else "–" for kind in CLASSES]
         memory = one.get("memory")
-        cells += [
-            f"{memory[key] / 1024:,.0f}" if memory else "–"
-            for key in ("client_peak_bytes", "server_peak_bytes")
-        ]
+        if memory is not None:
+            peaks = (memory["client_peak_bytes"], memory["server_peak_bytes"])
+            cells += [f"{peak / 1024:,.0f}" for peak in peaks]
+        elif remembered:
+            cells += ["–", "–"]
         rows.append(cells)
     head = ["suite", "bytes", "round trips"]
     for side in SIDES:
         head += [f"{side}, ms", "key", "sign", "rest"]
-    head += ["client memory, KiB", "server memory, KiB"]
     caption = (
         "Time is CPU time of one side for one handshake, mean ± standard deviation in milliseconds; "
         "key and sign are its public-key operations, rest is all other work; the three add up to the mean. "
-        "Bytes are those on the wire, both ways. Memory is the most that a side holds for one connection."
+        "Bytes are those on the wire, both ways."
     )
+    if remembered:
+        head += ["client memory, KiB", "server memory, KiB"]
+        caption += " Memory is the most that a side holds for one connection."
     table = Table(head, rows, len(head) - 1, caption, "measured")
     return Section("overview", "All handshakes", "", [Block(table=table)])
 
@@ -262,10 +268,6 @@ def _words(operation: Operation) -> str:
 def slug(suite: str) -> str:
     """A suite's name as a file's."""
     return suite.replace("/", "-").replace("+", "-").replace("@", "-")
-
-
-def _spread_us(one: Measurement, side: Side) -> float:
-    return one["handshake"]["client_us" if side == "client" else "server_us"]["sd"]
 
 
 def _ms(microseconds: float) -> str:

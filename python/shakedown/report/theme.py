@@ -51,6 +51,20 @@ FILLS = {
 }
 """`key`, `signature`, `common` are the classes of operations; `hello` opens; `busy` is a message at work."""
 
+STEPS = {
+    fill.name: fill
+    for fill in (
+        Fill("step0", "#eaf2fb", "#1b2733"),
+        Fill("step1", "#cfe2f5", "#20354a"),
+        Fill("step2", "#a5caee", "#274b6d"),
+        Fill("step3", "#3f7fc1", "#6ea3db"),
+        Fill("step4", "#225d9c", "#98c1ea"),
+        Fill("step5", "#0f3868", "#cfe4f8"),
+        Fill("over", "#fffefd", "#10161c"),
+    )
+}
+"""Steps of a map from little to much, and what is written over the upper half; each cell is labelled too."""
+
 _DARK = {
     INK: "#e8edf2",
     MUTED: "#a3afbb",
@@ -63,9 +77,10 @@ _VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", LANE: "l
 
 def stylesheet_variables() -> str:
     """The CSS variables: light by default and in print, dark where the reader's system is."""
-    light = {name: colour for colour, name in _VARIABLES.items()} | {f.name: f.light for f in FILLS.values()}
+    fills = [*FILLS.values(), *STEPS.values()]
+    light = {name: colour for colour, name in _VARIABLES.items()} | {fill.name: fill.light for fill in fills}
     dark = {name: _DARK[colour] for colour, name in _VARIABLES.items()} | {
-        f.name: f.dark for f in FILLS.values()
+        fill.name: fill.dark for fill in fills
     }
 
     def block(values: dict[str, str]) -> str:
@@ -86,7 +101,7 @@ def for_page(svg: str) -> str:
     for fill in FILLS.values():
         svg = svg.replace(f'fill="{fill.light}"', f'fill="url(#fill-{fill.name})"')
         svg = svg.replace(f'stroke="{fill.light}"', f'stroke="{fill.variable}"')
-    for colour, name in _VARIABLES.items():
+    for colour, name in [*_VARIABLES.items(), *((fill.light, fill.name) for fill in STEPS.values())]:
         svg = svg.replace(f'"{colour}"', f'"var(--{name})"')
     return svg
 
