@@ -22,7 +22,8 @@ pub fn wrap(name: &str, properties: &str, functions: &mut [OSSL_DISPATCH]) -> Re
         "RSA" | "RSA-PSS" => "rsa",
         "DSA" => "dsa",
         "DH" | "DHX" => "dh",
-        "EC" => "ec",
+        // TLS has no certificates for static ECDH.
+        "EC" => "ecdsa",
         other => match names::fixed(other) {
             Some(name) if name.starts_with("ed") => "eddsa",
             Some(name) if name.starts_with("mldsa") => "mldsa",

@@ -32,7 +32,7 @@ pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
         "RSA" | "RSA-PSS" => (Family::Rsa, "rsa", "rsa"),
         "DSA" => (Family::Dsa, "dsa", "dsa"),
         "DH" | "DHX" => (Family::Dh, "dh", "dh"),
-        "EC" => (Family::Ec, "ec", "ecdh"),
+        "EC" => (Family::Ec, "ecdh", "ecdh"),
         other => match names::fixed(other) {
             Some(name @ ("x25519" | "x448")) => (Family::Fixed(name), "ecdh", "ecdh"),
             Some(name @ ("ed25519" | "ed448")) => (Family::Fixed(name), "eddsa", "eddsa"),
