@@ -9,6 +9,7 @@
 
 pub mod ffi;
 mod library;
+pub mod memory;
 mod proxy;
 
 pub use library::{Library, LibraryError, version};

@@ -68,6 +68,8 @@ impl Library {
     }
 
     fn empty(timed: bool) -> Result<Self, LibraryError> {
+        // Too late where something used OpenSSL before; then only the memory figures are missing.
+        crate::memory::install();
         openssl::init();
         // SAFETY: no arguments; a null result is checked.
         let context = unsafe { openssl_sys::OSSL_LIB_CTX_new() };
@@ -85,7 +87,11 @@ impl Library {
 
     /// A bare context and its provider of that name: what the proxy republishes.
     pub(crate) fn with_provider(name: &'static CStr) -> Result<*mut ffi::OSSL_PROVIDER, LibraryError> {
-        Self::empty(false)?.load(name)
+        let library = Self::empty(false)?;
+        let provider = library.load(name)?;
+        // The legacy provider takes random numbers from its context (a CBC record of SSL 3.0 needs some), and has none.
+        library.load(c"default")?;
+        Ok(provider)
     }
 
     /// The context itself, for FFI. Valid for the life of the program.

@@ -129,6 +129,8 @@ fn capture(
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Before OpenSSL allocates anything; else connections' memory can't be counted.
+    shakedown_ossl::memory::install();
     errors::add_to(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("BUILD_PROFILE", BUILD_PROFILE)?;

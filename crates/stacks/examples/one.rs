@@ -4,6 +4,7 @@ use shakedown_stacks::{Settings, measure};
 use std::ops::ControlFlow;
 
 fn main() {
+    eprintln!("memory: {}", shakedown_ossl::memory::install());
     for name in std::env::args().skip(1) {
         let result = name.parse().map_err(|error| format!("{error}")).and_then(|suite| {
             measure::measure(&suite, 30, &Settings::default(), &mut |_| ControlFlow::Continue(()))
@@ -24,6 +25,7 @@ fn main() {
                     found.books.ratio,
                     found.preempted
                 );
+                println!("  {:?}", found.memory);
                 for message in &found.messages {
                     println!(
                         "  {:2} {:6} {:20} {:5} B  {:8.1} {:8.1}",

@@ -7,8 +7,13 @@
 pub mod catalogue;
 pub mod machine;
 pub mod measure;
+pub mod memory;
 pub mod openssl;
 pub mod recording;
 mod rig;
+
+/// Rust's own allocations are counted beside OpenSSL's in every program that runs a stack.
+#[global_allocator]
+static ALLOCATOR: shakedown_ossl::memory::Counting = shakedown_ossl::memory::Counting;
 
 pub use rig::{Pair, Rig, Settings, SetupError, Subject, Unsupported, prepare, supports};

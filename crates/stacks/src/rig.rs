@@ -89,11 +89,25 @@ pub trait Rig {
     /// Name and version of the stack.
     fn stack(&self) -> (&'static str, String);
 
-    /// A fresh client and server.
+    /// A fresh client.
     ///
     /// # Errors
     /// [`SetupError`] where the stack refuses.
-    fn pair(&mut self) -> Result<Pair, SetupError>;
+    fn client(&mut self) -> Result<Box<dyn Subject>, SetupError>;
+
+    /// A fresh server.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the stack refuses.
+    fn server(&mut self) -> Result<Box<dyn Subject>, SetupError>;
+
+    /// Both, to run against each other.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the stack refuses.
+    fn pair(&mut self) -> Result<Pair, SetupError> {
+        Ok(Pair { client: self.client()?, server: self.server()? })
+    }
 }
 
 /// Says whether some stack can run a suite, and which.

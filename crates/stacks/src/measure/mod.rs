@@ -58,7 +58,9 @@ pub fn measure(
         return Err(MeasureError::NoRepetitions { suite: suite.to_string() });
     }
     let mut rig = prepare(suite, settings)?;
-    measure_rig(suite, repeat, rig.as_mut(), progress)
+    let mut measurement = measure_rig(suite, repeat, rig.as_mut(), progress)?;
+    measurement.memory = crate::memory::measure(suite, settings)?;
+    Ok(measurement)
 }
 
 /// Measures whatever a rig makes.

@@ -3,6 +3,7 @@
 use super::repetition::Repetition;
 use super::{MeasureError, Summary};
 use crate::machine::Machine;
+use crate::memory::Memory;
 use serde::Serialize;
 use shakedown_trace::ledger::OperationRecord;
 use shakedown_trace::{Class, MessageName, Operation, Primitive, Side, Suite, Trace, recorder};
@@ -39,6 +40,9 @@ pub struct Measurement {
     pub remainder_us: Remainder,
     /// Marked time against the CPU clock, over all repetitions used.
     pub books: Books,
+    /// Bytes that one connection holds; missing where this process can't count OpenSSL's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
 }
 
 /// A stack's name and version.
@@ -160,6 +164,7 @@ pub fn summarise(
             client_mean: client.mean,
             server_mean: server.mean,
         },
+        memory: None,
         books: Books { marked_us: us(marked), cpu_us: us(cpu), ratio: us(marked) / us(cpu.max(1)) },
     })
 }

@@ -16,11 +16,32 @@ use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, OnceLock, PoisonError};
 
-/// Client and server contexts, and the name that the client checks.
-pub struct Contexts {
-    pub client: SslContext,
-    pub server: SslContext,
-    pub server_name: Option<String>,
+/// What the two sides show each other.
+pub struct Identities {
+    /// The server's, where the key exchange has certificates.
+    pub server: Option<Identity>,
+    /// The client's, where the server asks for one.
+    pub client: Option<Identity>,
+}
+
+impl Identities {
+    /// Makes them, or takes them from where they are kept.
+    pub fn of(suite: &Suite, settings: &Settings) -> Result<Self, SetupError> {
+        let mut identities = Self { server: None, client: None };
+        if !suite.has_certificates() {
+            return Ok(identities);
+        }
+        let store = match &settings.cache {
+            Some(folder) => Store::open(folder),
+            None => Store::open(&Store::default_dir()?),
+        };
+        let identity = |side| store.identity(&suite.keys, side, &settings.profile, settings.now_unix_s);
+        identities.server = Some(identity(Side::Server)?);
+        if matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual)) {
+            identities.client = Some(identity(Side::Client)?);
+        }
+        Ok(identities)
+    }
 }
 
 /// The timed and the bare library context, made when first needed.
@@ -40,59 +61,73 @@ const PREFER_NO_DHE_KEX: u64 = 1 << 35;
 /// `SSL_MODE_NO_AUTO_CHAIN`: send the chain as given.
 const NO_AUTO_CHAIN: libc::c_long = 0x8;
 
-/// Builds the contexts of a suite.
-pub fn build(suite: &Suite, settings: &Settings) -> Result<Contexts, SetupError> {
+/// Builds the context of one side of a suite.
+pub fn build(
+    side: Side,
+    suite: &Suite,
+    settings: &Settings,
+    identities: &Identities,
+) -> Result<SslContext, SetupError> {
     let library = library(settings.instrumented)?;
-    let mut client = builder(library, suite, settings)?;
-    let mut server = builder(library, suite, settings)?;
-    server.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
-    let mut server_name = None;
-    if suite.has_certificates() {
-        let store = match &settings.cache {
-            Some(folder) => Store::open(folder),
-            None => Store::open(&Store::default_dir()?),
-        };
-        let identity = |side| store.identity(&suite.keys, side, &settings.profile, settings.now_unix_s);
-        let own = identity(Side::Server)?;
-        show(library, &mut server, &own)?;
-        trust(library, &mut client, &own.root, settings.now_unix_s)?;
-        client.set_verify(SslVerifyMode::PEER);
-        server_name = Some(own.subject);
-        if matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual)) {
-            let own = identity(Side::Client)?;
-            let root = trust(library, &mut server, &own.root, settings.now_unix_s)?;
-            server.add_client_ca(&root).map_err(refused("name the clients' root"))?;
-            if suite.authentication == Some(Authentication::Mutual) {
-                show(library, &mut client, &own)?;
-                server.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
-            } else {
-                server.set_verify(SslVerifyMode::PEER);
-            }
-        }
-    } else {
-        client.set_verify(SslVerifyMode::NONE);
-    }
+    let mut builder = builder(library, suite, settings)?;
+    authenticate(side, library, suite, settings, identities, &mut builder)?;
     // With a bare pre-shared key libssl still sends a share, which goes unused.
     let unused = (suite.protocol == Protocol::Tls13).then_some(Group::X25519);
     if let Some(group) = suite.group.or(unused) {
-        exchange_in(library, suite, group, &mut client, &mut server)?;
+        exchange_in(side, library, suite, group, &mut builder)?;
     }
     match suite.key_exchange {
         KeyExchange::Psk | KeyExchange::PskDhe if suite.protocol == Protocol::Tls13 => {
-            psk::install_tls13(suite, &mut client, &mut server);
+            psk::install_tls13(side, suite, &mut builder);
         }
         KeyExchange::Psk | KeyExchange::DhePsk | KeyExchange::RsaPsk | KeyExchange::EcdhePsk => {
-            psk::install(&mut client, &mut server);
+            psk::install(side, &mut builder);
         }
         _ => {}
     }
-    if let Some(log) = &settings.key_log {
+    if side == Side::Server {
+        builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
+    } else if let Some(log) = &settings.key_log {
         let lines = Arc::clone(log);
-        client.set_keylog_callback(move |_, line| {
+        builder.set_keylog_callback(move |_, line| {
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
         });
     }
-    Ok(Contexts { client: client.build(), server: server.build(), server_name })
+    Ok(builder.build())
+}
+
+/// Who shows what, and who trusts whom.
+fn authenticate(
+    side: Side,
+    library: Library,
+    suite: &Suite,
+    settings: &Settings,
+    identities: &Identities,
+    builder: &mut SslContextBuilder,
+) -> Result<(), SetupError> {
+    let (own, peer) = match side {
+        Side::Client => (&identities.client, &identities.server),
+        Side::Server => (&identities.server, &identities.client),
+    };
+    // A client that is only asked for a certificate answers with an empty list.
+    let shows = side == Side::Server || suite.authentication == Some(Authentication::Mutual);
+    if let Some(own) = own.as_ref().filter(|_| shows) {
+        show(library, builder, own)?;
+    }
+    let Some(peer) = peer else {
+        builder.set_verify(SslVerifyMode::NONE);
+        return Ok(());
+    };
+    let root = trust(library, builder, &peer.root, settings.now_unix_s)?;
+    let mut mode = SslVerifyMode::PEER;
+    if side == Side::Server {
+        builder.add_client_ca(&root).map_err(refused("name the clients' root"))?;
+        if suite.authentication == Some(Authentication::Mutual) {
+            mode |= SslVerifyMode::FAIL_IF_NO_PEER_CERT;
+        }
+    }
+    builder.set_verify(mode);
+    Ok(())
 }
 
 fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
@@ -258,22 +293,15 @@ fn private_key(library: Library, der: &[u8]) -> Result<PKey<Private>, ErrorStack
 
 /// Sets the group of the exchange, and the curves that certificates need beside it.
 fn exchange_in(
+    side: Side,
     library: Library,
     suite: &Suite,
     group: Group,
-    client: &mut SslContextBuilder,
-    server: &mut SslContextBuilder,
+    builder: &mut SslContextBuilder,
 ) -> Result<(), SetupError> {
     if suite.key_exchange.group_kind() == Some(GroupKind::FiniteField) {
-        let key = dh_parameters(library, group)?;
-        // SAFETY: the context is live and takes the parameters over.
-        let taken = unsafe { sys::SSL_CTX_set0_tmp_dh_pkey(server.as_ptr(), key) };
-        if taken != 1 {
-            // SAFETY: not taken over, so still ours.
-            unsafe { sys::EVP_PKEY_free(key) };
-            return Err(SetupError::OpenSsl { what: "take DH parameters", stack: ErrorStack::get() });
-        }
-        return Ok(());
+        // The server's parameters travel; the client takes what comes.
+        return if side == Side::Server { use_dh_parameters(library, group, builder) } else { Ok(()) };
     }
     let mut list = vec![names::group(group)];
     if suite.protocol != Protocol::Tls13 {
@@ -287,9 +315,17 @@ fn exchange_in(
             }
         }
     }
-    let list = list.join(":");
-    for builder in [client, server] {
-        builder.set_groups_list(&list).map_err(refused("set the group"))?;
+    builder.set_groups_list(&list.join(":")).map_err(refused("set the group"))
+}
+
+fn use_dh_parameters(library: Library, group: Group, builder: &mut SslContextBuilder) -> Result<(), SetupError> {
+    let key = dh_parameters(library, group)?;
+    // SAFETY: the context is live and takes the parameters over.
+    let taken = unsafe { sys::SSL_CTX_set0_tmp_dh_pkey(builder.as_ptr(), key) };
+    if taken != 1 {
+        // SAFETY: not taken over, so still ours.
+        unsafe { sys::EVP_PKEY_free(key) };
+        return Err(SetupError::OpenSsl { what: "take DH parameters", stack: ErrorStack::get() });
     }
     Ok(())
 }

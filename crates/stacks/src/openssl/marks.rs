@@ -28,7 +28,8 @@ impl Watch {
         let number = libc::c_int::from(self.alert.get()?);
         // SAFETY: returns static text for any number.
         let text = unsafe { CStr::from_ptr(ffi::SSL_alert_desc_string_long(number)) };
-        Some(text.to_string_lossy().replace(' ', "_"))
+        // The RFCs' spelling: `unknown_ca` where OpenSSL says "unknown CA".
+        Some(text.to_string_lossy().replace(' ', "_").to_ascii_lowercase())
     }
 }
 

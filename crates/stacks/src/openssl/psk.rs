@@ -3,7 +3,7 @@
 use openssl::ssl::SslContextBuilder;
 use openssl_sys as sys;
 use shakedown_ossl::ffi;
-use shakedown_trace::Suite;
+use shakedown_trace::{Side, Suite};
 use shakedown_trace::suite::{Cipher, Protocol, TlsCipher};
 
 /// What the client calls itself: the identity that OpenSSL's own tools use unless told otherwise.
@@ -12,25 +12,27 @@ pub const IDENTITY: &str = "Client_identity";
 /// 32 bytes, so that TLS 1.3 can use it with SHA-256.
 pub const KEY: [u8; 32] = *b"shakedown laboratory key of both";
 
-/// Gives both sides the key for suites up to TLS 1.2.
-pub fn install(client: &mut SslContextBuilder, server: &mut SslContextBuilder) {
-    client.set_psk_client_callback(|_, _, identity, key| {
-        identity[..IDENTITY.len()].copy_from_slice(IDENTITY.as_bytes());
-        identity[IDENTITY.len()] = 0;
-        key[..KEY.len()].copy_from_slice(&KEY);
-        Ok(KEY.len())
-    });
-    server.set_psk_server_callback(|_, identity, key| {
-        if identity != Some(IDENTITY.as_bytes()) {
-            return Ok(0);
-        }
-        key[..KEY.len()].copy_from_slice(&KEY);
-        Ok(KEY.len())
-    });
+/// Gives a side the key for suites up to TLS 1.2.
+pub fn install(side: Side, builder: &mut SslContextBuilder) {
+    match side {
+        Side::Client => builder.set_psk_client_callback(|_, _, identity, key| {
+            identity[..IDENTITY.len()].copy_from_slice(IDENTITY.as_bytes());
+            identity[IDENTITY.len()] = 0;
+            key[..KEY.len()].copy_from_slice(&KEY);
+            Ok(KEY.len())
+        }),
+        Side::Server => builder.set_psk_server_callback(|_, identity, key| {
+            if identity != Some(IDENTITY.as_bytes()) {
+                return Ok(0);
+            }
+            key[..KEY.len()].copy_from_slice(&KEY);
+            Ok(KEY.len())
+        }),
+    }
 }
 
-/// Gives both sides the key for TLS 1.3.
-pub fn install_tls13(suite: &Suite, client: &mut SslContextBuilder, server: &mut SslContextBuilder) {
+/// Gives a side the key for TLS 1.3.
+pub fn install_tls13(side: Side, suite: &Suite, builder: &mut SslContextBuilder) {
     debug_assert_eq!(suite.protocol, Protocol::Tls13);
     let (offer, find): (ffi::PskUseSession, ffi::PskFindSession) = match suite.cipher {
         Cipher::Tls(TlsCipher::Aes256Gcm) => (use_session::<0x02>, find_session::<0x02>),
@@ -39,10 +41,12 @@ pub fn install_tls13(suite: &Suite, client: &mut SslContextBuilder, server: &mut
         Cipher::Tls(TlsCipher::Aes128Ccm8) => (use_session::<0x05>, find_session::<0x05>),
         _ => (use_session::<0x01>, find_session::<0x01>),
     };
-    // SAFETY: live contexts; the callbacks are static functions of the right type.
+    // SAFETY: a live context; the callbacks are static functions of the right type.
     unsafe {
-        ffi::SSL_CTX_set_psk_use_session_callback(client.as_ptr(), Some(offer));
-        ffi::SSL_CTX_set_psk_find_session_callback(server.as_ptr(), Some(find));
+        match side {
+            Side::Client => ffi::SSL_CTX_set_psk_use_session_callback(builder.as_ptr(), Some(offer)),
+            Side::Server => ffi::SSL_CTX_set_psk_find_session_callback(builder.as_ptr(), Some(find)),
+        }
     }
 }
 
