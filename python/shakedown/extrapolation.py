@@ -125,6 +125,7 @@ def _within(device: Device, triple: Triple) -> Figure | None:
         _own(device, triple)
         or _same_operation(device, triple)
         or _same_family(device, triple)
+        or _rsa(device, triple)
         or _diffie_hellman(device, triple)
     )
 
@@ -158,6 +159,27 @@ def _same_operation(device: Device, triple: Triple) -> Figure | None:
         cost = device.costs.get((known, algorithm, other_token))
         if cost is not None:
             return _other_exponent(cost, token.endswith("e3"), f"{known} {other_token}", device.name)
+    return None
+
+
+def _rsa(device: Device, triple: Triple) -> Figure | None:
+    """Another size of the operation's twin, or of the other exponent."""
+    operation, algorithm, token = triple
+    if algorithm != "rsa" or operation not in _RSA_TWINS:
+        return None
+    twin = _same_family(device, (_RSA_TWINS[operation], "rsa", token))
+    if twin is not None:
+        return _scaled(twin, 1.0, f"same operation: {_RSA_TWINS[operation]} {token}", device.name)
+    to_three = token.endswith("e3")
+    other_token = token.removesuffix("e3") if to_three else token + "e3"
+    for known in (operation, _RSA_TWINS[operation]):
+        other = _same_family(device, (known, "rsa", other_token))
+        if other is None:
+            continue
+        if operation in ("sign", "decrypt"):
+            return _scaled(other, 1.0, f"same operation: {known} {other_token}", device.name)
+        cost = Cost(other.time.mean, other.sd_s)
+        return _other_exponent(cost, to_three, f"{known} {other_token}, by {other.method},", device.name)
     return None
 
 

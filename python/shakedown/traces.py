@@ -108,7 +108,7 @@ def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
                 _side(o["side"]),
                 o["message"],
                 (str(o["operation"]), str(o["algorithm"]), str(o["parameters"] or "")),
-                int(o.get("count") or 1),
+                1 if o.get("count") is None else int(o["count"]),
                 int(o.get("bytes") or 0),
             )
             for o in entry["operations"]

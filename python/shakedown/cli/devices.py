@@ -116,7 +116,8 @@ def import_(
 ) -> None:
     """Make a device profile from benchmark output.
 
-    FILE holds what "openssl speed -mr", wolfCrypt's benchmark or mbedTLS's benchmark printed.
+    FILE holds what "openssl speed -mr", wolfCrypt's benchmark, mbedTLS's benchmark or
+    "shakedown measure --json" printed.
     """
     from shakedown.profiles.importers import save_import
 

@@ -38,37 +38,17 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
     "keygen": ("dh", "ecdh", *_KEMS, *_SIGNATURES),
     "encapsulate": _KEMS,
     "decapsulate": _KEMS,
-    "import": ("dh", "ecdh", *_KEMS, *_SIGNATURES),
+    "import": ("dh", "ec", "ecdh", *_KEMS, *_SIGNATURES),
 }
 
-_PRIME_CURVES = {
-    "secp112r1": 112,
-    "wtls8": 112,
-    "secp160r1": 160,
-    "secp160r2": 160,
-    "wtls9": 160,
-    "p192": 192,
-    "p224": 224,
-    "p256": 256,
-    "p384": 384,
-    "p521": 521,
+_PRIME_CURVES = re.compile(r"(?:p|secp|brainpoolp)(\d{3})(?:[kr][12]|t1)?")
+_BINARY_CURVES = re.compile(r"(?:sect|c2pnb)(\d{3})(?:[kr][12]|v1)")
+_WTLS_CURVES = {
+    "wtls1": ("binary-curve", 113),
+    "wtls8": ("prime-curve", 112),
+    "wtls9": ("prime-curve", 160),
 }
-_BINARY_CURVES = {
-    "wtls1": 113,
-    "sect113r1": 113,
-    "sect163k1": 163,
-    "sect163r1": 163,
-    "sect163r2": 163,
-    "c2pnb163v1": 163,
-    "sect233k1": 233,
-    "sect233r1": 233,
-    "sect283k1": 283,
-    "sect283r1": 283,
-    "sect409k1": 409,
-    "sect409r1": 409,
-    "sect571k1": 571,
-    "sect571r1": 571,
-}
+_CURVE_EXAMPLES = "p256, secp160r1, brainpoolp256r1, sect163k1, c2pnb163v1, wtls1, wtls8, wtls9"
 _MONTGOMERY_CURVES = {"x25519": 255, "x448": 448}
 _EDWARDS_CURVES = {"ed25519": 255, "ed448": 448}
 _ML_DSA = {"mldsa44": 4, "mldsa65": 6, "mldsa87": 8}
@@ -104,22 +84,30 @@ def parse_parameters(algorithm: str, parameters: str) -> Parameters | None:
     if algorithm == "dh":
         match = re.fullmatch(r"(dh|ffdhe|wtlsdh)(\d{3,5})", parameters)
         return Parameters("ffdhe" if match[1] == "ffdhe" else "dh", int(match[2])) if match else None
-    tables: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
-        "ecdsa": (("prime-curve", _PRIME_CURVES), ("binary-curve", _BINARY_CURVES)),
-        "ecdh": (
-            ("prime-curve", _PRIME_CURVES),
-            ("binary-curve", _BINARY_CURVES),
-            ("montgomery-curve", _MONTGOMERY_CURVES),
-        ),
-        "eddsa": (("edwards-curve", _EDWARDS_CURVES),),
-        "mldsa": (("mldsa", _ML_DSA),),
-        "mlkem": (("mlkem", _ML_KEM),),
+    if algorithm in ("ec", "ecdh", "ecdsa"):
+        if algorithm == "ecdh" and parameters in _MONTGOMERY_CURVES:
+            return Parameters("montgomery-curve", _MONTGOMERY_CURVES[parameters])
+        return _curve(parameters)
+    tables = {
+        "eddsa": ("edwards-curve", _EDWARDS_CURVES),
+        "mldsa": ("mldsa", _ML_DSA),
+        "mlkem": ("mlkem", _ML_KEM),
     }
-    for kind, table in tables.get(algorithm, ()):
-        if parameters in table:
-            return Parameters(kind, table[parameters])
+    if algorithm in tables and parameters in tables[algorithm][1]:
+        kind, table = tables[algorithm]
+        return Parameters(kind, table[parameters])
     if algorithm == "hybrid" and parameters in HYBRID_PARTS:
         return Parameters("hybrid", _ML_KEM[HYBRID_PARTS[parameters][1]])
+    return None
+
+
+def _curve(name: str) -> Parameters | None:
+    if name in _WTLS_CURVES:
+        return Parameters(*_WTLS_CURVES[name])
+    for kind, form in (("prime-curve", _PRIME_CURVES), ("binary-curve", _BINARY_CURVES)):
+        match = form.fullmatch(name)
+        if match:
+            return Parameters(kind, int(match[1]))
     return None
 
 
@@ -129,8 +117,9 @@ def accepted_parameters(algorithm: str) -> str:
         "rsa": "rsaBITS, rsaBITSe3",
         "dsa": "dsaBITS",
         "dh": "dhBITS, ffdheBITS, wtlsdh512, wtlsdh768",
-        "ecdsa": ", ".join([*_PRIME_CURVES, *_BINARY_CURVES]),
-        "ecdh": ", ".join([*_MONTGOMERY_CURVES, *_PRIME_CURVES, *_BINARY_CURVES]),
+        "ecdsa": f"a curve such as {_CURVE_EXAMPLES}",
+        "ecdh": f"x25519, x448, or a curve such as {_CURVE_EXAMPLES}",
+        "ec": f"a curve such as {_CURVE_EXAMPLES}",
         "eddsa": ", ".join(_EDWARDS_CURVES),
         "mldsa": ", ".join(_ML_DSA),
         "mlkem": ", ".join(_ML_KEM),

@@ -1,4 +1,5 @@
-"""Device profiles from benchmark output: ``openssl speed -mr``, wolfCrypt's and mbedTLS's ``benchmark``.
+"""Device profiles from benchmark output: ``openssl speed -mr``, wolfCrypt's and mbedTLS's ``benchmark``,
+ours.
 
 Each reader turns text into primitives (a triple and its cost) and leaves out what no suite uses. Text that
 holds nothing usable is refused.
@@ -15,6 +16,7 @@ from shakedown.errors import InputError, os_reason
 from shakedown.profiles.device import parse_device
 from shakedown.profiles.importers.common import Primitives
 from shakedown.profiles.importers.mbedtls import read_mbedtls
+from shakedown.profiles.importers.measured import read_measurements
 from shakedown.profiles.importers.openssl import read_openssl_speed
 from shakedown.profiles.importers.wolfcrypt import read_wolfcrypt
 from shakedown.profiles.registry import shipped_names, user_data_dir
@@ -35,6 +37,7 @@ def import_benchmark(text: str, where: str) -> tuple[str, Primitives]:
         InputError: if no known format yields a primitive.
     """
     readers: Mapping[str, Callable[[str], Primitives]] = {
+        "shakedown": read_measurements,
         "OpenSSL": read_openssl_speed,
         "wolfSSL": read_wolfcrypt,
         "mbedTLS": read_mbedtls,
@@ -46,7 +49,7 @@ def import_benchmark(text: str, where: str) -> tuple[str, Primitives]:
             return (f"{library} {version[1]}" if version else library), found
     raise InputError(
         f"{where}: no benchmark figures; accepted: output of openssl speed -mr, wolfCrypt's benchmark, "
-        "mbedTLS's benchmark"
+        "mbedTLS's benchmark, shakedown measure --json"
     )
 
 
