@@ -65,6 +65,14 @@ class Bearer:
         return {**asdict(self), "source": list(self.source)}
 
 
+_UNITS = {
+    "up": "bps",
+    "down": "bps",
+    "traversal": "ms",
+    "traversal_sd": "ms",
+    "setup": "ms",
+    "mtu": "bytes",
+}
 _KEYS = [
     "schema",
     "name",
@@ -100,9 +108,9 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
     top = Table(document, where)
     if top.number("schema") != SCHEMA:
         raise top.fail(f"schema is {document['schema']!r}; accepted: {SCHEMA}")
-    for word, units in {"up": "bps", "down": "bps", "traversal": "ms", "setup": "ms", "mtu": "bytes"}.items():
+    for word, unit in _UNITS.items():
         if word in top:
-            raise top.fail(f"{word} lacks a unit; accepted: {word}_{units}")
+            raise top.fail(f"{word} lacks a unit; accepted: {word}_{unit}")
     energy = top.table("energy")
     bearer = Bearer(
         name=top.text("name"),

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from shakedown.errors import InputError, did_you_mean
+from shakedown.errors import InputError, did_you_mean, os_reason
 from shakedown.profiles.bearer import Bearer, parse_bearer
 from shakedown.profiles.device import Device, parse_device
 
@@ -91,7 +91,7 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
     try:
         stamp = path.stat().st_mtime_ns
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}; accepted: a readable {word} profile") from None
+        raise InputError(f"{path}: {os_reason(error)}; accepted: a readable {word} profile") from None
     profile: Profile = _read(path, stamp, parse)
     if not as_path and profile.name != name:
         raise InputError(f"{path}: name is {profile.name!r}; accepted: the file's own name {name!r}")
@@ -103,7 +103,7 @@ def _read(path: Path, _stamp: int, parse: Callable[[dict[str, Any], str], Profil
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}; accepted: a readable TOML file") from None
+        raise InputError(f"{path}: {os_reason(error)}; accepted: a readable TOML file") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8 text; accepted: a TOML file") from None
     except tomllib.TOMLDecodeError as error:

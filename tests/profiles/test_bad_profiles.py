@@ -1,0 +1,180 @@
+"""What is wrong with a profile is said in one line: file, place, what is accepted."""
+
+from __future__ import annotations
+
+import pytest
+
+from shakedown.errors import InputError
+from shakedown.profiles import load_bearer, load_device, parse_bearer, parse_device, this_machine_path
+
+HEAD = {
+    "schema": 1,
+    "name": "board",
+    "title": "A board",
+    "chip": "C",
+    "clock_hz": 80e6,
+    "library": "L 1",
+    "build": "-O2",
+    "date": "2024",
+    "source": ["https://example.org"],
+}
+SIGN = {"operation": "sign", "algorithm": "ecdsa", "parameters": "p256"}
+LINK = {
+    "schema": 1,
+    "name": "link",
+    "title": "A link",
+    "date": "2024",
+    "source": ["https://example.org"],
+    "up_bps": 9600,
+    "down_bps": 9600,
+    "traversal_ms": 100,
+}
+
+
+def device(**changes: object) -> dict[str, object]:
+    return {key: value for key, value in {**HEAD, **changes}.items() if value is not ...}
+
+
+def bearer(**changes: object) -> dict[str, object]:
+    return {key: value for key, value in {**LINK, **changes}.items() if value is not ...}
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (
+            device(primitive=[{**SIGN, "time": 3}]),
+            ["primitive 1 (sign ecdsa p256)", "time lacks a unit", "time_us"],
+        ),
+        (device(primitive=[{**SIGN, "time_ms": -1}]), ["time_ms is -1", "at least 0"]),
+        (device(primitive=[{**SIGN, "time_ms": "3"}]), ["time_ms is '3'", "a number"]),
+        (device(primitive=[{**SIGN, "time_ms": 1, "mean_ms": 1}]), ["not exactly one form of cost"]),
+        (device(primitive=[{**SIGN, "time_ms": 1, "time_us": 1}]), ["time is given in", "one unit"]),
+        (
+            device(primitive=[{**SIGN, "mean_ms": 1, "min_ms": 2, "max_ms": 3}]),
+            ["mean is not between min and max"],
+        ),
+        (device(primitive=[{**SIGN, "mean_ms": 1, "min_ms": 0.5}]), ["min and max come together"]),
+        (device(primitive=[{**SIGN, "base_ms": 1}]), ["base without round"]),
+        (device(primitive=[{**SIGN, "time_ms": 1, "engery_j": 1}]), ["unknown key 'engery_j'", '"energy_j"']),
+        (
+            device(primitive=[{**SIGN, "operation": "sing", "time_ms": 1}]),
+            ["unknown operation 'sing'", '"sign"'],
+        ),
+        (device(primitive=[{**SIGN, "algorithm": "rssa", "time_ms": 1}]), ["no algorithm 'rssa'", '"rsa"']),
+        (
+            device(primitive=[{**SIGN, "parameters": "p25", "time_ms": 1}]),
+            ["unknown parameters 'p25'", "p256"],
+        ),
+        (
+            device(
+                primitive=[{"operation": "digest", "algorithm": "sha256", "parameters": "x", "per_kib_us": 1}]
+            ),
+            ["digest takes no parameters"],
+        ),
+        (device(primitive=[{"operation": "digest", "algorithm": "sha256"}]), ["no cost", "per_kib_us"]),
+        (
+            device(primitive=[{**SIGN, "time_ms": 1}, {**SIGN, "time_ms": 2}]),
+            ["primitive 2", "duplicate primitive sign ecdsa p256"],
+        ),
+        (device(primitive=[{**SIGN, "time_ms": 1}], library=...), ["library and build are missing"]),
+        (device(clock_hz=0), ["clock_hz is 0", "above 0"]),
+        (device(chip=...), ["chip is missing"]),
+        (device(source=[]), ["source is empty"]),
+        (device(schema=2), ["schema is 2", "accepted: 1"]),
+        (device(primitives=[]), ["unknown key 'primitives'", '"primitive"']),
+        (device(overhead={"per_handshake": 1}), ["[overhead]", "unknown key 'per_handshake'"]),
+    ],
+)
+def test_a_bad_device_profile(document, words):
+    with pytest.raises(InputError) as caught:
+        parse_device(document, "boards/board.toml")
+    line = str(caught.value)
+    assert line.startswith("boards/board.toml: ")
+    assert "\n" not in line
+    for word in words:
+        assert word in line
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (bearer(up_bps=-9600), ["up_bps is -9600", "above 0"]),
+        (bearer(up_bps=...), ["up_bps is missing"]),
+        (bearer(up=9600), ["up lacks a unit", "up_bps"]),
+        (bearer(traversal_ms=-1), ["traversal_ms is -1"]),
+        (bearer(loss=1.5), ["loss is 1.5", "at most 0.9"]),
+        (bearer(link_encryption="wpe"), ["link_encryption is 'wpe'", '"wep"']),
+        (bearer(mtu_bytes=100), ["mtu_bytes is 100", "at least 128"]),
+        (bearer(mtu_bytes=1500.5), ["mtu_bytes", "a whole number"]),
+        (bearer(traversal_sd=1), ["traversal_sd lacks a unit", "traversal_sd_ms"]),
+    ],
+)
+def test_a_bad_bearer_profile(document, words):
+    with pytest.raises(InputError) as caught:
+        parse_bearer(document, "links/link.toml")
+    for word in ["links/link.toml: ", *words]:
+        assert word in str(caught.value)
+
+
+def test_the_forms_of_a_cost():
+    rounds = {
+        **SIGN,
+        "algorithm": "mldsa",
+        "parameters": "mldsa44",
+        "base_ms": 1,
+        "round_ms": 2,
+        "rounds_mean": 4,
+    }
+    cycles = {**SIGN, "time_cycles": 80_000}
+    parsed = parse_device(device(primitive=[rounds, cycles]), "x").costs
+    assert parsed["sign", "mldsa", "mldsa44"].mean_s == pytest.approx(9e-3)
+    assert parsed["sign", "mldsa", "mldsa44"].sd_s == pytest.approx(2e-3 * 12**0.5)
+    assert parsed["sign", "mldsa", "mldsa44"].low_s == pytest.approx(3e-3)
+    assert parsed["sign", "ecdsa", "p256"].mean_s == pytest.approx(1e-3)
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "shakedown" / "devices").mkdir(parents=True)
+    return tmp_path / "shakedown" / "devices"
+
+
+def test_unknown_names_suggest_the_nearest(home):
+    with pytest.raises(InputError, match='did you mean "nokia-7650"'):
+        load_device("nokia7650")
+    with pytest.raises(InputError, match='did you mean "gsm-csd"'):
+        load_bearer("gsm-cds")
+
+
+def test_this_machine_needs_to_be_measured_first(home):
+    with pytest.raises(InputError, match="shakedown primitives"):
+        load_device("this-machine")
+    assert this_machine_path() == home / "this-machine.toml"
+
+
+def test_a_name_that_the_package_has_is_a_duplicate(home):
+    (home / "phone.toml").write_text("schema = 1", encoding="utf-8")
+    with pytest.raises(InputError, match="duplicate name 'phone'"):
+        load_device("server")
+
+
+def test_a_profiles_name_is_its_files(home):
+    lines = [f"{key} = {value!r}".replace("'", '"') for key, value in HEAD.items()]
+    (home / "mine.toml").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(InputError, match="name is 'board'"):
+        load_device("mine")
+    assert load_device(str(home / "mine.toml")).title == "A board"
+
+
+@pytest.mark.parametrize("content", [b"schema = ", b"\xff\xfe", b"[[[["])
+def test_a_file_that_is_no_toml(home, content):
+    (home / "torn.toml").write_bytes(content)
+    with pytest.raises(InputError, match=r"torn\.toml: not"):
+        load_device("torn")
+
+
+def test_a_path_that_is_not_there(home):
+    with pytest.raises(InputError, match=r"nowhere\.toml: no such file"):
+        load_device("nowhere.toml")

@@ -1,0 +1,158 @@
+"""Benchmark output of the usual libraries becomes a profile."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shakedown.errors import InputError
+from shakedown.profiles import load_device
+from shakedown.profiles.importers import import_benchmark, save_import
+
+OPENSSL = """\
++H:16:64:256:1024:8192:16384
++F:6:sha256:160000000.0:500000000.0:1100000000.0:1700000000.0:2000000000.0:2048000000.0
++F:9:hmac(sha256):70000000.0:200000000.0:490000000.0:730000000.0:850000000.0:1024000000.0
++R1:5000:2048:1.00
++F2:2:2048:4000.000000:80000.000000
++F3:1:1024:15000.000000:19000.000000
++F4:3:256:50000.000000:20000.000000
++F4:6:163:8000.000000:4000.000000
++F4:11:163:8100.000000:4100.000000
++F5:3:256:32000.000000:0.000031
++F5:22:253:40000.000000:0.000025
++F6:0:253:Ed25519:43000.000000:16000.000000
++F8:0:2048:5000.000000:0.000200
+"""
+WOLFCRYPT = """\
+ wolfSSL version 5.6.6
+SHA-256                     18 MiB took 1.000 seconds,   16.000 MiB/s
+RSA     2048   public       508 ops took 1.000 sec, avg 1.969 ms, 508.000 ops/sec
+RSA     2048  private        14 ops took 1.020 sec, avg 72.857 ms, 13.725 ops/sec
+DH      2048    agree        30 ops took 1.012 sec, avg 33.733 ms, 29.644 ops/sec
+ECC   [      SECP256R1]   256  key gen       982 ops took 1.000 sec, avg 1.018 ms, 982.000 ops/sec
+ECDHE [      SECP384R1]   384    agree       456 ops took 1.000 sec, avg 2.193 ms, 456.000 ops/sec
+ECDSA    256 verify         36 ops took 1.004 sec, avg 27.889 ms, 35.857 ops/sec
+CURVE  25519    agree      1144 ops took 1.000 sec, avg 0.874 ms, 1144.000 ops/sec
+ED     25519     sign      1716 ops took 1.000 sec, avg 0.583 ms, 1716.000 ops/sec
+ML-KEM 512    128  key gen        150 ops took 1.006 sec, avg 6.707 ms, 149.105 ops/sec
+"""
+MBEDTLS = """\
+  SHA-256                  :    6400.00 KiB/s,   14.13 cycles/byte
+  AES-CBC-128              :    2000.00 KiB/s,   38.35 cycles/byte
+  RSA-2048                 :      28 ms/ public
+  RSA-2048                 :     953 ms/private
+  ECDSA-secp256r1          :       8.00 sign/s
+  ECDHE-secp256r1          :       4.00 handshake/s
+  ECDH-secp256r1           :       5.00 handshake/s
+"""
+
+
+def test_openssl_speed():
+    _, found = import_benchmark(OPENSSL, "x")
+    assert found["sign", "rsa", "rsa2048"] == {"time_us": 250.0}
+    assert found["verify", "dsa", "dsa1024"]["time_us"] == pytest.approx(1e6 / 19000)
+    assert found["sign", "ecdsa", "sect163k1"]["time_us"] == 125.0
+    assert found["sign", "ecdsa", "sect163r2"]["time_us"] == pytest.approx(1e6 / 8100)
+    assert found["derive", "ecdh", "x25519"]["time_us"] == 25.0
+    assert found["verify", "eddsa", "ed25519"]["time_us"] == 62.5
+    assert found["derive", "dh", "ffdhe2048"]["time_us"] == 200.0
+    digest = found["digest", "sha256", ""]
+    assert digest["per_kib_us"] == pytest.approx(0.5)
+    assert digest["per_call_us"] == pytest.approx(0.1 - 0.5 / 64)
+    assert found["mac", "hmac-sha256", ""]["per_kib_us"] == pytest.approx(1.0)
+
+
+def test_wolfcrypt():
+    library, found = import_benchmark(WOLFCRYPT, "x")
+    assert library == "wolfSSL 5.6.6"
+    assert found["encrypt", "rsa", "rsa2048"] == found["verify", "rsa", "rsa2048"] == {"time_us": 1969.0}
+    assert found["decrypt", "rsa", "rsa2048"]["time_us"] == pytest.approx(72857.0)
+    assert found["derive", "dh", "ffdhe2048"]["time_us"] == 33733.0
+    assert found["keygen", "ecdh", "p256"]["time_us"] == 1018.0
+    assert found["derive", "ecdh", "p384"]["time_us"] == 2193.0
+    assert found["verify", "ecdsa", "p256"]["time_us"] == 27889.0
+    assert found["sign", "eddsa", "ed25519"]["time_us"] == 583.0
+    assert found["keygen", "mlkem", "mlkem512"]["time_us"] == 6707.0
+    assert found["digest", "sha256", ""]["per_kib_us"] == pytest.approx(1e6 / 16384)
+
+
+def test_mbedtls():
+    _, found = import_benchmark(MBEDTLS, "x")
+    assert found["verify", "rsa", "rsa2048"]["time_us"] == 28000.0
+    assert found["sign", "ecdsa", "p256"]["time_us"] == 125000.0
+    assert found["derive", "ecdh", "p256"]["time_us"] == 200000.0
+    assert found["keygen", "ecdh", "p256"]["time_us"] == pytest.approx(50000.0)
+    assert found["cipher", "aes-128-cbc", ""]["per_kib_us"] == 500.0
+
+
+def test_our_own_measurements():
+    def operation(name, algorithm, parameters, count, size, mean_us):
+        return {
+            "side": "client",
+            "message": 0,
+            "operation": name,
+            "algorithm": algorithm,
+            "parameters": parameters,
+            "count": count,
+            "bytes": size,
+            "mean_us": mean_us,
+        }
+
+    entries = [
+        {
+            "suite": "tls1.3/x25519/p256/server",
+            "operations": [
+                operation("sign", "ecdsa", "p256", 1, None, 20.0),
+                operation("sign", "ecdsa", "p256", 1, None, 24.0),
+                operation("digest", "sha256", "", 2, 1024, 3.0),
+                operation("digest", "sha256", "", 1, 2048, 3.0),
+            ],
+        }
+    ]
+    _, found = import_benchmark(json.dumps(entries), "x")
+    assert found["sign", "ecdsa", "p256"]["time_us"] == 22.0
+    assert found["digest", "sha256", ""] == {
+        "per_call_us": pytest.approx(1.0),
+        "per_kib_us": pytest.approx(1.0),
+    }
+
+
+def test_text_without_figures_is_refused():
+    with pytest.raises(InputError, match="no benchmark figures; accepted: output of openssl speed -mr"):
+        import_benchmark("Hello\n", "notes.txt")
+
+
+def arguments(**changes):
+    given = {
+        "name": "mine",
+        "chip": 'Say "chip"\\',
+        "clock_hz": 80e6,
+        "title": "Mine",
+        "library": None,
+        "build": "-O2",
+        "date": "2026-01-01",
+        "source": "bench.txt",
+        "out": None,
+    }
+    return {**given, **changes}
+
+
+def test_an_imported_profile_can_be_loaded(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "bench.txt").write_text(WOLFCRYPT, encoding="utf-8")
+    path, count = save_import(tmp_path / "bench.txt", **arguments())
+    device = load_device("mine")
+    assert path == tmp_path / "shakedown" / "devices" / "mine.toml"
+    assert len(device.costs) == count == 12
+    assert device.chip == 'Say "chip"\\'
+    assert device.library == "wolfSSL 5.6.6"
+
+
+@pytest.mark.parametrize(("name", "words"), [("phone", "ships"), ("My Board", "lower-case letters")])
+def test_an_import_needs_a_name_of_its_own(monkeypatch, tmp_path, name, words):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "bench.txt").write_text(MBEDTLS, encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        save_import(tmp_path / "bench.txt", **arguments(name=name))

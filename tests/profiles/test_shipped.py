@@ -1,0 +1,116 @@
+"""Every profile in the package: named, sourced, and true to what it says it follows from."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from models.papers import by_certificates, table
+from shakedown.profiles import THIS_MACHINE, bearer_names, device_names, load_bearer, load_device
+
+DESCRIPTION_ONLY = """
+    ipaq-h3970 aka-laptop-p4 aka-server-piii axim-x51v shin-laptop shin-server via-533 kuo-p4
+"""
+DEVICES = f"""
+    palm-vii palm-vii-old palm-v nokia-7650 wap-gateway-p4 cortex-m4 cortex-m33 esp32 raspberry-pi phone server
+    {DESCRIPTION_ONLY}
+"""
+BEARERS = """
+    gsm-csd gprs gprs-best gprs-worst gprs-12pm gprs-2pm gprs-4pm gprs-6pm gprs-8pm gprs-10pm gprs-12am gprs-cs1
+    umts-144 umts-384 umts-2000 wifi-11b wifi-11b-wep wifi lte lte-m nb-iot 5g leo geo ble ethernet 2g 3g 4g
+"""
+CURVES = {
+    "160p": "secp160r1",
+    "163k": "sect163k1",
+    "163r": "sect163r2",
+    "224p": "p224",
+    "233k": "sect233k1",
+    "233r": "sect233r1",
+    "256p": "p256",
+    "283k": "sect283k1",
+    "283r": "sect283r1",
+}
+
+
+@pytest.fixture(autouse=True)
+def nobody_elses_profiles(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+
+def test_every_promised_name_is_there():
+    assert set(DEVICES.split()) <= set(device_names())
+    assert THIS_MACHINE in device_names()
+    assert set(BEARERS.split()) <= set(bearer_names())
+
+
+@pytest.mark.parametrize("name", sorted(set(device_names()) - {THIS_MACHINE}))
+def test_a_device_says_what_it_is_and_where_from(name):
+    device = load_device(name)
+    assert device.name == name
+    assert device.title
+    assert device.chip
+    assert device.source
+    assert device.priced == (name not in DESCRIPTION_ONLY.split())
+
+
+@pytest.mark.parametrize("name", bearer_names())
+def test_a_bearer_says_what_it_is_and_where_from(name):
+    bearer = load_bearer(name)
+    assert bearer.name == name
+    assert bearer.title
+    assert bearer.source
+
+
+def test_the_palms_hold_figure_3():
+    figures = {
+        (row["primitive"], row["rsa_public_exponent"]): float(row["palm_vii_new_20mhz_ms"]) / 1e3
+        for row in table("wtls-palm", "figure_3_primitive_times")
+    }
+    costs = load_device("palm-vii").costs
+    assert costs["sign", "ecdsa", "sect163k1"].mean_s == pytest.approx(figures["ecdsa_sign", ""])
+    assert costs["keygen", "ecdh", "sect163k1"].mean_s == pytest.approx(figures["key_generation", ""])
+    assert costs["verify", "rsa", "rsa1024e3"].mean_s == pytest.approx(figures["public_decrypt", "3"])
+    expansion = figures["key_expansion", ""]
+    assert costs["verify", "ecdsa", "sect163k1"].mean_s == pytest.approx(
+        figures["ecdsa_verify", ""] + expansion
+    )
+
+
+def test_the_nokias_primitives_follow_from_totals_and_percentages():
+    totals = {
+        "mutual": by_certificates("table_4_1_mutual_processing_times"),
+        "server": by_certificates("table_4_2_serverauth_processing_times"),
+    }
+    shares = {
+        "mutual": by_certificates("table_4_3_mutual_ecdh_client_pct"),
+        "server": by_certificates("table_4_7_serverauth_ecdh_client_pct"),
+    }
+    verifies: dict[str, list[float]] = {}
+    for mode, rows in shares.items():
+        for key, row in rows.items():
+            time_s = float(totals[mode][key]["client_ms"]) / 1e3 * float(row["verify_server_cert_pct"]) / 100
+            verifies.setdefault(CURVES[key[0]], []).append(time_s)
+    costs = load_device("nokia-7650").costs
+    for curve, times in verifies.items():
+        assert costs["verify", "ecdsa", curve].mean_s == pytest.approx(statistics.median(times), rel=1e-4)
+    keygen = costs["keygen", "ecdh", "p256"]
+    assert keygen.mean_s == 0.0
+    assert "one multiplication" in keygen.note
+
+
+def test_the_gprs_profiles_hold_the_thesiss_tables():
+    rates = {row["time_slot"]: row for row in table("wtls-nokia7650", "table_4_13_gprs_data_rates")}
+    delays = {row["time_slot"]: row for row in table("wtls-nokia7650", "table_4_14_gprs_traversal_delays")}
+    for slot, rate in rates.items():
+        bearer = load_bearer("gprs-" + slot.replace(" ", "").lower())
+        assert bearer.up_bits_per_s == pytest.approx(float(rate["upload_kbps"]) * 1e3)
+        assert bearer.down_bits_per_s == pytest.approx(float(rate["download_kbps"]) * 1e3)
+        assert bearer.traversal_s == pytest.approx(float(delays[slot]["mean_ms"]) / 1e3)
+        assert bearer.traversal_sd_s == pytest.approx(float(delays[slot]["sd_ms"]) / 1e3)
+
+
+def test_ml_dsa_signing_is_a_distribution():
+    cost = load_device("cortex-m4").costs["sign", "mldsa", "mldsa44"]
+    assert cost.low_s < cost.mean_s < cost.high_s
+    assert cost.sd_s > 0.0
