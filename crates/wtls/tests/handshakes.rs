@@ -65,7 +65,389 @@ fn server_authentication_with_ecdh_ecdsa() {
 
 #[test]
 fn server_authentication_with_rsa() {
-    let kinds = [Kind::Rsa(1024)];
-    let pair = complete(certified_pair(&kinds, ClientAuthentication::None, false, false));
-    assert_eq!(pair.client_world.log.messages(), FULL);
+    for bits in [1024, 2048, 3072] {
+        let kinds = [Kind::Rsa(bits)];
+        let pair = complete(certified_pair(&kinds, ClientAuthentication::None, false, false));
+        assert_eq!(pair.client_world.log.messages(), FULL);
+    }
+}
+
+/// The client's log of a full handshake with these messages of its own between ServerHelloDone and
+/// ChangeCipherSpec.
+fn requested(own: &[&'static str]) -> Vec<&'static str> {
+    let mut messages = FULL.to_vec();
+    messages.insert(3, "< CertificateRequest");
+    messages.splice(5..6, own.iter().copied());
+    messages
+}
+
+#[test]
+fn a_client_without_a_certificate_answers_a_request_with_an_empty_list() {
+    for kind in [Kind::Ec(Curve::Sect163k1), Kind::Rsa(1024)] {
+        let pair = complete(certified_pair(&[kind], ClientAuthentication::Requested, false, false));
+        let own = ["> Certificate", "> ClientKeyExchange"];
+        assert_eq!(pair.client_world.log.messages(), requested(&own));
+        let certificate = pair.client_world.log.0.iter().find(|line| line.starts_with("> Certificate"));
+        assert_eq!(certificate.unwrap(), "> Certificate 10");
+        assert!(established(&pair.server_events).unwrap().peer_certificates.is_empty());
+    }
+}
+
+#[test]
+fn a_server_that_requires_a_certificate_refuses_an_empty_list() {
+    let kinds = [Kind::Ec(Curve::Secp160r1)];
+    let (client, server) = certified_pair(&kinds, ClientAuthentication::Required, false, false);
+    let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
+    pair.run();
+    assert_eq!(closed(&pair.server_events), Some(&CloseReason::Failed(Error::NoClientCertificate)));
+    let alert = Alert::fatal(AlertDescription::HandshakeFailure);
+    assert_eq!(closed(&pair.client_events), Some(&CloseReason::Alert(alert)));
+}
+
+#[test]
+fn mutual_authentication_with_rsa_signs_the_handshake() {
+    for bits in [1024, 2048, 3072] {
+        let kinds = [Kind::Rsa(bits)];
+        let pair = complete(certified_pair(&kinds, ClientAuthentication::Required, true, false));
+        let own = ["> Certificate", "> ClientKeyExchange", "> CertificateVerify"];
+        assert_eq!(pair.client_world.log.messages(), requested(&own));
+        let peer = &established(&pair.server_events).unwrap().peer_certificates;
+        assert_eq!(peer[0].fields().subject.as_text(), Some("client; Test; US; client.test"));
+    }
+}
+
+#[test]
+fn mutual_authentication_with_ecdh_ecdsa_exchanges_nothing_but_certificates() {
+    for curve in Curve::ALL {
+        let kinds = [Kind::Ec(curve)];
+        let pair = complete(certified_pair(&kinds, ClientAuthentication::Required, true, false));
+        assert_eq!(pair.client_world.log.messages(), requested(&["> Certificate"]), "{curve}");
+        let exchanged = established(&pair.server_events).unwrap().exchanged;
+        assert_eq!(exchanged, Some(crypto::KeyKind::Ec(curve)));
+    }
+}
+
+#[test]
+fn every_curve_serves_ecdh_ecdsa_and_ecdh_anon_in_both_point_forms() {
+    for curve in Curve::ALL {
+        complete(certified_pair(&[Kind::Ec(curve)], ClientAuthentication::None, false, false));
+        for suite in [KeyExchangeSuite::EcdhAnon, KeyExchangeSuite::EcdhAnonUncompressed] {
+            let parameters = ParameterSpecifier::of_curve(curve, false);
+            complete(anonymous_pair(offer(suite, parameters)));
+        }
+    }
+}
+
+#[test]
+fn curves_without_a_number_may_have_a_private_one() {
+    for curve in [Curve::Sect163r2, Curve::Prime256v1, Curve::Sect283k1, Curve::Sect283r1] {
+        let kinds = [Kind::Ec(curve), Kind::Ec(Curve::Sect283r1)];
+        let in_full = complete(certified_pair(&kinds, ClientAuthentication::Required, true, false));
+        let numbered = complete(certified_pair(&kinds, ClientAuthentication::Required, true, true));
+        let bytes = |pair: &Pair| pair.wire.iter().map(|(_, datagram)| datagram.len()).sum::<usize>();
+        assert!(bytes(&numbered) + 4 * 100 < bytes(&in_full), "{curve}");
+    }
+    // A server that was not told about private numbers does not know them.
+    let (client, mut server) =
+        certified_pair(&[Kind::Ec(Curve::Prime256v1)], ClientAuthentication::None, false, true);
+    server.settings.private_curves = false;
+    let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
+    pair.run();
+    let unknown = Error::Parameters(ParameterError::UnknownIndex { index: 241 });
+    assert_eq!(closed(&pair.server_events), Some(&CloseReason::Failed(unknown)));
+}
+
+#[test]
+fn chains_may_be_deep_and_mixed() {
+    let ec = |curve| Kind::Ec(curve);
+    let chains: [&[Kind]; 4] = [
+        &[ec(Curve::Secp160r1), ec(Curve::Prime256v1)],
+        &[ec(Curve::Sect233k1), ec(Curve::Secp224r1), ec(Curve::Sect283k1)],
+        &[Kind::Rsa(1024), Kind::Rsa(2048), Kind::Rsa(1024), Kind::Rsa(3072)],
+        &[ec(Curve::Secp160r1); 20],
+    ];
+    for kinds in chains {
+        for (authentication, has) in
+            [(ClientAuthentication::None, false), (ClientAuthentication::Required, true)]
+        {
+            complete(certified_pair(kinds, authentication, has, false));
+        }
+    }
+}
+
+#[test]
+fn anonymous_suites_of_every_size() {
+    use KeyExchangeSuite as S;
+    let group = |number| ParameterSpecifier::Index(number);
+    let curve = |curve| ParameterSpecifier::of_curve(curve, false);
+    let none = ParameterSpecifier::NONE;
+    let offers = [
+        (S::RsaAnon, none.clone(), 1024),
+        (S::RsaAnon512, none.clone(), 512),
+        (S::RsaAnon768, none.clone(), 768),
+        (S::DhAnon, group(2), 768),
+        (S::DhAnon, none.clone(), 768),
+        (S::DhAnon512, group(1), 512),
+        (S::DhAnon512, none.clone(), 512),
+        (S::DhAnon768, group(2), 768),
+        (S::EcdhAnon, none.clone(), 113),
+        (S::EcdhAnon113, curve(Curve::Sect113r1), 113),
+        (S::EcdhAnon113, curve(Curve::Wtls1), 113),
+        (S::EcdhAnon131, curve(Curve::Wtls8), 112),
+        (S::EcdhAnon131, none, 113),
+        (S::EcdhAnonUncompressed113, curve(Curve::Sect113r1), 113),
+        (S::EcdhAnonUncompressed131, curve(Curve::Wtls6), 112),
+    ];
+    for (suite, parameters, bits) in offers {
+        let pair = complete(anonymous_pair(offer(suite, parameters)));
+        let messages = pair.client_world.log.messages();
+        assert_eq!(messages[2..5], ["< ServerKeyExchange", "< ServerHelloDone", "> ClientKeyExchange"]);
+        let established = established(&pair.client_events).unwrap();
+        assert_eq!(established.exchanged.unwrap().size_bits(), bits, "{suite}");
+        assert_eq!(established.key_exchange, suite);
+    }
+}
+
+#[test]
+fn explicit_groups_are_served_if_the_server_has_them() {
+    let group = |exponent_bytes| {
+        let DhGroup { prime, generator, .. } = &*DhGroup::group_2();
+        let (prime, generator) = (prime.clone(), generator.clone());
+        Arc::new(DhGroup { number: None, prime, generator, exponent_bytes })
+    };
+    let parameters = ParameterSpecifier::of_group(&group(96)).unwrap();
+    for (groups, served) in [(vec![group(96)], true), (vec![group(32)], false)] {
+        let (client, mut server) = anonymous_pair(offer(KeyExchangeSuite::DhAnon, parameters.clone()));
+        server.groups = groups;
+        let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
+        pair.run();
+        assert_eq!(established(&pair.client_events).is_some(), served);
+    }
+}
+
+#[test]
+fn a_key_above_the_suites_limit_is_refused_by_either_side() {
+    let curve = ParameterSpecifier::of_curve(Curve::Secp160r1, false);
+    let (client, server) = anonymous_pair(offer(KeyExchangeSuite::EcdhAnon131, curve));
+    let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
+    pair.run();
+    assert!(matches!(closed(&pair.server_events), Some(CloseReason::Failed(Error::Parameters(_)))));
+    assert!(matches!(closed(&pair.client_events), Some(CloseReason::Alert(_))));
+}
+
+/// Messages of a handshake in which the server finishes first.
+const ABBREVIATED: [&str; 6] = [
+    "> ClientHello",
+    "< ServerHello",
+    "< ChangeCipherSpec",
+    "< Finished",
+    "> ChangeCipherSpec",
+    "> Finished",
+];
+
+#[test]
+fn a_session_is_resumed() {
+    let kinds = [Kind::Ec(Curve::Secp160r1)];
+    let (client, server) = certified_pair(&kinds, ClientAuthentication::Required, true, false);
+    let (client, server) = (Arc::new(client), Arc::new(server));
+    let mut first = Pair::new(&client, &server, None, 1);
+    first.run();
+    let session = first.client.session().cloned().unwrap();
+    let mut pair = Pair::new(&client, &server, Some(session.clone()), 2);
+    pair.run();
+    assert_eq!(pair.client_world.log.messages(), ABBREVIATED);
+    let resumed = established(&pair.server_events).unwrap();
+    assert_eq!(resumed.mode, HandshakeMode::Resumed);
+    assert_eq!(resumed.session_id, session.id);
+    assert_eq!(resumed.peer_certificates.len(), 1, "the client is still who it was");
+    check(&mut pair);
+
+    // A server that has forgotten it begins a new one.
+    server.sessions.remove(&session.id);
+    let mut pair = Pair::new(&client, &server, Some(session), 3);
+    pair.run();
+    assert_eq!(established(&pair.client_events).unwrap().mode, HandshakeMode::Full);
+    check(&mut pair);
+}
+
+#[test]
+fn a_session_closed_as_a_session_cannot_be_resumed() {
+    let kinds = [Kind::Ec(Curve::Secp160r1)];
+    let (client, server) = certified_pair(&kinds, ClientAuthentication::None, false, false);
+    let (client, server) = (Arc::new(client), Arc::new(server));
+    for (close, kept) in [(Close::Connection, true), (Close::Session, false)] {
+        let mut pair = Pair::new(&client, &server, None, 1);
+        pair.run();
+        let id = pair.client.session().unwrap().id;
+        pair.client.close(&mut pair.client_world.cx(pair.now), close);
+        pair.run();
+        assert_eq!(server.sessions.find(&id).is_some(), kept);
+        assert_eq!(pair.client.session().is_some(), kept);
+    }
+}
+
+#[test]
+fn the_optimised_handshake_uses_a_certificate_that_the_server_holds() {
+    for curve in [Curve::Secp160r1, Curve::Sect233k1, Curve::Prime256v1] {
+        let kinds = [Kind::Ec(curve), Kind::Ec(Curve::Sect283k1)];
+        let (mut client, mut server) = certified_pair(&kinds, ClientAuthentication::Required, true, false);
+        let chain = Chain::new("client", &kinds, 2, false);
+        client.key_exchanges[0].identifier = Identifier::KeyHash(chain.leaf_hash());
+        let known = KnownClient::new(&*PROVIDER, chain.certificates[0].clone(), false).unwrap();
+        server.known_clients.push(known);
+        let pair = complete((client, server));
+        let mut messages = ABBREVIATED.to_vec();
+        messages.insert(2, "< Certificate");
+        assert_eq!(pair.client_world.log.messages(), messages);
+        let peer = established(&pair.server_events).unwrap();
+        assert_eq!(peer.mode, HandshakeMode::Optimised);
+        assert_eq!(peer.peer_certificates, chain.certificates[..1]);
+    }
+}
+
+#[test]
+fn an_unknown_client_that_names_its_key_gets_a_full_handshake() {
+    let kinds = [Kind::Ec(Curve::Secp160r1)];
+    let (mut client, server) = certified_pair(&kinds, ClientAuthentication::Required, true, false);
+    let chain = Chain::new("client", &kinds, 2, false);
+    client.key_exchanges[0].identifier = Identifier::KeyHash(chain.leaf_hash());
+    let pair = complete((client, server));
+    assert_eq!(established(&pair.client_events).unwrap().mode, HandshakeMode::Full);
+}
+
+fn shared_secret_pair(client_secret: &[u8], server_secret: &[u8]) -> Configs {
+    let identifier = Identifier::Binary(b"subscriber 7".to_vec());
+    let offer =
+        KeyExchangeId::new(KeyExchangeSuite::SharedSecret, ParameterSpecifier::NONE, identifier.clone());
+    let (mut client, mut server) = anonymous_pair(offer);
+    let secret =
+        |secret: &[u8]| SharedSecret { identifier: identifier.clone(), secret: secret.to_vec().into() };
+    client.shared_secrets.push(secret(client_secret));
+    server.shared_secrets.push(secret(server_secret));
+    (client, server)
+}
+
+#[test]
+fn a_shared_secret_takes_the_abbreviated_flow() {
+    let pair = complete(shared_secret_pair(b"0123456789abcdef", b"0123456789abcdef"));
+    assert_eq!(pair.client_world.log.messages(), ABBREVIATED);
+    assert_eq!(established(&pair.client_events).unwrap().mode, HandshakeMode::Abbreviated);
+}
+
+#[test]
+fn different_shared_secrets_do_not_connect() {
+    let (client, server) = shared_secret_pair(b"0123456789abcdef", b"0123456789abcdeF");
+    let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
+    pair.run();
+    assert!(matches!(closed(&pair.client_events), Some(CloseReason::Failed(Error::Record(_)))));
+    assert!(established(&pair.server_events).is_none());
+    assert!(matches!(closed(&pair.server_events), Some(CloseReason::Alert(_))));
+}
+
+#[test]
+fn the_null_suite_connects_those_who_both_ask_for_it() {
+    let offer = offer(KeyExchangeSuite::Null, ParameterSpecifier::NONE);
+    let pair = complete(anonymous_pair(offer));
+    assert_eq!(pair.client_world.log.messages(), ABBREVIATED);
+}
+
+#[test]
+fn every_cipher_suite_protects_a_connection() {
+    let curve = ParameterSpecifier::of_curve(Curve::Secp160r1, false);
+    for &bulk in BulkCipher::ALL {
+        for &mac in MacAlgorithm::ALL {
+            let (mut client, mut server) = anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, curve.clone()));
+            let suite = CipherSuite { bulk, mac };
+            client.cipher_suites = vec![suite];
+            server.cipher_suites = vec![suite];
+            let pair = complete((client, server));
+            assert_eq!(established(&pair.client_events).unwrap().cipher_suite, suite);
+        }
+    }
+}
+
+#[test]
+fn keys_are_refreshed_as_often_as_the_more_cautious_side_wants() {
+    let curve = ParameterSpecifier::of_curve(Curve::Secp160r1, false);
+    for refresh in [0, 1, 3, 16, 255] {
+        let (mut client, server) = anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, curve.clone()));
+        client.key_refresh = key_schedule::KeyRefresh(refresh);
+        let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
+        pair.run();
+        for index in 0..50u8 {
+            pair.client_send(&[index]);
+            pair.run();
+        }
+        let received: Vec<u8> = data(&pair.server_events).concat();
+        assert_eq!(received, (0..50).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_last_record_of_a_datagram_may_go_without_a_length() {
+    let kinds = [Kind::Ec(Curve::Secp160r1)];
+    let (mut client, mut server) = certified_pair(&kinds, ClientAuthentication::Required, true, false);
+    client.settings.omit_last_length = true;
+    server.settings.omit_last_length = true;
+    let pair = complete((client, server));
+    assert_eq!(pair.wire[0].1[0], 0x43, "ClientHello");
+    let with = complete(certified_pair(&kinds, ClientAuthentication::Required, true, false));
+    for ((_, short), (_, long)) in pair.wire.iter().zip(&with.wire) {
+        assert_eq!(short.len() + 2, long.len());
+    }
+}
+
+#[test]
+fn the_server_sends_the_certificate_that_the_client_trusts() {
+    let first = Chain::new("first", &[Kind::Ec(Curve::Secp160r1)], 4, false);
+    let second = Chain::new("second", &[Kind::Ec(Curve::Secp160r1)], 5, false);
+    let offer = certified_offer(Kind::Ec(Curve::Secp160r1), false);
+    let mut server = ServerConfig::new(vec![KeyExchangeSuite::EcdhEcdsa]);
+    server.identities = vec![first.identity(), second.identity()];
+    let server = Arc::new(server);
+    for (anchors, found) in [(vec![second.anchor()], true), (vec![], false)] {
+        let mut client = ClientConfig::new(vec![offer.clone()]);
+        client.anchors = anchors;
+        let mut pair = Pair::new(&Arc::new(client), &server, None, 1);
+        pair.run();
+        // Who names no trusted key is sent the first certificate, and can make nothing of it.
+        assert_eq!(established(&pair.client_events).is_some(), found);
+    }
+    let mut client = ClientConfig::new(vec![offer]);
+    client.anchors = vec![Chain::new("third", &[Kind::Ec(Curve::Secp160r1)], 6, false).anchor()];
+    let mut pair = Pair::new(&Arc::new(client), &server, None, 1);
+    pair.run();
+    assert_eq!(closed(&pair.server_events), Some(&CloseReason::Failed(Error::NotTrustedByClient)));
+}
+
+#[test]
+fn the_client_checks_the_servers_name_if_it_wants_one() {
+    for (name, right) in [("server.test", true), ("other.test", false)] {
+        let kinds = [Kind::Ec(Curve::Secp160r1)];
+        let (mut client, server) = certified_pair(&kinds, ClientAuthentication::None, false, false);
+        client.server_name = Some(name.to_owned());
+        let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
+        pair.run();
+        assert_eq!(established(&pair.client_events).is_some(), right);
+    }
+}
+
+#[test]
+fn nothing_in_common_is_told_by_the_right_alert() {
+    use AlertDescription as D;
+    let run = |change: &dyn Fn(&mut Configs)| {
+        let curve = ParameterSpecifier::of_curve(Curve::Secp160r1, false);
+        let mut configs = anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, curve));
+        change(&mut configs);
+        let mut pair = Pair::new(&Arc::new(configs.0), &Arc::new(configs.1), None, 1);
+        pair.run();
+        match closed(&pair.client_events) {
+            Some(CloseReason::Alert(alert)) => alert.description,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(run(&|(_, server)| server.suites.clear()), D::UnknownKeyId);
+    assert_eq!(run(&|(client, _)| client.key_exchanges.clear()), D::UnknownKeyId);
+    assert_eq!(run(&|(_, server)| server.cipher_suites.clear()), D::HandshakeFailure);
+    assert_eq!(run(&|(_, server)| server.curves.clear()), D::UnknownParameterIndex);
 }
