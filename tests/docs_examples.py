@@ -93,8 +93,8 @@ def agree(expected: str, printed: str) -> bool:
     """True where what was printed is what the document says, numbers apart."""
     wanted = [plain(line) for line in expected.splitlines() if line.strip()]
     got = [plain(line) for line in printed.splitlines() if line.strip()]
-    pattern = "\n".join(r"(?:.*\n)*?.*" if line == ANYTHING else re.escape(line) for line in wanted)
-    return re.fullmatch(pattern, "\n".join(got)) is not None
+    pattern = "".join(r"(?:.*\n)*?" if line == ANYTHING else re.escape(line) + r"\n" for line in wanted)
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in got)) is not None
 
 
 def refresh(document: Path) -> None:

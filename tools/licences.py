@@ -27,6 +27,9 @@ PYTHON_NAMES = {
     "python software foundation license": "PSF-2.0",
 }
 
+# Packages whose metadata names no licence, with the one that their licence file holds.
+FROM_LICENCE_FILES = {"ciw": "MIT"}
+
 
 def allowed(expression: str, allow: set[str]) -> bool:
     """True where an SPDX expression can be met by allowed licences alone: AND needs all, OR needs one."""
@@ -78,7 +81,8 @@ def python_packages() -> dict[str, str]:
     for distribution in distributions():
         name = distribution.metadata["Name"].lower().replace("_", "-")
         if name in locked:
-            found[f"{name} {distribution.version}"] = python_licence(distribution.metadata)
+            licence = python_licence(distribution.metadata) or FROM_LICENCE_FILES.get(name, "")
+            found[f"{name} {distribution.version}"] = licence
     return found
 
 
@@ -88,8 +92,10 @@ def python_licence(metadata: object) -> str:
         return expression
     classifiers = metadata.get_all("Classifier") or []  # type: ignore[attr-defined]
     words = [line.rsplit("::", 1)[1].strip() for line in classifiers if line.startswith("License ::")]
-    words = [word for word in words if word != "OSI Approved"] or [metadata.get("License") or ""]  # type: ignore[attr-defined]
-    return " OR ".join(PYTHON_NAMES.get(word.lower(), word.replace(" ", "-")) for word in words if word)
+    words = [word for word in words if word not in ("OSI Approved", "DFSG approved")] or [
+        metadata.get("License") or ""
+    ]  # type: ignore[attr-defined]
+    return " OR ".join(PYTHON_NAMES.get(word.lower(), word) for word in words if word)
 
 
 def main() -> int:
