@@ -13,12 +13,13 @@ DESCRIPTION_ONLY = """
     ipaq-h3970 aka-laptop-p4 aka-server-piii axim-x51v shin-laptop shin-server via-533 kuo-p4
 """
 DEVICES = f"""
-    palm-vii palm-vii-old palm-v nokia-7650 wap-gateway-p4 cortex-m4 cortex-m33 esp32 raspberry-pi phone server
+    palm-vii palm-vii-old palm-v nokia-7650 wap-gateway-p4 cortex-m4 cortex-m33 esp32 raspberry-pi phone
+    server
     {DESCRIPTION_ONLY}
 """
 BEARERS = """
-    gsm-csd gprs gprs-best gprs-worst gprs-12pm gprs-2pm gprs-4pm gprs-6pm gprs-8pm gprs-10pm gprs-12am gprs-cs1
-    umts-144 umts-384 umts-2000 wifi-11b wifi-11b-wep wifi lte lte-m nb-iot 5g leo geo ble ethernet 2g 3g 4g
+    gsm-csd gprs gprs-best gprs-worst gprs-12pm gprs-2pm gprs-4pm gprs-6pm gprs-8pm gprs-10pm gprs-12am
+    gprs-cs1 umts-144 umts-384 umts-2000 wifi-11b wifi-11b-wep wifi lte lte-m nb-iot 5g leo geo ble ethernet 2g 3g 4g
 """
 CURVES = {
     "160p": "secp160r1",

@@ -1,0 +1,121 @@
+"""Predictions held against published handshakes: primitives and handshake of the same chip, clock and build.
+
+Matched boards are Bayoglu's (thesis, 2004): the primitives are taken from his mutual runs alone, and they
+predict the totals of his server-authenticated runs, which were measured apart. Boards whose handshake was
+published with another build than their primitives are listed apart; there the error says how much a build
+matters.
+"""
+
+from __future__ import annotations
+
+import csv
+import statistics
+import tomllib
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from shakedown.extrapolation import call_figure
+from shakedown.profiles import load_device
+from shakedown.profiles.device import Triple
+
+DATA = Path(__file__).parent / "papers" / "data"
+_THESIS = DATA / "wtls-nokia7650"
+_THESIS_SOURCE = "B. Bayoglu, master thesis, Sabanci University, 2004, tables 4.1 to 4.10"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One published handshake beside its prediction; ``why`` says what does not match, empty if all does."""
+
+    board: str
+    handshake: str
+    published_s: float
+    predicted_s: float
+    source: str
+    why: str = ""
+
+    @property
+    def error(self) -> float:
+        """Predicted over published, less 1."""
+        return self.predicted_s / self.published_s - 1.0
+
+
+def matched() -> list[Check]:
+    """The thesis's 24 server-authenticated cases on both its machines, from the primitives of its mutual
+    runs.
+    """
+    checks = []
+    totals = _table("table_4_2_serverauth_processing_times")
+    for board, side in (("nokia-7650", "client"), ("wap-gateway-p4", "server")):
+        costs_ms, rest_ms = _mutual_primitives(side)
+        for (ca, end), row in totals.items():
+            parts = _server_authenticated(side, ca, end)
+            predicted_ms = rest_ms + sum(costs_ms[part] for part in parts)
+            suite = "wtls/rsa" if end.startswith("rsa") else "wtls/ecdh_ecdsa"
+            published_s = float(row[f"{side}_ms"]) / 1e3
+            name = f"{suite}/{end}@{ca}/requested, {side}"
+            checks.append(Check(board, name, published_s, predicted_ms / 1e3, _THESIS_SOURCE))
+    return checks
+
+
+def unmatched() -> list[Check]:
+    """Published handshakes of boards whose primitives come from another build, priced all the same."""
+    with (DATA / "boards.toml").open("rb") as file:
+        boards = tomllib.load(file)["board"]
+    checks = []
+    for board in boards:
+        device = load_device(board["device"])
+        calls: list[tuple[int, Triple]] = [(count, (o, a, p)) for count, o, a, p in board["operations"]]
+        predicted_s = sum(count * call_figure(device, triple).time.mean for count, triple in calls)
+        predicted_s *= device.clock_hz / board["clock_hz"]
+        checks.append(
+            Check(
+                board["board"],
+                board["handshake"],
+                board["published_s"],
+                predicted_s,
+                board["source"],
+                board["why"],
+            )
+        )
+    return checks
+
+
+def _mutual_primitives(side: str) -> tuple[dict[tuple[str, str], float], float]:
+    """Medians over the mutual cases of each primitive, and of what is left of a handshake, in ms."""
+    samples: dict[tuple[str, str], list[float]] = defaultdict(list)
+    rest: list[float] = []
+    number = {"client": (3, 4), "server": (5, 6)}[side]
+    totals = _table("table_4_1_mutual_processing_times")
+    for kind, table in zip(("ecdh", "rsa"), number, strict=True):
+        for (ca, end), row in _table(f"table_4_{table}_mutual_{kind}_{side}_pct").items():
+            total_ms = float(totals[ca, end][f"{side}_ms"])
+            share = {key: float(value) / 100 for key, value in row.items() if key.endswith("_pct")}
+            exchange = share[f"{side}_kx_pct"]
+            parts = {
+                ("verify", ca): share[
+                    "verify_server_cert_pct" if side == "client" else "verify_client_cert_pct"
+                ],
+                ("exchange", end): exchange
+                * share[
+                    f"ecdh_of_{side}_kx_pct"
+                    if kind == "ecdh"
+                    else f"rsa_{'encrypt' if side == 'client' else 'decrypt'}_of_{side}_kx_pct"
+                ],
+            }
+            for part, portion in parts.items():
+                samples[part].append(total_ms * portion)
+            rest.append(
+                total_ms * (share["others_pct"] + exchange * share[f"master_secret_of_{side}_kx_pct"])
+            )
+    return {part: statistics.median(times) for part, times in samples.items()}, statistics.median(rest)
+
+
+def _server_authenticated(side: str, ca: str, end: str) -> list[tuple[str, str]]:
+    return [("verify", ca), ("exchange", end)] if side == "client" else [("exchange", end)]
+
+
+def _table(name: str) -> dict[tuple[str, str], dict[str, str]]:
+    with (_THESIS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return {(row["ca_cert"], row["end_cert"]): row for row in csv.DictReader(file)}

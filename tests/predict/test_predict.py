@@ -1,0 +1,307 @@
+"""Predictions and capacities: rows as promised, models as published, nonsense refused."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from predict import handmade
+from shakedown.errors import InputError
+from shakedown.predict import MODELS, capacity, predict, scenario, totals_s
+from shakedown.traces import TraceLibrary, write_library
+
+P256 = "tls1.3/x25519/p256/server"
+RSA = "tls1.2/rsa/rsa2048/server"
+PSK = "tls1.2/psk"
+ML_DSA = "tls1.3/x25519mlkem768/mldsa65/server"
+WTLS = "wtls/rsa/rsa1024@rsa3072/requested"
+KEYS = (
+    "suite device server_device bearer rate_per_s kind model client_s server_s transmission_s queue_s total_s "
+    "utilisation energy_j range_s extrapolated"
+)
+CAPACITY_KEYS = "suite server_device device bearer within_s percentile workers rate_per_s utilisation"
+
+
+def one(suite, library, **options):
+    (row,) = predict([suite], traces=library, **options)
+    return row
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_rows_have_exactly_the_promised_keys(library, model):
+    row = one(P256, library, model=model, rate_per_s=10)
+    assert list(row) == KEYS.split()
+    assert row["kind"] == "modelled"
+    assert (row["device"], row["server_device"], row["bearer"]) == ("phone", "server", "lte")
+    parts = (row["client_s"], row["server_s"], row["transmission_s"], row["queue_s"])
+    assert row["total_s"] == pytest.approx(sum(parts))
+    assert row["range_s"][0] <= row["total_s"] <= row["range_s"][1]
+    json.dumps(row, allow_nan=False)
+
+
+def test_no_rate_means_no_queue(library):
+    for model in MODELS:
+        row = one(P256, library, model=model)
+        assert row["queue_s"] == row["utilisation"] == row["rate_per_s"] == 0.0
+
+
+def test_at_full_load_queue_and_total_are_null(library):
+    service_s = one(RSA, library)["server_s"]
+    for model in MODELS:
+        row = one(RSA, library, model=model, rate_per_s=1.0 / service_s)
+        assert row["queue_s"] is None
+        assert row["total_s"] is None
+        assert row["utilisation"] == pytest.approx(1.0)
+        assert row["range_s"] == [None, None]
+        json.dumps(row, allow_nan=False)
+
+
+def test_an_uncertain_server_may_have_a_steady_state_at_one_end_only(library):
+    server = "cortex-m33"  # every figure that it lacks has a range
+    row = one(ML_DSA, library, server_device=server)
+    rate = 0.9 / row["server_s"]
+    loaded = one(ML_DSA, library, server_device=server, rate_per_s=rate)
+    assert loaded["range_s"][0] is not None
+    assert loaded["range_s"][1] is None
+
+
+def test_the_default_models_wait_is_pollaczek_and_khinchines(library):
+    for suite in (RSA, ML_DSA):
+        unloaded = one(suite, library, server_device="cortex-m4")
+        found = scenario(suite, server_device="cortex-m4", traces=library)
+        mean_s, sd_s = unloaded["server_s"], found.server.sd_s
+        rate = 0.8 / mean_s
+        row = one(suite, library, server_device="cortex-m4", rate_per_s=rate)
+        assert row["queue_s"] == pytest.approx(rate * (mean_s**2 + sd_s**2) / (2 * 0.2))
+    assert sd_s > 0.0
+
+
+def test_kuos_model_is_bytes_over_throughput(library):
+    row = one(RSA, library, model="kuo", bearer="gsm-csd", rate_per_s=100)
+    sizes = sum(message["bytes"] for message in handmade.TLS12_RSA["messages"])
+    assert row["transmission_s"] == pytest.approx(8 * sizes / 9600)
+    assert row["queue_s"] == 0.0
+
+
+def test_the_thesiss_model_counts_messages_to_the_server(library):
+    row = one(
+        WTLS, library, model="thesis", device="nokia-7650", server_device="wap-gateway-p4", bearer="gsm-csd"
+    )
+    sizes = sum(message["bytes"] for message in handmade.wtls_rsa("rsa3072", "rsa1024")["messages"])
+    assert row["transmission_s"] == pytest.approx(8 * sizes / 9600 + 2 * 5 * 0.3913)
+
+
+def test_the_thesiss_rate_is_of_handshakes_too(library):
+    """One message of five carries the work: W = λ s² / (2 (1 - λ s)) at λ handshakes per second."""
+    row = one(WTLS, library, model="thesis", server_device="wap-gateway-p4", rate_per_s=10)
+    decrypt_s = scenario(WTLS, server_device="wap-gateway-p4", traces=library).server.message_s[6]
+    assert row["queue_s"] == pytest.approx(10 * decrypt_s**2 / (2 * (1 - 10 * decrypt_s)))
+
+
+def test_in_tls13_the_servers_flight_answers_the_clients_hello(library):
+    found = scenario(P256, traces=library)
+    first, last = found.queued_message_s
+    assert first == pytest.approx(found.server.total.mean)
+    assert last == 0.0
+
+
+def test_levi_and_savass_model_is_mm1_and_key_material(library):
+    row = one(RSA, library, model="levi-savas", rate_per_s=1000)
+    rho = row["utilisation"]
+    assert row["queue_s"] == pytest.approx(row["server_s"] * rho / (1 - rho))
+    assert row["transmission_s"] == pytest.approx(8 * 900 / 12e6 + 8 * 267 / 12e6)
+
+
+def test_the_bearers_spread_is_in_the_range(library):
+    row = one(PSK, library, bearer="gsm-csd")
+    # TLS 1.2 over TCP crosses six times: the connection's two, and four flights
+    assert row["range_s"][1] - row["total_s"] == pytest.approx(6 * 0.090)
+
+
+def test_datagrams_save_the_connection(library):
+    tcp = one(PSK, library, bearer="geo")["transmission_s"]
+    udp = one(WTLS, library, bearer="geo")["transmission_s"]
+    assert tcp - udp > 0.59
+
+
+def test_more_workers_never_wait_longer(library):
+    rate = 0.9 / one(RSA, library)["server_s"]
+    waits = [one(RSA, library, rate_per_s=rate, workers=workers)["queue_s"] for workers in (1, 2, 4)]
+    assert waits == sorted(waits, reverse=True)
+
+
+loads = st.floats(0.0, 2.0)
+
+
+@settings(deadline=None)
+@given(st.lists(loads, min_size=2, max_size=6), st.sampled_from(MODELS), st.sampled_from([RSA, P256, ML_DSA]))
+def test_more_load_never_waits_less(tmp_path_factory, shares, model, suite):
+    found = scenario(suite, traces=shared_library(tmp_path_factory))
+    limit = 1.0 / found.server.total.mean
+    totals = totals_s([found], sorted(share * limit for share in shares), model)[0].tolist()
+    steady = [total for total in totals if not math.isnan(total)]
+    assert steady == sorted(steady)
+    assert all(math.isnan(total) for total in totals[len(steady) :])
+    assert len(steady) == sum(share * limit * found.server.total.mean < 1.0 for share in shares)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(MODELS), st.sampled_from([RSA, P256, ML_DSA, PSK, WTLS]))
+def test_a_faster_bearer_is_never_slower(tmp_path_factory, model, suite):
+    """GPRS at midnight has more rate and less delay than at noon; 3G fast has less delay than 3G."""
+    library = shared_library(tmp_path_factory)
+    for slow, fast in (("gprs", "gprs-best"), ("3g", "3g-fast"), ("3g-slow", "3g"), ("4g", "wifi")):
+        assert (
+            one(suite, library, bearer=fast, model=model)["total_s"]
+            <= one(suite, library, bearer=slow, model=model)["total_s"]
+        )
+
+
+_SHARED: list[TraceLibrary] = []
+
+
+def shared_library(factory) -> TraceLibrary:
+    if not _SHARED:
+        path = factory.mktemp("shared") / "traces.json"
+        write_library(path, handmade.LIBRARY)
+        _SHARED.append(TraceLibrary(path))
+    return _SHARED[0]
+
+
+@pytest.mark.parametrize("percentile", [None, 99.0])
+@pytest.mark.parametrize("workers", [1, 4])
+def test_capacity_is_where_the_promise_just_holds(library, percentile, workers):
+    (row,) = capacity(
+        [RSA], within_s=6.0, bearer="gprs-best", percentile=percentile, workers=workers, traces=library
+    )
+    assert list(row) == CAPACITY_KEYS.split()
+    assert 0.0 < row["utilisation"] < 1.0
+    if percentile is None:
+        at = one(RSA, library, bearer="gprs-best", rate_per_s=row["rate_per_s"], workers=workers)
+        assert at["total_s"] == pytest.approx(6.0, rel=1e-3)
+
+
+def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(library):
+    def rate(**options):
+        (row,) = capacity([RSA], server_device="wap-gateway-p4", bearer="ethernet", traces=library, **options)
+        return row["rate_per_s"]
+
+    assert rate(within_s=1.0) < rate(within_s=2.0) < rate(within_s=2.0, workers=2)
+    assert rate(within_s=1.0, percentile=99) < rate(within_s=1.0)
+
+
+def test_an_unreachable_promise_is_a_rate_of_0(library):
+    (row,) = capacity([RSA], within_s=0.1, bearer="geo", traces=library)
+    assert row["rate_per_s"] == 0
+    assert row["utilisation"] == 0
+
+
+def test_a_server_that_nothing_limits_has_no_known_capacity(library):
+    (row,) = capacity([PSK], within_s=2, traces=library)
+    assert row["rate_per_s"] is None
+
+
+def test_energy_is_told_where_the_profiles_know_it(library, tmp_path):
+    assert one(RSA, library)["energy_j"] is None
+    device = tmp_path / "device.toml"
+    device.write_text(
+        """schema = 1
+name = "powered"
+title = "P"
+chip = "C"
+clock_hz = 1e8
+library = "L"
+build = "B"
+date = "2024"
+source = ["x"]
+[energy]
+active_w = 0.5
+[[primitive]]
+operation = "verify"
+algorithm = "rsa"
+parameters = "rsa2048"
+time_ms = 10
+""",
+        encoding="utf-8",
+    )
+    bearer = tmp_path / "bearer.toml"
+    bearer.write_text(
+        """schema = 1
+name = "radio"
+title = "R"
+date = "2024"
+source = ["x"]
+up_bps = 8000
+down_bps = 8000
+traversal_ms = 0
+[energy]
+send_j_per_byte = 1e-6
+receive_j_per_byte = 2e-6
+""",
+        encoding="utf-8",
+    )
+    row = one(RSA, library, device=str(device), bearer=str(bearer))
+    assert row["energy_j"] == pytest.approx(0.5 * row["client_s"] + 438e-6 + 2 * 1050e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"model": "thesi"}, 'unknown model "thesi".*did you mean "thesis"'),
+        ({"device": "nokia"}, "unknown device 'nokia'"),
+        ({"server_device": "sevrer"}, 'did you mean "server"'),
+        ({"bearer": "gsm-cds"}, 'did you mean "gsm-csd"'),
+        ({"device": "kuo-p4"}, "has no primitives"),
+        ({"server_device": "via-533"}, "has no primitives"),
+        ({"scale_from": "phone"}, "has nothing to do"),
+        ({"device": "kuo-p4", "scale_from": "via-533"}, "has no primitives to scale from"),
+        ({"rate_per_s": -1.0}, "rate is -1"),
+        ({"rate_per_s": math.inf}, "rate is inf"),
+        ({"workers": 0}, "workers is 0"),
+        ({"workers": 2, "model": "thesis"}, "workers is 2; accepted with model thesis: 1"),
+    ],
+)
+def test_what_cannot_be_asked(library, options, words):
+    with pytest.raises(InputError, match=words):
+        predict([RSA], traces=library, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"within_s": 0.0}, "within is 0"), ({"within_s": 1.0, "percentile": 100.0}, "percentile is 100")],
+)
+def test_what_cannot_be_promised(library, options, words):
+    with pytest.raises(InputError, match=words):
+        capacity([RSA], traces=library, **options)
+
+
+def test_a_grid_of_48_suites_12_bearers_and_100_rates_is_vectorised(library):
+    """Every cell is what a single prediction says; how long the grid takes is the benchmarks' business."""
+    suites = [RSA, P256, ML_DSA, PSK]
+    bearers = ("gsm-csd", "lte", "geo")
+    found = [scenario(suite, bearer=bearer, traces=library) for suite in suites for bearer in bearers]
+    rates = [0.0, 100.0, 5000.0]
+    totals = totals_s(found, rates)
+    assert totals.shape == (12, 3)
+    for index, (suite, bearer) in enumerate((s, b) for s in suites for b in bearers):
+        for column, rate in enumerate(rates):
+            single = one(suite, library, bearer=bearer, rate_per_s=rate)["total_s"]
+            cell = totals[index, column]
+            assert math.isnan(cell) if single is None else cell == pytest.approx(single)
+
+
+def test_a_prediction_reads_no_more_than_it_needs(library, monkeypatch):
+    """A scenario reads one trace and two or three profiles, not the library."""
+    read = []
+    from shakedown import traces
+
+    real = traces._json
+    monkeypatch.setattr(
+        traces, "_json", lambda text, path, line: read.append(len(text)) or real(text, path, line)
+    )
+    one(PSK, library)
+    assert len(read) == 2  # the index and the trace

@@ -1,0 +1,107 @@
+"""Recorded handshakes: found by name, read quickly, recorded once where they are missing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from predict import handmade
+from shakedown.errors import InputError
+from shakedown.traces import TraceLibrary, parse_trace, write_library
+
+
+def test_a_library_gives_back_what_was_written(library):
+    assert library.names() == sorted(entry["suite"] for entry in handmade.LIBRARY)
+    trace = library["tls1.3/x25519/p256/server"]
+    assert [flight.sender for flight in trace.flights] == ["client", "server", "client"]
+    assert trace.flights[1].size_bytes == 127 + 28 + 480 + 101 + 58
+    assert trace.size_bytes("client") == 230 + 58
+    assert not trace.datagrams
+
+
+def test_every_trace_stands_where_the_index_says(library_path):
+    first, *lines = library_path.read_bytes().splitlines(keepends=True)
+    index = json.loads(first)["shakedown_traces"]
+    whole = first + b"".join(lines)
+    for suite, (at, length) in index.items():
+        assert json.loads(whole[at : at + length])["suite"] == suite
+
+
+def test_the_same_traces_make_the_same_file(library_path, tmp_path):
+    write_library(tmp_path / "again.json", reversed(handmade.LIBRARY))
+    assert (tmp_path / "again.json").read_bytes() == library_path.read_bytes()
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_what_measure_prints_is_a_library_too(tmp_path, lines):
+    path = tmp_path / "measured.json"
+    text = (
+        "\n".join(json.dumps(e) for e in handmade.LIBRARY)
+        if lines
+        else json.dumps(handmade.LIBRARY, indent=2)
+    )
+    path.write_text(text, encoding="utf-8")
+    assert TraceLibrary(path)["tls1.2/psk"].suite == "tls1.2/psk"
+
+
+def test_tickets_are_no_flight():
+    late = handmade.entry("tls1.3/psk", [("client", "ClientHello", 1, 100)], [])
+    late["messages"].append({**late["messages"][0], "index": 1, "name": "NewSessionTicket", "flight": None})
+    trace = parse_trace(late, "x")
+    assert len(trace.flights) == 1
+    assert trace.size_bytes("client") == 100
+
+
+def test_operations_without_a_call_cost_nothing():
+    idle = handmade.entry(
+        "tls1.3/psk", [("client", "ClientHello", 1, 100)], [("client", 0, "import", "ec", "p256")]
+    )
+    idle["operations"][0]["count"] = 0
+    assert parse_trace(idle, "x").operations[0].count == 0
+
+
+def test_a_missing_trace_is_recorded_once_and_kept(library_path, tmp_path):
+    recorded, said = [], []
+
+    def record(suite):
+        recorded.append(suite)
+        return handmade.entry(suite, [("client", "ClientHello", 1, 100)], [])
+
+    def library():
+        return TraceLibrary(
+            library_path, own=tmp_path / "own", record=record, canonical=str.lower, say=said.append
+        )
+
+    assert library()["TLS1.3/PSK"].suite == "tls1.3/psk"
+    assert library()["tls1.3/psk"].suite == "tls1.3/psk"
+    assert recorded == ["tls1.3/psk"]
+    assert said == ["no recorded trace of tls1.3/psk: recording it once"]
+    assert "tls1.3/psk" in library().names()
+
+
+def test_a_missing_trace_that_cannot_be_recorded(library):
+    with pytest.raises(InputError, match='no trace of "tls1.2/pks".*did you mean "tls1.2/psk"'):
+        library["tls1.2/pks"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "holds no traces"),
+        ("[]", "holds no traces"),
+        ("{", "not JSON"),
+        ('[{"suite": "tls1.2/psk"}]', "no 'messages' in a trace"),
+        ('[{"suite": "tls1.2/psk", "messages": [], "operations": [{"side": "both"}]}]', "side is 'both'"),
+    ],
+)
+def test_a_file_that_holds_no_traces(tmp_path, content, words):
+    path = tmp_path / "bad.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        TraceLibrary(path)["tls1.2/psk"]
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        TraceLibrary(tmp_path / "nowhere.json")["tls1.2/psk"]
