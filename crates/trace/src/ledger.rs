@@ -294,11 +294,13 @@ fn assemble(books: [SideBook; 2], order: &[(Side, usize)]) -> Result<Trace, Ledg
 }
 
 fn merge(operations: &mut Vec<OperationRecord>, record: OperationRecord) {
-    let symmetric = record.primitive.operation.is_symmetric();
+    // A public-key call stands by itself; what is only work towards one (checking the key that was just read)
+    // joins the latest of its kind.
+    let joins = record.primitive.operation.is_symmetric() || record.count == 0;
     let same = |known: &&mut OperationRecord| {
-        symmetric && known.primitive == record.primitive && known.message == record.message
+        joins && known.primitive == record.primitive && known.message == record.message
     };
-    if let Some(known) = operations.iter_mut().find(same) {
+    if let Some(known) = operations.iter_mut().rev().find(same) {
         known.ns += record.ns;
         known.count += record.count;
         known.bytes += record.bytes;

@@ -9,7 +9,8 @@ use openssl::ssl::{SslContext, SslContextBuilder, SslMode, SslOptions, SslSessio
 use openssl::x509::X509;
 use openssl_sys as sys;
 use shakedown_ossl::{Library, LibraryError, ffi};
-use shakedown_pki::{Identity, Store};
+use shakedown_certs::OwnIdentity;
+use shakedown_pki::Identity;
 use shakedown_trace::suite::{Authentication, Group, GroupKind, KeyExchange, KeyType, Mode, Protocol};
 use shakedown_trace::{Side, Suite};
 use std::collections::HashSet;
@@ -31,14 +32,14 @@ impl Identities {
         if !suite.has_certificates() {
             return Ok(identities);
         }
-        let store = match &settings.cache {
-            Some(folder) => Store::open(folder),
-            None => Store::open(&Store::default_dir()?),
+        let store = settings.store()?;
+        let identity = |side, own: &Option<OwnIdentity>| match own {
+            Some(OwnIdentity::X509(own)) => Ok(own.clone()),
+            _ => store.identity(&suite.keys, side, &settings.profile, settings.now_unix_s),
         };
-        let identity = |side| store.identity(&suite.keys, side, &settings.profile, settings.now_unix_s);
-        identities.server = Some(identity(Side::Server)?);
+        identities.server = Some(identity(Side::Server, &settings.own_server)?);
         if matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual)) {
-            identities.client = Some(identity(Side::Client)?);
+            identities.client = Some(identity(Side::Client, &settings.own_client)?);
         }
         Ok(identities)
     }
@@ -158,10 +159,8 @@ fn builder(library: Library, suite: &Suite, settings: &Settings) -> Result<SslCo
         builder.set_sigalgs_list("RSA+SHA256:ECDSA+SHA256:DSA+SHA256").map_err(refused("set the signature schemes"))?;
     }
     tickets_and_sessions(&mut builder, suite, settings)?;
-    if settings.instrumented {
-        // SAFETY: the context is live.
-        unsafe { marks::install(builder.as_ptr()) };
-    }
+    // SAFETY: the context is live.
+    unsafe { if settings.instrumented { marks::install(builder.as_ptr()) } else { marks::install_alerts(builder.as_ptr()) } };
     Ok(builder)
 }
 

@@ -40,6 +40,8 @@ const HANDSHAKE: libc::c_int = 22;
 const FATAL: u8 = 2;
 /// `SSL_CB_LOOP`.
 const LOOP: libc::c_int = 1;
+/// `SSL_CB_ALERT`.
+const ALERT_EVENT: libc::c_int = 0x4000;
 
 /// ServerHello with this random is a HelloRetryRequest (RFC 8446 section 4.1.3); it starts with these bytes.
 const RETRY_RANDOM: [u8; 8] = [0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11];
@@ -54,6 +56,15 @@ pub unsafe fn install(context: *mut sys::SSL_CTX) {
         ffi::SSL_CTX_set_msg_callback(context, Some(on_message));
         ffi::SSL_CTX_set_info_callback(context, Some(on_info));
     }
+}
+
+/// Sets a callback that notes alerts and nothing else, for connections that nobody measures.
+///
+/// # Safety
+/// `context` must be live.
+pub unsafe fn install_alerts(context: *mut sys::SSL_CTX) {
+    // SAFETY: the caller promises the context; the callback is a static function.
+    unsafe { ffi::SSL_CTX_set_info_callback(context, Some(on_alert)) };
 }
 
 /// Ties a watch to a connection.
@@ -126,6 +137,16 @@ impl Watch {
         if self.change_cipher_spec.replace(false) {
             recorder::received(MessageName::ChangeCipherSpec);
         }
+    }
+}
+
+unsafe extern "C" fn on_alert(ssl: *const sys::SSL, kind: libc::c_int, value: libc::c_int) {
+    if kind & ALERT_EVENT == 0 || value >> 8 != libc::c_int::from(FATAL) {
+        return;
+    }
+    // SAFETY: the connection is live; `attach` put a watch there that outlives it, null before that.
+    if let Some(watch) = unsafe { sys::SSL_get_ex_data(ssl, 0).cast::<Watch>().as_ref() } {
+        watch.alert.set(u8::try_from(value & 0xff).ok());
     }
 }
 

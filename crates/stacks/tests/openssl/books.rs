@@ -1,0 +1,68 @@
+//! The books balance: inside each repetition exactly, and between the two clocks over all of them.
+
+use super::common;
+
+/// From the cheapest handshakes, where every microsecond shows, to a dear one.
+const SPREAD: [&str; 9] = [
+    "tls1.2/psk",
+    "tls1.2/rsa/rsa2048/server/resumed",
+    "tls1.2/rsa/rsa2048/server/ticket",
+    "tls1.3/psk",
+    "tls1.3/x25519/p256/server",
+    "tls1.3/x25519mlkem768/mldsa65/mutual",
+    "tls1.0/dhe_dss+dh1024/dsa1024/mutual",
+    "ssl3/rsa/rsa1024/server",
+    "tls1.2/rsa/rsa3072/mutual",
+];
+
+/// A busy machine may spoil a measurement, but not this many; a wrong instrument is wrong every time.
+const TRIES: usize = 6;
+const REPETITIONS: usize = 100;
+
+#[test]
+fn clocks_agree_and_little_lies_outside_messages() {
+    let _alone = common::alone();
+    for name in SPREAD {
+        let mut spoilt = Vec::new();
+        for _ in 0..TRIES {
+            let found = common::measure(name, REPETITIONS);
+            let outside = |remainder: f64, whole: f64| remainder / whole;
+            let client = outside(found.remainder_us.client_mean, found.handshake.client_us.mean);
+            let server = outside(found.remainder_us.server_mean, found.handshake.server_us.mean);
+            println!(
+                "{name}: marked over CPU {:.4}, outside messages {:.1} % of the client's time, {:.1} % of the server's, {} preempted",
+                found.books.ratio,
+                100.0 * client,
+                100.0 * server,
+                found.preempted
+            );
+            let balanced = (0.98..=1.02).contains(&found.books.ratio) && client <= 0.10 && server <= 0.10;
+            if balanced {
+                spoilt.clear();
+                break;
+            }
+            spoilt.push(format!("{:.4} {client:.3} {server:.3}", found.books.ratio));
+        }
+        assert!(spoilt.is_empty(), "{name}: marked over CPU, and shares outside messages, in {TRIES} tries: {spoilt:?}");
+    }
+}
+
+/// Means add up: a side's messages and what lies outside them are its whole time.
+#[test]
+fn means_add_up() {
+    let _shared = common::shared();
+    for name in ["tls1.2/dhe_rsa+dh1024/rsa1024/mutual", "tls1.3/psk"] {
+        let found = common::measure(name, 20);
+        for side in [shakedown_trace::Side::Client, shakedown_trace::Side::Server] {
+            let spent = |message: &shakedown_stacks::measure::MessageFigures| {
+                if message.from == side { message.generate_mean_us } else { message.process_mean_us }
+            };
+            let messages: f64 = found.messages.iter().map(spent).sum();
+            let (whole, outside) = match side {
+                shakedown_trace::Side::Client => (found.handshake.client_us.mean, found.remainder_us.client_mean),
+                shakedown_trace::Side::Server => (found.handshake.server_us.mean, found.remainder_us.server_mean),
+            };
+            assert!((messages + outside - whole).abs() < 1e-6 * whole, "{name}: {messages} and {outside} of {whole}");
+        }
+    }
+}

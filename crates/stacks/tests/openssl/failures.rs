@@ -1,0 +1,340 @@
+//! Handshakes that fail say which side noticed, in which state, and by which alert.
+
+use super::common::{self, settings, suite};
+use shakedown_pki::Profile;
+use shakedown_stacks::{Settings, Subject, prepare};
+use shakedown_trace::driver::{DriveError, Travelled, Wire};
+use shakedown_trace::endpoint::{Time, Transport};
+use shakedown_trace::{Endpoint, Failure, Side};
+
+fn client(name: &str, settings: &Settings) -> Box<dyn Subject> {
+    prepare(&suite(name), settings).unwrap().pair().unwrap().client
+}
+
+fn server(name: &str, settings: &Settings) -> Box<dyn Subject> {
+    prepare(&suite(name), settings).unwrap().pair().unwrap().server
+}
+
+fn run(client: &mut dyn Endpoint, server: &mut dyn Endpoint) -> Result<Travelled, DriveError> {
+    Wire::new().handshake(client, server, &mut ())
+}
+
+/// The failure of a client and a server that were made apart.
+fn failure(mut client: Box<dyn Subject>, mut server: Box<dyn Subject>) -> Failure {
+    match run(client.as_mut(), server.as_mut()) {
+        Err(DriveError::Failed(failure)) => failure,
+        other => panic!("not a failed handshake: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn assert_failure(found: &Failure, side: Side, alert: &str, reason: &str) {
+    assert_eq!((found.side, found.alert.as_deref()), (side, Some(alert)), "{found}");
+    assert!(found.reason.contains(reason), "{found}");
+    assert!(!found.state.is_empty(), "{found}");
+    // One line for a person.
+    let text = found.to_string();
+    assert!(text.contains(side.as_str()) && text.contains(alert) && !text.contains('\n'), "{text}");
+}
+
+const NOW: i64 = 1_767_225_600;
+const DAY_S: i64 = 86_400;
+
+fn with_profile(change: impl FnOnce(&mut Profile)) -> Settings {
+    let mut settings = settings();
+    settings.profile.name = "changed".into();
+    change(&mut settings.profile);
+    settings
+}
+
+/// The server's certificates end when the client's clock says that they have ended. Both know the same keys.
+#[test]
+fn expired_certificate() {
+    let _shared = common::shared();
+    let short = with_profile(|profile| {
+        profile.not_before = "2025-12-01".into();
+        profile.days = 60;
+    });
+    let later = Settings { now_unix_s: NOW + 90 * DAY_S, ..settings() };
+    for (name, state) in [("tls1.2/rsa/rsa1024/server", "error"), ("tls1.3/x25519/p256/server", "error")] {
+        let found = failure(client(name, &later), server(name, &short));
+        assert_failure(&found, Side::Client, "certificate_expired", "certificate has expired");
+        assert_eq!(found.state, state);
+    }
+    let before = Settings { now_unix_s: NOW - 90 * DAY_S, ..settings() };
+    let found = failure(client("tls1.3/x25519/p256/server", &before), server("tls1.3/x25519/p256/server", &short));
+    assert_failure(&found, Side::Client, "bad_certificate", "not yet valid");
+}
+
+/// Asked for at a time outside their validity, certificates are refused before anything starts.
+#[test]
+fn certificates_outside_their_validity_are_not_handed_out() {
+    let _shared = common::shared();
+    let late = Settings { now_unix_s: 4_102_444_800, ..settings() };
+    let error = prepare(&suite("tls1.3/x25519/p256/server"), &late).err().unwrap().to_string();
+    assert!(error.contains("server.shakedown.test") && error.contains("2100"), "{error}");
+}
+
+#[test]
+fn wrong_name() {
+    let _shared = common::shared();
+    let other = with_profile(|profile| {
+        profile.server.subject = vec!["CN=other.shakedown.test".into()];
+        profile.server.subject_alternative_names = vec!["dns:other.shakedown.test".into()];
+    });
+    for name in ["tls1.0/rsa/rsa1024/server", "tls1.3/x25519/p256/server"] {
+        let found = failure(client(name, &settings()), server(name, &other));
+        assert_failure(&found, Side::Client, "bad_certificate", "hostname mismatch");
+    }
+}
+
+/// Another cache folder holds other keys, so another root.
+#[test]
+fn unknown_root() {
+    let _shared = common::shared();
+    let stranger = Settings { cache: Some(common::cache().join("stranger")), ..settings() };
+    let name = "tls1.3/x25519/p256/mutual";
+    let found = failure(client(name, &settings()), server(name, &stranger));
+    assert_eq!(found.side, Side::Client);
+    assert!(matches!(found.alert.as_deref(), Some("unknown_ca" | "decrypt_error" | "bad_certificate")), "{found}");
+    assert!(found.reason.contains("certificate"), "{found}");
+    // The other way round, only the server minds: the same root, but a client that shows a stranger's chain.
+    let named = with_profile(|profile| profile.root.subject = vec!["CN=Another Root".into()]);
+    let found = failure(client(name, &settings()), server(name, &named));
+    assert_failure(&found, Side::Client, "unknown_ca", "unable to get");
+}
+
+/// A server that asks for a certificate and insists, and a client that has none.
+#[test]
+fn missing_client_certificate() {
+    let _shared = common::shared();
+    for (name, alert) in [("tls1.2/rsa/rsa1024", "handshake_failure"), ("tls1.3/x25519/p256", "certificate_required")] {
+        let client = client(&format!("{name}/server"), &settings());
+        let server = server(&format!("{name}/mutual"), &settings());
+        let found = failure(client, server);
+        assert_failure(&found, Side::Server, alert, "peer did not return a certificate");
+    }
+}
+
+#[test]
+fn no_common_cipher() {
+    let _shared = common::shared();
+    let pairs = [
+        ("tls1.2/rsa/rsa1024/server", "tls1.2/rsa/rsa1024/server/aes256-gcm"),
+        ("tls1.0/rsa/rsa1024/server/rc4-md5", "tls1.0/rsa/rsa1024/server/3des-sha"),
+        ("tls1.3/x25519/p256/server", "tls1.3/x25519/p256/server/chacha20"),
+        ("tls1.2/psk", "tls1.2/rsa/rsa1024/server"),
+    ];
+    for (ours, theirs) in pairs {
+        let found = failure(client(ours, &settings()), server(theirs, &settings()));
+        assert_failure(&found, Side::Server, "handshake_failure", "no shared cipher");
+    }
+}
+
+#[test]
+fn no_common_group() {
+    let _shared = common::shared();
+    let found = failure(client("tls1.3/x25519", &settings()), server("tls1.3/p384", &settings()));
+    assert_failure(&found, Side::Server, "handshake_failure", "no suitable key share");
+}
+
+#[test]
+fn no_common_protocol() {
+    let _shared = common::shared();
+    let found = failure(client("tls1.3/x25519/p256/server", &settings()), server("tls1.2/ecdhe_ecdsa", &settings()));
+    assert_failure(&found, Side::Server, "protocol_version", "unsupported protocol");
+    let found = failure(client("tls1.1/rsa/rsa1024", &settings()), server("tls1.2/rsa/rsa1024", &settings()));
+    assert_failure(&found, Side::Server, "protocol_version", "unsupported protocol");
+}
+
+/// Changes what an endpoint sends.
+struct Meddled {
+    inner: Box<dyn Subject>,
+    meddle: Box<dyn FnMut(&mut Vec<u8>)>,
+}
+
+impl Endpoint for Meddled {
+    fn side(&self) -> Side {
+        self.inner.side()
+    }
+    fn transport(&self) -> Transport {
+        self.inner.transport()
+    }
+    fn start(&mut self, now: Time) -> Result<(), Failure> {
+        self.inner.start(now)
+    }
+    fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<(), Failure> {
+        self.inner.receive(now, bytes)
+    }
+    fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
+        let sent = self.inner.transmit(now, buffer);
+        if sent {
+            (self.meddle)(buffer);
+        }
+        sent && !buffer.is_empty()
+    }
+    fn is_established(&self) -> bool {
+        self.inner.is_established()
+    }
+    fn is_resumed(&self) -> bool {
+        self.inner.is_resumed()
+    }
+    fn state(&self) -> String {
+        self.inner.state()
+    }
+    fn send(&mut self, now: Time, data: &[u8]) -> Result<(), Failure> {
+        self.inner.send(now, data)
+    }
+    fn take_received(&mut self, now: Time, buffer: &mut Vec<u8>) -> Result<bool, Failure> {
+        self.inner.take_received(now, buffer)
+    }
+}
+
+fn meddled(inner: Box<dyn Subject>, meddle: impl FnMut(&mut Vec<u8>) + 'static) -> Meddled {
+    Meddled { inner, meddle: Box::new(meddle) }
+}
+
+/// The client calls itself by a name that the server does not know.
+#[test]
+fn unknown_identity() {
+    let _shared = common::shared();
+    let rename = |bytes: &mut Vec<u8>| {
+        let name = b"Client_identity";
+        if let Some(start) = bytes.windows(name.len()).position(|window| window == name) {
+            bytes[start] = b'X';
+        }
+    };
+    for name in ["tls1.2/psk", "tls1.0/dhe_psk+dh1024", "tls1.2/rsa_psk/rsa1024", "tls1.2/ecdhe_psk"] {
+        let mut client = meddled(client(name, &settings()), rename);
+        let mut server = server(name, &settings());
+        let Err(DriveError::Failed(found)) = run(&mut client, server.as_mut()) else { panic!("{name} did not fail") };
+        assert_failure(&found, Side::Server, "unknown_psk_identity", "psk identity not found");
+    }
+    // TLS 1.3 goes on without the key, and has nothing else to offer.
+    let mut client = meddled(client("tls1.3/psk", &settings()), rename);
+    let mut server = server("tls1.3/psk", &settings());
+    let Err(DriveError::Failed(found)) = run(&mut client, server.as_mut()) else { panic!("did not fail") };
+    assert_eq!(found.side, Side::Server, "{found}");
+    assert!(found.alert.is_some(), "{found}");
+}
+
+/// One flipped bit anywhere in a flight never gives a connection, and never a panic.
+#[test]
+fn garbled_flights() {
+    let _shared = common::shared();
+    for name in ["tls1.2/rsa/rsa1024/server", "tls1.3/x25519/p256/server"] {
+        for from in [Side::Client, Side::Server] {
+            for place in (0..1200).step_by(37) {
+                let mut seen = 0;
+                let flip = move |bytes: &mut Vec<u8>| {
+                    if (seen..seen + bytes.len()).contains(&place) {
+                        bytes[place - seen] ^= 0x10;
+                    }
+                    seen += bytes.len();
+                };
+                let mut rig = prepare(&suite(name), &settings()).unwrap();
+                let pair = rig.pair().unwrap();
+                let (mut client, mut server) = match from {
+                    Side::Client => (meddled(pair.client, flip), meddled(pair.server, |_| ())),
+                    Side::Server => (meddled(pair.client, |_| ()), meddled(pair.server, flip)),
+                };
+                match run(&mut client, &mut server) {
+                    // A place beyond what the side sends, or bits that nobody reads in the clear (a session ID).
+                    Ok(travelled) => {
+                        let sent = match from {
+                            Side::Client => travelled.client_to_server,
+                            Side::Server => travelled.server_to_client,
+                        };
+                        assert!(place as u64 >= sent, "{name}: {from}'s byte {place} of {sent} was not missed");
+                    }
+                    // A length that grew makes the reader wait for more.
+                    Err(DriveError::Deadlock { client, server }) => assert!(!client.is_empty() && !server.is_empty()),
+                    Err(DriveError::Failed(failure)) => {
+                        assert!(!failure.state.is_empty() && !failure.reason.is_empty(), "{failure}");
+                    }
+                    Err(other) => panic!("{name}: {other}"),
+                }
+            }
+        }
+    }
+}
+
+/// A flight that ends too early leaves both sides waiting, and the driver says where.
+#[test]
+fn truncated_flight() {
+    let _shared = common::shared();
+    let name = "tls1.2/rsa/rsa1024/server";
+    let mut client = client(name, &settings());
+    let mut server = meddled(server(name, &settings()), |bytes| bytes.truncate(bytes.len().saturating_sub(10)));
+    let error = run(client.as_mut(), &mut server).unwrap_err();
+    let DriveError::Deadlock { client, server } = &error else { panic!("{error}") };
+    assert!(client.contains("read server") && server.contains("read client"), "{error}");
+}
+
+/// A peer that never answers.
+#[test]
+fn silence() {
+    let _shared = common::shared();
+    let name = "tls1.3/x25519/p256/server";
+    let mut client = client(name, &settings());
+    let mut server = meddled(server(name, &settings()), Vec::clear);
+    let error = run(client.as_mut(), &mut server).unwrap_err();
+    assert!(matches!(error, DriveError::Deadlock { .. }), "{error}");
+    assert!(error.to_string().contains("both sides wait"), "{error}");
+}
+
+/// Talks for ever and never gets anywhere.
+struct Chatterbox(Side);
+
+impl Endpoint for Chatterbox {
+    fn side(&self) -> Side {
+        self.0
+    }
+    fn transport(&self) -> Transport {
+        Transport::Stream
+    }
+    fn start(&mut self, _: Time) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn receive(&mut self, _: Time, _: &[u8]) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> bool {
+        buffer.push(0);
+        true
+    }
+    fn is_established(&self) -> bool {
+        false
+    }
+    fn is_resumed(&self) -> bool {
+        false
+    }
+    fn state(&self) -> String {
+        "chatting".into()
+    }
+    fn send(&mut self, _: Time, _: &[u8]) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn take_received(&mut self, _: Time, _: &mut Vec<u8>) -> Result<bool, Failure> {
+        Ok(false)
+    }
+}
+
+#[test]
+fn endless_talk() {
+    let error = run(&mut Chatterbox(Side::Client), &mut Chatterbox(Side::Server)).unwrap_err();
+    assert!(matches!(error, DriveError::TooManyTurns { .. }), "{error}");
+    assert!(error.to_string().contains("client in state chatting"), "{error}");
+}
+
+/// Without the instrument, failures say the same.
+#[test]
+fn failures_without_the_instrument() {
+    let _shared = common::shared();
+    let bare = Settings { instrumented: false, ..settings() };
+    let found = failure(
+        client("tls1.2/rsa/rsa1024/server", &bare),
+        server("tls1.2/rsa/rsa1024/server/aes256-gcm", &bare),
+    );
+    assert_failure(&found, Side::Server, "handshake_failure", "no shared cipher");
+}

@@ -1,0 +1,12 @@
+//! The stack `openssl` and what is measured on it, from outside. One program, for linking OpenSSL takes long.
+
+#![allow(clippy::unwrap_used)] // a test that panics has found something
+
+mod books;
+mod common;
+mod every_suite;
+mod exponents;
+mod failures;
+mod messages;
+mod operations;
+mod sizes;

@@ -1,0 +1,170 @@
+//! Which messages a handshake has and in which flights, as the RFCs draw them, and what symmetric work goes with
+//! a cipher.
+
+use super::common;
+use shakedown_trace::{Operation, Trace};
+use std::collections::BTreeSet;
+
+/// Flights, from the client's first, apart by `>`; RFC 6101 5.5, RFC 5246 7.3, RFC 5077 3.1, RFC 8446 2.
+const FLOWS: &[(&str, &str)] = &[
+    (
+        "ssl3/rsa",
+        "ClientHello > ServerHello Certificate ServerHelloDone > ClientKeyExchange ChangeCipherSpec Finished > \
+         ChangeCipherSpec Finished",
+    ),
+    // SSL 3.0 answers a request that it can't meet with an alert; there is no empty list (RFC 6101 5.6.6).
+    (
+        "ssl3/rsa/requested",
+        "ClientHello > ServerHello Certificate CertificateRequest ServerHelloDone > ClientKeyExchange \
+         ChangeCipherSpec Finished > ChangeCipherSpec Finished",
+    ),
+    (
+        "tls1.0/rsa/requested",
+        "ClientHello > ServerHello Certificate CertificateRequest ServerHelloDone > Certificate ClientKeyExchange \
+         ChangeCipherSpec Finished > ChangeCipherSpec Finished",
+    ),
+    (
+        "tls1.1/dhe_dss+dh1024/dsa1024/mutual",
+        "ClientHello > ServerHello Certificate ServerKeyExchange CertificateRequest ServerHelloDone > Certificate \
+         ClientKeyExchange CertificateVerify ChangeCipherSpec Finished > ChangeCipherSpec Finished",
+    ),
+    (
+        "tls1.2/ecdhe_ecdsa",
+        "ClientHello > ServerHello Certificate ServerKeyExchange ServerHelloDone > ClientKeyExchange \
+         ChangeCipherSpec Finished > ChangeCipherSpec Finished",
+    ),
+    (
+        "tls1.2/dh_anon",
+        "ClientHello > ServerHello ServerKeyExchange ServerHelloDone > ClientKeyExchange ChangeCipherSpec Finished > \
+         ChangeCipherSpec Finished",
+    ),
+    (
+        "tls1.2/psk",
+        "ClientHello > ServerHello ServerHelloDone > ClientKeyExchange ChangeCipherSpec Finished > ChangeCipherSpec \
+         Finished",
+    ),
+    (
+        "tls1.2/rsa_psk",
+        "ClientHello > ServerHello Certificate ServerHelloDone > ClientKeyExchange ChangeCipherSpec Finished > \
+         ChangeCipherSpec Finished",
+    ),
+    (
+        "tls1.2/rsa/resumed",
+        "ClientHello > ServerHello ChangeCipherSpec Finished > ChangeCipherSpec Finished",
+    ),
+    (
+        "tls1.2/rsa/mutual/ticket",
+        "ClientHello > ServerHello ChangeCipherSpec Finished > ChangeCipherSpec Finished",
+    ),
+    // The ChangeCipherSpecs of TLS 1.3 are for compatibility with middleboxes (RFC 8446 D.4).
+    (
+        "tls1.3/x25519",
+        "ClientHello > ServerHello ChangeCipherSpec EncryptedExtensions Certificate CertificateVerify Finished > \
+         ChangeCipherSpec Finished",
+    ),
+    (
+        "tls1.3/x25519/requested",
+        "ClientHello > ServerHello ChangeCipherSpec EncryptedExtensions CertificateRequest Certificate \
+         CertificateVerify Finished > ChangeCipherSpec Certificate Finished",
+    ),
+    (
+        "tls1.3/x25519mlkem768/mldsa44/mutual",
+        "ClientHello > ServerHello ChangeCipherSpec EncryptedExtensions CertificateRequest Certificate \
+         CertificateVerify Finished > ChangeCipherSpec Certificate CertificateVerify Finished",
+    ),
+    (
+        "tls1.3/psk",
+        "ClientHello > ServerHello ChangeCipherSpec EncryptedExtensions Finished > ChangeCipherSpec Finished",
+    ),
+    (
+        "tls1.3/p256/server/resumed",
+        "ClientHello > ServerHello ChangeCipherSpec EncryptedExtensions Finished > ChangeCipherSpec Finished",
+    ),
+];
+
+fn flow(trace: &Trace) -> String {
+    let flight = |number: u32| {
+        let messages = trace.messages.iter().filter(|message| message.flight == Some(number));
+        messages.map(|message| message.name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    (1..=trace.flights()).map(flight).collect::<Vec<_>>().join(" > ")
+}
+
+#[test]
+fn flights_are_those_of_the_rfcs() {
+    let _shared = common::shared();
+    let mut failures = Vec::new();
+    for (name, expected) in FLOWS {
+        let trace = common::trace(&common::suite(name), &common::settings()).unwrap();
+        let found = flow(&trace);
+        if found != *expected {
+            failures.push(format!("{name}:\n  expected {expected}\n  found    {found}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Tickets that are asked for come after the handshake in TLS 1.3, and inside it before.
+#[test]
+fn tickets_are_issued_when_asked_for() {
+    let _shared = common::shared();
+    let with = |tickets| shakedown_stacks::Settings { tickets, ..common::settings() };
+    let trace = |name, tickets| common::trace(&common::suite(name), &with(tickets)).unwrap();
+    let tickets = |trace: &Trace| {
+        let all = trace.messages.iter().filter(|message| message.name.as_str() == "NewSessionTicket");
+        all.map(|message| message.flight).collect::<Vec<_>>()
+    };
+    for suite in ["tls1.2/rsa", "tls1.3/x25519"] {
+        assert!(tickets(&trace(suite, 0)).is_empty(), "{suite}");
+    }
+    assert_eq!(tickets(&trace("tls1.2/rsa", 1)), [Some(4)]);
+    assert_eq!(tickets(&trace("tls1.3/x25519", 2)), [None, None]);
+    assert_eq!(trace("tls1.3/x25519", 2).flights(), 3);
+}
+
+/// Symmetric work by suite: hashes, MACs, ciphers and key derivation, over both sides. Certificates are hashed
+/// with SHA-1 for OpenSSL's own book-keeping and with SHA-256 for their signatures.
+const SYMMETRIC: &[(&str, &str)] = &[
+    ("ssl3/psk/rc4-md5", ""),
+    ("ssl3/dh_anon+dh1024/3des-sha", ""),
+    ("tls1.0/psk", ""),
+    ("tls1.0/dh_anon+dh1024/rc4-md5", ""),
+    ("tls1.1/psk/3des-sha", ""),
+    ("tls1.2/psk", ""),
+    ("tls1.2/psk/aes256-gcm", ""),
+    ("tls1.2/psk/chacha20", ""),
+    ("tls1.2/ecdhe_psk+x25519", ""),
+    ("tls1.3/psk", ""),
+    ("tls1.3/psk_dhe+x25519/aes256-gcm", ""),
+    ("tls1.3/psk/chacha20", ""),
+];
+
+fn symmetric(trace: &Trace) -> String {
+    let symmetric = trace.operations.iter().filter(|record| record.primitive.operation.is_symmetric());
+    let mut found = BTreeSet::new();
+    for record in symmetric {
+        found.insert((record.primitive.operation, record.primitive.algorithm));
+    }
+    let name = |&(operation, algorithm): &(Operation, &str)| format!("{} {algorithm}", operation.as_str());
+    found.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn symmetric_work_is_that_of_the_cipher() {
+    let _shared = common::shared();
+    let mut failures = Vec::new();
+    for (name, expected) in SYMMETRIC {
+        let trace = common::trace(&common::suite(name), &common::settings()).unwrap();
+        let found = symmetric(&trace);
+        if found != *expected {
+            failures.push(format!("(\"{name}\", \"{found}\"), expected '{expected}'"));
+        }
+        // Whoever hashes, enciphers or derives says how much.
+        let idle = trace.operations.iter().find(|record| {
+            let bulk = matches!(record.primitive.operation, Operation::Mac | Operation::Prf);
+            bulk && record.count > 0 && record.bytes == 0
+        });
+        assert!(idle.is_none(), "{name}: {idle:?}");
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}

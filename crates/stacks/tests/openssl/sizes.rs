@@ -1,0 +1,78 @@
+//! Bytes on the wire against Kuo, Tschofenig, Meyer and Fu, "Comparison Studies between Pre-Shared Key and Public
+//! Key Exchange Mechanisms for Transport Layer Security", IFI-TB-2006-001, table 4.1.
+//!
+//! What hangs on key sizes alone must be the paper's to the byte. The rest is not: the paper's certificates had
+//! other names and extensions (and keys of DSA carry their parameters), its hello messages other offers.
+
+use super::common;
+use shakedown_trace::{MessageName, Side};
+
+/// Mechanism as the paper calls it; our suite, with `N` for the key size; the paper's bytes at 512, 1024 and 2048 bits.
+const MECHANISMS: [(&str, &str, [u64; 3]); 7] = [
+    ("plain PSK", "tls1.0/psk", [586, 586, 586]),
+    ("DH_anon", "tls1.0/dh_anon+dhN", [719, 911, 1295]),
+    ("DHE_PSK", "tls1.0/dhe_psk+dhN", [791, 983, 1367]),
+    ("RSA", "tls1.0/rsa/rsaN/server", [1242, 1439, 1861]),
+    ("DHE_DSS", "tls1.0/dhe_dss+dhN/dsaN/server", [1558, 1950, 2821]),
+    ("RSA mutual", "tls1.0/rsa/rsaN/mutual", [1994, 2388, 3298]),
+    ("DHE_DSS mutual", "tls1.0/dhe_dss+dhN/dsaN/mutual", [2417, 3009, 4260]),
+];
+const KEY_BITS: [u32; 3] = [512, 1024, 2048];
+
+/// Median of a few handshakes, for the lengths of DSA signatures vary by a byte or two.
+fn bytes(pattern: &str) -> [u64; 3] {
+    KEY_BITS.map(|bits| common::measure(&pattern.replace('N', &bits.to_string()), 11).bytes.total)
+}
+
+#[test]
+fn increments_and_order_are_the_papers() {
+    let _shared = common::shared();
+    let ours = MECHANISMS.map(|(_, pattern, _)| bytes(pattern));
+    println!("mechanism        ours: 512 1024 2048    paper: 512 1024 2048");
+    for ((name, _, paper), ours) in MECHANISMS.iter().zip(&ours) {
+        println!("{name:15} {ours:?} {paper:?}");
+    }
+    for (place, (name, _, paper)) in MECHANISMS.iter().enumerate() {
+        let steps = |bytes: &[u64; 3]| [bytes[1] - bytes[0], bytes[2] - bytes[1]];
+        match *name {
+            "plain PSK" => assert_eq!(steps(&ours[place]), [0, 0]),
+            "DH_anon" | "DHE_PSK" => {
+                assert_eq!(steps(&ours[place]), [192, 384], "{name}");
+                assert_eq!(steps(&ours[place]), steps(paper), "{name}");
+            }
+            _ => {}
+        }
+    }
+    for column in 0..KEY_BITS.len() {
+        let order = |bytes: &dyn Fn(usize) -> u64| {
+            let mut order: Vec<usize> = (0..MECHANISMS.len()).collect();
+            order.sort_by_key(|place| bytes(*place));
+            order.iter().map(|place| MECHANISMS[*place].0).collect::<Vec<_>>()
+        };
+        let paper = order(&|place| MECHANISMS[place].2[column]);
+        assert_eq!(order(&|place| ours[place][column]), paper, "at {} bits", KEY_BITS[column]);
+    }
+}
+
+/// Where the increment comes from: the prime and the server's share in ServerKeyExchange, the client's in
+/// ClientKeyExchange.
+#[test]
+fn increments_lie_in_the_key_exchange_messages() {
+    let _shared = common::shared();
+    let sizes = |bits: u32| {
+        let suite = common::suite(&format!("tls1.0/dh_anon+dh{bits}"));
+        let trace = common::trace(&suite, &common::settings()).unwrap();
+        let of = |side, name| {
+            trace.messages.iter().filter(|message| message.from == side && message.name == name).map(|m| m.bytes).sum::<u32>()
+        };
+        let server = of(Side::Server, MessageName::ServerKeyExchange);
+        let client = of(Side::Client, MessageName::ClientKeyExchange);
+        let all: u32 = trace.messages.iter().map(|message| message.bytes).sum();
+        (server, client, all - server - client)
+    };
+    let (small, large) = (sizes(512), sizes(1024));
+    assert_eq!((large.0 - small.0, large.1 - small.1, large.2 - small.2), (128, 64, 0));
+    // Record and handshake headers (9), three vectors with their lengths (6), the prime, generator 2, the share.
+    assert_eq!(small.0, 9 + 6 + 64 + 1 + 64);
+    assert_eq!(small.1, 9 + 2 + 64);
+}
