@@ -21,7 +21,8 @@ def entry(suite: str, steps: list[Step], work: list[Work]) -> dict[str, Any]:
         ],
         "operations": [
             {"side": side, "message": message, "operation": operation, "algorithm": algorithm,
-             "parameters": parameters, "class": "common", "us": 1.0, "mean_us": 1.0, "count": 1, "bytes": None}
+             "parameters": parameters, "class": "common", "us": 1.0, "mean_us": 1.0, "count": 1,
+             "bytes": None}
             for side, message, operation, algorithm, parameters in work
         ],
     }  # fmt: skip

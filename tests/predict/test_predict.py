@@ -20,8 +20,8 @@ PSK = "tls1.2/psk"
 ML_DSA = "tls1.3/x25519mlkem768/mldsa65/server"
 WTLS = "wtls/rsa/rsa1024@rsa3072/requested"
 KEYS = (
-    "suite device server_device bearer rate_per_s kind model client_s server_s transmission_s queue_s total_s "
-    "utilisation energy_j range_s extrapolated"
+    "suite device server_device bearer rate_per_s kind model client_s server_s transmission_s queue_s "
+    "total_s utilisation energy_j range_s extrapolated"
 )
 CAPACITY_KEYS = "suite server_device device bearer within_s percentile workers rate_per_s utilisation"
 

@@ -124,7 +124,7 @@ def test_an_absent_family_is_the_ratio_of_a_named_reference():
 
 def test_a_device_without_primitives_is_refused_in_one_line():
     trace = parse_trace(handmade.TLS12_RSA, "x")
-    with pytest.raises(InputError, match="'kuo-p4' has no primitives.*--scale-from DEVICE") as caught:
+    with pytest.raises(InputError, match=r"'kuo-p4' has no primitives.*--scale-from DEVICE") as caught:
         price(trace, "client", load_device("kuo-p4"))
     assert "\n" not in str(caught.value)
 

@@ -81,7 +81,7 @@ def test_a_missing_trace_is_recorded_once_and_kept(library_path, tmp_path):
 
 
 def test_a_missing_trace_that_cannot_be_recorded(library):
-    with pytest.raises(InputError, match='no trace of "tls1.2/pks".*did you mean "tls1.2/psk"'):
+    with pytest.raises(InputError, match=r'no trace of "tls1.2/pks".*did you mean "tls1.2/psk"'):
         library["tls1.2/pks"]
 
 

@@ -19,7 +19,8 @@ DEVICES = f"""
 """
 BEARERS = """
     gsm-csd gprs gprs-best gprs-worst gprs-12pm gprs-2pm gprs-4pm gprs-6pm gprs-8pm gprs-10pm gprs-12am
-    gprs-cs1 umts-144 umts-384 umts-2000 wifi-11b wifi-11b-wep wifi lte lte-m nb-iot 5g leo geo ble ethernet 2g 3g 4g
+    gprs-cs1 umts-144 umts-384 umts-2000 wifi-11b wifi-11b-wep wifi lte lte-m nb-iot 5g leo geo ble
+    ethernet 2g 3g 4g
 """
 CURVES = {
     "160p": "secp160r1",

@@ -1,0 +1,123 @@
+"""The commands predict, capacity, devices and bearers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shakedown.cli import run
+
+P256 = "tls1.3/x25519/p256/server"
+
+
+def asked(capsys, *arguments: object) -> list[dict[str, object]]:
+    assert run([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *arguments: object) -> str:
+    assert run([*map(str, arguments)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_predict_prints_only_json(capsys, library_path):
+    row, psk = asked(capsys, "predict", P256, "tls1.2/psk", "--traces", library_path, "--rate", "60/min")
+    assert row["suite"] == P256
+    assert row["rate_per_s"] == 1.0
+    assert psk["suite"] == "tls1.2/psk"
+
+
+def test_the_same_question_gets_the_same_bytes(capsys, library_path):
+    answers = []
+    for _ in range(2):
+        assert run(["predict", P256, "--traces", str(library_path), "--device", "cortex-m33", "--json"]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1]
+
+
+def test_predict_for_people(capsys, library_path):
+    assert (
+        run(["predict", P256, "--traces", str(library_path), "--device", "cortex-m4", "--rate", "1e9"]) == 0
+    )
+    out = capsys.readouterr().out
+    assert "modelled (default): cortex-m4 over lte to server" in out
+    assert "252 ms" in out
+    assert "no steady state" in out
+
+
+def test_capacity(capsys, library_path):
+    options = ("--traces", library_path, "--within", "500ms", "--percentile", "99", "--workers", "2")
+    (row,) = asked(capsys, "capacity", P256, *options)
+    assert row["within_s"] == 0.5
+    assert row["workers"] == 2
+    assert run(["capacity", P256, "tls1.2/psk", "--traces", str(library_path), "--within", "10ms"]) == 0
+    assert "unreachable" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("predict", P256, "--rate", "fast"), ["--rate", "no rate", "300/s"]),
+        (("predict", P256, "--device", "kuo-p4"), ["kuo-p4", "--scale-from DEVICE"]),
+        (("predict", P256, "--bearer", "gpsr"), ["unknown bearer 'gpsr'", 'did you mean "gprs"']),
+        (("predict", P256, "--model", "quo"), ["unknown model", "kuo"]),
+        (("predict", P256, "--workers", "0"), ["--workers"]),
+        (("predict",), ["SUITE"]),
+        (("capacity", P256), ["--within"]),
+        (("capacity", P256, "--within", "soon"), ["--within", "no duration"]),
+        (("capacity", P256, "--within", "1s", "--percentile", "101"), ["percentile is 101"]),
+    ],
+)
+def test_wrong_input_is_one_line(capsys, library_path, arguments, words):
+    line = refused(capsys, *arguments, *(["--traces", library_path] if len(arguments) > 1 else []))
+    for word in words:
+        assert word in line
+
+
+def test_devices_lists_and_shows(capsys):
+    listed = asked(capsys, "devices")
+    palm = next(device for device in listed if device["name"] == "palm-vii")
+    assert palm["primitives"] == 10
+    (shown,) = asked(capsys, "devices", "palm-vii")
+    assert {"operation": "sign", "algorithm": "ecdsa"}.items() <= shown["primitives"][5].items()
+    assert run(["devices"]) == 0
+    assert "description only" in capsys.readouterr().out
+    assert run(["devices", "ipaq-h3970"]) == 0
+    assert "9480 ms" in capsys.readouterr().out
+    assert "did you mean" in refused(capsys, "devices", "palm-vi")
+
+
+def test_devices_import(capsys, tmp_path, library_path):
+    benchmark = tmp_path / "wolfcrypt.txt"
+    benchmark.write_text(
+        "ECC   [      SECP256R1]   256  key gen       982 ops took 1.000 sec, avg 1.018 ms, 982.000 ops/sec\n"
+        "ECDHE [      SECP256R1]   256    agree       456 ops took 1.000 sec, avg 2.193 ms, 456.000 ops/sec\n"
+        "ECDSA [      SECP256R1]   256   verify  288 ops took 1.004 sec, avg 3.486 ms, 286.853 ops/sec\n",
+        encoding="utf-8",
+    )
+    assert run(["devices", "import", str(benchmark), "--name", "mine", "--chip", "M7", "--clock", "480"]) == 0
+    assert "3 primitives" in capsys.readouterr().out
+    (row,) = asked(capsys, "predict", P256, "--traces", library_path, "--device", "mine")
+    assert row["device"] == "mine"
+    assert "no benchmark figures" in refused(
+        capsys, "devices", "import", __file__, "--name", "other", "--chip", "M7", "--clock", "480"
+    )
+    assert "no such file" in refused(
+        capsys, "devices", "import", tmp_path / "gone", "--name", "other", "--chip", "M7", "--clock", "480"
+    )
+
+
+def test_bearers(capsys):
+    listed = asked(capsys, "bearers")
+    assert {"gsm-csd", "nb-iot", "3g"} <= {bearer["name"] for bearer in listed}
+    (shown,) = asked(capsys, "bearers", "gsm-csd")
+    assert shown["traversal_s"] == pytest.approx(0.3913)
+    assert run(["bearers", "gsm-csd"]) == 0
+    out = capsys.readouterr().out
+    assert "391.3 ms" in out
+    assert "tables 4.11, 4.12" in out
