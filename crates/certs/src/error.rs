@@ -29,6 +29,17 @@ pub enum CertsError {
     #[error("WTLS: {0}")]
     Crypto(#[from] CryptoError),
 
+    #[error(transparent)]
+    Suite(Box<shakedown_trace::suite::SuiteError>),
+
+    #[error(
+        "{suite}: the {side} shows no certificate in it; a suite with '/mutual' has a use for the client's"
+    )]
+    NoUse { suite: String, side: &'static str },
+
+    #[error("{}: not what the suite's protocol uses; accepted: {wanted} certificates", path.display())]
+    WrongKind { path: PathBuf, wanted: &'static str },
+
     #[error("{}: unreadable; accepted: X.509 certificates in PEM, DER, PKCS #12, WTLS certificates in PEM or as they travel",
         path.display())]
     Unreadable { path: PathBuf },
@@ -62,4 +73,10 @@ pub enum CertsError {
 
     #[error("a PKCS #12 archive holds X.509 certificates; it can't be made of WTLS ones")]
     NoWtlsArchive,
+}
+
+impl From<shakedown_trace::suite::SuiteError> for CertsError {
+    fn from(error: shakedown_trace::suite::SuiteError) -> Self {
+        Self::Suite(Box::new(error))
+    }
 }

@@ -1,5 +1,6 @@
 //! Python bindings: conversion, signals, the interpreter lock. No logic lives here, and nothing imports it.
 
+mod certs;
 mod errors;
 mod options;
 
@@ -142,6 +143,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(machine, module)?,
         wrap_pyfunction!(measure_suite, module)?,
         wrap_pyfunction!(capture, module)?,
+        wrap_pyfunction!(certs::certs, module)?,
     ] {
         module.add_function(function)?;
     }

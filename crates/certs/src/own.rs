@@ -1,0 +1,109 @@
+//! A user's own material for a suite: whose chain goes to which side, and what the suite is then called.
+
+use crate::wtls::{self, WtlsIdentity};
+use crate::{CertsError, wtls::load as load_wtls};
+use shakedown_pki::{Identity, UserIdentity};
+use shakedown_trace::suite::{Authentication, KeyType, Protocol};
+use shakedown_trace::{Side, Suite};
+use std::path::PathBuf;
+
+/// The files of one side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnFiles {
+    /// Leaf first; may hold root and key too.
+    pub chain: PathBuf,
+    /// The leaf's key, where the chain's file does not hold it.
+    pub key: Option<PathBuf>,
+    /// The root that the peer is to trust, where the chain does not end with it.
+    pub ca: Option<PathBuf>,
+    /// Of archives and keys.
+    pub password: Option<String>,
+}
+
+/// An identity of either kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnIdentity {
+    /// For SSL 3.0 to TLS 1.3 and DTLS.
+    X509(Identity),
+    /// For WTLS.
+    Wtls(WtlsIdentity),
+}
+
+/// A suite with a user's own identities in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnSuite {
+    /// With the keys part that the files give: the server's, else the client's.
+    pub suite: Suite,
+    /// What the server shows instead of the store's.
+    pub server: Option<OwnIdentity>,
+    /// What the client shows instead of the store's.
+    pub client: Option<OwnIdentity>,
+    /// What a user should know, one line each.
+    pub notes: Vec<String>,
+}
+
+/// Loads each side's files for a suite; all certificates must be valid at `now_unix_s`.
+///
+/// # Errors
+/// [`CertsError::Suite`] where the suite has no use for such keys, [`CertsError::NoUse`] where it has no use for a side's
+/// certificates at all, and what loading fails with.
+pub fn load(
+    suite: &Suite,
+    server: Option<&OwnFiles>,
+    client: Option<&OwnFiles>,
+    now_unix_s: i64,
+) -> Result<OwnSuite, CertsError> {
+    if client.is_some() && suite.authentication != Some(Authentication::Mutual) {
+        return Err(CertsError::NoUse { suite: suite.to_string(), side: "client" });
+    }
+    let mut notes = Vec::new();
+    let mut load = |files: &OwnFiles, side: Side| {
+        let (identity, keys, unneeded) = load_side(suite.protocol, files, now_unix_s)?;
+        if unneeded > 0 {
+            notes.push(format!(
+                "{} certificate(s) of the {} travel beyond the peer's root",
+                unneeded,
+                side.as_str()
+            ));
+        }
+        Ok::<_, CertsError>((identity, keys))
+    };
+    let server = server.map(|files| load(files, Side::Server)).transpose()?;
+    let client = client.map(|files| load(files, Side::Client)).transpose()?;
+    let keys_of = |side: &Option<(OwnIdentity, Vec<KeyType>)>| side.as_ref().map(|(_, keys)| keys.clone());
+    let named = match keys_of(&server).or_else(|| keys_of(&client)) {
+        // Printed and read again, so that keys which the suite can't use are refused by its own rules.
+        Some(keys) => Suite { keys, ..suite.clone() }.to_string().parse()?,
+        None => suite.clone(),
+    };
+    if let (Some(one), Some(other)) = (keys_of(&server), keys_of(&client))
+        && one != other
+    {
+        let client = Suite { keys: other, ..suite.clone() }.to_string().parse::<Suite>()?;
+        notes.push(format!("the name shows the server's keys; the client's are those of {client}"));
+    }
+    Ok(OwnSuite { suite: named, server: server.map(|side| side.0), client: client.map(|side| side.0), notes })
+}
+
+fn load_side(
+    protocol: Protocol,
+    files: &OwnFiles,
+    now_unix_s: i64,
+) -> Result<(OwnIdentity, Vec<KeyType>, usize), CertsError> {
+    let (key, ca, password) = (files.key.as_deref(), files.ca.as_deref(), files.password.as_deref());
+    let is_wtls =
+        wtls::read_certificates(&shakedown_pki::material::read_bytes(&files.chain)?, &files.chain)?.is_some();
+    match (protocol, is_wtls) {
+        (Protocol::Wtls, true) => {
+            let key = key.ok_or_else(|| shakedown_pki::UserError::NoKey { path: files.chain.clone() })?;
+            let (identity, keys, _) = load_wtls(&files.chain, key, ca, password, now_unix_s)?;
+            Ok((OwnIdentity::Wtls(identity), keys, 0))
+        }
+        (Protocol::Wtls, false) => Err(CertsError::WrongKind { path: files.chain.clone(), wanted: "WTLS" }),
+        (_, true) => Err(CertsError::WrongKind { path: files.chain.clone(), wanted: "X.509" }),
+        (_, false) => {
+            let user = UserIdentity::load(&files.chain, key, ca, password, now_unix_s)?;
+            Ok((OwnIdentity::X509(user.identity), user.keys, user.unneeded))
+        }
+    }
+}
