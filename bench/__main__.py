@@ -1,0 +1,87 @@
+"""Runs benchmarks, prints a table and writes ``bench/latest.json``."""
+
+import importlib
+import json
+import pkgutil
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import bench
+from bench.harness import Benchmark, Row, Unavailable, is_met
+
+LATEST = Path(__file__).resolve().parent / "latest.json"
+
+
+def all_benchmarks() -> dict[str, Benchmark]:
+    """Every benchmark of every module of this package, by name."""
+    found: dict[str, Benchmark] = {}
+    for module in pkgutil.iter_modules(bench.__path__):
+        if module.name.startswith("__"):
+            continue
+        listed: list[Benchmark] = getattr(importlib.import_module(f"bench.{module.name}"), "BENCHMARKS", [])
+        found.update({benchmark.name: benchmark for benchmark in listed})
+    return found
+
+
+def save(rows: list[Row]) -> None:
+    """Puts rows in the place of earlier ones of the same names; the file is never half written."""
+    try:
+        earlier: list[Row] = json.loads(LATEST.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        earlier = []
+    merged = {row["name"]: row for row in [*earlier, *rows]}
+    unfinished = LATEST.with_suffix(".json.part")
+    unfinished.write_text(json.dumps(list(merged.values()), indent=1) + "\n", encoding="utf-8")
+    unfinished.replace(LATEST)
+
+
+def show(rows: list[Row], console: Console) -> None:
+    """Prints the rows as a table."""
+    table = Table("benchmark", "ours", "peer", "ratio", "95 % interval", "target", "n", "")
+    for row in rows:
+        low, high = row["spread"]
+        bound = "≤" if row["better"] == "lower" else "≥"
+        table.add_row(
+            row["name"],
+            f"{row['ours']:g}",
+            f"{row['peer']:g} ({row['peer_name']})",
+            f"{row['ratio']:.3f}",
+            f"{low:.3f} – {high:.3f}",
+            f"{bound} {row['target']:g}",
+            str(row["n"]),
+            "met" if is_met(row) else "missed",
+        )
+    console.print(table)
+    for row in rows:
+        console.print(f"{row['name']}: {row['what']}", highlight=False)
+
+
+def main(names: list[str]) -> int:
+    """Runs the named benchmarks, or all. 0: all targets met; 1: not; 2: wrong usage."""
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    known = all_benchmarks()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"no benchmark '{unknown[0]}'; there are: {' '.join(known)}", file=sys.stderr)  # noqa: T201
+        return 2
+    rows: list[Row] = []
+    complete = True
+    for name in names or known:
+        with Console(stderr=True).status(name):
+            try:
+                rows.append(known[name].run())
+            except Unavailable as missing:
+                print(f"{name}: {missing}", file=sys.stderr)  # noqa: T201
+                complete = False
+                continue
+        save(rows)
+    if rows:
+        show(rows, console)
+    return 0 if complete and all(is_met(row) for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,113 @@
+"""From pairs of readings to a ratio with its interval."""
+
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypedDict
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+RESAMPLES = 2000
+SEED = 20260101
+
+type Pair = tuple[float, float]
+"""A reading of ours and its neighbour of the peer, in the same unit."""
+
+
+class Unavailable(Exception):
+    """A benchmark cannot run here; the message says what is missing."""
+
+
+class Row(TypedDict):
+    """A benchmark's figures, as they are stored."""
+
+    name: str
+    what: str
+    ours: float
+    peer: float
+    peer_name: str
+    ratio: float
+    spread: list[float]
+    better: Literal["lower", "higher"]
+    target: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One comparison.
+
+    ``pairs`` runs it: ours and the peer in turn, each pair two neighbours in time.
+    """
+
+    name: str
+    what: str
+    peer_name: str
+    better: Literal["lower", "higher"]
+    target: float
+    pairs: Callable[[], Sequence[Pair]]
+
+    def run(self) -> Row:
+        """Runs the comparison.
+
+        Raises:
+            Unavailable: where the peer, or a tool, is missing.
+        """
+        return self.evaluate(self.pairs())
+
+    def evaluate(self, pairs: Sequence[Pair]) -> Row:
+        """The ratio is the median of the pairs' ratios; its spread a 95 % bootstrap interval of that median."""
+        readings = np.asarray(pairs, dtype=float)
+        if readings.ndim != 2 or readings.shape[1] != 2 or len(readings) == 0 or not (readings > 0).all():
+            message = f"{self.name}: readings must be pairs of positive numbers"
+            raise ValueError(message)
+        ratios = readings[:, 0] / readings[:, 1]
+        low, high = bootstrap_median(ratios)
+        ours, peer = np.median(readings, axis=0)
+        return {
+            "name": self.name,
+            "what": self.what,
+            "ours": round(float(ours), 3),
+            "peer": round(float(peer), 3),
+            "peer_name": self.peer_name,
+            "ratio": round(float(np.median(ratios)), 4),
+            "spread": [round(low, 4), round(high, 4)],
+            "better": self.better,
+            "target": self.target,
+            "n": len(readings),
+        }
+
+
+def bootstrap_median(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[float, float]:
+    """The 95 % percentile interval of the median of ``values`` (shape ``(n,)``), by resampling with a fixed seed."""
+    random = np.random.default_rng(SEED)
+    medians = [float(np.median(random.choice(values, size=len(values)))) for _ in range(RESAMPLES)]
+    low, high = np.percentile(medians, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def is_met(row: Row) -> bool:
+    """A target is met when the near end of the interval meets it."""
+    low, high = row["spread"]
+    return low <= row["target"] if row["better"] == "lower" else high >= row["target"]
+
+
+def rust_example(package: str, example: str, *arguments: str) -> str:
+    """Builds an example program of a crate with optimisation, runs it, and returns what it printed.
+
+    Raises:
+        Unavailable: where it cannot be built or fails; the message is its own.
+    """
+    command = ["cargo", "run", "--release", "--locked", "--quiet", "-p", package, "--example", example, "--"]
+    try:
+        done = subprocess.run(
+            [*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        message = "cargo is not installed"
+        raise Unavailable(message) from None
+    if done.returncode != 0:
+        raise Unavailable(done.stderr.strip() or f"{example} failed with status {done.returncode}")
+    return done.stdout

@@ -1,0 +1,33 @@
+"""What looking inside costs: handshakes with the timing provider and a running tape, beside bare ones."""
+
+import json
+from functools import partial
+
+from bench.harness import Benchmark, Pair, rust_example
+
+
+def pairs(suite: str, count: int) -> list[Pair]:
+    """CPU time in microseconds of ``count`` handshakes of both kinds, in turn, on one processor."""
+    nanoseconds: list[list[int]] = json.loads(
+        rust_example("shakedown-stacks", "handshake_pairs", suite, str(count))
+    )
+    return [(instrumented / 1000, bare / 1000) for instrumented, bare in nanoseconds]
+
+
+def benchmark(name: str, suite: str, target: float, count: int) -> Benchmark:
+    """A benchmark of the instrument on a suite."""
+    return Benchmark(
+        name=f"instrument-{name}",
+        what=f"CPU time in us of a handshake of {suite}, both sides: with the instrument over without",
+        peer_name="bare",
+        better="lower",
+        target=target,
+        pairs=partial(pairs, suite, count),
+    )
+
+
+BENCHMARKS = [
+    benchmark("cheap", "tls1.3/psk", 1.08, 8000),
+    benchmark("usual", "tls1.3/x25519/p256", 1.04, 6000),
+    benchmark("heavy", "tls1.2/rsa/rsa3072/mutual", 1.02, 1000),
+]
