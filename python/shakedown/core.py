@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -171,6 +171,20 @@ def primitives(
 def inspect(path: str | Path, keylog: str | Path | None = None) -> list[dict[str, Any]]:
     """Reads a capture back: one object a connection, with messages, flights and bytes."""
     return cast("list[dict[str, Any]]", native().inspect(str(path), None if keylog is None else str(keylog)))
+
+
+def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
+    """Makes, issues or describes certificates: `request["do"]` is show, make, issue or profiles.
+
+    Fields and answers are those of `Request` and `Response` in `crates/certs/src/request.rs`; fields that are
+    None are left out, and what was made comes as a list of one. Raises `InputError` with the core's one line.
+    """
+    core = native()
+    try:
+        answer = core.certs(_chosen(**request))
+    except core.CoreError as error:
+        raise InputError(str(error)) from error
+    return answer if isinstance(answer, list) else [answer]
 
 
 def _with_suggestion(message: str, suite: str) -> str:

@@ -1,0 +1,266 @@
+"""`certs`: makes certificates, and says of any what it is, what it costs and what a peer would refuse."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shakedown.cli._output import console, json_option, note, print_json
+
+_file = click.Path(path_type=Path)
+_password = click.option(
+    "--password",
+    envvar="SHAKEDOWN_PASSWORD",
+    show_envvar=True,
+    help="Password of archives and keys.",
+)
+_side = click.option(
+    "--side",
+    type=click.Choice(["server", "client"]),
+    default="server",
+    show_default=True,
+    help="Who shows the chain.",
+)
+_profile = click.option(
+    "--profile",
+    default="lab",
+    show_default=True,
+    metavar="NAME|FILE.toml",
+    help='What certificates hold besides keys; "certs profiles" lists those that come along.',
+)
+_name = click.option("--name", help="Common name instead of the profile's; a leaf's DNS name, too.")
+_alternative = click.option(
+    "--alternative",
+    "alternative_names",
+    multiple=True,
+    metavar="KIND:NAME",
+    help="Instead of the profile's alternative names: dns:…, ip:…, uri:…, email:… (repeatable).",
+)
+_not_before = click.option("--not-before", metavar="YYYY-MM-DD", help="First day of validity.")
+_days = click.option("--days", type=int, help="Days of validity.")
+_out = click.option("--out", type=_file, required=True, metavar="FOLDER", help="Where the files go.")
+_overwrite = click.option("--overwrite", is_flag=True, help="Replace files that exist.")
+
+
+@click.group("certs")
+def command() -> None:
+    """Make certificates, and say what a chain is, costs, and what peers would refuse about it."""
+
+
+@command.command("show")
+@click.argument("files", type=_file, nargs=-1, required=True, metavar="FILE…")
+@click.option("--key", type=_file, metavar="FILE", help="Private key that should be the leaf's.")
+@click.option("--ca", type=_file, metavar="FILE", help="Roots that the peer trusts; else the chain's end.")
+@_password
+@click.option("--host", help="Whom the peer means to talk to.")
+@_side
+@click.option("--level", type=int, default=2, show_default=True, help="The peer's security level, 0 to 5.")
+@click.option("--at", metavar="YYYY-MM-DD", help="Day on which it is judged, UTC.  [default: now]")
+@json_option
+def show(
+    files: tuple[Path, ...],
+    key: Path | None,
+    ca: Path | None,
+    password: str | None,
+    host: str | None,
+    side: str,
+    level: int,
+    at: str | None,
+    as_json: bool,
+) -> None:
+    """Describe certificates: X.509 in PEM, DER, PKCS #12, WTLS in PEM or as it travels."""
+    shown = _ask(
+        do="show",
+        files=[str(file) for file in files],
+        key=key,
+        ca=ca,
+        password=password,
+        host=host,
+        side=side,
+        level=level,
+        now=_unix_s(at),
+    )
+    if as_json:
+        print_json(shown)
+        return
+    for entry in shown:
+        _print_description(entry["file"], entry, f"security level {level}")
+
+
+@command.command("make")
+@click.argument("keys", required=False, metavar="[LEAF@ISSUER…@ROOT]")
+@_out
+@_overwrite
+@click.option("--wtls", is_flag=True, help="WTLS certificates instead of X.509.")
+@_side
+@_profile
+@_name
+@_alternative
+@_not_before
+@_days
+@click.option(
+    "--password",
+    envvar="SHAKEDOWN_PASSWORD",
+    show_envvar=True,
+    help="Also write a PKCS #12 archive under this password.",
+)
+@json_option
+def make(
+    keys: str | None,
+    out: Path,
+    overwrite: bool,
+    wtls: bool,
+    side: str,
+    profile: str,
+    name: str | None,
+    alternative_names: tuple[str, ...],
+    not_before: str | None,
+    days: int | None,
+    password: str | None,
+    as_json: bool,
+) -> None:
+    """Make a chain of new keys: leaf, issuers and root.
+
+    Keys are those of suite names, as in "p256@rsa2048@rsa4096"; a lone leaf is issued by a root of its own
+    kind. Left out, they are the profile's usual ones. Options on names and dates are about the leaf.
+    """
+    [made] = _ask(
+        do="make",
+        keys=keys,
+        out=out,
+        overwrite=overwrite,
+        wtls=wtls,
+        side=side,
+        profile=profile,
+        name=name,
+        alternative_names=list(alternative_names),
+        not_before=not_before,
+        days=days,
+        password=password,
+        now=_unix_s(None),
+    )
+    _print_made(made, out, as_json)
+
+
+@command.command("issue")
+@click.argument("place", metavar="root|intermediate|server|client")
+@click.argument("key", metavar="KEY")
+@_out
+@_overwrite
+@click.option("--ca", type=_file, metavar="FILE", help="The issuer's certificate, then its own issuers.")
+@click.option("--ca-key", type=_file, metavar="FILE", help="The issuer's key, if not in the same file.")
+@click.option(
+    "--ca-password",
+    envvar="SHAKEDOWN_PASSWORD",
+    show_envvar=True,
+    help="Password of the issuer's files.",
+)
+@_profile
+@_name
+@_alternative
+@_not_before
+@_days
+@json_option
+def issue(
+    place: str,
+    key: str,
+    out: Path,
+    overwrite: bool,
+    ca: Path | None,
+    ca_key: Path | None,
+    ca_password: str | None,
+    profile: str,
+    name: str | None,
+    alternative_names: tuple[str, ...],
+    not_before: str | None,
+    days: int | None,
+    as_json: bool,
+) -> None:
+    """Make one X.509 certificate with a new key: a root, or what an issuer of yours issues."""
+    [made] = _ask(
+        do="issue",
+        place=place,
+        key=key,
+        out=out,
+        overwrite=overwrite,
+        ca=ca,
+        ca_key=ca_key,
+        ca_password=ca_password,
+        profile=profile,
+        name=name,
+        alternative_names=list(alternative_names),
+        not_before=not_before,
+        days=days,
+        now=_unix_s(None),
+    )
+    _print_made(made, out, as_json)
+
+
+@command.command("profiles")
+@click.argument("name", required=False)
+@json_option
+def profiles(name: str | None, as_json: bool) -> None:
+    """List the certificate profiles that come along, or print one: a start for your own."""
+    from shakedown.errors import InputError, did_you_mean
+
+    known = _ask(do="profiles")
+    if name is not None:
+        chosen = [entry for entry in known if entry["name"] == name]
+        if not chosen:
+            names = [entry["name"] for entry in known]
+            hint = did_you_mean(name, names) or f"; accepted: {', '.join(names)}"
+            raise InputError(f"unknown certificate profile '{name}'{hint}")
+        known = chosen
+    if as_json:
+        print_json(known)
+    elif name is not None:
+        click.echo(known[0]["text"], nl=False)
+    else:
+        for entry in known:
+            click.echo(f"{entry['name']:<20} {entry['keys']}")
+
+
+def _ask(**request: object) -> list[dict[str, Any]]:
+    from shakedown import core
+
+    return core.certs(request)
+
+
+def _unix_s(day: str | None) -> int:
+    """Midnight UTC of a day, or now, as seconds since 1970."""
+    if day is None:
+        return int(time.time())
+    from datetime import UTC, datetime
+
+    from shakedown.errors import InputError
+
+    try:
+        return int(datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        raise InputError(f"--at is '{day}'; accepted: a day as YYYY-MM-DD") from None
+
+
+def _print_made(made: dict[str, Any], out: Path, as_json: bool) -> None:
+    if as_json:
+        print_json([made])
+        return
+    for file in made["files"]:
+        note(f"{file['path']}: {file['what']}, {file['bytes']:,} bytes")
+    _print_description(str(out / "chain.pem"), made["description"], "security level 0")
+
+
+def _print_description(file: str, description: dict[str, Any], judged: str) -> None:
+    from rich.text import Text
+
+    from shakedown.certificate_tables import certificate_table, headline, refusal_lines
+
+    screen = console()
+    screen.print(Text(headline(file, description), style="bold"))
+    for place, certificate in enumerate(description["certificates"], start=1):
+        screen.print(certificate_table(place, certificate))
+    for line in refusal_lines(description, judged):
+        screen.print(Text(line))
+    screen.print()
