@@ -156,6 +156,7 @@ def measurement(suite: str = "tls1.2/dhe_rsa+dh2048/rsa2048/server", repeat: int
             "server_peak_bytes": 71_680,
             "server_held_bytes": 43_008,
             "context_bytes": {"client": 120_000, "server": 130_000},
+            "released_bytes": 0,
         },
     }
 

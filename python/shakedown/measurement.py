@@ -98,13 +98,14 @@ class Remainder(TypedDict):
 
 
 class Memory(TypedDict):
-    """Bytes that the stack holds for one connection; contexts apart."""
+    """Bytes that the stack holds for one connection, and what is left when it is released; contexts apart."""
 
     client_peak_bytes: int
     client_held_bytes: int
     server_peak_bytes: int
     server_held_bytes: int
     context_bytes: PerSide
+    released_bytes: int
 
 
 class Measurement(TypedDict):

@@ -22,6 +22,7 @@ remainder.time      us     time of `side` outside any message
 memory.peak         bytes  most that `side` held for the connection
 memory.held         bytes  what it holds after the handshake
 memory.context      bytes  what its context holds for all connections
+memory.left         bytes  what both still held for the connection after its release
 predicted.*         s      client, server, transmission, queue and total, priced on devices over a bearer;
                            total also as statistics low and high; utilisation has unit 1, energy J
 queue.wait          s      wait at the server, at `rate_per_s`
@@ -160,6 +161,7 @@ def _rows(measurement: Measurement) -> Iterator[Row]:
         yield figure("remainder.time", "us", remainder[f"{side}_mean"], side=side, statistic="mean")
     memory = measurement.get("memory")
     if memory is not None:
+        yield figure("memory.left", "bytes", memory["released_bytes"])
         held = cast("dict[str, int]", memory)
         for side in SIDES:
             yield figure("memory.peak", "bytes", held[f"{side}_peak_bytes"], side=side)
@@ -278,5 +280,6 @@ class _Figures:
         for side in SIDES:
             memory[f"{side}_peak_bytes"] = _count(self.one("memory.peak", side=side))
             memory[f"{side}_held_bytes"] = _count(self.one("memory.held", side=side))
+        memory["released_bytes"] = _count(self.one("memory.left"))
         memory["context_bytes"] = {side: _count(self.one("memory.context", side=side)) for side in SIDES}
         return memory

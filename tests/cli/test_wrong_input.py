@@ -30,10 +30,6 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 
         (["measure", "tls1.2/psk", "--repeat", "many"], ["--repeat", "many"]),
         (["measure", "tls1.2/psk", "--now", "tomorrow"], ["--now", "tomorrow", "ISO date"]),
         (["measure", "tls1.2/psk", "--keylog", "k"], ["--keylog", "--pcap"]),
-        (
-            ["measure", "tls1.2/psk", "tls1.2/rsa/rsa2048/server", "--pcap", "f"],
-            ["--pcap", "one", "2 suites"],
-        ),
         (["measure", "tls9/psk"], ['unknown protocol "tls9"', "accepted"]),
         (["inspect", "/dev/null"], ["/dev/null: not a capture"]),
         (["run", "/nowhere/x.toml"], ["/nowhere/x.toml", "no such file"]),
