@@ -1,0 +1,127 @@
+"""Record the trace library that ships with the package: ``python -m tools.record_traces [FILE]``.
+
+It holds every suite that the examples, the papers and the documentation name, and of TLS 1.0 to 1.3 every
+key exchange, authentication and resumption at 1024 and 2048 bits. Times are left out: a trace is priced on
+devices, and without them the library hardly changes from one recording to the next. Suites that cannot be
+run here are named and left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from shakedown import core
+from shakedown.errors import InputError
+from shakedown.traces import SHIPPED, write_library
+
+ROOT = Path(__file__).parents[1]
+REPEAT = 9
+NAME = re.compile(r"\b(?:ssl3|d?tls1\.[0-3]|wtls)/[a-z0-9_+@./-]*[a-z0-9]")
+AUTHENTICATIONS = ("server", "requested", "mutual")
+TLS13_GROUPS = ("x25519", "p256", "p384", "ffdhe2048", "mlkem768", "x25519mlkem768", "secp256r1mlkem768")
+TLS13_KEYS = ("rsa1024", "rsa2048", "p256", "p384", "ed25519", "mldsa44", "mldsa65", "mldsa87")
+WTLS_CATEGORIES = ROOT / "python/shakedown/papers/data/wtls-nokia7650/table_3_3_categories_groups.csv"
+
+
+def named() -> Iterator[str]:
+    """Suites that examples, documentation and profiles name."""
+    files = [*ROOT.glob("examples/*.toml"), *ROOT.glob("docs/**/*.md"), ROOT / "README.md"]
+    files += [*ROOT.glob("python/shakedown/profiles/devices/*.toml")]
+    for path in files:
+        if path.exists():
+            yield from NAME.findall(path.read_text(encoding="utf-8"))
+
+
+def of_the_papers() -> Iterator[str]:
+    """Suites that the founding papers measured."""
+    with WTLS_CATEGORIES.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            ca, end = row["ca_cert"], row["end_cert"]
+            exchange = "rsa" if end.startswith("rsa") else "ecdh_ecdsa"
+            yield from (f"wtls/{exchange}/{end}@{ca}/{mode}" for mode in AUTHENTICATIONS)
+    for bits in (512, 1024, 2048):  # Kuo's seven mechanisms
+        yield f"tls1.0/dh_anon+dh{bits}"
+        yield f"tls1.0/dhe_psk+dh{bits}"
+        for mode in ("server", "mutual"):
+            yield f"tls1.0/rsa/rsa{bits}/{mode}"
+            yield f"tls1.0/dhe_dss+dh{bits}/dsa{bits}/{mode}"
+    yield "tls1.0/psk"
+    for exponent in ("", "e3"):  # Daswani
+        yield from (f"wtls/rsa/rsa1024{exponent}/{mode}" for mode in ("server", "mutual"))
+    yield from (f"wtls/ecdh_ecdsa/163k/{mode}" for mode in ("server", "mutual"))
+    for mode in ("server", "server/resumed"):  # Shin
+        yield from (f"tls1.0/{exchange}/rsa1024/{mode}" for exchange in ("rsa", "dhe_rsa+dh1024"))
+    for group, mode in product(("dh512", "dh1024"), ("mutual", "mutual/resumed")):  # Kambourakis
+        yield from (f"tls1.0/dhe_rsa+{group}/rsa1024@rsa1024/{mode}{cipher}" for cipher in ("", "/3des-sha"))
+
+
+def systematic() -> Iterator[str]:
+    """TLS 1.0 to 1.3: every key exchange, authentication and resumption at 1024 and 2048 bits."""
+    for protocol, bits in product(("tls1.0", "tls1.1", "tls1.2"), (1024, 2048)):
+        exchanges = [
+            f"rsa/rsa{bits}",
+            f"dhe_rsa+dh{bits}/rsa{bits}",
+            f"dhe_dss+dh{bits}/dsa{bits}",
+            f"ecdhe_rsa+p256/rsa{bits}",
+            f"ecdhe_rsa+x25519/rsa{bits}",
+            "ecdhe_ecdsa+p256/p256",
+            "ecdhe_ecdsa+x25519/p256",
+        ]
+        for exchange, mode in product(exchanges, AUTHENTICATIONS):
+            yield from (f"{protocol}/{exchange}/{mode}{how}" for how in ("", "/resumed", "/ticket"))
+        for exchange in (
+            "psk",
+            f"dhe_psk+dh{bits}",
+            f"rsa_psk/rsa{bits}",
+            "ecdhe_psk+p256",
+            f"dh_anon+dh{bits}",
+        ):
+            yield f"{protocol}/{exchange}"
+        yield f"{protocol}/ecdh_anon+p256"
+    yield from (f"tls1.2/dhe_rsa+ffdhe2048/rsa2048/{mode}" for mode in AUTHENTICATIONS)
+    for group, keys, mode in product(TLS13_GROUPS, TLS13_KEYS, AUTHENTICATIONS):
+        yield f"tls1.3/{group}/{keys}/{mode}"
+    for group in TLS13_GROUPS:
+        yield f"tls1.3/psk_dhe+{group}"
+        yield f"tls1.3/{group}/p256/server/resumed"
+        yield f"tls1.3/{group}/rsa2048/server/resumed"
+    yield "tls1.3/psk"
+
+
+def without_times(entry: dict[str, Any]) -> dict[str, Any]:
+    """What pricing and simulation read of a measured suite."""
+    messages = ("index", "from", "name", "flight", "bytes")
+    operations = ("side", "message", "operation", "algorithm", "parameters", "class", "count", "bytes")
+    kept = {key: entry[key] for key in ("suite", "stack", "kind", "bytes", "flights")}
+    kept["messages"] = [{key: message[key] for key in messages} for message in entry["messages"]]
+    kept["operations"] = [{key: operation[key] for key in operations} for operation in entry["operations"]]
+    return kept
+
+
+def main() -> None:
+    """Record and write."""
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else SHIPPED
+    suites: set[str] = set()
+    for name in (*named(), *of_the_papers(), *systematic()):
+        try:
+            suites.add(core.canonical(name))
+        except InputError:
+            continue  # a name in running text, or a part that the key exchange has no use for
+    entries = []
+    for suite in sorted(suites):
+        try:
+            entries.append(without_times(dict(core.measure(suite, REPEAT))))
+        except Exception as error:
+            print(f"left out: {error}", file=sys.stderr)
+    write_library(path, entries)
+    print(f"{path}: {len(entries)} of {len(suites)} suites", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
