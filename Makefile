@@ -9,7 +9,7 @@ DEMO ?= demo
 # The core is built anew when any of these is newer than the installed extension.
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help build peers demo test test-rust test-python bench lint format lock traces clean
+.PHONY: help build peers demo test test-rust test-python lint format docs lock bench traces clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ format: .venv/.tools ## Format the sources
 	cargo fmt
 	$(BIN)/ruff format --quiet .
 	$(BIN)/ruff check --fix --quiet .
+
+docs: build ## Run the documents' examples and write down what they print
+	$(BIN)/python tests/docs_examples.py
 
 lock: .venv/.tools ## Choose the versions of Python packages anew
 	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 pyproject.toml -o requirements.lock
