@@ -9,7 +9,7 @@ use crate::crypto::Provider;
 use crate::error::{Error, SendError};
 use crate::event::{CloseReason, Event};
 use crate::inbox::{Inbox, Turn};
-use crate::link::{CipherSpecChanged, Link};
+use crate::link::{CipherSpecChanged, Link, is_clear_text};
 use crate::message::Frame;
 use crate::numbers::{ContentType, HandshakeType};
 use crate::observer::Message;
@@ -460,6 +460,10 @@ impl<S: State> Connection<S> {
         if !saw_nothing && !self.link.sent.matches(message.checksum) {
             return;
         }
+        // Once there are keys, only alerts about records that could not be read go without them.
+        if self.is_open() && !is_clear_text(message.alert.description) {
+            return;
+        }
         self.link.last_received = Checksum::of(record.raw);
         if let (Some(sequence), false) = (sequence, self.is_open()) {
             self.inbox.pass(sequence);
@@ -470,16 +474,14 @@ impl<S: State> Connection<S> {
     fn handle_alert(&mut self, cx: &mut Context<'_, S::Provider>, alert: Alert, protected: bool) {
         self.link.events.push_back(Event::AlertReceived(alert));
         match alert.description {
-            AlertDescription::ConnectionCloseNotify | AlertDescription::SessionCloseNotify
-                // In clear text it could come from anybody once there are keys.
-                if (protected || !self.is_open()) => {
-                    if alert.description == AlertDescription::SessionCloseNotify {
-                        self.forget_session();
-                    }
-                    self.link.send_alert(cx.provider, alert);
-                    self.closed(CloseReason::Peer);
+            AlertDescription::ConnectionCloseNotify | AlertDescription::SessionCloseNotify => {
+                if alert.description == AlertDescription::SessionCloseNotify && protected {
+                    self.forget_session();
                 }
-            AlertDescription::DuplicateFinishedReceived => self.peer_is_open(),
+                self.link.send_alert(cx.provider, alert);
+                self.closed(CloseReason::Peer);
+            }
+            AlertDescription::DuplicateFinishedReceived if self.is_open() => self.peer_is_open(),
             AlertDescription::TimeRequired => {
                 if let Some(timer) = &mut self.timer {
                     timer.extend(cx.now.elapsed);

@@ -35,6 +35,9 @@ pub struct Established {
     pub session_id: SessionId,
     /// The peer's chain, leaf first; empty if it showed none.
     pub peer_certificates: Vec<Certificate>,
+    /// All handshake messages in order, Finished included: the same bytes on both sides. A hash of
+    /// them ties something else to this connection.
+    pub transcript: Vec<u8>,
 }
 
 /// Why a connection is over.

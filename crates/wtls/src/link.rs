@@ -29,6 +29,10 @@ impl Transcript {
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
+
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
 }
 
 /// Proof that the peer's ChangeCipherSpec has come; only the connection can make it, on receiving
@@ -209,7 +213,7 @@ impl Link {
 
 /// The alerts that are sent in clear text even when there are keys (§10.2.2): they are about records
 /// that could not be read, so the peer's keys may not be ours.
-fn is_clear_text(description: AlertDescription) -> bool {
+pub(crate) fn is_clear_text(description: AlertDescription) -> bool {
     matches!(
         description,
         AlertDescription::NoConnection

@@ -124,7 +124,7 @@ impl Secured {
     }
 
     /// Reports the end of the handshake.
-    pub fn establish(self, link: &mut Link) -> SessionId {
+    pub fn establish(self, link: &mut Link, transcript: Transcript) {
         link.session = self.session();
         let Negotiated { session_id, key_exchange, cipher_suite, .. } = self.negotiated;
         link.events.push_back(Event::Established(Box::new(Established {
@@ -134,8 +134,8 @@ impl Secured {
             cipher_suite,
             session_id,
             peer_certificates: self.peer_certificates,
+            transcript: transcript.into_bytes(),
         })));
-        session_id
     }
 }
 

@@ -40,9 +40,9 @@ use std::sync::Arc;
 /// could pretend to be such a peer, so the old connection stays until the new handshake is over.
 pub struct ServerConnection<P: Provider> {
     config: Arc<ServerConfig<P>>,
-    current: Option<Association<P>>,
+    current: Option<Box<Association<P>>>,
     /// A handshake beside an open connection.
-    successor: Option<Association<P>>,
+    successor: Option<Box<Association<P>>>,
     /// What was left to be sent or told by associations that are no more.
     leftover: Leftover,
 }
@@ -67,18 +67,22 @@ pub(crate) fn leading_hello(datagram: &[u8]) -> Option<Record<'_>> {
 }
 
 impl<P: Provider> Association<P> {
-    fn new(config: &Arc<ServerConfig<P>>, cx: &Context<'_, P>, hello: &Record<'_>) -> Self {
+    fn new(config: &Arc<ServerConfig<P>>, cx: &Context<'_, P>, hello: &Record<'_>) -> Box<Self> {
         let state = ExpectClientHello { config: Arc::clone(config) };
         let state = ServerState::ExpectClientHello(Box::new(state));
         let deadline = cx.now.elapsed.saturating_add(config.handshake_timeout);
-        Self {
+        Box::new(Self {
             connection: Connection::new(config.settings, state).with_deadline(deadline),
             hello: hello.raw.to_vec(),
-        }
+        })
     }
 }
 
 impl<P: Provider> ServerConnection<P> {
+    /// What a peer in a handshake takes whatever its messages are, rounded up: the association, its
+    /// state, and the least that lists are allocated for.
+    pub(crate) const FIXED_BYTES: usize = size_of::<Association<P>>() + 1_536;
+
     /// Waits for a peer.
     pub fn new(config: Arc<ServerConfig<P>>) -> Self {
         Self { config, current: None, successor: None, leftover: Leftover::default() }
@@ -111,7 +115,7 @@ impl<P: Provider> ServerConnection<P> {
         let Some(Ok(first)) = Records::new(datagram).next() else { return };
         let protected = first.record_type.is_protected();
         let for_successor =
-            |successor: &&mut Association<P>| !protected || successor.connection.link.opener.is_some();
+            |successor: &&mut Box<Association<P>>| !protected || successor.connection.link.opener.is_some();
         let association = match self.successor.as_mut().filter(for_successor) {
             Some(successor) => Some(successor),
             None => self.current.as_mut(),
@@ -135,7 +139,7 @@ impl<P: Provider> ServerConnection<P> {
         }
     }
 
-    fn keep_leftover(&mut self, association: Association<P>, datagrams: bool) {
+    fn keep_leftover(&mut self, association: Box<Association<P>>, datagrams: bool) {
         let Link { outgoing, events, .. } = association.connection.link;
         if datagrams {
             self.leftover.0.extend(outgoing);
@@ -146,7 +150,7 @@ impl<P: Provider> ServerConnection<P> {
     }
 
     fn associations(&mut self) -> impl Iterator<Item = &mut Association<P>> {
-        [&mut self.current, &mut self.successor].into_iter().flatten()
+        [&mut self.current, &mut self.successor].into_iter().flatten().map(Box::as_mut)
     }
 
     /// To be called when the time of [`poll_timeout`](Self::poll_timeout) has come. Too early does
@@ -219,9 +223,10 @@ impl<P: Provider> ServerConnection<P> {
 
     /// Bytes held for the peer, to within what the allocator adds.
     pub fn memory_bytes(&self) -> usize {
-        let heap = |association: &Association<P>| {
+        let heap = |association: &Box<Association<P>>| {
             let state = association.connection.state_heap_bytes(ServerState::heap_bytes);
-            association.connection.heap_bytes() + association.hello.len() + state
+            let own = size_of::<Association<P>>() + association.hello.len();
+            own + association.connection.heap_bytes() + state
         };
         let slots = [&self.current, &self.successor].into_iter().flatten();
         size_of::<Self>() + slots.map(heap).sum::<usize>()

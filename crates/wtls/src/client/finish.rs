@@ -96,7 +96,7 @@ impl Conclude {
             link.end_flight();
             link.prefix = link.flight.clone();
         }
-        secured.establish(link);
+        secured.establish(link, transcript);
         Ok(ClientState::Open)
     }
 }

@@ -92,7 +92,7 @@ impl<P: Provider> Conclude<P> {
         if let Some(session) = secured.session() {
             config.sessions.insert(session);
         }
-        secured.establish(link);
+        secured.establish(link, transcript);
         Ok(ServerState::Open(config))
     }
 }

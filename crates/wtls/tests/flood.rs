@@ -1,0 +1,156 @@
+//! A hundred thousand clients that begin a handshake and never go on with it.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use shakedown_wtls::provider::openssl::OpenSsl;
+use shakedown_wtls::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use support::*;
+
+/// Counts the bytes that are allocated in this process.
+struct Counting;
+
+static ALLOCATED_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is handed on to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED_BYTES.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        ALLOCATED_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const FLOOD: u32 = 100_000;
+
+/// A hello that is like any other but for its random.
+fn hello(config: &Arc<ClientConfig<OpenSsl>>, seed: u64, now: Duration) -> Vec<u8> {
+    let mut world = World::new(seed);
+    let mut client = Client::new(Arc::clone(config), None, &mut world.cx(now));
+    client.poll_transmit().unwrap()
+}
+
+// One test alone in its process, or the counts would be those of others too.
+#[test]
+fn a_flood_of_beginners_is_bounded_and_keeps_nobody_out() {
+    let kinds = [Kind::Ec(Curve::Secp160r1)];
+    let (client, server) = certified_pair(&kinds, ClientAuthentication::Required, true, false);
+    let (client, server) = (Arc::new(client), Arc::new(server));
+    let limits = Limits { half_open: 1_000, ..Limits::default() };
+    let mut listener = Listener::<u32, OpenSsl>::new(Arc::clone(&server), limits);
+    let mut world = World::new(1);
+    let mut now = Duration::from_secs(10);
+
+    // A client that was there before the flood stays connected throughout.
+    let regular = u32::MAX;
+    let mut early = Pair::new(&client, &server, None, 1);
+    converse(&mut listener, &mut world, regular, &mut early, now);
+    assert!(early.client.is_open());
+
+    let mut flood =
+        (0..FLOOD).map(|address| (address, hello(&client, u64::from(address), Duration::from_secs(10))));
+    let mut genuine = Pair::new(&client, &server, None, 2);
+    let before = ALLOCATED_BYTES.load(Ordering::Relaxed);
+    let mut most_held = 0;
+    let mut half = flood.by_ref().take(FLOOD as usize / 2).peekable();
+    while half.peek().is_some() {
+        for (address, datagram) in half.by_ref().take(1_000) {
+            now += Duration::from_micros(100);
+            listener.handle_datagram(&mut world.cx(now), address, &datagram);
+            while listener.poll_transmit().is_some() {}
+        }
+        let held = ALLOCATED_BYTES.load(Ordering::Relaxed).saturating_sub(before);
+        most_held = held.max(most_held);
+        world.log.0.clear();
+        assert!(listener.half_open() <= limits.half_open);
+        assert!(listener.half_open_bytes() <= listener.half_open_bound_bytes());
+    }
+    assert!(most_held <= listener.half_open_bound_bytes(), "{most_held} bytes held");
+    println!(
+        "{most_held} bytes held for {} half-open peers, {} counted, the bound is {}",
+        listener.half_open(),
+        listener.half_open_bytes(),
+        listener.half_open_bound_bytes()
+    );
+
+    // In the midst of it, somebody who means it: 900 others come between each of its datagrams.
+    let stranger = u32::MAX - 1;
+    for _ in 0..10 {
+        converse(&mut listener, &mut world, stranger, &mut genuine, now);
+        for (address, datagram) in flood.by_ref().take(900) {
+            listener.handle_datagram(&mut world.cx(now), address, &datagram);
+            // Their answers go nowhere; one for the stranger is kept.
+            while let Some((to, datagram)) = listener.poll_transmit() {
+                if to == stranger {
+                    genuine.deliver_to_client(&datagram);
+                }
+            }
+        }
+    }
+    assert!(genuine.client.is_open());
+
+    for (address, datagram) in flood {
+        listener.handle_datagram(&mut world.cx(now), address, &datagram);
+        while listener.poll_transmit().is_some() {}
+    }
+    assert_eq!(listener.established(), 2);
+    early.client_send(b"still here");
+    converse(&mut listener, &mut world, regular, &mut early, now);
+    let mut events = std::iter::from_fn(|| listener.poll_event());
+    assert!(events.any(|event| event == (regular, Event::Data(b"still here".to_vec()))));
+
+    // When the flood is over, time takes care of the rest.
+    now += server.handshake_timeout;
+    assert!(listener.poll_timeout().unwrap() <= now);
+    listener.handle_timeout(&mut world.cx(now));
+    assert_eq!(listener.half_open(), 0);
+    assert_eq!(listener.established(), 2);
+    now += limits.idle;
+    listener.handle_timeout(&mut world.cx(now));
+    assert_eq!(listener.established(), 0);
+    assert_eq!(listener.poll_timeout(), None);
+}
+
+/// Lets a client and the listener talk until nobody has anything to say. One datagram of the client
+/// is answered at a time.
+fn converse(
+    listener: &mut Listener<u32, OpenSsl>,
+    world: &mut World,
+    address: u32,
+    pair: &mut Pair,
+    now: Duration,
+) {
+    if let Some(datagram) = pair.client.poll_transmit() {
+        listener.handle_datagram(&mut world.cx(now), address, &datagram);
+    }
+    while let Some((to, datagram)) = listener.poll_transmit() {
+        if to == address {
+            pair.deliver_to_client(&datagram);
+        }
+    }
+    if pair.client.poll_timeout().is_none() {
+        return;
+    }
+    if let Some(datagram) = pair.client.poll_transmit() {
+        listener.handle_datagram(&mut world.cx(now), address, &datagram);
+        while let Some((to, datagram)) = listener.poll_transmit() {
+            if to == address {
+                pair.deliver_to_client(&datagram);
+            }
+        }
+    }
+}
