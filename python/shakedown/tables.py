@@ -8,27 +8,39 @@ from typing import TYPE_CHECKING, Any
 from shakedown.measurement import CLASSES, SIDES, time_by_class_us
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
     from shakedown.measurement import Measurement
 
 
-def measured_table(measurements: Sequence[Measurement]) -> Table:
-    """Bytes, round trips, and each side's mean time split into key, signature and common."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+def measured_tables(measurements: Sequence[Measurement], width: int) -> list[RenderableType]:
+    """Bytes, round trips, and each side's mean time split into key, signature and common.
 
+    On a screen of fewer columns than that takes, suites are numbered and named below.
+    """
+    if not measurements:
+        return []
+    table = _measured_table(measurements, [measurement["suite"] for measurement in measurements])
+    if _fits(table, width):
+        return [table]
+    numbers = [str(number) for number, _ in enumerate(measurements, start=1)]
+    names = [f"{number:>3}  {one['suite']}" for number, one in zip(numbers, measurements, strict=True)]
+    return [_measured_table(measurements, numbers), "\n".join(names)]
+
+
+def _fits(table: Table, width: int) -> bool:
+    from rich.console import Console
+
+    return Console(width=1000).measure(table).maximum <= width
+
+
+def _measured_table(measurements: Sequence[Measurement], names: Sequence[str]) -> Table:
     repeats = sorted({measurement["repeat"] for measurement in measurements})
     many = " or ".join(str(repeat) for repeat in repeats)
-    table = Table(
-        box=SIMPLE_HEAD,
-        title=f"Handshakes measured here, means of {many} (ms of CPU time)",
-        title_justify="left",
-        title_style="bold",
-        caption="key, sign: public-key operations of key exchange and signatures; rest: all other work",
-        caption_justify="left",
-        pad_edge=False,
+    table = _table(
+        f"Handshakes measured here, means of {many} (ms of CPU time)",
+        "key, sign: public-key operations of key exchange and signatures; rest: all other work",
     )
     table.add_column("suite", no_wrap=True)
     table.add_column("bytes", justify="right")
@@ -37,12 +49,8 @@ def measured_table(measurements: Sequence[Measurement]) -> Table:
         table.add_column(f"{side}\nms", justify="right", style="bold")
         for label in ("key", "sign", "rest"):
             table.add_column(f"\n{label}", justify="right")
-    for measurement in measurements:
-        cells: list[Text | str] = [
-            Text(measurement["suite"]),
-            f"{measurement['bytes']['total']:,.0f}",
-            round_trips(measurement["flights"]),
-        ]
+    for name, measurement in zip(names, measurements, strict=True):
+        cells = [name, f"{measurement['bytes']['total']:,.0f}", round_trips(measurement["flights"])]
         for side in SIDES:
             split = time_by_class_us(measurement, side)
             cells.append(milliseconds(sum(split.values())))
@@ -51,42 +59,71 @@ def measured_table(measurements: Sequence[Measurement]) -> Table:
     return table
 
 
-def predicted_table(predictions: Sequence[Mapping[str, Any]]) -> Table:
-    """Seconds of a whole handshake by device and bearer at the lowest rate, and the server's load at each."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+def predicted_tables(predictions: Sequence[Mapping[str, Any]], width: int) -> list[RenderableType]:
+    """Seconds of a whole handshake by device and bearer at the lowest rate, and the server's load at each.
 
+    One table where the screen has columns for it, else one for each device.
+    """
+    if not predictions:
+        return []
     rates = sorted({row["rate_per_s"] for row in predictions})
     quiet = [row for row in predictions if row["rate_per_s"] == rates[0]]
-    server = quiet[0]["server_device"]
-    load = f"{rates[0]:g} handshakes a second" if rates[0] else "no other load"
     places = list(dict.fromkeys((row["device"], row["bearer"]) for row in quiet))
+    table = _predicted_table(predictions, quiet, places, rates)
+    if _fits(table, width):
+        return [table]
+    tables: list[RenderableType] = []
+    for device in dict.fromkeys(device for device, _ in places):
+        here = [place for place in places if place[0] == device]
+        tables.append(_predicted_table(predictions, quiet, here, []))
+    return [*tables, _predicted_table(predictions, quiet, [], rates)]
+
+
+def _predicted_table(
+    predictions: Sequence[Mapping[str, Any]],
+    quiet: Sequence[Mapping[str, Any]],
+    places: Sequence[tuple[str, str]],
+    rates: Sequence[float],
+) -> Table:
+    lowest, server = quiet[0]["rate_per_s"], quiet[0]["server_device"]
+    load = f"{lowest:g} handshakes a second" if lowest else "no other load"
+    devices = list(dict.fromkeys(device for device, _ in places))
+    where = f" on {devices[0]}" if len(devices) == 1 else ""
+    what = f"seconds for a handshake{where} at {load} of {server}" if places else f"load of {server}"
+    notes = "busy: share of time that one worker of the server works; 100 % or more: its queue runs away"
+    table = _table(f"Modelled elsewhere: {what}", notes if rates else "")
     totals = {(row["suite"], row["device"], row["bearer"]): row["total_s"] for row in quiet}
     busy = {(row["suite"], row["rate_per_s"]): row["utilisation"] for row in predictions}
-    table = Table(
-        box=SIMPLE_HEAD,
-        title=f"Modelled elsewhere: seconds for a handshake at {load} of {server}",
-        title_justify="left",
-        title_style="bold",
-        caption="busy: share of time that one worker of the server works; 100 % or more: its queue runs away",
-        caption_justify="left",
-        pad_edge=False,
-    )
     table.add_column("suite", no_wrap=True)
     for device, bearer in places:
-        table.add_column(f"{device}\n{bearer}", justify="right")
+        table.add_column(bearer if where else f"{device}\n{bearer}", justify="right")
     for rate in rates:
         if rate:
             table.add_column(f"busy at\n{rate:g}/s", justify="right")
     for suite in dict.fromkeys(row["suite"] for row in quiet):
-        cells: list[Text | str] = [Text(suite)]
+        cells = [suite]
         for place in places:
             total = totals.get((suite, *place))
             cells.append("–" if total is None else f"{total:,.2f}" if total < 10 else f"{total:,.0f}")
         cells += [f"{busy[suite, rate]:.1%}" for rate in rates if rate]
         table.add_row(*cells)
     return table
+
+
+def _table(title: str, caption: str) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(
+        box=SIMPLE_HEAD,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        min_width=60,
+        caption=caption or None,
+        caption_justify="left",
+        pad_edge=False,
+    )
 
 
 def round_trips(flights: int) -> str:
@@ -103,17 +140,8 @@ def milliseconds(microseconds: float) -> str:
 
 def connection_table(number: int, connection: Mapping[str, Any]) -> Table:
     """One connection of a capture, message by message."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     size = connection["bytes"]
-    table = Table(
-        box=SIMPLE_HEAD,
-        title=f"Connection {number}: {size['total']:,} bytes, {connection['flights']} flights",
-        title_justify="left",
-        title_style="bold",
-        pad_edge=False,
-    )
+    table = _table(f"Connection {number}: {size['total']:,} bytes, {connection['flights']} flights", "")
     table.add_column("#", justify="right")
     table.add_column("from")
     table.add_column("message")
@@ -133,11 +161,8 @@ def connection_table(number: int, connection: Mapping[str, Any]) -> Table:
 
 def primitive_table(timed: Sequence[Mapping[str, Any]]) -> Table:
     """Primitives with what one call takes."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     columns = [key for key in (timed[0] if timed else {}) if not isinstance(timed[0][key], list | dict)]
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = _table("Primitives on this machine", "")
     for column in columns:
         numeric = isinstance(timed[0][column], int | float)
         table.add_column(

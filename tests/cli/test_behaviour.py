@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
 
+import pytest
+
+import fakecore
+import synthetic
 from shakedown.cli import SECTIONS, run
+from shakedown.experiment import Experiment
+from shakedown.forecast import forecast
 from shakedown.results import load_results
 
 HEAVY = ("polars", "rich", "vl_convert", "jinja2", "numpy", "shakedown._core")
@@ -95,6 +102,30 @@ def test_tables_name_bytes_round_trips_and_both_sides(fake, capsys):
     for word in ("bytes", "round", "trips", "client", "server", "key", "sign", "rest", "tls1.2/psk"):
         assert word in out
     assert "\x1b[" not in out
+
+
+@pytest.mark.parametrize("width", [76, 200])
+def test_tables_lose_nothing_on_narrow_screens(fake, width):
+    from rich.console import Console
+
+    from shakedown.tables import measured_tables, predicted_tables
+
+    measured = [synthetic.measurement(suite) for suite in fakecore.KNOWN]
+    experiment = Experiment("e", fakecore.KNOWN, devices=("phone", "cortex-m4"), bearers=("lte", "nb-iot"))
+    screen = Console(width=width, record=True, file=io.StringIO())
+    for table in (
+        *measured_tables(measured, width),
+        *predicted_tables(forecast(experiment, measured).predictions, width),
+    ):
+        screen.print(table)
+    text = screen.export_text()
+    assert "…" not in text
+    for suite in fakecore.KNOWN:
+        assert suite in text
+    for one in measured:
+        assert f"{one['bytes']['total']:,}" in text
+    for word in ("phone", "cortex-m4", "lte", "nb-iot"):
+        assert word in text
 
 
 def test_report_exports(fake, capsys, tmp_path):

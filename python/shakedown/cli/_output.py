@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from shakedown.measurement import Measurement
+
 WIDTH_WHEN_NOT_A_TERMINAL = 200
 """Columns given to tables in pipes and files, so that nothing is folded for a screen that isn't there."""
+
+REFRESH_EVERY_S = 0.1
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print only JSON on standard output: an array of objects."
@@ -31,6 +36,19 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else WIDTH_WHEN_NOT_A_TERMINAL, highlight=False)
+
+
+def show_measurements(
+    measurements: Sequence[Measurement], predictions: Sequence[Mapping[str, Any]] = ()
+) -> None:
+    """The tables for people: what was measured, and what was predicted from it."""
+    from shakedown.tables import measured_tables, predicted_tables
+
+    screen = console()
+    for table in measured_tables(measurements, screen.width):
+        screen.print(table)
+    for table in predicted_tables(predictions, screen.width):
+        screen.print(table)
 
 
 def note(message: str) -> None:
@@ -51,6 +69,17 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    # No thread refreshes it: nothing else shall run while something is measured.
+    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bars:
         task = bars.add_task(what, total=total)
-        yield lambda done, label: bars.update(task, completed=done, description=label)
+        drawn_s = 0.0
+
+        def update(done: int, label: str) -> None:
+            nonlocal drawn_s
+            bars.update(task, completed=done, description=label)
+            now_s = monotonic()
+            if now_s - drawn_s >= REFRESH_EVERY_S:
+                bars.refresh()
+                drawn_s = now_s
+
+        yield update

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._output import console, json_option, note, print_json, progress_bar
+from shakedown.cli._output import json_option, note, print_json, progress_bar, show_measurements
 from shakedown.cli._suites import Moment, suites_argument
 
 if TYPE_CHECKING:
@@ -105,6 +105,4 @@ def _show(measured: list[Measurement], as_json: bool) -> None:
     if as_json:
         print_json(measured)
     elif measured:
-        from shakedown.tables import measured_table
-
-        console().print(measured_table(measured))
+        show_measurements(measured)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._output import console, json_option, note, print_json
+from shakedown.cli._output import json_option, note, print_json, show_measurements
 
 
 @click.command("report")
@@ -33,9 +33,6 @@ def command(results: Path, out: Path | None, csv_path: Path | None, as_json: boo
         note(f"{results}: no suite was measured; there is nothing to report")
         return
     from shakedown.report import write_report
-    from shakedown.tables import measured_table, predicted_table
 
-    console().print(measured_table(loaded.measurements))
-    if loaded.predictions:
-        console().print(predicted_table(loaded.predictions))
+    show_measurements(loaded.measurements, loaded.predictions)
     note(f"report:  {write_report(loaded, out or results / 'report.html')}")

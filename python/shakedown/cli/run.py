@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from shakedown.results import Results
 
-from shakedown.cli._output import console, json_option, note, print_json, progress_bar
+from shakedown.cli._output import json_option, note, print_json, progress_bar, show_measurements
 
 
 @click.command("run")
@@ -69,8 +69,4 @@ def _show(results: Results, as_json: bool) -> None:
     if as_json:
         print_json([*results.measurements, *results.predictions])
     elif results.measurements:
-        from shakedown.tables import measured_table, predicted_table
-
-        console().print(measured_table(results.measurements))
-        if results.predictions:
-            console().print(predicted_table(results.predictions))
+        show_measurements(results.measurements, results.predictions)
