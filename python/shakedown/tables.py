@@ -26,7 +26,10 @@ def measured_tables(measurements: Sequence[Measurement], width: int) -> list[Ren
         return [table]
     numbers = [str(number) for number, _ in enumerate(measurements, start=1)]
     names = [f"{number:>3}  {one['suite']}" for number, one in zip(numbers, measurements, strict=True)]
-    return [_measured_table(measurements, numbers), "\n".join(names)]
+    compact = _measured_table(measurements, numbers)
+    compact.columns[0].header = "#"
+    compact.box, compact.collapse_padding = None, True
+    return [compact, "\n".join(names)]
 
 
 def _fits(table: Table, width: int) -> bool:
