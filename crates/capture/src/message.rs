@@ -80,8 +80,9 @@ impl Problems {
 /// Puts the messages of both directions into the order in which they were sent.
 ///
 /// Within a direction that order is known. Between them, a message that acknowledges the other side's bytes
-/// came after them, whatever order the capture shows; where acknowledgements leave it open, the order of the
-/// packets decides.
+/// came after them, whatever order the capture shows. Two messages of a stream of which neither acknowledges
+/// the other crossed on the way: the side that was speaking then goes on, so that a flight is not cut in two
+/// by what its sender had not heard. Without acknowledgements the order of the packets decides.
 pub(crate) fn in_order(seen: Vec<Seen>) -> Vec<Seen> {
     let (first, second): (Vec<Seen>, Vec<Seen>) =
         seen.into_iter().partition(|message| message.direction == 0);
@@ -89,7 +90,7 @@ pub(crate) fn in_order(seen: Vec<Seen>) -> Vec<Seen> {
     let (mut left, mut right) = (first.into_iter().peekable(), second.into_iter().peekable());
     loop {
         let take_left = match (left.peek(), right.peek()) {
-            (Some(one), Some(other)) => goes_before(one, other),
+            (Some(one), Some(other)) => goes_before(one, other, merged.last()),
             (Some(_), None) => true,
             (None, Some(_)) => false,
             (None, None) => return merged,
@@ -98,13 +99,13 @@ pub(crate) fn in_order(seen: Vec<Seen>) -> Vec<Seen> {
     }
 }
 
-fn goes_before(one: &Seen, other: &Seen) -> bool {
-    let known = |earlier: &Seen, later: &Seen| {
-        earlier.end_offset > 0 && later.start.peer_acknowledged >= earlier.end_offset
-    };
-    match (known(one, other), known(other, one)) {
-        (true, false) => true,
-        (false, true) => false,
+fn goes_before(one: &Seen, other: &Seen, last: Option<&Seen>) -> bool {
+    let known = |earlier: &Seen, later: &Seen| later.start.peer_acknowledged >= earlier.end_offset;
+    let streams = one.end_offset > 0 && other.end_offset > 0;
+    match (known(one, other), known(other, one), last) {
+        (true, false, _) if streams => true,
+        (false, true, _) if streams => false,
+        (false, false, Some(last)) if streams => last.direction == one.direction,
         _ => one.end.packet <= other.end.packet,
     }
 }
@@ -133,6 +134,11 @@ mod tests {
         let question = message(0, 2, 100, 0);
         let order: Vec<usize> = in_order(vec![answer, question]).iter().map(|seen| seen.direction).collect();
         assert_eq!(order, [0, 1]);
+        // Crossing on the way: whoever was speaking goes on.
+        let crossing =
+            vec![message(0, 1, 10, 0), message(1, 2, 20, 10), message(0, 3, 30, 20), message(1, 4, 40, 10)];
+        let order: Vec<u64> = in_order(crossing).iter().map(|seen| seen.end.packet).collect();
+        assert_eq!(order, [1, 2, 4, 3]);
         // Without them, packets decide.
         let order: Vec<u64> = in_order(vec![message(1, 2, 0, 0), message(0, 1, 0, 0), message(0, 3, 0, 0)])
             .iter()

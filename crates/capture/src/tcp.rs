@@ -70,6 +70,8 @@ pub(crate) struct HalfStream {
     end: Option<u64>,
     /// Farthest byte seen.
     highest: u64,
+    /// Farthest byte that the other end says it has.
+    acknowledged: u64,
     /// The last repetition of each recently repeated stretch: where it ended and when.
     last_repetition: Option<(u64, u64)>,
     pub(crate) counts: Counts,
@@ -106,6 +108,15 @@ impl HalfStream {
         let Some(next) = self.next else { return 0 };
         let distance = i64::from(sequence.wrapping_sub(next).cast_signed());
         self.offset.saturating_add_signed(distance)
+    }
+
+    /// The other end has everything before this number.
+    pub(crate) fn acknowledge(&mut self, sequence: u32) -> u64 {
+        let offset = self.offset_of(sequence);
+        if offset < self.offset + FARTHEST_AHEAD.cast_unsigned() {
+            self.acknowledged = self.acknowledged.max(offset);
+        }
+        offset
     }
 
     /// Farthest byte seen.
@@ -163,9 +174,16 @@ impl HalfStream {
     }
 
     /// No more will come: whatever is held is delivered, holes declared.
-    pub(crate) fn finish(&mut self, sink: &mut impl Sink) {
+    /// `mark` is the end of the capture of it.
+    pub(crate) fn finish(&mut self, mark: Mark, sink: &mut impl Sink) {
         while !self.held.is_empty() {
             self.give_up_hole(sink);
+        }
+        // The other end's word for bytes that never came; the last may be a FIN, which is no byte.
+        let end = self.end.unwrap_or(self.acknowledged.saturating_sub(1));
+        if let Some(count) = end.checked_sub(self.offset).filter(|&count| count > 0) {
+            self.miss(self.offset, count, mark, sink);
+            self.advance(count);
         }
     }
 

@@ -174,7 +174,8 @@ pub(super) fn tell_tls(connection: TlsConnection, facts: &Facts<'_>) -> Connecti
         connection.application_bytes(direction) + sealed as u64
     });
     let encrypted_after = [client, server].map(|direction| connection.sealed_after_handshake(direction));
-    let TlsConnection { negotiation, seen, alerts, mut problems, .. } = connection;
+    let TlsConnection { negotiation, mut seen, alerts, mut problems, .. } = connection;
+    name_retries(&mut seen, server);
     let (mut told, seen) = facts.connection(seen, client);
     told.server_name = negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.clone());
     told.protocol = negotiation.version().and_then(protocol_name);
@@ -256,6 +257,16 @@ pub(super) fn tell_wtls(connection: WtlsConnection, facts: &Facts<'_>) -> Connec
         .collect();
     told.problems.extend(problems.into_list());
     told
+}
+
+/// Of two ServerHellos the first was a retry, even if its content was not captured.
+fn name_retries(seen: &mut [Seen], server: usize) {
+    let hello = Name::Known(MessageName::ServerHello);
+    let is_hello = |one: &Seen| one.direction == server && one.name == hello && !one.after_handshake;
+    let Some(last) = seen.iter().rposition(is_hello) else { return };
+    for one in seen[..last].iter_mut().filter(|one| is_hello(one)) {
+        one.name = Name::Known(MessageName::HelloRetryRequest);
+    }
 }
 
 /// Up to TLS 1.2, a server that resumes goes from its hello straight to ChangeCipherSpec.

@@ -43,6 +43,7 @@ pub(super) struct TcpFlow {
     number: u64,
     index: u64,
     first_ns: u64,
+    last_ns: u64,
     halves: [HalfStream; 2],
     role: Role,
     /// Which direction opened the connection.
@@ -59,6 +60,7 @@ impl TcpFlow {
             number,
             index: 0,
             first_ns,
+            last_ns: first_ns,
             halves: Default::default(),
             role: Role::Open(Sniffer::new(midstream)),
             opener: None,
@@ -113,6 +115,7 @@ impl TcpFlow {
         next_index: &mut u64,
     ) {
         let peer = 1 - direction;
+        self.last_ns = self.last_ns.max(raw.time_ns);
         let repeated_syn = segment.syn && self.halves[direction].is_placed();
         let first = segment.sequence.wrapping_add(u32::from(segment.syn));
         self.halves[direction].place(first);
@@ -127,7 +130,7 @@ impl TcpFlow {
             && !segment.reset
         {
             self.halves[peer].place(acknowledgement);
-            peer_acknowledged = self.halves[peer].offset_of(acknowledgement);
+            peer_acknowledged = self.halves[peer].acknowledge(acknowledgement);
             self.round_trips[peer].acknowledged(peer_acknowledged, raw.time_ns);
         }
         self.reset |= segment.reset;
@@ -170,7 +173,8 @@ impl TcpFlow {
         for direction in 0..2 {
             let (role, index) = (&mut self.role, &mut self.index);
             let mut stream = Stream { role, direction, keys, index, next_index: &mut *next_index };
-            self.halves[direction].finish(&mut stream);
+            let mark = Mark { packet: u64::MAX, time_ns: self.last_ns, peer_acknowledged: 0 };
+            self.halves[direction].finish(mark, &mut stream);
         }
         let Role::Tls(mut connection) = self.role else { return None };
         connection.end(keys);

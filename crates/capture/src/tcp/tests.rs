@@ -79,12 +79,23 @@ fn repetitions_and_overlaps_are_delivered_once_and_counted() {
 fn hole_that_stays_is_declared_with_the_times_of_what_follows() {
     let (mut stream, mut half) = run(&[(0, 2), (4, 6), (8, 10)], 1 << 16);
     assert_eq!(text(&stream), "01");
-    half.finish(&mut stream);
+    half.finish(mark(9), &mut stream);
     assert_eq!(text(&stream), "01..45..89");
     assert_eq!(stream.packets[4..6], [2, 2]);
     assert_eq!(stream.packets[8..], [3, 3]);
     assert_eq!((half.counts.gaps, half.counts.gap_bytes), (2, 4));
     assert!(half.is_complete());
+}
+
+#[test]
+fn bytes_that_only_the_other_end_saw_are_missing() {
+    let (mut stream, mut half) = run(&[(0, 2)], 1 << 16);
+    half.acknowledge((u32::MAX - 4).wrapping_add(6));
+    half.finish(mark(9), &mut stream);
+    assert_eq!(text(&stream), "01...");
+    let (mut stream, mut half) = run(&[(0, 2), (10, 10)], 1 << 16);
+    half.finish(mark(9), &mut stream);
+    assert_eq!(text(&stream), "01........");
 }
 
 #[test]

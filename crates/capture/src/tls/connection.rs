@@ -219,6 +219,7 @@ impl TlsConnection {
     /// Stops waiting for hellos: what waits is read as far as possible.
     fn give_up(&mut self, keys: &KeyLog) {
         self.gave_up = true;
+        self.negotiation.give_up();
         self.release_waiting(keys);
     }
 

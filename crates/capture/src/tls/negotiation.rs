@@ -37,6 +37,8 @@ pub(crate) struct Negotiation {
     pub(crate) client: Option<usize>,
     pub(crate) client_hello: Option<ClientHello>,
     pub(crate) server_hello: Option<ServerHello>,
+    /// A HelloRetryRequest, which binds version and cipher suite of the ServerHello to come.
+    pub(crate) retry: Option<ServerHello>,
     /// Certificate messages by direction.
     pub(crate) certificates: [Option<Box<[u8]>>; 2],
     pub(crate) server_key_exchange: Option<Box<[u8]>>,
@@ -76,6 +78,7 @@ impl Negotiation {
                 self.client = self.client.or(Some(1 - direction));
                 let hello = body.and_then(|body| hello::server_hello(&body));
                 if hello.as_ref().is_some_and(|hello| hello.is_retry) {
+                    self.retry = hello;
                     return Name::Known(MessageName::HelloRetryRequest);
                 }
                 self.server_hello = hello.or(self.server_hello.take());
@@ -92,6 +95,13 @@ impl Negotiation {
         self.client = Some(direction);
         self.client_hello = hello::client_hello_version_2(body);
         Name::Known(MessageName::ClientHello)
+    }
+
+    /// The ServerHello will not come: what a retry said of it holds.
+    pub(crate) fn give_up(&mut self) {
+        if self.server_hello.is_none() {
+            self.server_hello = self.retry.take();
+        }
     }
 
     fn protection(&self) -> Option<Protection> {

@@ -1,0 +1,128 @@
+"""What real peers said, against Wireshark's account of it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from capture.witness import Captured, Witnessed, differences, inspect
+
+
+def matched(captured: Captured, protocol: str, *, keys: bool) -> list[tuple[dict, Witnessed]]:
+    """Pairs of the two accounts of each connection over one transport."""
+    transport = "udp" if protocol == "dtls" else "tcp"
+    ours = [one for one in captured.ours(keys=keys) if one["transport"] == transport]
+    theirs = captured.theirs(protocol, keys=keys)
+    assert sorted(one["client"] for one in ours) == sorted(theirs)
+    return [(one, theirs[one["client"]]) for one in ours]
+
+
+def test_every_connection_has_the_messages_bytes_and_times_that_wireshark_sees(captured: Captured) -> None:
+    pairs = matched(captured, "tls", keys=True)
+    assert len(pairs) == captured.made
+    wrong = {one["client"]: found for one, seen in pairs if (found := differences(one, seen))}
+    assert not wrong
+
+
+def test_datagrams_too(captured: Captured) -> None:
+    pairs = matched(captured, "dtls", keys=True)
+    assert len(pairs) == captured.made_datagram
+    for one, seen in pairs:
+        assert one["complete"], one
+        for sender in ("client", "server"):
+            names = [message["name"] for message in one["messages"] if message["from"] == sender]
+            # Wireshark lists each fragment; the first of a message tells as much.
+            theirs = [name for index, (name, _, _) in enumerate(seen.messages[sender])]
+            assert set(names) == set(theirs)
+        direction = {"client": "client_to_server", "server": "server_to_client"}
+        repeated = one["retransmissions"]
+        for sender, key in direction.items():
+            assert one["bytes"][key] + repeated[key]["bytes"] == seen.record_bytes[sender]
+
+
+def test_flights_and_sums_are_as_the_protocols_have_them(captured: Captured) -> None:
+    for one in captured.ours():
+        if not one["complete"]:
+            continue
+        messages = one["messages"]
+        assert sum(message["bytes"] for message in messages) == one["bytes"]["total"]
+        flights = [message["flight"] for message in messages if message["flight"] is not None]
+        assert flights == sorted(flights)
+        assert set(flights) == set(range(1, one["flights"] + 1))
+        after = [message["name"] for message in messages if message["flight"] is None]
+        assert set(after) <= {"NewSessionTicket", "KeyUpdate"}
+        if one["protocol"] == "tls1.3":
+            retried = any(message["name"] == "HelloRetryRequest" for message in messages)
+            sealed = one["encrypted"]["client_to_server"]["bytes"] > 0
+            assert one["flights"] == (5 if retried else 3) or (sealed and one["flights"] == 2)
+        elif one["protocol"].startswith("tls"):
+            assert one["flights"] == (3 if one["resumed"] else 4)
+        assert set(one["problems"]) <= {"the key log has no secrets of this connection"}
+
+
+def test_resumption_is_seen(captured: Captured) -> None:
+    resumed = [one["protocol"] for one in captured.ours() if one["resumed"]]
+    assert sorted(resumed) == ["tls1.2", "tls1.2", "tls1.3"]
+
+
+def test_refusals_are_alerts(captured: Captured) -> None:
+    failed = [one for one in captured.ours() if one["transport"] == "tcp" and not one["complete"]]
+    refused = [alert["description"] for one in failed for alert in one["alerts"] if alert["level"] == "fatal"]
+    assert refused == ["handshake_failure"]
+    after = [
+        one
+        for one in captured.ours()
+        for alert in one["alerts"]
+        if alert["description"] == "certificate_required"
+    ]
+    assert len(after) == 1
+
+
+def test_without_keys_what_is_readable_is_the_same(captured: Captured) -> None:
+    with_keys = {one["client"]: one for one in captured.ours()}
+    readable = {"ClientHello", "ServerHello", "HelloRetryRequest", "ChangeCipherSpec"}
+    for one in captured.ours(keys=False):
+        full = with_keys[one["client"]]
+        if one["protocol"] != "tls1.3":
+            assert [(m["name"], m["bytes"]) for m in one["messages"]] == [
+                (m["name"], m["bytes"]) for m in full["messages"]
+            ]
+            continue
+        expected = [
+            (m["from"], m["name"], m["bytes"], m["time_s"]) for m in full["messages"] if m["name"] in readable
+        ]
+        assert [(m["from"], m["name"], m["bytes"], m["time_s"]) for m in one["messages"]] == expected
+        if full["encrypted"]["server_to_client"]["bytes"] > 0:
+            continue  # a peer that logs no keys
+        sealed = {key: one["encrypted"][key]["bytes"] for key in ("client_to_server", "server_to_client")}
+        names = {"client_to_server": "client", "server_to_client": "server"}
+        for key, sender in names.items():
+            hidden = [
+                m
+                for m in full["messages"]
+                if m["from"] == sender and m["flight"] and m["name"] not in readable
+            ]
+            assert sealed[key] == sum(m["bytes"] for m in hidden), one["client"]
+
+
+def test_waits_add_up(captured: Captured) -> None:
+    for one in captured.ours():
+        for message in one["messages"]:
+            assert message["wait_s"] >= 0
+            if message["peer_s"] is not None:
+                assert abs(message["peer_s"] + message["network_s"] - message["wait_s"]) < 1e-9
+        if one["transport"] == "tcp":
+            # Loopback: a round trip takes next to nothing.
+            assert 0 <= one["round_trip"]["server_side_s"] < 0.05
+            first_answer = next(message for message in one["messages"] if message["from"] == "server")
+            assert first_answer["peer_s"] is not None
+
+
+def test_key_log_inside_the_capture_is_used(captured: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "with-secrets.pcapng"
+    subprocess.run(
+        ["editcap", "--inject-secrets", f"tls,{captured.key_log}", captured.path, path],
+        check=True,
+        capture_output=True,
+    )
+    assert inspect(captured.program, path) == captured.ours()
