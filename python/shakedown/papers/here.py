@@ -1,0 +1,293 @@
+"""What was measured here for the reproductions: handshakes by suite, reduced to what the papers compare.
+
+All times are medians in µs of one thread's CPU time; ratios are formed from figures of one run on one machine.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shakedown.errors import InputError, os_reason
+from shakedown.measurement import Measurement, Side
+
+ROUNDS = 3
+"""Every suite is measured so many times, all suites in turn, so that a disturbance hits one round of each."""
+
+FORMAT = "shakedown papers, measured"
+
+_KEPT_COMMON = ("prf",)
+
+
+@dataclass(frozen=True)
+class MessageCost:
+    """One message: bytes, and what it took to make and to handle."""
+
+    sender: Side
+    name: str
+    size_bytes: float
+    generate_us: float
+    process_us: float
+
+
+@dataclass(frozen=True)
+class OperationCost:
+    """One public-key operation, or the PRF's work in one message."""
+
+    side: Side
+    message: int | None
+    operation: str
+    algorithm: str
+    parameters: str
+    kind: str
+    us: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a suite's handshake cost here."""
+
+    suite: str
+    client_us: float
+    server_us: float
+    size_bytes: float
+    flights: int
+    messages: tuple[MessageCost, ...]
+    operations: tuple[OperationCost, ...]
+
+    def us(self, side: Side) -> float:
+        """One side's time."""
+        return self.client_us if side == "client" else self.server_us
+
+    def at(self, side: Side, name: str, sender: Side | None = None) -> float:
+        """One side's time in messages of a name, in µs; of one sender where it is given."""
+        return sum(
+            message.generate_us if message.sender == side else message.process_us
+            for message in self.messages
+            if message.name == name and sender in (None, message.sender)
+        )
+
+    def operation_us(
+        self, side: Side, operation: str, messages: Iterable[str] | None = None, kind: str | None = None
+    ) -> float:
+        """One side's time in an operation, in µs: all, or that in messages of these names."""
+        names = None if messages is None else set(messages)
+        return sum(
+            one.us
+            for one in self.operations
+            if one.side == side
+            and one.operation == operation
+            and (kind is None or one.kind == kind)
+            and (names is None or (one.message is not None and self.messages[one.message].name in names))
+        )
+
+    def class_us(self, side: Side, kind: str) -> float:
+        """One side's time in public-key operations of a class, or for ``common`` in all the rest."""
+        if kind == "common":
+            return self.us(side) - self.class_us(side, "key") - self.class_us(side, "signature")
+        return sum(one.us for one in self.operations if one.side == side and one.kind == kind)
+
+    def master_secret_us(self, side: Side) -> float:
+        """The PRF's work in the message that completes this side's key exchange."""
+        homes = {
+            one.message
+            for one in self.operations
+            if one.side == side and one.kind == "key" and one.operation != "keygen"
+        }
+        homes |= {index for index, one in enumerate(self.messages) if one.name == "ClientKeyExchange"}
+        return sum(
+            one.us
+            for one in self.operations
+            if one.side == side and one.operation == "prf" and one.message in homes
+        )
+
+    def flight_bytes(self) -> list[tuple[Side, float]]:
+        """The runs of bytes of one sender."""
+        runs: list[tuple[Side, float]] = []
+        for message in self.messages:
+            if runs and runs[-1][0] == message.sender:
+                runs[-1] = (message.sender, runs[-1][1] + message.size_bytes)
+            else:
+                runs.append((message.sender, message.size_bytes))
+        return runs
+
+
+@dataclass
+class Here:
+    """All that was measured here, and why the rest was not."""
+
+    machine: str = ""
+    date: str = ""
+    costs: dict[str, Cost] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def cost(self, suite: str) -> Cost | None:
+        """What a suite cost, or None."""
+        return self.costs.get(suite)
+
+    def all(self, suites: Sequence[str]) -> list[Cost] | None:
+        """What these suites cost, in their order, or None where one is missing."""
+        found = [self.costs[suite] for suite in suites if suite in self.costs]
+        return found if len(found) == len(suites) else None
+
+    def why_not(self, suites: Sequence[str]) -> str:
+        """Why some suite of these is missing, in words for a row."""
+        for suite in suites:
+            if suite not in self.costs:
+                reason = self.missing.get(suite, "it was not measured in this run")
+                prefix = "" if suite in reason else f"{suite}: "
+                return f"cannot be tested yet: {prefix}{reason}"
+        return ""
+
+    @property
+    def measured(self) -> bool:
+        """Whether anything was measured."""
+        return bool(self.costs)
+
+
+def condense(rounds: Sequence[Measurement]) -> Cost:
+    """Measurements of one suite in several rounds as one: the median of each figure."""
+
+    def middle(figures: Iterable[float]) -> float:
+        return round(statistics.median(figures), 3)
+
+    first = rounds[0]
+    messages = tuple(
+        MessageCost(
+            message["from"],
+            message["name"],
+            message["bytes"],
+            middle(one["messages"][number]["generate_us"] for one in rounds),
+            middle(one["messages"][number]["process_us"] for one in rounds),
+        )
+        for number, message in enumerate(first["messages"])
+    )
+    operations = []
+    for operation in first["operations"]:
+        if operation["class"] == "common" and operation["operation"] not in _KEPT_COMMON:
+            continue
+        same = [_matching(one, operation) for one in rounds]
+        operations.append(
+            OperationCost(
+                operation["side"],
+                operation["message"],
+                operation["operation"],
+                operation["algorithm"],
+                operation["parameters"] or "",
+                operation["class"],
+                middle(us for us in same if us is not None),
+            )
+        )
+    return Cost(
+        first["suite"],
+        middle(one["handshake"]["client_us"]["median"] for one in rounds),
+        middle(one["handshake"]["server_us"]["median"] for one in rounds),
+        first["bytes"]["total"],
+        first["flights"],
+        messages,
+        tuple(operations),
+    )
+
+
+def _matching(measurement: Measurement, wanted: Mapping[str, Any]) -> float | None:
+    keys = ("side", "message", "operation", "algorithm", "parameters")
+    for operation in measurement["operations"]:
+        if all(operation[key] == wanted[key] for key in keys):  # type: ignore[literal-required]
+            return operation["us"]
+    return None
+
+
+def measure(
+    suites: Iterable[str], repeat: int, *, progress: Callable[[int, str], None] | None = None
+) -> Here:
+    """Measures suites here; one that cannot run is missing with the reason, and nothing else suffers.
+
+    Args:
+        suites: names of suites; each is measured once however often it is named.
+        repeat: handshakes of each suite, spread over the rounds.
+        progress: told how many of ``ROUNDS`` × suites are done, and the suite's name.
+    """
+    from time import perf_counter
+
+    from shakedown import core
+
+    begun = perf_counter()
+    wanted = list(dict.fromkeys(suites))
+    machine = core.machine()
+    here = Here(
+        f"{machine['cpu']}, {machine['clock_hz'] / 1e9:.2f} GHz, OpenSSL {core.build()['openssl']}",
+        datetime.now(UTC).date().isoformat(),
+    )
+    rounds: dict[str, list[Measurement]] = {suite: [] for suite in wanted}
+    each = max(1, repeat // ROUNDS)
+    for number in range(ROUNDS):
+        for position, suite in enumerate(wanted):
+            if suite in here.missing:
+                continue
+            if progress:
+                progress(number * len(wanted) + position, suite)
+            try:
+                rounds[suite].append(core.measure(suite, each))
+            except Exception as error:
+                if not (core.is_failure(error) or isinstance(error, InputError)):
+                    raise
+                here.missing[suite] = str(error)
+    here.costs = {suite: condense(found) for suite, found in rounds.items() if suite not in here.missing}
+    here.seconds = perf_counter() - begun
+    return here
+
+
+def save(here: Here, path: Path) -> None:
+    """Writes measured figures as JSON, one suite a line. Raises `InputError`."""
+    lines = [json.dumps({"suite": suite, "missing": why}) for suite, why in sorted(here.missing.items())]
+    for _, cost in sorted(here.costs.items()):
+        packed = {
+            "suite": cost.suite,
+            "client_us": cost.client_us,
+            "server_us": cost.server_us,
+            "bytes": cost.size_bytes,
+            "flights": cost.flights,
+            "messages": [list(vars(one).values()) for one in cost.messages],
+            "operations": [list(vars(one).values()) for one in cost.operations],
+        }
+        lines.append(json.dumps(packed, separators=(",", ":")))
+    head = json.dumps({"format": FORMAT, "machine": here.machine, "date": here.date})
+    try:
+        path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {os_reason(error)}") from error
+
+
+def load(path: Path) -> Here:
+    """Reads what `save` wrote. Raises `InputError` in one line where the file is not that."""
+    try:
+        head, *lines = path.read_text(encoding="utf-8").splitlines()
+        about = json.loads(head)
+        if about.get("format") != FORMAT:
+            raise ValueError(f'its format is not "{FORMAT}"')
+        here = Here(about["machine"], about["date"])
+        for line in lines:
+            packed = json.loads(line)
+            if "missing" in packed:
+                here.missing[packed["suite"]] = packed["missing"]
+                continue
+            here.costs[packed["suite"]] = Cost(
+                packed["suite"],
+                packed["client_us"],
+                packed["server_us"],
+                packed["bytes"],
+                packed["flights"],
+                tuple(MessageCost(*one) for one in packed["messages"]),
+                tuple(OperationCost(*one) for one in packed["operations"]),
+            )
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: not a file of measured figures: {error}") from error
+    return here

@@ -1,0 +1,225 @@
+"""Verdicts: a computed figure against a claim or a printed cell, under the tolerance that was set beforehand.
+
+A check is made where the figure is computed and meets its claim later, so that the claim's value and tolerance
+are read from the paper's data in one place and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from shakedown.papers.load import Claim
+from shakedown.papers.rows import AGREES, DIFFERS, UNTESTABLE, Kind, Row, Verdict, tidy_number
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found."""
+
+    here: float | str | None
+    difference: float | None
+    verdict: Verdict
+    reason: str
+    kind: Kind = "modelled"
+
+
+Check = Callable[[Claim], Finding]
+
+_NUMBER = r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"
+
+
+def published_values(text: str) -> list[tuple[float, float]]:
+    """The numbers of a claim's value: each a range, of one point for a plain number.
+
+    ``65..87`` is one range, ``6..13; 6..57`` two, ``16; 41.5`` two points; orders and words hold none.
+    """
+    found = []
+    for part in re.split(r";|->", text):
+        match = re.fullmatch(rf"\s*[<>]?=?\s*({_NUMBER})(?:\.\.({_NUMBER}))?\s*(?:x.*)?", part.strip())
+        if match is None:
+            return []
+        found.append((float(match[1]), float(match[2] or match[1])))
+    return found
+
+
+def precision(text: str) -> float:
+    """Half a unit of the last printed digit of a number."""
+    number = re.search(_NUMBER, text)
+    if number is None:
+        return 0.0
+    mantissa, _, exponent = number[0].lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return float(0.5 * 10.0 ** (int(exponent or 0) - decimals))
+
+
+def allowance(tolerance: str, published: float, text: str) -> float:
+    """What difference still agrees: so much, so many per cent, or half of the last printed digit.
+
+    "exact" and no tolerance at all mean the printed digits; "none" means no difference.
+    """
+    words = tolerance.strip()
+    if words in ("", "exact"):
+        return precision(text) * (1 + 1e-9)
+    if words == "none":
+        return 0.0
+    if words.endswith("%"):
+        return abs(published) * float(words[:-1]) / 100.0
+    return float(words)
+
+
+def number(here: float, reason: str, kind: Kind = "modelled") -> Check:
+    """A single figure (or the only range) of the claim, against ours."""
+    return numbers([here], reason, kind)
+
+
+def numbers(here: Sequence[float], reason: str, kind: Kind = "modelled") -> Check:
+    """Several figures, in the claim's order."""
+    return spans([(value, value) for value in here], reason, kind)
+
+
+def spans(here: Sequence[tuple[float, float]], reason: str, kind: Kind = "modelled") -> Check:
+    """Several ranges: the ends of each against the ends published, or both ends inside a published point's
+    tolerance.
+
+    A figure of ours without a range may lie anywhere in a published range.
+    """
+
+    def check(claim: Claim) -> Finding:
+        values = published_values(claim.value)
+        if len(values) != len(here):
+            raise ValueError(f"{claim.id}: {len(here)} figures for {claim.value!r}")
+        parts = re.split(r";|->", claim.value)
+        worst, agree = 0.0, True
+        for (low, high), (ours_low, ours_high), text in zip(values, here, parts, strict=True):
+            for apart, end in _apart(low, high, ours_low, ours_high):
+                agree = agree and abs(apart) <= allowance(claim.tolerance, end, text) + 1e-12
+                worst = apart if abs(apart) > abs(worst) else worst
+        shown: float | str
+        if len(here) == 1 and here[0][0] == here[0][1]:
+            shown = tidy_number(here[0][0])
+        else:
+            shown = "; ".join(_span(low, high) for low, high in here)
+        return Finding(shown, tidy_number(worst), AGREES if agree else DIFFERS, reason, kind)
+
+    return check
+
+
+def _apart(low: float, high: float, ours_low: float, ours_high: float) -> list[tuple[float, float]]:
+    """Differences that count, each with the published figure it is measured against."""
+    if ours_low == ours_high and low != high:
+        nearest = min(max(ours_low, low), high)
+        return [(ours_low - nearest, nearest)]
+    return [(ours_low - low, low), (ours_high - high, high)]
+
+
+def within(low: float, high: float, reason: str, kind: Kind = "modelled") -> Check:
+    """Our range must lie inside the published range, each end with the claim's tolerance."""
+
+    def check(claim: Claim) -> Finding:
+        ((least, most),) = published_values(claim.value)
+        below, above = min(low - least, 0.0), max(high - most, 0.0)
+        agree = -below <= allowance(claim.tolerance, least, claim.value)
+        agree = agree and above <= allowance(claim.tolerance, most, claim.value)
+        worst = below if -below > above else above
+        return Finding(_span(low, high), tidy_number(worst), AGREES if agree else DIFFERS, reason, kind)
+
+    return check
+
+
+def holds(condition: bool, here: float | str, reason: str, kind: Kind = "modelled") -> Check:
+    """An order or a threshold: it holds or it does not.
+
+    Where both the claim's value and ours are numbers, the difference is told too.
+    """
+
+    def check(claim: Claim) -> Finding:
+        difference = None
+        values = published_values(claim.value)
+        if not isinstance(here, str) and len(values) == 1:
+            low, high = values[0]
+            difference = tidy_number(here - min(max(here, low), high))
+        shown = here if isinstance(here, str) else tidy_number(here)
+        return Finding(shown, difference, AGREES if condition else DIFFERS, reason, kind)
+
+    return check
+
+
+def untestable(reason: str, kind: Kind = "modelled") -> Check:
+    """Nothing decides it."""
+    return lambda _: Finding(None, None, UNTESTABLE, reason, kind)
+
+
+def claim_row(slug: str, claim: Claim, finding: Finding) -> Row:
+    """The row of a claim."""
+    values = published_values(claim.value)
+    plain = len(values) == 1 and values[0][0] == values[0][1] and re.fullmatch(_NUMBER, claim.value.strip())
+    return Row(
+        paper=slug,
+        item=f"claim {claim.id}, section {claim.section}",
+        claim_id=claim.id,
+        quantity=claim.claim,
+        unit=claim.unit,
+        published=tidy_number(values[0][0]) if plain else claim.value or None,
+        here=finding.here,
+        difference=finding.difference,
+        tolerance=claim.tolerance or None,
+        kind=finding.kind,
+        verdict=finding.verdict,
+        reason=finding.reason,
+    )
+
+
+def today_row(slug: str, claim: Claim, quantity: str, check: Check) -> Row:
+    """The further row of a claim: what today's hardware gives."""
+    finding = check(claim)
+    row = claim_row(slug, claim, finding)
+    return Row(
+        **{
+            **row.as_object(),
+            "item": f"claim {claim.id} on today's hardware",
+            "claim_id": None,
+            "quantity": quantity,
+            "kind": "measured",
+        }
+    )
+
+
+def cell_row(
+    slug: str,
+    item: str,
+    quantity: str,
+    unit: str,
+    printed: str,
+    here: float | None,
+    tolerance: str,
+    reason: str,
+    kind: Kind = "modelled",
+) -> Row:
+    """The row of a table's cell; ``here`` None marks an input, which nothing else in the paper decides."""
+    published = float(printed)
+    if here is None or math.isnan(here):
+        return Row(
+            slug, item, None, quantity, unit, tidy_number(published), None, None, None, kind, UNTESTABLE, reason
+        )
+    agree = abs(here - published) <= allowance(tolerance, published, printed) + 1e-12
+    return Row(
+        slug,
+        item,
+        None,
+        quantity,
+        unit,
+        tidy_number(published),
+        tidy_number(here),
+        tidy_number(here - published),
+        tolerance,
+        kind,
+        AGREES if agree else DIFFERS,
+        reason,
+    )
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:.6g}" if low == high else f"{low:.5g}..{high:.5g}"

@@ -1,0 +1,28 @@
+"""Bayoglu's thesis on WTLS handshakes between a Nokia 7650 and a WAP gateway, reproduced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shakedown.papers.here import Here
+from shakedown.papers.judge import Check
+from shakedown.papers.load import PaperData
+from shakedown.papers.paper import Paper
+from shakedown.papers.thesis import network_claims, processing_claims, queue_claims
+from shakedown.papers.thesis.figures import figures
+from shakedown.papers.thesis.inputs import SLUG, Thesis, suites
+from shakedown.papers.thesis.tables import cells
+from shakedown.papers.thesis.today import measured_cells, today
+
+
+def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
+    """A check for each claim."""
+    thesis = Thesis(data)
+    return {
+        **processing_claims.checks(thesis),
+        **queue_claims.checks(thesis),
+        **network_claims.checks(thesis),
+    }
+
+
+PAPER = Paper(SLUG, tuple(suites()), checks, cells, today, measured_cells, figures)

@@ -1,0 +1,169 @@
+"""What the thesis says of its queue (sections 4.2, 4.4, 5), under the convention that its rates count messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from shakedown.papers import judge
+from shakedown.papers.judge import Check
+from shakedown.papers.thesis.inputs import Case, Thesis
+from shakedown.papers.thesis.queue import RATES_PER_S, Point, Queue, points, queue
+
+IMPATIENCE_S = 0.150
+"""The wait at which the thesis reads its practical limits off the curves (section 4.2: about 150 ms)."""
+
+
+def checks(thesis: Thesis) -> Mapping[str, Check]:
+    """The checks of the queue."""
+    found = {point.claim_id: _point(point) for point in points(thesis)}
+    found.update(_bottlenecks(thesis))
+    found.update(_limits(thesis))
+    return found
+
+
+def capacity_words(*queues: Queue) -> str:
+    """The true capacity beside a published limit."""
+    low = min(one.capacity_per_s for one in queues)
+    high = max(one.capacity_per_s for one in queues)
+    span = f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"
+    return f"the server's true capacity is {span} handshakes/s"
+
+
+def _point(point: Point) -> Check:
+    waits, (low, high) = point.waits_here_ms(), point.rates_here_per_s()
+    met = f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
+    story = f"the printed wait is met at {met} messages/s, not {point.rate_per_s:g}"
+    if any(math.isnan(wait) for wait in waits):
+        load = max(one.load(point.rate_per_s) for one in point.queues)
+        check = judge.holds(
+            False,
+            "no steady state",
+            f"load {load:.3f} at {point.rate_per_s:g} messages/s: the wait grows without end; {story}; "
+            f"{capacity_words(*point.queues)}",
+        )
+        return check
+    reason = f"rates count messages; {story}: a slip in reading the steep end of the curve; {capacity_words(*point.queues)}"
+    if len(waits) == 1:
+        return judge.number(waits[0], reason)
+    return judge.spans([(min(waits), max(waits))], reason)
+
+
+def _mutual(thesis: Thesis, *names: str) -> list[Queue]:
+    return [queue(thesis, "mutual", [thesis.case(name)]) for name in names]
+
+
+def _bottlenecks(thesis: Thesis) -> dict[str, Check]:
+    ecc = [case for case in thesis.cases if case.family == "ecc"]
+    top = float(RATES_PER_S[-1])
+    primes = [queue(thesis, "mutual", [case]) for case in ecc if case.group == 1]
+    servers = [queue(thesis, "serverauth", [case]) for case in ecc]
+    first = _mutual(thesis, "256p/160p", "256p/224p", "256p/256p")
+    waits = [1e3 * one.wait_s(RATES_PER_S[1:]) for one in first]
+    longest = bool((waits[0] > waits[1]).all() and (waits[0] > waits[2]).all())
+    at_top = ", ".join(f"{name.name} {float(wait[-1]):.2f} ms" for name, wait in zip(first, waits, strict=True))
+    totals = {
+        one.name: 1e3 * thesis.time_s(thesis.case(one.name), "mutual", "server") for one in first
+    }
+    server_waits = [
+        1e3 * float(one.wait_s(rate)) for one in servers for rate in (1.0, top)
+    ]
+    (light,) = [queue(thesis, "serverauth", [thesis.case("rsa3072/rsa1024")])]
+    return {
+        "wn-002": _never_full(primes, top),
+        "wn-003": _never_full(servers, top),
+        "wn-039": judge.number(top, "the rates at which the curves are drawn"),
+        "wn-040": _never_full(first, top),
+        "wn-041": judge.holds(
+            longest,
+            "256p/160p > 256p/224p, 256p/256p" if longest else at_top,
+            f"at 100 messages/s: {at_top}; only because ECDH, which no mutual message carries, is left out",
+        ),
+        "wn-042": judge.holds(
+            max(totals, key=lambda name: totals[name]) == "256p/160p",
+            "256p/160p lowest",
+            "table 4.1, server: "
+            + ", ".join(f"{name} {ms:.2f} ms" for name, ms in totals.items())
+            + "; its certificate check is the longest, and that alone is queued",
+        ),
+        "wn-051": judge.holds(
+            1e-6 <= min(server_waits) and max(server_waits) <= 1e-4,
+            f"{min(server_waits):.1g}..{max(server_waits):.2g}",
+            "from 1 to 100 messages/s over the 18 ECDH cases; 1e-5 fits if it is in seconds",
+        ),
+        "wn-055": judge.holds(
+            float(light.wait_s(top)) < 0.060,
+            1e3 * float(light.wait_s(top)),
+            f"wait at 100 messages/s; {capacity_words(light)}",
+        ),
+    }
+
+
+def _never_full(queues: list[Queue], top_per_s: float) -> Check:
+    load = max(one.load(top_per_s) for one in queues)
+    return judge.holds(
+        load < 1,
+        f"rho {load:.2f}",
+        f"greatest load at {top_per_s:g} messages/s over {len(queues)} curves; {capacity_words(*queues)}",
+    )
+
+
+def _limits(thesis: Thesis) -> dict[str, Check]:
+    def ends(group: int, level: int) -> Case:
+        return thesis.select(3, level)[group - 1]
+
+    group_2 = _mutual(thesis, *(ends(2, level).name for level in (1, 2, 3)))
+    group_3 = _mutual(thesis, *(ends(3, level).name for level in (1, 2, 3)))
+    poles = [one.pole_per_s for one in group_2]
+    first = _mutual(thesis, *(ends(group, 1).name for group in (2, 3, 4)))
+    limits = [one.rate_at_per_s(IMPATIENCE_S) for one in first]
+    (prime,) = _mutual(thesis, "256p/160p")
+    prime_ms = 1e3 * float(prime.wait_s(RATES_PER_S[-1]))
+    k233, r233, rsa2048, rsa3072 = _mutual(thesis, ends(2, 2).name, ends(3, 2).name, "rsa3072/rsa2048", "rsa3072/rsa3072")
+    server = queue(thesis, "serverauth", [thesis.case("rsa3072/rsa3072")])
+    spread = max(
+        max(one.pole_per_s for one in group) / min(one.pole_per_s for one in group) for group in (group_2, group_3)
+    )
+    near = all(abs(limit - 70) <= 0.08 * 70 for limit in limits)
+    limit_words = "; ".join(f"{one.name} {limit:.1f}" for one, limit in zip(first, limits, strict=True))
+    return {
+        "wn-044": judge.spans(
+            [(min(poles), max(poles))],
+            f"the pole; section 4.4 itself says 80; {capacity_words(*group_2)}",
+        ),
+        "wn-048": judge.holds(
+            1 <= rsa3072.capacity_per_s < 2,
+            rsa3072.capacity_per_s,
+            f"true in handshakes/s; in messages/s, as the neighbouring figures count, the pole is at "
+            f"{rsa3072.pole_per_s:.2f} and one a second waits {1e3 * float(rsa3072.wait_s(1.0)):.0f} ms: the text mixes both",
+        ),
+        "wn-049": judge.holds(
+            near and prime_ms < 1e3 * IMPATIENCE_S,
+            limit_words,
+            f"messages/s at a wait of 150 ms; 256p/160p waits {prime_ms:.1f} ms at 100/s; {capacity_words(*first)}",
+        ),
+        "wn-078": judge.holds(
+            near,
+            limit_words,
+            "messages/s at a wait of 150 ms, end certificates 163k, 163r and rsa1024 under the keys of category 3; "
+            f"{capacity_words(*first)}",
+        ),
+        "wn-079": judge.number(k233.pole_per_s, f"pole of {k233.name}; {capacity_words(k233)}"),
+        "wn-080": judge.number(r233.pole_per_s, f"pole of {r233.name}; {capacity_words(r233)}"),
+        "wn-081": judge.number(rsa2048.pole_per_s, f"pole of {rsa2048.name}; {capacity_words(rsa2048)}"),
+        "wn-082": judge.holds(
+            rsa3072.capacity_per_s < 2,
+            rsa3072.capacity_per_s,
+            f"true in handshakes/s: two a second are {2 / rsa3072.capacity_per_s:.2f} times what the server takes; two "
+            f"messages a second would wait {1e3 * float(rsa3072.wait_s(2.0)):.0f} ms",
+        ),
+        "wn-091": judge.holds(
+            server.pole_per_s <= 6, server.pole_per_s, f"pole; {capacity_words(server)}"
+        ),
+        "wn-092": judge.holds(
+            spread <= 1.05,
+            spread,
+            "greatest over least pole within group 2, and within group 3: "
+            + ", ".join(f"{one.pole_per_s:.1f}" for one in (*group_2, *group_3)),
+        ),
+    }

@@ -1,0 +1,227 @@
+"""A row for each numeric cell of the thesis's result tables, from its own inputs; and what it prints in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shakedown.measurement import SIDES
+from shakedown.papers.judge import cell_row
+from shakedown.papers.load import PaperData
+from shakedown.papers.rows import Row
+from shakedown.papers.thesis import network
+from shakedown.papers.thesis.additive import Primitives, handshake_bytes
+from shakedown.papers.thesis.inputs import (
+    AUTHENTICATIONS,
+    COLUMNS,
+    DELAYS,
+    SHARE_TABLES,
+    SIZES,
+    SLUG,
+    TIME_TABLES,
+    WORDS,
+    Thesis,
+)
+from shakedown.papers.thesis.queue import points
+
+TIME_TOLERANCE, SHARE_TOLERANCE, DELAY_TOLERANCE = "5 %", "1", "10 %"
+"""Of processing times; of shares, in percentage points; of transmission delays."""
+
+_INPUT = "an input: measured by the author, and nothing else in the thesis decides it"
+
+
+def cells(data: PaperData) -> list[Row]:
+    """Rows for tables 4.1 to 4.15 and the captions of figures 4.25 to 4.38, then for queue points in the text."""
+    thesis = Thesis(data)
+    primitives = Primitives(thesis)
+    return [
+        *_times(thesis, primitives),
+        *_shares(thesis, primitives),
+        *_sizes_and_delays(thesis),
+        *_gprs(data),
+        *_comparison(thesis),
+        *_points(thesis),
+    ]
+
+
+def _times(thesis: Thesis, primitives: Primitives) -> Iterator[Row]:
+    for authentication in AUTHENTICATIONS:
+        number, table = TIME_TABLES[authentication]
+        for case in thesis.cases:
+            for side in SIDES:
+                yield cell_row(
+                    SLUG,
+                    f"table {number}, {case.name}",
+                    f"{side}'s processing time, {WORDS[authentication]}",
+                    "ms",
+                    thesis.printed(table, case)[f"{side}_ms"],
+                    1e3 * primitives.time_s(case, authentication, side),
+                    TIME_TOLERANCE,
+                    "sum of the medians that its primitives have over all cases",
+                )
+
+
+def _shares(thesis: Thesis, primitives: Primitives) -> Iterator[Row]:
+    for (authentication, family, side), (number, table) in SHARE_TABLES.items():
+        columns = [column for column in thesis.data.tables[table].columns if column in COLUMNS]
+        for case in thesis.cases:
+            if case.family != family:
+                continue
+            for column in columns:
+                yield cell_row(
+                    SLUG,
+                    f"table {number}, {case.name}",
+                    f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",
+                    "%",
+                    thesis.printed(table, case)[column],
+                    primitives.share(case, authentication, side, column),  # type: ignore[arg-type]
+                    SHARE_TOLERANCE,
+                    "from the medians that its primitives have over all cases; tolerance in percentage points",
+                )
+
+
+def _sizes_and_delays(thesis: Thesis) -> Iterator[Row]:
+    for case in thesis.cases:
+        for authentication in AUTHENTICATIONS:
+            yield cell_row(
+                SLUG,
+                f"table 4.11, {case.name}",
+                f"handshake data, {WORDS[authentication]}",
+                "bytes",
+                thesis.printed(SIZES, case)[f"{authentication}_bytes"],
+                handshake_bytes(thesis, case, authentication),
+                "exact",
+                "the family's first case, plus what signatures and public keys of other sizes add",
+            )
+    for case in thesis.cases:
+        for authentication in AUTHENTICATIONS:
+            yield cell_row(
+                SLUG,
+                f"table 4.12, {case.name}",
+                f"transmission delay on CSD, {WORDS[authentication]}",
+                "ms",
+                thesis.printed(DELAYS, case)[f"{authentication}_ms"],
+                1e3 * network.csd_predicted_s(thesis, case, authentication),
+                DELAY_TOLERANCE,
+                "equation 3.84 with the mean traversal delay of 391.3 ms",
+            )
+
+
+def _gprs(data: PaperData) -> Iterator[Row]:
+    for row in data.tables[network.RATES].rows:
+        for way in ("upload", "download"):
+            yield cell_row(
+                SLUG,
+                f"table 4.13, {row['time_slot']}",
+                f"GPRS {way} rate",
+                "kbit/s",
+                row[f"{way}_kbps"],
+                None,
+                "",
+                _INPUT,
+            )
+    for row in data.tables[network.PINGS].rows:
+        yield cell_row(
+            SLUG,
+            f"figure {row['figure']}, {row['time_slot']}",
+            "mean GPRS round trip of a ping",
+            "ms",
+            row["average_rtt_ms"],
+            None,
+            "",
+            _INPUT,
+        )
+    averages = data.tables["figures_4_32_to_4_38_gprs_average_traversal"]
+    for row in averages.rows:
+        yield _traversal(data, f"figure {row['figure']}", row["time_slot"], row["average_traversal_ms"], with_8=True)
+    for row in data.tables[network.TRAVERSALS].rows:
+        yield _traversal(data, "table 4.14", row["time_slot"], row["mean_ms"], with_8=True)
+        yield cell_row(
+            SLUG,
+            f"table 4.14, {row['time_slot']}",
+            "standard deviation of the GPRS traversal delay",
+            "ms",
+            row["sd_ms"],
+            None,
+            "",
+            "an input: the single pings were never published",
+        )
+    for row in data.tables[network.TRAVERSALS].rows:
+        yield _traversal(
+            data, "table 4.14 without the factor 8", row["time_slot"], row["mean_ms"], with_8=False
+        )
+
+
+def _traversal(data: PaperData, item: str, slot: str, printed: str, *, with_8: bool) -> Row:
+    other = network.gprs_traversal_ms(data, slot, as_computed=with_8)
+    return cell_row(
+        SLUG,
+        f"{item}, {slot}",
+        "mean GPRS traversal delay" + ("" if with_8 else ", rates times bytes instead of bits"),
+        "ms",
+        printed,
+        network.gprs_traversal_ms(data, slot, as_computed=not with_8),
+        "0.1",
+        f"equation 4.2 as printed; without its factor 8: {other:.1f} ms, which is what the thesis computed"
+        if with_8
+        else "equation 4.2 without its factor 8: the slip behind the printed means",
+    )
+
+
+def _comparison(thesis: Thesis) -> Iterator[Row]:
+    data = thesis.data
+    tau_s = network.csd_traversal_s(thesis)
+    for row in data.tables[network.COMPARISON].rows:
+        slot = network.SLOT_OF_CASE.get(row["case"])
+        item = f"table 4.15, {row['bearer']} {row['case']}"
+        if slot is None:
+            here = {"mean_ms": 1e3 * float(tau_s.mean()), "sd_ms": 1e3 * float(tau_s.std(ddof=1))}
+            reason = "equation 4.1 over the 48 cases, sample deviation"
+        else:
+            here = {
+                "mean_ms": network.gprs_traversal_ms(data, slot, as_computed=False),
+                "sd_ms": float(data.tables[network.TRAVERSALS].one(time_slot=slot)["sd_ms"]),
+            }
+            reason = f"{slot}: equation 4.2 as printed; the printed mean lacks its factor 8"
+        for column, words in (("mean_ms", "mean traversal delay"), ("sd_ms", "its standard deviation")):
+            yield cell_row(
+                SLUG,
+                item,
+                words,
+                "ms",
+                row[column],
+                here[column],
+                "0.05",
+                reason if slot is None or column == "mean_ms" else f"{slot} of table 4.14",
+            )
+
+
+def _points(thesis: Thesis) -> Iterator[Row]:
+    """For each published point of the queue: where its wait is met, and what the server really takes."""
+    for point in points(thesis):
+        low, high = point.rates_here_per_s()
+        middle = (low + high) / 2
+        words = f"{low:.1f} to {high:.1f}" if f"{low:.1f}" != f"{high:.1f}" else f"{low:.1f}"
+        wait = " to ".join(f"{one:g}" for one in dict.fromkeys(point.waits_ms))
+        item = f"queue point, {point.what}: {point.rate_per_s:g}/s, {wait} ms"
+        yield cell_row(
+            SLUG,
+            item,
+            "messages per second at which the printed wait is met",
+            "messages/s",
+            f"{point.rate_per_s:g}",
+            middle,
+            "10 %",
+            f"equation 3.12 solved for the rate: {words} messages/s",
+        )
+        capacities = point.capacities_per_s()
+        yield cell_row(
+            SLUG,
+            item,
+            "handshakes per second that the server takes, 1 over its time for one",
+            "handshakes/s",
+            f"{point.rate_per_s:g}",
+            sum(capacities) / 2,
+            "10 %",
+            f"{capacities[0]:.3g} to {capacities[1]:.3g} handshakes/s: the published rate counts messages, "
+            f"{point.queues[0].messages} to a handshake, and leaves work out",
+        )
