@@ -264,17 +264,20 @@ fn verify_with_anchors<P: Provider>(
     certificate: &Certificate,
     anchors: &[TrustAnchor<P>],
 ) -> Result<(), CertificateError> {
-    let mut result = Err(CertificateError::Unsuitable { subject: certificate.fields().subject.to_string() });
-    let algorithm = certificate.fields().signature_algorithm;
-    for anchor in anchors.iter().filter(|anchor| anchor.is(&certificate.fields().issuer)) {
-        if anchor.signature_algorithm == algorithm {
-            result = verify_signature(provider, certificate, &anchor.key);
-        }
-        if result.is_ok() {
-            break;
+    let fields = certificate.fields();
+    let mut result = None;
+    for anchor in anchors.iter().filter(|anchor| anchor.is(&fields.issuer)) {
+        if anchor.signature_algorithm == fields.signature_algorithm {
+            let verified = verify_signature(provider, certificate, &anchor.key);
+            if verified.is_ok() {
+                return verified;
+            }
+            result = Some(verified);
         }
     }
-    result
+    result.unwrap_or_else(|| {
+        Err(CertificateError::Unsuitable { subject: fields.subject.to_string() })
+    })
 }
 
 fn verify_signature<P: Provider>(
