@@ -70,7 +70,7 @@ fn misnamed(suite: &Suite, trace: &Trace) -> Vec<String> {
             Operation::Keygen => matches!(primitive.algorithm, "dh" | "ecdh" | "mlkem" | "hybrid"),
             Operation::Encapsulate | Operation::Decapsulate => matches!(primitive.algorithm, "mlkem" | "hybrid"),
             Operation::Import => {
-                matches!(primitive.algorithm, "rsa" | "dsa" | "ec" | "eddsa" | "mldsa" | "dh" | "ecdh" | "mlkem" | "hybrid")
+                matches!(primitive.algorithm, "rsa" | "dsa" | "ecdsa" | "eddsa" | "mldsa" | "dh" | "ecdh" | "mlkem" | "hybrid")
             }
             Operation::Digest => matches!(primitive.algorithm, "md5" | "sha1" | "md5-sha1" | "sha256" | "sha384" | "sha512"),
             Operation::Mac => {
