@@ -298,6 +298,17 @@ fn what_a_peer_would_refuse_is_found() {
     assert_eq!(reasons(&weak), [Reason::WeakKey]);
     assert_eq!(weak.refusals[0].detail, "rsa1024 gives 80 bits; security level 2 wants 112");
     assert_eq!(weak.security_level, 1);
+    let sent = laid.file("sent.pem", pems(&laid.issued[..2]));
+    assert!(look(&sent, None, None, &server).refusals.is_empty(), "the peer may trust who issued the last");
+    let strictest = Judge { security_level: 4, ..server.clone() };
+    let root = laid.file("root.pem", pem(&laid.issued[2].certificate));
+    let rooted = look(&sent, None, Some(&root), &strictest);
+    assert!(
+        rooted
+            .refusals
+            .iter()
+            .any(|refusal| refusal.detail.starts_with("the trusted root's p256 gives 128 bits"))
+    );
     let elsewhere = Judge { host: Some("elsewhere.test".into()), ..server.clone() };
     let wrong = look(&whole, None, None, &elsewhere);
     assert_eq!(reasons(&wrong), [Reason::WrongName]);

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from shakedown.cli._output import console, json_option, note, print_json
+from shakedown.cli._suites import Moment
 
 _file = click.Path(path_type=Path)
 _password = click.option(
@@ -53,12 +54,12 @@ def command() -> None:
 @command.command("show")
 @click.argument("files", type=_file, nargs=-1, required=True, metavar="FILE…")
 @click.option("--key", type=_file, metavar="FILE", help="Private key that should be the leaf's.")
-@click.option("--ca", type=_file, metavar="FILE", help="Roots that the peer trusts; else the chain's end.")
+@click.option("--ca", type=_file, metavar="FILE", help="Roots that the peer trusts; else who issued the last.")
 @_password
 @click.option("--host", help="Whom the peer means to talk to.")
 @_side
 @click.option("--level", type=int, default=2, show_default=True, help="The peer's security level, 0 to 5.")
-@click.option("--at", metavar="YYYY-MM-DD", help="Day on which it is judged, UTC.  [default: now]")
+@click.option("--at", type=Moment(), help="Time at which it is judged.  [default: now]")
 @json_option
 def show(
     files: tuple[Path, ...],
@@ -68,7 +69,7 @@ def show(
     host: str | None,
     side: str,
     level: int,
-    at: str | None,
+    at: int | None,
     as_json: bool,
 ) -> None:
     """Describe certificates: X.509 in PEM, DER, PKCS #12, WTLS in PEM or as it travels."""
@@ -81,7 +82,7 @@ def show(
         host=host,
         side=side,
         level=level,
-        now=_unix_s(at),
+        now=int(time.time()) if at is None else at,
     )
     if as_json:
         print_json(shown)
@@ -140,7 +141,7 @@ def make(
         not_before=not_before,
         days=days,
         password=password,
-        now=_unix_s(None),
+        now=int(time.time()),
     )
     _print_made(made, out, as_json)
 
@@ -194,7 +195,7 @@ def issue(
         alternative_names=list(alternative_names),
         not_before=not_before,
         days=days,
-        now=_unix_s(None),
+        now=int(time.time()),
     )
     _print_made(made, out, as_json)
 
@@ -227,20 +228,6 @@ def _ask(**request: object) -> list[dict[str, Any]]:
     from shakedown import core
 
     return core.certs(request)
-
-
-def _unix_s(day: str | None) -> int:
-    """Midnight UTC of a day, or now, as seconds since 1970."""
-    if day is None:
-        return int(time.time())
-    from datetime import UTC, datetime
-
-    from shakedown.errors import InputError
-
-    try:
-        return int(datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp())
-    except ValueError:
-        raise InputError(f"--at is '{day}'; accepted: a day as YYYY-MM-DD") from None
 
 
 def _print_made(made: dict[str, Any], out: Path, as_json: bool) -> None:

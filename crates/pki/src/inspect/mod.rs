@@ -140,7 +140,7 @@ pub enum InspectError {
 }
 
 /// Describes the certificates of a file. `key_path` is the file of the private key, `ca_path` that of the roots that the
-/// peer trusts; without it the peer is taken to trust the end of the chain.
+/// peer trusts; without it the peer is taken to trust whoever issued the last certificate.
 ///
 /// # Errors
 /// [`InspectError`] where a file can't be read; what is readable and wrong is among the refusals.
@@ -213,7 +213,13 @@ fn describe_material(
     }
     let holder = key.and_then(|key| certificates.iter().position(|certificate| holds(certificate, key)));
     let right_order = order::path_from(certificates, holder.unwrap_or_else(|| order::leaf_of(certificates)));
+    let rooting =
+        |place: &usize| anchors.iter().find(|anchor| order::issued_by(&certificates[*place], anchor));
+    let anchor = right_order.iter().find_map(rooting).and_then(|anchor| anchor.public_key().ok());
+    let anchor_key = anchor.map(|key| describe_key(&key));
+    let security_level = refusal::highest_level(&described, &right_order, anchor_key.as_ref());
     let chain = refusal::Chain {
+        anchor_key,
         certificates,
         described: &described,
         right_order: &right_order,
@@ -230,7 +236,7 @@ fn describe_material(
         travelling_bytes: right_order.iter().filter(travels).map(|place| described[*place].bytes).sum(),
         keys_name: keys_name(certificates, &right_order, anchors),
         key: key.map(|key| describe_key(key)),
-        security_level: refusal::highest_level(&described, &right_order),
+        security_level,
         right_order,
         certificates: described,
         refusals,

@@ -1,6 +1,6 @@
 //! What a peer would refuse about a chain.
 
-use super::{Certificate, Judge, LEVEL_BITS, holds};
+use super::{Certificate, Judge, Key, LEVEL_BITS, holds};
 use crate::date;
 use crate::ffi;
 use crate::keys;
@@ -67,6 +67,8 @@ pub(super) struct Chain<'a> {
     pub right_order: &'a [usize],
     pub key: Option<&'a PKey<Private>>,
     pub anchors: &'a [X509],
+    /// The key of the trusted root that the path ends with, where it is not in the file.
+    pub anchor_key: Option<Key>,
     pub format: Format,
 }
 
@@ -91,6 +93,10 @@ pub(super) fn refusals(chain: &Chain<'_>, judge: &Judge) -> Vec<Refusal> {
         if height > 0 {
             issuing(certificate, height, &mut add);
         }
+    }
+    if let Some(key) = &chain.anchor_key {
+        let mut add = |reason, detail| list.push(Refusal { reason, place: None, detail });
+        key_strength(key, "the trusted root's ", judge, &mut add);
     }
     leaf(chain, judge, &mut list);
     list
@@ -131,8 +137,8 @@ fn end_of(chain: &Chain<'_>, list: &mut Vec<Refusal>) {
             let issuer = name::short(issuer);
             add(Reason::BadSignature, format!("the signature does not verify under the key of '{issuer}'"));
         }
-        // A chain that ends in its own root, and nothing known of what the peer trusts.
-        Some(_) if chain.anchors.is_empty() => {}
+        // Nothing is known of what the peer trusts: it may be whoever issued the last.
+        _ if chain.anchors.is_empty() => {}
         _ => {
             let issuer = name::text(last.issuer_name());
             add(
@@ -154,15 +160,26 @@ fn dates(certificate: &X509Ref, judge: &Judge, add: &mut impl FnMut(Reason, Stri
     }
 }
 
-fn strength(certificate: &Certificate, judge: &Judge, add: &mut impl FnMut(Reason, String)) {
+/// What a security level wants.
+fn wanted_bits(judge: &Judge) -> (usize, u32) {
     let level = usize::from(judge.security_level).min(LEVEL_BITS.len() - 1);
-    let wanted = LEVEL_BITS[level];
-    let key = &certificate.key;
+    (level, LEVEL_BITS[level])
+}
+
+fn key_strength(key: &Key, whose: &str, judge: &Judge, add: &mut impl FnMut(Reason, String)) {
+    let (level, wanted) = wanted_bits(judge);
     if key.security_bits < wanted {
-        let detail =
-            format!("{} gives {} bits; security level {level} wants {wanted}", key.name, key.security_bits);
-        add(Reason::WeakKey, detail);
+        let (name, bits) = (&key.name, key.security_bits);
+        add(
+            Reason::WeakKey,
+            format!("{whose}{name} gives {bits} bits; security level {level} wants {wanted}"),
+        );
     }
+}
+
+fn strength(certificate: &Certificate, judge: &Judge, add: &mut impl FnMut(Reason, String)) {
+    key_strength(&certificate.key, "", judge, add);
+    let (level, wanted) = wanted_bits(judge);
     let signature = &certificate.signature;
     // Nobody checks the signature of a root.
     if !certificate.is_self_signed && signature.security_bits < wanted {
@@ -223,15 +240,15 @@ fn leaf(chain: &Chain<'_>, judge: &Judge, list: &mut Vec<Refusal>) {
     }
 }
 
-/// The highest security level that takes every key and signature of a path.
-pub(super) fn highest_level(described: &[Certificate], path: &[usize]) -> u8 {
+/// The highest security level that takes every key and signature of a path and the key that it is rooted in.
+pub(super) fn highest_level(described: &[Certificate], path: &[usize], anchor_key: Option<&Key>) -> u8 {
     let weakest = path.iter().map(|place| {
         let certificate = &described[*place];
         let signature =
             if certificate.is_self_signed { u32::MAX } else { certificate.signature.security_bits };
         certificate.key.security_bits.min(signature)
     });
-    let weakest = weakest.min().unwrap_or(0);
+    let weakest = weakest.chain(anchor_key.map(|key| key.security_bits)).min().unwrap_or(0);
     let level = LEVEL_BITS.iter().rposition(|bits| weakest >= *bits).unwrap_or(0);
     u8::try_from(level).unwrap_or(0)
 }
