@@ -9,8 +9,11 @@ pub mod machine;
 pub mod measure;
 pub mod memory;
 pub mod openssl;
+pub mod primitives;
+mod processor;
 pub mod recording;
 mod rig;
+pub mod wtls;
 
 /// Rust's own allocations are counted beside OpenSSL's in every program that runs a stack.
 #[global_allocator]

@@ -1,7 +1,10 @@
 //! What a stack must offer to be measured.
 
 use crate::openssl::OpensslRig;
-use shakedown_pki::{PkiError, Profile};
+use crate::wtls::WtlsRig;
+use shakedown_certs::CertsError;
+use shakedown_certs::own::OwnIdentity;
+use shakedown_pki::{PkiError, Profile, Store};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Suite};
 use std::path::PathBuf;
@@ -25,6 +28,27 @@ pub struct Settings {
     pub instrumented: bool,
     /// Where to log secrets for captures.
     pub key_log: Option<KeyLog>,
+    /// What the server shows instead of what the store has.
+    pub own_server: Option<OwnIdentity>,
+    /// What the client shows instead.
+    pub own_client: Option<OwnIdentity>,
+    /// WTLS: private numbers stand for curves that have none, for sizes like the Nokia thesis's.
+    pub private_curves: bool,
+    /// WTLS: two alerts for a wrong MAC and wrong padding, as the specification has it and security has not.
+    pub distinguish_record_errors: bool,
+}
+
+impl Settings {
+    /// The store of keys and certificates.
+    ///
+    /// # Errors
+    /// [`PkiError::NoCacheDirectory`].
+    pub fn store(&self) -> Result<Store, PkiError> {
+        Ok(match &self.cache {
+            Some(folder) => Store::open(folder),
+            None => Store::open(&Store::default_dir()?),
+        })
+    }
 }
 
 impl Default for Settings {
@@ -37,6 +61,10 @@ impl Default for Settings {
             cache: None,
             instrumented: true,
             key_log: None,
+            own_server: None,
+            own_client: None,
+            private_curves: false,
+            distinguish_record_errors: false,
         }
     }
 }
@@ -59,6 +87,8 @@ pub enum SetupError {
     Unsupported(#[from] Unsupported),
     #[error(transparent)]
     Pki(#[from] PkiError),
+    #[error(transparent)]
+    Certs(#[from] CertsError),
     #[error(transparent)]
     Library(#[from] shakedown_ossl::LibraryError),
     #[error("OpenSSL refused to {what}: {stack}")]
@@ -118,7 +148,7 @@ pub fn supports(suite: &Suite) -> Result<&'static str, Unsupported> {
     let refuse = |reason: &str| Unsupported { suite: suite.to_string(), reason: reason.into() };
     match suite.protocol {
         Protocol::Dtls12 => Err(refuse("DTLS 1.2 comes with the sockets; no stack runs it in memory yet")),
-        Protocol::Wtls => Err(refuse("the WTLS engine is not connected yet")),
+        Protocol::Wtls => crate::wtls::supports(suite).map(|()| "wtls"),
         _ => crate::openssl::supports(suite).map(|()| "openssl"),
     }
 }
@@ -129,5 +159,8 @@ pub fn supports(suite: &Suite) -> Result<&'static str, Unsupported> {
 /// [`SetupError`], of which [`SetupError::Unsupported`] is the user's to mend.
 pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Box<dyn Rig>, SetupError> {
     supports(suite)?;
-    Ok(Box::new(OpensslRig::new(suite, settings)?))
+    Ok(match suite.protocol {
+        Protocol::Wtls => Box::new(WtlsRig::new(suite, settings)?),
+        _ => Box::new(OpensslRig::new(suite, settings)?),
+    })
 }

@@ -7,6 +7,7 @@ mod statistics;
 pub use result::{Bytes, Books, Measurement, MessageFigures, OperationFigures, PerSide, StackName};
 pub use statistics::Summary;
 
+use crate::processor::Pinned;
 use crate::rig::{Rig, Settings, SetupError, prepare};
 use repetition::{Repetition, repeat_once};
 use shakedown_trace::driver::{DriveError, Wire};
@@ -73,7 +74,7 @@ pub fn measure_rig(
     rig: &mut dyn Rig,
     progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<Measurement, MeasureError> {
-    let _pinned = repetition::Pinned::to_current_processor();
+    let _pinned = Pinned::to_current_processor();
     let mut wire = Wire::new();
     let mut tape = Tape::default();
     let mut kept: Vec<Repetition> = Vec::with_capacity(repeat);

@@ -1,11 +1,9 @@
 //! One handshake, and whether anything else got in its way.
 
 use super::MeasureError;
+use crate::processor::context_switches;
 use crate::rig::Rig;
-use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::Pid;
 use shakedown_trace::driver::Wire;
 use shakedown_trace::recorder::{self, Tape};
 use shakedown_trace::{Side, Suite, Trace};
@@ -77,38 +75,4 @@ fn clock_cost_ns() -> u64 {
         costs.sort_unstable();
         costs[costs.len() / 2]
     })
-}
-
-fn context_switches() -> i64 {
-    getrusage(UsageWho::RUSAGE_THREAD)
-        .map_or(0, |usage| usage.voluntary_context_switches() + usage.involuntary_context_switches())
-}
-
-/// Keeps this thread on the processor that it runs on, for as long as it lives.
-pub struct Pinned {
-    before: Option<CpuSet>,
-}
-
-impl Pinned {
-    /// Pins the thread. Where the system refuses, nothing changes and results are only noisier.
-    pub fn to_current_processor() -> Self {
-        let this = Pid::from_raw(0);
-        let pin = || {
-            let before = sched_getaffinity(this).ok()?;
-            let mut one = CpuSet::new();
-            one.set(sched_getcpu().ok()?).ok()?;
-            sched_setaffinity(this, &one).ok()?;
-            Some(before)
-        };
-        Self { before: pin() }
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        if let Some(before) = &self.before {
-            // Where the system refuses, the thread stays where it is; there is nobody to tell.
-            let _ = sched_setaffinity(Pid::from_raw(0), before);
-        }
-    }
 }

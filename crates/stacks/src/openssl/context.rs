@@ -9,7 +9,7 @@ use openssl::ssl::{SslContext, SslContextBuilder, SslMode, SslOptions, SslSessio
 use openssl::x509::X509;
 use openssl_sys as sys;
 use shakedown_ossl::{Library, LibraryError, ffi};
-use shakedown_certs::OwnIdentity;
+use shakedown_certs::own::OwnIdentity;
 use shakedown_pki::Identity;
 use shakedown_trace::suite::{Authentication, Group, GroupKind, KeyExchange, KeyType, Mode, Protocol};
 use shakedown_trace::{Side, Suite};

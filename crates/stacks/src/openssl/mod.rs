@@ -7,5 +7,6 @@ mod names;
 mod psk;
 mod rig;
 
+pub(crate) use context::library;
 pub use names::supports;
 pub use rig::OpensslRig;

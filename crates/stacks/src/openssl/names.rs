@@ -65,19 +65,12 @@ pub fn cipher_suite(suite: &Suite) -> String {
         TlsCipher::Aes256Ccm => "AES256-CCM".into(),
         TlsCipher::Aes256Ccm8 => "AES256-CCM8".into(),
         TlsCipher::Chacha20 => "CHACHA20-POLY1305".into(),
-        TlsCipher::Aria128Gcm if elliptic || suite.key_exchange == KeyExchange::DheRsa => "ARIA128-GCM-SHA256".into(),
-        TlsCipher::Aria256Gcm if elliptic || suite.key_exchange == KeyExchange::DheRsa => "ARIA256-GCM-SHA384".into(),
         TlsCipher::Aria128Gcm => "ARIA128-GCM-SHA256".into(),
         TlsCipher::Aria256Gcm => "ARIA256-GCM-SHA384".into(),
     };
-    // OpenSSL calls two families of ARIA suites by another order of words.
-    if bulk.starts_with("ARIA") {
-        return match suite.key_exchange {
-            KeyExchange::EcdheEcdsa => format!("ECDHE-ECDSA-{bulk}"),
-            KeyExchange::EcdheRsa => format!("ECDHE-ARIA{}", &bulk[4..]),
-            _ => format!("{exchange}{bulk}"),
-        };
-    }
+    // OpenSSL leaves the authentication out of one family of ARIA suites.
+    let unnamed = bulk.starts_with("ARIA") && suite.key_exchange == KeyExchange::EcdheRsa;
+    let exchange = if unnamed { "ECDHE-" } else { exchange };
     format!("{exchange}{bulk}")
 }
 

@@ -1,0 +1,275 @@
+//! A suite in the engine's words.
+
+use super::provider::{Named, Timed};
+use crate::rig::{Settings, SetupError};
+use shakedown_certs::wtls::{self as certs, WtlsIdentity};
+use shakedown_certs::CertsError;
+use shakedown_certs::own::OwnIdentity;
+use shakedown_pki::Store;
+use shakedown_trace::suite::{Authentication, Cipher, Group, KeyExchange, KeyType, Mode};
+use shakedown_trace::{Side, Suite};
+use shakedown_wtls::certificate::TrustAnchor;
+use shakedown_wtls::provider::openssl::PrivateKey;
+use shakedown_wtls::{
+    BulkCipher, CipherSuite, ClientAuthentication, ClientConfig, Curve, DhGroup, EncodedRsaKey, HandshakeMode, Identifier,
+    Identity, KeyExchangeId, KeyExchangeSuite, KnownClient, MacAlgorithm, MemorySessions, ParameterSpecifier, ServerConfig,
+    Session, SessionId, SessionStore, SharedSecret, TemporaryRsaKey,
+};
+use std::sync::Arc;
+
+/// Sessions a server keeps: more than a measurement has open at a time.
+const SESSIONS: usize = 64;
+
+/// Names sessions and keeps none.
+struct Forgetful;
+
+impl SessionStore for Forgetful {
+    fn insert(&self, _: Session) {}
+
+    fn find(&self, _: &SessionId) -> Option<Session> {
+        None
+    }
+
+    fn remove(&self, _: &SessionId) {}
+}
+
+/// What shared-secret suites share, and what they call it.
+const SHARED_SECRET: &[u8; 20] = b"shakedown lab secret";
+const SHARED_SECRET_NAME: &str = "Client_identity";
+
+/// The engine's number for a suite's key exchange, limited in size where the specification has a limit that fits.
+pub fn key_exchange(suite: &Suite) -> KeyExchangeSuite {
+    let rsa_bits = match suite.keys.first() {
+        Some(KeyType::Rsa { bits, .. }) => *bits,
+        _ => u16::MAX,
+    };
+    match (suite.key_exchange, suite.group) {
+        (KeyExchange::RsaAnon, _) => match rsa_bits {
+            ..=512 => KeyExchangeSuite::RsaAnon512,
+            513..=768 => KeyExchangeSuite::RsaAnon768,
+            _ => KeyExchangeSuite::RsaAnon,
+        },
+        (KeyExchange::DhAnon, Some(Group::Dh(512))) => KeyExchangeSuite::DhAnon512,
+        (KeyExchange::DhAnon, _) => KeyExchangeSuite::DhAnon768,
+        (KeyExchange::EcdhAnon, Some(Group::Curve(curve))) if curve.field_bits() <= 113 => {
+            KeyExchangeSuite::EcdhAnon113
+        }
+        (KeyExchange::EcdhAnon, _) => KeyExchangeSuite::EcdhAnon,
+        (KeyExchange::EcdhEcdsa, _) => KeyExchangeSuite::EcdhEcdsa,
+        (KeyExchange::SharedSecret, _) => KeyExchangeSuite::SharedSecret,
+        _ => match rsa_bits {
+            ..=512 => KeyExchangeSuite::Rsa512,
+            513..=768 => KeyExchangeSuite::Rsa768,
+            _ => KeyExchangeSuite::Rsa,
+        },
+    }
+}
+
+/// Cipher and MAC by the specification's numbers.
+pub fn cipher_suite(suite: &Suite) -> CipherSuite {
+    let Cipher::Wtls(bulk, mac) = suite.cipher else { return CipherSuite::RC5_SHA };
+    // Both tables are the specification's; a test walks through all of both.
+    let bulk = BulkCipher::from_number(bulk.number()).unwrap_or(BulkCipher::Rc5Cbc);
+    let mac = MacAlgorithm::from_number(mac.number()).unwrap_or(MacAlgorithm::Sha);
+    CipherSuite { bulk, mac }
+}
+
+/// Which of the engine's flows a suite takes.
+pub fn mode(suite: &Suite) -> HandshakeMode {
+    match (suite.mode, suite.key_exchange) {
+        (Mode::Resumed | Mode::Ticket, _) => HandshakeMode::Resumed,
+        (Mode::Optimized, _) => HandshakeMode::Optimised,
+        (Mode::Full, KeyExchange::SharedSecret) => HandshakeMode::Abbreviated,
+        (Mode::Full, _) => HandshakeMode::Full,
+    }
+}
+
+/// The engine's curve of a suite's.
+fn curve(curve: shakedown_trace::suite::Curve) -> Option<Curve> {
+    Curve::from_name(curve.wtls_name()?)
+}
+
+fn failed(error: impl Into<CertsError>) -> SetupError {
+    SetupError::Certs(error.into())
+}
+
+/// What the two sides show each other.
+pub struct Identities {
+    server: Option<WtlsIdentity>,
+    client: Option<WtlsIdentity>,
+    store: Store,
+}
+
+impl Identities {
+    /// The user's own, else from the store.
+    pub fn of(suite: &Suite, settings: &Settings) -> Result<Self, SetupError> {
+        let store = settings.store()?;
+        let identity = |side: Side, own: &Option<OwnIdentity>| match own {
+            Some(OwnIdentity::Wtls(own)) => Ok(own.clone()),
+            _ => certs::identity(
+                &store,
+                &suite.keys,
+                side,
+                &settings.profile,
+                settings.now_unix_s,
+                settings.private_curves,
+            ),
+        };
+        let server =
+            if suite.has_certificates() { Some(identity(Side::Server, &settings.own_server)?) } else { None };
+        let mutual = suite.authentication == Some(Authentication::Mutual);
+        let client = if mutual { Some(identity(Side::Client, &settings.own_client)?) } else { None };
+        Ok(Self { server, client, store })
+    }
+}
+
+/// What a certified suite's client offers: its curve tells the server which certificate will do.
+fn offer(suite: &Suite, settings: &Settings) -> Result<KeyExchangeId, SetupError> {
+    let of_curve = |name| curve(name).map(|curve| ParameterSpecifier::of_curve(curve, settings.private_curves));
+    let parameters = match (suite.key_exchange, suite.group, suite.keys.first().copied()) {
+        (KeyExchange::DhAnon, Some(Group::Dh(bits)), _) => {
+            ParameterSpecifier::of_group(&group(bits)).map_err(|error| failed_encoding(&error))?
+        }
+        (KeyExchange::EcdhAnon, Some(Group::Curve(name)), _)
+        | (KeyExchange::EcdhEcdsa, _, Some(KeyType::Ec(name))) => {
+            of_curve(name).unwrap_or(ParameterSpecifier::NONE)
+        }
+        _ => ParameterSpecifier::NONE,
+    };
+    let identifier = match suite.key_exchange {
+        KeyExchange::SharedSecret => Identifier::text(SHARED_SECRET_NAME),
+        _ => Identifier::Null,
+    };
+    Ok(KeyExchangeId::new(key_exchange(suite), parameters, identifier))
+}
+
+fn failed_encoding(error: &dyn std::fmt::Display) -> SetupError {
+    SetupError::NoSession { reason: error.to_string() }
+}
+
+fn group(bits: u16) -> Arc<DhGroup> {
+    if bits == 512 { DhGroup::group_1() } else { DhGroup::group_2() }
+}
+
+fn shared_secret() -> SharedSecret {
+    SharedSecret { identifier: Identifier::text(SHARED_SECRET_NAME), secret: SHARED_SECRET.to_vec().into() }
+}
+
+fn own_key(provider: &Timed, identity: &WtlsIdentity, suite: &Suite) -> Result<Named<PrivateKey>, SetupError> {
+    let key = certs::private_key(provider.inner(), &identity.key)?;
+    let name = suite.keys.first().map_or("", |key| key.standard_name());
+    Ok(provider.private_key(key, name))
+}
+
+fn identity(
+    provider: &Timed,
+    identity: &WtlsIdentity,
+    suite: &Suite,
+) -> Result<Identity<Timed>, SetupError> {
+    let key = own_key(provider, identity, suite)?;
+    Identity::new(identity.chain.clone(), key).map_err(failed)
+}
+
+fn anchor(
+    provider: &Timed,
+    identity: &WtlsIdentity,
+    settings: &Settings,
+) -> Result<TrustAnchor<Timed>, SetupError> {
+    TrustAnchor::from_certificate(provider, &identity.root, settings.private_curves).map_err(failed)
+}
+
+/// The client's side of a suite.
+pub fn client(
+    provider: &Timed,
+    suite: &Suite,
+    settings: &Settings,
+    identities: &Identities,
+) -> Result<ClientConfig<Timed>, SetupError> {
+    let mut offer = offer(suite, settings)?;
+    if let (Mode::Optimized, Some(own)) = (suite.mode, &identities.client) {
+        let key = &own.chain[0].fields().public_key;
+        offer.identifier = Identifier::KeyHash(key.key_hash(provider, settings.private_curves).map_err(failed)?);
+    }
+    let mut config = ClientConfig::new(vec![offer]);
+    config.cipher_suites = vec![cipher_suite(suite)];
+    config.settings.private_curves = settings.private_curves;
+    config.settings.distinguish_record_errors = settings.distinguish_record_errors;
+    if let Some(server) = &identities.server {
+        config.anchors.push(anchor(provider, server, settings)?);
+        config.server_name = Some(server.subject.clone());
+    }
+    if let Some(own) = &identities.client {
+        config.identity = Some(identity(provider, own, suite)?);
+    }
+    if suite.key_exchange == KeyExchange::SharedSecret {
+        config.shared_secrets.push(shared_secret());
+    }
+    Ok(config)
+}
+
+/// The server's side of a suite.
+pub fn server(
+    provider: &Timed,
+    suite: &Suite,
+    settings: &Settings,
+    identities: &Identities,
+) -> Result<ServerConfig<Timed>, SetupError> {
+    let mut config = ServerConfig::new(vec![key_exchange(suite)]);
+    config.cipher_suites = vec![cipher_suite(suite)];
+    config.settings.private_curves = settings.private_curves;
+    config.settings.distinguish_record_errors = settings.distinguish_record_errors;
+    // A full handshake gets a session ID, as from any server that could resume it, but leaves nothing behind.
+    config.sessions = match suite.is_resumption() {
+        true => Arc::new(MemorySessions::new(SESSIONS)),
+        false => Arc::new(Forgetful),
+    };
+    config.client_authentication = match suite.authentication {
+        Some(Authentication::Requested) => ClientAuthentication::Requested,
+        Some(Authentication::Mutual) => ClientAuthentication::Required,
+        _ => ClientAuthentication::None,
+    };
+    if let Some(own) = &identities.server {
+        config.identities.push(identity(provider, own, suite)?);
+    }
+    if let Some(peer) = &identities.client {
+        config.anchors.push(anchor(provider, peer, settings)?);
+        if suite.mode == Mode::Optimized {
+            let known = KnownClient::new(provider, peer.chain[0].clone(), settings.private_curves).map_err(failed)?;
+            config.known_clients.push(known);
+        }
+    }
+    match (suite.key_exchange, suite.group, suite.keys.first()) {
+        (KeyExchange::DhAnon, Some(Group::Dh(bits)), _) => config.groups.push(group(bits)),
+        (KeyExchange::EcdhAnon, Some(Group::Curve(name)), _) => config.curves.extend(curve(name)),
+        (KeyExchange::RsaAnon, _, Some(kind)) => {
+            config.temporary_rsa_keys.push(temporary_key(provider, &identities.store, *kind)?);
+        }
+        (KeyExchange::SharedSecret, _, _) => config.shared_secrets.push(shared_secret()),
+        _ => {}
+    }
+    Ok(config)
+}
+
+/// A key of RSA_anon, made beforehand.
+fn temporary_key(provider: &Timed, store: &Store, kind: KeyType) -> Result<TemporaryRsaKey<Timed>, SetupError> {
+    let key = certs::private_key(provider.inner(), &store.temporary_key(kind)?)?;
+    let (exponent, modulus) = provider.inner().rsa_public(&key).map_err(failed)?;
+    let public = EncodedRsaKey::new(&exponent, &modulus).map_err(|error| failed_encoding(&error))?;
+    Ok(TemporaryRsaKey { key: provider.private_key(key, kind.standard_name()), public })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shakedown_trace::suite::{WtlsBulk, WtlsMac};
+
+    #[test]
+    fn every_cipher_and_mac_of_suite_names_is_the_engines() {
+        for (bulk, _) in WtlsBulk::ALL {
+            assert_eq!(BulkCipher::from_number(bulk.number()).map(BulkCipher::number), Ok(bulk.number()));
+        }
+        for (mac, _, number) in WtlsMac::ALL {
+            assert_eq!(MacAlgorithm::from_number(mac.number()).map(MacAlgorithm::number), Ok(number));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The engine's announcements, as marks on the tape.
+
+use shakedown_trace::{MessageName, recorder};
+use shakedown_wtls::{Message, Observer};
+
+/// Writes message boundaries to the recorder.
+pub struct Marks;
+
+/// The engine writes names as the specification does; ChangeCipherSpec's is the same in TLS.
+fn name(message: Message) -> Option<MessageName> {
+    MessageName::from_name(message.name())
+}
+
+impl Observer for Marks {
+    fn processing(&mut self, _: Message) {
+        recorder::boundary();
+    }
+
+    fn processed(&mut self, message: Message, _: usize) {
+        if let Some(name) = name(message) {
+            recorder::received(name);
+            recorder::boundary();
+        }
+    }
+
+    fn generating(&mut self, _: Message) {
+        recorder::boundary();
+    }
+
+    fn generated(&mut self, message: Message, wire_bytes: usize) {
+        if let Some(name) = name(message) {
+            recorder::sent(name, u32::try_from(wire_bytes).unwrap_or(u32::MAX));
+            recorder::boundary();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shakedown_wtls::HandshakeType;
+
+    #[test]
+    fn every_message_of_the_engine_has_a_name_in_the_trace() {
+        for number in 0..=u8::MAX {
+            if let Ok(kind) = HandshakeType::from_number(number) {
+                assert!(name(Message::Handshake(kind)).is_some(), "{kind:?}");
+            }
+        }
+        assert_eq!(name(Message::ChangeCipherSpec), Some(MessageName::ChangeCipherSpec));
+    }
+}

@@ -1,0 +1,9 @@
+//! The stack `wtls`: the engine of `shakedown-wtls`, with marks and a stopwatch around its primitives.
+
+mod config;
+mod endpoint;
+mod marks;
+mod provider;
+mod rig;
+
+pub use rig::{WtlsRig, supports};
