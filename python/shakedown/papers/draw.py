@@ -78,6 +78,7 @@ def grouped_bars(
     panels: str | None = None,
     log: bool = False,
     facet: str | None = None,
+    free: bool = False,
     x_title: str | None = None,
 ) -> Definition:
     """Bars side by side for each ``x``: field names of ``values``; ``y`` is also the axis' title.
@@ -88,6 +89,7 @@ def grouped_bars(
         panels: field whose values get a panel each, above each other.
         log: logarithmic heights.
         facet: as panels, side by side.
+        free: a scale of its own for each panel.
         x_title: title of the horizontal axis.
     """
     names, groups = _order(values, series), _order(values, x)
@@ -118,7 +120,10 @@ def grouped_bars(
         "width": WIDTH / count - 10 * (count - 1),
         "height": HEIGHT if not panels else HEIGHT * 0.62,
     }
-    return _panelled(unit, values, panels, facet)
+    definition = _panelled(unit, values, panels, facet)
+    if free and (panels or facet):
+        definition["resolve"] = {"scale": {"y": "independent", "x": "independent"}}
+    return definition
 
 
 def stacked_bars(

@@ -1,0 +1,101 @@
+"""`reproduce`: the founding papers, repeated from their own inputs and measured here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from shakedown.cli._output import console, json_option, note, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shakedown.papers.here import Here
+    from shakedown.papers.paper import Reproduction
+
+
+@click.command("reproduce")
+@click.argument("paper", metavar="PAPER")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write pages, figures (SVG, PNG, CSV) and rows into this folder.",
+)
+@click.option(
+    "--repeat",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Handshakes of each suite that is measured.  [default: 30]",
+)
+@click.option("--no-measure", is_flag=True, help="Compute from the papers' own inputs only.")
+@click.option(
+    "--measured",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Figures measured before (measured.jsonl of an --out folder) in place of measuring now.",
+)
+@json_option
+def command(
+    paper: str, out: Path | None, repeat: int | None, no_measure: bool, measured: Path | None, as_json: bool
+) -> None:
+    """Repeat a founding paper: its tables, figures and claims, beside what the same handshakes cost today.
+
+    PAPER is wtls-nokia7650, wtls-palm, tls-psk, ssl-pda, aka-ssl or all. A claim that does not follow from the
+    paper's own inputs is a result, not a failure.
+    """
+    from shakedown import papers
+
+    names = papers.names(paper)
+    if sum((no_measure, measured is not None, repeat is not None)) > 1:
+        raise click.UsageError("--repeat, --no-measure and --measured exclude each other")
+    done = _reproduce(names, repeat or papers.DEFAULT_REPEAT, _known(no_measure, measured))
+    if out is not None:
+        _write(done, out)
+    if as_json:
+        print_json([row.as_object() for one in done for row in one.rows])
+        return
+    from shakedown.papers.terminal import claims_table, differences, summary_table
+
+    if len(done) == 1:
+        console().print(claims_table(done[0]))
+        console().print(differences(done[0]))
+    console().print(summary_table(done))
+    if out is not None:
+        note(f"pages, figures, rows: {out}")
+
+
+def _known(no_measure: bool, measured: Path | None) -> Here | None:
+    from shakedown.papers import here
+
+    if measured is not None:
+        return here.load(measured)
+    return here.Here() if no_measure else None
+
+
+def _reproduce(names: list[str], repeat: int, known: Here | None) -> list[Reproduction]:
+    from shakedown import papers
+
+    with _counted("measuring") as update:
+        return papers.reproduce(names, repeat=repeat, measured=known, progress=update)
+
+
+def _write(done: list[Reproduction], out: Path) -> None:
+    from shakedown.papers.write import write
+
+    with _counted("drawing") as update:
+        write(done, out, progress=update)
+
+
+class _counted:  # noqa: N801 - used like a function
+    """A progress bar whose total is told with every step."""
+
+    def __init__(self, what: str) -> None:
+        self._bar = progress_bar(1000, what)
+
+    def __enter__(self) -> Callable[[int, int, str], None]:
+        update = self._bar.__enter__()
+        return lambda done, total, label: update(round(1000 * done / max(total, 1)), label)
+
+    def __exit__(self, *failure: object) -> None:
+        self._bar.__exit__(*failure)  # type: ignore[arg-type]

@@ -1,0 +1,83 @@
+"""The five founding papers, reproduced: every table, figure and claim, from their own inputs and measured here.
+
+    from shakedown import papers
+    (palm,) = papers.reproduce(["wtls-palm"])
+    palm.claims()["wp-013"].verdict
+
+``load`` reads the published figures, ``judge`` compares, ``here`` measures; one module a paper says what each
+claim, cell and figure is computed from; ``draw`` and ``page`` show it; ``write`` puts it all in a folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from shakedown.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from shakedown.papers.here import Here
+    from shakedown.papers.paper import Paper, Reproduction
+
+MODULES = {
+    "wtls-nokia7650": "thesis",
+    "wtls-palm": "palm",
+    "tls-psk": "psk",
+    "ssl-pda": "pda",
+    "aka-ssl": "aka",
+}
+"""The papers by their short names, each with the module that knows it."""
+
+ALL = "all"
+
+DEFAULT_REPEAT = 30
+
+
+def names(name: str) -> list[str]:
+    """The papers that a name stands for; raises `InputError` with the nearest name for an unknown one."""
+    if name == ALL:
+        return list(MODULES)
+    if name not in MODULES:
+        accepted = [*MODULES, ALL]
+        raise InputError(
+            f'"{name}" is no paper{did_you_mean(name, accepted)}; accepted: {", ".join(accepted)}'
+        )
+    return [name]
+
+
+def find(name: str) -> Paper:
+    """One paper's module, imported when asked for."""
+    module = import_module(f"{__name__}.{MODULES[names(name)[0]]}")
+    found: Paper = module.PAPER
+    return found
+
+
+def reproduce(
+    wanted: Sequence[str],
+    *,
+    repeat: int = DEFAULT_REPEAT,
+    measured: Here | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Reproduction]:
+    """Repeats papers: computes from their own inputs, measures what is measured here, and judges.
+
+    Args:
+        wanted: short names of papers, or ``all``.
+        repeat: handshakes of each suite.
+        measured: figures measured before, in place of measuring now.
+        progress: told what is done, of how much, and which suite is next.
+    """
+    from shakedown.papers import here as measuring
+    from shakedown.papers.load import load
+    from shakedown.papers.paper import reproduce as repeat_one
+
+    chosen = [find(name) for one in wanted for name in names(one)]
+    suites = list(dict.fromkeys(suite for one in chosen for suite in one.suites))
+
+    def tell(done: int, suite: str) -> None:
+        if progress:
+            progress(done, measuring.ROUNDS * len(suites), suite)
+
+    here = measured if measured is not None else measuring.measure(suites, repeat, progress=tell)
+    return [repeat_one(one, load(one.slug), here) for one in chosen]
