@@ -3,6 +3,7 @@
 mod certs;
 mod errors;
 mod options;
+mod primitives;
 
 use errors::to_python;
 use options::Options;
@@ -143,6 +144,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(machine, module)?,
         wrap_pyfunction!(measure_suite, module)?,
         wrap_pyfunction!(capture, module)?,
+        wrap_pyfunction!(primitives::time, module)?,
+        wrap_pyfunction!(primitives::names, module)?,
+        wrap_pyfunction!(primitives::device_profile, module)?,
         wrap_pyfunction!(certs::certs, module)?,
     ] {
         module.add_function(function)?;

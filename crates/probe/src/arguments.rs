@@ -1,0 +1,152 @@
+//! The command line.
+
+use crate::date;
+use lexopt::prelude::{Long, Short, Value, ValueExt};
+use shakedown_stacks::primitives::Options;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What `--help` says.
+pub const HELP: &str = "\
+Times every cryptographic primitive that Shakedown's suites use on this device, and writes a device profile.
+
+Usage: shakedown-probe [OPTIONS] [WORD]...
+
+WORDs narrow the list to primitives of which each word begins the operation, algorithm or parameters,
+as in 'sign rsa' or 'ecdh p256'.
+
+Options:
+  -o, --out FILE       Write there instead of to standard output
+      --name NAME      Name of the profile [default: this-machine, or FILE's name without .toml]
+      --title TITLE    The device's name for people [default: the processor's]
+      --date DATE      When the figures are taken, as YYYY-MM-DD [default: today]
+      --seconds S      Longest time for each key or algorithm [default: 1; all in all under three minutes]
+      --cache FOLDER   Where to keep RSA keys, which take long to make [default: ~/.cache/shakedown]
+      --json           Write all figures as JSON instead of a profile
+      --list           List the primitives and time nothing
+      --back-to-back   Time in loops of nothing else, as libraries' benchmarks do
+  -q, --quiet          No progress on standard error
+  -h, --help           This text
+  -V, --version        Version
+";
+
+/// What is asked for.
+#[derive(Debug)]
+pub enum Request {
+    Help,
+    Version,
+    List(Vec<String>),
+    Measure(Arguments),
+}
+
+/// How to measure, and where to put it.
+#[derive(Debug, Default)]
+pub struct Arguments {
+    pub options: Options,
+    pub out: Option<PathBuf>,
+    pub name: String,
+    pub title: Option<String>,
+    pub date: Option<String>,
+    pub json: bool,
+    pub quiet: bool,
+}
+
+const DEFAULT_NAME: &str = "this-machine";
+
+/// Reads the command line; what is wrong is said in one line.
+pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
+    let mut parser = lexopt::Parser::from_iter(arguments);
+    let mut read = Arguments::default();
+    let mut name = None;
+    let mut list = false;
+    let text = |value: Result<OsString, lexopt::Error>| value.and_then(ValueExt::string).map_err(one_line);
+    while let Some(argument) = parser.next().map_err(one_line)? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Request::Help),
+            Short('V') | Long("version") => return Ok(Request::Version),
+            Short('o') | Long("out") => read.out = Some(parser.value().map_err(one_line)?.into()),
+            Short('q') | Long("quiet") => read.quiet = true,
+            Long("name") => name = Some(text(parser.value())?),
+            Long("title") => read.title = Some(text(parser.value())?),
+            Long("date") => read.date = Some(date::check(&text(parser.value())?)?),
+            Long("seconds") => read.options.seconds = seconds(&text(parser.value())?)?,
+            Long("cache") => read.options.cache = Some(parser.value().map_err(one_line)?.into()),
+            Long("json") => read.json = true,
+            Long("list") => list = true,
+            Long("back-to-back") => read.options.back_to_back = true,
+            Value(word) => read.options.filter.push(text(Ok(word))?),
+            other => return Err(format!("{}; see --help for what is accepted", other.unexpected())),
+        }
+    }
+    if list {
+        return Ok(Request::List(read.options.filter));
+    }
+    let of_file = read.out.as_ref().and_then(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    read.name = name.or(of_file).unwrap_or_else(|| DEFAULT_NAME.to_owned());
+    Ok(Request::Measure(read))
+}
+
+fn one_line(error: lexopt::Error) -> String {
+    format!("{error}; see --help for what is accepted")
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse().ok();
+    number
+        .filter(|seconds| *seconds > 0.0 && *seconds <= 3600.0)
+        .ok_or_else(|| format!("--seconds is '{text}'; accepted: more than 0, up to 3600"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn of(words: &[&str]) -> Result<Request, String> {
+        read(std::iter::once("shakedown-probe").chain(words.iter().copied()).map(OsString::from))
+    }
+
+    fn measure(words: &[&str]) -> Arguments {
+        match of(words) {
+            Ok(Request::Measure(arguments)) => arguments,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    #[allow(clippy::float_cmp)] // exact in binary
+    fn options_and_words() {
+        let read = measure(&[
+            "sign",
+            "--seconds=0.25s",
+            "-o",
+            "out/my-board.toml",
+            "rsa",
+            "--date",
+            "2026-02-28",
+            "-q",
+        ]);
+        assert_eq!(read.options.filter, ["sign", "rsa"]);
+        assert_eq!((read.options.seconds, read.name.as_str(), read.quiet), (0.25, "my-board", true));
+        assert_eq!(read.date.as_deref(), Some("2026-02-28"));
+        assert_eq!(measure(&[]).name, DEFAULT_NAME);
+        assert_eq!(measure(&["--name", "x", "-o", "y.toml"]).name, "x");
+        assert!(matches!(of(&["--list", "sign"]), Ok(Request::List(words)) if words == ["sign"]));
+        assert!(matches!(of(&["--version"]), Ok(Request::Version)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (words, named) in [
+            (&["--frobnicate"][..], "--frobnicate"),
+            (&["--seconds", "0"], "'0'"),
+            (&["--seconds", "nan"], "'nan'"),
+            (&["--seconds"], "--seconds"),
+            (&["--date", "yesterday"], "yesterday"),
+            (&["--quiet=yes"], "yes"),
+        ] {
+            let wrong = of(words).unwrap_err();
+            assert!(wrong.contains(named) && wrong.contains("accepted") && !wrong.contains('\n'), "{wrong}");
+        }
+    }
+}

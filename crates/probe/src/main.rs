@@ -1,0 +1,131 @@
+//! `shakedown-probe`: what each cryptographic primitive costs on the device that it runs on.
+//!
+//! One file without Python or shared libraries, to be copied to a device. It writes the device profile that
+//! `shakedown predict --device FILE` reads.
+
+mod arguments;
+mod date;
+
+use arguments::{Arguments, Request};
+use shakedown_stacks::machine::Machine;
+use shakedown_stacks::primitives::{self, About, Failure, Progress};
+use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match arguments::read(std::env::args_os()) {
+        Ok(Request::Help) => print(arguments::HELP),
+        Ok(Request::Version) => print(concat!("shakedown-probe ", env!("CARGO_PKG_VERSION"), "\n")),
+        Ok(Request::List(filter)) => print(&list(&filter)),
+        Ok(Request::Measure(arguments)) => measure(&arguments),
+        Err(wrong) => fail(2, &wrong),
+    }
+}
+
+fn print(text: &str) -> ExitCode {
+    // Whoever closes the pipe has seen enough.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn fail(status: u8, message: &str) -> ExitCode {
+    eprintln!("shakedown-probe: {message}");
+    ExitCode::from(status)
+}
+
+fn list(filter: &[String]) -> String {
+    let line = |primitive: shakedown_stacks::primitives::Primitive| {
+        let name = [primitive.operation.as_str(), primitive.algorithm, primitive.parameters].join(" ");
+        name.trim_end().to_owned() + "\n"
+    };
+    primitives::list(filter).into_iter().map(line).collect()
+}
+
+fn measure(arguments: &Arguments) -> ExitCode {
+    let machine = Machine::look();
+    let mut line = Line::new(arguments.quiet);
+    let timed = primitives::time(&arguments.options, &mut |progress| {
+        line.show(progress);
+        ControlFlow::Continue(())
+    });
+    line.clear();
+    let timings = match timed {
+        Ok(timings) => timings,
+        Err(error @ (Failure::NoMatch { .. } | Failure::Seconds { .. })) => {
+            return fail(2, &error.to_string());
+        }
+        Err(error) => return fail(1, &error.to_string()),
+    };
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&timings).map(|text| text + "\n").map_err(|error| error.to_string())
+    } else {
+        let about = About {
+            name: arguments.name.clone(),
+            title: arguments.title.clone().unwrap_or_else(|| machine.cpu.clone()),
+            date: arguments.date.clone().unwrap_or_else(date::today),
+            source: format!("shakedown-probe {} on the device itself", env!("CARGO_PKG_VERSION")),
+            machine,
+        };
+        primitives::device_profile(&about, &timings)
+    };
+    match text {
+        Err(error) => fail(1, &error),
+        Ok(text) => match &arguments.out {
+            None => print(&text),
+            Some(path) => match write(path, &text) {
+                Ok(()) => {
+                    eprintln!("{} primitives written to {}", timings.len(), path.display());
+                    ExitCode::SUCCESS
+                }
+                Err(error) => fail(1, &format!("{}: {error}", path.display())),
+            },
+        },
+    }
+}
+
+/// Writes beside the file first, so that a full disk leaves no half of a profile.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = Path::new(&beside);
+    std::fs::write(beside, text).and_then(|()| std::fs::rename(beside, path)).inspect_err(|_| {
+        // What could not be written need not stay; the error above is the one to tell.
+        let _ = std::fs::remove_file(beside);
+    })
+}
+
+/// Progress: a line that is written over on a terminal, a line each ten subjects elsewhere.
+struct Line {
+    quiet: bool,
+    terminal: bool,
+    shown: Option<usize>,
+}
+
+impl Line {
+    fn new(quiet: bool) -> Self {
+        Self { quiet, terminal: std::io::stderr().is_terminal(), shown: None }
+    }
+
+    fn show(&mut self, progress: Progress<'_>) {
+        let due = self.shown.is_none_or(|shown| progress.done >= shown + if self.terminal { 1 } else { 10 });
+        if self.quiet || !due {
+            return;
+        }
+        self.shown = Some(progress.done);
+        let name = [progress.now.algorithm, progress.now.parameters].join(" ");
+        let text = format!("{:3} of {}: {}", progress.done + 1, progress.total, name.trim_end());
+        if self.terminal {
+            eprint!("\r\x1b[K{text}");
+        } else {
+            eprintln!("{text}");
+        }
+    }
+
+    fn clear(&self) {
+        if self.terminal && self.shown.is_some() {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

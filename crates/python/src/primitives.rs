@@ -1,0 +1,84 @@
+//! Timing primitives, and writing them down as a device profile.
+
+use crate::errors::CoreError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::prelude::*;
+use pythonize::{depythonize, pythonize};
+use shakedown_stacks::machine::Machine;
+use shakedown_stacks::primitives::{self, About, DEFAULT_SECONDS, Failure, Options, Timing};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// Times every primitive that the filter lets through; one object a triple.
+///
+/// `progress` is called with how many keys, groups and algorithms are done, how many there are, and the name of the
+/// one at work.
+#[pyfunction(name = "primitives")]
+#[pyo3(signature = (*, filter = None, seconds = DEFAULT_SECONDS, back_to_back = false, cache = None, progress = None))]
+pub fn time<'py>(
+    py: Python<'py>,
+    filter: Option<Vec<String>>,
+    seconds: f64,
+    back_to_back: bool,
+    cache: Option<PathBuf>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options = Options { filter: filter.unwrap_or_default(), seconds, back_to_back, cache };
+    let mut raised = None;
+    let timed = py.detach(|| {
+        primitives::time(&options, &mut |state| {
+            let outcome = Python::attach(|py| {
+                py.check_signals()?;
+                let name = [state.now.algorithm, state.now.parameters].join(" ");
+                let state = (state.done, state.total, name.trim_end());
+                progress.as_ref().map_or(Ok(()), |callback| callback.call1(py, state).map(drop))
+            });
+            match outcome {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    raised = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    Ok(pythonize(py, &timed.map_err(to_python)?)?)
+}
+
+/// The names of the primitives that the filter lets through, as (operation, algorithm, parameters).
+#[pyfunction(name = "primitive_names")]
+#[pyo3(signature = (filter = None))]
+pub fn names(filter: Option<Vec<String>>) -> Vec<(&'static str, &'static str, &'static str)> {
+    let list = primitives::list(&filter.unwrap_or_default());
+    list.into_iter().map(|one| (one.operation.as_str(), one.algorithm, one.parameters)).collect()
+}
+
+/// Timings of this machine as the text of a device profile.
+#[pyfunction]
+#[pyo3(signature = (timed, *, name, title, date))]
+pub fn device_profile(
+    timed: &Bound<'_, PyAny>,
+    name: String,
+    title: Option<String>,
+    date: String,
+) -> PyResult<String> {
+    let timings: Vec<Timing> =
+        depythonize(timed).map_err(|error| PyValueError::new_err(format!("timings: {error}")))?;
+    let machine = Machine::look();
+    let title = title.unwrap_or_else(|| machine.cpu.clone());
+    let source = format!("shakedown primitives, version {}, on this machine", env!("CARGO_PKG_VERSION"));
+    let about = About { name, title, date, source, machine };
+    primitives::device_profile(&about, &timings).map_err(CoreError::new_err)
+}
+
+fn to_python(error: Failure) -> PyErr {
+    let message = error.to_string();
+    match error {
+        Failure::NoMatch { .. } | Failure::Seconds { .. } => PyValueError::new_err(message),
+        Failure::Interrupted => PyKeyboardInterrupt::new_err(message),
+        _ => CoreError::new_err(message),
+    }
+}

@@ -1,0 +1,275 @@
+//! What each primitive costs on this machine, as the triples that traces have.
+//!
+//! The calls are libssl's own, made in the timed library context, so that the same trampolines that time
+//! operations inside a handshake time them here: same triple, same boundaries. Keys of peers are read afresh for
+//! each use, as in a handshake; a server's private key lives on, as in a server. Between two rounds a
+//! handshake without public keys runs, so that the processor's caches are as they are inside one.
+
+mod evp;
+mod exercise;
+mod ffi;
+mod interlude;
+mod profile;
+mod sampling;
+mod subject;
+mod symmetric;
+mod timing;
+
+pub use profile::{About, device_profile};
+pub use timing::{Spread, Timing};
+
+use crate::processor::Pinned;
+use crate::rig::SetupError;
+use evp::Evp;
+use interlude::Interlude;
+use sampling::Readings;
+use shakedown_pki::{PkiError, Store};
+pub use shakedown_trace::Primitive;
+use shakedown_trace::suite::KeyType;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use subject::Subject;
+
+/// Why primitives could not be timed.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum Failure {
+    #[error("OpenSSL could not {what}: {stack}")]
+    OpenSsl { what: &'static str, stack: openssl::error::ErrorStack },
+    #[error("two sides disagree about {what}")]
+    Disagreement { what: &'static str },
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(transparent)]
+    Keys(#[from] PkiError),
+    #[error("the handshake between two rounds failed: {reason}")]
+    Interlude { reason: String },
+    #[error(
+        "no primitive matches '{filter}'; accepted: beginnings of operations, algorithms and parameters, such as 'sign', 'verify rsa', 'ecdh p256', 'aes-128-gcm'"
+    )]
+    NoMatch { filter: String },
+    #[error("{seconds} seconds for each key or algorithm; accepted: more than 0, up to 3600")]
+    Seconds { seconds: f64 },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// How to time.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Words, each of which must begin the operation, algorithm or parameters of a primitive; all where there are none.
+    pub filter: Vec<String>,
+    /// Time for each key, group or algorithm, in seconds; less is used where figures settle before.
+    pub seconds: f64,
+    /// Time primitives in loops of nothing else, as libraries' benchmarks do.
+    pub back_to_back: bool,
+    /// Where keys are kept between runs; `None`: where the store puts them by itself.
+    pub cache: Option<PathBuf>,
+}
+
+/// Time for each key, group or algorithm unless told otherwise, in seconds.
+pub const DEFAULT_SECONDS: f64 = 1.0;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { filter: Vec::new(), seconds: DEFAULT_SECONDS, back_to_back: false, cache: None }
+    }
+}
+
+/// How far the work is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Keys, groups and algorithms that are done.
+    pub done: usize,
+    /// All of them.
+    pub total: usize,
+    /// Which is being timed: its first primitive.
+    pub now: &'a Primitive,
+}
+
+/// The primitives that [`time`] would give for a filter, in that order.
+#[must_use]
+pub fn list(filter: &[String]) -> Vec<Primitive> {
+    Subject::all()
+        .into_iter()
+        .flat_map(Subject::primitives)
+        .filter(|primitive| matches(primitive, filter))
+        .collect()
+}
+
+fn matches(primitive: &Primitive, filter: &[String]) -> bool {
+    filter.iter().flat_map(|words| words.split_whitespace()).all(|word| {
+        let word = word.to_ascii_lowercase();
+        let parts = [primitive.operation.as_str(), primitive.algorithm, primitive.parameters];
+        parts.iter().any(|part| part.starts_with(&word))
+    })
+}
+
+/// Times primitives. `progress` is told every so often, and may stop the work.
+///
+/// # Errors
+/// [`Failure`]; [`Failure::NoMatch`] and [`Failure::Seconds`] are the user's to mend.
+pub fn time(
+    options: &Options,
+    progress: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
+) -> Result<Vec<Timing>, Failure> {
+    if !(options.seconds > 0.0 && options.seconds <= 3600.0) {
+        return Err(Failure::Seconds { seconds: options.seconds });
+    }
+    let wanted: Vec<(Subject, Vec<Primitive>)> = Subject::all()
+        .into_iter()
+        .map(|subject| {
+            let all = subject.primitives().into_iter();
+            (subject, all.filter(|primitive| matches(primitive, &options.filter)).collect())
+        })
+        .filter(|(_, primitives): &(_, Vec<_>)| !primitives.is_empty())
+        .collect();
+    if wanted.is_empty() {
+        return Err(Failure::NoMatch { filter: options.filter.join(" ") });
+    }
+    let evp = Evp::new(crate::openssl::library(true).map_err(SetupError::from)?);
+    let _pinned = Pinned::to_current_processor();
+    let mut interlude = if options.back_to_back { Interlude::none() } else { Interlude::handshake()? };
+    let budget = Duration::from_secs_f64(options.seconds);
+    let mut timings = Vec::new();
+    let total = wanted.len();
+    for (done, (subject, primitives)) in wanted.into_iter().enumerate() {
+        let now = primitives[0];
+        if progress(Progress { done, total, now: &now }).is_break() {
+            return Err(Failure::Interrupted);
+        }
+        let mut exercise = exercise::prepare(subject, evp, &|key| private_key(key, options))?;
+        let mut last = Instant::now();
+        let mut breathe = || {
+            if last.elapsed() < BREATH {
+                return ControlFlow::Continue(());
+            }
+            last = Instant::now();
+            progress(Progress { done, total, now: &now })
+        };
+        let readings = Readings::take(&mut exercise, primitives, budget, &mut interlude, &mut breathe)?;
+        timings.extend(readings.timings());
+    }
+    Ok(timings)
+}
+
+/// How often progress is told within one subject.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// A private key from the store; where there is no place for one, a new key that nobody keeps.
+fn private_key(key: KeyType, options: &Options) -> Result<Vec<u8>, Failure> {
+    let folder = match &options.cache {
+        Some(folder) => Some(folder.clone()),
+        None => Store::default_dir().ok(),
+    };
+    if let Some(folder) = folder {
+        match Store::open(&folder).temporary_key(key) {
+            Err(PkiError::File { .. }) => {}
+            found => return Ok(found?),
+        }
+    }
+    Ok(shakedown_pki::keys::to_pkcs8(&*shakedown_pki::keys::generate(key)?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::exercise::Exercise;
+    use super::*;
+    use shakedown_trace::recorder::Tape;
+    use std::collections::HashSet;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn every_exercise_does_what_it_is_said_to_do_and_nothing_else() {
+        let folder = std::env::temp_dir().join(format!("shakedown-primitives-{}", std::process::id()));
+        let options = Options { cache: Some(folder.clone()), ..Options::default() };
+        let evp = Evp::new(crate::openssl::library(true).unwrap());
+        for subject in Subject::all() {
+            let mut exercise = exercise::prepare(subject, evp, &|key| private_key(key, &options)).unwrap();
+            // The first round may do what later ones need not.
+            for round in 0..2 {
+                let (tape, _) = sampling::record(Tape::default(), || match &mut exercise {
+                    Exercise::PublicKey(work) => work(),
+                    Exercise::Symmetric(work) => work(100),
+                })
+                .unwrap();
+                let found: HashSet<_> = sampling::on_tape(&tape).into_iter().collect();
+                let said: HashSet<_> = subject.primitives().into_iter().collect();
+                let found: HashSet<_> = match exercise {
+                    Exercise::PublicKey(_) => {
+                        found.into_iter().filter(|p| !p.operation.is_symmetric()).collect()
+                    }
+                    Exercise::Symmetric(_) => found,
+                };
+                assert_eq!(found, said, "{subject:?}, round {round}");
+            }
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn no_primitive_is_listed_twice() {
+        let all = list(&[]);
+        let distinct: HashSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), all.len());
+        assert!(all.len() > 300, "{}", all.len());
+    }
+
+    #[test]
+    fn a_filter_is_beginnings_of_words() {
+        let names = |filter: &[&str]| -> Vec<String> {
+            let found = list(&words(filter));
+            found
+                .iter()
+                .map(|p| format!("{} {} {}", p.operation.as_str(), p.algorithm, p.parameters))
+                .collect()
+        };
+        assert_eq!(names(&["sign rsa2048"]), ["sign rsa rsa2048", "sign rsa rsa2048e3"]);
+        assert_eq!(names(&["SIGN", "dsa", "dsa1"]), ["sign dsa dsa1024"]);
+        assert_eq!(names(&["derive", "x25519"]), ["derive ecdh x25519"]);
+        assert!(names(&["rsa9999"]).is_empty());
+    }
+
+    #[test]
+    fn wrong_options_are_refused() {
+        let mut silent = |_: Progress<'_>| ControlFlow::Continue(());
+        let none = Options { filter: words(&["sgin"]), ..Options::default() };
+        assert!(matches!(time(&none, &mut silent), Err(Failure::NoMatch { filter }) if filter == "sgin"));
+        for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let odd = Options { seconds, ..Options::default() };
+            assert!(matches!(time(&odd, &mut silent), Err(Failure::Seconds { .. })), "{seconds}");
+        }
+    }
+
+    #[test]
+    fn figures_are_in_order_and_progress_can_stop_them() {
+        let options = Options { filter: words(&["x25519"]), seconds: 0.02, ..Options::default() };
+        let mut told = 0;
+        let timings = time(&options, &mut |progress| {
+            told += 1;
+            assert!(progress.done < progress.total);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert_eq!(timings.len(), list(&options.filter).len());
+        assert!(told >= 2);
+        for timing in timings {
+            let us = timing.us;
+            assert!(
+                0.0 < us.min
+                    && us.min <= us.low
+                    && us.low <= us.median
+                    && us.median <= us.high
+                    && us.high <= us.max
+            );
+            assert!(us.n >= 3);
+        }
+        let stopped = time(&options, &mut |_| ControlFlow::Break(()));
+        assert!(matches!(stopped, Err(Failure::Interrupted)));
+    }
+}

@@ -1,0 +1,262 @@
+//! Repeating an exercise until its figures are good enough.
+
+use super::exercise::Exercise;
+use super::timing::{Spread, Timing, median_interval};
+use super::{Failure, Interlude};
+use crate::processor::context_switches;
+use shakedown_trace::Primitive;
+use shakedown_trace::recorder::{self, Event, Tape};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Rounds before the first that counts.
+const WARM_UP: usize = 3;
+/// Rounds that are made whatever they cost, unless that is more than [`PATIENCE`] times what was granted.
+const FEWEST: usize = 25;
+const PATIENCE: u32 = 6;
+/// Rounds after which an exercise may be done before its time is up: when every median is known to within
+/// [`GOOD_ENOUGH`] of itself. A signature by rejection goes on for the sake of its tail.
+const ENOUGH: usize = 300;
+const ENOUGH_FOR_A_TAIL: usize = 1500;
+const GOOD_ENOUGH: f64 = 0.002;
+/// Symmetric work is timed on so few and on so many bytes; the difference is what bytes cost.
+const FEW_BYTES: usize = 64;
+const MANY_BYTES: usize = FEW_BYTES + 4096;
+
+/// Readings of the primitives of one exercise, in microseconds, each the mean of a round.
+pub struct Readings {
+    primitives: Vec<Primitive>,
+    /// Of public-key calls, or of symmetric work on few bytes.
+    few: Lists,
+    /// Of symmetric work on many bytes.
+    many: Lists,
+}
+
+/// One list of readings a primitive.
+#[derive(Default)]
+struct Lists {
+    quiet: Vec<Vec<f64>>,
+    /// From rounds in which something else took the processor.
+    disturbed: Vec<Vec<f64>>,
+    disturbed_rounds: usize,
+}
+
+impl Lists {
+    fn new(primitives: usize) -> Self {
+        Self {
+            quiet: vec![Vec::new(); primitives],
+            disturbed: vec![Vec::new(); primitives],
+            disturbed_rounds: 0,
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)] // nanoseconds of a round are far below 2^53
+    fn enter(&mut self, primitives: &[Primitive], tape: &Tape, switched: bool) {
+        self.disturbed_rounds += usize::from(switched);
+        let lists = if switched { &mut self.disturbed } else { &mut self.quiet };
+        for (primitive, list) in primitives.iter().zip(lists) {
+            let (ns, count) = total(tape, *primitive);
+            if count > 0 {
+                list.push(ns as f64 / 1000.0 / count as f64);
+            }
+        }
+    }
+
+    /// Undisturbed rounds.
+    fn rounds(&self) -> usize {
+        self.quiet.iter().map(Vec::len).min().unwrap_or(0)
+    }
+
+    /// The spread of each primitive's readings. Where the machine is so busy that hardly a round got through, all
+    /// count: the processor is lost in one call of a round, so that the medians of the others stand.
+    fn spreads(self) -> Vec<Spread> {
+        let few = self.rounds() < FEWEST;
+        let lists = self.quiet.into_iter().zip(self.disturbed);
+        lists
+            .map(|(mut quiet, disturbed)| {
+                if few {
+                    quiet.extend(disturbed);
+                }
+                Spread::of(&quiet, self.disturbed_rounds)
+            })
+            .collect()
+    }
+}
+
+/// Sum of one primitive's times on a tape, in nanoseconds, and how often it completed.
+fn total(tape: &Tape, wanted: Primitive) -> (u64, u64) {
+    tape.events.iter().fold((0, 0), |(ns, count), event| match event {
+        Event::Operation { primitive, start, end, counts, .. } if *primitive == wanted => {
+            (ns + (end - start), count + u64::from(*counts))
+        }
+        _ => (ns, count),
+    })
+}
+
+/// Every primitive on a tape that completed.
+#[cfg(test)]
+pub fn on_tape(tape: &Tape) -> Vec<Primitive> {
+    let mut found = Vec::new();
+    for event in &tape.events {
+        if let Event::Operation { primitive, counts: true, .. } = event {
+            if !found.contains(primitive) {
+                found.push(*primitive);
+            }
+        }
+    }
+    found
+}
+
+/// Runs one round with a tape; the tape comes back, and whether the processor was lost on the way.
+pub fn record<T>(tape: Tape, work: impl FnOnce() -> Result<T, Failure>) -> Result<(Tape, bool), Failure> {
+    let before = context_switches();
+    recorder::start(tape);
+    let outcome = work();
+    let tape = recorder::stop();
+    let switched = context_switches() != before;
+    outcome.map(|_| (tape, switched))
+}
+
+impl Readings {
+    /// Repeats an exercise for about `budget`.
+    pub fn take(
+        exercise: &mut Exercise,
+        primitives: Vec<Primitive>,
+        budget: Duration,
+        interlude: &mut Interlude,
+        breathe: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Self, Failure> {
+        let lists = || Lists::new(primitives.len());
+        let mut readings = Self { few: lists(), many: lists(), primitives };
+        let mut tape = Tape::default();
+        for _ in 0..WARM_UP {
+            tape = readings.round(exercise, interlude, tape, false)?;
+        }
+        let start = Instant::now();
+        let mut rounds = 0;
+        loop {
+            tape = readings.round(exercise, interlude, tape, true)?;
+            rounds += 1;
+            if breathe().is_break() {
+                return Err(Failure::Interrupted);
+            }
+            let spent = start.elapsed();
+            let patient = spent >= budget * PATIENCE && rounds >= 3;
+            let planned = spent >= budget && readings.few.rounds() >= FEWEST;
+            if patient || planned || (rounds % 100 == 0 && readings.good_enough()) {
+                return Ok(readings);
+            }
+        }
+    }
+
+    fn round(
+        &mut self,
+        exercise: &mut Exercise,
+        interlude: &mut Interlude,
+        tape: Tape,
+        counts: bool,
+    ) -> Result<Tape, Failure> {
+        interlude.play()?;
+        match exercise {
+            Exercise::PublicKey(work) => {
+                let (tape, switched) = record(tape, work)?;
+                if counts {
+                    self.few.enter(&self.primitives, &tape, switched);
+                }
+                Ok(tape)
+            }
+            Exercise::Symmetric(work) => {
+                let (tape, switched) = record(tape, || work(FEW_BYTES))?;
+                if counts {
+                    self.few.enter(&self.primitives, &tape, switched);
+                }
+                interlude.play()?;
+                let (tape, switched) = record(tape, || work(MANY_BYTES))?;
+                if counts {
+                    self.many.enter(&self.primitives, &tape, switched);
+                }
+                Ok(tape)
+            }
+        }
+    }
+
+    fn good_enough(&self) -> bool {
+        self.primitives.iter().zip(&self.few.quiet).all(|(primitive, list)| {
+            let enough = if has_a_tail(*primitive) { ENOUGH_FOR_A_TAIL } else { ENOUGH };
+            let mut sorted = list.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let (low, high) = median_interval(&sorted);
+            list.len() >= enough && high - low <= 2.0 * GOOD_ENOUGH * low
+        })
+    }
+
+    /// The figures.
+    pub fn timings(self) -> Vec<Timing> {
+        let rows = self.primitives.into_iter().zip(self.few.spreads().into_iter().zip(self.many.spreads()));
+        rows.map(|(primitive, (few, many))| {
+            let mut timing = Timing::new(primitive, few);
+            if primitive.operation.is_symmetric() {
+                let (per_call_us, per_kib_us) = line(few.median, many.median);
+                timing.bytes = FEW_BYTES;
+                timing.per_call_us = Some(per_call_us);
+                timing.per_kib_us = Some(per_kib_us);
+            }
+            timing
+        })
+        .collect()
+    }
+}
+
+/// True for signatures by rejection sampling, whose time is a distribution with a long tail.
+pub fn has_a_tail(primitive: Primitive) -> bool {
+    primitive.algorithm == "mldsa" && primitive.operation == shakedown_trace::Operation::Sign
+}
+
+/// Cost per call and per KiB from the costs of few and of many bytes; neither is below zero.
+#[allow(clippy::cast_precision_loss)] // small numbers
+fn line(few_us: f64, many_us: f64) -> (f64, f64) {
+    let per_kib = ((many_us - few_us) / ((MANY_BYTES - FEW_BYTES) as f64 / 1024.0)).max(0.0);
+    ((few_us - per_kib * FEW_BYTES as f64 / 1024.0).max(0.0), per_kib)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[allow(clippy::float_cmp)] // exact in binary
+    fn a_line_through_two_points() {
+        assert_eq!(line(1.0, 5.0), (1.0 - 1.0 / 16.0, 1.0));
+        assert_eq!(line(2.0, 1.0), (2.0, 0.0));
+    }
+
+    #[test]
+    #[allow(clippy::float_cmp)] // exact in binary
+    fn disturbed_rounds_count_only_where_there_are_too_few_others() {
+        let mut lists = Lists::new(1);
+        (lists.quiet[0], lists.disturbed[0], lists.disturbed_rounds) =
+            (vec![1.0; FEWEST], vec![9.0; 100], 100);
+        let spread = lists.spreads()[0];
+        assert_eq!((spread.max, spread.n, spread.preempted), (1.0, FEWEST, 100));
+        let mut lists = Lists::new(1);
+        (lists.quiet[0], lists.disturbed[0], lists.disturbed_rounds) = (vec![1.0; 2], vec![9.0; 3], 3);
+        let spread = lists.spreads()[0];
+        assert_eq!((spread.median, spread.n, spread.preempted), (9.0, 5, 3));
+    }
+
+    #[test]
+    fn a_tape_is_added_up_by_primitive() {
+        use shakedown_trace::Operation;
+        let (one, other) = (
+            Primitive::new(Operation::Sign, "rsa", "rsa512"),
+            Primitive::new(Operation::Verify, "rsa", "rsa512"),
+        );
+        let event =
+            |primitive, start, end, counts| Event::Operation { primitive, start, end, bytes: 0, counts };
+        let events = vec![event(one, 0, 5, true), event(other, 6, 7, false), event(one, 8, 10, false)];
+        let tape = Tape { events };
+        assert_eq!(total(&tape, one), (7, 1));
+        assert_eq!(total(&tape, other), (1, 0));
+        assert_eq!(on_tape(&tape), [one]);
+    }
+}
