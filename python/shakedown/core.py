@@ -159,18 +159,56 @@ def _chosen(**options: object) -> dict[str, object] | None:
 def primitives(
     *,
     filter: Sequence[str] | None = None,
-    seconds: float = 0.5,
-    progress: Callable[[int], None] | None = None,
+    seconds: float = 1.0,
+    back_to_back: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Times every primitive that the suites use, on this machine; one object a triple."""
-    return cast(
-        "list[dict[str, Any]]", native().primitives(filter=filter, seconds=seconds, progress=progress)
-    )
+    """Times every primitive that the suites use, on this machine; one object a triple.
+
+    `filter` holds words, each of which must begin the operation, algorithm or parameters of a primitive.
+    `seconds` is the longest time for each key, group or algorithm. With `back_to_back` primitives run in
+    loops of nothing else, as in libraries' benchmarks; without, a handshake comes between two rounds.
+    `progress` is told how many keys, groups and algorithms are done, of how many, and which is at work.
+    Raises `InputError` where nothing matches or `seconds` is none.
+    """
+    core = native()
+    if core.BUILD_PROFILE != "release":
+        raise ShakedownError(
+            'this is a debug build, whose times mean nothing; "make build" makes a release one'
+        )
+    words = None if filter is None else list(filter)
+    try:
+        timed = core.primitives(
+            filter=words, seconds=float(seconds), back_to_back=back_to_back, progress=progress
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    return cast("list[dict[str, Any]]", timed)
+
+
+def device_profile(
+    timed: Sequence[Mapping[str, Any]], *, name: str, date: str, title: str | None = None
+) -> str:
+    """What `primitives` timed on this machine, as the text of a device profile (TOML)."""
+    return cast(str, native().device_profile(list(timed), name=name, title=title, date=date))
 
 
 def inspect(path: str | Path, keylog: str | Path | None = None) -> list[dict[str, Any]]:
     """Reads a capture back: one object a connection, with messages, flights and bytes."""
     return cast("list[dict[str, Any]]", native().inspect(str(path), None if keylog is None else str(keylog)))
+
+
+def own(suite: str, **options: object) -> tuple[str, list[str]]:
+    """The suite's name with the keys of the user's own certificates, and what the user should know about them.
+
+    `options` are `measure`'s: `chain`, `key`, `ca` are the server's files, `client_chain`, `client_key`,
+    `client_ca` the client's, `password` theirs, `now` the time at which they must be valid. Raises `InputError`.
+    """
+    core = native()
+    try:
+        return cast("tuple[str, list[str]]", core.own(suite, _chosen(**options) or {}))
+    except core.CoreError as error:
+        raise InputError(str(error)) from error
 
 
 def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:

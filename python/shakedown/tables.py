@@ -160,19 +160,3 @@ def connection_table(number: int, connection: Mapping[str, Any]) -> Table:
             f"{message['bytes']:,}",
         )
     return table
-
-
-def primitive_table(timed: Sequence[Mapping[str, Any]]) -> Table:
-    """Primitives with what one call takes."""
-    columns = [key for key in (timed[0] if timed else {}) if not isinstance(timed[0][key], list | dict)]
-    table = _table("Primitives on this machine", "")
-    for column in columns:
-        numeric = isinstance(timed[0][column], int | float)
-        table.add_column(
-            column.replace("_us", ", µs").replace("_", " "), justify="right" if numeric else "left"
-        )
-    for one in timed:
-        table.add_row(
-            *(f"{one[c]:,.4g}" if isinstance(one[c], float) else str(one[c] or "") for c in columns)
-        )
-    return table

@@ -22,7 +22,9 @@ use std::time::{Duration, Instant};
 const BREATH: Duration = Duration::from_millis(50);
 
 fn parse(suite: &str) -> PyResult<Suite> {
-    suite.parse().map_err(|error: shakedown_trace::suite::SuiteError| errors::InvalidSuite::new_err(error.to_string()))
+    suite
+        .parse()
+        .map_err(|error: shakedown_trace::suite::SuiteError| errors::InvalidSuite::new_err(error.to_string()))
 }
 
 /// The canonical spelling of a suite's name.
@@ -104,8 +106,7 @@ fn measure_suite<'py>(
     options: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let suite = parse(suite)?;
-    let settings = Options::read(options)?.settings()?;
+    let (suite, settings, _) = Options::read(options)?.for_suite(&parse(suite)?)?;
     let result = with_progress(py, progress, |step| measure::measure(&suite, repeat, &settings, step))?;
     Ok(pythonize(py, &result.map_err(to_python)?)?)
 }
@@ -121,12 +122,18 @@ fn capture(
     options: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let suites: Vec<Suite> = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
-    let settings = Options::read(options)?.settings()?;
-    py.detach(|| recording::write_capture(&suites, &settings, &path, keylog.as_deref()))
-        .map_err(|error| match error {
+    let options = Options::read(options)?;
+    // Whose own certificates fit one suite of a capture fit all: their names say the same keys.
+    let settings = match suites.first() {
+        Some(first) => options.for_suite(first)?.1,
+        None => options.settings()?,
+    };
+    py.detach(|| recording::write_capture(&suites, &settings, &path, keylog.as_deref())).map_err(|error| {
+        match error {
             recording::RecordingError::Handshake(error) => to_python(error),
             other => errors::CaptureError::new_err(other.to_string()),
-        })
+        }
+    })
 }
 
 #[pymodule]
@@ -148,6 +155,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(primitives::names, module)?,
         wrap_pyfunction!(primitives::device_profile, module)?,
         wrap_pyfunction!(certs::certs, module)?,
+        wrap_pyfunction!(certs::own, module)?,
     ] {
         module.add_function(function)?;
     }
