@@ -1,0 +1,37 @@
+#![no_main]
+//! The record parser, and the opening of what it finds.
+
+use libfuzzer_sys::fuzz_target;
+use shakedown_fuzz::MakeBelieve;
+use shakedown_wtls::key_schedule::*;
+use shakedown_wtls::protection::Opener;
+use shakedown_wtls::record::Records;
+use shakedown_wtls::{BulkCipher, CipherSuite, MacAlgorithm};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((choice, datagram)) = input.split_first() else { return };
+    let suite = CipherSuite {
+        bulk: BulkCipher::ALL[usize::from(choice >> 4) % BulkCipher::ALL.len()],
+        mac: MacAlgorithm::ALL[usize::from(choice & 7) % MacAlgorithm::ALL.len()],
+    };
+    let secret = TrafficSecret::new(
+        &MasterSecret::from_bytes([0; 20]),
+        &Randoms { client: [0; 16], server: [0; 16] },
+        Direction::ClientToServer,
+        suite,
+        KeyRefresh(*choice),
+    );
+    let mut opener = Opener::new(&MakeBelieve, secret);
+    let mut plaintext = Vec::new();
+    let mut total = 0;
+    for record in Records::new(datagram) {
+        let Ok(record) = record else { break };
+        total += record.raw.len();
+        assert_eq!(record.raw.len(), record.record_type.header_bytes() + record.fragment.len());
+        if opener.open(&MakeBelieve, &record, &mut plaintext).is_ok() {
+            assert!(plaintext.len() <= record.fragment.len());
+            assert!(opener.open(&MakeBelieve, &record, &mut plaintext).is_err() || record.sequence.is_none());
+        }
+    }
+    assert!(total <= datagram.len());
+});

@@ -1,0 +1,189 @@
+//! Configurations of every flow, and a time and randomness that stand still.
+
+use crate::make_believe::{MakeBelieve, MakeBelieveKey};
+use shakedown_wtls::certificate::*;
+use shakedown_wtls::crypto::{Group, KeyKind, Provider};
+use shakedown_wtls::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One side's world.
+pub struct World {
+    random: Box<dyn FnMut(&mut [u8])>,
+    observer: (),
+    /// The time.
+    pub now: Duration,
+}
+
+impl World {
+    /// A world whose random bytes count from `first`.
+    pub fn new(first: u8) -> Self {
+        let mut next = first;
+        let random = move |out: &mut [u8]| {
+            for byte in out {
+                *byte = next | 1;
+                next = next.wrapping_add(29);
+            }
+        };
+        Self { random: Box::new(random), observer: (), now: Duration::from_secs(1) }
+    }
+
+    /// The world of one call.
+    pub fn cx(&mut self) -> Context<'_, MakeBelieve> {
+        Context {
+            now: Time { elapsed: self.now, unix_s: 1_000_000_000 },
+            provider: &MakeBelieve,
+            random: &mut self.random,
+            observer: &mut self.observer,
+        }
+    }
+}
+
+/// Both sides' configurations, and a session for those that resume one.
+pub struct Flow {
+    pub client: Arc<ClientConfig<MakeBelieve>>,
+    pub server: Arc<ServerConfig<MakeBelieve>>,
+    pub session: Option<Session>,
+}
+
+/// How many flows there are.
+pub const FLOWS: usize = 9;
+
+const EC: KeyKind = KeyKind::Ec(Curve::Secp160r1);
+const RSA: KeyKind = KeyKind::Rsa { bits: 512 };
+
+fn key(kind: KeyKind, leaf: bool) -> CertifiedKey {
+    match kind {
+        KeyKind::Ec(curve) => {
+            let point = CertifiedPoint {
+                parameters: ParameterSpecifier::of_curve(curve, false),
+                point: vec![2; 1 + curve.field_bytes()],
+            };
+            if leaf { CertifiedKey::Ecdh(point) } else { CertifiedKey::Ecdsa(point) }
+        }
+        other => {
+            let modulus = vec![0xC1; other.size_bits().div_ceil(8) as usize];
+            CertifiedKey::Rsa(EncodedRsaKey::new(&[3], &modulus).expect("a short key"))
+        }
+    }
+}
+
+fn subject(name: &str, public_key: CertifiedKey) -> Subject {
+    Subject {
+        name: Identifier::text(name),
+        public_key,
+        valid_not_before_unix_s: 0,
+        valid_not_after_unix_s: u32::MAX,
+    }
+}
+
+fn issued(kind: KeyKind) -> Certificate {
+    let name = Identifier::text("Root; Org; US");
+    let issuer = Issuer { name: &name, key: &MakeBelieveKey(kind) };
+    let mut random = |out: &mut [u8]| out.fill(1);
+    issue(&MakeBelieve, &issuer, subject("Peer; Org; US", key(kind, true)), &mut random)
+        .expect("a short certificate")
+}
+
+/// The bytes of a certificate of each kind.
+pub fn certificate_bytes() -> [Vec<u8>; 2] {
+    [EC, RSA].map(|kind| issued(kind).as_bytes().to_vec())
+}
+
+fn identity(kind: KeyKind) -> Identity<MakeBelieve> {
+    Identity::new(vec![issued(kind)], MakeBelieveKey(kind)).expect("one certificate")
+}
+
+fn anchor(kind: KeyKind) -> TrustAnchor<MakeBelieve> {
+    let name = Identifier::text("Root; Org; US");
+    TrustAnchor::new(&MakeBelieve, name, &key(kind, false), false).expect("a good key")
+}
+
+/// The configurations of flow `index`, any number.
+pub fn flow(index: usize) -> Flow {
+    use KeyExchangeSuite as S;
+    let index = index % FLOWS;
+    let curve = ParameterSpecifier::of_curve(Curve::Secp160r1, false);
+    let named = Identifier::Binary(b"name".to_vec());
+    let null = Identifier::Null;
+    let (suite, parameters, identifier) = match index {
+        0..=2 => (S::EcdhEcdsa, curve, null),
+        3 | 4 => (S::Rsa, ParameterSpecifier::NONE, null),
+        5 => (S::RsaAnon, ParameterSpecifier::NONE, null),
+        6 => (S::DhAnon, ParameterSpecifier::NONE, null),
+        7 => (S::EcdhAnon, curve, null),
+        _ => (S::SharedSecret, ParameterSpecifier::NONE, named.clone()),
+    };
+    let mut client = ClientConfig::new(vec![KeyExchangeId::new(suite, parameters, identifier)]);
+    let mut server = ServerConfig::new(S::ALL.to_vec());
+    for kind in [EC, RSA] {
+        server.identities.push(identity(kind));
+        server.anchors.push(anchor(kind));
+        client.anchors.push(anchor(kind));
+    }
+    if matches!(index, 1 | 2 | 4) {
+        let kind = if index == 4 { RSA } else { EC };
+        client.identity = Some(identity(kind));
+        server.client_authentication = ClientAuthentication::Requested;
+    }
+    if index == 2 {
+        let known = KnownClient::new(&MakeBelieve, issued(EC), false).expect("a good key");
+        let hash = key(EC, true).key_hash(&MakeBelieve, false).expect("a good key");
+        server.known_clients.push(known);
+        client.key_exchanges[0].identifier = Identifier::KeyHash(hash);
+    }
+    let CertifiedKey::Rsa(public) = key(RSA, true) else { unreachable!("it is an RSA key") };
+    server.temporary_rsa_keys.push(TemporaryRsaKey { key: MakeBelieveKey(RSA), public });
+    server.groups.push(DhGroup::group_1());
+    server.curves = Curve::ALL.to_vec();
+    let secret = || SharedSecret { identifier: named.clone(), secret: vec![1; 16].into() };
+    client.shared_secrets.push(secret());
+    server.shared_secrets.push(secret());
+    server.sessions = Arc::new(MemorySessions::new(4));
+    // The generator needs no group; this only shows that every kind can be asked for.
+    debug_assert!(MakeBelieve.generate(Group::Ec(Curve::Wtls1), &mut |_: &mut [u8]| ()).is_ok());
+    Flow { client: Arc::new(client), server: Arc::new(server), session: None }
+}
+
+/// Datagrams of one input: each has in front, in two bytes, which of two peers it is from and its
+/// length.
+pub fn datagrams(mut input: &[u8]) -> impl Iterator<Item = (bool, &[u8])> {
+    std::iter::from_fn(move || {
+        let (head, rest) = input.split_first_chunk::<2>()?;
+        let head = u16::from_be_bytes(*head);
+        let length = usize::from(head & 0x7FFF).min(rest.len());
+        let (datagram, rest) = rest.split_at(length);
+        input = rest;
+        Some((head & 0x8000 != 0, datagram))
+    })
+}
+
+/// The input of a genuine conversation of flow `index`: what arrives at the server, and at the
+/// client.
+pub fn genuine(index: usize) -> [Vec<u8>; 2] {
+    let flow = flow(index);
+    let (mut here, mut there) = (World::new(1), World::new(2));
+    let mut client = Client::new(flow.client, None, &mut here.cx());
+    let mut server = ServerConnection::new(flow.server);
+    let mut inputs = [vec![index as u8], vec![index as u8]];
+    let mut note = |to: usize, datagram: &[u8]| {
+        inputs[to].extend((datagram.len() as u16).to_be_bytes());
+        inputs[to].extend(datagram);
+    };
+    for round in 0..4 {
+        while let Some(datagram) = client.poll_transmit() {
+            note(0, &datagram);
+            server.handle_datagram(&mut there.cx(), &datagram);
+        }
+        while let Some(datagram) = server.poll_transmit() {
+            note(1, &datagram);
+            client.handle_datagram(&mut here.cx(), &datagram);
+        }
+        if round == 2 {
+            let _ = client.send(&mut here.cx(), b"data");
+            let _ = server.send(&mut there.cx(), b"data");
+        }
+    }
+    assert!(client.is_open() && server.is_open(), "flow {index} connects");
+    inputs
+}
