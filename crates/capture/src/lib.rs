@@ -41,8 +41,10 @@ pub mod inspect;
 mod message;
 mod packet;
 pub mod report;
+mod suite;
 mod tcp;
 pub mod tls;
+pub mod trace;
 pub mod write;
 mod wtls;
 

@@ -101,7 +101,7 @@ pub struct Alert {
 }
 
 /// A connection that speaks TLS, DTLS or WTLS.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Connection {
     /// In the order in which they were recognised, from 0.
     pub index: u64,

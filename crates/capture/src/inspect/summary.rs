@@ -7,6 +7,7 @@ use crate::packet::Endpoint;
 use crate::report::{
     Alert, Bytes, Connection, Directions, Encrypted, Gaps, Message, Retransmissions, RoundTrip,
 };
+use crate::suite;
 use crate::tcp::{Counts, HalfStream};
 use crate::tls::{Sealed, TlsConnection, alert, cipher_suite, protocol_name};
 use crate::wtls::{self, WtlsConnection};
@@ -226,6 +227,7 @@ pub(super) fn tell_dtls(connection: DtlsConnection, facts: &Facts<'_>) -> Connec
         Some(_) => resumed_before_1_3(&seen, server),
         None => None,
     };
+    told.suite = suite::tls_suite(&negotiation, &seen, client, told.resumed).map(|suite| suite.to_string());
     told.problems.extend(problems.into_list());
     told
 }
@@ -235,6 +237,7 @@ pub(super) fn tell_wtls(connection: WtlsConnection, facts: &Facts<'_>) -> Connec
     let client = connection.client.unwrap_or_else(|| facts.guess_client());
     let server = 1 - client;
     let cipher = connection.cipher();
+    let suite = suite::wtls_suite(&connection, &connection.seen, client);
     let resumed = connection.is_resumed();
     let protocol = connection.has_server_hello().then_some("wtls");
     let complete = [client, server].iter().all(|&direction| connection.is_finished(direction));
@@ -244,6 +247,7 @@ pub(super) fn tell_wtls(connection: WtlsConnection, facts: &Facts<'_>) -> Connec
     told.protocol = protocol;
     told.cipher = cipher.map(|cipher| cipher.name().to_owned());
     told.resumed = resumed;
+    told.suite = suite.map(|suite| suite.to_string());
     told.complete = complete;
     told.application_data_bytes = directions(application);
     told.alerts = alerts

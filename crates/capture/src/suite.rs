@@ -1,0 +1,208 @@
+//! Which suite a handshake was, in the project's names.
+//!
+//! Only where everything that the name says was seen: an abbreviated handshake up to TLS 1.2 shows no
+//! certificates, TLS 1.3 without keys neither. Two things are taken on trust:
+//!
+//! - the root, which nobody sends, has the kind of key that made the last signature; its size is that of the
+//!   signature (of a DSA root, that of the key it certifies);
+//! - the groups of RFC 3526 are written as those of RFC 7919 of the same size: both are recognised as safe
+//!   primes and used with short exponents, so that they cost the same.
+//!
+//! TLS 1.3 does not tell resumption from an external pre-shared key; both are `psk_dhe` (or `psk`), which is
+//! what either costs.
+
+mod certificate;
+mod wtls;
+
+use crate::message::{Name, Seen};
+use crate::tls::{Negotiation, cipher_suite, protocol_name};
+use shakedown_trace::MessageName;
+use shakedown_trace::suite::{Curve, Group, Suite};
+
+pub(crate) use wtls::wtls_suite;
+
+/// Key exchanges as cipher suite names have them, and as suite names do.
+const KEY_EXCHANGES: [(&str, &str); 11] = [
+    ("RSA", "rsa"),
+    ("DHE_RSA", "dhe_rsa"),
+    ("DHE_DSS", "dhe_dss"),
+    ("DH_anon", "dh_anon"),
+    ("PSK", "psk"),
+    ("DHE_PSK", "dhe_psk"),
+    ("RSA_PSK", "rsa_psk"),
+    ("ECDHE_ECDSA", "ecdhe_ecdsa"),
+    ("ECDHE_RSA", "ecdhe_rsa"),
+    ("ECDHE_PSK", "ecdhe_psk"),
+    ("ECDH_anon", "ecdh_anon"),
+];
+
+/// Ciphers likewise.
+const CIPHERS: [(&str, &str); 26] = [
+    ("RC4_128_MD5", "rc4-md5"),
+    ("RC4_128_SHA", "rc4-sha"),
+    ("3DES_EDE_CBC_SHA", "3des-sha"),
+    ("IDEA_CBC_SHA", "idea-sha"),
+    ("SEED_CBC_SHA", "seed-sha"),
+    ("AES_128_CBC_SHA", "aes128-sha"),
+    ("AES_256_CBC_SHA", "aes256-sha"),
+    ("CAMELLIA_128_CBC_SHA", "camellia128-sha"),
+    ("CAMELLIA_256_CBC_SHA", "camellia256-sha"),
+    ("AES_128_CBC_SHA256", "aes128-sha256"),
+    ("AES_256_CBC_SHA256", "aes256-sha256"),
+    ("AES_256_CBC_SHA384", "aes256-sha384"),
+    ("CAMELLIA_128_CBC_SHA256", "camellia128-sha256"),
+    ("CAMELLIA_256_CBC_SHA256", "camellia256-sha256"),
+    ("AES_128_GCM_SHA256", "aes128-gcm"),
+    ("AES_256_GCM_SHA384", "aes256-gcm"),
+    ("AES_128_CCM", "aes128-ccm"),
+    ("AES_128_CCM_SHA256", "aes128-ccm"),
+    ("AES_128_CCM_8", "aes128-ccm8"),
+    ("AES_128_CCM_8_SHA256", "aes128-ccm8"),
+    ("AES_256_CCM", "aes256-ccm"),
+    ("AES_256_CCM_8", "aes256-ccm8"),
+    ("CHACHA20_POLY1305_SHA256", "chacha20"),
+    ("ARIA_128_GCM_SHA256", "aria128-gcm"),
+    ("ARIA_256_GCM_SHA384", "aria256-gcm"),
+    ("AES_256_CCM_SHA384", "aes256-ccm"),
+];
+
+/// Groups of "TLS Supported Groups" that are no curves of the vocabulary.
+const GROUPS: [(u16, &str); 10] = [
+    (29, "x25519"),
+    (30, "x448"),
+    (256, "ffdhe2048"),
+    (257, "ffdhe3072"),
+    (512, "mlkem512"),
+    (513, "mlkem768"),
+    (514, "mlkem1024"),
+    (0x11eb, "secp256r1mlkem768"),
+    (0x11ec, "x25519mlkem768"),
+    (0x11ed, "secp384r1mlkem1024"),
+];
+
+fn look_up(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
+    table.iter().find(|row| row.0 == key).map(|row| row.1)
+}
+
+fn group_name(number: u16) -> Option<String> {
+    if let Some((_, name)) = GROUPS.iter().find(|row| row.0 == number) {
+        return Some((*name).to_owned());
+    }
+    let curve = Curve::all().find(|curve| curve.tls_group() == Some(number))?;
+    Some(curve.name().to_owned())
+}
+
+/// The parts of a suite name, put together and checked.
+#[derive(Default)]
+struct Parts {
+    exchange: String,
+    keys: Option<String>,
+    authentication: Option<&'static str>,
+    mode: Option<&'static str>,
+    cipher: String,
+}
+
+impl Parts {
+    fn suite(self, protocol: &str) -> Option<Suite> {
+        let mut name = format!("{protocol}/{}", self.exchange);
+        let rest = [self.keys.as_deref(), self.authentication, self.mode, Some(&self.cipher)];
+        for part in rest.into_iter().flatten() {
+            name.push('/');
+            name.push_str(part);
+        }
+        name.parse().ok()
+    }
+}
+
+/// The suite of a TLS or DTLS handshake; `seen` in the order in which it was sent.
+pub(crate) fn tls_suite(
+    negotiation: &Negotiation,
+    seen: &[Seen],
+    client: usize,
+    resumed: Option<bool>,
+) -> Option<Suite> {
+    let hello = negotiation.server_hello.as_ref()?;
+    let protocol = protocol_name(hello.version)?;
+    let name = cipher_suite::registered_name(hello.cipher_suite)?.strip_prefix("TLS_")?;
+    let modern = negotiation.is_tls_1_3();
+    let (exchange, cipher) = if modern { ("", name) } else { name.split_once("_WITH_")? };
+    let mut parts = Parts { cipher: look_up(&CIPHERS, cipher)?.to_owned(), ..Parts::default() };
+    if modern && hello.pre_shared_key {
+        parts.exchange = match hello.group {
+            Some(group) => format!("psk_dhe+{}", group_name(group)?),
+            None => "psk".to_owned(),
+        };
+        return parts.suite(protocol);
+    }
+    if resumed? {
+        return None;
+    }
+    if modern {
+        parts.exchange = group_name(hello.group?)?;
+    } else {
+        parts.exchange = look_up(&KEY_EXCHANGES, exchange)?.to_owned();
+        if exchange.contains("DH") {
+            let group = exchange_group(negotiation, exchange)?;
+            parts.exchange = format!("{}+{group}", parts.exchange);
+        }
+    }
+    if !modern && (exchange.contains("anon") || (exchange.contains("PSK") && exchange != "RSA_PSK")) {
+        return parts.suite(protocol);
+    }
+    let server_chain = certificate::chain(negotiation.certificates[1 - client].as_deref()?, modern)?;
+    let keys = certificate::describe(&server_chain)?;
+    if exchange != "RSA_PSK" {
+        let asked = seen.iter().any(|one| {
+            one.direction != client
+                && !one.after_handshake
+                && one.name == Name::Known(MessageName::CertificateRequest)
+        });
+        let client_chain =
+            negotiation.certificates[client].as_deref().map(|body| certificate::chain(body, modern));
+        parts.authentication = Some(match (asked, client_chain) {
+            (false, _) => "server",
+            (true, Some(Some(chain))) if chain.is_empty() => "requested",
+            // One description stands for both sides' keys.
+            (true, Some(Some(chain))) if certificate::describe(&chain)? == keys => "mutual",
+            (true, _) => return None,
+        });
+    }
+    parts.keys = Some(keys);
+    parts.suite(protocol)
+}
+
+/// The group in a ServerKeyExchange (RFC 8422 section 5.4, RFC 5246 section 7.4.3).
+fn exchange_group(negotiation: &Negotiation, exchange: &str) -> Option<String> {
+    let mut body = negotiation.server_key_exchange.as_deref()?;
+    if exchange.contains("PSK") {
+        // A hint to which key comes first (RFC 4279 section 3).
+        body = body.get(2 + usize::from(u16::from_be_bytes([*body.first()?, *body.get(1)?]))..)?;
+    }
+    if exchange.starts_with("EC") {
+        let &[3, high, low, ..] = body else { return None };
+        return group_name(u16::from_be_bytes([high, low]));
+    }
+    let length = usize::from(u16::from_be_bytes([*body.first()?, *body.get(1)?]));
+    let prime = body.get(2..2 + length)?;
+    let prime = &prime[prime.iter().position(|&byte| byte != 0)?..];
+    let bits = prime.len() * 8 - prime[0].leading_zeros() as usize;
+    // Both standards' primes begin with 64 ones, then the digits of a constant: e (RFC 7919), π (RFC 3526).
+    let recognised = prime.starts_with(&[0xff; 8])
+        && (prime[8..].starts_with(&[0xad, 0xf8, 0x54, 0x58])
+            || prime[8..].starts_with(&[0xc9, 0x0f, 0xda, 0xa2]));
+    let kind = if recognised && bits >= 2048 { "ffdhe" } else { "dh" };
+    Some(format!("{kind}{bits}"))
+}
+
+/// The family of a group, as primitives are named by.
+pub(crate) fn group_family(group: Group) -> &'static str {
+    match group {
+        Group::Dh(_) | Group::Ffdhe(_) => "dh",
+        Group::X25519 | Group::X448 | Group::Curve(_) => "ecdh",
+        Group::MlKem(_) => "mlkem",
+        Group::X25519MlKem768 | Group::Secp256r1MlKem768 => "hybrid",
+    }
+}
+
+#[cfg(test)]
+mod tests;

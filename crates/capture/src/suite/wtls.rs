@@ -1,0 +1,161 @@
+//! The suite of a WTLS handshake (WAP-261).
+
+use super::Parts;
+use crate::message::{Name, Seen};
+use crate::tls::Fields;
+use crate::wtls::WtlsConnection;
+use shakedown_trace::MessageName;
+use shakedown_trace::suite::{Curve, Suite};
+
+/// Key of a WTLS certificate, and how long the signature on it is.
+struct Certificate {
+    key: String,
+    /// 0 anonymous, 1 ECDSA, 2 RSA.
+    signature_algorithm: u8,
+    signature_bytes: usize,
+}
+
+/// The suite of a WTLS handshake, if it showed everything that the name says.
+pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usize) -> Option<Suite> {
+    if connection.is_resumed()? {
+        return None;
+    }
+    let (number, mut index) = connection.key_exchange()?;
+    let mut parts = Parts { cipher: connection.cipher()?.name().to_owned(), ..Parts::default() };
+    let exchange = match number {
+        1 => "shared_secret",
+        2..=4 => "dh_anon",
+        5..=7 => "rsa_anon",
+        8..=10 => "rsa",
+        11..=13 | 15..=17 => "ecdh_anon",
+        14 | 18 => "ecdh_ecdsa",
+        _ => return None,
+    };
+    parts.exchange = exchange.to_owned();
+    // The server may propose another group than the one that the client's entry names.
+    if let Some(&proposed) = connection.server_key_exchange.as_ref().and_then(|body| body.first())
+        && proposed != 0
+    {
+        index = proposed;
+    }
+    match exchange {
+        "dh_anon" => {
+            parts.exchange =
+                format!("dh_anon+{}", *["dh512", "dh768"].get(usize::from(index.checked_sub(1)?))?)
+        }
+        "ecdh_anon" => parts.exchange = format!("ecdh_anon+{}", Curve::from_wtls_number(index)?.wtls_name()?),
+        "rsa_anon" => {
+            let mut fields = Fields(connection.server_key_exchange.as_deref()?.get(1..)?);
+            let exponent = fields.vector(2)?;
+            parts.keys = Some(rsa_name(fields.vector(2)?, exponent));
+        }
+        "rsa" | "ecdh_ecdsa" => {
+            let keys = describe(connection.certificates[1 - client].as_deref()?)?;
+            let asked = seen.iter().any(|one| one.name == Name::Known(MessageName::CertificateRequest));
+            parts.authentication = Some(match (asked, connection.certificates[client].as_deref()) {
+                (false, _) => "server",
+                (true, Some([0, 0])) => "requested",
+                (true, Some(body)) if describe(body)? == keys => "mutual",
+                (true, _) => return None,
+            });
+            parts.keys = Some(keys);
+        }
+        _ => {}
+    }
+    parts.suite("wtls")
+}
+
+fn rsa_name(modulus: &[u8], exponent: &[u8]) -> String {
+    let start = modulus.iter().position(|&byte| byte != 0).unwrap_or(modulus.len());
+    let digits = &modulus[start..];
+    let bits = digits.first().map_or(0, |first| digits.len() * 8 - first.leading_zeros() as usize);
+    format!(
+        "rsa{bits}{}",
+        if exponent.last() == Some(&3) && exponent.iter().sum::<u8>() == 3 { "e3" } else { "" }
+    )
+}
+
+fn identifier(fields: &mut Fields<'_>) -> Option<()> {
+    match fields.byte()? {
+        0 => {}
+        1 => {
+            fields.half()?;
+            fields.vector(1)?;
+        }
+        2 | 255 => {
+            fields.vector(1)?;
+        }
+        254 => {
+            fields.take(20)?;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn certificate(fields: &mut Fields<'_>) -> Option<Certificate> {
+    // Only WTLS's own format; others are told by nobody we know.
+    if fields.byte()? != 1 {
+        return None;
+    }
+    fields.byte()?;
+    let signature_algorithm = fields.byte()?;
+    identifier(fields)?;
+    fields.take(8)?;
+    identifier(fields)?;
+    let kind = fields.byte()?;
+    let index = fields.byte()?;
+    let key = match kind {
+        2 => {
+            let exponent = fields.vector(2)?;
+            rsa_name(fields.vector(2)?, exponent)
+        }
+        3 | 4 => {
+            fields.vector(1)?;
+            Curve::from_wtls_number(index)?.wtls_name()?.to_owned()
+        }
+        _ => return None,
+    };
+    let signature_bytes = if signature_algorithm == 0 { 0 } else { fields.vector(2)?.len() };
+    Some(Certificate { key, signature_algorithm, signature_bytes })
+}
+
+fn describe(body: &[u8]) -> Option<String> {
+    let mut list = Fields(Fields(body).vector(2)?);
+    let mut names = Vec::new();
+    let mut last = None;
+    while !list.0.is_empty() {
+        let one = certificate(&mut list)?;
+        names.push(one.key.clone());
+        last = Some(one);
+    }
+    let last = last?;
+    let root = match last.signature_algorithm {
+        2 => {
+            let bits = last.signature_bytes * 8;
+            if last.key == format!("rsa{bits}e3") { last.key.clone() } else { format!("rsa{bits}") }
+        }
+        1 => {
+            // Each half is as long as the order: about the field, or a byte more. Several curves may fit: the
+            // certified key's own first.
+            let half = last.signature_bytes / 2;
+            let fits = |curve: &Curve| curve.wtls_name().is_some() && order_bytes(*curve) == half;
+            let same = Curve::from_name(&last.key).filter(fits);
+            same.or_else(|| Curve::all().find(fits))?.wtls_name()?.to_owned()
+        }
+        _ => return None,
+    };
+    names.push(root);
+    Some(names.join("@"))
+}
+
+/// Bytes of a curve's order (WAP-261 table 8): where it is not as long as the field, it says so.
+fn order_bytes(curve: Curve) -> usize {
+    match curve.wtls_number() {
+        Some(1 | 6) => 14,
+        Some(4 | 8) => 15,
+        Some(7 | 9) => 21,
+        Some(10) => 29,
+        _ => usize::from(curve.field_bits()).div_ceil(8),
+    }
+}
