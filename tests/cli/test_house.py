@@ -34,6 +34,6 @@ def test_no_module_has_grown_beyond_reading():
     long = {
         str(path.relative_to(PACKAGE)): lines
         for path in PACKAGE.rglob("*.py")
-        if (lines := len(path.read_text().splitlines())) > 600
+        if (lines := len(path.read_text().splitlines())) > 800
     }
     assert long == {}

@@ -112,7 +112,7 @@ def cases_section(results: Results) -> Section | None:
             )
     lead = (
         "WTLS cases by issuer's and end certificate. Shares are of the mean time of the side; those of the "
-        "key exchange's two parts are of the key exchange. Others are parsing, bookkeeping, symmetric work."
+        "key exchange's two parts are of the key exchange. Others: imports of keys, symmetric work, parsing."
     )
     return Section("cases", "Case by case", lead, blocks)
 

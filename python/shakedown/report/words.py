@@ -155,8 +155,9 @@ def _mutual(by_suite: Mapping[str, Measurement]) -> Sentence | None:
         Piece("When the client must authenticate too ("),
         _suite(mutual),
         Piece("), it works "),
-        _figure(times(ratio)),
-        Piece(f" as long as with the server's certificate alone, and {more:,.0f} more bytes travel."),
+        _figure(times(ratio) if ratio >= 1 else f"{1 - ratio:.0%}"),
+        Piece(" as long as" if ratio >= 1 else " less than"),
+        Piece(f" with the server's certificate alone, and {more:,.0f} more bytes travel."),
     ]
 
 
