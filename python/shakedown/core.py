@@ -193,16 +193,27 @@ def device_profile(
     return cast(str, native().device_profile(list(timed), name=name, title=title, date=date))
 
 
-def inspect(path: str | Path, keylog: str | Path | None = None) -> list[dict[str, Any]]:
-    """Reads a capture back: one object a connection, with messages, flights and bytes."""
-    return cast("list[dict[str, Any]]", native().inspect(str(path), None if keylog is None else str(keylog)))
+def inspect(path: str | Path, keylog: str | Path | None = None) -> dict[str, Any]:
+    """Reads a capture back.
+
+    `connections`: one object a connection, with messages, flights and bytes; `summary`: what the file held;
+    `traces`: the connections that `predict --traces` can use, `refused`: why not the others; `problem`: why
+    reading ended before the end of the file, else None. Raises `InputError` where nothing could be read.
+    """
+    core = native()
+    try:
+        found = core.inspect(str(path), None if keylog is None else str(keylog))
+    except core.CaptureError as error:
+        raise InputError(str(error)) from error
+    return cast("dict[str, Any]", found)
 
 
 def own(suite: str, **options: object) -> tuple[str, list[str]]:
-    """The suite's name with the keys of the user's own certificates, and what the user should know about them.
+    """The suite's name with the keys of the user's own certificates, and remarks on them.
 
     `options` are `measure`'s: `chain`, `key`, `ca` are the server's files, `client_chain`, `client_key`,
-    `client_ca` the client's, `password` theirs, `now` the time at which they must be valid. Raises `InputError`.
+    `client_ca` the client's, `password` theirs, `now` the time at which they must be valid.
+    Raises `InputError`.
     """
     core = native()
     try:

@@ -2,6 +2,7 @@
 
 mod certs;
 mod errors;
+mod inspect;
 mod options;
 mod primitives;
 
@@ -151,6 +152,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(machine, module)?,
         wrap_pyfunction!(measure_suite, module)?,
         wrap_pyfunction!(capture, module)?,
+        wrap_pyfunction!(inspect::inspect, module)?,
         wrap_pyfunction!(primitives::time, module)?,
         wrap_pyfunction!(primitives::names, module)?,
         wrap_pyfunction!(primitives::device_profile, module)?,
