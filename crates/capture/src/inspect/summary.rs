@@ -196,6 +196,7 @@ pub(super) fn tell_tls(connection: TlsConnection, facts: &Facts<'_>) -> Connecti
         Some(_) => resumed_before_1_3(&seen, server),
         None => None,
     };
+    told.suite = suite::tls_suite(&negotiation, &seen, client, told.resumed).map(|suite| suite.to_string());
     told.complete =
         finished == [true; 2] || (negotiation.is_tls_1_3() && spans.iter().all(|span| !span.is_empty()));
     if let Some(last) = spans.iter().flatten().map(|record| record.end.time_ns).max() {
