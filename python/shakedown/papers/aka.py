@@ -363,13 +363,16 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
     """Figures 8 to 11."""
     study = Study(data)
     drawings = []
-    unpublished = "The measured series were never published: mean (line) and one standard deviation either way (grey)."
+    unpublished = (
+        "The measured series were never published: mean (line) and one standard deviation either way (grey), not "
+        "below 0."
+    )
     for number, setup in zip(("8", "9", "10"), SETUPS, strict=True):
         values = [
             {
                 "time": time.upper(),
                 "mean_ms": study.ms(setup, time),
-                "low_ms": study.ms(setup, time) - study.ms(setup, time, "sd"),
+                "low_ms": max(0.0, study.ms(setup, time) - study.ms(setup, time, "sd")),
                 "high_ms": study.ms(setup, time) + study.ms(setup, time, "sd"),
             }
             for time in TIMES
@@ -458,7 +461,7 @@ def _battery(study: Study) -> Drawing:
         f"Linear discharge from {charge:.0f} % of the printed {capacity:.0f} mAh; the device's own draw ({base:.0f} mA) is what "
         "makes an idle connection last 2.5 h. No values were printed but the two lifetimes.",
         "modelled",
-        draw.lines(values, "time in h", "charge in %", "situation", marks=marks),
+        draw.lines(values, "time in h", "charge in %", "situation", marks=marks, x_max=3.6),
         values,
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shakedown.report.figure import Definition, Figure
-from shakedown.report.theme import FILLS, GRID, INK, MUTED
+from shakedown.report.theme import FILLS, GRID, INK, MUTED, PAPER
 
 WIDTH, HEIGHT = 580, 270
 FONT_PX = 13
@@ -96,21 +96,30 @@ def grouped_bars(
     count = len(_order(values, facet)) if facet else 1
     floor = {}
     scale: dict[str, Any] = {}
+    ticks: dict[str, Any] = {}
     if log:
         least = min(float(str(row[y])) for row in values if float(str(row[y])) > 0)
-        bottom = 10.0 ** _below(least)
+        most = max(float(str(row[y])) for row in values)
+        bottom, top = 10.0 ** _below(0.8 * least), 10.0 ** (_below(most) + 1)
         floor = {"y2": {"datum": bottom}}
-        scale = {"type": "log", "domainMin": bottom, "nice": True}
+        scale = {"type": "log", "domain": [bottom, min(top, 1.3 * most)], "nice": False}
+        ticks = {"values": _decades(bottom, top)}
     encoding: dict[str, Any] = {
         "x": {
             "field": x,
             "type": "nominal",
             "sort": groups,
             "title": x_title,
-            "axis": _axis(labelAngle=-40 if _crowded(groups, count) else 0, grid=False),
+            "axis": _names_axis(groups, count),
         },
         "xOffset": {"field": series, "type": "nominal", "sort": names},
-        "y": {"field": y, "type": "quantitative", "title": y, "scale": scale, "axis": _axis(format="~g")},
+        "y": {
+            "field": y,
+            "type": "quantitative",
+            "title": y,
+            "scale": scale,
+            "axis": _axis(format=",~r", **ticks),
+        },
         **floor,
         "color": _colour(series, names),
     }
@@ -121,8 +130,9 @@ def grouped_bars(
         "height": HEIGHT if not panels else HEIGHT * 0.62,
     }
     definition = _panelled(unit, values, panels, facet)
-    if free and (panels or facet):
-        definition["resolve"] = {"scale": {"y": "independent", "x": "independent"}}
+    if panels or facet:
+        # Bars side by side share their horizontal scale with the other panels: else they get no width.
+        definition["resolve"] = {"scale": {"y": "independent" if free else "shared"}}
     return definition
 
 
@@ -135,6 +145,7 @@ def stacked_bars(
     panels: str | None = None,
     facet: str | None = None,
     free: bool = False,
+    y_max: float | None = None,
     x_title: str | None = None,
 ) -> Definition:
     """Bars of parts on top of each other; fields as in ``grouped_bars``; ``free`` scales each panel alone."""
@@ -149,14 +160,15 @@ def stacked_bars(
                 "type": "nominal",
                 "sort": groups,
                 "title": x_title,
-                "axis": _axis(labelAngle=-40 if _crowded(groups, count) else 0, grid=False),
+                "axis": _names_axis(groups, count),
             },
             "y": {
                 "field": y,
                 "type": "quantitative",
                 "title": y,
                 "stack": "zero",
-                "axis": _axis(format="~g"),
+                **({} if y_max is None else {"scale": {"domain": [0, y_max], "clamp": True}}),
+                "axis": _axis(format=",~r"),
             },
             "color": _colour(part, names),
             "order": {"field": "_rank", "type": "quantitative"},
@@ -180,30 +192,38 @@ def lines(
     label: str = "label",
     log_x: bool = False,
     log_y: bool = False,
+    y_min: float = 0.0,
     y_max: float | None = None,
+    x_max: float | None = None,
     panels: str | None = None,
     symbols: bool = False,
 ) -> Definition:
-    """Lines over a number; ``marks`` are single points with a text beside them (what a paper printed)."""
+    """Lines over a number.
+
+    ``marks`` are single points with a text beside them (what a paper printed), or under them where they are
+    ``below``.
+    """
     names = _order(values, series)
     # What lies above the axis ends at it: clipping by the renderer would leave stray ink.
     shown = [dict(row) for row in values if y_max is None or float(str(row[y])) <= y_max]
     y_scale: dict[str, Any] = {"type": "log"} if log_y else {}
     if y_max is not None:
-        y_scale |= {"domain": [0, y_max], "nice": False}
+        y_scale |= {"domain": [y_min, y_max], "nice": False}
     at_x = {
         "field": x,
         "type": "quantitative",
         "title": x,
-        "scale": {"type": "log", "nice": False} if log_x else {"nice": False},
-        "axis": _axis(format="~s" if log_x else "~g"),
+        "scale": {"type": "log", "nice": False}
+        if log_x
+        else {"nice": False, **({} if x_max is None else {"domain": [0, x_max]})},
+        "axis": _axis(format="~s" if log_x else ",~r", tickCount=10),
     }
     at_y = {
         "field": y,
         "type": "quantitative",
         "title": y,
         "scale": y_scale,
-        "axis": _axis(format="~g"),
+        "axis": _axis(format=",~r"),
     }
     layer: list[Definition] = [
         {
@@ -246,18 +266,14 @@ def lines(
                 "mark": {"type": "point", "shape": "cross", "size": 90, "color": INK, "strokeWidth": 2},
                 "encoding": point,
             },
-            {
-                "data": {"values": list(marks)},
-                "mark": {
-                    "type": "text",
-                    "align": "right",
-                    "dx": -9,
-                    "dy": -7,
-                    "fontSize": FONT_PX - 1,
-                    "color": INK,
-                },
-                "encoding": {**point, "text": {"field": label}},
-            },
+            *(
+                {
+                    "data": {"values": list(marks)},
+                    "mark": {"type": "text", "align": "left", "dx": 9, "dy": {"expr": "datum.below ? 15 : -9"}, "fontSize": FONT_PX - 1, **look},
+                    "encoding": {**point, "text": {"field": label}},
+                }
+                for look in ({"stroke": PAPER, "strokeWidth": 4, "color": PAPER}, {"color": INK})
+            ),
         ]
     height = HEIGHT if not panels else HEIGHT * 0.75
     if panels:
@@ -273,7 +289,7 @@ def spans(values: Values, x: str, mean: str, low: str, high: str, y_title: str) 
     """Means with one standard deviation either way, for series of which nothing else was published."""
     groups = _order(values, x)
     at_x = {"field": x, "type": "nominal", "sort": groups, "title": None, "axis": _axis(labelAngle=0)}
-    quantitative = {"type": "quantitative", "title": y_title, "axis": _axis(format="~g")}
+    quantitative = {"type": "quantitative", "title": y_title, "axis": _axis(format=",~r")}
     return {
         "data": {"values": list(values)},
         "width": WIDTH,
@@ -292,7 +308,7 @@ def spans(values: Values, x: str, mean: str, low: str, high: str, y_title: str) 
                 "encoding": {"x": at_x, "y": {"field": mean, **quantitative}},
             },
             {
-                "transform": [{"calculate": f"format(datum['{mean}'], ',.4~g')", "as": "_text"}],
+                "transform": [{"calculate": f"format(datum['{mean}'], ',.0f')", "as": "_text"}],
                 "mark": {"type": "text", "align": "left", "dx": 21, "fontSize": FONT_PX - 1, "color": INK},
                 "encoding": {"x": at_x, "y": {"field": mean, **quantitative}, "text": {"field": "_text"}},
             },
@@ -317,9 +333,9 @@ def bands(
         "type": "quantitative",
         "scale": {"domain": [0, x_max], "nice": False},
         "title": x_title,
-        "axis": _axis(),
+        "axis": _axis(tickCount=10),
     }
-    y_axis = {"type": "quantitative", "title": y_title, "axis": _axis(format="~g")}
+    y_axis = {"type": "quantitative", "title": y_title, "axis": _axis(format=",~r")}
     dashes = {"domain": names, "range": [_DASHES[i % 5] for i in range(len(names))]}
     return {
         "data": {"values": rows},
@@ -390,6 +406,22 @@ def _axis(**more: object) -> dict[str, Any]:
     }
 
 
+def _names_axis(groups: Sequence[str], count: int) -> dict[str, Any]:
+    """An axis of names, every one of them written; turned where they would touch."""
+    crowded = sum(len(group) + 2 for group in groups) * count > 84
+    return _axis(labelAngle=-55 if crowded else 0, grid=False, labelOverlap=False)
+
+
+def _decades(bottom: float, top: float) -> list[float]:
+    """Ticks of a logarithmic axis: powers of ten, and 2 and 5 between where there are few."""
+    import math
+
+    powers = [10.0**power for power in range(round(math.log10(bottom)), round(math.log10(top)) + 1)]
+    if len(powers) > 4:
+        return powers
+    return [power * step for power in powers for step in (1, 2, 5)]
+
+
 def _legend(names: Sequence[str], **more: object) -> dict[str, Any]:
     wide = sum(len(name) + 6 for name in names)
     longest = max((len(name) + 6 for name in names), default=1)
@@ -458,10 +490,6 @@ def _panelled(unit: Definition, values: Values, panels: str | None, facet: str |
 
 def _order(values: Values, field: str) -> list[str]:
     return list(dict.fromkeys(str(row[field]) for row in values))
-
-
-def _crowded(groups: Sequence[str], count: int) -> bool:
-    return sum(len(group) + 2 for group in groups) * count > 84
 
 
 def _below(value: float) -> int:

@@ -1,4 +1,225 @@
-"""placeholder"""
+"""A page for each paper: a story written once, with every figure in it computed, and all tables behind it."""
+
 from __future__ import annotations
-def page(r): return ""
-def index(r): return ""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from shakedown.papers.draw import Drawing
+from shakedown.papers.paper import Reproduction
+from shakedown.papers.rows import DIFFERS, VERDICTS, Row
+from shakedown.papers.terminal import counts_text, figure_text
+
+PAGES = Path(__file__).parent / "pages"
+
+
+def page(reproduction: Reproduction) -> str:
+    """A paper's page as Markdown."""
+    return _render(f"{reproduction.paper.slug}.md", _Words(reproduction).names())
+
+
+def index(reproductions: Sequence[Reproduction]) -> str:
+    """The page that leads to the others."""
+    rows = []
+    for one in reproductions:
+        drawings = one.drawings()
+        waiting = sum(1 for drawing in drawings if drawing.waits_for)
+        rows.append(
+            [
+                f"[{one.data.title}]({one.paper.slug}.md)",
+                counts_text(list(one.claims().values())),
+                counts_text(one.cells()),
+                counts_text(one.today()),
+                f"{len(drawings) - waiting}" + (f", {waiting} waiting" if waiting else ""),
+            ]
+        )
+    table = markdown_table(["paper", "claims", "cells of tables", "claims today", "figures"], rows)
+    here = reproductions[0].here
+    return _render("index.md", {"table": table, "here": here, "measured": _provenance(here.machine, here.date)})
+
+
+def _render(name: str, names: dict[str, Any]) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    # Markdown for people, not HTML from strangers: nothing is escaped.
+    environment = Environment(
+        loader=FileSystemLoader(PAGES),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        autoescape=False,  # noqa: S701
+    )
+    return environment.get_template(name).render(names)
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; numbers are not aligned, so that a change of one line changes one line."""
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _provenance(machine: str, date: str) -> str:
+    return f"measured on {date} on {machine}" if machine else "not measured"
+
+
+class _Words:
+    """What a page's story may ask for."""
+
+    def __init__(self, reproduction: Reproduction) -> None:
+        self._all = reproduction
+        self._claims = reproduction.claims()
+        self._drawings = {drawing.number: drawing for drawing in reproduction.drawings()}
+        self._shown: set[str] = set()
+
+    def names(self) -> dict[str, Any]:
+        here = self._all.here
+        return {
+            "title": self._all.data.title,
+            "citation": self._all.data.citation,
+            "slug": self._all.paper.slug,
+            "measured": _provenance(here.machine, here.date),
+            "anything_measured": here.measured,
+            "printed": self._printed,
+            "here": self._here,
+            "reason": lambda claim: self._claims[claim].reason,
+            "verdict": lambda claim: self._claims[claim].verdict,
+            "today": self._today,
+            "counts": self._counts,
+            "figure": self._figure,
+            "figures": self._rest_of_figures,
+            "claims_table": self._claims_table,
+            "today_table": self._today_table,
+            "tables": self._tables,
+            "ratios": self._ratios,
+            "rows": self._plain_rows,
+        }
+
+    def _printed(self, claim: str) -> str:
+        return figure_text(self._claims[claim].published)
+
+    def _here(self, claim: str) -> str:
+        return figure_text(self._claims[claim].here)
+
+    def _today(self, claim: str) -> str:
+        """What today's hardware gives for a claim, or that it was not measured."""
+        for row in self._all.today():
+            if row.item.startswith(f"claim {claim} "):
+                return "not measured" if row.here is None else figure_text(row.here)
+        raise KeyError(claim)
+
+    def _counts(self) -> str:
+        counts = Counter(row.verdict for row in self._claims.values())
+        return ", ".join(
+            f"{counts[verdict]} {'agree' if verdict == 'agrees' else 'differ' if verdict == DIFFERS else verdict}"
+            for verdict in VERDICTS
+        )
+
+    def _figure(self, *numbers: str) -> str:
+        return "\n\n".join(self._one_figure(self._drawings[number]) for number in numbers)
+
+    def _one_figure(self, drawing: Drawing) -> str:
+        self._shown.add(drawing.number)
+        if drawing.definition is None:
+            return f"*Figure {drawing.number}, {drawing.title}, waits for {drawing.waits_for}.*"
+        return f"![Figure {drawing.number}: {drawing.title}](figures/{drawing.name}.svg)\n\n*{drawing.note}*"
+
+    def _rest_of_figures(self) -> str:
+        """The figures that the story has not shown."""
+        rest = [drawing for number, drawing in self._drawings.items() if number not in self._shown]
+        return "\n\n".join(self._one_figure(drawing) for drawing in rest)
+
+    def _claims_table(self) -> str:
+        rows = [
+            [
+                row.claim_id or "",
+                row.quantity,
+                _with_unit(figure_text(row.published), row),
+                _with_unit(figure_text(row.here), row),
+                ("**differs**" if row.verdict == DIFFERS else row.verdict)
+                + (" (measured)" if row.kind == "measured" and row.here is not None else ""),
+                row.reason,
+            ]
+            for row in self._claims.values()
+        ]
+        return markdown_table(["claim", "what", "printed", "here", "verdict", "why"], rows)
+
+    def _today_table(self) -> str:
+        rows = [
+            [
+                row.item.split()[1],
+                row.quantity,
+                figure_text(row.published),
+                figure_text(row.here),
+                "**differs**" if row.verdict == DIFFERS else row.verdict,
+                row.reason,
+            ]
+            for row in self._all.today()
+        ]
+        return markdown_table(["claim", "what", "printed", "here, today", "verdict", "remark"], rows)
+
+    def _plain_rows(self, start: str) -> str:
+        """Rows whose item starts so, as they are: what is printed in the text rather than in a table."""
+        rows = [
+            [row.item, row.quantity, f"{figure_text(row.published)}", f"{figure_text(row.here)} {row.unit}", row.reason]
+            for row in self._all.rows
+            if row.item.startswith(start)
+        ]
+        return markdown_table(["item", "what", "printed", "here", "remark"], rows)
+
+    def _tables(self) -> str:
+        """Every result table: printed and ours, cell by cell."""
+        return self._pivots(self._all.cells("modelled"))
+
+    def _ratios(self) -> str:
+        """Every result table against what was measured here."""
+        return self._pivots([row for row in self._all.cells("measured") if row.here is not None])
+
+    def _pivots(self, cells: Sequence[Row]) -> str:
+        groups: dict[str, list[Row]] = {}
+        for row in cells:
+            if not row.item.startswith("queue point"):
+                groups.setdefault(row.item.split(",")[0], []).append(row)
+        return "\n\n".join(_pivot(name, rows) for name, rows in groups.items())
+
+
+def _with_unit(figure: str, row: Row) -> str:
+    short = row.unit if len(row.unit) <= 8 else ""
+    return f"{figure} {short}".strip() if figure != "–" else figure
+
+
+def _pivot(name: str, rows: Sequence[Row]) -> str:
+    """One table, folded: a line for each item, a column for each quantity, ``printed → ours`` in each cell."""
+    columns = list(dict.fromkeys(row.quantity for row in rows))
+    lines: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        lines.setdefault(row.item.partition(", ")[2] or row.item, {})[row.quantity] = row
+    units = {row.quantity: row.unit for row in rows}
+    inputs = all(row.here is None for row in rows)
+    head = ["", *(f"{column} ({units[column]})" for column in columns)]
+    body = [
+        [label, *(_cell(found[column]) if column in found else "" for column in columns)]
+        for label, found in lines.items()
+    ]
+    counted = Counter(row.verdict for row in rows)
+    words = "inputs" if inputs else f"{counted['agrees']} agree, {counted['differs']} differ"
+    if not inputs and counted["cannot be tested"]:
+        words += f", {counted['cannot be tested']} inputs"
+    reasons = list(dict.fromkeys(row.reason for row in rows))
+    note = reasons[0] if len(reasons) == 1 else ""
+    tolerances = list(dict.fromkeys(row.tolerance for row in rows if row.tolerance))
+    if tolerances:
+        note = "; ".join(part for part in (note, f"tolerance {', '.join(tolerances)}") if part)
+    title = f"{name[:1].upper()}{name[1:]}: {words}"
+    text = f"{note[:1].upper()}{note[1:]}.\n\n" if note else ""
+    return f"<details><summary>{title}</summary>\n\n{text}{markdown_table(head, body)}\n\n</details>"
+
+
+def _cell(row: Row) -> str:
+    printed = figure_text(row.published)
+    if row.here is None:
+        return printed
+    ours = figure_text(row.here)
+    return f"{printed} → **{ours}**" if row.verdict == DIFFERS else f"{printed} → {ours}"

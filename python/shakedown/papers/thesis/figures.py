@@ -1,7 +1,371 @@
-"""The thesis's figures 4.1 to 4.46, drawn from our computation."""
+"""The thesis's figures 4.1 to 4.46, drawn from our computation.
+
+The drawings themselves are not in the text that was used; what each shows follows from its tables and captions.
+4.24 is a photograph of the test-bed.
+"""
+
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shakedown.measurement import Side
+from shakedown.papers import draw
 from shakedown.papers.draw import Drawing
 from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
+from shakedown.papers.thesis import network
+from shakedown.papers.thesis.inputs import (
+    AUTHENTICATIONS,
+    COLUMNS,
+    SHARE_TABLES,
+    SLUG,
+    WORDS,
+    Authentication,
+    Case,
+    Thesis,
+)
+from shakedown.papers.thesis.network_claims import modelled_s, overall_s
+from shakedown.papers.thesis.queue import RATES_PER_S, Point, Queue, points, queue
+
+GROUPS = {1: "prime curves", 2: "Koblitz curves", 3: "random curves", 4: "RSA"}
+
+_WAIT, _RATE = "mean wait in ms", "arrival rate in messages/s (the thesis: requests/s)"
+_WAIT_LIMIT_MS = {1: 20.0, 2: 500.0, 3: 500.0, 4: 500.0}
+_SERVER_WAIT_LIMIT_MS = {1: 2.0, 2: 20.0, 3: 20.0, 4: 4000.0}
+
+
 def figures(data: PaperData, here: Here) -> list[Drawing]:
-    return []
+    """All figures of chapter 4 but 4.24."""
+    thesis = Thesis(data)
+    return [
+        *_processing(thesis),
+        *_percentages(thesis),
+        *_waits(thesis),
+        *_pings(data),
+        *_overall(thesis),
+        *_bearers(thesis),
+        *_with_queue(thesis),
+    ]
+
+
+def _processing(thesis: Thesis) -> list[Drawing]:
+    """4.1 to 4.6: tables 4.1 and 4.2, one figure for each category."""
+    y = "processing time in ms (logarithmic)"
+    drawings = []
+    for position, authentication in enumerate(AUTHENTICATIONS):
+        for category in (1, 2, 3):
+            values = [
+                {"CA/end": case.name, "side": side, y: round(1e3 * thesis.time_s(case, authentication, side), 4)}
+                for case in thesis.cases
+                if case.category == category
+                for side in ("client", "server")
+            ]
+            drawings.append(
+                Drawing(
+                    SLUG,
+                    f"4.{1 + 3 * position + category - 1}",
+                    f"Processing times, category {category}, {WORDS[authentication]}",
+                    f"Table {4.1 + position / 10:.1f}. The client is the Nokia 7650, the server the WAP gateway.",
+                    "published",
+                    draw.grouped_bars(values, "CA/end", "side", y, log=True, x_title="certificate of CA / end"),
+                    values,
+                )
+            )
+    return drawings
+
+
+_PARTS = ("others_pct", "client_kx_pct", "server_kx_pct", "verify_server_cert_pct", "verify_client_cert_pct",
+          "certificate_verify_sign_pct", "certificate_verify_check_pct")  # fmt: skip
+
+
+def _percentages(thesis: Thesis) -> list[Drawing]:
+    """4.7 to 4.12: tables 4.3 to 4.8. Tables 4.9 and 4.10 have one component each and no figure."""
+    y = "share of processing time in %"
+    drawings = []
+    shown = [entry for entry in SHARE_TABLES.items() if entry[1][0] not in ("4.9", "4.10")]
+    for number, ((authentication, family, side), (table_number, table)) in enumerate(shown, start=7):
+        columns = [column for column in thesis.data.tables[table].columns if column in _PARTS]
+        # The big parts stand at the bottom, what is left on top.
+        columns.sort(key=lambda column: column == "others_pct")
+        values = [
+            {
+                "CA/end": f"{row['ca_cert']}/{row['end_cert']}",
+                "part": COLUMNS[column],
+                y: float(row[column]),
+            }
+            for row in thesis.data.tables[table].rows
+            for column in columns
+        ]
+        drawings.append(
+            Drawing(
+                SLUG,
+                f"4.{number}",
+                f"Parts of the {side}'s time, {WORDS[authentication]}, "  # type: ignore[index]
+                + ("ECDH_ECDSA" if family == "ecc" else "RSA"),
+                f"Table {table_number}.",
+                "published",
+                draw.stacked_bars(values, "CA/end", "part", y, y_max=100, x_title="certificate of CA / end"),
+                values,
+            )
+        )
+    return drawings
+
+
+def _curve(one: Queue, name: str, limit_ms: float) -> list[dict[str, object]]:
+    waits_ms = 1e3 * one.wait_s(RATES_PER_S)
+    rows: list[dict[str, object]] = [
+        {_RATE: float(rate), _WAIT: round(float(wait), 5), "certificates": name}
+        for rate, wait in zip(RATES_PER_S, waits_ms, strict=True)
+        if np.isfinite(wait) and wait <= limit_ms
+    ]
+    end = one.rate_at_per_s(limit_ms / 1e3)
+    if end < RATES_PER_S[-1]:
+        rows.append({_RATE: round(end, 4), _WAIT: limit_ms, "certificates": name})
+    return rows
+
+
+def _mixtures(thesis: Thesis, authentication: Authentication, group: int) -> list[tuple[str, Queue]]:
+    """Five mixtures under the CA key of category 3: the pure suites, and half-and-half ones between them."""
+    a, b, c = (case for case in thesis.cases if (case.category, case.group) == (3, group))
+    chosen: list[tuple[str, Sequence[Case], Sequence[float]]] = [
+        (a.end, (a,), (1.0,)),
+        (f"½ {a.end} + ½ {b.end}", (a, b), (0.5, 0.5)),
+        (b.end, (b,), (1.0,)),
+        (f"½ {b.end} + ½ {c.end}", (b, c), (0.5, 0.5)),
+        (c.end, (c,), (1.0,)),
+    ]
+    return [(name, queue(thesis, authentication, cases, shares)) for name, cases, shares in chosen]
+
+
+def _waits(thesis: Thesis) -> list[Drawing]:
+    """4.13 to 4.23: waits in the server's queue."""
+    note = (
+        "Equation 3.12 with 3.13 to 3.82; the rate counts messages of which a handshake sends four (mutual ECDH), six (mutual "
+        "RSA) or five (server-authenticated)."
+    )
+    mixed = note + " Of the thesis's five mixtures only the half-and-half of RSA and the pure ones are known; the others are ours."
+    printed = points(thesis)
+    drawings = []
+    for group, words in GROUPS.items():
+        drawings.append(
+            _wait_figure(
+                f"4.{12 + group}",
+                f"Mean wait, mutual, group {group} ({words})",
+                mixed,
+                _mixtures(thesis, "mutual", group),
+                _WAIT_LIMIT_MS[group],
+                [one for one in printed if _belongs(one, "mutual", group)],
+            )
+        )
+    for level, number in ((1, 17), (2, 18), (3, 19)):
+        queues = [
+            (case.name, queue(thesis, "mutual", [case])) for case in thesis.select(3, level)
+        ]
+        drawings.append(
+            _wait_figure(
+                f"4.{number}",
+                f"Mean wait, mutual, the four groups at level {level} of end certificates",
+                note,
+                queues,
+                300.0,
+                [],
+            )
+        )
+    for group, words in GROUPS.items():
+        drawings.append(
+            _wait_figure(
+                f"4.{19 + group}",
+                f"Mean wait, server-authenticated, group {group} ({words})",
+                mixed,
+                _mixtures(thesis, "serverauth", group),
+                _SERVER_WAIT_LIMIT_MS[group],
+                [one for one in printed if _belongs(one, "serverauth", group)],
+            )
+        )
+    return drawings
+
+
+def _belongs(point: Point, authentication: Authentication, group: int) -> bool:
+    messages = {"mutual": 6 if group == 4 else 4, "serverauth": 5}[authentication]
+    key = {1: "256p", 2: "283k", 3: "283r", 4: "rsa3072"}[group]
+    return point.queues[0].messages == messages and key in point.queues[0].name
+
+
+def _wait_figure(
+    number: str,
+    title: str,
+    note: str,
+    queues: Sequence[tuple[str, Queue]],
+    limit_ms: float,
+    printed: Sequence[Point],
+) -> Drawing:
+    values = [row for name, one in queues for row in _curve(one, name, limit_ms)]
+    marks = [
+        {_RATE: point.rate_per_s, _WAIT: wait, "label": f"printed: {point.rate_per_s:g}/s, {wait:g} ms", "below": bool(number % 2)}
+        for number, point in enumerate(sorted(printed, key=lambda point: point.rate_per_s))
+        for wait in point.waits_ms[:1]
+        if wait <= limit_ms
+    ]
+    capacities = ", ".join(f"{one.capacity_per_s:.3g} ({name})" for name, one in queues)
+    return Drawing(
+        SLUG,
+        number,
+        title,
+        f"{note} Whole handshakes a second that the server really takes: {capacities}."
+        + (" Crosses are the points that the thesis prints." if marks else ""),
+        "modelled",
+        draw.lines(values, _RATE, _WAIT, "certificates", marks=marks, y_max=limit_ms, x_max=float(RATES_PER_S[-1])),
+        values,
+    )
+
+
+def _pings(data: PaperData) -> list[Drawing]:
+    """4.25 to 4.38: of the series, only means and deviations were published."""
+    drawings = []
+    y = "round trip in ms"
+    for row in data.tables[network.PINGS].rows:
+        mean = float(row["average_rtt_ms"])
+        sd = 2 * float(data.tables[network.TRAVERSALS].one(time_slot=row["time_slot"])["sd_ms"])
+        values = [{"series": f"published mean, {mean:.1f} ms, deviation {sd:.0f} ms", "mean": mean, "low": mean - sd, "high": mean + sd}]
+        drawings.append(
+            Drawing(
+                SLUG,
+                row["figure"],
+                f"Round trips of 100 pings over GPRS, {row['time_slot']}",
+                "The series was never published: its mean (line) and one deviation either way (grey), which is twice that of "
+                "the traversal delay in table 4.14.",
+                "published",
+                draw.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
+                values,
+            )
+        )
+    y = "traversal delay in ms"
+    for row in data.tables["figures_4_32_to_4_38_gprs_average_traversal"].rows:
+        slot = row["time_slot"]
+        mean = float(row["average_traversal_ms"])
+        sd = float(data.tables[network.TRAVERSALS].one(time_slot=slot)["sd_ms"])
+        eight = network.gprs_traversal_ms(data, slot, as_computed=False)
+        without = network.gprs_traversal_ms(data, slot, as_computed=True)
+        values = [
+            {"series": f"published mean, {mean:.1f} ms, deviation {sd:.0f} ms", "mean": mean, "low": mean - sd, "high": mean + sd},
+            {
+                "series": f"equation 4.2 as printed, {eight:.1f} ms",
+                "mean": eight,
+                "low": eight - sd,
+                "high": eight + sd,
+            },
+        ]
+        drawings.append(
+            Drawing(
+                SLUG,
+                row["figure"],
+                f"Traversal delay over GPRS, {slot}",
+                f"The series was never published: its mean and one deviation either way (grey). Equation 4.2 gives {eight:.1f} "
+                f"ms as printed, and {without:.1f} ms without its factor 8.",
+                "modelled",
+                draw.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
+                values,
+            )
+        )
+    return drawings
+
+
+def _overall(thesis: Thesis) -> list[Drawing]:
+    """4.39 to 4.41: whole handshakes on CSD by category."""
+    drawings = []
+    y = "time in s"
+    parts: tuple[tuple[str, Side], ...] = (("client", "client"), ("server", "server"))
+    for category in (1, 2, 3):
+        values = [
+            {
+                "CA/end": case.name,
+                "part": part,
+                y: round(value, 5),
+                "authentication": WORDS[authentication],
+            }
+            for authentication in AUTHENTICATIONS
+            for case in thesis.cases
+            if case.category == category
+            for part, value in (
+                ("transmission", thesis.transmission_s(case, authentication)),
+                *((f"{name}'s processing", thesis.time_s(case, authentication, side)) for name, side in parts),
+            )
+        ]
+        drawings.append(
+            Drawing(
+                SLUG,
+                f"4.{38 + category}",
+                f"Whole handshakes on CSD, category {category}",
+                "Tables 4.1, 4.2 and 4.12, no queue. Each panel has a scale of its own.",
+                "modelled",
+                draw.stacked_bars(
+                    values,
+                    "CA/end",
+                    "part",
+                    y,
+                    panels="authentication",
+                    free=True,
+                    x_title="certificate of CA / end",
+                ),
+                values,
+            )
+        )
+    return drawings
+
+
+def _bearers(thesis: Thesis) -> list[Drawing]:
+    """4.42, 4.43: CSD against GPRS."""
+    drawings = []
+    y = "time in s (logarithmic)"
+    for number, authentication in zip(("4.42", "4.43"), AUTHENTICATIONS, strict=True):
+        values = [
+            {
+                "CA/end": case.name,
+                "bearer": bearer if bearer == "CSD" else f"GPRS, {bearer}",
+                y: round(modelled_s(thesis, case, authentication, bearer), 5),
+            }
+            for case in thesis.cases
+            if case.category == 3
+            for bearer in ("CSD", "best", "average", "worst")
+        ]
+        drawings.append(
+            Drawing(
+                SLUG,
+                number,
+                f"Whole handshakes on CSD and GPRS, category 3, {WORDS[authentication]}",
+                "Equation 3.84 with the traversal delays of table 4.15 and the rates of table 4.13; the sizes are not split, so "
+                "half of the bytes are taken to go each way.",
+                "modelled",
+                draw.grouped_bars(values, "CA/end", "bearer", y, log=True, x_title="certificate of CA / end"),
+                values,
+            )
+        )
+    return drawings
+
+
+def _with_queue(thesis: Thesis) -> list[Drawing]:
+    """4.44 to 4.46: whole mutual handshakes on CSD against the rate, at the three levels of end certificates."""
+    drawings = []
+    y = "whole handshake in s (logarithmic)"
+    for level in (1, 2, 3):
+        values = []
+        for case in thesis.select(3, level):
+            one = queue(thesis, "mutual", [case])
+            for rate, wait in zip(RATES_PER_S, one.wait_s(RATES_PER_S), strict=True):
+                total = overall_s(thesis, case, "mutual", float(wait))
+                if np.isfinite(total) and total <= 100.0:
+                    values.append({_RATE: float(rate), y: round(total, 5), "certificates": case.name})
+        drawings.append(
+            Drawing(
+                SLUG,
+                f"4.{43 + level}",
+                f"Whole mutual handshakes on CSD with the queue, level {level} of end certificates",
+                "Equation 3.1 with tables 4.1 and 4.12 and one wait in the queue; each curve ends where its queue runs away.",
+                "modelled",
+                draw.lines(values, _RATE, y, "certificates", log_y=True, y_min=5.0, y_max=100.0, x_max=float(RATES_PER_S[-1])),
+                values,
+            )
+        )
+    return drawings
