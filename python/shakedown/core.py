@@ -193,6 +193,28 @@ def device_profile(
     return cast(str, native().device_profile(list(timed), name=name, title=title, date=date))
 
 
+def transfers(
+    suite: str,
+    sizes_bytes: Sequence[int],
+    *,
+    link: str = "open",
+    repeat: int = DEFAULT_REPEAT,
+    **options: object,
+) -> list[dict[str, Any]]:
+    """Bulk data after the handshake: for each size, both sides' time (us) and the bytes on the link.
+
+    `link` is `open`, or `wep`, which enciphers every frame. `options` are `measure`'s. Raises `InputError`.
+    """
+    core = native()
+    try:
+        found = core.transfers(
+            suite, list(sizes_bytes), link=cast(Any, link), repeat=repeat, options=_chosen(**options)
+        )
+    except (core.InvalidSuite, core.Unsupported) as error:
+        raise InputError(str(error)) from error
+    return cast("list[dict[str, Any]]", found)
+
+
 def inspect(path: str | Path, keylog: str | Path | None = None) -> dict[str, Any]:
     """Reads a capture back.
 

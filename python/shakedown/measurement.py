@@ -125,6 +125,7 @@ class Measurement(TypedDict):
     operations: list[Operation]
     remainder_us: Remainder
     memory: NotRequired[Memory]
+    transfers: NotRequired[list[dict[str, Any]]]
 
 
 def time_by_class_us(measurement: Measurement, side: Side) -> dict[Class, float]:

@@ -160,3 +160,20 @@ def connection_table(number: int, connection: Mapping[str, Any]) -> Table:
             f"{message['bytes']:,}",
         )
     return table
+
+
+def transfer_table(measurement: Mapping[str, Any]) -> Table:
+    """Bulk transfers after the handshake: both sides' time and what travelled."""
+    link = measurement["transfers"][0]["link"]
+    table = _table(f"{measurement['suite']}: transfers, {link} link (medians)", "")
+    for heading in ("KiB", "bytes on the link", "frames", "client ms", "server ms"):
+        table.add_column(heading, justify="right")
+    for transfer in measurement["transfers"]:
+        table.add_row(
+            f"{transfer['data_bytes'] / 1024:,.0f}",
+            f"{transfer['wire_bytes']:,}",
+            f"{transfer['frames']:,}",
+            f"{transfer['client_us']['median'] / 1000:.3f}",
+            f"{transfer['server_us']['median'] / 1000:.3f}",
+        )
+    return table

@@ -5,6 +5,7 @@ mod errors;
 mod inspect;
 mod options;
 mod primitives;
+mod transfer;
 
 use errors::to_python;
 use options::Options;
@@ -153,6 +154,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(measure_suite, module)?,
         wrap_pyfunction!(capture, module)?,
         wrap_pyfunction!(inspect::inspect, module)?,
+        wrap_pyfunction!(transfer::transfers, module)?,
         wrap_pyfunction!(primitives::time, module)?,
         wrap_pyfunction!(primitives::names, module)?,
         wrap_pyfunction!(primitives::device_profile, module)?,

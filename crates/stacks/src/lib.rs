@@ -13,6 +13,7 @@ pub mod primitives;
 mod processor;
 pub mod recording;
 mod rig;
+pub mod transfer;
 pub mod wtls;
 
 /// Rust's own allocations are counted beside OpenSSL's in every program that runs a stack.

@@ -51,6 +51,15 @@ def show_measurements(
         screen.print(table)
 
 
+def show_transfers(measurements: Sequence[Measurement]) -> None:
+    """What bulk data cost, where it was asked for."""
+    from shakedown.tables import transfer_table
+
+    for measurement in measurements:
+        if "transfers" in measurement:
+            console().print(transfer_table(measurement))
+
+
 def note(message: str) -> None:
     """A remark that is not data, on standard error."""
     click.echo(message, err=True)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._output import json_option, note, print_json, progress_bar, show_measurements
+from shakedown.cli._output import (
+    json_option,
+    note,
+    print_json,
+    progress_bar,
+    show_measurements,
+    show_transfers,
+)
+from shakedown.cli._own import OWN_MATERIAL, own_material_options
 from shakedown.cli._suites import Moment, suites_argument
 
 if TYPE_CHECKING:
@@ -35,7 +45,26 @@ if TYPE_CHECKING:
     "--tickets", metavar="N", type=click.IntRange(0, 16), help="TLS 1.3 tickets that the server sends."
 )
 @click.option(
-    "--profile", type=click.Path(dir_okay=False, path_type=Path), help="Certificate profile (TOML)."
+    "--profile",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="NAME|FILE.toml",
+    help='Certificate profile; "certs profiles" lists those that come along.',
+)
+@own_material_options
+@click.option(
+    "--transfer",
+    "sizes_kib",
+    metavar="SIZE",
+    type=click.IntRange(1, 1 << 20),
+    multiple=True,
+    help="After the handshake, transfer SIZE KiB from server to client; may be given several times.",
+)
+@click.option(
+    "--link",
+    type=click.Choice(["open", "wep"]),
+    default="open",
+    show_default=True,
+    help="What lies under a transfer; wep enciphers every frame.",
 )
 @click.option(
     "--pcap",
@@ -55,9 +84,12 @@ def command(
     now: int | None,
     tickets: int | None,
     profile: Path | None,
+    sizes_kib: tuple[int, ...],
+    link: str,
     pcap: Path | None,
     keylog: Path | None,
     as_json: bool,
+    **own: Path | str | None,
 ) -> None:
     """Measure what handshakes cost here: time per message and operation, and bytes, on both sides.
 
@@ -68,7 +100,13 @@ def command(
 
     if keylog and not pcap:
         raise click.UsageError("--keylog goes with --pcap, which it unlocks")
+    if link != "open" and not sizes_kib:
+        raise click.UsageError("--link goes with --transfer, under which it lies")
     names = [core.canonical(suite) for suite in suites]
+    if any(own.values()):
+        # The user's own certificates are for the world as it is, not for the laboratory's fixed day.
+        now = int(time.time()) if now is None else now
+        names = [_named_by_own(name, now, own) for name in names]
     measured: list[Measurement] = []
     try:
         with progress_bar(repeat * len(names), "measuring") as update:
@@ -86,7 +124,13 @@ def command(
                     tickets=tickets,
                     profile=profile,
                     progress=tell,
+                    **own,
                 )
+                if sizes_kib:
+                    sizes_bytes = [1024 * size for size in sizes_kib]
+                    result["transfers"] = core.transfers(
+                        name, sizes_bytes, link=link, repeat=repeat, now=now, profile=profile, **own
+                    )
                 measured.append(result)
     except KeyboardInterrupt:
         _show(measured, as_json)
@@ -97,8 +141,22 @@ def command(
         raise
     _show(measured, as_json)
     if pcap:
-        core.capture(names, pcap, keylog=keylog, seed=seed, now=now, tickets=tickets, profile=profile)
+        core.capture(names, pcap, keylog=keylog, seed=seed, now=now, tickets=tickets, profile=profile, **own)
         note(f"capture: {pcap}")
+
+
+def _named_by_own(name: str, now: int, own: Mapping[str, Path | str | None]) -> str:
+    """The suite's name with the keys of the user's certificates."""
+    from shakedown import core
+
+    for chain, others in OWN_MATERIAL.items():
+        for other in others:
+            if own[other] and not own[chain]:
+                raise click.UsageError(f"--{other} goes with --{chain}".replace("_", "-"))
+    found, notes = core.own(name, now=now, **own)
+    for remark in notes:
+        note(f"{found}: {remark}")
+    return found
 
 
 def _show(measured: list[Measurement], as_json: bool) -> None:
@@ -106,3 +164,4 @@ def _show(measured: list[Measurement], as_json: bool) -> None:
         print_json(measured)
     elif measured:
         show_measurements(measured)
+        show_transfers(measured)
