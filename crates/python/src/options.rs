@@ -3,8 +3,10 @@
 use crate::errors::CoreError;
 use pyo3::prelude::*;
 use serde::Deserialize;
+use shakedown_certs::own::{self, OwnFiles};
 use shakedown_pki::Profile;
 use shakedown_stacks::Settings;
+use shakedown_trace::Suite;
 use std::path::PathBuf;
 
 /// What may be given; anything else is refused by name.
@@ -19,6 +21,16 @@ pub struct Options {
     profile: Option<PathBuf>,
     /// Where keys and certificates are kept.
     cache: Option<PathBuf>,
+    /// The server's own chain, its key and the root that clients are to trust.
+    chain: Option<PathBuf>,
+    key: Option<PathBuf>,
+    ca: Option<PathBuf>,
+    /// The client's.
+    client_chain: Option<PathBuf>,
+    client_key: Option<PathBuf>,
+    client_ca: Option<PathBuf>,
+    /// Of these files.
+    password: Option<String>,
     /// Recorded with results; measurements draw their randomness from the operating system.
     #[allow(dead_code)] // accepted so that one set of options serves every command
     seed: Option<u64>,
@@ -31,11 +43,32 @@ impl Options {
         pythonize::depythonize(given).map_err(|error| CoreError::new_err(format!("options: {error}")))
     }
 
-    /// The settings of a rig.
+    /// The settings of a suite's rig, the suite with the keys of a user's own certificates where there are any, and
+    /// what the user should know about them.
+    pub fn for_suite(self, suite: &Suite) -> PyResult<(Suite, Settings, Vec<String>)> {
+        let files = |chain: &Option<PathBuf>, key: &Option<PathBuf>, ca: &Option<PathBuf>| {
+            chain.clone().map(|chain| OwnFiles {
+                chain,
+                key: key.clone(),
+                ca: ca.clone(),
+                password: self.password.clone(),
+            })
+        };
+        let server = files(&self.chain, &self.key, &self.ca);
+        let client = files(&self.client_chain, &self.client_key, &self.client_ca);
+        let now_unix_s = self.now.unwrap_or(Settings::default().now_unix_s);
+        let loaded = own::load(suite, server.as_ref(), client.as_ref(), now_unix_s)
+            .map_err(|error| CoreError::new_err(error.to_string()))?;
+        let settings = Settings { own_server: loaded.server, own_client: loaded.client, ..self.settings()? };
+        Ok((loaded.suite, settings, loaded.notes))
+    }
+
+    /// The settings of a rig, own certificates aside.
     pub fn settings(self) -> PyResult<Settings> {
         let defaults = Settings::default();
         let profile = match &self.profile {
-            Some(path) => Profile::load(path).map_err(|error| CoreError::new_err(error.to_string()))?,
+            Some(name) => Profile::find(&name.to_string_lossy())
+                .map_err(|error| CoreError::new_err(error.to_string()))?,
             None => defaults.profile,
         };
         Ok(Settings {

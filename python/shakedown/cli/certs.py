@@ -54,7 +54,7 @@ def command() -> None:
 @command.command("show")
 @click.argument("files", type=_file, nargs=-1, required=True, metavar="FILE…")
 @click.option("--key", type=_file, metavar="FILE", help="Private key that should be the leaf's.")
-@click.option("--ca", type=_file, metavar="FILE", help="Roots that the peer trusts; else who issued the last.")
+@click.option("--ca", type=_file, metavar="FILE", help="Roots that the peer trusts; else the last issuer.")
 @_password
 @click.option("--host", help="Whom the peer means to talk to.")
 @_side

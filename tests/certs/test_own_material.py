@@ -1,0 +1,134 @@
+"""`measure` with a user's own certificates: on either side, in every form, and everything wrong with them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def made(folder: Path, *arguments: str) -> Path:
+    command = [sys.executable, "-m", "shakedown", "certs", "make", *arguments, "--out", str(folder)]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Path:
+    arguments = ("p256@rsa2048@rsa1024", "--profile", "style-extended", "--password", "secret")
+    return made(tmp_path_factory.mktemp("server"), *arguments)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory) -> Path:
+    return made(tmp_path_factory.mktemp("client"), "rsa1024", "--side", "client")
+
+
+def measured(shakedown, *arguments: str | Path) -> dict:
+    done = shakedown("measure", *arguments, "--repeat", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)[0]
+
+
+def test_the_suite_is_called_by_the_chains_keys_and_its_bytes_travel(shakedown, server):
+    chain, key, ca = (server / name for name in ("chain.pem", "key.pem", "ca.pem"))
+    found = measured(shakedown, "tls1.2/ecdhe_ecdsa", "--chain", chain, "--key", key, "--ca", ca)
+    assert found["suite"] == "tls1.2/ecdhe_ecdsa+x25519/p256@rsa2048@rsa1024/server"
+    shown = json.loads(shakedown("certs", "show", chain, "--json").stdout)[0]
+    [message] = [one for one in found["messages"] if one["name"] == "Certificate"]
+    # RFC 5246, section 7.4.2: headers of record and message, lengths of the list and of each certificate.
+    assert message["bytes"] == shown["travelling_bytes"] + 5 + 4 + 3 + 2 * 3
+    verified = [one for one in found["operations"] if (one["side"], one["operation"]) == ("client", "verify")]
+    assert len(verified) == 3
+
+
+def test_an_archive_gives_chain_key_and_root(shakedown, server):
+    found = measured(shakedown, "tls1.3/x25519", "--chain", server / "all.p12", "--password", "secret")
+    assert found["suite"] == "tls1.3/x25519/p256@rsa2048@rsa1024/server"
+
+
+def test_each_side_shows_its_own(shakedown, server, client):
+    files = ["--chain", server / "all.p12", "--password", "secret", "--client-chain", client / "chain.pem"]
+    files += ["--client-key", client / "key.pem", "--client-ca", client / "ca.pem"]
+    done = shakedown("measure", "tls1.3/x25519/p256/mutual", "--repeat", "1", "--json", *files)
+    assert done.returncode == 0, done.stderr
+    [found] = json.loads(done.stdout)
+    assert found["suite"] == "tls1.3/x25519/p256@rsa2048@rsa1024/mutual"
+    assert "the client's are those of tls1.3/x25519/rsa1024/mutual" in done.stderr
+    signed = [
+        one["algorithm"]
+        for one in found["operations"]
+        if (one["side"], one["operation"]) == ("client", "sign")
+    ]
+    assert len(signed) == 1
+    assert signed[0].startswith("rsa")
+
+
+def test_wtls_suites_take_wtls_certificates(shakedown, tmp_path):
+    folder = made(tmp_path, "163k@233k", "--wtls")
+    files = ("--chain", folder / "chain.wtls", "--key", folder / "key.pem", "--ca", folder / "ca.pem")
+    assert measured(shakedown, "wtls/ecdh_ecdsa", *files)["suite"] == "wtls/ecdh_ecdsa/163k@233k/server"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("tls1.3/x25519", "--chain", "chain.pem", "--ca", "ca.pem"), "chain.pem: holds no private key"),
+        (("tls1.3/x25519", "--chain", "all.p12"), "all.p12: is protected by a password, and none was given"),
+        (("tls1.3/x25519", "--chain", "all.p12", "--password", "x"), "all.p12: the password is wrong"),
+        (
+            ("tls1.3/x25519", "--chain", "chain.pem", "--key", "key.pem"),
+            "give the issuer's certificate with --ca",
+        ),
+        (
+            ("tls1.3/x25519", "--chain", "chain.pem", "--key", "ca-key.pem", "--ca", "ca.pem"),
+            "ca-key.pem: the key (rsa1024) is not that of any certificate in chain.pem",
+        ),
+        (
+            ("tls1.3/x25519", "--chain", "turned.pem", "--key", "key.pem", "--ca", "ca.pem"),
+            "the right one, leaf first: online-banking.payments.example.com | ExampleCert SHA2 Extended",
+        ),
+        (
+            (
+                "tls1.3/x25519",
+                "--chain",
+                "chain.pem",
+                "--key",
+                "key.pem",
+                "--ca",
+                "ca.pem",
+                "--now",
+                "2050-01-01",
+            ),
+            "expired at 2049-12-24 00:00:00 UTC",
+        ),
+        (
+            ("tls1.2/ecdhe_rsa", "--chain", "chain.pem", "--key", "key.pem", "--ca", "ca.pem"),
+            "ecdhe_rsa in tls1.2 can't use a p256 key; accepted: rsa512",
+        ),
+        (("tls1.2/psk", "--chain", "all.p12", "--password", "secret"), "'psk' has no use for keys"),
+        (("tls1.3/x25519", "--client-chain", "chain.pem"), "the client shows no certificate in it"),
+        (("tls1.3/x25519", "--key", "key.pem"), "--key goes with --chain"),
+        (("tls1.3/x25519", "--client-ca", "ca.pem"), "--client-ca goes with --client-chain"),
+        (("wtls/rsa", "--chain", "all.p12", "--password", "secret"), "accepted: WTLS certificates"),
+        (
+            ("tls1.3/x25519", "--chain", "noise.pem"),
+            "noise.pem: unreadable as certificates or keys; accepted: PEM",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_wrong_input_is_one_line_and_status_2(shakedown, server, tmp_path, arguments, said):
+    for name in ("chain.pem", "key.pem", "ca.pem", "ca-key.pem", "all.p12"):
+        (tmp_path / name).write_bytes((server / name).read_bytes())
+    blocks = (server / "chain.pem").read_text().split("-----BEGIN")[1:]
+    (tmp_path / "turned.pem").write_text("".join(f"-----BEGIN{block}" for block in reversed(blocks)))
+    (tmp_path / "noise.pem").write_bytes(bytes(range(256)))
+    done = shakedown("measure", *arguments, "--repeat", "1", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
