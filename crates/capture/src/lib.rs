@@ -37,6 +37,8 @@
 mod dtls;
 mod error;
 pub mod file;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod inspect;
 mod message;
 mod packet;

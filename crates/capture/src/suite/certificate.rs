@@ -1,6 +1,5 @@
 //! What kinds of keys a chain of X.509 certificates has (RFC 5280), read without trust in any length.
 
-use openssl::asn1::Asn1Object;
 use shakedown_trace::suite::Curve;
 
 const SEQUENCE: u8 = 0x30;
@@ -15,6 +14,27 @@ const DSA_SHA2: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03];
 const EC_KEY: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
+
+/// Object identifiers of curves (RFC 5480, SEC 2, X9.62): 1.3.132.0.n, and 1.2.840.10045.3.x.n.
+const CURVES: [(&[u8], &str); 17] = [
+    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7], "prime256v1"),
+    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 0, 1], "c2pnb163v1"),
+    (&[0x2b, 0x81, 0x04, 0, 1], "sect163k1"),
+    (&[0x2b, 0x81, 0x04, 0, 8], "secp160r1"),
+    (&[0x2b, 0x81, 0x04, 0, 10], "secp256k1"),
+    (&[0x2b, 0x81, 0x04, 0, 15], "sect163r2"),
+    (&[0x2b, 0x81, 0x04, 0, 16], "sect283k1"),
+    (&[0x2b, 0x81, 0x04, 0, 17], "sect283r1"),
+    (&[0x2b, 0x81, 0x04, 0, 26], "sect233k1"),
+    (&[0x2b, 0x81, 0x04, 0, 27], "sect233r1"),
+    (&[0x2b, 0x81, 0x04, 0, 33], "secp224r1"),
+    (&[0x2b, 0x81, 0x04, 0, 34], "secp384r1"),
+    (&[0x2b, 0x81, 0x04, 0, 35], "secp521r1"),
+    (&[0x2b, 0x81, 0x04, 0, 36], "sect409k1"),
+    (&[0x2b, 0x81, 0x04, 0, 37], "sect409r1"),
+    (&[0x2b, 0x81, 0x04, 0, 38], "sect571k1"),
+    (&[0x2b, 0x81, 0x04, 0, 39], "sect571r1"),
+];
 
 /// DER values one after the other.
 struct Values<'a>(&'a [u8]);
@@ -90,7 +110,7 @@ impl<'a> Certificate<'a> {
         match object {
             EC_KEY => {
                 let curve = algorithm.expect(OBJECT)?;
-                let name = Asn1Object::from_str(&dotted(curve)?).ok()?.nid().short_name().ok()?;
+                let (_, name) = CURVES.iter().find(|row| row.0 == curve)?;
                 Some(Curve::from_openssl(name)?.name().to_owned())
             }
             ED25519 => Some("ed25519".to_owned()),
@@ -143,20 +163,6 @@ fn bits(integer: &[u8]) -> usize {
     let start = integer.iter().position(|&byte| byte != 0).unwrap_or(integer.len());
     let digits = &integer[start..];
     digits.first().map_or(0, |first| digits.len() * 8 - first.leading_zeros() as usize)
-}
-
-fn dotted(object: &[u8]) -> Option<String> {
-    let (&first, rest) = object.split_first()?;
-    let mut text = format!("{}.{}", first / 40, first % 40);
-    let mut number: u64 = 0;
-    for &byte in rest {
-        number = number.checked_mul(128)? | u64::from(byte & 0x7f);
-        if byte & 0x80 == 0 {
-            text.push_str(&format!(".{number}"));
-            number = 0;
-        }
-    }
-    Some(text)
 }
 
 /// The certificates of a Certificate message, leaf first.

@@ -13,13 +13,15 @@ fn name(negotiation: &Negotiation, seen: &[Seen]) -> Option<String> {
     tls_suite(negotiation, seen, 0, Some(false)).map(|suite| suite.to_string())
 }
 
-/// A self-signed certificate from a key, in a Certificate message of TLS 1.2.
+/// Certificates in a Certificate message of TLS 1.2.
+#[cfg(feature = "decrypt")]
 fn certificate_message(ders: &[Vec<u8>]) -> Box<[u8]> {
     let three = |length: usize| [(length >> 16) as u8, (length >> 8) as u8, length as u8];
     let list: Vec<u8> = ders.iter().flat_map(|der| [&three(der.len())[..], der].concat()).collect();
     [&three(list.len())[..], &list].concat().into()
 }
 
+#[cfg(feature = "decrypt")]
 fn self_signed(key: &openssl::pkey::PKey<openssl::pkey::Private>) -> Vec<u8> {
     let mut name = openssl::x509::X509Name::builder().unwrap();
     name.append_entry_by_text("CN", "someone").unwrap();
@@ -61,6 +63,7 @@ fn group_is_told_by_its_prime() {
     }
 }
 
+#[cfg(feature = "decrypt")]
 #[test]
 fn keys_are_read_from_certificates() {
     use openssl::{ec, nid, pkey::PKey, rsa};

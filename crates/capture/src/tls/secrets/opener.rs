@@ -3,6 +3,7 @@
 //! Nothing here authenticates anybody: MACs of block and stream ciphers are cut off unchecked, for whether the
 //! secret fits shows in the message header that comes out. Authenticated ciphers are checked as they go.
 
+use super::LegacyKeys;
 use super::derivation::{expand_label, key_block};
 use crate::tls::cipher_suite::{Hash, Mode, Protection};
 use openssl::cipher::Cipher;
@@ -33,17 +34,6 @@ fn fetch(algorithm: &str) -> Option<Cipher> {
         Some(Library { context, _providers: providers })
     });
     Cipher::fetch(Some(&library.as_ref()?.context), algorithm, None).ok()
-}
-
-/// What the keys of SSL 3.0 to TLS 1.2 and DTLS are made from.
-pub(crate) struct LegacyKeys<'a> {
-    /// Of the protocol, DTLS translated to the TLS version that it is made from.
-    pub(crate) version: u16,
-    pub(crate) protection: Protection,
-    pub(crate) master: &'a [u8],
-    pub(crate) client_random: &'a [u8; 32],
-    pub(crate) server_random: &'a [u8; 32],
-    pub(crate) encrypt_then_mac: bool,
 }
 
 /// Opens one direction's records, SSL 3.0 to TLS 1.2 and DTLS.
@@ -329,4 +319,62 @@ fn masked(iv: &[u8], sequence: u64) -> Vec<u8> {
 fn cut_end(mut plain: Vec<u8>, count: usize) -> Option<Vec<u8>> {
     plain.truncate(plain.len().checked_sub(count)?);
     Some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::tls::cipher_suite::protection;
+    use proptest::prelude::*;
+
+    /// One suite of every kind of protection.
+    const SUITES: [u16; 14] = [
+        0x0002, 0x0005, 0x0009, 0x000a, 0x0007, 0x0096, 0x002f, 0xc028, 0x0041, 0x009c, 0xc09c, 0xc0a0,
+        0xcca8, 0xc050,
+    ];
+
+    fn opener(suite: u16, version: u16, encrypt_then_mac: bool) -> LegacyOpener {
+        let keys = LegacyKeys {
+            version,
+            protection: protection(suite).unwrap(),
+            master: &[7; 48],
+            client_random: &[1; 32],
+            server_random: &[2; 32],
+            encrypt_then_mac,
+        };
+        LegacyOpener::new(&keys, true).unwrap()
+    }
+
+    #[test]
+    fn every_cipher_is_at_hand() {
+        for suite in SUITES {
+            for version in [0x0300, 0x0301, 0x0302, 0x0303] {
+                opener(suite, version, false);
+            }
+        }
+        for suite in [0x1301, 0x1302, 0x1303, 0x1304, 0x1305] {
+            ModernOpener::new(protection(suite).unwrap(), &[3; 32]).unwrap().updated().unwrap();
+        }
+    }
+
+    proptest! {
+        /// Whatever comes is refused or cut to size, and what is cut is never longer than what came.
+        #[test]
+        fn nonsense_is_survived(
+            suite in proptest::sample::select(&SUITES[..]),
+            version in 0x0300u16..=0x0303,
+            encrypt_then_mac: bool,
+            bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..100), 1..4),
+        ) {
+            let mut opener = opener(suite, version, encrypt_then_mac);
+            let mut modern = ModernOpener::new(protection(0x1301).unwrap(), &[3; 32]).unwrap();
+            for body in bodies {
+                if let Some(plain) = opener.open(22, version, &body, true) {
+                    prop_assert!(plain.len() <= body.len());
+                }
+                prop_assert_eq!(modern.open(&[23, 3, 3, 0, 0], &body, true), None);
+            }
+        }
+    }
 }
