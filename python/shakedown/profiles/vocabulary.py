@@ -58,7 +58,7 @@ HYBRID_PARTS = {
     "secp256r1mlkem768": ("p256", "mlkem768"),
     "secp384r1mlkem1024": ("p384", "mlkem1024"),
 }
-_SYMMETRIC_NAME = re.compile(r"[a-z0-9][a-z0-9.\-]*")
+_SYMMETRIC_NAME = re.compile(r"[a-z0-9][a-z0-9./\-]*")
 
 
 @dataclass(frozen=True, slots=True)

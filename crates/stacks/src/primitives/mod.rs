@@ -14,6 +14,7 @@ mod sampling;
 mod subject;
 mod symmetric;
 mod timing;
+mod wtls;
 
 pub use profile::{About, device_profile};
 pub use timing::{Spread, Timing};
@@ -37,6 +38,8 @@ use subject::Subject;
 pub enum Failure {
     #[error("OpenSSL could not {what}: {stack}")]
     OpenSsl { what: &'static str, stack: openssl::error::ErrorStack },
+    #[error("the WTLS engine's primitives failed: {0}")]
+    Wtls(#[from] shakedown_wtls::crypto::CryptoError),
     #[error("two sides disagree about {what}")]
     Disagreement { what: &'static str },
     #[error(transparent)]
@@ -62,7 +65,8 @@ pub struct Options {
     pub filter: Vec<String>,
     /// Time for each key, group or algorithm, in seconds; less is used where figures settle before.
     pub seconds: f64,
-    /// Time primitives in loops of nothing else, as libraries' benchmarks do.
+    /// Time primitives in loops of nothing else and with certificates' keys that have been used before, as libraries'
+    /// benchmarks do. Reading such keys is then not timed.
     pub back_to_back: bool,
     /// Where keys are kept between runs; `None`: where the store puts them by itself.
     pub cache: Option<PathBuf>,
@@ -139,7 +143,8 @@ pub fn time(
         if progress(Progress { done, total, now: &now }).is_break() {
             return Err(Failure::Interrupted);
         }
-        let mut exercise = exercise::prepare(subject, evp, &|key| private_key(key, options))?;
+        let mut exercise =
+            exercise::prepare(subject, evp, options.back_to_back, &|key| private_key(key, options))?;
         let mut last = Instant::now();
         let mut breathe = || {
             if last.elapsed() < BREATH {
@@ -190,7 +195,8 @@ mod tests {
         let options = Options { cache: Some(folder.clone()), ..Options::default() };
         let evp = Evp::new(crate::openssl::library(true).unwrap());
         for subject in Subject::all() {
-            let mut exercise = exercise::prepare(subject, evp, &|key| private_key(key, &options)).unwrap();
+            let mut exercise =
+                exercise::prepare(subject, evp, false, &|key| private_key(key, &options)).unwrap();
             // The first round may do what later ones need not.
             for round in 0..2 {
                 let (tape, _) = sampling::record(Tape::default(), || match &mut exercise {

@@ -23,6 +23,21 @@ pub enum Subject {
     TlsPrf(&'static str),
     /// TLS 1.3's expansion of secrets, over that hash.
     Hkdf(&'static str),
+    /// What only the WTLS engine does, with its own calls.
+    Wtls(Wtls),
+}
+
+/// Primitives that only WTLS has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wtls {
+    /// A curve; where TLS has it too, only the engine's way of reading a key on it is WTLS's own.
+    Curve(Curve),
+    /// The specification's Diffie-Hellman group of so many bits, with 160-bit exponents.
+    Agreement(u32),
+    /// Records under a cipher that TLS does not have, by the triples' name.
+    Cipher(&'static str),
+    /// The PRF over that hash.
+    Prf(&'static str),
 }
 
 const DIGESTS: [&str; 6] = ["md5", "sha1", "md5-sha1", "sha256", "sha384", "sha512"];
@@ -45,6 +60,9 @@ const CIPHERS: [&str; 16] = [
     "rc4",
     "rc4-hmac-md5",
 ];
+const WTLS_GROUPS: [u32; 2] = [512, 768];
+const WTLS_CIPHERS: [&str; 3] = ["rc5-32/16-cbc", "rc5-32/12-cbc", "des-cbc"];
+const WTLS_PRFS: [&str; 2] = ["sha1", "md5"];
 const TLS_PRFS: [&str; 3] = ["md5-sha1", "sha256", "sha384"];
 const HKDFS: [&str; 2] = ["sha256", "sha384"];
 
@@ -55,7 +73,7 @@ impl Subject {
         let rsa = sizes.flat_map(|bits| [false, true].map(|exponent_3| KeyType::Rsa { bits, exponent_3 }));
         let keys = rsa
             .chain(KeyType::DSA_BITS.map(KeyType::Dsa))
-            .chain(Curve::all().map(KeyType::Ec))
+            .chain(Curve::all().filter(|curve| curve.tls_group().is_some()).map(KeyType::Ec))
             .chain([KeyType::Ed25519])
             .chain(KeyType::ML_DSA.map(KeyType::MlDsa));
         let groups = Group::NAMED.into_iter().filter_map(|(group, _)| match group {
@@ -67,6 +85,12 @@ impl Subject {
             }
             Group::Curve(_) => None,
         });
+        let wtls_curves = Curve::all().filter(|curve| curve.wtls_name().is_some());
+        let wtls = wtls_curves
+            .map(Wtls::Curve)
+            .chain(WTLS_GROUPS.map(Wtls::Agreement))
+            .chain(WTLS_CIPHERS.map(Wtls::Cipher))
+            .chain(WTLS_PRFS.map(Wtls::Prf));
         keys.map(Self::Key)
             .chain(groups)
             .chain(DIGESTS.map(Self::Digest))
@@ -74,6 +98,7 @@ impl Subject {
             .chain(CIPHERS.map(Self::Cipher))
             .chain(TLS_PRFS.map(Self::TlsPrf))
             .chain(HKDFS.map(Self::Hkdf))
+            .chain(wtls.map(Self::Wtls))
             .collect()
     }
 
@@ -117,6 +142,19 @@ impl Subject {
             Self::Cipher(cipher) => of(cipher, "", &[Cipher]),
             Self::TlsPrf(hash) => of(intern(&format!("tls1-prf-{hash}")), "", &[Prf]),
             Self::Hkdf(hash) => of(intern(&format!("hkdf-{hash}")), "", &[Prf]),
+            Self::Wtls(Wtls::Curve(curve)) => {
+                let mut all = of("ec", curve.name(), &[Import]);
+                if curve.tls_group().is_none() {
+                    all.extend(of("ecdsa", curve.name(), &[Sign, Verify]));
+                    all.extend(of("ecdh", curve.name(), &[Keygen, Derive]));
+                }
+                all
+            }
+            Self::Wtls(Wtls::Agreement(bits)) => {
+                of("dh", intern(&format!("wtlsdh{bits}")), &[Keygen, Derive, Import])
+            }
+            Self::Wtls(Wtls::Cipher(name)) => of(name, "", &[Cipher]),
+            Self::Wtls(Wtls::Prf(hash)) => of(intern(&format!("wtls-prf-{hash}")), "", &[Prf]),
         }
     }
 }

@@ -3,7 +3,7 @@
 mod config;
 mod endpoint;
 mod marks;
-mod provider;
+pub(crate) mod provider;
 mod rig;
 
 pub use rig::{WtlsRig, supports};
