@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+STYLES = ("automated", "cross-signed", "extended", "large-root", "many-names")
+
 
 def made(folder: Path, *arguments: str) -> Path:
     command = [sys.executable, "-m", "shakedown", "certs", "make", *arguments, "--out", str(folder)]
@@ -132,3 +134,12 @@ def test_wrong_input_is_one_line_and_status_2(shakedown, server, tmp_path, argum
     assert done.stdout == ""
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_public_styles_run_in_real_handshakes_and_cost_what_their_shape_says(shakedown, tmp_path):
+    sizes = {}
+    for style in ("lab", *(f"style-{name}" for name in STYLES)):
+        found = measured(shakedown, "tls1.3/x25519/p256@p256@p256", "--profile", style)
+        sizes[style] = found["bytes"]["server_to_client"]
+    small = ["lab", "style-automated", "style-cross-signed", "style-large-root", "style-extended"]
+    assert sorted(sizes, key=sizes.__getitem__) == [*small, "style-many-names"], sizes
