@@ -259,8 +259,8 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
 
 
 def _with_suggestion(message: str, suite: str) -> str:
-    """The core's line, with the nearest name it could have been unless the core already said one."""
-    if "did you mean" in message:
+    """The core's line, with the nearest name it could have been, where a slip of the hand explains it."""
+    if "did you mean" in message or "impossible" in message:
         return message
-    known = (entry["suite"] for entry in suites(all=True))
-    return message + did_you_mean(suite.lower(), known)
+    known = (entry["suite"] for entry in suites())
+    return message + did_you_mean(suite.lower(), known, cutoff=0.8)

@@ -18,9 +18,9 @@ class InputError(ShakedownError):
     exit_status = 2
 
 
-def did_you_mean(word: str, accepted: Iterable[str]) -> str:
+def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str:
     """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`."""
-    nearest = difflib.get_close_matches(word, list(accepted), n=1, cutoff=0.6)
+    nearest = difflib.get_close_matches(word, list(accepted), n=1, cutoff=cutoff)
     return f'; did you mean "{nearest[0]}"?' if nearest else ""
 
 

@@ -39,7 +39,7 @@ class Experiment:
     seed: int | None = None
     now: int | None = None
     tickets: int | None = None
-    profile: Path | None = None
+    profile: str | None = None
     devices: tuple[str, ...] = ()
     server_device: str | None = None
     bearers: tuple[str, ...] = ()
@@ -121,6 +121,9 @@ class _Reader:
         if "suites" not in self.data:
             raise InputError(f'{self.path}: key suites is missing; accepted: suites = ["tls1.2/psk", …]')
         profile = self.string("profile", "")
+        from_file = profile.endswith(".toml") or "/" in profile
+        if from_file and not (self.path.parent / profile).is_file():
+            raise self.wrong("profile", f'there is no file "{profile}" beside the experiment')
         return Experiment(
             name=self.string("name", self.path.stem, pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
             title=self.string("title", ""),
@@ -130,7 +133,7 @@ class _Reader:
             seed=self.whole("seed", 0, 2**64 - 1),
             now=self.moment("now"),
             tickets=self.whole("tickets", 0, _MOST_TICKETS),
-            profile=self.path.parent / profile if profile else None,
+            profile=str(self.path.parent / profile) if from_file else profile or None,
             devices=self.profiles("devices", self.strings("devices")),
             server_device=next(iter(self.profiles("server_device", self.optional("server_device"))), None),
             bearers=self.profiles("bearers", self.strings("bearers")),

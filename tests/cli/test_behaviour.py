@@ -80,6 +80,7 @@ def test_an_experiment_reaches_the_core(fake, capsys, tmp_path):
     experiment.write_text(
         'suites = ["tls1.2/psk"]\nrepeat = 4\nseed = 9\nnow = 2026-01-31\nprofile = "names.toml"\n'
     )
+    (tmp_path / "names.toml").touch()
     assert run(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report", "--json"]) == 0
     assert fake.measured == [
         ("tls1.2/psk", 4, {"seed": 9, "now": 1769817600, "profile": str(tmp_path / "names.toml")})

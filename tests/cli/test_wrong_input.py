@@ -69,6 +69,15 @@ def test_usage(arguments, words, fake, capsys):
         ),
         ('suites = [\n  "tls1.2/psk",\n  "TLS1.2/psk",\n]\n', ["line 3", "same suite"]),
         ('suites = ["ssl3/rsa"]\n', ["line 1", "no SSL 3.0"]),
+        (GOOD + 'profile = "names.toml"\n', ["line 2", "key profile", 'no file "names.toml"']),
+        (
+            GOOD + 'bearers = ["gprz"]\n',
+            ["line 2", "key bearers", 'no profile "gprz"', 'did you mean "gprs"'],
+        ),
+        (
+            GOOD + 'server_device = "abacus"\n',
+            ["key server_device", 'no profile "abacus"', "accepted", "phone"],
+        ),
         (GOOD + "[repeat]\nx = 1\n", ["line 2", "key repeat", "a table"]),
     ],
 )
