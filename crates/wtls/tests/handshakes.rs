@@ -159,7 +159,7 @@ fn curves_without_a_number_may_have_a_private_one() {
 
 #[test]
 fn chains_may_be_deep_and_mixed() {
-    let ec = |curve| Kind::Ec(curve);
+    let ec = Kind::Ec;
     let chains: [&[Kind]; 4] = [
         &[ec(Curve::Secp160r1), ec(Curve::Prime256v1)],
         &[ec(Curve::Sect233k1), ec(Curve::Secp224r1), ec(Curve::Sect283k1)],
@@ -178,7 +178,7 @@ fn chains_may_be_deep_and_mixed() {
 #[test]
 fn anonymous_suites_of_every_size() {
     use KeyExchangeSuite as S;
-    let group = |number| ParameterSpecifier::Index(number);
+    let group = ParameterSpecifier::Index;
     let curve = |curve| ParameterSpecifier::of_curve(curve, false);
     let none = ParameterSpecifier::NONE;
     let offers = [

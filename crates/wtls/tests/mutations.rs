@@ -56,7 +56,9 @@ impl Change {
         match *self {
             Self::Xor { at, with } => datagram[at % length] ^= with,
             Self::Insert { at, byte } => datagram.insert(at % (length + 1), byte),
-            Self::Remove { at } => drop(datagram.remove(at % length)),
+            Self::Remove { at } => {
+                let _ = datagram.remove(at % length);
+            }
             Self::Truncate { at } => datagram.truncate(at % length),
             Self::Swap { at, by } => datagram.swap(at % length, by % length),
         }

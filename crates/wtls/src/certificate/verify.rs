@@ -275,9 +275,7 @@ fn verify_with_anchors<P: Provider>(
             result = Some(verified);
         }
     }
-    result.unwrap_or_else(|| {
-        Err(CertificateError::Unsuitable { subject: fields.subject.to_string() })
-    })
+    result.unwrap_or_else(|| Err(CertificateError::Unsuitable { subject: fields.subject.to_string() }))
 }
 
 fn verify_signature<P: Provider>(
