@@ -66,7 +66,9 @@ def allowed(expression: str, allow: set[str]) -> bool:
 def rust_packages() -> dict[str, str]:
     """Every crate in the lock file with its licence expression."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    listed = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    if listed.returncode:
+        sys.exit(f"error: cargo metadata: {listed.stderr.strip()}")
     return {f"{p['name']} {p['version']}": p["license"] or "" for p in json.loads(listed.stdout)["packages"]}
 
 
