@@ -1,4 +1,4 @@
-"""Are primitives what they cost inside a handshake? Predicts the public-key time of handshakes from `primitives`.
+"""Are primitives what they cost inside a handshake? Predicts handshakes' public-key time from `primitives`.
 
 For each suite, in turns: its primitives are timed, then its handshake is measured, on one processor. What the
 handshake's public-key operations should take in sum (each operation's median, ML-DSA's signing: mean) is
@@ -16,6 +16,8 @@ import statistics
 import sys
 from collections.abc import Mapping
 from typing import Any
+
+import click
 
 from shakedown import core
 
@@ -49,8 +51,8 @@ def main() -> int:
     options = parser.parse_args()
     # One processor, so that both halves of a comparison see the same one.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    print(f"OpenSSL {core.native().OPENSSL_VERSION}; medians over {options.rounds} rounds")
-    print(f"{'suite':48} {'measured':>10} {'predicted':>10} {'ratio':>7}  rounds")
+    click.echo(f"OpenSSL {core.native().OPENSSL_VERSION}; medians over {options.rounds} rounds")
+    click.echo(f"{'suite':48} {'measured':>10} {'predicted':>10} {'ratio':>7}  rounds")
     worst = 0.0
     for suite in options.suites:
         pairs = [compare(suite, options.repeat, options.seconds) for _ in range(options.rounds)]
@@ -59,12 +61,11 @@ def main() -> int:
         worst = max(worst, abs(ratio - 1.0))
         measured_us, predicted_us = (statistics.median(column) for column in zip(*pairs, strict=True))
         verdict = "" if abs(ratio - 1.0) <= TARGET else "  off"
-        print(
+        click.echo(
             f"{suite:48} {measured_us:8.1f}us {predicted_us:8.1f}us {ratio:7.3f}"
             f"  {ratios[0]:.3f}..{ratios[-1]:.3f}{verdict}",
-            flush=True,
         )
-    print(f"worst: {100 * worst:.1f} % (target {100 * TARGET:.0f} %)")
+    click.echo(f"worst: {100 * worst:.1f} % (target {100 * TARGET:.0f} %)")
     return 0 if worst <= TARGET else 1
 
 

@@ -139,11 +139,11 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (words, named) in [
             (&["--frobnicate"][..], "--frobnicate"),
-            (&["--seconds", "0"], "'0'"),
-            (&["--seconds", "nan"], "'nan'"),
-            (&["--seconds"], "--seconds"),
-            (&["--date", "yesterday"], "yesterday"),
-            (&["--quiet=yes"], "yes"),
+            (&["--seconds", "0"][..], "'0'"),
+            (&["--seconds", "nan"][..], "'nan'"),
+            (&["--seconds"][..], "--seconds"),
+            (&["--date", "yesterday"][..], "yesterday"),
+            (&["--quiet=yes"][..], "yes"),
         ] {
             let wrong = of(words).unwrap_err();
             assert!(wrong.contains(named) && wrong.contains("accepted") && !wrong.contains('\n'), "{wrong}");

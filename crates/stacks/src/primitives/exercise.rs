@@ -20,12 +20,10 @@ pub enum Exercise {
 const MESSAGE_BYTES: usize = 256;
 const SHA256: Option<&CStr> = Some(c"SHA256");
 
-/// Makes the exercise of a subject. `key` gives private keys as PKCS #8. With `reuse` a certificate's key is read
-/// once and used ever after, so that what OpenSSL prepares at its first use is prepared no more.
+/// Makes the exercise of a subject. `key` gives private keys as PKCS #8.
 pub fn prepare(
     subject: Subject,
     evp: Evp,
-    reuse: bool,
     key: &dyn Fn(KeyType) -> Result<Vec<u8>, Failure>,
 ) -> Result<Exercise, Failure> {
     let public_key = match subject {
@@ -35,14 +33,12 @@ pub fn prepare(
             let spki = private
                 .public_key_to_der()
                 .map_err(|stack| Failure::OpenSsl { what: "encode a key", stack })?;
-            let kept = reuse.then(|| evp.public_key(&spki)).transpose()?;
-            let public = Certified { evp, spki, kept };
             match wanted {
-                KeyType::Rsa { bits, .. } => rsa(evp, private, public, bits),
-                KeyType::Ec(curve) => curve_key(evp, private, public, curve.openssl_name()),
-                KeyType::Dsa(_) => signature(evp, private, public, Scheme { digest: SHA256, pss: false }),
+                KeyType::Rsa { bits, .. } => rsa(evp, private, spki, bits),
+                KeyType::Ec(curve) => curve_key(evp, private, spki, curve.openssl_name()),
+                KeyType::Dsa(_) => signature(evp, private, spki, Scheme { digest: SHA256, pss: false }),
                 KeyType::Ed25519 | KeyType::MlDsa(_) => {
-                    signature(evp, private, public, Scheme { digest: None, pss: false })
+                    signature(evp, private, spki, Scheme { digest: None, pss: false })
                 }
             }
         }
@@ -67,34 +63,21 @@ pub fn prepare(
     Ok(Exercise::PublicKey(public_key))
 }
 
-/// The public key of a certificate.
-struct Certified {
-    evp: Evp,
-    spki: Vec<u8>,
-    kept: Option<PKey<Public>>,
-}
-
-impl Certified {
-    /// The key as a peer has it: read afresh, unless it is kept.
-    fn key(&self) -> Result<PKey<Public>, Failure> {
-        self.kept.clone().map_or_else(|| self.evp.public_key(&self.spki), Ok)
-    }
-}
-
 type Rounds = Box<dyn FnMut() -> Result<(), Failure>>;
 
 /// A certificate key that only signs: the server signs, the client reads the key and verifies.
-fn signature(evp: Evp, private: PKey<Private>, public: Certified, scheme: Scheme) -> Rounds {
+fn signature(evp: Evp, private: PKey<Private>, spki: Vec<u8>, scheme: Scheme) -> Rounds {
     let message = [0x5A; MESSAGE_BYTES];
     Box::new(move || {
         let signature = evp.sign(&private, scheme, &message)?;
-        evp.verify(&*public.key()?, scheme, &message, &signature)
+        let public = evp.public_key(&spki)?;
+        evp.verify(&public, scheme, &message, &signature)
     })
 }
 
 /// An RSA key signs in the handshake and in certificates, and carries secrets. TLS 1.2 and 1.3 prefer PSS in the
 /// handshake where the modulus has room for it; certificates have PKCS #1 v1.5.
-fn rsa(evp: Evp, private: PKey<Private>, public: Certified, bits: u16) -> Rounds {
+fn rsa(evp: Evp, private: PKey<Private>, spki: Vec<u8>, bits: u16) -> Rounds {
     const VERSION: u16 = 0x0303;
     let message = [0x5A; MESSAGE_BYTES];
     let mut secret = [0x5A; 48];
@@ -107,12 +90,12 @@ fn rsa(evp: Evp, private: PKey<Private>, public: Certified, bits: u16) -> Rounds
         if certificate_signature.is_none() {
             certificate_signature = Some(evp.sign(&private, of_certificates, &message)?);
         }
-        let issuer = public.key()?;
+        let issuer = evp.public_key(&spki)?;
         evp.verify(&issuer, of_certificates, &message, certificate_signature.as_deref().unwrap_or_default())?;
         let signature = evp.sign(&private, of_handshakes, &message)?;
-        let leaf = public.key()?;
+        let leaf = evp.public_key(&spki)?;
         evp.verify(&leaf, of_handshakes, &message, &signature)?;
-        let leaf = public.key()?;
+        let leaf = evp.public_key(&spki)?;
         let ciphertext = evp.encrypt(&leaf, &secret)?;
         let opened = evp.decrypt(&private, &ciphertext, VERSION)?;
         if opened == secret { Ok(()) } else { Err(Failure::Disagreement { what: "the decrypted secret" }) }
@@ -120,8 +103,8 @@ fn rsa(evp: Evp, private: PKey<Private>, public: Certified, bits: u16) -> Rounds
 }
 
 /// A curve serves signatures and agreements.
-fn curve_key(evp: Evp, private: PKey<Private>, public: Certified, curve: &'static str) -> Rounds {
-    let mut sign = signature(evp, private, public, Scheme { digest: SHA256, pss: false });
+fn curve_key(evp: Evp, private: PKey<Private>, spki: Vec<u8>, curve: &'static str) -> Rounds {
+    let mut sign = signature(evp, private, spki, Scheme { digest: SHA256, pss: false });
     let name = CString::new(curve).unwrap_or_default();
     let mut parameters = None;
     Box::new(move || {

@@ -65,8 +65,7 @@ pub struct Options {
     pub filter: Vec<String>,
     /// Time for each key, group or algorithm, in seconds; less is used where figures settle before.
     pub seconds: f64,
-    /// Time primitives in loops of nothing else and with certificates' keys that have been used before, as libraries'
-    /// benchmarks do. Reading such keys is then not timed.
+    /// Time primitives in loops of nothing else, as libraries' benchmarks do.
     pub back_to_back: bool,
     /// Where keys are kept between runs; `None`: where the store puts them by itself.
     pub cache: Option<PathBuf>,
@@ -143,8 +142,7 @@ pub fn time(
         if progress(Progress { done, total, now: &now }).is_break() {
             return Err(Failure::Interrupted);
         }
-        let mut exercise =
-            exercise::prepare(subject, evp, options.back_to_back, &|key| private_key(key, options))?;
+        let mut exercise = exercise::prepare(subject, evp, &|key| private_key(key, options))?;
         let mut last = Instant::now();
         let mut breathe = || {
             if last.elapsed() < BREATH {
@@ -195,8 +193,7 @@ mod tests {
         let options = Options { cache: Some(folder.clone()), ..Options::default() };
         let evp = Evp::new(crate::openssl::library(true).unwrap());
         for subject in Subject::all() {
-            let mut exercise =
-                exercise::prepare(subject, evp, false, &|key| private_key(key, &options)).unwrap();
+            let mut exercise = exercise::prepare(subject, evp, &|key| private_key(key, &options)).unwrap();
             // The first round may do what later ones need not.
             for round in 0..2 {
                 let (tape, _) = sampling::record(Tape::default(), || match &mut exercise {
@@ -212,7 +209,10 @@ mod tests {
                     }
                     Exercise::Symmetric(_) => found,
                 };
-                assert_eq!(found, said, "{subject:?}, round {round}");
+                assert!(said.is_subset(&found), "{subject:?}, round {round}: {said:?}, but {found:?}");
+                // The WTLS engine's exercise of a curve that TLS has too is there for one of its primitives only.
+                let more = matches!(subject, Subject::Wtls(_));
+                assert!(more || found == said, "{subject:?}, round {round}: {found:?}, not {said:?}");
             }
         }
         std::fs::remove_dir_all(folder).unwrap();

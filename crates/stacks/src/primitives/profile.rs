@@ -127,21 +127,22 @@ fn short(figure: f64) -> f64 {
     format!("{figure:.4e}").parse().unwrap_or(figure)
 }
 
-/// Estimates the processor's clock by a chain of additions, each of which waits for the one before and takes one
-/// cycle on every processor that this is likely to run on.
+/// Estimates the processor's clock by a chain of multiplications, each of which waits for the one before: three
+/// cycles, and one for the exclusive or, on most processors that this is likely to run on.
 fn estimate_clock_hz() -> u64 {
     const STEPS: u64 = 20_000_000;
+    const CYCLES_PER_STEP: f64 = 4.0;
+    let factor = std::hint::black_box(0x9E37_79B9_7F4A_7C15_u64);
     let once = || {
         let start = Instant::now();
-        let mut sum = 0_u64;
+        let mut value = factor;
         for step in 0..STEPS {
-            sum = std::hint::black_box(sum + step);
+            value = value.wrapping_mul(factor) ^ step;
         }
+        std::hint::black_box(value);
         start.elapsed().as_secs_f64()
     };
     let best = (0..5).map(|_| once()).fold(f64::INFINITY, f64::min);
-    // The loop keeps `sum` in memory because of the black box: store and load forward in about five cycles.
-    const CYCLES_PER_STEP: f64 = 5.0;
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     // a frequency is far below 2^53
     let clock_hz = (STEPS as f64 * CYCLES_PER_STEP / best) as u64;

@@ -64,7 +64,7 @@ impl Lists {
 
     /// Undisturbed rounds.
     fn rounds(&self) -> usize {
-        self.quiet.iter().map(Vec::len).max().unwrap_or(0)
+        self.quiet.iter().map(Vec::len).min().unwrap_or(0)
     }
 
     /// The spread of each primitive's readings. Where the machine is so busy that hardly a round got through, all
@@ -98,10 +98,10 @@ fn total(tape: &Tape, wanted: Primitive) -> (u64, u64) {
 pub fn on_tape(tape: &Tape) -> Vec<Primitive> {
     let mut found = Vec::new();
     for event in &tape.events {
-        if let Event::Operation { primitive, counts: true, .. } = event {
-            if !found.contains(primitive) {
-                found.push(*primitive);
-            }
+        if let Event::Operation { primitive, counts: true, .. } = event
+            && !found.contains(primitive)
+        {
+            found.push(*primitive);
         }
     }
     found
@@ -181,20 +181,18 @@ impl Readings {
     }
 
     fn good_enough(&self) -> bool {
-        self.few.rounds() > 0
-            && self.primitives.iter().zip(&self.few.quiet).all(|(primitive, list)| {
-                let enough = if has_a_tail(*primitive) { ENOUGH_FOR_A_TAIL } else { ENOUGH };
-                let mut sorted = list.clone();
-                sorted.sort_unstable_by(f64::total_cmp);
-                let (low, high) = median_interval(&sorted);
-                list.is_empty() || list.len() >= enough && high - low <= 2.0 * GOOD_ENOUGH * low
-            })
+        self.primitives.iter().zip(&self.few.quiet).all(|(primitive, list)| {
+            let enough = if has_a_tail(*primitive) { ENOUGH_FOR_A_TAIL } else { ENOUGH };
+            let mut sorted = list.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let (low, high) = median_interval(&sorted);
+            list.len() >= enough && high - low <= 2.0 * GOOD_ENOUGH * low
+        })
     }
 
-    /// The figures; what never happened has none.
+    /// The figures.
     pub fn timings(self) -> Vec<Timing> {
         let rows = self.primitives.into_iter().zip(self.few.spreads().into_iter().zip(self.many.spreads()));
-        let rows = rows.filter(|(_, (few, _))| few.n > 0);
         rows.map(|(primitive, (few, many))| {
             let mut timing = Timing::new(primitive, few);
             if primitive.operation.is_symmetric() {

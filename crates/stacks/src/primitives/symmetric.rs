@@ -51,7 +51,8 @@ impl<T> Drop for Owned<T> {
 
 fn digest_context() -> Result<Owned<sys::EVP_MD_CTX>, Failure> {
     // SAFETY: no arguments; a null result is checked.
-    Owned::new(unsafe { sys::EVP_MD_CTX_new() }, sys::EVP_MD_CTX_free, "make a digest context")
+    let made = unsafe { sys::EVP_MD_CTX_new() };
+    Owned::new(made, sys::EVP_MD_CTX_free, "make a digest context")
 }
 
 /// OpenSSL's name of a hash; its short names are ours in capitals.
@@ -235,7 +236,8 @@ fn derive(
     // SAFETY: the function is live; a null result is checked.
     let context = Owned::new(unsafe { sys::EVP_KDF_CTX_new(algorithm.0) }, sys::EVP_KDF_CTX_free, WHAT)?;
     // SAFETY: the context, the output and the parameters' values live through the call.
-    check(unsafe { sys::EVP_KDF_derive(context.0, out.as_mut_ptr(), out.len(), params.as_ptr()) }, WHAT)
+    let derived = unsafe { sys::EVP_KDF_derive(context.0, out.as_mut_ptr(), out.len(), params.as_ptr()) };
+    check(derived, WHAT)
 }
 
 /// The PRF over secret, label and two randoms.
