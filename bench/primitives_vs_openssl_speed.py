@@ -3,7 +3,8 @@
 `openssl speed` calls a primitive in a loop of nothing else, with keys that have been used before.
 `core.primitives(back_to_back=True)` loops likewise, but reads public keys afresh for each use, as handshakes
 do: a verification then includes what OpenSSL prepares at a key's first use. What primitives cost between
-handshakes, with caches full of other things, stands beside it. Names both versions of OpenSSL. Prints a table;
+handshakes, with caches full of other things, stands beside it. Names both versions of OpenSSL. Prints a
+table;
 exits 1 where a median ratio is off by more than the target. Not part of the tests: it judges times.
 
     python bench/primitives_vs_openssl_speed.py [--rounds 7] [--seconds 1]
