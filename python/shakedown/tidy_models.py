@@ -1,4 +1,4 @@
-"""Predictions and queues as rows of the tidy table, and back again; see `shakedown.tidy` for the quantities."""
+"""Predictions and queues as rows of the tidy table, and back; see `shakedown.tidy` for the quantities."""
 
 from __future__ import annotations
 
