@@ -41,8 +41,8 @@ def command(
 ) -> None:
     """Repeat a founding paper: its tables, figures and claims, beside what the same handshakes cost today.
 
-    PAPER is wtls-nokia7650, wtls-palm, tls-psk, ssl-pda, aka-ssl or all. A claim that does not follow from the
-    paper's own inputs is a result, not a failure.
+    PAPER is wtls-nokia7650, wtls-palm, tls-psk, ssl-pda, aka-ssl or all. A claim that does not follow from
+    the paper's own inputs is a result, not a failure.
     """
     from shakedown import papers
 
@@ -55,7 +55,7 @@ def command(
     if as_json:
         print_json([row.as_object() for one in done for row in one.rows])
         return
-    from shakedown.papers.terminal import claims_table, differences, summary_table
+    from shakedown.papers.text import claims_table, differences, summary_table
 
     if len(done) == 1:
         console().print(claims_table(done[0]))

@@ -1,4 +1,4 @@
-"""The five founding papers, reproduced: every table, figure and claim, from their own inputs and measured here.
+"""The five founding papers, reproduced: tables, figures and claims, from their own inputs and measured here.
 
     from shakedown import papers
     (palm,) = papers.reproduce(["wtls-palm"])
@@ -79,5 +79,7 @@ def reproduce(
         if progress:
             progress(done, measuring.ROUNDS * len(suites), suite)
 
-    here = measured if measured is not None else measuring.measure(suites, repeat, progress=tell)
-    return [repeat_one(one, load(one.slug), here) for one in chosen]
+    if measured is None:
+        transfers = dict.fromkeys(transfer for one in chosen for transfer in one.transfers)
+        measured = measuring.measure(suites, repeat, transfers, progress=tell)
+    return [repeat_one(one, load(one.slug), measured) for one in chosen]

@@ -63,9 +63,7 @@ class Study:
 
 def _five_trips_ms(study: Study, setup: str, computation_ms: float) -> float:
     trips = float(access.round_trips(study.text("handshake_messages")))
-    return 1e3 * float(
-        access.handshake_time_s(computation_ms / 1e3, study.ms(setup, "nrt") / 1e3, trips)
-    )
+    return 1e3 * float(access.handshake_time_s(computation_ms / 1e3, study.ms(setup, "nrt") / 1e3, trips))
 
 
 def _setup_ms(study: Study, setup: str) -> float:
@@ -114,35 +112,41 @@ def _times(study: Study) -> dict[str, Check]:
     relative = [100 * sd / mean for sd, mean in zip(deviations[GPRS], means, strict=True)]
     gap = {setup: study.ms(setup, "rpt") - study.ms(setup, "nrt") for setup in SETUPS}
     sums = {
-        setup: (_setup_ms(study, setup), study.ms(setup, "tst"), _setup_ms(study, setup) / study.ms(setup, "tst") - 1)
+        setup: (
+            _setup_ms(study, setup),
+            study.ms(setup, "tst"),
+            _setup_ms(study, setup) / study.ms(setup, "tst") - 1,
+        )
         for setup in SETUPS
     }
     worst = max(sums, key=lambda setup: abs(sums[setup][2]))
-    smaller = [
-        time for time in TIMES if study.ms(WLAN, time, "sd") < study.ms(GPRS, time, "sd")
-    ]
+    smaller = [time for time in TIMES if study.ms(WLAN, time, "sd") < study.ms(GPRS, time, "sd")]
     resumed_ms = study.text("resumed_tht")
     trips_ms = RESUMED_FLIGHTS / 2 * study.ms(GPRS, "nrt")
     return {
         "ak-001": judge.number(
             gap[GPRS],
-            f"table 1: 1427 - 1391; the laptop's is {gap[LAPTOP]:.0f}, the same device on WLAN {gap[WLAN]:.0f} ms",
+            f"table 1: 1427 - 1391; the laptop's is {gap[LAPTOP]:.0f}, the same device on WLAN "
+            f"{gap[WLAN]:.0f} ms",
         ),
         "ak-002": judge.number(
             study.ms(GPRS, "tht") - study.ms(GPRS, "scrt"),
             "table 1: 9480 - 8469; laptop "
-            f"{study.ms(LAPTOP, 'tht') - study.ms(LAPTOP, 'scrt'):.0f}, WLAN {study.ms(WLAN, 'tht') - study.ms(WLAN, 'scrt'):.0f} ms",
+            f"{study.ms(LAPTOP, 'tht') - study.ms(LAPTOP, 'scrt'):.0f}, WLAN "
+            f"{study.ms(WLAN, 'tht') - study.ms(WLAN, 'scrt'):.0f} ms",
         ),
         "ak-003": judge.number(study.ms(GPRS, "nrt") / 2, "half of table 1's NRT"),
         "ak-004": judge.holds(
             max(relative) / min(relative) <= 1.2,
             "; ".join(f"{one:.1f} %" for one in relative),
-            "deviation over mean of TST, THT, SCRT, all that is published of the three distributions; the deviations are "
+            "deviation over mean of TST, THT, SCRT, all that is published of the three distributions; the "
+            "deviations are "
             f"{', '.join(f'{one:.0f}' for one in deviations[GPRS])} ms",
         ),
         "ak-005": judge.number(
             float(access.round_trips(study.text("handshake_messages"))),
-            "ten messages, two to a round trip; in flights, as SSL sends them, they are two round trips and a third for the "
+            "ten messages, two to a round trip; in flights, as SSL sends them, they are two round trips and "
+            "a third for the "
             "connection",
         ),
         "ak-006": judge.number(_five_trips_ms(study, GPRS, 0.0), "5 x 1391 ms"),
@@ -167,7 +171,9 @@ def _times(study: Study) -> dict[str, Check]:
             ),
             "1391 x 36 / 144 ms; the test-bed's own 220 ms would not shrink with the rate",
         ),
-        "ak-014": judge.number(study.text("assumed_3g_rate") / study.text("gprs_rate_max"), "144 over 36 kbit/s"),
+        "ak-014": judge.number(
+            study.text("assumed_3g_rate") / study.text("gprs_rate_max"), "144 over 36 kbit/s"
+        ),
         "ak-015": judge.number(
             trips_ms, "three flights, one and a half NRT of 1391 ms, and no public-key work"
         ),
@@ -184,7 +190,8 @@ def _times(study: Study) -> dict[str, Check]:
         "ak-021": judge.number(study.ms(WLAN, "tst") / study.ms(WLAN, "tht"), "table 4: 2730 over 2605"),
         "ak-022": judge.number(
             _five_trips_ms(study, GPRS, study.ms(WLAN, "tht")),
-            f"2605 + 5 x 1391 ms; on the laptop five round trips alone are {_five_trips_ms(study, LAPTOP, 0):.0f} ms, more than "
+            "2605 + 5 x 1391 ms; on the laptop five round trips alone are "
+            f"{_five_trips_ms(study, LAPTOP, 0):.0f} ms, more than "
             f"its whole handshake of {study.ms(LAPTOP, 'tht'):.0f} ms",
         ),
         "ak-023": judge.holds(
@@ -195,7 +202,8 @@ def _times(study: Study) -> dict[str, Check]:
         "ak-024": judge.holds(
             abs(sums[worst][2]) <= 0.01,
             "; ".join(f"{total:.0f} for {printed:.0f}" for total, printed, _ in sums.values()),
-            f"RPT + THT for TST in ms, three tables; {worst} is {100 * sums[worst][2]:+.1f} % off: its RPT looks wrong "
+            f"RPT + THT for TST in ms, three tables; {worst} is {100 * sums[worst][2]:+.1f} % off: its RPT "
+            "looks wrong "
             "(NRT + THT fits)",
         ),
     }
@@ -213,7 +221,8 @@ def _rest(study: Study) -> dict[str, Check]:
         "ak-010": judge.untestable(_CITED),
         "ak-011": judge.untestable(_INPUT),
         "ak-017": judge.number(
-            study.text("session_id") + study.text("cached_secret"), "32 bytes of session ID and 48 of master secret"
+            study.text("session_id") + study.text("cached_secret"),
+            "32 bytes of session ID and 48 of master secret",
         ),
         "ak-018": judge.untestable(_CITED),
         "ak-025": judge.untestable(_INPUT),
@@ -223,12 +232,15 @@ def _rest(study: Study) -> dict[str, Check]:
         "ak-029": judge.holds(
             high < 2,
             f"{low:.2f}..{high:.2f}",
-            "with the device's own draw that makes ak-030 true and the card's 200 to 150 mA; well below 2 h for the printed 400 "
-            f"mAh; with the {USUAL_BATTERY_MAH:.0f} mAh that the device usually has it is {usual[0]:.2f} to {usual[1]:.2f} h, "
+            "with the device's own draw that makes ak-030 true and the card's 200 to 150 mA; well below 2 h "
+            "for the printed 400 "
+            f"mAh; with the {USUAL_BATTERY_MAH:.0f} mAh that the device usually has it is {usual[0]:.2f} to "
+            f"{usual[1]:.2f} h, "
             "which is somewhat less than 2 h",
         ),
         "ak-030": judge.untestable(
-            f"the device's own draw is not printed; 320 mAh over the card's 23 mA alone would last {charge / 23:.1f} h, and "
+            "the device's own draw is not printed; 320 mAh over the card's 23 mA alone would last "
+            f"{charge / 23:.1f} h, and "
             f"2.5 h mean {charge / 2.5:.0f} mA in all, little for a device with its screen on"
         ),
         "ak-031": judge.untestable("from a data sheet"),
@@ -262,9 +274,7 @@ def cells(data: PaperData) -> list[Row]:
                 )
     for row in data.tables["table_2_memory"].rows:
         rows.append(
-            cell_row(
-                SLUG, "table 2", row["item"].replace("_", " "), "KB", row["memory_kb"], None, "", _INPUT
-            )
+            cell_row(SLUG, "table 2", row["item"].replace("_", " "), "KB", row["memory_kb"], None, "", _INPUT)
         )
     return rows
 
@@ -285,9 +295,17 @@ def _relation(study: Study, setup: str, time: str) -> tuple[float | None, str, s
                 study.ms(setup, "tht") / 1e3, study.ms(setup, "nrt") / 1e3, _client_hello_ms(study) / 1e3
             )
         )
-        return value, "5 %", f"THT - NRT / 2 - {_client_hello_ms(study):.0f} ms, the client's start in table 1 (ak-002)"
+        return (
+            value,
+            "5 %",
+            f"THT - NRT / 2 - {_client_hello_ms(study):.0f} ms, the client's start in table 1 (ak-002)",
+        )
     if time == "rpt" and setup == LAPTOP:
-        return study.ms(LAPTOP, "nrt"), "2", "NRT, preparation being nothing on a fast laptop (ak-019); tolerance in ms"
+        return (
+            study.ms(LAPTOP, "nrt"),
+            "2",
+            "NRT, preparation being nothing on a fast laptop (ak-019); tolerance in ms",
+        )
     if time == "rpt":
         return study.ms(setup, "nrt") + 100.0, "20", "NRT + 0.1 s (ak-001); tolerance in ms"
     return None, "", _INPUT
@@ -338,7 +356,8 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
             "resumed handshake's THT",
             SUITES,
             number(
-                lambda: tht(RESUMED), f"{bearer}: {here.costs[RESUMED].size_bytes:.0f} bytes" if here.cost(RESUMED) else ""
+                lambda: tht(RESUMED),
+                f"{bearer}: {here.costs[RESUMED].size_bytes:.0f} bytes" if here.cost(RESUMED) else "",
             ),
         ),
         Today(
@@ -347,14 +366,21 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
             SUITES,
             number(
                 lambda: 100 * float(access.resumption_gain(tht(FULL), tht(RESUMED))),
-                f"{bearer}; full {tht(FULL):.0f} ms, resumed {tht(RESUMED):.0f} ms" if here.all(SUITES) else "",
+                f"{bearer}; full {tht(FULL):.0f} ms, resumed {tht(RESUMED):.0f} ms"
+                if here.all(SUITES)
+                else "",
             ),
         ),
         Today(
             "ak-022",
             "full handshake's THT on GPRS",
             (FULL,),
-            number(lambda: tht(FULL), f"{bearer}: two round trips and {here.costs[FULL].size_bytes:.0f} bytes" if here.cost(FULL) else ""),
+            number(
+                lambda: tht(FULL),
+                f"{bearer}: two round trips and {here.costs[FULL].size_bytes:.0f} bytes"
+                if here.cost(FULL)
+                else "",
+            ),
         ),
     ]
 
@@ -364,7 +390,8 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
     study = Study(data)
     drawings = []
     unpublished = (
-        "The measured series were never published: mean (line) and one standard deviation either way (grey), not "
+        "The measured series were never published: mean (line) and one standard deviation either way "
+        "(grey), not "
         "below 0."
     )
     for number, setup in zip(("8", "9", "10"), SETUPS, strict=True):
@@ -417,7 +444,8 @@ def _battery(study: Study) -> Drawing:
     base = base_current_ma(study, capacity)
     idle = study.energy("nokia_d211_gprs_connected_idle_current")
     active = (
-        study.energy("nokia_d211_gprs_downloading_current_min") + study.energy("nokia_d211_gprs_downloading_current_max")
+        study.energy("nokia_d211_gprs_downloading_current_min")
+        + study.energy("nokia_d211_gprs_downloading_current_max")
     ) / 2
     currents = {
         "idle": base,
@@ -458,7 +486,8 @@ def _battery(study: Study) -> Drawing:
         SLUG,
         "11(b)",
         "Battery over time in four situations",
-        f"Linear discharge from {charge:.0f} % of the printed {capacity:.0f} mAh; the device's own draw ({base:.0f} mA) is what "
+        f"Linear discharge from {charge:.0f} % of the printed {capacity:.0f} mAh; the device's own draw "
+        f"({base:.0f} mA) is what "
         "makes an idle connection last 2.5 h. No values were printed but the two lifetimes.",
         "modelled",
         draw.lines(values, "time in h", "charge in %", "situation", marks=marks, x_max=3.6),

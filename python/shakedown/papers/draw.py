@@ -51,14 +51,20 @@ class Drawing:
     @property
     def name(self) -> str:
         """The figure's file name without its ending."""
-        return f"{self.slug}-figure-{self.number.replace('.', '-').replace('(', '').replace(')', '')}"
+        number = self.number.translate(str.maketrans(". ", "--", "()"))
+        return f"{self.slug}-figure-{number}"
+
+    @property
+    def heading(self) -> str:
+        """The figure's number and title."""
+        return f"{'Figures' if ' ' in self.number else 'Figure'} {self.number}: {self.title}"
 
     def figure(self) -> Figure:
         """The house's figure. Raises `ValueError` for one that waits."""
         definition = self.definition
         if definition is None:
             raise ValueError(f"{self.name} waits for {self.waits_for}")
-        titled = {**definition, "title": _title(f"Figure {self.number}: {self.title}")}
+        titled = {**definition, "title": _title(self.heading)}
         return Figure(
             self.name, self.title, self.kind, f"{self.title}. {self.note}", lambda _: titled, self.data
         )
@@ -269,7 +275,14 @@ def lines(
             *(
                 {
                     "data": {"values": list(marks)},
-                    "mark": {"type": "text", "align": "left", "dx": 9, "dy": {"expr": "datum.below ? 15 : -9"}, "fontSize": FONT_PX - 1, **look},
+                    "mark": {
+                        "type": "text",
+                        "align": "left",
+                        "dx": 9,
+                        "dy": {"expr": "datum.below ? 15 : -9"},
+                        "fontSize": FONT_PX - 1,
+                        **look,
+                    },
                     "encoding": {**point, "text": {"field": label}},
                 }
                 for look in ({"stroke": PAPER, "strokeWidth": 4, "color": PAPER}, {"color": INK})
@@ -283,6 +296,56 @@ def lines(
             "spec": {"layer": layer, "width": WIDTH, "height": height},
         }
     return {"data": {"values": shown}, "layer": layer, "width": WIDTH, "height": height}
+
+
+def regression(values: Values, x: str, y: str, series: str, what: str) -> Definition:
+    """Points and the lines fitted to them; ``what`` tells rows "measured" from rows "regression"."""
+    names = _order(values, series)
+    place = {
+        "x": {
+            "field": x,
+            "type": "quantitative",
+            "title": x,
+            "scale": {"nice": False},
+            "axis": _axis(format=",~r"),
+        },
+        "y": {"field": y, "type": "quantitative", "title": y, "axis": _axis(format=",~r")},
+        "color": _line_colour(series, names),
+    }
+    style = {"type": "nominal", "sort": names}
+    return {
+        "data": {"values": list(values)},
+        "width": WIDTH,
+        "height": HEIGHT,
+        "layer": [
+            {
+                "transform": [{"filter": f"datum['{what}'] == 'regression'"}],
+                "mark": {"type": "line", "strokeWidth": 2},
+                "encoding": {
+                    **place,
+                    "strokeDash": {
+                        "field": series,
+                        **style,
+                        "scale": {"domain": names, "range": [_DASHES[i % 5] for i in range(len(names))]},
+                        "legend": _legend(names, symbolType="stroke", symbolSize=600, symbolStrokeWidth=2),
+                    },
+                },
+            },
+            {
+                "transform": [{"filter": f"datum['{what}'] == 'measured'"}],
+                "mark": {"type": "point", "filled": False, "size": 80, "strokeWidth": 2},
+                "encoding": {
+                    **place,
+                    "shape": {
+                        "field": series,
+                        **style,
+                        "scale": {"domain": names, "range": [_SYMBOLS[i % 5] for i in range(len(names))]},
+                        "legend": None,
+                    },
+                },
+            },
+        ],
+    }
 
 
 def spans(values: Values, x: str, mean: str, low: str, high: str, y_title: str) -> Definition:

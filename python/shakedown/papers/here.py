@@ -1,7 +1,7 @@
 """What was measured here for the reproductions: handshakes by suite, reduced to what the papers compare.
 
-All times are µs of one thread's CPU time: the least of the medians of several rounds, which a busy machine disturbs
-least. Ratios are formed from figures of one run on one machine.
+All times are µs of one thread's CPU time: the least of the medians of several rounds, which a busy machine
+disturbs least. Ratios are formed from figures of one run on one machine.
 """
 
 from __future__ import annotations
@@ -117,6 +117,18 @@ class Cost:
         return runs
 
 
+@dataclass(frozen=True)
+class Bulk:
+    """A transfer after a handshake, from server to client: its bytes, and what it took each side."""
+
+    suite: str
+    link: str
+    data_bytes: int
+    wire_bytes: float
+    client_us: float
+    server_us: float
+
+
 @dataclass
 class Here:
     """All that was measured here, and why the rest was not."""
@@ -125,6 +137,7 @@ class Here:
     date: str = ""
     costs: dict[str, Cost] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    bulks: dict[tuple[str, str, int], Bulk] = field(default_factory=dict)
     seconds: float = 0.0
 
     def cost(self, suite: str) -> Cost | None:
@@ -144,6 +157,11 @@ class Here:
                 prefix = "" if suite in reason else f"{suite}: "
                 return f"cannot be tested yet: {prefix}{reason}"
         return ""
+
+    def transfers(self, suite: str, link: str, sizes_bytes: Sequence[int]) -> list[Bulk] | None:
+        """What transfers of these sizes took, or None where one is missing."""
+        found = [self.bulks[key] for size in sizes_bytes if (key := (suite, link, size)) in self.bulks]
+        return found if len(found) == len(sizes_bytes) else None
 
     @property
     def measured(self) -> bool:
@@ -209,14 +227,28 @@ def _matching(measurement: Measurement, wanted: Mapping[str, Any]) -> float | No
     return None
 
 
+@dataclass(frozen=True)
+class Transfers:
+    """Transfers to be measured: over each suite and link, in each size."""
+
+    suites: tuple[str, ...]
+    links: tuple[str, ...]
+    sizes_bytes: tuple[int, ...]
+
+
 def measure(
-    suites: Iterable[str], repeat: int, *, progress: Callable[[int, str], None] | None = None
+    suites: Iterable[str],
+    repeat: int,
+    transfers: Iterable[Transfers] = (),
+    *,
+    progress: Callable[[int, str], None] | None = None,
 ) -> Here:
     """Measures suites here; one that cannot run is missing with the reason, and nothing else suffers.
 
     Args:
         suites: names of suites; each is measured once however often it is named.
         repeat: handshakes of each suite, spread over the rounds.
+        transfers: bulk data to be measured after handshakes.
         progress: told how many of ``ROUNDS`` × suites are done, and the suite's name.
     """
     from time import perf_counter
@@ -245,8 +277,40 @@ def measure(
                     raise
                 here.missing[suite] = str(error)
     here.costs = {suite: condense(found) for suite, found in rounds.items() if suite not in here.missing}
+    for wanted_transfers in transfers:
+        for suite in wanted_transfers.suites:
+            _measure_transfers(here, suite, wanted_transfers)
     here.seconds = perf_counter() - begun
     return here
+
+
+TRANSFERS_EACH = 5
+
+
+def _measure_transfers(here: Here, suite: str, wanted: Transfers) -> None:
+    """Open and protected links in turn, so that a disturbance hits neighbours alike."""
+    from shakedown import core
+
+    for number in range(ROUNDS):
+        for link in wanted.links:
+            try:
+                found = core.transfers(suite, wanted.sizes_bytes, link=link, repeat=TRANSFERS_EACH)
+            except Exception as error:
+                if not (core.is_failure(error) or isinstance(error, InputError)):
+                    raise
+                here.missing.setdefault(suite, str(error))
+                return
+            for one in found:
+                key = (suite, link, one["data_bytes"])
+                client, server = one["client_us"]["median"], one["server_us"]["median"]
+                if number:
+                    client, server = (
+                        min(client, here.bulks[key].client_us),
+                        min(server, here.bulks[key].server_us),
+                    )
+                here.bulks[key] = Bulk(
+                    suite, link, one["data_bytes"], one["wire_bytes"], round(client, 3), round(server, 3)
+                )
 
 
 def save(here: Here, path: Path) -> None:
@@ -263,6 +327,7 @@ def save(here: Here, path: Path) -> None:
             "operations": [list(vars(one).values()) for one in cost.operations],
         }
         lines.append(json.dumps(packed, separators=(",", ":")))
+    lines += [json.dumps({"transfer": list(vars(one).values())}) for _, one in sorted(here.bulks.items())]
     head = json.dumps({"format": FORMAT, "machine": here.machine, "date": here.date})
     try:
         path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
@@ -280,6 +345,10 @@ def load(path: Path) -> Here:
         here = Here(about["machine"], about["date"])
         for line in lines:
             packed = json.loads(line)
+            if "transfer" in packed:
+                bulk = Bulk(*packed["transfer"])
+                here.bulks[bulk.suite, bulk.link, bulk.data_bytes] = bulk
+                continue
             if "missing" in packed:
                 here.missing[packed["suite"]] = packed["missing"]
                 continue

@@ -1,7 +1,7 @@
 """Verdicts: a computed figure against a claim or a printed cell, under the tolerance that was set beforehand.
 
-A check is made where the figure is computed and meets its claim later, so that the claim's value and tolerance
-are read from the paper's data in one place and nowhere else.
+A check is made where the figure is computed and meets its claim later, so that the claim's value and
+tolerance are read from the paper's data in one place and nowhere else.
 """
 
 from __future__ import annotations
@@ -202,7 +202,18 @@ def cell_row(
     published = float(printed)
     if here is None or math.isnan(here):
         return Row(
-            slug, item, None, quantity, unit, tidy_number(published), None, None, None, kind, UNTESTABLE, reason
+            slug,
+            item,
+            None,
+            quantity,
+            unit,
+            tidy_number(published),
+            None,
+            None,
+            None,
+            kind,
+            UNTESTABLE,
+            reason,
         )
     agree = abs(here - published) <= allowance(tolerance, published, printed) + 1e-12
     return Row(

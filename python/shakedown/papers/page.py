@@ -10,7 +10,7 @@ from typing import Any
 from shakedown.papers.draw import Drawing
 from shakedown.papers.paper import Reproduction
 from shakedown.papers.rows import DIFFERS, VERDICTS, Row
-from shakedown.papers.terminal import counts_text, figure_text
+from shakedown.papers.text import counts_text, figure_text, markdown_table
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -37,7 +37,9 @@ def index(reproductions: Sequence[Reproduction]) -> str:
         )
     table = markdown_table(["paper", "claims", "cells of tables", "claims today", "figures"], rows)
     here = reproductions[0].here
-    return _render("index.md", {"table": table, "here": here, "measured": _provenance(here.machine, here.date)})
+    return _render(
+        "index.md", {"table": table, "here": here, "measured": _provenance(here.machine, here.date)}
+    )
 
 
 def _render(name: str, names: dict[str, Any]) -> str:
@@ -49,16 +51,13 @@ def _render(name: str, names: dict[str, Any]) -> str:
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
-        autoescape=False,  # noqa: S701
+        autoescape=False,
     )
     return environment.get_template(name).render(names)
 
 
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown; numbers are not aligned, so that a change of one line changes one line."""
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _provenance(machine: str, date: str) -> str:
@@ -81,6 +80,7 @@ class _Words:
             "citation": self._all.data.citation,
             "slug": self._all.paper.slug,
             "measured": _provenance(here.machine, here.date),
+            "Measured": _sentence(_provenance(here.machine, here.date)),
             "anything_measured": here.measured,
             "printed": self._printed,
             "here": self._here,
@@ -94,7 +94,9 @@ class _Words:
             "today_table": self._today_table,
             "tables": self._tables,
             "ratios": self._ratios,
-            "rows": self._plain_rows,
+            "lines": self._lines,
+            "side_by_side": self._side_by_side,
+            **self._all.paper.words(self._all.data, here),
         }
 
     def _printed(self, claim: str) -> str:
@@ -113,7 +115,8 @@ class _Words:
     def _counts(self) -> str:
         counts = Counter(row.verdict for row in self._claims.values())
         return ", ".join(
-            f"{counts[verdict]} {'agree' if verdict == 'agrees' else 'differ' if verdict == DIFFERS else verdict}"
+            f"{counts[verdict]} "
+            f"{'agree' if verdict == 'agrees' else 'differ' if verdict == DIFFERS else verdict}"
             for verdict in VERDICTS
         )
 
@@ -124,7 +127,7 @@ class _Words:
         self._shown.add(drawing.number)
         if drawing.definition is None:
             return f"*Figure {drawing.number}, {drawing.title}, waits for {drawing.waits_for}.*"
-        return f"![Figure {drawing.number}: {drawing.title}](figures/{drawing.name}.svg)\n\n*{drawing.note}*"
+        return f"![{drawing.heading}](figures/{drawing.name}.svg)\n\n*{drawing.note}*"
 
     def _rest_of_figures(self) -> str:
         """The figures that the story has not shown."""
@@ -160,14 +163,28 @@ class _Words:
         ]
         return markdown_table(["claim", "what", "printed", "here, today", "verdict", "remark"], rows)
 
-    def _plain_rows(self, start: str) -> str:
-        """Rows whose item starts so, as they are: what is printed in the text rather than in a table."""
-        rows = [
-            [row.item, row.quantity, f"{figure_text(row.published)}", f"{figure_text(row.here)} {row.unit}", row.reason]
-            for row in self._all.rows
-            if row.item.startswith(start)
-        ]
-        return markdown_table(["item", "what", "printed", "here", "remark"], rows)
+    def _lines(self, start: str) -> str:
+        """Rows whose item starts so: a line for each item, a column for each quantity."""
+        rows = [row for row in self._all.rows if row.item.startswith(start)]
+        columns = list(dict.fromkeys(f"{row.quantity} ({row.unit})" for row in rows))
+        lines: dict[str, dict[str, str]] = {}
+        for row in rows:
+            item = row.item.removeprefix(start).lstrip(", ")
+            lines.setdefault(item, {})[f"{row.quantity} ({row.unit})"] = figure_text(row.here)
+        body = [[item, *(found.get(column, "") for column in columns)] for item, found in lines.items()]
+        return markdown_table(["", *columns], body)
+
+    def _side_by_side(self, **items: str) -> str:
+        """The same cells computed in several ways: a line for each, the printed figure first."""
+        lines: dict[str, list[str]] = {}
+        for start in items.values():
+            for row in self._all.rows:
+                item, _, label = row.item.partition(", ")
+                if item == start and row.here is not None:
+                    line = lines.setdefault(label, [label, f"{figure_text(row.published)} {row.unit}"])
+                    line.append(f"{figure_text(row.here)} {row.unit}")
+        head = ["", "printed", *(name.replace("_", " ") for name in items)]
+        return markdown_table(head, list(lines.values()))
 
     def _tables(self) -> str:
         """Every result table: printed and ours, cell by cell."""
@@ -191,7 +208,7 @@ def _with_unit(figure: str, row: Row) -> str:
 
 
 def _pivot(name: str, rows: Sequence[Row]) -> str:
-    """One table, folded: a line for each item, a column for each quantity, ``printed → ours`` in each cell."""
+    """One table, folded: a line for each item, a column for each quantity, ``printed → ours`` in cells."""
     columns = list(dict.fromkeys(row.quantity for row in rows))
     lines: dict[str, dict[str, Row]] = {}
     for row in rows:

@@ -31,7 +31,17 @@ RSA_SERVER, RSA_MUTUAL = "wtls/rsa/rsa1024/server", "wtls/rsa/rsa1024/mutual"
 RSA3_SERVER, RSA3_MUTUAL = "wtls/rsa/rsa1024e3/server", "wtls/rsa/rsa1024e3/mutual"
 TLS_ECC = "tls1.0/ecdhe_ecdsa+sect163k1/sect163k1/mutual"
 TLS_RSA, TLS_RSA3 = "tls1.0/rsa/rsa1024/mutual", "tls1.0/rsa/rsa1024e3/mutual"
-SUITES = (ECC_SERVER, ECC_MUTUAL, RSA_SERVER, RSA_MUTUAL, RSA3_SERVER, RSA3_MUTUAL, TLS_ECC, TLS_RSA, TLS_RSA3)
+SUITES = (
+    ECC_SERVER,
+    ECC_MUTUAL,
+    RSA_SERVER,
+    RSA_MUTUAL,
+    RSA3_SERVER,
+    RSA3_MUTUAL,
+    TLS_ECC,
+    TLS_RSA,
+    TLS_RSA3,
+)
 
 FLOWS = {
     "figure 1, server authenticated": (
@@ -111,11 +121,13 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
     ecc, mutual = new.total_s("ecc163", "server"), new.total_s("ecc163", "mutual")
     rsa3, rsa65537 = (new.total_s("rsa1024", "server", exponent) for exponent in ("3", "65537"))
     mutual3, mutual65537 = (new.total_s("rsa1024", "mutual", exponent) for exponent in ("3", "65537"))
-    stored, stored_mutual = (
-        new.total_s("ecc163", how, expanded=True) for how in ("server", "mutual")
-    )
-    server_ratios = {n: t.total_s("ecc163", "server") / t.total_s("rsa1024", "server", "3") for n, t in every.items()}
-    mutual_ratios = {n: t.total_s("rsa1024", "mutual", "3") / t.total_s("ecc163", "mutual") for n, t in every.items()}
+    stored, stored_mutual = (new.total_s("ecc163", how, expanded=True) for how in ("server", "mutual"))
+    server_ratios = {
+        n: t.total_s("ecc163", "server") / t.total_s("rsa1024", "server", "3") for n, t in every.items()
+    }
+    mutual_ratios = {
+        n: t.total_s("rsa1024", "mutual", "3") / t.total_s("ecc163", "mutual") for n, t in every.items()
+    }
     signing = {name: t.verify_s / t.sign_s for name, t in every.items()}
     return {
         "wp-001": judge.number(
@@ -136,7 +148,9 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
             "; ".join(f"{t.rsa_verify_s['65537'] / t.rsa_verify_s['3']:.2f}" for t in every.values()),
             "e = 65537 over e = 3 on the three devices of figure 3",
         ),
-        "wp-006": judge.number(_expansions(data), "rows of key expansion in figure 4 and in figure 6, two each"),
+        "wp-006": judge.number(
+            _expansions(data), "rows of key expansion in figure 4 and in figure 6, two each"
+        ),
         "wp-007": judge.number(ecc, "254.8 + 1254 + 372.4 + 254.8 + 335.6 ms"),
         "wp-008": judge.number(rsa3, "598 + 622 ms"),
         "wp-009": judge.number(rsa65537, "1482 + 622 ms"),
@@ -145,15 +159,19 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
         "wp-012": judge.number(mutual65537, "1482 + 622 + 21734 ms"),
         "wp-013": judge.number(
             mutual3 / mutual,
-            f"22954 over 2614 ms; with e = 65537 {mutual65537 / mutual:.2f}; no sum of its primitives gives 8.64",
+            f"22954 over 2614 ms; with e = 65537 {mutual65537 / mutual:.2f}; no sum of its primitives gives "
+            "8.64",
         ),
         "wp-014": judge.number(stored, "2471.6 ms less one expansion of 254.8 ms"),
         "wp-015": judge.holds(
-            abs(stored / rsa65537 - 1) <= 0.10, f"{stored:.3f} vs {rsa65537:.3f}", f"{stored / rsa65537:.3f} times"
+            abs(stored / rsa65537 - 1) <= 0.10,
+            f"{stored:.3f} vs {rsa65537:.3f}",
+            f"{stored / rsa65537:.3f} times",
         ),
         "wp-016": judge.number(
             mutual65537 / stored_mutual,
-            f"23838 over {1e3 * stored_mutual:.1f} ms; 10.75 comes out if the divisor is the server-authenticated"
+            f"23838 over {1e3 * stored_mutual:.1f} ms; 10.75 comes out if the divisor is the "
+            "server-authenticated"
             f" handshake's {1e3 * stored:.1f} ms: {mutual65537 / stored:.2f}",
         ),
         "wp-017": _sizes(here),
@@ -168,7 +186,8 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
         "wp-022": judge.holds(
             max(server_ratios.values()) <= 2.0 * 1.03 and min(mutual_ratios.values()) >= 8,
             f"{max(server_ratios.values()):.2f} and {min(mutual_ratios.values()):.2f}",
-            f"up to: {_each(server_ratios)}; at least: {_each(mutual_ratios)}; both hold on the 20 MHz Palm VII only",
+            f"up to: {_each(server_ratios)}; at least: {_each(mutual_ratios)}; both hold on the 20 MHz Palm "
+            "VII only",
         ),
     }
 
@@ -180,7 +199,9 @@ def _each(ratios: Mapping[str, float], skip: int = 0) -> str:
 def _expansions(data: PaperData) -> float:
     rows = data.tables["figures_4_to_7_handshake_steps"].rows
     counts = {
-        figure: sum(1 for row in rows if row["figure"] == figure and row["primitive"].endswith("key_expansion"))
+        figure: sum(
+            1 for row in rows if row["figure"] == figure and row["primitive"].endswith("key_expansion")
+        )
         for figure in ("4", "6")
     }
     (count,) = set(counts.values())
@@ -199,7 +220,8 @@ def _clock(data: PaperData) -> Check:
     return judge.holds(
         all(abs(ratio / expected - 1) <= 0.05 for ratio in ratios),
         round(furthest, 3),
-        f"time ratios of the same primitives range from {min(ratios):.2f} to {max(ratios):.2f} for a clock ratio "
+        f"time ratios of the same primitives range from {min(ratios):.2f} to {max(ratios):.2f} for a clock "
+        "ratio "
         f"of {expected:.3f}; RSA and ECC scale differently",
     )
 
@@ -228,7 +250,8 @@ def _hashing(here: Here) -> Check:
     return judge.holds(
         max(shares.values()) < 0.01,
         words,
-        "no time of hashing is printed; measured here: the master secret's share of the client's time. Public-key "
+        "no time of hashing is printed; measured here: the master secret's share of the client's time. "
+        "Public-key "
         "work has become so fast that hashing shows",
         "measured",
     )
@@ -254,7 +277,9 @@ def _sizes(here: Here) -> Check:
 
 def cells(data: PaperData) -> list[Row]:
     """Figure 3 by clock scaling, figures 4 to 7 from figure 3, figure 8 as input."""
-    rows = [_figure_3(row, device) for row in data.tables["figure_3_primitive_times"].rows for device in DEVICES]
+    rows = [
+        _figure_3(row, device) for row in data.tables["figure_3_primitive_times"].rows for device in DEVICES
+    ]
     primitives_ms = data.tables["figure_3_primitive_times"]
     for row in data.tables["figures_4_to_7_handshake_steps"].rows:
         item = f"figure {row['figure']}, step {row['step']}"
@@ -344,8 +369,16 @@ def _ratios() -> dict[str, tuple[str, tuple[str, str], tuple[str, str]]]:
     """Ratios of figure 3 that can be formed here: title, then numerator and denominator."""
     return {
         "verify_sign": ("ECDSA verify over sign", ("ecdsa_verify", ""), ("ecdsa_sign", "")),
-        "exponent": ("RSA public, e = 65537 over e = 3", ("public_decrypt", "65537"), ("public_decrypt", "3")),
-        "private": ("RSA private over public, e = 65537", ("private_encrypt", ""), ("public_decrypt", "65537")),
+        "exponent": (
+            "RSA public, e = 65537 over e = 3",
+            ("public_decrypt", "65537"),
+            ("public_decrypt", "3"),
+        ),
+        "private": (
+            "RSA private over public, e = 65537",
+            ("private_encrypt", ""),
+            ("public_decrypt", "65537"),
+        ),
         "private3": ("RSA private over public, e = 3", ("private_encrypt", ""), ("public_decrypt", "3")),
     }
 
@@ -379,7 +412,8 @@ def measured_cells(data: PaperData, here: Here) -> list[Row]:
     for key, (title, above, below) in _ratios().items():
         for device, name in DEVICES.items():
             upper, lower = (
-                float(table.one(primitive=one[0], rsa_public_exponent=one[1])[device]) for one in (above, below)
+                float(table.one(primitive=one[0], rsa_public_exponent=one[1])[device])
+                for one in (above, below)
             )
             rows.append(
                 cell_row(
@@ -479,7 +513,12 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
         stacks[key] = stacks.get(key, 0.0) + float(row["time_ms"]) / 1e3
     panels = {"4": "server authenticated", "5": "server authenticated", "6": "mutual", "7": "mutual"}
     values = [
-        {"handshake": name, "part": part, "client time in s": round(value, 4), "authentication": panels[name[0]]}
+        {
+            "handshake": name,
+            "part": part,
+            "client time in s": round(value, 4),
+            "authentication": panels[name[0]],
+        }
         for (name, part), value in stacks.items()
     ]
     note = "From the report's own primitives."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shakedown.papers import judge
 from shakedown.papers.draw import Drawing
-from shakedown.papers.here import Here
+from shakedown.papers.here import Here, Transfers
 from shakedown.papers.judge import Check
 from shakedown.papers.load import PaperData
 from shakedown.papers.rows import Kind, Row
@@ -35,6 +35,8 @@ class Paper:
         today: further rows of claims, measured here.
         measured_cells: rows that set cells against ratios measured here.
         figures: its figures, drawn or waiting.
+        transfers: bulk data that is measured for it.
+        words: pieces of text for its page.
     """
 
     slug: str
@@ -44,6 +46,8 @@ class Paper:
     today: Callable[[PaperData, Here], Sequence[Today]]
     measured_cells: Callable[[PaperData, Here], list[Row]]
     figures: Callable[[PaperData, Here], list[Drawing]]
+    transfers: Sequence[Transfers] = ()
+    words: Callable[[PaperData, Here], dict[str, str]] = lambda data, here: {}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The rows of a reproduction: one for each claim, each numeric cell of a result table, each figure of today."""
+"""The rows of a reproduction: for each claim, each numeric cell of a result table, each figure of today."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """A reproduction as a folder: a page for each paper, its figures as SVG, PNG and CSV, and all rows.
 
-    README.md            the papers and their verdicts
-    PAPER.md             one page for each paper
-    figures/             every figure, as NAME.svg, NAME.png, NAME.csv
-    rows.json, rows.csv  every comparison
-    measured.jsonl       what was measured here, to be used again
+README.md            the papers and their verdicts
+PAPER.md             one page for each paper
+figures/             every figure, as NAME.svg, NAME.png, NAME.csv
+rows.json, rows.csv  every comparison
+measured.jsonl       what was measured here, to be used again
 """
 
 from __future__ import annotations

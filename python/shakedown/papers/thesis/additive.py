@@ -73,7 +73,7 @@ def _keys(case: Case, authentication: Authentication, side: Side) -> dict[str, t
     if side == "client" or authentication == "mutual":
         keys["certificate"] = (side, "verify", case.ca)
     if case.family == "rsa" and authentication == "mutual":
-        # The gateway checks a signature by the client's key with the same operation as a certificate by such a key.
+        # A signature by the client's key is checked with the same operation as a certificate by such a key.
         keys["CertificateVerify"] = (side, "sign" if side == "client" else "verify", case.end)
     return keys
 
@@ -101,11 +101,13 @@ def _resolved(
 
 
 _ORDER_BYTES = {
-    "160p": 21, "163k": 21, "163r": 21, "224p": 28, "233k": 29, "233r": 30, "256p": 32, "283k": 36, "283r": 36,
-}  # fmt: skip
+    **{"160p": 21, "163k": 21, "163r": 21, "224p": 28, "233k": 29, "233r": 30},
+    **{"256p": 32, "283k": 36, "283r": 36},
+}
 _POINT_BYTES = {
-    "160p": 41, "163k": 43, "163r": 43, "224p": 57, "233k": 61, "233r": 61, "256p": 65, "283k": 73, "283r": 73,
-}  # fmt: skip
+    **{"160p": 41, "163k": 43, "163r": 43, "224p": 57, "233k": 61, "233r": 61},
+    **{"256p": 65, "283k": 73, "283r": 73},
+}
 
 
 def signature_bytes(key: str) -> int:
@@ -121,8 +123,9 @@ def public_bytes(key: str) -> int:
 def handshake_bytes(thesis: Thesis, case: Case, authentication: Authentication) -> float:
     """Bytes by the law: a constant of the family, taken from its first case, and the sizes that change.
 
-    Each certificate carries a signature of the CA and a public key; RSA adds the encrypted premaster secret and, mutual,
-    the client's signature; ECDH adds the client's ephemeral point where the server alone is authenticated.
+    Each certificate carries a signature of the CA and a public key; RSA adds the encrypted premaster secret and,
+    mutual, the client's signature; ECDH adds the client's ephemeral point where the server alone is
+    authenticated.
     """
     first = next(one for one in thesis.cases if one.family == case.family)
     signatures = 2 if authentication == "mutual" else 1

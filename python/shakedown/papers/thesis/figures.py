@@ -1,6 +1,6 @@
 """The thesis's figures 4.1 to 4.46, drawn from our computation.
 
-The drawings themselves are not in the text that was used; what each shows follows from its tables and captions.
+The drawings themselves are not in the text that was used; what each shows follows from tables and captions.
 4.24 is a photograph of the test-bed.
 """
 
@@ -57,7 +57,11 @@ def _processing(thesis: Thesis) -> list[Drawing]:
     for position, authentication in enumerate(AUTHENTICATIONS):
         for category in (1, 2, 3):
             values = [
-                {"CA/end": case.name, "side": side, y: round(1e3 * thesis.time_s(case, authentication, side), 4)}
+                {
+                    "CA/end": case.name,
+                    "side": side,
+                    y: round(1e3 * thesis.time_s(case, authentication, side), 4),
+                }
                 for case in thesis.cases
                 if case.category == category
                 for side in ("client", "server")
@@ -67,9 +71,12 @@ def _processing(thesis: Thesis) -> list[Drawing]:
                     SLUG,
                     f"4.{1 + 3 * position + category - 1}",
                     f"Processing times, category {category}, {WORDS[authentication]}",
-                    f"Table {4.1 + position / 10:.1f}. The client is the Nokia 7650, the server the WAP gateway.",
+                    f"Table {4.1 + position / 10:.1f}. The client is the Nokia 7650, the server the WAP "
+                    "gateway.",
                     "published",
-                    draw.grouped_bars(values, "CA/end", "side", y, log=True, x_title="certificate of CA / end"),
+                    draw.grouped_bars(
+                        values, "CA/end", "side", y, log=True, x_title="certificate of CA / end"
+                    ),
                     values,
                 )
             )
@@ -102,7 +109,7 @@ def _percentages(thesis: Thesis) -> list[Drawing]:
             Drawing(
                 SLUG,
                 f"4.{number}",
-                f"Parts of the {side}'s time, {WORDS[authentication]}, "  # type: ignore[index]
+                f"Parts of the {side}'s time, {WORDS[authentication]}, "
                 + ("ECDH_ECDSA" if family == "ecc" else "RSA"),
                 f"Table {table_number}.",
                 "published",
@@ -142,10 +149,15 @@ def _mixtures(thesis: Thesis, authentication: Authentication, group: int) -> lis
 def _waits(thesis: Thesis) -> list[Drawing]:
     """4.13 to 4.23: waits in the server's queue."""
     note = (
-        "Equation 3.12 with 3.13 to 3.82; the rate counts messages of which a handshake sends four (mutual ECDH), six (mutual "
+        "Equation 3.12 with 3.13 to 3.82; the rate counts messages of which a handshake sends four (mutual "
+        "ECDH), six (mutual "
         "RSA) or five (server-authenticated)."
     )
-    mixed = note + " Of the thesis's five mixtures only the half-and-half of RSA and the pure ones are known; the others are ours."
+    mixed = (
+        note
+        + " Of the thesis's five mixtures only the half-and-half of RSA and the pure ones are known; the "
+        "others are ours."
+    )
     printed = points(thesis)
     drawings = []
     for group, words in GROUPS.items():
@@ -160,9 +172,7 @@ def _waits(thesis: Thesis) -> list[Drawing]:
             )
         )
     for level, number in ((1, 17), (2, 18), (3, 19)):
-        queues = [
-            (case.name, queue(thesis, "mutual", [case])) for case in thesis.select(3, level)
-        ]
+        queues = [(case.name, queue(thesis, "mutual", [case])) for case in thesis.select(3, level)]
         drawings.append(
             _wait_figure(
                 f"4.{number}",
@@ -203,7 +213,12 @@ def _wait_figure(
 ) -> Drawing:
     values = [row for name, one in queues for row in _curve(one, name, limit_ms)]
     marks = [
-        {_RATE: point.rate_per_s, _WAIT: wait, "label": f"printed: {point.rate_per_s:g}/s, {wait:g} ms", "below": bool(number % 2)}
+        {
+            _RATE: point.rate_per_s,
+            _WAIT: wait,
+            "label": f"printed: {point.rate_per_s:g}/s, {wait:g} ms",
+            "below": bool(number % 2),
+        }
         for number, point in enumerate(sorted(printed, key=lambda point: point.rate_per_s))
         for wait in point.waits_ms[:1]
         if wait <= limit_ms
@@ -216,7 +231,9 @@ def _wait_figure(
         f"{note} Whole handshakes a second that the server really takes: {capacities}."
         + (" Crosses are the points that the thesis prints." if marks else ""),
         "modelled",
-        draw.lines(values, _RATE, _WAIT, "certificates", marks=marks, y_max=limit_ms, x_max=float(RATES_PER_S[-1])),
+        draw.lines(
+            values, _RATE, _WAIT, "certificates", marks=marks, y_max=limit_ms, x_max=float(RATES_PER_S[-1])
+        ),
         values,
     )
 
@@ -228,13 +245,21 @@ def _pings(data: PaperData) -> list[Drawing]:
     for row in data.tables[network.PINGS].rows:
         mean = float(row["average_rtt_ms"])
         sd = 2 * float(data.tables[network.TRAVERSALS].one(time_slot=row["time_slot"])["sd_ms"])
-        values = [{"series": f"published mean, {mean:.1f} ms, deviation {sd:.0f} ms", "mean": mean, "low": mean - sd, "high": mean + sd}]
+        values = [
+            {
+                "series": f"published mean, {mean:.1f} ms, deviation {sd:.0f} ms",
+                "mean": mean,
+                "low": mean - sd,
+                "high": mean + sd,
+            }
+        ]
         drawings.append(
             Drawing(
                 SLUG,
                 row["figure"],
                 f"Round trips of 100 pings over GPRS, {row['time_slot']}",
-                "The series was never published: its mean (line) and one deviation either way (grey), which is twice that of "
+                "The series was never published: its mean (line) and one deviation either way (grey), which "
+                "is twice that of "
                 "the traversal delay in table 4.14.",
                 "published",
                 draw.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
@@ -249,7 +274,12 @@ def _pings(data: PaperData) -> list[Drawing]:
         eight = network.gprs_traversal_ms(data, slot, as_computed=False)
         without = network.gprs_traversal_ms(data, slot, as_computed=True)
         values = [
-            {"series": f"published mean, {mean:.1f} ms, deviation {sd:.0f} ms", "mean": mean, "low": mean - sd, "high": mean + sd},
+            {
+                "series": f"published mean, {mean:.1f} ms, deviation {sd:.0f} ms",
+                "mean": mean,
+                "low": mean - sd,
+                "high": mean + sd,
+            },
             {
                 "series": f"equation 4.2 as printed, {eight:.1f} ms",
                 "mean": eight,
@@ -262,7 +292,8 @@ def _pings(data: PaperData) -> list[Drawing]:
                 SLUG,
                 row["figure"],
                 f"Traversal delay over GPRS, {slot}",
-                f"The series was never published: its mean and one deviation either way (grey). Equation 4.2 gives {eight:.1f} "
+                "The series was never published: its mean and one deviation either way (grey). Equation "
+                f"4.2 gives {eight:.1f} "
                 f"ms as printed, and {without:.1f} ms without its factor 8.",
                 "modelled",
                 draw.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
@@ -290,7 +321,10 @@ def _overall(thesis: Thesis) -> list[Drawing]:
             if case.category == category
             for part, value in (
                 ("transmission", thesis.transmission_s(case, authentication)),
-                *((f"{name}'s processing", thesis.time_s(case, authentication, side)) for name, side in parts),
+                *(
+                    (f"{name}'s processing", thesis.time_s(case, authentication, side))
+                    for name, side in parts
+                ),
             )
         ]
         drawings.append(
@@ -335,7 +369,8 @@ def _bearers(thesis: Thesis) -> list[Drawing]:
                 SLUG,
                 number,
                 f"Whole handshakes on CSD and GPRS, category 3, {WORDS[authentication]}",
-                "Equation 3.84 with the traversal delays of table 4.15 and the rates of table 4.13; the sizes are not split, so "
+                "Equation 3.84 with the traversal delays of table 4.15 and the rates of table 4.13; the "
+                "sizes are not split, so "
                 "half of the bytes are taken to go each way.",
                 "modelled",
                 draw.grouped_bars(values, "CA/end", "bearer", y, log=True, x_title="certificate of CA / end"),
@@ -346,7 +381,7 @@ def _bearers(thesis: Thesis) -> list[Drawing]:
 
 
 def _with_queue(thesis: Thesis) -> list[Drawing]:
-    """4.44 to 4.46: whole mutual handshakes on CSD against the rate, at the three levels of end certificates."""
+    """4.44 to 4.46: whole mutual handshakes on CSD against the rate, by level of end certificates."""
     drawings = []
     y = "whole handshake in s (logarithmic)"
     for level in (1, 2, 3):
@@ -362,9 +397,19 @@ def _with_queue(thesis: Thesis) -> list[Drawing]:
                 SLUG,
                 f"4.{43 + level}",
                 f"Whole mutual handshakes on CSD with the queue, level {level} of end certificates",
-                "Equation 3.1 with tables 4.1 and 4.12 and one wait in the queue; each curve ends where its queue runs away.",
+                "Equation 3.1 with tables 4.1 and 4.12 and one wait in the queue; each curve ends where its "
+                "queue runs away.",
                 "modelled",
-                draw.lines(values, _RATE, y, "certificates", log_y=True, y_min=5.0, y_max=100.0, x_max=float(RATES_PER_S[-1])),
+                draw.lines(
+                    values,
+                    _RATE,
+                    y,
+                    "certificates",
+                    log_y=True,
+                    y_min=5.0,
+                    y_max=100.0,
+                    x_max=float(RATES_PER_S[-1]),
+                ),
                 values,
             )
         )

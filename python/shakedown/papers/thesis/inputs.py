@@ -81,7 +81,7 @@ class Case:
         return 6 if self.family == "rsa" else 4
 
     def suite(self, authentication: Authentication) -> str:
-        """The suite that repeats the case; the thesis's server asks for a certificate and gets an empty list."""
+        """The suite that repeats the case; server-authenticated, the thesis's server got an empty list."""
         exchange = "rsa" if self.family == "rsa" else "ecdh_ecdsa"
         keys = self.end if self.end == self.ca else f"{self.end}@{self.ca}"
         return f"wtls/{exchange}/{keys}/{'mutual' if authentication == 'mutual' else 'requested'}"
@@ -94,7 +94,8 @@ class Thesis:
         self.data = data
         table = data.tables[TIME_TABLES["mutual"][1]]
         self.cases = [
-            Case(int(row["category"]), int(row["group"]), row["ca_cert"], row["end_cert"]) for row in table.rows
+            Case(int(row["category"]), int(row["group"]), row["ca_cert"], row["end_cert"])
+            for row in table.rows
         ]
 
     def case(self, name: str) -> Case:
@@ -123,7 +124,7 @@ class Thesis:
         return self.time_s(case, authentication, "client") + self.time_s(case, authentication, "server")
 
     def share(self, case: Case, authentication: Authentication, side: Side, column: str) -> float:
-        """A share of the percentage tables (4.3 to 4.10), as a fraction; 0 where the table has no such column."""
+        """A share of tables 4.3 to 4.10, as a fraction; 0 where the table has no such column."""
         row = self.printed(SHARE_TABLES[authentication, case.family, side][1], case)
         return float(row.get(column, 0.0)) / 100.0
 

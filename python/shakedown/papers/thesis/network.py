@@ -1,4 +1,4 @@
-"""The thesis's networks: traversal delays on CSD and GPRS, with and without the factor that its results lack."""
+"""The thesis's networks: traversal delays on CSD and GPRS, with and without the factor its results lack."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def gprs_traversal_ms(data: PaperData, slot: str, *, as_computed: bool) -> float
 
 
 def gprs_rate_bits_per_s(data: PaperData, slot: str) -> float:
-    """One rate for both directions: the sizes are not split, so half of the bytes are taken to go each way."""
+    """One rate for both directions: sizes are not split, so half of the bytes are taken to go each way."""
     rates = data.tables[RATES].one(time_slot=slot)
     up, down = (1e3 * float(rates[f"{way}load_kbps"]) for way in ("up", "down"))
     return 2.0 / (1.0 / up + 1.0 / down)

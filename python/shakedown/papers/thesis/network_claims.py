@@ -35,7 +35,8 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
     per_n = ", ".join(f"{1e3 * tau_s[messages == n].mean():.0f} ms (n = {n})" for n in (4, 5, 6))
     share = judge.number(
         100 * by_means,
-        f"10 x 391.3 over 5042.8 ms, the thesis's own quotient; summed over the 48 cases it is {100 * by_cases:.1f} %",
+        "10 x 391.3 over 5042.8 ms, the thesis's own quotient; summed over the 48 cases it is "
+        f"{100 * by_cases:.1f} %",
     )
     coefficients = _standardised(messages, size_bytes, delay_s)
     spread = float(delay_s.std(ddof=1) / delay_s.mean())
@@ -47,9 +48,12 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
             f"traversal over the 48 CSD cases, not in {' and '.join(weaker)}; on GPRS (12 PM) at least "
             f"{100 * on_gprs:.0f} % in each",
         ),
-        "wn-056": judge.number(CSD_BITS_PER_S, "the rate under which equation 4.1 gives the printed 391.3 ms"),
+        "wn-056": judge.number(
+            CSD_BITS_PER_S, "the rate under which equation 4.1 gives the printed 391.3 ms"
+        ),
         "wn-057": judge.number(
-            1e3 * float(tau_s.mean()), f"equation 4.1, 48 cases; by messages it is {per_n}: the model hides a trend"
+            1e3 * float(tau_s.mean()),
+            f"equation 4.1, 48 cases; by messages it is {per_n}: the model hides a trend",
         ),
         "wn-058": judge.number(1e3 * float(tau_s.std(ddof=1)), "sample deviation over the 48 cases"),
         "wn-059": judge.number(float(messages.mean()), "(18 x 4 + 6 x 6 + 24 x 5) / 48"),
@@ -60,14 +64,17 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
         "wn-063": judge.holds(
             coefficients[0] > abs(coefficients[1]),
             f"{coefficients[0]:+.2f} (n), {coefficients[1]:+.2f} (size)",
-            "standardised coefficients of a regression of table 4.12 on both: the delay grows with neither, and falls "
+            "standardised coefficients of a regression of table 4.12 on both: the delay grows with neither, "
+            "and falls "
             "a little with n",
         ),
         "wn-093": judge.holds(
             spread <= 0.07,
             f"deviation {100 * spread:.1f} %",
-            f"standard deviation over the mean of 48 delays; {int((np.abs(apart) > 0.07).sum())} lie further off than "
-            f"7 %, from {100 * apart.min():+.0f} to {100 * apart.max():+.0f} % (283r/233r mutual, an outlier)",
+            f"standard deviation over the mean of 48 delays; {int((np.abs(apart) > 0.07).sum())} lie "
+            "further off than "
+            f"7 %, from {100 * apart.min():+.0f} to {100 * apart.max():+.0f} % (283r/233r mutual, an "
+            "outlier)",
         ),
     }
 
@@ -111,7 +118,9 @@ def _gprs(thesis: Thesis) -> dict[str, Check]:
             "one and three slots at the 14.4 kbit/s that the thesis prints for CS-2 (the standard's is 13.4)",
         ),
         "wn-066": judge.holds(
-            max(downloads) < 43.2, f"{min(downloads):g}..{max(downloads):g}", "table 4.13, against 43.2 kbit/s"
+            max(downloads) < 43.2,
+            f"{min(downloads):g}..{max(downloads):g}",
+            "table 4.13, against 43.2 kbit/s",
         ),
         "wn-067": judge.spans([(min(rtts), max(rtts))], "captions of figures 4.25 to 4.31"),
         "wn-068": judge.within(
@@ -170,9 +179,14 @@ def _overall(thesis: Thesis) -> dict[str, Check]:
     third = [name for name in rsa if name.startswith("rsa3072")]
     early = [name for name in rsa if name not in third]
     small, large = thesis.case("163k/163k"), thesis.case("rsa1024/rsa1024")
-    growth = [thesis.size_bytes(large, how) / thesis.size_bytes(small, how) for how in ("mutual", "serverauth")]
+    growth = [
+        thesis.size_bytes(large, how) / thesis.size_bytes(small, how) for how in ("mutual", "serverauth")
+    ]
     ratios = [modelled_s(thesis, *one, "average") / modelled_s(thesis, *one, "CSD") for one in thesis.all()]
-    ends = {name: overall_s(thesis, thesis.case(name), "mutual") for name in ("256p/256p", "283k/283k", "283r/283r")}
+    ends = {
+        name: overall_s(thesis, thesis.case(name), "mutual")
+        for name in ("256p/256p", "283k/283k", "283r/283r")
+    }
     slow = {
         f"{name} ({how})": overall_s(thesis, thesis.case(name), how)
         for name in ("rsa2048/rsa2048", "rsa3072/rsa3072")
@@ -189,7 +203,9 @@ def _overall(thesis: Thesis) -> dict[str, Check]:
             min(mutual[name] for name in early if name.startswith("rsa2048")) > 0.5,
             100 * min(mutual[name] for name in early if name.startswith("rsa2048")),
             "least share of processing: "
-            + ", ".join(f"{100 * mutual[name]:.0f} % ({name})" for name in early if name.startswith("rsa2048")),
+            + ", ".join(
+                f"{100 * mutual[name]:.0f} % ({name})" for name in early if name.startswith("rsa2048")
+            ),
         ),
         "wn-075": judge.holds(
             max(server[name] for name in early) < 0.5,
@@ -200,13 +216,15 @@ def _overall(thesis: Thesis) -> dict[str, Check]:
         "wn-076": judge.holds(
             min([*mutual.values(), *(server[name] for name in third)]) > 0.5,
             100 * min([*mutual.values(), *(server[name] for name in third)]),
-            f"least share of processing: rsa1024/rsa1024 mutual, where transmission is the bigger part; all others are "
+            "least share of processing: rsa1024/rsa1024 mutual, where transmission is the bigger part; all "
+            "others are "
             f"above {100 * min(share for name, share in mutual.items() if name != 'rsa1024/rsa1024'):.0f} %",
         ),
         "wn-077": judge.holds(
             all(abs(ratio - 1) <= 0.10 for ratio in ratios),
             f"{min(ratios):.3f}..{max(ratios):.3f}",
-            "GPRS (average) over CSD by equation 3.84 with the traversal delays of table 4.15, over 48 cases; half of the "
+            "GPRS (average) over CSD by equation 3.84 with the traversal delays of table 4.15, over 48 "
+            "cases; half of the "
             "bytes taken each way",
         ),
         "wn-090": judge.untestable(
@@ -214,4 +232,3 @@ def _overall(thesis: Thesis) -> dict[str, Check]:
             + ", ".join(f"{value:.1f} s ({name})" for name, value in {**ends, **slow}.items())
         ),
     }
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 from shakedown.measurement import Side
 from shakedown.papers import judge
@@ -34,7 +35,8 @@ def _texts(thesis: Thesis) -> dict[str, Check]:
         "wn-008": judge.untestable(cited),
         "wn-009": judge.untestable(cited),
         "wn-010": judge.numbers(
-            [2 * mutual, 2 * server], "messages of tables 3.5 to 3.9 on both sides, CertificateVerify mutual only"
+            [2 * mutual, 2 * server],
+            "messages of tables 3.5 to 3.9 on both sides, CertificateVerify mutual only",
         ),
     }
 
@@ -64,7 +66,7 @@ def violations(
                     continue
                 cases = [by_group(thesis, category, level)[kind] for kind in order]
                 for side in sides:
-                    for less, more in zip(cases, cases[1:], strict=False):
+                    for less, more in pairwise(cases):
                         low, high = time(less, authentication, side), time(more, authentication, side)
                         if low > high or (low == high and not or_equal):
                             found.append(
@@ -80,7 +82,10 @@ def order_check(broken: Sequence[str], holds: str, where: str, kind: str = "mode
         return judge.holds(True, holds, where, "measured" if kind == "measured" else "modelled")
     more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
     return judge.holds(
-        False, f"not in {len(broken)}", f"{where}; not so: {broken[0]}{more}", "measured" if kind == "measured" else "modelled"
+        False,
+        f"not in {len(broken)}",
+        f"{where}; not so: {broken[0]}{more}",
+        "measured" if kind == "measured" else "modelled",
     )
 
 
@@ -89,10 +94,12 @@ def growth_violations(thesis: Thesis, time: Time) -> list[str]:
     found = []
     for authentication in AUTHENTICATIONS:
         for end in dict.fromkeys(case.end for case in thesis.cases):
-            times = [(case.name, time(case, authentication, "client")) for case in thesis.cases if case.end == end]
+            times = [
+                (case.name, time(case, authentication, "client")) for case in thesis.cases if case.end == end
+            ]
             found += [
                 f"{name} {1e3 * low:.4g}, {other} {1e3 * high:.4g} ms ({authentication})"
-                for (name, low), (other, high) in zip(times, times[1:], strict=False)
+                for (name, low), (other, high) in pairwise(times)
                 if low >= high
             ]
     return found
@@ -116,7 +123,9 @@ def _orders(thesis: Thesis) -> dict[str, Check]:
     time = thesis.time_s
     both: tuple[Side, Side] = ("client", "server")
     ecc_rsa = [
-        one for kind in ("prime", "koblitz", "random") for one in violations(thesis, time, (kind, "rsa"), both, (1, 2, 3))
+        one
+        for kind in ("prime", "koblitz", "random")
+        for one in violations(thesis, time, (kind, "rsa"), both, (1, 2, 3))
     ]
     client_slower = [
         f"{case.name} ({how})"
@@ -188,7 +197,8 @@ def _koblitz_and_random(thesis: Thesis) -> Check:
     return judge.holds(
         abs(server - 1) <= 0.10 and mutual >= 1.5 * 0.9,
         f"{server:.2f}; {mutual:.2f}",
-        "163r over 163k on the server, server auth and mutual: the statement is the wrong way round, and rests on "
+        "163r over 163k on the server, server auth and mutual: the statement is the wrong way round, and "
+        "rests on "
         "12.51 ms for 163r/163r, an outlier (its ECDH takes 11.9 ms there, 7.7 to 8.8 ms in all other cases)",
     )
 
@@ -212,25 +222,31 @@ def _figures(thesis: Thesis) -> dict[str, Check]:
 
     rsa, other = "rsa1024/rsa1024", "163r/163r"
     return {
-        "wn-013": judge.numbers([ms(rsa, "serverauth", "client"), ms(other, "serverauth", "client")], "table 4.2"),
+        "wn-013": judge.numbers(
+            [ms(rsa, "serverauth", "client"), ms(other, "serverauth", "client")], "table 4.2"
+        ),
         "wn-014": judge.numbers([ms(rsa, "mutual", "client"), ms(other, "mutual", "client")], "table 4.1"),
         "wn-015": judge.number(
             ms(rsa, "mutual", "client") / ms(rsa, "serverauth", "client"),
             "tables 4.1 over 4.2; the ECDH clients differ by "
             + ", ".join(
-                f"{100 * (ms(n, 'mutual', 'client') / ms(n, 'serverauth', 'client') - 1):.1f} % ({n.split('/')[0]})"
+                f"{100 * (ms(n, 'mutual', 'client') / ms(n, 'serverauth', 'client') - 1):.1f} % "
+                f"({n.split('/')[0]})"
                 for n in ("160p/160p", "163k/163k", "163r/163r")
             ),
         ),
         "wn-018": judge.numbers(over_160p("serverauth"), "table 4.2; printed truncated, not rounded"),
         "wn-019": judge.numbers(over_160p("mutual"), "table 4.1; printed truncated, not rounded"),
         "wn-084": judge.numbers(
-            [ms(f"{ca}/rsa1024", "serverauth", "server") for ca in ("rsa1024", "rsa2048", "rsa3072")], "table 4.2"
+            [ms(f"{ca}/rsa1024", "serverauth", "server") for ca in ("rsa1024", "rsa2048", "rsa3072")],
+            "table 4.2",
         ),
         "wn-086": judge.numbers(
             [ms(f"rsa3072/{end}", "serverauth", "server") for end in ("rsa1024", "rsa3072")], "table 4.2"
         ),
-        "wn-087": judge.numbers([ms(f"283r/{end}", "serverauth", "server") for end in ("163r", "283r")], "table 4.2"),
+        "wn-087": judge.numbers(
+            [ms(f"283r/{end}", "serverauth", "server") for end in ("163r", "283r")], "table 4.2"
+        ),
         "wn-088": judge.numbers(
             [ms("160p/160p", how, "client") for how in ("serverauth", "mutual")], "tables 4.2 and 4.1"
         ),
@@ -263,7 +279,9 @@ def _percentages(thesis: Thesis) -> dict[str, Check]:
         "wn-025": judge.spans([column("mutual", "ecc", "client", "verify_server_cert_pct")], "table 4.3"),
         "wn-026": judge.spans([column("mutual", "ecc", "client", "client_kx_pct")], "table 4.3"),
         "wn-027": judge.holds(ecdh_client > 99, ecdh_client, "table 4.3, least"),
-        "wn-028": judge.holds(100 - others_ecc > 98, 100 - others_ecc, "table 4.3, 100 less the most of others"),
+        "wn-028": judge.holds(
+            100 - others_ecc > 98, 100 - others_ecc, "table 4.3, 100 less the most of others"
+        ),
         "wn-029": judge.spans(
             [
                 column("mutual", "rsa", "client", name)
@@ -271,7 +289,9 @@ def _percentages(thesis: Thesis) -> dict[str, Check]:
             ],
             "table 4.4",
         ),
-        "wn-030": judge.holds(100 - others_rsa > 99, 100 - others_rsa, "table 4.4, 100 less the most of others"),
+        "wn-030": judge.holds(
+            100 - others_rsa > 99, 100 - others_rsa, "table 4.4, 100 less the most of others"
+        ),
         "wn-031": judge.holds(encrypt > 99, encrypt, "table 4.4, least"),
         "wn-032": judge.holds(server_two > 95, server_two, "table 4.5, least sum of the two"),
         "wn-033": judge.spans(
@@ -283,7 +303,8 @@ def _percentages(thesis: Thesis) -> dict[str, Check]:
         ),
         "wn-035": judge.spans(
             [column("mutual", "rsa", "server", "verify_client_cert_pct")],
-            "table 4.6; the text exchanges the ranges of CertificateVerify and of the certificate, and 42 is 46.02",
+            "table 4.6; the text exchanges the ranges of CertificateVerify and of the certificate, and 42 "
+            "is 46.02",
         ),
         "wn-036": judge.holds(
             100 - others_auth > 98,
@@ -292,7 +313,8 @@ def _percentages(thesis: Thesis) -> dict[str, Check]:
             + " and ".join(
                 f"{case.name} ({100 - 100 * share:.2f})"
                 for case in thesis.cases
-                if case.family == "ecc" and (share := thesis.share(case, "serverauth", "client", "others_pct")) >= 0.02
+                if case.family == "ecc"
+                and (share := thesis.share(case, "serverauth", "client", "others_pct")) >= 0.02
             ),
         ),
         "wn-037": judge.holds(server_kx > 87, server_kx, "table 4.9, least share of the key exchange"),

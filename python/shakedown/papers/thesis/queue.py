@@ -1,7 +1,7 @@
 """The thesis's queue: waits, limits and capacities, with the rate counted as the thesis counts it.
 
-Equation 3.12 is fed with the mean time of one message, so that its rate counts messages; the thesis calls them
-handshake requests. Where a rate in handshakes is meant, it is said.
+Equation 3.12 is fed with the mean time of one message, so that its rate counts messages; the thesis calls
+them handshake requests. Where a rate in handshakes is meant, it is said.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def queue(
     first, second = mixture_moments(shares, times, as_printed=as_printed)
     server_s = mixture_s(shares, [thesis.time_s(case, authentication, "server") for case in cases])
     words = [
-        case.name if share == 1.0 else f"{share:.0%} {case.name}" for case, share in zip(cases, shares, strict=True)
+        case.name if share == 1.0 else f"{share:.0%} {case.name}"
+        for case, share in zip(cases, shares, strict=True)
     ]
     return Queue(" + ".join(words), float(first), float(second), times.shape[1], float(server_s))
 
@@ -133,6 +134,10 @@ def points(thesis: Thesis) -> list[Point]:
         Point("wn-047", "mutual, half rsa1024, half rsa2048", halves("mutual"), 25, (165, 165)),
         Point("wn-050", "mutual, rsa3072/rsa2048", pure("mutual", "rsa3072/rsa2048"), 14, (180, 180)),
         Point("wn-052", "server auth, half rsa1024, half rsa2048", halves("serverauth"), 33, (620, 620)),
-        Point("wn-053", "server auth, rsa3072/rsa3072", pure("serverauth", "rsa3072/rsa3072"), 6, (3000, 3000)),
-        Point("wn-054", "server auth, rsa3072/rsa2048", pure("serverauth", "rsa3072/rsa2048"), 21, (1500, 1500)),
+        Point(
+            "wn-053", "server auth, rsa3072/rsa3072", pure("serverauth", "rsa3072/rsa3072"), 6, (3000, 3000)
+        ),
+        Point(
+            "wn-054", "server auth, rsa3072/rsa2048", pure("serverauth", "rsa3072/rsa2048"), 21, (1500, 1500)
+        ),
     ]

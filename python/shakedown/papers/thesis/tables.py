@@ -1,4 +1,4 @@
-"""A row for each numeric cell of the thesis's result tables, from its own inputs; and what it prints in the text."""
+"""A row for each numeric cell of the thesis's result tables, from its own inputs, and for its queue points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INPUT = "an input: measured by the author, and nothing else in the thesis decid
 
 
 def cells(data: PaperData) -> list[Row]:
-    """Rows for tables 4.1 to 4.15 and the captions of figures 4.25 to 4.38, then for queue points in the text."""
+    """Rows for tables 4.1 to 4.15 and figures 4.25 to 4.38, then for queue points in the text."""
     thesis = Thesis(data)
     primitives = Primitives(thesis)
     return [
@@ -75,7 +75,8 @@ def _shares(thesis: Thesis, primitives: Primitives) -> Iterator[Row]:
                     thesis.printed(table, case)[column],
                     primitives.share(case, authentication, side, column),  # type: ignore[arg-type]
                     SHARE_TOLERANCE,
-                    "from the medians that its primitives have over all cases; tolerance in percentage points",
+                    "from the medians that its primitives have over all cases; tolerance in percentage "
+                    "points",
                 )
 
 
@@ -132,7 +133,9 @@ def _gprs(data: PaperData) -> Iterator[Row]:
         )
     averages = data.tables["figures_4_32_to_4_38_gprs_average_traversal"]
     for row in averages.rows:
-        yield _traversal(data, f"figure {row['figure']}", row["time_slot"], row["average_traversal_ms"], with_8=True)
+        yield _traversal(
+            data, f"figure {row['figure']}", row["time_slot"], row["average_traversal_ms"], with_8=True
+        )
     for row in data.tables[network.TRAVERSALS].rows:
         yield _traversal(data, "table 4.14", row["time_slot"], row["mean_ms"], with_8=True)
         yield cell_row(
@@ -200,7 +203,7 @@ def _points(thesis: Thesis) -> Iterator[Row]:
     for point in points(thesis):
         low, high = point.rates_here_per_s()
         middle = (low + high) / 2
-        words = f"{low:.1f} to {high:.1f}" if f"{low:.1f}" != f"{high:.1f}" else f"{low:.1f}"
+        words = _range(low, high)
         wait = " to ".join(f"{one:g}" for one in dict.fromkeys(point.waits_ms))
         item = f"queue point, {point.what}: {point.rate_per_s:g}/s, {wait} ms"
         yield cell_row(
@@ -222,6 +225,10 @@ def _points(thesis: Thesis) -> Iterator[Row]:
             f"{point.rate_per_s:g}",
             sum(capacities) / 2,
             "10 %",
-            f"{capacities[0]:.3g} to {capacities[1]:.3g} handshakes/s: the published rate counts messages, "
+            f"{_range(*capacities)} handshakes/s: the published rate counts messages, "
             f"{point.queues[0].messages} to a handshake, and leaves work out",
         )
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"

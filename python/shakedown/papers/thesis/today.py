@@ -71,7 +71,8 @@ def _ratios(thesis: Thesis, here: Here) -> list[Row]:
                     cell_row(
                         SLUG,
                         f"table {table_number} over 160p/160p, {case.name}",
-                        f"{column.split('_')[0]} {'time' if 'ms' in column else 'bytes'}, {WORDS[authentication]}"
+                        f"{column.split('_')[0]} {'time' if 'ms' in column else 'bytes'}, "
+                        f"{WORDS[authentication]}"
                         if "ms" in column
                         else f"handshake data, {WORDS[authentication]}",
                         "x",
@@ -121,7 +122,10 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
 
     def order(kinds: Sequence[str], side: Side, categories: Sequence[int], words: str) -> Callable[[], Check]:
         return lambda: order_check(
-            violations(thesis, time, kinds, (side,), categories), words, "our WTLS engine, mutual and server auth", "measured"
+            violations(thesis, time, kinds, (side,), categories),
+            words,
+            "our WTLS engine, mutual and server auth",
+            "measured",
         )
 
     def ecc_before_rsa() -> Check:
@@ -134,12 +138,16 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
 
     def span(how: Authentication, family: str, side: Side, column: str) -> tuple[float, float]:
         values = [
-            share_here(here.costs[case.suite(how)], side, column) for case in thesis.cases if case.family == family
+            share_here(here.costs[case.suite(how)], side, column)
+            for case in thesis.cases
+            if case.family == family
         ]
         return min(values), max(values)
 
     def ranges(how: Authentication, family: str, side: Side, *columns: str) -> Callable[[], Check]:
-        return lambda: judge.spans([span(how, family, side, column) for column in columns], "our WTLS engine", "measured")
+        return lambda: judge.spans(
+            [span(how, family, side, column) for column in columns], "our WTLS engine", "measured"
+        )
 
     def above(least: float, how: Authentication, family: str, side: Side, column: str) -> Callable[[], Check]:
         def check() -> Check:
@@ -167,7 +175,11 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
         )
 
     def server_below_client() -> Check:
-        broken = [f"{case.name} ({how})" for case, how in thesis.all() if time(case, how, "server") >= time(case, how, "client")]
+        broken = [
+            f"{case.name} ({how})"
+            for case, how in thesis.all()
+            if time(case, how, "server") >= time(case, how, "client")
+        ]
         return order_check(
             broken,
             "server < client",
@@ -252,7 +264,12 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
             "shares of key exchange, certificate and CertificateVerify, mutual RSA client",
             everything,
             ranges(
-                "mutual", "rsa", "client", "client_kx_pct", "verify_server_cert_pct", "certificate_verify_sign_pct"
+                "mutual",
+                "rsa",
+                "client",
+                "client_kx_pct",
+                "verify_server_cert_pct",
+                "certificate_verify_sign_pct",
             ),
         ),
         Today(

@@ -1,4 +1,4 @@
-"""Reproductions for people on a terminal."""
+"""Reproductions as text for people: tables on a terminal, and the pieces that pages share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,11 @@ def claims_table(reproduction: Reproduction) -> Table:
     table.add_column("unit")
     table.add_column("verdict", no_wrap=True)
     for claim, row in reproduction.claims().items():
-        verdict = row.verdict if row.kind == "modelled" or row.verdict == UNTESTABLE else f"{row.verdict} (measured)"
+        verdict = (
+            row.verdict
+            if row.kind == "modelled" or row.verdict == UNTESTABLE
+            else f"{row.verdict} (measured)"
+        )
         table.add_row(
             claim,
             Text(row.quantity),
@@ -76,7 +80,8 @@ def summary_table(reproductions: Sequence[Reproduction]) -> Table:
 
     table = Table(
         box=SIMPLE_HEAD,
-        title="Claims, cells of result tables, and claims on today's hardware: agrees / differs / cannot be tested",
+        title="Claims, cells of result tables, and claims on today's hardware: agrees / differs / cannot be "
+        "tested",
         title_justify="left",
         title_style="bold",
         pad_edge=False,
@@ -101,3 +106,12 @@ def counts_text(rows: Sequence[Row]) -> str:
     """Verdicts counted: ``14 / 6 / 2``."""
     counts = Counter(row.verdict for row in rows)
     return " / ".join(str(counts[verdict]) for verdict in VERDICTS)
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; numbers are not aligned, so that a change of one line changes one line."""
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines += [
+        "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows
+    ]
+    return "\n".join(lines)
