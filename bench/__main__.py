@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import bench
-from bench.harness import Benchmark, Row, Unavailable, is_met
+from bench.harness import Benchmark, Row, UnavailableError, is_met
 
 LATEST = Path(__file__).resolve().parent / "latest.json"
 
@@ -73,7 +73,7 @@ def main(names: list[str]) -> int:
         with Console(stderr=True).status(name):
             try:
                 rows.append(known[name].run())
-            except Unavailable as missing:
+            except UnavailableError as missing:
                 print(f"{name}: {missing}", file=sys.stderr)  # noqa: T201
                 complete = False
                 continue

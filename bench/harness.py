@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Literal, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -12,11 +12,11 @@ ROOT = Path(__file__).resolve().parent.parent
 RESAMPLES = 2000
 SEED = 20260101
 
-type Pair = tuple[float, float]
+Pair: TypeAlias = tuple[float, float]
 """A reading of ours and its neighbour of the peer, in the same unit."""
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """A benchmark cannot run here; the message says what is missing."""
 
 
@@ -53,12 +53,12 @@ class Benchmark:
         """Runs the comparison.
 
         Raises:
-            Unavailable: where the peer, or a tool, is missing.
+            UnavailableError: where the peer, or a tool, is missing.
         """
         return self.evaluate(self.pairs())
 
     def evaluate(self, pairs: Sequence[Pair]) -> Row:
-        """The ratio is the median of the pairs' ratios; its spread a 95 % bootstrap interval of that median."""
+        """The ratio is the median of the pairs' ratios; its spread a 95 % bootstrap interval of it."""
         readings = np.asarray(pairs, dtype=float)
         if readings.ndim != 2 or readings.shape[1] != 2 or len(readings) == 0 or not (readings > 0).all():
             message = f"{self.name}: readings must be pairs of positive numbers"
@@ -81,7 +81,7 @@ class Benchmark:
 
 
 def bootstrap_median(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[float, float]:
-    """The 95 % percentile interval of the median of ``values`` (shape ``(n,)``), by resampling with a fixed seed."""
+    """The 95 % interval of the median of ``values`` (shape ``(n,)``), by resampling with a fixed seed."""
     random = np.random.default_rng(SEED)
     medians = [float(np.median(random.choice(values, size=len(values)))) for _ in range(RESAMPLES)]
     low, high = np.percentile(medians, [2.5, 97.5])
@@ -98,16 +98,14 @@ def rust_example(package: str, example: str, *arguments: str) -> str:
     """Builds an example program of a crate with optimisation, runs it, and returns what it printed.
 
     Raises:
-        Unavailable: where it cannot be built or fails; the message is its own.
+        UnavailableError: where it cannot be built or fails; the message is its own.
     """
     command = ["cargo", "run", "--release", "--locked", "--quiet", "-p", package, "--example", example, "--"]
     try:
-        done = subprocess.run(
-            [*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         message = "cargo is not installed"
-        raise Unavailable(message) from None
+        raise UnavailableError(message) from None
     if done.returncode != 0:
-        raise Unavailable(done.stderr.strip() or f"{example} failed with status {done.returncode}")
+        raise UnavailableError(done.stderr.strip() or f"{example} failed with status {done.returncode}")
     return done.stdout

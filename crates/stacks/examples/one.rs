@@ -29,7 +29,12 @@ fn main() {
                 for message in &found.messages {
                     println!(
                         "  {:2} {:6} {:20} {:5} B  {:8.1} {:8.1}",
-                        message.index, message.from, message.name, message.bytes, message.generate_us, message.process_us
+                        message.index,
+                        message.from,
+                        message.name,
+                        message.bytes,
+                        message.generate_us,
+                        message.process_us
                     );
                     for operation in found.operations.iter().filter(|o| o.message == Some(message.index)) {
                         println!(

@@ -43,7 +43,10 @@ fn clocks_agree_and_little_lies_outside_messages() {
             }
             spoilt.push(format!("{:.4} {client:.3} {server:.3}", found.books.ratio));
         }
-        assert!(spoilt.is_empty(), "{name}: marked over CPU, and shares outside messages, in {TRIES} tries: {spoilt:?}");
+        assert!(
+            spoilt.is_empty(),
+            "{name}: marked over CPU, and shares outside messages, in {TRIES} tries: {spoilt:?}"
+        );
     }
 }
 
@@ -59,10 +62,17 @@ fn means_add_up() {
             };
             let messages: f64 = found.messages.iter().map(spent).sum();
             let (whole, outside) = match side {
-                shakedown_trace::Side::Client => (found.handshake.client_us.mean, found.remainder_us.client_mean),
-                shakedown_trace::Side::Server => (found.handshake.server_us.mean, found.remainder_us.server_mean),
+                shakedown_trace::Side::Client => {
+                    (found.handshake.client_us.mean, found.remainder_us.client_mean)
+                }
+                shakedown_trace::Side::Server => {
+                    (found.handshake.server_us.mean, found.remainder_us.server_mean)
+                }
             };
-            assert!((messages + outside - whole).abs() < 1e-6 * whole, "{name}: {messages} and {outside} of {whole}");
+            assert!(
+                (messages + outside - whole).abs() < 1e-6 * whole,
+                "{name}: {messages} and {outside} of {whole}"
+            );
         }
     }
 }

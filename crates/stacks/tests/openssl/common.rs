@@ -68,17 +68,21 @@ pub fn imbalances(trace: &Trace) -> Vec<String> {
         for (index, message) in trace.messages.iter().enumerate() {
             let whole = spent(message.from, message.generate_ns, message.process_ns);
             in_messages += whole;
-            let inside = trace.operations.iter().filter(|record| record.side == side && record.message == Some(index));
+            let inside =
+                trace.operations.iter().filter(|record| record.side == side && record.message == Some(index));
             let inside: u64 = inside.map(|record| record.ns).sum();
             if inside > whole {
                 found.push(format!("{side}: operations of {} take {inside} of its {whole} ns", message.name));
             }
         }
-        let outside = trace.operations.iter().filter(|record| record.side == side && record.message.is_none());
+        let outside =
+            trace.operations.iter().filter(|record| record.side == side && record.message.is_none());
         let outside: u64 = outside.map(|record| record.ns).sum();
         let (marked, remainder) = (trace.marked_ns[side as usize], trace.remainder_ns[side as usize]);
         if in_messages + remainder != marked {
-            found.push(format!("{side}: messages {in_messages} and remainder {remainder} are not {marked} ns"));
+            found.push(format!(
+                "{side}: messages {in_messages} and remainder {remainder} are not {marked} ns"
+            ));
         }
         if outside > remainder {
             found.push(format!("{side}: operations outside messages take {outside} of {remainder} ns"));

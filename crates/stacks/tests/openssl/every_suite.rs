@@ -68,21 +68,33 @@ fn misnamed(suite: &Suite, trace: &Trace) -> Vec<String> {
             Operation::Encrypt | Operation::Decrypt => primitive.algorithm == "rsa",
             Operation::Derive => matches!(primitive.algorithm, "dh" | "ecdh"),
             Operation::Keygen => matches!(primitive.algorithm, "dh" | "ecdh" | "mlkem" | "hybrid"),
-            Operation::Encapsulate | Operation::Decapsulate => matches!(primitive.algorithm, "mlkem" | "hybrid"),
-            Operation::Import => {
-                matches!(primitive.algorithm, "rsa" | "dsa" | "ecdsa" | "eddsa" | "mldsa" | "dh" | "ecdh" | "mlkem" | "hybrid")
+            Operation::Encapsulate | Operation::Decapsulate => {
+                matches!(primitive.algorithm, "mlkem" | "hybrid")
             }
-            Operation::Digest => matches!(primitive.algorithm, "md5" | "sha1" | "md5-sha1" | "sha256" | "sha384" | "sha512"),
+            Operation::Import => {
+                matches!(
+                    primitive.algorithm,
+                    "rsa" | "dsa" | "ecdsa" | "eddsa" | "mldsa" | "dh" | "ecdh" | "mlkem" | "hybrid"
+                )
+            }
+            Operation::Digest => {
+                matches!(primitive.algorithm, "md5" | "sha1" | "md5-sha1" | "sha256" | "sha384" | "sha512")
+            }
             Operation::Mac => {
-                primitive.algorithm == "poly1305" || primitive.algorithm == "cmac" || primitive.algorithm.starts_with("hmac-")
+                primitive.algorithm == "poly1305"
+                    || primitive.algorithm == "cmac"
+                    || primitive.algorithm.starts_with("hmac-")
             }
             Operation::Prf => {
                 primitive.algorithm.starts_with("hkdf-sha") || primitive.algorithm.starts_with("tls1-prf-")
             }
             Operation::Cipher => CIPHERS.contains(&primitive.algorithm),
         };
-        let parameters =
-            if primitive.operation.is_symmetric() { primitive.parameters.is_empty() } else { known.contains(&primitive.parameters) };
+        let parameters = if primitive.operation.is_symmetric() {
+            primitive.parameters.is_empty()
+        } else {
+            known.contains(&primitive.parameters)
+        };
         if !right || !parameters {
             found.push(format!("{}: {primitive:?}", record.side));
         }
@@ -137,7 +149,9 @@ fn rule(suite: &Suite, side: Side) -> String {
     let fresh = suite.mode == Mode::Full || tls13;
     if fresh && suite.key_exchange.group_kind().is_some() {
         match (encapsulated, client) {
-            (true, true) => list.extend([(Operation::Keygen, group.into()), (Operation::Decapsulate, group.into())]),
+            (true, true) => {
+                list.extend([(Operation::Keygen, group.into()), (Operation::Decapsulate, group.into())])
+            }
             (true, false) => list.push((Operation::Encapsulate, group.into())),
             (false, _) => list.extend([(Operation::Derive, group.into()), (Operation::Keygen, group.into())]),
         }
@@ -147,7 +161,8 @@ fn rule(suite: &Suite, side: Side) -> String {
     if suite.mode == Mode::Full && suite.has_certificates() {
         let name = |key: &KeyType| key.standard_name().to_owned();
         let mutual = suite.authentication == Some(Authentication::Mutual);
-        let server_signs = suite.key_exchange.group_kind().is_some_and(|kind| kind != GroupKind::Tls13) || tls13;
+        let server_signs =
+            suite.key_exchange.group_kind().is_some_and(|kind| kind != GroupKind::Tls13) || tls13;
         let (signs, peer_shows, peer_signs) =
             if client { (mutual, true, server_signs) } else { (server_signs, mutual, mutual) };
         if signs {
@@ -165,5 +180,8 @@ fn rule(suite: &Suite, side: Side) -> String {
     }
     // In the order in which `Operation` lists them, then by name: as `done` writes.
     list.sort();
-    list.iter().map(|(operation, name)| format!("{} {name}", operation.as_str())).collect::<Vec<_>>().join(", ")
+    list.iter()
+        .map(|(operation, name)| format!("{} {name}", operation.as_str()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

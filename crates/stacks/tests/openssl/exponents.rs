@@ -7,9 +7,10 @@ use shakedown_trace::{Operation, Side};
 /// Time of a side's key agreement, in microseconds, least of several medians: what else runs only adds to it.
 fn derive_us(name: &str, side: Side) -> f64 {
     let of = |measurement: &Measurement| {
-        let derive = measurement.operations.iter().find(|record| {
-            record.side == side && record.operation == Operation::Derive
-        });
+        let derive = measurement
+            .operations
+            .iter()
+            .find(|record| record.side == side && record.operation == Operation::Derive);
         derive.map(|record| record.us).unwrap()
     };
     (0..3).map(|_| of(&common::measure(name, 11))).fold(f64::INFINITY, f64::min)
@@ -19,8 +20,8 @@ fn derive_us(name: &str, side: Side) -> f64 {
 fn long_exponents_cost_what_their_length_says() {
     let _alone = common::alone();
     for side in [Side::Client, Side::Server] {
-        let [dh1024, dh2048, ffdhe2048] =
-            ["dh1024", "dh2048", "ffdhe2048"].map(|group| derive_us(&format!("tls1.2/dh_anon+{group}"), side));
+        let [dh1024, dh2048, ffdhe2048] = ["dh1024", "dh2048", "ffdhe2048"]
+            .map(|group| derive_us(&format!("tls1.2/dh_anon+{group}"), side));
         println!("{side}: dh1024 {dh1024:.1} us, dh2048 {dh2048:.1} us, ffdhe2048 {ffdhe2048:.1} us");
         // Twice the length is four times the multiplication, twice as often: about 7. Anything above 3 is several.
         assert!(dh2048 > 3.0 * dh1024, "{side}: {dh2048} against {dh1024} us");

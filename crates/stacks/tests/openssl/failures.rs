@@ -62,7 +62,8 @@ fn expired_certificate() {
         assert_eq!(found.state, state);
     }
     let before = Settings { now_unix_s: NOW - 90 * DAY_S, ..settings() };
-    let found = failure(client("tls1.3/x25519/p256/server", &before), server("tls1.3/x25519/p256/server", &short));
+    let found =
+        failure(client("tls1.3/x25519/p256/server", &before), server("tls1.3/x25519/p256/server", &short));
     assert_failure(&found, Side::Client, "bad_certificate", "not yet valid");
 }
 
@@ -96,7 +97,10 @@ fn unknown_root() {
     let name = "tls1.3/x25519/p256/mutual";
     let found = failure(client(name, &settings()), server(name, &stranger));
     assert_eq!(found.side, Side::Client);
-    assert!(matches!(found.alert.as_deref(), Some("unknown_ca" | "decrypt_error" | "bad_certificate")), "{found}");
+    assert!(
+        matches!(found.alert.as_deref(), Some("unknown_ca" | "decrypt_error" | "bad_certificate")),
+        "{found}"
+    );
     assert!(found.reason.contains("certificate"), "{found}");
     // The other way round, only the server minds: the same root, but a client that shows a stranger's chain.
     let named = with_profile(|profile| profile.root.subject = vec!["CN=Another Root".into()]);
@@ -108,7 +112,9 @@ fn unknown_root() {
 #[test]
 fn missing_client_certificate() {
     let _shared = common::shared();
-    for (name, alert) in [("tls1.2/rsa/rsa1024", "handshake_failure"), ("tls1.3/x25519/p256", "certificate_required")] {
+    for (name, alert) in
+        [("tls1.2/rsa/rsa1024", "handshake_failure"), ("tls1.3/x25519/p256", "certificate_required")]
+    {
         let client = client(&format!("{name}/server"), &settings());
         let server = server(&format!("{name}/mutual"), &settings());
         let found = failure(client, server);
@@ -141,7 +147,8 @@ fn no_common_group() {
 #[test]
 fn no_common_protocol() {
     let _shared = common::shared();
-    let found = failure(client("tls1.3/x25519/p256/server", &settings()), server("tls1.2/ecdhe_ecdsa", &settings()));
+    let found =
+        failure(client("tls1.3/x25519/p256/server", &settings()), server("tls1.2/ecdhe_ecdsa", &settings()));
     assert_failure(&found, Side::Server, "protocol_version", "unsupported protocol");
     let found = failure(client("tls1.1/rsa/rsa1024", &settings()), server("tls1.2/rsa/rsa1024", &settings()));
     assert_failure(&found, Side::Server, "protocol_version", "unsupported protocol");
@@ -207,7 +214,9 @@ fn unknown_identity() {
     for name in ["tls1.2/psk", "tls1.0/dhe_psk+dh1024", "tls1.2/rsa_psk/rsa1024", "tls1.2/ecdhe_psk"] {
         let mut client = meddled(client(name, &settings()), rename);
         let mut server = server(name, &settings());
-        let Err(DriveError::Failed(found)) = run(&mut client, server.as_mut()) else { panic!("{name} did not fail") };
+        let Err(DriveError::Failed(found)) = run(&mut client, server.as_mut()) else {
+            panic!("{name} did not fail")
+        };
         assert_failure(&found, Side::Server, "unknown_psk_identity", "psk identity not found");
     }
     // TLS 1.3 goes on without the key, and has nothing else to offer.
@@ -245,10 +254,15 @@ fn garbled_flights() {
                             Side::Client => travelled.client_to_server,
                             Side::Server => travelled.server_to_client,
                         };
-                        assert!(place as u64 >= sent, "{name}: {from}'s byte {place} of {sent} was not missed");
+                        assert!(
+                            place as u64 >= sent,
+                            "{name}: {from}'s byte {place} of {sent} was not missed"
+                        );
                     }
                     // A length that grew makes the reader wait for more.
-                    Err(DriveError::Deadlock { client, server }) => assert!(!client.is_empty() && !server.is_empty()),
+                    Err(DriveError::Deadlock { client, server }) => {
+                        assert!(!client.is_empty() && !server.is_empty())
+                    }
                     Err(DriveError::Failed(failure)) => {
                         assert!(!failure.state.is_empty() && !failure.reason.is_empty(), "{failure}");
                     }
@@ -265,7 +279,8 @@ fn truncated_flight() {
     let _shared = common::shared();
     let name = "tls1.2/rsa/rsa1024/server";
     let mut client = client(name, &settings());
-    let mut server = meddled(server(name, &settings()), |bytes| bytes.truncate(bytes.len().saturating_sub(10)));
+    let mut server =
+        meddled(server(name, &settings()), |bytes| bytes.truncate(bytes.len().saturating_sub(10)));
     let error = run(client.as_mut(), &mut server).unwrap_err();
     let DriveError::Deadlock { client, server } = &error else { panic!("{error}") };
     assert!(client.contains("read server") && server.contains("server done"), "{error}");

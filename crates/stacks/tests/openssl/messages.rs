@@ -1,9 +1,7 @@
-//! Which messages a handshake has and in which flights, as the RFCs draw them, and what symmetric work goes with
-//! a cipher.
+//! Which messages a handshake has and in which flights, as the RFCs draw them.
 
 use super::common;
-use shakedown_trace::{Operation, Trace};
-use std::collections::BTreeSet;
+use shakedown_trace::Trace;
 
 /// Flights, from the client's first, apart by `>`; RFC 6101 5.5, RFC 5246 7.3, RFC 5077 3.1, RFC 8446 2.
 const FLOWS: &[(&str, &str)] = &[
@@ -48,10 +46,7 @@ const FLOWS: &[(&str, &str)] = &[
         "ClientHello > ServerHello Certificate ServerHelloDone > ClientKeyExchange ChangeCipherSpec Finished > \
          ChangeCipherSpec Finished",
     ),
-    (
-        "tls1.2/rsa/resumed",
-        "ClientHello > ServerHello ChangeCipherSpec Finished > ChangeCipherSpec Finished",
-    ),
+    ("tls1.2/rsa/resumed", "ClientHello > ServerHello ChangeCipherSpec Finished > ChangeCipherSpec Finished"),
     (
         "tls1.2/rsa/mutual/ticket",
         "ClientHello > ServerHello ChangeCipherSpec Finished > ChangeCipherSpec Finished",
@@ -120,51 +115,4 @@ fn tickets_are_issued_when_asked_for() {
     assert_eq!(tickets(&trace("tls1.2/rsa", 1)), [Some(4)]);
     assert_eq!(tickets(&trace("tls1.3/x25519", 2)), [None, None]);
     assert_eq!(trace("tls1.3/x25519", 2).flights(), 3);
-}
-
-/// Symmetric work by suite: hashes, MACs, ciphers and key derivation, over both sides. Certificates are hashed
-/// with SHA-1 for OpenSSL's own book-keeping and with SHA-256 for their signatures.
-const SYMMETRIC: &[(&str, &str)] = &[
-    ("ssl3/rsa/rsa1024/server/rc4-md5", ""),
-    ("ssl3/dh_anon+dh1024/3des-sha", ""),
-    ("tls1.0/psk", ""),
-    ("tls1.0/dh_anon+dh1024/rc4-md5", ""),
-    ("tls1.1/psk/3des-sha", ""),
-    ("tls1.2/psk", ""),
-    ("tls1.2/psk/aes256-gcm", ""),
-    ("tls1.2/psk/chacha20", ""),
-    ("tls1.2/ecdhe_psk+x25519", ""),
-    ("tls1.3/psk", ""),
-    ("tls1.3/psk_dhe+x25519/aes256-gcm", ""),
-    ("tls1.3/psk/chacha20", ""),
-];
-
-fn symmetric(trace: &Trace) -> String {
-    let symmetric = trace.operations.iter().filter(|record| record.primitive.operation.is_symmetric());
-    let mut found = BTreeSet::new();
-    for record in symmetric {
-        found.insert((record.primitive.operation, record.primitive.algorithm));
-    }
-    let name = |&(operation, algorithm): &(Operation, &str)| format!("{} {algorithm}", operation.as_str());
-    found.iter().map(name).collect::<Vec<_>>().join(", ")
-}
-
-#[test]
-fn symmetric_work_is_that_of_the_cipher() {
-    let _shared = common::shared();
-    let mut failures = Vec::new();
-    for (name, expected) in SYMMETRIC {
-        let trace = common::trace(&common::suite(name), &common::settings()).unwrap();
-        let found = symmetric(&trace);
-        if found != *expected {
-            failures.push(format!("(\"{name}\", \"{found}\"), expected '{expected}'"));
-        }
-        // Whoever hashes, enciphers or derives says how much.
-        let idle = trace.operations.iter().find(|record| {
-            let bulk = matches!(record.primitive.operation, Operation::Mac | Operation::Prf);
-            bulk && record.count > 0 && record.bytes == 0
-        });
-        assert!(idle.is_none(), "{name}: {idle:?}");
-    }
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }

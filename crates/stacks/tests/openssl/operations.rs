@@ -205,7 +205,12 @@ const UP_TO_TLS_1_2: &[Row] = &[
     ("tls1.0", "ecdhe_psk+p256", "derive p256, keygen p256", "derive p256, keygen p256"),
     ("tls1.0", "ecdhe_psk+x25519", "derive x25519, keygen x25519", "derive x25519, keygen x25519"),
     ("tls1.0", "ecdh_anon+p256", "derive p256, keygen p256", "derive p256, keygen p256"),
-    ("tls1.0", "ecdh_anon+sect283k1", "derive sect283k1, keygen sect283k1", "derive sect283k1, keygen sect283k1"),
+    (
+        "tls1.0",
+        "ecdh_anon+sect283k1",
+        "derive sect283k1, keygen sect283k1",
+        "derive sect283k1, keygen sect283k1",
+    ),
 ];
 
 const TLS_1_3: &[Row] = &[
@@ -228,7 +233,12 @@ const TLS_1_3: &[Row] = &[
         "sign p256, verify p256, verify p256, derive x25519, keygen x25519",
     ),
     ("tls1.3", "x25519/p256/server/resumed", "derive x25519, keygen x25519", "derive x25519, keygen x25519"),
-    ("tls1.3", "x25519/p256/requested/resumed", "derive x25519, keygen x25519", "derive x25519, keygen x25519"),
+    (
+        "tls1.3",
+        "x25519/p256/requested/resumed",
+        "derive x25519, keygen x25519",
+        "derive x25519, keygen x25519",
+    ),
     ("tls1.3", "x25519/p256/mutual/resumed", "derive x25519, keygen x25519", "derive x25519, keygen x25519"),
     (
         "tls1.3",
@@ -288,7 +298,12 @@ const TLS_1_3: &[Row] = &[
     // libssl always sends a share, which a bare pre-shared key leaves unused.
     ("tls1.3", "psk", "keygen x25519", ""),
     ("tls1.3", "psk_dhe+x25519", "derive x25519, keygen x25519", "derive x25519, keygen x25519"),
-    ("tls1.3", "psk_dhe+ffdhe3072", "derive ffdhe3072, keygen ffdhe3072", "derive ffdhe3072, keygen ffdhe3072"),
+    (
+        "tls1.3",
+        "psk_dhe+ffdhe3072",
+        "derive ffdhe3072, keygen ffdhe3072",
+        "derive ffdhe3072, keygen ffdhe3072",
+    ),
     ("tls1.3", "psk_dhe+mlkem512", "keygen mlkem512, decapsulate mlkem512", "encapsulate mlkem512"),
     (
         "tls1.3",
@@ -394,9 +409,11 @@ fn handshakes_of_tls_1_3() {
 #[test]
 fn the_tables_leave_nothing_out() {
     use shakedown_trace::suite::{Authentication, KeyExchange};
-    let rows = UP_TO_TLS_1_2.iter().flat_map(|row| from(row.0).map(move |protocol| (protocol.as_str(), row.1)));
+    let rows =
+        UP_TO_TLS_1_2.iter().flat_map(|row| from(row.0).map(move |protocol| (protocol.as_str(), row.1)));
     let rows = rows.chain(TLS_1_3.iter().map(|row| (row.0, row.1)));
-    let suites: Vec<Suite> = rows.map(|(protocol, rest)| common::suite(&format!("{protocol}/{rest}"))).collect();
+    let suites: Vec<Suite> =
+        rows.map(|(protocol, rest)| common::suite(&format!("{protocol}/{rest}"))).collect();
     for protocol in CLASSIC.into_iter().chain([Protocol::Tls13]) {
         for &exchange in KeyExchange::of(protocol) {
             let of_exchange =

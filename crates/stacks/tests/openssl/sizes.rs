@@ -63,7 +63,12 @@ fn increments_lie_in_the_key_exchange_messages() {
         let suite = common::suite(&format!("tls1.0/dh_anon+dh{bits}"));
         let trace = common::trace(&suite, &common::settings()).unwrap();
         let of = |side, name| {
-            trace.messages.iter().filter(|message| message.from == side && message.name == name).map(|m| m.bytes).sum::<u32>()
+            trace
+                .messages
+                .iter()
+                .filter(|message| message.from == side && message.name == name)
+                .map(|m| m.bytes)
+                .sum::<u32>()
         };
         let server = of(Side::Server, MessageName::ServerKeyExchange);
         let client = of(Side::Client, MessageName::ClientKeyExchange);

@@ -1,0 +1,13 @@
+"""Keys and certificates of these tests, made once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where both accounts take their keys and certificates from."""
+    return tmp_path_factory.mktemp("keys")

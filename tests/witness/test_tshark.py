@@ -1,0 +1,74 @@
+"""Wireshark sees the messages that we report, each with the bytes that we report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from witness.ours import Message, captured, measured
+from witness.tshark import connections
+
+# Signatures by RSA and Ed25519 are always of one length, so every byte must agree.
+EXACT = [
+    "ssl3/rsa/rsa1024/server/rc4-md5",
+    "ssl3/dhe_rsa+dh1024/rsa1024/mutual",
+    "tls1.0/rsa/rsa512/server",
+    "tls1.0/dh_anon+dh2048",
+    "tls1.0/dhe_psk+dh512",
+    "tls1.1/ecdhe_rsa+p256/rsa2048/requested",
+    "tls1.2/psk",
+    "tls1.2/rsa_psk/rsa2048",
+    "tls1.2/dhe_rsa+ffdhe2048/rsa1024@rsa2048@rsa3072/mutual",
+    "tls1.2/ecdhe_ecdsa+x25519/ed25519/mutual/chacha20",
+    "tls1.2/rsa/rsa2048/server/resumed",
+    "tls1.2/rsa/rsa2048/server/ticket",
+    "tls1.3/x25519/ed25519/server",
+    "tls1.3/p384/rsa2048/mutual/aes256-gcm",
+    "tls1.3/x25519mlkem768/mldsa65/mutual",
+    "tls1.3/psk",
+    "tls1.3/psk_dhe+x25519",
+    "tls1.3/x25519/ed25519/server/resumed",
+]
+# DER gives signatures by DSA and ECDSA a byte or two more or less (r and s, with or without leading zeros).
+VARYING = {
+    "tls1.0/dhe_dss+dh1024/dsa1024/mutual": ("ServerKeyExchange", "CertificateVerify"),
+    "tls1.2/ecdhe_ecdsa+p256/p256/server": ("ServerKeyExchange",),
+    "tls1.3/x25519/p256/mutual": ("CertificateVerify",),
+}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Callable[[str], dict[str, list[Message]]]:
+    """Reads the capture of all suites once."""
+    folder = tmp_path_factory.mktemp("capture")
+    suites = [*EXACT, *VARYING]
+    kept: dict[str, list[Message]] = {}
+
+    def read(program: str) -> dict[str, list[Message]]:
+        if not kept:
+            found = connections(program, *captured(suites, folder, cache))
+            assert len(found) == len(suites)
+            kept.update(zip(suites, found, strict=True))
+        return kept
+
+    return read
+
+
+@pytest.mark.parametrize("suite", EXACT)
+def test_every_byte(suite: str, seen: Callable, peer: Callable[[str], str], cache: Path) -> None:
+    assert seen(peer("tshark"))[suite] == measured(suite, cache)
+
+
+@pytest.mark.parametrize("suite", VARYING)
+def test_all_but_the_lengths_of_signatures(
+    suite: str, seen: Callable, peer: Callable[[str], str], cache: Path
+) -> None:
+    theirs, ours = seen(peer("tshark"))[suite], measured(suite, cache)
+    assert [(message.sender, message.name) for message in theirs] == [
+        (message.sender, message.name) for message in ours
+    ]
+    for one, other in zip(theirs, ours, strict=True):
+        # These messages travel in the clear or under GCM: no padding makes more of a byte.
+        assert abs(one.bytes - other.bytes) <= (4 if one.name in VARYING[suite] else 0), (one, other)
