@@ -68,6 +68,13 @@ unsafe extern "C" {
         name: *const c_char,
         init: ProviderInit,
     ) -> c_int;
+    /// The entry of the default provider; in the static library, though not in a public header.
+    pub fn ossl_default_provider_init(
+        handle: *const OSSL_CORE_HANDLE,
+        core: *const OSSL_DISPATCH,
+        out: *mut *const OSSL_DISPATCH,
+        provider_context: *mut *mut c_void,
+    ) -> c_int;
     pub fn OSSL_PROVIDER_get0_provider_ctx(provider: *const OSSL_PROVIDER) -> *mut c_void;
     pub fn OSSL_PROVIDER_query_operation(
         provider: *const OSSL_PROVIDER,
@@ -118,11 +125,7 @@ unsafe extern "C" {
     pub fn SSL_get_cipher_list(ssl: *const openssl_sys::SSL, place: c_int) -> *const c_char;
     pub fn SSL_set_shutdown(ssl: *mut openssl_sys::SSL, mode: c_int);
     pub fn SSL_want(ssl: *const openssl_sys::SSL) -> c_int;
-    pub fn SSL_set_bio(
-        ssl: *mut openssl_sys::SSL,
-        read: *mut openssl_sys::BIO,
-        write: *mut openssl_sys::BIO,
-    );
+    pub fn SSL_set_bio(ssl: *mut openssl_sys::SSL, read: *mut openssl_sys::BIO, write: *mut openssl_sys::BIO);
     pub fn SSL_set1_host(ssl: *mut openssl_sys::SSL, name: *const c_char) -> c_int;
     pub fn SSL_state_string_long(ssl: *const openssl_sys::SSL) -> *const c_char;
     pub fn SSL_alert_desc_string_long(value: c_int) -> *const c_char;
@@ -143,14 +146,15 @@ unsafe extern "C" {
         session: *mut openssl_sys::SSL_SESSION,
         cipher: *const openssl_sys::SSL_CIPHER,
     ) -> c_int;
-    pub fn SSL_SESSION_set_protocol_version(
-        session: *mut openssl_sys::SSL_SESSION,
-        version: c_int,
-    ) -> c_int;
+    pub fn SSL_SESSION_set_protocol_version(session: *mut openssl_sys::SSL_SESSION, version: c_int) -> c_int;
     pub fn SSL_SESSION_new() -> *mut openssl_sys::SSL_SESSION;
     pub fn SSL_CIPHER_find(ssl: *mut openssl_sys::SSL, id: *const u8) -> *const openssl_sys::SSL_CIPHER;
-    pub fn BIO_ctrl(bio: *mut openssl_sys::BIO, command: c_int, number: libc::c_long, argument: *mut c_void)
-    -> libc::c_long;
+    pub fn BIO_ctrl(
+        bio: *mut openssl_sys::BIO,
+        command: c_int,
+        number: libc::c_long,
+        argument: *mut c_void,
+    ) -> libc::c_long;
 }
 
 pub type MessageCallback = unsafe extern "C" fn(

@@ -13,7 +13,9 @@ pub enum LibraryError {
     Context(ErrorStack),
     #[error("OpenSSL could not load its provider '{name}': {stack}")]
     Provider { name: &'static str, stack: ErrorStack },
-    #[error("OpenSSL offers more than {most} algorithms of operation {operation}; the timing provider has no room")]
+    #[error(
+        "OpenSSL offers more than {most} algorithms of operation {operation}; the timing provider has no room"
+    )]
     TooManyAlgorithms { operation: i32, most: usize },
 }
 
@@ -58,8 +60,6 @@ impl Library {
             }
             library.load(name)?;
         }
-        // Random numbers come from here: the proxy leaves RAND out, for their DRBGs are chained per context.
-        library.load(c"default")?;
         // SAFETY: the context is live and the query a C string.
         if unsafe { ffi::EVP_set_default_properties(library.context, proxy::PREFER.as_ptr()) } != 1 {
             return Err(LibraryError::Context(ErrorStack::get()));

@@ -71,7 +71,9 @@ pub fn to_python(error: MeasureError) -> PyErr {
 fn handshake_failed(message: &str, error: &DriveError) -> PyErr {
     let (side, state, alert) = match error {
         DriveError::Failed(failure) => (failure.side.as_str(), failure.state.clone(), failure.alert.clone()),
-        DriveError::TooManyTurns { client, .. } | DriveError::Deadlock { client, .. } => ("client", client.clone(), None),
+        DriveError::TooManyTurns { client, .. } | DriveError::Deadlock { client, .. } => {
+            ("client", client.clone(), None)
+        }
     };
     let raised = HandshakeFailed::new_err(message.to_owned());
     Python::attach(|py| {

@@ -26,12 +26,19 @@ pub fn suites(all: bool) -> Vec<Offer> {
     for name in names() {
         let offer = match name.parse::<Suite>() {
             Ok(suite) => match supports(&suite) {
-                Ok(stack) => Offer { suite: suite.to_string(), stack: Some(stack), supported: true, reason: None },
-                Err(refusal) => {
-                    Offer { suite: suite.to_string(), stack: None, supported: false, reason: Some(refusal.reason) }
+                Ok(stack) => {
+                    Offer { suite: suite.to_string(), stack: Some(stack), supported: true, reason: None }
                 }
+                Err(refusal) => Offer {
+                    suite: suite.to_string(),
+                    stack: None,
+                    supported: false,
+                    reason: Some(refusal.reason),
+                },
             },
-            Err(error) => Offer { suite: name, stack: None, supported: false, reason: Some(plain(&error.to_string())) },
+            Err(error) => {
+                Offer { suite: name, stack: None, supported: false, reason: Some(plain(&error.to_string())) }
+            }
         };
         if (all || offer.supported) && !offers.iter().any(|known| known.suite == offer.suite) {
             offers.push(offer);
@@ -94,10 +101,7 @@ fn keys() -> impl Iterator<Item = KeyType> {
 /// Leaves out what no protocol could mean: a group or key of another kind than the key exchange uses.
 fn is_worth_a_line(name: &str) -> bool {
     use shakedown_trace::suite::SuiteError;
-    !matches!(
-        name.parse::<Suite>(),
-        Err(SuiteError::UnusableGroup { .. } | SuiteError::UnusableKey { .. })
-    )
+    !matches!(name.parse::<Suite>(), Err(SuiteError::UnusableGroup { .. } | SuiteError::UnusableKey { .. }))
 }
 
 #[cfg(test)]

@@ -57,8 +57,10 @@ pub fn measure(suite: &Suite, settings: &Settings) -> Result<Option<Memory>, Mea
         // The first connection leaves caches behind in the contexts: blinding of the private key, parsed
         // extensions. They are the contexts', not a connection's.
         drop(connect(suite, rig.as_mut(), &mut wire, Account::ClientContext, Account::ServerContext)?);
-        let context_bytes =
-            ContextBytes { client: held(Account::ClientContext).bytes, server: held(Account::ServerContext).bytes };
+        let context_bytes = ContextBytes {
+            client: held(Account::ClientContext).bytes,
+            server: held(Account::ServerContext).bytes,
+        };
         let (client, server) = connect(suite, rig.as_mut(), &mut wire, Account::Client, Account::Server)?;
         let (of_client, of_server): (Held, Held) = (held(Account::Client), held(Account::Server));
         drop(client);

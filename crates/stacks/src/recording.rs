@@ -86,10 +86,19 @@ pub fn write_capture(
         let log = KeyLog::default();
         let logged = Settings { key_log: Some(log.clone()), instrumented: false, ..settings.clone() };
         let recording = record(suite, &logged)?;
-        let chunks: Vec<Chunk<'_>> =
-            recording.units.iter().map(|(from, time, bytes)| Chunk { from: *from, time: *time, bytes }).collect();
+        let chunks: Vec<Chunk<'_>> = recording
+            .units
+            .iter()
+            .map(|(from, time, bytes)| Chunk { from: *from, time: *time, bytes })
+            .collect();
         let (client, server) = writer.addresses(server_port(recording.transport));
-        writer.connection(&Conversation { transport: recording.transport, client, server, start, chunks: &chunks })?;
+        writer.connection(&Conversation {
+            transport: recording.transport,
+            client,
+            server,
+            start,
+            chunks: &chunks,
+        })?;
         secrets.append(&mut log.lock().unwrap_or_else(PoisonError::into_inner));
         start += Duration::from_secs(1);
     }

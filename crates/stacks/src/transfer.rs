@@ -9,9 +9,9 @@ use crate::measure::{MeasureError, Summary};
 use crate::rig::{Pair, Settings, prepare};
 use serde::{Deserialize, Serialize};
 use shakedown_trace::driver::Wire;
-use shakedown_trace::endpoint::{Endpoint, Time, Transport};
-use shakedown_trace::recorder::ticks;
+use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::{Side, Suite};
+use std::time::{Duration, Instant};
 
 /// What lies under the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,8 +70,8 @@ pub fn measure(
             Wire::new().handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ()).map_err(failed)?;
             last = transfer(suite, &mut pair, data_bytes, link)?;
             if repetition > 0 {
-                client_us.push(last.client_ns as f64 / 1000.0);
-                server_us.push(last.server_ns as f64 / 1000.0);
+                client_us.push(last.client.as_secs_f64() * 1e6);
+                server_us.push(last.server.as_secs_f64() * 1e6);
             }
         }
         transfers.push(Transfer {
@@ -88,8 +88,8 @@ pub fn measure(
 
 #[derive(Default)]
 struct Passed {
-    client_ns: u64,
-    server_ns: u64,
+    client: Duration,
+    server: Duration,
     wire_bytes: u64,
     frames: u64,
 }
@@ -109,32 +109,33 @@ fn transfer(suite: &Suite, pair: &mut Pair, data_bytes: usize, link: Link) -> Re
     let (mut unit, mut received) = (Vec::new(), Vec::new());
     while sent < data_bytes {
         let length = piece.len().min(data_bytes - sent);
-        let start = ticks();
+        let start = Instant::now();
         server.send(Time::ZERO, &piece[..length]).map_err(failed)?;
-        passed.server_ns += ticks() - start;
+        passed.server += start.elapsed();
         sent += length;
         loop {
             unit.clear();
-            let start = ticks();
+            let start = Instant::now();
             let more = server.transmit(Time::ZERO, &mut unit);
             let frames = if more { wep.seal(link, &unit) } else { Vec::new() };
-            passed.server_ns += ticks() - start;
+            passed.server += start.elapsed();
             if !more {
                 break;
             }
             passed.frames += frames.len() as u64;
             passed.wire_bytes += frames.iter().map(|frame| frame.len() as u64).sum::<u64>();
-            let start = ticks();
+            let start = Instant::now();
             let opened = wep.open(link, &frames);
             client.receive(Time::ZERO, &opened).map_err(failed)?;
             received.clear();
             client.take_received(Time::ZERO, &mut received).map_err(failed)?;
-            passed.client_ns += ticks() - start;
+            passed.client += start.elapsed();
             arrived += received.len();
         }
     }
     if arrived != data_bytes {
-        let difference = format!("{data_bytes} bytes were sent and {arrived} arrived at the {}", Side::Client);
+        let difference =
+            format!("{data_bytes} bytes were sent and {arrived} arrived at the {}", Side::Client);
         return Err(MeasureError::WrongKind { suite: suite.to_string(), difference });
     }
     Ok(passed)

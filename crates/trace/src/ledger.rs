@@ -191,7 +191,11 @@ impl Trace {
     /// Bytes that a side sent.
     #[must_use]
     pub fn bytes_from(&self, side: Side) -> u64 {
-        self.messages.iter().filter(|message| message.from == side).map(|message| u64::from(message.bytes)).sum()
+        self.messages
+            .iter()
+            .filter(|message| message.from == side)
+            .map(|message| u64::from(message.bytes))
+            .sum()
     }
 
     /// Number of flights.
@@ -312,7 +316,11 @@ fn merge(operations: &mut Vec<OperationRecord>, record: OperationRecord) {
 /// Sum of a side's operations of one kind; for tests and predictions.
 #[must_use]
 pub fn count_operations(trace: &Trace, side: Side, operation: Operation) -> usize {
-    trace.operations.iter().filter(|record| record.side == side && record.primitive.operation == operation).count()
+    trace
+        .operations
+        .iter()
+        .filter(|record| record.side == side && record.primitive.operation == operation)
+        .count()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! This crate depends on no other crate of the workspace, opens no socket, and reads a clock in one
 //! place only ([`recorder::ticks`]).
 
+mod clock;
 pub mod driver;
 pub mod endpoint;
 pub mod ledger;

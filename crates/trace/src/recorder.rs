@@ -13,24 +13,10 @@
 //! - [`carry_on`]: what follows belongs to the message before the latest one;
 //! - [`operation`]: a primitive ran from one tick to another.
 
-use crate::{MessageName, Primitive, Side};
-use std::cell::RefCell;
-use std::sync::OnceLock;
-use std::time::Instant;
+use crate::{MessageName, Primitive, Side, clock};
+use std::cell::{Cell, RefCell};
 
-/// Nanoseconds of the monotonic clock since an arbitrary start of this process.
-pub type Ticks = u64;
-
-/// What the clock is, for provenance.
-pub const CLOCK: &str = "CLOCK_MONOTONIC (ns)";
-
-/// Reads the clock that all marks come from.
-#[must_use]
-#[inline]
-pub fn ticks() -> Ticks {
-    static START: OnceLock<Instant> = OnceLock::new();
-    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(Ticks::MAX)
-}
+pub use crate::clock::{Ticks, name as clock_name, ticks};
 
 /// One entry of a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +48,8 @@ pub enum Event {
     },
 }
 
-/// The events of one handshake in order of time.
+/// The events of one handshake in order of time. While it runs, times are readings of [`ticks`]; once stopped,
+/// nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Tape {
     /// In the order in which they were written.
@@ -70,39 +57,64 @@ pub struct Tape {
 }
 
 thread_local! {
-    static TAPE: RefCell<Option<Tape>> = const { RefCell::new(None) };
+    static TAPE: RefCell<Tape> = const { RefCell::new(Tape { events: Vec::new() }) };
+    /// Apart from the tape, so that whoever asks whether to measure pays no more than a look.
+    static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Starts recording on this thread. The tape given is cleared and reused, so that no allocation falls into
 /// what is measured.
 pub fn start(mut tape: Tape) {
+    clock::calibrate();
     tape.events.clear();
     if tape.events.capacity() < 4096 {
         tape.events.reserve(4096);
     }
-    TAPE.with_borrow_mut(|slot| *slot = Some(tape));
+    TAPE.with_borrow_mut(|slot| *slot = tape);
+    RECORDING.set(true);
 }
 
 /// Stops recording on this thread and hands the tape over; an empty one where none was running.
 #[must_use]
 pub fn stop() -> Tape {
-    TAPE.with_borrow_mut(Option::take).unwrap_or_default()
+    if !RECORDING.replace(false) {
+        return Tape::default();
+    }
+    let mut tape = TAPE.take();
+    tape.events.iter_mut().for_each(Event::convert);
+    tape
 }
 
 /// True while a tape is running on this thread.
 #[must_use]
 #[inline]
 pub fn is_recording() -> bool {
-    TAPE.with_borrow(Option::is_some)
+    RECORDING.get()
+}
+
+impl Event {
+    /// Each reading is converted by itself, so that differences keep adding up.
+    fn convert(&mut self) {
+        match self {
+            Self::Enter(_, at)
+            | Self::Leave(_, at)
+            | Self::Boundary(at)
+            | Self::Sent(_, _, at)
+            | Self::Received(_, at)
+            | Self::CarryOn(at) => *at = clock::nanoseconds(*at),
+            Self::Operation { start, end, .. } => {
+                *start = clock::nanoseconds(*start);
+                *end = clock::nanoseconds(*end);
+            }
+        }
+    }
 }
 
 #[inline]
 fn push(event: impl FnOnce() -> Event) {
-    TAPE.with_borrow_mut(|slot| {
-        if let Some(tape) = slot {
-            tape.events.push(event());
-        }
-    });
+    if is_recording() {
+        TAPE.with_borrow_mut(|tape| tape.events.push(event()));
+    }
 }
 
 /// A side starts working.

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use shakedown_trace::suite::{Cipher, Curve, Group, KeyExchange, KeyType, Mode, Protocol, SuiteError};
 use shakedown_trace::Suite;
+use shakedown_trace::suite::{Cipher, Curve, Group, KeyExchange, KeyType, Mode, Protocol, SuiteError};
 
 /// Spellings that are canonical already.
 const CANONICAL: [&str; 24] = [
@@ -80,11 +80,19 @@ fn each_violation_has_its_own_error() {
         ("tls1.4/rsa", |e| matches!(e, SuiteError::UnknownProtocol { .. }), &["tls1.4", "tls1.3"]),
         ("", |e| matches!(e, SuiteError::UnknownProtocol { .. }), &["wtls"]),
         ("tls1.2", |e| matches!(e, SuiteError::MissingKeyExchange { .. }), &["dhe_rsa"]),
-        ("tls1.2/kerberos", |e| matches!(e, SuiteError::UnknownKeyExchange { .. }), &["kerberos", "ecdhe_psk"]),
+        (
+            "tls1.2/kerberos",
+            |e| matches!(e, SuiteError::UnknownKeyExchange { .. }),
+            &["kerberos", "ecdhe_psk"],
+        ),
         ("ssl3/ecdhe_rsa", |e| matches!(e, SuiteError::UnknownKeyExchange { .. }), &["ecdhe_rsa"]),
         ("tls1.3/rsa", |e| matches!(e, SuiteError::UnknownKeyExchange { .. }), &["x25519"]),
         ("tls1.2/rsa+dh1024", |e| matches!(e, SuiteError::GroupWithoutUse { .. }), &["dh1024"]),
-        ("tls1.2/dhe_rsa+dh256", |e| matches!(e, SuiteError::UnusableGroup { .. }), &["dh256", "dh512 dh1024"]),
+        (
+            "tls1.2/dhe_rsa+dh256",
+            |e| matches!(e, SuiteError::UnusableGroup { .. }),
+            &["dh256", "dh512 dh1024"],
+        ),
         ("tls1.2/dhe_rsa+x25519", |e| matches!(e, SuiteError::UnusableGroup { .. }), &["ffdhe2048"]),
         ("tls1.3/dh1024", |e| matches!(e, SuiteError::UnusableGroup { .. }), &["ffdhe3072"]),
         ("wtls/dh_anon+dh1024", |e| matches!(e, SuiteError::UnusableGroup { .. }), &["dh512 dh768"]),
@@ -94,7 +102,11 @@ fn each_violation_has_its_own_error() {
         ("tls1.3/x25519/rsa512", |e| matches!(e, SuiteError::UnusableKey { .. }), &["rsa768"]),
         ("wtls/rsa/rsa1024@p256", |e| matches!(e, SuiteError::UnusableIssuer { .. }), &["256p"]),
         ("tls1.2/rsa/rsa1024@mldsa65", |e| matches!(e, SuiteError::UnusableIssuer { .. }), &["mldsa65"]),
-        ("wtls/rsa_anon/rsa512@rsa512", |e| matches!(e, SuiteError::ChainOfTemporaryKey { .. }), &["temporary"]),
+        (
+            "wtls/rsa_anon/rsa512@rsa512",
+            |e| matches!(e, SuiteError::ChainOfTemporaryKey { .. }),
+            &["temporary"],
+        ),
         (
             "tls1.2/rsa/rsa512@rsa512@rsa512@rsa512@rsa512@rsa512@rsa512@rsa512@rsa512@rsa512@rsa512",
             |e| matches!(e, SuiteError::ChainTooLong { .. }),
@@ -132,9 +144,12 @@ fn impossible_modes_say_why() {
 
 #[test]
 fn parts_come_in_order_and_once() {
-    for name in
-        ["tls1.2/rsa/server/rsa2048", "tls1.2/rsa/3des-sha/server", "tls1.2/rsa/server/mutual", "tls1.2/rsa/full/resumed"]
-    {
+    for name in [
+        "tls1.2/rsa/server/rsa2048",
+        "tls1.2/rsa/3des-sha/server",
+        "tls1.2/rsa/server/mutual",
+        "tls1.2/rsa/full/resumed",
+    ] {
         assert!(matches!(name.parse::<Suite>(), Err(SuiteError::UnknownPart { .. })), "{name}");
     }
 }

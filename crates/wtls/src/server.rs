@@ -223,12 +223,12 @@ impl<P: Provider> ServerConnection<P> {
 
     /// Bytes held for the peer, to within what the allocator adds.
     pub fn memory_bytes(&self) -> usize {
-        let heap = |association: &Box<Association<P>>| {
+        let heap = |association: &Association<P>| {
             let state = association.connection.state_heap_bytes(ServerState::heap_bytes);
             let own = size_of::<Association<P>>() + association.hello.len();
             own + association.connection.heap_bytes() + state
         };
-        let slots = [&self.current, &self.successor].into_iter().flatten();
+        let slots = [&self.current, &self.successor].into_iter().filter_map(|slot| slot.as_deref());
         size_of::<Self>() + slots.map(heap).sum::<usize>()
     }
 }

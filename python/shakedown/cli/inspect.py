@@ -48,7 +48,6 @@ def command(capture: Path, keylog: Path | None, traces: Path | None, as_json: bo
 def _write_traces(path: Path, found: dict[str, Any]) -> None:
     """One JSON array, whole or not at all; says which connections are left out."""
     import json
-    import os
 
     if not found["traces"]:
         from shakedown.errors import InputError
@@ -56,6 +55,6 @@ def _write_traces(path: Path, found: dict[str, Any]) -> None:
         raise InputError(f"no connection of the capture makes a trace: {'; '.join(found['refused'][:3])}")
     draft = path.with_name(path.name + ".part")
     draft.write_text(json.dumps(found["traces"], indent=1) + "\n", encoding="utf-8")
-    os.replace(draft, path)
+    draft.replace(path)
     for reason in found["refused"]:
         click.echo(f"left out: {reason}", err=True)

@@ -5,7 +5,7 @@ use super::slots::{Full, Slots, instances};
 use super::stopwatch::{self, Entry};
 use crate::ffi::{OSSL_DISPATCH, OSSL_PARAM};
 use libc::{c_int, c_void, size_t};
-use shakedown_trace::{Operation, Primitive};
+use shakedown_trace::{Operation, Primitive, recorder};
 
 /// What an algorithm works with.
 #[derive(Debug)]
@@ -16,6 +16,9 @@ struct Scheme {
 
 /// Notes the primitive that a context is initialised for.
 fn begin(context: *mut c_void, scheme: Option<&Scheme>, operation: Operation, key: *mut c_void) {
+    if !recorder::is_recording() {
+        return;
+    }
     let primitive = scheme.and_then(|scheme| {
         // SAFETY: the scheme's functions take keys of the scheme's family.
         let parameters = unsafe { names::parameters(scheme.family, key) }?;
@@ -27,8 +30,8 @@ fn begin(context: *mut c_void, scheme: Option<&Scheme>, operation: Operation, ke
 /// Diffie–Hellman in all its groups.
 pub mod agreement {
     use super::{
-        Entry, Family, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int, c_void, instances, names,
-        size_t, stopwatch,
+        Entry, Family, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int, c_void,
+        instances, names, size_t, stopwatch,
     };
 
     static SLOTS: Slots<2, Scheme> = Slots::new();
@@ -76,16 +79,20 @@ pub mod agreement {
 /// Key encapsulation.
 pub mod kem {
     use super::{
-        Entry, Family, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int, c_void, instances, names,
-        size_t, stopwatch,
+        Entry, Family, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int, c_void,
+        instances, names, size_t, stopwatch,
     };
 
     static SLOTS: Slots<4, Scheme> = Slots::new();
 
     pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
         let scheme = match names::fixed(name) {
-            Some(name) if name.starts_with("mlkem") => Scheme { algorithm: "mlkem", family: Family::Fixed(name) },
-            Some(name) if name.ends_with("mlkem768") => Scheme { algorithm: "hybrid", family: Family::Fixed(name) },
+            Some(name) if name.starts_with("mlkem") => {
+                Scheme { algorithm: "mlkem", family: Family::Fixed(name) }
+            }
+            Some(name) if name.ends_with("mlkem768") => {
+                Scheme { algorithm: "hybrid", family: Family::Fixed(name) }
+            }
             // RFC 9180's and RSA's, which TLS does not use.
             _ => return Ok(()),
         };
@@ -130,10 +137,12 @@ pub mod kem {
         secret: *mut u8,
         secret_length: *mut size_t,
     ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, *mut u8, *mut size_t) -> c_int;
+        type Function =
+            unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, *mut u8, *mut size_t) -> c_int;
         // SAFETY: the place's type; the arguments are handed on.
-        let work =
-            || unsafe { SLOTS.original::<Function>(SLOT, 1)(context, out, out_length, secret, secret_length) };
+        let work = || unsafe {
+            SLOTS.original::<Function>(SLOT, 1)(context, out, out_length, secret, secret_length)
+        };
         if out.is_null() {
             return work();
         }
@@ -160,8 +169,8 @@ pub mod kem {
 /// A secret under RSA.
 pub mod transport {
     use super::{
-        Entry, Family, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int, c_void, instances, size_t,
-        stopwatch,
+        Entry, Family, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int, c_void,
+        instances, size_t, stopwatch,
     };
 
     static SLOTS: Slots<4, Scheme> = Slots::new();
@@ -214,7 +223,8 @@ pub mod transport {
         length: size_t,
     ) -> c_int {
         // SAFETY: the place's type; the arguments are handed on.
-        let work = || unsafe { SLOTS.original::<Work>(SLOT, 1)(context, out, out_length, out_size, input, length) };
+        let work =
+            || unsafe { SLOTS.original::<Work>(SLOT, 1)(context, out, out_length, out_size, input, length) };
         if out.is_null() {
             return work();
         }
@@ -230,7 +240,8 @@ pub mod transport {
         length: size_t,
     ) -> c_int {
         // SAFETY: the place's type; the arguments are handed on.
-        let work = || unsafe { SLOTS.original::<Work>(SLOT, 3)(context, out, out_length, out_size, input, length) };
+        let work =
+            || unsafe { SLOTS.original::<Work>(SLOT, 3)(context, out, out_length, out_size, input, length) };
         if out.is_null() {
             return work();
         }

@@ -99,7 +99,10 @@ unsafe extern "C" fn gen_cleanup<const SLOT: usize>(context: *mut c_void) {
     unsafe { SLOTS.original::<Function>(SLOT, GEN_CLEANUP)(context) }
 }
 
-unsafe extern "C" fn gen_set_template<const SLOT: usize>(context: *mut c_void, template: *mut c_void) -> c_int {
+unsafe extern "C" fn gen_set_template<const SLOT: usize>(
+    context: *mut c_void,
+    template: *mut c_void,
+) -> c_int {
     type Function = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
     // SAFETY: the place's type; the arguments are handed on.
     unsafe { SLOTS.original::<Function>(SLOT, GEN_SET_TEMPLATE)(context, template) }
@@ -134,13 +137,18 @@ unsafe extern "C" fn import_key<const SLOT: usize>(
 }
 
 /// A TLS key share reaches its key as the parameter `encoded-pub-key`.
-unsafe extern "C" fn set_params<const SLOT: usize>(key: *mut c_void, params: *const ffi::OSSL_PARAM) -> c_int {
+unsafe extern "C" fn set_params<const SLOT: usize>(
+    key: *mut c_void,
+    params: *const ffi::OSSL_PARAM,
+) -> c_int {
     type Function = unsafe extern "C" fn(*mut c_void, *const ffi::OSSL_PARAM) -> c_int;
     // SAFETY: the place's type; the arguments are handed on.
     let work = || unsafe { SLOTS.original::<Function>(SLOT, SET_PARAMS)(key, params) };
     // SAFETY: the core hands over a list that ends as it should.
     let encoded = !params.is_null()
-        && unsafe { !(*params).key.is_null() && std::ffi::CStr::from_ptr((*params).key) == c"encoded-pub-key" };
+        && unsafe {
+            !(*params).key.is_null() && std::ffi::CStr::from_ptr((*params).key) == c"encoded-pub-key"
+        };
     if !encoded {
         return work();
     }

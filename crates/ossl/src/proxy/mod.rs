@@ -9,6 +9,7 @@ mod decoder;
 mod exchange;
 mod keymgmt;
 mod names;
+mod random;
 mod signature;
 mod slots;
 mod stopwatch;
@@ -24,9 +25,9 @@ use std::sync::OnceLock;
 /// Property query that finds the proxy's algorithms first and the rest elsewhere.
 pub const PREFER: &CStr = c"?provider=shakedown";
 
-/// The built-in providers, one for each original.
-pub const PROVIDERS: [(&CStr, ffi::ProviderInit); 2] =
-    [(c"shakedown-default", init::<0>), (c"shakedown-legacy", init::<1>)];
+/// The built-in providers: one for each original, and random numbers.
+pub const PROVIDERS: [(&CStr, ffi::ProviderInit); 3] =
+    [(c"shakedown-default", init::<0>), (c"shakedown-legacy", init::<1>), (random::NAME, random::init)];
 
 /// An original provider and its tables as we republish them.
 struct Republished {
@@ -136,7 +137,9 @@ fn copy(operation: c_int, original: OSSL_ALGORITHM) -> Result<OSSL_ALGORITHM, Li
         _ => Ok(()),
     };
     room.map_err(|slots::Full| LibraryError::TooManyAlgorithms { operation, most: slots::SLOTS })?;
-    let ours = properties.replace("provider=default", "provider=shakedown").replace("provider=legacy", "provider=shakedown");
+    let ours = properties
+        .replace("provider=default", "provider=shakedown")
+        .replace("provider=legacy", "provider=shakedown");
     Ok(OSSL_ALGORITHM {
         // Static text of the original provider.
         algorithm_names: original.algorithm_names,

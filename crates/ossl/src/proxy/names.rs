@@ -100,7 +100,8 @@ pub unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static st
     ];
     // SAFETY: the caller promises the key; the parameters are ours and end as they should.
     unsafe { get_params(key, asked.as_mut_ptr()) };
-    let group = CStr::from_bytes_until_nul(&group).ok().and_then(|name| name.to_str().ok()).unwrap_or_default();
+    let group =
+        CStr::from_bytes_until_nul(&group).ok().and_then(|name| name.to_str().ok()).unwrap_or_default();
     match family {
         Family::Rsa => Some(sized("rsa", bits, if exponent == 3 { "e3" } else { "" })),
         Family::Dsa => Some(sized("dsa", bits, "")),
@@ -112,17 +113,17 @@ pub unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static st
 }
 
 fn integer(key: &'static CStr, data: *mut c_void, size: usize, kind: c_uint) -> ffi::OSSL_PARAM {
-    ffi::OSSL_PARAM {
-        key: key.as_ptr(),
-        data_type: kind as _,
-        data,
-        data_size: size,
-        return_size: 0,
-    }
+    ffi::OSSL_PARAM { key: key.as_ptr(), data_type: kind as _, data, data_size: size, return_size: 0 }
 }
 
 fn end() -> ffi::OSSL_PARAM {
-    ffi::OSSL_PARAM { key: std::ptr::null(), data_type: 0, data: std::ptr::null_mut(), data_size: 0, return_size: 0 }
+    ffi::OSSL_PARAM {
+        key: std::ptr::null(),
+        data_type: 0,
+        data: std::ptr::null_mut(),
+        data_size: 0,
+        return_size: 0,
+    }
 }
 
 /// `rsa2048e3`, kept: the distinct ones are few, and naming happens in the middle of a handshake.
@@ -142,39 +143,76 @@ fn sized(family: &'static str, bits: c_int, suffix: &'static str) -> &'static st
     })
 }
 
-/// Hashes by the names that OpenSSL and its users give them.
-const DIGESTS: [(&str, &str); 11] = [
-    ("SHA2-256", "sha256"),
-    ("SHA256", "sha256"),
-    ("SHA2-384", "sha384"),
-    ("SHA384", "sha384"),
-    ("SHA2-512", "sha512"),
-    ("SHA512", "sha512"),
-    ("SHA1", "sha1"),
-    ("SHA-1", "sha1"),
-    ("MD5-SHA1", "md5-sha1"),
-    ("MD5", "md5"),
-    ("SHA2-224", "sha224"),
+/// Hashes that handshakes use: our name, and on it HMAC, HKDF and the TLS PRF.
+const HASHES: [[&str; 4]; 7] = [
+    ["sha256", "hmac-sha256", "hkdf-sha256", "tls1-prf-sha256"],
+    ["sha384", "hmac-sha384", "hkdf-sha384", "tls1-prf-sha384"],
+    ["sha512", "hmac-sha512", "hkdf-sha512", "tls1-prf-sha512"],
+    ["sha224", "hmac-sha224", "hkdf-sha224", "tls1-prf-sha224"],
+    ["sha1", "hmac-sha1", "hkdf-sha1", "tls1-prf-sha1"],
+    ["md5-sha1", "hmac-md5-sha1", "hkdf-md5-sha1", "tls1-prf-md5-sha1"],
+    ["md5", "hmac-md5", "hkdf-md5", "tls1-prf-md5"],
 ];
+
+/// Where a hash stands in [`HASHES`], by any of the names that OpenSSL and its users give it. Naming happens some
+/// fifty times in a handshake, so names are compared as numbers.
+fn hash(name: &[u8]) -> Option<usize> {
+    const fn packed(name: &[u8]) -> u128 {
+        let mut number = 0;
+        let mut place = 0;
+        while place < name.len() {
+            number = number << 8 | name[place].to_ascii_lowercase() as u128;
+            place += 1;
+        }
+        number
+    }
+    const SHA2_256: u128 = packed(b"sha2-256");
+    const SHA256: u128 = packed(b"sha256");
+    const SHA2_384: u128 = packed(b"sha2-384");
+    const SHA384: u128 = packed(b"sha384");
+    const SHA2_512: u128 = packed(b"sha2-512");
+    const SHA512: u128 = packed(b"sha512");
+    const SHA2_224: u128 = packed(b"sha2-224");
+    const SHA224: u128 = packed(b"sha224");
+    const SHA1: u128 = packed(b"sha1");
+    const SHA_1: u128 = packed(b"sha-1");
+    const MD5_SHA1: u128 = packed(b"md5-sha1");
+    const MD5: u128 = packed(b"md5");
+    if name.len() > size_of::<u128>() {
+        return None;
+    }
+    match packed(name) {
+        SHA2_256 | SHA256 => Some(0),
+        SHA2_384 | SHA384 => Some(1),
+        SHA2_512 | SHA512 => Some(2),
+        SHA2_224 | SHA224 => Some(3),
+        SHA1 | SHA_1 => Some(4),
+        MD5_SHA1 => Some(5),
+        MD5 => Some(6),
+        _ => None,
+    }
+}
 
 /// Our name of a hash.
 pub fn digest(name: &str) -> &'static str {
-    let known = DIGESTS.iter().find(|row| row.0.eq_ignore_ascii_case(name)).map(|row| row.1);
-    known.unwrap_or_else(|| intern(&name.to_ascii_lowercase()))
+    hash(name.as_bytes()).map_or_else(|| intern(&name.to_ascii_lowercase()), |place| HASHES[place][0])
 }
 
-/// A construction over a hash, such as `hmac-sha256`, without composing text where it is used.
-pub fn over_digest(construction: Construction, digest_name: &str) -> &'static str {
-    let digest = digest(digest_name);
-    let known = CONSTRUCTIONS.iter().find(|row| row.0 == construction && row.1 == digest).map(|row| row.2);
-    known.unwrap_or_else(|| intern(&format!("{}-{digest}", construction.as_str())))
+/// A construction over a hash, such as `hmac-sha256`.
+pub fn over_digest(construction: Construction, digest: &CStr) -> &'static str {
+    match hash(digest.to_bytes()) {
+        Some(place) => HASHES[place][construction as usize],
+        None => {
+            intern(&format!("{}-{}", construction.as_str(), digest.to_string_lossy().to_ascii_lowercase()))
+        }
+    }
 }
 
 /// What is built on a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Construction {
     /// RFC 2104.
-    Hmac,
+    Hmac = 1,
     /// RFC 5869, and TLS 1.3's labels on it.
     Hkdf,
     /// RFC 5246 section 5 and its forebears.
@@ -191,31 +229,18 @@ impl Construction {
     }
 }
 
-const CONSTRUCTIONS: [(Construction, &str, &str); 9] = [
-    (Construction::Hmac, "md5", "hmac-md5"),
-    (Construction::Hmac, "sha1", "hmac-sha1"),
-    (Construction::Hmac, "sha256", "hmac-sha256"),
-    (Construction::Hmac, "sha384", "hmac-sha384"),
-    (Construction::Hkdf, "sha256", "hkdf-sha256"),
-    (Construction::Hkdf, "sha384", "hkdf-sha384"),
-    (Construction::TlsPrf, "md5-sha1", "tls1-prf-md5-sha1"),
-    (Construction::TlsPrf, "sha256", "tls1-prf-sha256"),
-    (Construction::TlsPrf, "sha384", "tls1-prf-sha384"),
-];
-
 /// The text value of a parameter in a list; `None` where it is not there.
 ///
 /// # Safety
 /// `params` must be null or a list that ends as OpenSSL's do.
-pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Option<&'a str> {
+pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Option<&'a CStr> {
     let mut param = params;
     // SAFETY: by the caller's promise the list is readable up to its end.
     while !param.is_null() && unsafe { !(*param).key.is_null() } {
         // SAFETY: keys are C strings; text values are readable for their size.
         unsafe {
-            if CStr::from_ptr((*param).key) == key && !(*param).data.is_null() {
-                let text = (*param).data.cast::<c_char>();
-                return CStr::from_ptr(text).to_str().ok();
+            if libc::strcmp((*param).key, key.as_ptr()) == 0 && !(*param).data.is_null() {
+                return Some(CStr::from_ptr((*param).data.cast::<c_char>()));
             }
             param = param.add(1);
         }
@@ -233,6 +258,10 @@ mod tests {
         assert_eq!(fixed("X25519MLKEM768"), Some("x25519mlkem768"));
         assert_eq!(fixed("SecP256r1MLKEM768"), Some("secp256r1mlkem768"));
         assert_eq!(fixed("RSA"), None);
-        assert_eq!(over_digest(Construction::TlsPrf, "MD5-SHA1"), "tls1-prf-md5-sha1");
+        assert_eq!(digest("SHA2-256"), "sha256");
+        assert_eq!(digest("SHA3-256"), "sha3-256");
+        assert_eq!(over_digest(Construction::Hkdf, c"sha384"), "hkdf-sha384");
+        assert_eq!(over_digest(Construction::Hmac, c"RIPEMD-160"), "hmac-ripemd-160");
+        assert_eq!(over_digest(Construction::TlsPrf, c"MD5-SHA1"), "tls1-prf-md5-sha1");
     }
 }

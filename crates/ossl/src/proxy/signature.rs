@@ -6,7 +6,7 @@ use super::stopwatch::{self, Entry};
 use crate::ffi::{OSSL_DISPATCH, OSSL_PARAM};
 use libc::{c_char, c_int, c_void, size_t};
 use shakedown_trace::operation::intern;
-use shakedown_trace::{Operation, Primitive};
+use shakedown_trace::{Operation, Primitive, recorder};
 use std::ffi::CStr;
 
 #[derive(Debug)]
@@ -76,7 +76,15 @@ pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
 }
 
 /// Notes what a context is initialised for. A null key repeats the initialisation with the key it has.
-fn begin<const SLOT: usize>(context: *mut c_void, key: *mut c_void, operation: Operation, digest: *const c_char) {
+fn begin<const SLOT: usize>(
+    context: *mut c_void,
+    key: *mut c_void,
+    operation: Operation,
+    digest: *const c_char,
+) {
+    if !recorder::is_recording() {
+        return;
+    }
     let primitive = match SLOTS.description(SLOT) {
         Some(Scheme::Signature(algorithm, family)) if !key.is_null() => {
             // SAFETY: the slot's functions take keys of the slot's family.
@@ -88,7 +96,7 @@ fn begin<const SLOT: usize>(context: *mut c_void, key: *mut c_void, operation: O
         }
         Some(Scheme::Hmac) if !digest.is_null() => {
             // SAFETY: the core passes a C string.
-            let digest = unsafe { CStr::from_ptr(digest) }.to_str().unwrap_or_default();
+            let digest = unsafe { CStr::from_ptr(digest) };
             Some(Primitive::new(Operation::Mac, names::over_digest(Construction::Hmac, digest), ""))
         }
         Some(Scheme::Hmac) => stopwatch::recall(context as usize),
@@ -152,11 +160,20 @@ digest_init!(digest_verify_init, DIGEST_VERIFY_INIT, Operation::Verify);
 
 macro_rules! update {
     ($name:ident, $place:ident) => {
-        unsafe extern "C" fn $name<const SLOT: usize>(context: *mut c_void, data: *const u8, length: size_t) -> c_int {
+        unsafe extern "C" fn $name<const SLOT: usize>(
+            context: *mut c_void,
+            data: *const u8,
+            length: size_t,
+        ) -> c_int {
             // SAFETY: the place's type; the arguments are handed on.
             let work = || unsafe { SLOTS.original::<Update>(SLOT, $place)(context, data, length) };
             if is_mac::<SLOT>() {
-                return stopwatch::time(length, Entry::Towards, |_| stopwatch::recall(context as usize), work);
+                return stopwatch::time(
+                    length,
+                    Entry::Towards,
+                    |_| stopwatch::recall(context as usize),
+                    work,
+                );
             }
             stopwatch::accumulate(context as usize, work)
         }
@@ -182,9 +199,12 @@ unsafe extern "C" fn sign<const SLOT: usize>(
     data: *const u8,
     data_length: size_t,
 ) -> c_int {
-    type Function = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t, *const u8, size_t) -> c_int;
+    type Function =
+        unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t, *const u8, size_t) -> c_int;
     // SAFETY: the place's type; the arguments are handed on.
-    let work = || unsafe { SLOTS.original::<Function>(SLOT, SIGN)(context, signature, length, size, data, data_length) };
+    let work = || unsafe {
+        SLOTS.original::<Function>(SLOT, SIGN)(context, signature, length, size, data, data_length)
+    };
     if signature.is_null() { work() } else { finish::<SLOT>(context, data_length, work) }
 }
 
@@ -197,7 +217,8 @@ unsafe extern "C" fn verify<const SLOT: usize>(
 ) -> c_int {
     type Function = unsafe extern "C" fn(*mut c_void, *const u8, size_t, *const u8, size_t) -> c_int;
     // SAFETY: the place's type; the arguments are handed on.
-    let work = || unsafe { SLOTS.original::<Function>(SLOT, VERIFY)(context, signature, length, data, data_length) };
+    let work =
+        || unsafe { SLOTS.original::<Function>(SLOT, VERIFY)(context, signature, length, data, data_length) };
     finish::<SLOT>(context, data_length, work)
 }
 
@@ -209,7 +230,8 @@ unsafe extern "C" fn digest_sign_final<const SLOT: usize>(
 ) -> c_int {
     type Function = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t) -> c_int;
     // SAFETY: the place's type; the arguments are handed on.
-    let work = || unsafe { SLOTS.original::<Function>(SLOT, DIGEST_SIGN_FINAL)(context, signature, length, size) };
+    let work =
+        || unsafe { SLOTS.original::<Function>(SLOT, DIGEST_SIGN_FINAL)(context, signature, length, size) };
     if signature.is_null() { work() } else { finish::<SLOT>(context, 0, work) }
 }
 
@@ -221,10 +243,12 @@ unsafe extern "C" fn digest_sign<const SLOT: usize>(
     data: *const u8,
     data_length: size_t,
 ) -> c_int {
-    type Function = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t, *const u8, size_t) -> c_int;
+    type Function =
+        unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t, *const u8, size_t) -> c_int;
     // SAFETY: the place's type; the arguments are handed on.
-    let work =
-        || unsafe { SLOTS.original::<Function>(SLOT, DIGEST_SIGN)(context, signature, length, size, data, data_length) };
+    let work = || unsafe {
+        SLOTS.original::<Function>(SLOT, DIGEST_SIGN)(context, signature, length, size, data, data_length)
+    };
     if signature.is_null() { work() } else { finish::<SLOT>(context, data_length, work) }
 }
 
@@ -235,7 +259,8 @@ unsafe extern "C" fn digest_verify_final<const SLOT: usize>(
 ) -> c_int {
     type Function = unsafe extern "C" fn(*mut c_void, *const u8, size_t) -> c_int;
     // SAFETY: the place's type; the arguments are handed on.
-    let work = || unsafe { SLOTS.original::<Function>(SLOT, DIGEST_VERIFY_FINAL)(context, signature, length) };
+    let work =
+        || unsafe { SLOTS.original::<Function>(SLOT, DIGEST_VERIFY_FINAL)(context, signature, length) };
     finish::<SLOT>(context, 0, work)
 }
 
@@ -248,8 +273,9 @@ unsafe extern "C" fn digest_verify<const SLOT: usize>(
 ) -> c_int {
     type Function = unsafe extern "C" fn(*mut c_void, *const u8, size_t, *const u8, size_t) -> c_int;
     // SAFETY: the place's type; the arguments are handed on.
-    let work =
-        || unsafe { SLOTS.original::<Function>(SLOT, DIGEST_VERIFY)(context, signature, length, data, data_length) };
+    let work = || unsafe {
+        SLOTS.original::<Function>(SLOT, DIGEST_VERIFY)(context, signature, length, data, data_length)
+    };
     finish::<SLOT>(context, data_length, work)
 }
 

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 thread_local! {
     /// True while a timed call runs: what it calls in turn is part of it.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
-    static CONTEXTS: RefCell<Contexts> = const { RefCell::new(Contexts { entries: Vec::new(), next: 0 }) };
+    static CONTEXTS: RefCell<Contexts> = const { RefCell::new(Contexts { entries: Vec::new() }) };
 }
 
 /// How a call's time is entered.
@@ -103,13 +103,13 @@ pub fn duplicate(context: usize, copy: usize) {
     });
 }
 
-/// The most recent contexts. Bounded: the oldest is forgotten, and a freed address is taken over by the
-/// next context that is initialised there.
+/// The most recent contexts, latest first. Bounded: the oldest is forgotten, and a freed address is taken over
+/// by the next context that is initialised there.
 struct Contexts {
     entries: Vec<ContextEntry>,
-    next: usize,
 }
 
+#[derive(Clone, Copy)]
 struct ContextEntry {
     context: usize,
     primitive: Option<Primitive>,
@@ -119,19 +119,26 @@ struct ContextEntry {
 const MOST_CONTEXTS: usize = 64;
 
 impl Contexts {
+    /// Whoever is asked for is asked for again soon, so it moves to the front.
     fn find(&mut self, context: usize) -> Option<&mut ContextEntry> {
-        self.entries.iter_mut().find(|entry| entry.context == context)
+        let place = self.entries.iter().position(|entry| entry.context == context)?;
+        if place > 0 {
+            self.entries[..=place].rotate_right(1);
+        }
+        self.entries.first_mut()
     }
 
     fn insert(&mut self, context: usize, primitive: Option<Primitive>) {
         let entry = ContextEntry { context, primitive, spent: 0 };
         if let Some(known) = self.find(context) {
             *known = entry;
-        } else if self.entries.len() < MOST_CONTEXTS {
-            self.entries.push(entry);
-        } else {
-            self.entries[self.next] = entry;
-            self.next = (self.next + 1) % MOST_CONTEXTS;
+            return;
         }
+        if self.entries.len() < MOST_CONTEXTS {
+            self.entries.push(entry);
+        } else if let Some(oldest) = self.entries.last_mut() {
+            *oldest = entry;
+        }
+        self.entries.rotate_right(1);
     }
 }

@@ -4,16 +4,17 @@ mod repetition;
 mod result;
 mod statistics;
 
-pub use result::{Bytes, Books, Measurement, MessageFigures, OperationFigures, PerSide, StackName};
+pub use result::{Books, Bytes, Measurement, MessageFigures, OperationFigures, PerSide, StackName};
 pub use statistics::Summary;
 
+use crate::machine::Machine;
 use crate::processor::Pinned;
 use crate::rig::{Rig, Settings, SetupError, prepare};
 use repetition::{Repetition, repeat_once};
+use shakedown_trace::Suite;
 use shakedown_trace::driver::{DriveError, Wire};
 use shakedown_trace::ledger::LedgerError;
 use shakedown_trace::recorder::Tape;
-use shakedown_trace::Suite;
 use std::ops::ControlFlow;
 
 /// Handshakes that are run before the first that counts: they fill caches and blind private keys.
@@ -74,6 +75,8 @@ pub fn measure_rig(
     rig: &mut dyn Rig,
     progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<Measurement, MeasureError> {
+    // Before pinning, after which this thread sees one processor only.
+    let machine = Machine::look();
     let _pinned = Pinned::to_current_processor();
     let mut wire = Wire::new();
     let mut tape = Tape::default();
@@ -94,5 +97,5 @@ pub fn measure_rig(
     let preempted = disturbed.len();
     // Figures with a warning are better than none.
     let used = if kept.is_empty() { disturbed } else { kept };
-    result::summarise(suite, repeat, preempted, rig.stack(), &used)
+    result::summarise(suite, repeat, preempted, machine, rig.stack(), &used)
 }

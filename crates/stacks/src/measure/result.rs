@@ -129,6 +129,7 @@ pub fn summarise(
     suite: &Suite,
     repeat: usize,
     preempted: usize,
+    machine: Machine,
     (name, version): (&'static str, String),
     repetitions: &[Repetition],
 ) -> Result<Measurement, MeasureError> {
@@ -151,8 +152,8 @@ pub fn summarise(
         kind: "measured",
         repeat,
         preempted,
-        machine: Machine::look(),
-        clock: recorder::CLOCK,
+        machine,
+        clock: recorder::clock_name(),
         handshake: PerSide { client_us: side_us(Side::Client), server_us: side_us(Side::Server) },
         bytes: Bytes { client_to_server, server_to_client, total: client_to_server + server_to_client },
         flights: traces[0].flights(),

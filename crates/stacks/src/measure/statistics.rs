@@ -48,7 +48,10 @@ mod tests {
     #[allow(clippy::float_cmp)] // exact in binary
     fn known_readings() {
         let summary = Summary::of(&[4.0, 1.0, 2.0, 3.0]);
-        assert_eq!((summary.median, summary.mean, summary.min, summary.max, summary.n), (2.5, 2.5, 1.0, 4.0, 4));
+        assert_eq!(
+            (summary.median, summary.mean, summary.min, summary.max, summary.n),
+            (2.5, 2.5, 1.0, 4.0, 4)
+        );
         assert!((summary.sd - (5.0_f64 / 3.0).sqrt()).abs() < 1e-12);
         assert_eq!(Summary::of(&[7.0]).sd, 0.0);
     }

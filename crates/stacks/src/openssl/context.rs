@@ -5,11 +5,13 @@ use crate::rig::{Settings, SetupError};
 use foreign_types::ForeignType;
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
-use openssl::ssl::{SslContext, SslContextBuilder, SslMode, SslOptions, SslSessionCacheMode, SslVerifyMode, SslVersion};
+use openssl::ssl::{
+    SslContext, SslContextBuilder, SslMode, SslOptions, SslSessionCacheMode, SslVerifyMode, SslVersion,
+};
 use openssl::x509::X509;
 use openssl_sys as sys;
-use shakedown_ossl::{Library, LibraryError, ffi};
 use shakedown_certs::own::OwnIdentity;
+use shakedown_ossl::{Library, LibraryError, ffi};
 use shakedown_pki::Identity;
 use shakedown_trace::suite::{Authentication, Group, GroupKind, KeyExchange, KeyType, Mode, Protocol};
 use shakedown_trace::{Side, Suite};
@@ -156,11 +158,19 @@ fn builder(library: Library, suite: &Suite, settings: &Settings) -> Result<SslCo
     // RSA-512 has room for a SHA-256 DigestInfo (51 + 11 of 64 bytes) and for no longer hash.
     let small = |key: &KeyType| matches!(key, KeyType::Rsa { bits: ..768, .. });
     if suite.protocol == Protocol::Tls12 && suite.keys.iter().any(small) {
-        builder.set_sigalgs_list("RSA+SHA256:ECDSA+SHA256:DSA+SHA256").map_err(refused("set the signature schemes"))?;
+        builder
+            .set_sigalgs_list("RSA+SHA256:ECDSA+SHA256:DSA+SHA256")
+            .map_err(refused("set the signature schemes"))?;
     }
     tickets_and_sessions(&mut builder, suite, settings)?;
     // SAFETY: the context is live.
-    unsafe { if settings.instrumented { marks::install(builder.as_ptr()) } else { marks::install_alerts(builder.as_ptr()) } };
+    unsafe {
+        if settings.instrumented {
+            marks::install(builder.as_ptr())
+        } else {
+            marks::install_alerts(builder.as_ptr())
+        }
+    };
     Ok(builder)
 }
 
@@ -213,7 +223,8 @@ fn tickets_and_sessions(
     let tickets = if suite.mode == Mode::Resumed { 1 } else { settings.tickets };
     builder.set_num_tickets(tickets as usize).map_err(refused("set the number of tickets"))?;
     if suite.key_exchange == KeyExchange::Psk && tls13 {
-        options |= SslOptions::from_bits_retain(ALLOW_NO_DHE_KEX as _) | SslOptions::from_bits_retain(PREFER_NO_DHE_KEX as _);
+        options |= SslOptions::from_bits_retain(ALLOW_NO_DHE_KEX as _)
+            | SslOptions::from_bits_retain(PREFER_NO_DHE_KEX as _);
     }
     builder.set_options(options);
     // A full handshake gets a session ID, as from any server that could resume it, but leaves nothing behind.
@@ -317,7 +328,11 @@ fn exchange_in(
     builder.set_groups_list(&list.join(":")).map_err(refused("set the group"))
 }
 
-fn use_dh_parameters(library: Library, group: Group, builder: &mut SslContextBuilder) -> Result<(), SetupError> {
+fn use_dh_parameters(
+    library: Library,
+    group: Group,
+    builder: &mut SslContextBuilder,
+) -> Result<(), SetupError> {
     let key = dh_parameters(library, group)?;
     // SAFETY: the context is live and takes the parameters over.
     let taken = unsafe { sys::SSL_CTX_set0_tmp_dh_pkey(builder.as_ptr(), key) };
@@ -344,12 +359,8 @@ fn dh_parameters(library: Library, group: Group) -> Result<*mut sys::EVP_PKEY, S
         }
         other => name = CString::new(names::group(other)).unwrap_or_default(),
     }
-    let param = |key: *const libc::c_char, kind: libc::c_uint, data: *mut libc::c_void, size: usize| ffi::OSSL_PARAM {
-        key,
-        data_type: kind as _,
-        data,
-        data_size: size,
-        return_size: 0,
+    let param = |key: *const libc::c_char, kind: libc::c_uint, data: *mut libc::c_void, size: usize| {
+        ffi::OSSL_PARAM { key, data_type: kind as _, data, data_size: size, return_size: 0 }
     };
     let end = param(std::ptr::null(), 0, std::ptr::null_mut(), 0);
     let mut params = if p.is_empty() {

@@ -30,14 +30,20 @@ const BIO_CTRL_PENDING: libc::c_int = 10;
 
 impl TlsEndpoint {
     /// A connection that has not begun.
-    pub fn new(context: &SslContext, side: Side, suite: Rc<Suite>, peer_name: Option<&str>) -> Result<Self, SetupError> {
+    pub fn new(
+        context: &SslContext,
+        side: Side,
+        suite: Rc<Suite>,
+        peer_name: Option<&str>,
+    ) -> Result<Self, SetupError> {
         let refused = |what| move |stack| SetupError::OpenSsl { what, stack };
         let mut ssl = Ssl::new(context).map_err(refused("make a connection"))?;
         if let Some(name) = peer_name {
             ssl.param_mut().set_host(name).map_err(refused("check the peer's name"))?;
         }
         // SAFETY: BIO_s_mem is static; null results are checked.
-        let (read_bio, write_bio) = unsafe { (sys::BIO_new(sys::BIO_s_mem()), sys::BIO_new(sys::BIO_s_mem())) };
+        let (read_bio, write_bio) =
+            unsafe { (sys::BIO_new(sys::BIO_s_mem()), sys::BIO_new(sys::BIO_s_mem())) };
         if read_bio.is_null() || write_bio.is_null() {
             return Err(SetupError::OpenSsl { what: "make a memory BIO", stack: ErrorStack::get() });
         }
@@ -91,9 +97,12 @@ impl TlsEndpoint {
             return Ok(());
         }
         let stack = ErrorStack::get();
-        let reason = stack.errors().first().and_then(openssl::error::Error::reason).unwrap_or("connection closed");
+        let reason =
+            stack.errors().first().and_then(openssl::error::Error::reason).unwrap_or("connection closed");
         let verify = self.ssl.verify_result();
-        let reason = if verify == openssl::x509::X509VerifyResult::OK || self.side == Side::Server && stack.errors().is_empty() {
+        let reason = if verify == openssl::x509::X509VerifyResult::OK
+            || self.side == Side::Server && stack.errors().is_empty()
+        {
             reason.to_owned()
         } else {
             format!("{reason} ({})", verify.error_string())
@@ -107,8 +116,9 @@ impl TlsEndpoint {
         loop {
             let mut length = 0;
             // SAFETY: the connection is live and the buffer is as long as said.
-            let result =
-                unsafe { sys::SSL_read_ex(raw(&self.ssl), chunk.as_mut_ptr().cast(), chunk.len(), &raw mut length) };
+            let result = unsafe {
+                sys::SSL_read_ex(raw(&self.ssl), chunk.as_mut_ptr().cast(), chunk.len(), &raw mut length)
+            };
             if result != 1 {
                 return self.check(result);
             }

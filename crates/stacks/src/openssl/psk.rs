@@ -3,8 +3,8 @@
 use openssl::ssl::SslContextBuilder;
 use openssl_sys as sys;
 use shakedown_ossl::ffi;
-use shakedown_trace::{Side, Suite};
 use shakedown_trace::suite::{Cipher, Protocol, TlsCipher};
+use shakedown_trace::{Side, Suite};
 
 /// What the client calls itself: the identity that OpenSSL's own tools use unless told otherwise.
 pub const IDENTITY: &str = "Client_identity";
@@ -51,36 +51,37 @@ pub fn install_tls13(side: Side, suite: &Suite, builder: &mut SslContextBuilder)
 }
 
 /// The client offers the key, which is tied to the cipher suite 0x13, `CIPHER`.
-    unsafe extern "C" fn use_session<const CIPHER: u8>(
-        ssl: *mut sys::SSL,
-        _: *const sys::EVP_MD,
-        id: *mut *const u8,
-        id_length: *mut usize,
-        session: *mut *mut sys::SSL_SESSION,
-    ) -> libc::c_int {
-        // SAFETY: libssl passes a live connection and valid places for the answers.
-        unsafe {
-            *id = IDENTITY.as_ptr();
-            *id_length = IDENTITY.len();
-            *session = make_session(ssl, CIPHER);
-            libc::c_int::from(!(*session).is_null())
-        }
+unsafe extern "C" fn use_session<const CIPHER: u8>(
+    ssl: *mut sys::SSL,
+    _: *const sys::EVP_MD,
+    id: *mut *const u8,
+    id_length: *mut usize,
+    session: *mut *mut sys::SSL_SESSION,
+) -> libc::c_int {
+    // SAFETY: libssl passes a live connection and valid places for the answers.
+    unsafe {
+        *id = IDENTITY.as_ptr();
+        *id_length = IDENTITY.len();
+        *session = make_session(ssl, CIPHER);
+        libc::c_int::from(!(*session).is_null())
     }
+}
 
-    /// The server looks the key up.
-    unsafe extern "C" fn find_session<const CIPHER: u8>(
-        ssl: *mut sys::SSL,
-        identity: *const u8,
-        identity_length: usize,
-        session: *mut *mut sys::SSL_SESSION,
-    ) -> libc::c_int {
-        // SAFETY: libssl passes a live connection, a readable identity and a valid place for the answer.
-        unsafe {
-            let given = std::slice::from_raw_parts(identity, identity_length);
-            *session = if given == IDENTITY.as_bytes() { make_session(ssl, CIPHER) } else { std::ptr::null_mut() };
-        }
-        1
+/// The server looks the key up.
+unsafe extern "C" fn find_session<const CIPHER: u8>(
+    ssl: *mut sys::SSL,
+    identity: *const u8,
+    identity_length: usize,
+    session: *mut *mut sys::SSL_SESSION,
+) -> libc::c_int {
+    // SAFETY: libssl passes a live connection, a readable identity and a valid place for the answer.
+    unsafe {
+        let given = std::slice::from_raw_parts(identity, identity_length);
+        *session =
+            if given == IDENTITY.as_bytes() { make_session(ssl, CIPHER) } else { std::ptr::null_mut() };
     }
+    1
+}
 
 /// A session that holds the key; null where OpenSSL has no memory or no such cipher.
 ///

@@ -28,7 +28,8 @@ impl OpensslRig {
     /// [`SetupError`] where OpenSSL or the store refuses.
     pub fn new(suite: &Suite, settings: &Settings) -> Result<Self, SetupError> {
         let identities = Identities::of(suite, settings)?;
-        let build = |side, account| memory::on(account, || context::build(side, suite, settings, &identities));
+        let build =
+            |side, account| memory::on(account, || context::build(side, suite, settings, &identities));
         let mut rig = Self {
             suite: Rc::new(suite.clone()),
             client: build(Side::Client, Account::ClientContext)?,

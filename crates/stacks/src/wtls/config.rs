@@ -2,18 +2,19 @@
 
 use super::provider::{Named, Timed};
 use crate::rig::{Settings, SetupError};
-use shakedown_certs::wtls::{self as certs, WtlsIdentity};
 use shakedown_certs::CertsError;
 use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::wtls::{self as certs, WtlsIdentity};
 use shakedown_pki::Store;
 use shakedown_trace::suite::{Authentication, Cipher, Group, KeyExchange, KeyType, Mode};
 use shakedown_trace::{Side, Suite};
 use shakedown_wtls::certificate::TrustAnchor;
 use shakedown_wtls::provider::openssl::PrivateKey;
 use shakedown_wtls::{
-    BulkCipher, CipherSuite, ClientAuthentication, ClientConfig, Curve, DhGroup, EncodedRsaKey, HandshakeMode, Identifier,
-    Identity, KeyExchangeId, KeyExchangeSuite, KnownClient, MacAlgorithm, MemorySessions, ParameterSpecifier, ServerConfig,
-    Session, SessionId, SessionStore, SharedSecret, TemporaryRsaKey,
+    BulkCipher, CipherSuite, ClientAuthentication, ClientConfig, Curve, DhGroup, EncodedRsaKey,
+    HandshakeMode, Identifier, Identity, KeyExchangeId, KeyExchangeSuite, KnownClient, MacAlgorithm,
+    MemorySessions, ParameterSpecifier, ServerConfig, Session, SessionId, SessionStore, SharedSecret,
+    TemporaryRsaKey,
 };
 use std::sync::Arc;
 
@@ -125,7 +126,8 @@ impl Identities {
 
 /// What a certified suite's client offers: its curve tells the server which certificate will do.
 fn offer(suite: &Suite, settings: &Settings) -> Result<KeyExchangeId, SetupError> {
-    let of_curve = |name| curve(name).map(|curve| ParameterSpecifier::of_curve(curve, settings.private_curves));
+    let of_curve =
+        |name| curve(name).map(|curve| ParameterSpecifier::of_curve(curve, settings.private_curves));
     let parameters = match (suite.key_exchange, suite.group, suite.keys.first().copied()) {
         (KeyExchange::DhAnon, Some(Group::Dh(bits)), _) => {
             ParameterSpecifier::of_group(&group(bits)).map_err(|error| failed_encoding(&error))?
@@ -155,17 +157,17 @@ fn shared_secret() -> SharedSecret {
     SharedSecret { identifier: Identifier::text(SHARED_SECRET_NAME), secret: SHARED_SECRET.to_vec().into() }
 }
 
-fn own_key(provider: &Timed, identity: &WtlsIdentity, suite: &Suite) -> Result<Named<PrivateKey>, SetupError> {
+fn own_key(
+    provider: &Timed,
+    identity: &WtlsIdentity,
+    suite: &Suite,
+) -> Result<Named<PrivateKey>, SetupError> {
     let key = certs::private_key(provider.inner(), &identity.key)?;
     let name = suite.keys.first().map_or("", |key| key.standard_name());
     Ok(provider.private_key(key, name))
 }
 
-fn identity(
-    provider: &Timed,
-    identity: &WtlsIdentity,
-    suite: &Suite,
-) -> Result<Identity<Timed>, SetupError> {
+fn identity(provider: &Timed, identity: &WtlsIdentity, suite: &Suite) -> Result<Identity<Timed>, SetupError> {
     let key = own_key(provider, identity, suite)?;
     Identity::new(identity.chain.clone(), key).map_err(failed)
 }
@@ -188,7 +190,8 @@ pub fn client(
     let mut offer = offer(suite, settings)?;
     if let (Mode::Optimized, Some(own)) = (suite.mode, &identities.client) {
         let key = &own.chain[0].fields().public_key;
-        offer.identifier = Identifier::KeyHash(key.key_hash(provider, settings.private_curves).map_err(failed)?);
+        offer.identifier =
+            Identifier::KeyHash(key.key_hash(provider, settings.private_curves).map_err(failed)?);
     }
     let mut config = ClientConfig::new(vec![offer]);
     config.cipher_suites = vec![cipher_suite(suite)];
@@ -234,7 +237,8 @@ pub fn server(
     if let Some(peer) = &identities.client {
         config.anchors.push(anchor(provider, peer, settings)?);
         if suite.mode == Mode::Optimized {
-            let known = KnownClient::new(provider, peer.chain[0].clone(), settings.private_curves).map_err(failed)?;
+            let known =
+                KnownClient::new(provider, peer.chain[0].clone(), settings.private_curves).map_err(failed)?;
             config.known_clients.push(known);
         }
     }
@@ -251,7 +255,11 @@ pub fn server(
 }
 
 /// A key of RSA_anon, made beforehand.
-fn temporary_key(provider: &Timed, store: &Store, kind: KeyType) -> Result<TemporaryRsaKey<Timed>, SetupError> {
+fn temporary_key(
+    provider: &Timed,
+    store: &Store,
+    kind: KeyType,
+) -> Result<TemporaryRsaKey<Timed>, SetupError> {
     let key = certs::private_key(provider.inner(), &store.temporary_key(kind)?)?;
     let (exponent, modulus) = provider.inner().rsa_public(&key).map_err(failed)?;
     let public = EncodedRsaKey::new(&exponent, &modulus).map_err(|error| failed_encoding(&error))?;

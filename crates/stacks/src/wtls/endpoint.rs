@@ -6,7 +6,8 @@ use crate::rig::Subject;
 use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::{Endpoint, Failure, Side, Suite};
 use shakedown_wtls::{
-    Client, ClientConfig, CloseReason, Context, Established, Event, HandshakeMode, ServerConfig, ServerConnection, Session,
+    Client, ClientConfig, CloseReason, Context, Established, Event, HandshakeMode, ServerConfig,
+    ServerConnection, Session,
 };
 use std::rc::Rc;
 use std::sync::Arc;
@@ -87,7 +88,9 @@ impl WtlsEndpoint {
                 Event::Data(data) => self.received.extend_from_slice(&data),
                 Event::Closed(reason) => {
                     let (alert, reason) = match reason {
-                        CloseReason::Failed(error) => (Some(error.alert().description.to_string()), error.to_string()),
+                        CloseReason::Failed(error) => {
+                            (Some(error.alert().description.to_string()), error.to_string())
+                        }
                         CloseReason::Alert(alert) => {
                             (Some(alert.description.to_string()), "the peer ended the connection".to_owned())
                         }
@@ -194,7 +197,9 @@ impl Endpoint for WtlsEndpoint {
 
 impl Subject for WtlsEndpoint {
     fn confirm(&self) -> Result<(), String> {
-        let Some(established) = &self.established else { return Err("the connection was never established".into()) };
+        let Some(established) = &self.established else {
+            return Err("the connection was never established".into());
+        };
         let wanted = super::config::mode(&self.world.suite);
         if established.mode != wanted {
             return Err(format!("asked for a handshake of mode {wanted:?}, got {:?}", established.mode));

@@ -129,7 +129,9 @@ impl Provider for Timed {
         message: &[u8],
         random: &mut dyn Random,
     ) -> Result<Vec<u8>, CryptoError> {
-        booked(Operation::Encrypt, "rsa", key.parameters, || self.inner.rsa_encrypt(&key.inner, message, random))
+        booked(Operation::Encrypt, "rsa", key.parameters, || {
+            self.inner.rsa_encrypt(&key.inner, message, random)
+        })
     }
 
     fn rsa_decrypt(
@@ -149,7 +151,9 @@ impl Provider for Timed {
     }
 
     fn rsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
-        booked(Operation::Verify, "rsa", key.parameters, || self.inner.rsa_verify(&key.inner, hash, signature))
+        booked(Operation::Verify, "rsa", key.parameters, || {
+            self.inner.rsa_verify(&key.inner, hash, signature)
+        })
     }
 
     fn ecdsa_sign(
@@ -162,7 +166,9 @@ impl Provider for Timed {
     }
 
     fn ecdsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
-        booked(Operation::Verify, "ecdsa", key.parameters, || self.inner.ecdsa_verify(&key.inner, hash, signature))
+        booked(Operation::Verify, "ecdsa", key.parameters, || {
+            self.inner.ecdsa_verify(&key.inner, hash, signature)
+        })
     }
 
     fn generate(&self, group: Group<'_>, random: &mut dyn Random) -> Result<Self::PrivateKey, CryptoError> {
@@ -198,7 +204,9 @@ impl Provider for Timed {
             HashAlgorithm::Sha1 => "hmac-sha1",
             HashAlgorithm::Md5 => "hmac-md5",
         };
-        recorder::timed(Primitive::new(Operation::Mac, name, ""), bytes(parts), || self.inner.hmac(hash, key, parts))
+        recorder::timed(Primitive::new(Operation::Mac, name, ""), bytes(parts), || {
+            self.inner.hmac(hash, key, parts)
+        })
     }
 
     fn prf(&self, hash: HashAlgorithm, secret: &[u8], label: &str, seed: &[&[u8]], out: &mut [u8]) {
@@ -242,6 +250,8 @@ fn cipher_name(cipher: BulkCipher) -> &'static str {
         BulkCipher::Rc5Cbc => "rc5-32/16-cbc",
         BulkCipher::DesCbc40 | BulkCipher::DesCbc => "des-cbc",
         BulkCipher::TripleDesCbcEde => "des-ede3-cbc",
-        BulkCipher::IdeaCbc40 | BulkCipher::IdeaCbc56 | BulkCipher::IdeaCbc | BulkCipher::IdeaCbc64 => "idea-cbc",
+        BulkCipher::IdeaCbc40 | BulkCipher::IdeaCbc56 | BulkCipher::IdeaCbc | BulkCipher::IdeaCbc64 => {
+            "idea-cbc"
+        }
     }
 }

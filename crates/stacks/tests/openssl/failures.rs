@@ -154,10 +154,13 @@ fn no_common_protocol() {
     assert_failure(&found, Side::Server, "protocol_version", "unsupported protocol");
 }
 
+/// Changes a unit on its way.
+type Meddle = Box<dyn FnMut(&mut Vec<u8>)>;
+
 /// Changes what an endpoint sends.
 struct Meddled {
     inner: Box<dyn Subject>,
-    meddle: Box<dyn FnMut(&mut Vec<u8>)>,
+    meddle: Meddle,
 }
 
 impl Endpoint for Meddled {

@@ -146,9 +146,13 @@ mod tests {
 
     #[test]
     fn both_spellings_find_the_same_curve() {
-        for (one, other) in
-            [("160p", "secp160r1"), ("163k", "wtls3"), ("wtls7", "160p"), ("233r", "sect233r1"), ("wtls12", "p224")]
-        {
+        for (one, other) in [
+            ("160p", "secp160r1"),
+            ("163k", "wtls3"),
+            ("wtls7", "160p"),
+            ("233r", "sect233r1"),
+            ("wtls12", "p224"),
+        ] {
             assert_eq!(Curve::from_name(one), Curve::from_name(other));
             assert!(Curve::from_name(one).is_some(), "{one}");
         }

@@ -16,7 +16,9 @@ pub enum SuiteError {
     #[error("suite '{name}': '{key_exchange}' has no use for a group ('+{group}')")]
     GroupWithoutUse { name: String, key_exchange: String, group: String },
 
-    #[error("suite '{name}': '{group}' is not a group that {key_exchange} can use in {protocol}; accepted: {accepted}")]
+    #[error(
+        "suite '{name}': '{group}' is not a group that {key_exchange} can use in {protocol}; accepted: {accepted}"
+    )]
     UnusableGroup { name: String, protocol: String, key_exchange: String, group: String, accepted: String },
 
     #[error("suite '{name}': '{key_exchange}' has no use for keys ('{keys}')")]

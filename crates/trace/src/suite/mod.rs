@@ -13,7 +13,9 @@ mod vocabulary;
 pub use cipher::{Cipher, TlsCipher, WtlsBulk, WtlsMac};
 pub use curve::Curve;
 pub use error::SuiteError;
-pub use vocabulary::{Authentication, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, curve_name};
+pub use vocabulary::{
+    Authentication, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, curve_name,
+};
 
 use std::fmt;
 

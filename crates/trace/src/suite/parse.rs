@@ -16,7 +16,15 @@ impl FromStr for Suite {
         let mut parts = text.split('/');
         let protocol = protocol(text, parts.next().unwrap_or_default())?;
         let (key_exchange, group) = key_exchange(text, protocol, parts.next().unwrap_or_default())?;
-        let mut optional = Optional { text, protocol, key_exchange, keys: None, authentication: None, mode: None, cipher: None };
+        let mut optional = Optional {
+            text,
+            protocol,
+            key_exchange,
+            keys: None,
+            authentication: None,
+            mode: None,
+            cipher: None,
+        };
         for part in parts {
             optional.take(part)?;
         }
@@ -45,8 +53,12 @@ fn protocol(text: &str, part: &str) -> Result<Protocol, SuiteError> {
 /// Every key exchange (in TLS 1.3: or group) that a protocol accepts, for error messages.
 fn key_exchange_names(protocol: Protocol) -> String {
     let own = KeyExchange::of(protocol).iter().map(|exchange| exchange.as_str().to_owned());
-    let groups = if protocol == Protocol::Tls13 { group_names(protocol, GroupKind::Tls13) } else { Vec::new() };
-    own.filter(|name| !name.is_empty()).chain(groups.into_iter().map(str::to_owned)).collect::<Vec<_>>().join(" ")
+    let groups =
+        if protocol == Protocol::Tls13 { group_names(protocol, GroupKind::Tls13) } else { Vec::new() };
+    own.filter(|name| !name.is_empty())
+        .chain(groups.into_iter().map(str::to_owned))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn key_exchange(
@@ -64,7 +76,10 @@ fn key_exchange(
     if protocol == Protocol::Tls13
         && let Some(group) = Group::from_name(part)
     {
-        return Ok((KeyExchange::Ephemeral, Some(usable_group(text, protocol, KeyExchange::Ephemeral, group, part)?)));
+        return Ok((
+            KeyExchange::Ephemeral,
+            Some(usable_group(text, protocol, KeyExchange::Ephemeral, group, part)?),
+        ));
     }
     let (word, group_word) = part.split_once('+').map_or((part, None), |(word, group)| (word, Some(group)));
     let found = KeyExchange::of(protocol)
@@ -82,11 +97,16 @@ fn key_exchange(
     let group = match (exchange.group_kind(), group_word) {
         (None, None) => None,
         (None, Some(group)) => {
-            return Err(SuiteError::GroupWithoutUse { name: text.into(), key_exchange: word.into(), group: group.into() });
+            return Err(SuiteError::GroupWithoutUse {
+                name: text.into(),
+                key_exchange: word.into(),
+                group: group.into(),
+            });
         }
         (Some(kind), None) => Some(default_group(protocol, kind)),
         (Some(kind), Some(word)) => {
-            let group = Group::from_name(word).ok_or_else(|| unusable_group(text, protocol, exchange, kind, word))?;
+            let group =
+                Group::from_name(word).ok_or_else(|| unusable_group(text, protocol, exchange, kind, word))?;
             Some(usable_group(text, protocol, exchange, group, word)?)
         }
     };
@@ -110,7 +130,9 @@ fn group_fits(protocol: Protocol, kind: GroupKind, group: Group) -> bool {
         (_, GroupKind::FiniteField, Group::Dh(bits)) => protocol != Protocol::Wtls && bits != 768,
         (_, GroupKind::FiniteField, Group::Ffdhe(_)) => protocol != Protocol::Wtls,
         (Protocol::Wtls, GroupKind::Curve, Group::Curve(curve)) => curve.wtls_name().is_some(),
-        (_, GroupKind::Curve, Group::Curve(curve)) => protocol != Protocol::Wtls && curve.tls_group().is_some(),
+        (_, GroupKind::Curve, Group::Curve(curve)) => {
+            protocol != Protocol::Wtls && curve.tls_group().is_some()
+        }
         (_, GroupKind::Curve, Group::X25519 | Group::X448) => protocol != Protocol::Wtls,
         // RFC 8446 keeps three curves; RFC 8734 gives the Brainpool curves code points of their own.
         (_, GroupKind::Tls13, Group::Curve(curve)) => {
@@ -128,11 +150,21 @@ fn group_names(protocol: Protocol, kind: GroupKind) -> Vec<&'static str> {
     all.filter(|group| group_fits(protocol, kind, *group)).map(|group| group.name(protocol)).collect()
 }
 
-fn unusable_group(text: &str, protocol: Protocol, exchange: KeyExchange, kind: GroupKind, word: &str) -> SuiteError {
+fn unusable_group(
+    text: &str,
+    protocol: Protocol,
+    exchange: KeyExchange,
+    kind: GroupKind,
+    word: &str,
+) -> SuiteError {
     SuiteError::UnusableGroup {
         name: text.into(),
         protocol: protocol.as_str().into(),
-        key_exchange: if exchange == KeyExchange::Ephemeral { "the key share".into() } else { exchange.as_str().into() },
+        key_exchange: if exchange == KeyExchange::Ephemeral {
+            "the key share".into()
+        } else {
+            exchange.as_str().into()
+        },
         group: word.into(),
         accepted: group_names(protocol, kind).join(" "),
     }
@@ -146,7 +178,11 @@ fn usable_group(
     word: &str,
 ) -> Result<Group, SuiteError> {
     let kind = exchange.group_kind().unwrap_or(GroupKind::Tls13);
-    if group_fits(protocol, kind, group) { Ok(group) } else { Err(unusable_group(text, protocol, exchange, kind, word)) }
+    if group_fits(protocol, kind, group) {
+        Ok(group)
+    } else {
+        Err(unusable_group(text, protocol, exchange, kind, word))
+    }
 }
 
 fn default_keys(protocol: Protocol, exchange: KeyExchange) -> Vec<KeyType> {
@@ -201,7 +237,9 @@ fn leaf_fits(protocol: Protocol, kind: LeafKind, key: KeyType) -> bool {
 fn issuer_fits(protocol: Protocol, exchange: KeyExchange, key: KeyType) -> bool {
     match (protocol, key) {
         (Protocol::Wtls, KeyType::Rsa { .. }) => exchange == KeyExchange::Rsa,
-        (Protocol::Wtls, KeyType::Ec(curve)) => exchange == KeyExchange::EcdhEcdsa && curve.wtls_name().is_some(),
+        (Protocol::Wtls, KeyType::Ec(curve)) => {
+            exchange == KeyExchange::EcdhEcdsa && curve.wtls_name().is_some()
+        }
         (Protocol::Wtls, _) => false,
         // A signature of RSA-512 has no room for a DigestInfo with SHA-384 and above, but has for SHA-256.
         (_, KeyType::Rsa { .. } | KeyType::Dsa(_)) => true,
@@ -238,7 +276,9 @@ impl Optional<'_> {
                     authentication: part.into(),
                 });
             }
-            if let Some(error) = late(self.authentication.is_some() || self.mode.is_some() || self.cipher.is_some()) {
+            if let Some(error) =
+                late(self.authentication.is_some() || self.mode.is_some() || self.cipher.is_some())
+            {
                 return Err(error);
             }
             self.authentication = Some(authentication);
@@ -260,7 +300,10 @@ impl Optional<'_> {
         }
         if part.split('@').any(looks_like_key) {
             if let Some(error) = late(
-                self.keys.is_some() || self.authentication.is_some() || self.mode.is_some() || self.cipher.is_some(),
+                self.keys.is_some()
+                    || self.authentication.is_some()
+                    || self.mode.is_some()
+                    || self.cipher.is_some(),
             ) {
                 return Err(error);
             }
@@ -363,7 +406,12 @@ fn looks_like_key(word: &str) -> bool {
     let sized = |prefix: &str| {
         word.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
     };
-    KeyType::from_name(word).is_some() || sized("rsa") || sized("dsa") || sized("mldsa") || sized("sect") || sized("secp")
+    KeyType::from_name(word).is_some()
+        || sized("rsa")
+        || sized("dsa")
+        || sized("mldsa")
+        || sized("sect")
+        || sized("secp")
 }
 
 fn check_mode(
@@ -376,15 +424,19 @@ fn check_mode(
     let reason = match (mode, protocol) {
         (Mode::Full, _) => None,
         (Mode::Optimized, _) => {
-            let possible = exchange == KeyExchange::EcdhEcdsa && authentication == Some(Authentication::Mutual);
+            let possible =
+                exchange == KeyExchange::EcdhEcdsa && authentication == Some(Authentication::Mutual);
             (!possible).then_some("the optimised handshake exists for wtls/ecdh_ecdsa/…/mutual only")
         }
-        (Mode::Resumed, Protocol::Tls13) => (exchange != KeyExchange::Ephemeral)
-            .then_some("a pre-shared key is already what TLS 1.3 resumes with; name a group and keys instead"),
+        (Mode::Resumed, Protocol::Tls13) => (exchange != KeyExchange::Ephemeral).then_some(
+            "a pre-shared key is already what TLS 1.3 resumes with; name a group and keys instead",
+        ),
         (Mode::Resumed, Protocol::Wtls) => (exchange == KeyExchange::SharedSecret)
             .then_some("a shared secret already takes the abbreviated flow"),
         (Mode::Resumed, _) => None,
-        (Mode::Ticket, Protocol::Ssl3) => Some("SSL 3.0 has no extensions, so no tickets (RFC 5077); use 'resumed'"),
+        (Mode::Ticket, Protocol::Ssl3) => {
+            Some("SSL 3.0 has no extensions, so no tickets (RFC 5077); use 'resumed'")
+        }
         (Mode::Ticket, Protocol::Tls13) => Some("TLS 1.3 always resumes by ticket; use 'resumed'"),
         (Mode::Ticket, Protocol::Wtls) => Some("WTLS has no tickets; use 'resumed'"),
         (Mode::Ticket, _) => None,

@@ -139,14 +139,9 @@ impl KeyExchange {
             Protocol::Ssl3 => &SSL3,
             Protocol::Tls10 | Protocol::Tls11 | Protocol::Tls12 | Protocol::Dtls12 => &CLASSIC,
             Protocol::Tls13 => &[Self::Ephemeral, Self::Psk, Self::PskDhe],
-            Protocol::Wtls => &[
-                Self::Rsa,
-                Self::RsaAnon,
-                Self::DhAnon,
-                Self::EcdhAnon,
-                Self::EcdhEcdsa,
-                Self::SharedSecret,
-            ],
+            Protocol::Wtls => {
+                &[Self::Rsa, Self::RsaAnon, Self::DhAnon, Self::EcdhAnon, Self::EcdhEcdsa, Self::SharedSecret]
+            }
         }
     }
 
@@ -378,8 +373,12 @@ pub enum Mode {
 
 impl Mode {
     /// Every mode with its spelling; `full` is accepted and not printed.
-    pub const ALL: [(Self, &str); 4] =
-        [(Self::Full, "full"), (Self::Resumed, "resumed"), (Self::Ticket, "ticket"), (Self::Optimized, "optimized")];
+    pub const ALL: [(Self, &str); 4] = [
+        (Self::Full, "full"),
+        (Self::Resumed, "resumed"),
+        (Self::Ticket, "ticket"),
+        (Self::Optimized, "optimized"),
+    ];
 
     /// The spelling in suite names.
     #[must_use]

@@ -1,0 +1,171 @@
+//! The clock that all marks come from.
+//!
+//! A handshake has some three hundred marks, so a reading must cost next to nothing. Where Linux itself keeps time
+//! by the processor's time stamp counter (it then runs evenly and alike on all processors), the counter is read
+//! directly, at a third to a half of the price of the system's monotonic clock; elsewhere that clock is read.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// A reading: of the time stamp counter, or nanoseconds of the monotonic clock. [`nanoseconds`] tells.
+pub type Ticks = u64;
+
+/// Nanoseconds are `ticks * SCALE.0 >> SCALE_BITS`, counted from `SCALE.1`.
+#[derive(Clone, Copy, Debug)]
+struct Scale {
+    /// Nanoseconds of a tick, times 2^32; `None` where ticks are nanoseconds.
+    multiplier: Option<u64>,
+    /// Ticks at the time of calibration, less a little: readings before it are none of ours.
+    origin: Ticks,
+}
+
+/// How long the counter is watched to learn its speed: with readings good to 100 ns, that is to a part in 10^5.
+const WATCH: Duration = Duration::from_millis(10);
+
+fn scale() -> &'static Scale {
+    static SCALE: OnceLock<Scale> = OnceLock::new();
+    SCALE.get_or_init(|| {
+        if !source::is_counter() {
+            return Scale { multiplier: None, origin: 0 };
+        }
+        let (first, started) = together();
+        while started.elapsed() < WATCH {
+            std::hint::spin_loop();
+        }
+        let (last, ended) = together();
+        let elapsed = (ended - started).as_nanos() << 32;
+        let multiplier = u64::try_from(elapsed / u128::from((last - first).max(1))).unwrap_or(u64::MAX);
+        Scale { multiplier: Some(multiplier), origin: first }
+    })
+}
+
+/// Both clocks at the same moment: the closest of several readings, for one may be interrupted.
+fn together() -> (Ticks, Instant) {
+    let reading = || {
+        let before = ticks();
+        let instant = Instant::now();
+        (ticks() - before, before, instant)
+    };
+    let (width, before, instant) =
+        (0..32).map(|_| reading()).min_by_key(|reading| reading.0).unwrap_or_else(reading);
+    (before + width / 2, instant)
+}
+
+/// Learns the clock's speed, once per process; takes some milliseconds.
+pub(crate) fn calibrate() {
+    scale();
+}
+
+/// A reading as nanoseconds since an arbitrary start of this process. Never decreases from one reading to a later one.
+#[must_use]
+pub fn nanoseconds(ticks: Ticks) -> u64 {
+    let scale = scale();
+    match scale.multiplier {
+        None => ticks,
+        Some(multiplier) => {
+            let since = u128::from(ticks.saturating_sub(scale.origin));
+            u64::try_from((since * u128::from(multiplier)) >> 32).unwrap_or(u64::MAX)
+        }
+    }
+}
+
+/// What the clock is, for provenance.
+#[must_use]
+pub fn name() -> &'static str {
+    if source::is_counter() {
+        "time stamp counter, scaled to CLOCK_MONOTONIC"
+    } else {
+        "CLOCK_MONOTONIC (ns)"
+    }
+}
+
+/// Reads the clock that all marks come from.
+#[must_use]
+#[inline]
+pub fn ticks() -> Ticks {
+    source::ticks()
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod source {
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    const UNKNOWN: u8 = 0;
+    const COUNTER: u8 = 1;
+    const MONOTONIC: u8 = 2;
+    static SOURCE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+    /// Where the kernel says which clock it trusts.
+    const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+    pub fn is_counter() -> bool {
+        if SOURCE.load(Ordering::Relaxed) == UNKNOWN {
+            let trusted = std::fs::read_to_string(CLOCK_SOURCE).is_ok_and(|name| name.trim() == "tsc");
+            SOURCE.store(if trusted { COUNTER } else { MONOTONIC }, Ordering::Relaxed);
+        }
+        SOURCE.load(Ordering::Relaxed) == COUNTER
+    }
+
+    #[inline]
+    pub fn ticks() -> u64 {
+        match SOURCE.load(Ordering::Relaxed) {
+            // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it.
+            COUNTER => unsafe { std::arch::x86_64::_rdtsc() },
+            MONOTONIC => super::monotonic(),
+            _ => {
+                is_counter();
+                ticks()
+            }
+        }
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+mod source {
+    pub fn is_counter() -> bool {
+        false
+    }
+
+    #[inline]
+    pub fn ticks() -> u64 {
+        super::monotonic()
+    }
+}
+
+fn monotonic() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the system's clock over a stretch that both have seen; preemption between two readings only widens
+    /// what the system's clock shows, so the bounds are taken from around.
+    #[test]
+    fn nanoseconds_are_the_systems() {
+        let outer = Instant::now();
+        let first = ticks();
+        let inner = Instant::now();
+        while inner.elapsed() < Duration::from_millis(50) {
+            std::hint::spin_loop();
+        }
+        let least = inner.elapsed();
+        let last = ticks();
+        let most = outer.elapsed();
+        let found = Duration::from_nanos(nanoseconds(last) - nanoseconds(first)).as_secs_f64();
+        assert!(found > least.as_secs_f64() * 0.999, "{found} s, at least {least:?} passed");
+        assert!(found < most.as_secs_f64() * 1.001, "{found} s, at most {most:?} passed");
+    }
+
+    #[test]
+    fn conversion_never_goes_back() {
+        let mut earlier = nanoseconds(ticks());
+        for _ in 0..10_000 {
+            let now = nanoseconds(ticks());
+            assert!(now >= earlier);
+            earlier = now;
+        }
+    }
+}
