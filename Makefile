@@ -9,7 +9,7 @@ DEMO ?= demo
 # The core is built anew when any of these is newer than the installed extension.
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help build peers demo test test-rust test-python lint format docs lock bench traces clean
+.PHONY: help build peers demo test test-rust test-python lint format docs lock bench traces papers clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ bench: build ## Compare costs with their targets; NAME=… runs one
 
 traces: build ## Record the traces that ship with the package anew
 	$(BIN)/python -m tools.record_traces
+
+papers: build ## Measure for the papers' pages and write them anew
+	$(BIN)/python -m tools.papers
 
 clean: ## Remove what was built, not what was measured
 	rm -rf target .venv dist

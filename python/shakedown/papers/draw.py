@@ -213,6 +213,10 @@ def lines(
     # What lies above the axis ends at it: clipping by the renderer would leave stray ink.
     shown = [dict(row) for row in values if y_max is None or float(str(row[y])) <= y_max]
     y_scale: dict[str, Any] = {"type": "log"} if log_y else {}
+    ticks: dict[str, Any] = {}
+    if log_y:
+        heights = [float(str(row[y])) for row in shown]
+        ticks = {"values": _decades(10.0 ** _below(min(heights)), 10.0 ** (_below(max(heights)) + 1))}
     if y_max is not None:
         y_scale |= {"domain": [y_min, y_max], "nice": False}
     at_x = {
@@ -229,7 +233,7 @@ def lines(
         "type": "quantitative",
         "title": y,
         "scale": y_scale,
-        "axis": _axis(format=",~r"),
+        "axis": _axis(format=",~r", **ticks),
     }
     layer: list[Definition] = [
         {
@@ -310,7 +314,10 @@ def regression(values: Values, x: str, y: str, series: str, what: str) -> Defini
             "axis": _axis(format=",~r"),
         },
         "y": {"field": y, "type": "quantitative", "title": y, "axis": _axis(format=",~r")},
-        "color": _line_colour(series, names),
+        "color": {
+            **_line_colour(series, names),
+            "legend": _legend(names, symbolSize=110, symbolStrokeWidth=2),
+        },
     }
     style = {"type": "nominal", "sort": names}
     return {
@@ -327,7 +334,7 @@ def regression(values: Values, x: str, y: str, series: str, what: str) -> Defini
                         "field": series,
                         **style,
                         "scale": {"domain": names, "range": [_DASHES[i % 5] for i in range(len(names))]},
-                        "legend": _legend(names, symbolType="stroke", symbolSize=600, symbolStrokeWidth=2),
+                        "legend": None,
                     },
                 },
             },
@@ -340,7 +347,7 @@ def regression(values: Values, x: str, y: str, series: str, what: str) -> Defini
                         "field": series,
                         **style,
                         "scale": {"domain": names, "range": [_SYMBOLS[i % 5] for i in range(len(names))]},
-                        "legend": None,
+                        "legend": _legend(names, symbolSize=110, symbolStrokeWidth=2),
                     },
                 },
             },

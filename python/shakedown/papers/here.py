@@ -257,9 +257,8 @@ def measure(
 
     begun = perf_counter()
     wanted = list(dict.fromkeys(suites))
-    machine = core.machine()
     here = Here(
-        f"{machine['cpu']}, {machine['clock_hz'] / 1e9:.2f} GHz, OpenSSL {core.build()['openssl']}",
+        _machine_words(core.machine(), core.build()["openssl"]),
         datetime.now(UTC).date().isoformat(),
     )
     rounds: dict[str, list[Measurement]] = {suite: [] for suite in wanted}
@@ -282,6 +281,12 @@ def measure(
             _measure_transfers(here, suite, wanted_transfers)
     here.seconds = perf_counter() - begun
     return here
+
+
+def _machine_words(machine: Mapping[str, Any], openssl: str) -> str:
+    clock_hz = machine.get("clock_hz")
+    clock = f"{clock_hz / 1e9:.2f} GHz" if clock_hz else ""
+    return ", ".join(part for part in (machine.get("cpu"), clock, f"OpenSSL {openssl}") if part)
 
 
 TRANSFERS_EACH = 5

@@ -123,8 +123,8 @@ def public_bytes(key: str) -> int:
 def handshake_bytes(thesis: Thesis, case: Case, authentication: Authentication) -> float:
     """Bytes by the law: a constant of the family, taken from its first case, and the sizes that change.
 
-    Each certificate carries a signature of the CA and a public key; RSA adds the encrypted premaster secret and,
-    mutual, the client's signature; ECDH adds the client's ephemeral point where the server alone is
+    Each certificate carries a signature of the CA and a public key; RSA adds the encrypted premaster secret
+    and, mutual, the client's signature; ECDH adds the client's ephemeral point where the server alone is
     authenticated.
     """
     first = next(one for one in thesis.cases if one.family == case.family)

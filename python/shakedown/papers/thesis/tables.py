@@ -1,4 +1,4 @@
-"""A row for each numeric cell of the thesis's result tables, from its own inputs, and for its queue points."""
+"""A row for each numeric cell of the thesis's result tables, from its own inputs, and for queue points."""
 
 from __future__ import annotations
 

@@ -1,0 +1,69 @@
+"""`reproduce` on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from papers.conftest import DOCUMENTED
+from papers.test_rows import FIELDS
+
+
+def test_json_is_all_that_goes_to_standard_output(shakedown):
+    done = shakedown("reproduce", "wtls-palm", "--no-measure", "--json")
+    rows = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert all(list(row) == FIELDS for row in rows)
+    assert {row["paper"] for row in rows} == {"wtls-palm"}
+    assert any(row["verdict"] == "differs" for row in rows)
+
+
+def test_one_paper_is_measured_here(shakedown):
+    done = shakedown("reproduce", "ssl-pda", "--repeat", "5", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [row for row in rows if row["kind"] == "measured" and row["here"] is not None]
+
+
+def test_people_see_claims_differences_and_a_summary(shakedown):
+    done = shakedown("reproduce", "tls-psk", "--measured", DOCUMENTED / "measured.jsonl")
+    assert done.returncode == 0
+    for words in ("tp-016", "What differs, and why", "figures drawn"):
+        assert words in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["wtls-plam"], 'did you mean "wtls-palm"'),
+        (["nothing-like-it"], "accepted: wtls-nokia7650, wtls-palm, tls-psk, ssl-pda, aka-ssl, all"),
+        (["wtls-palm", "--no-measure", "--repeat", "3"], "exclude each other"),
+        (["wtls-palm", "--measured", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["wtls-palm", "--repeat", "0"], "--repeat"),
+        ([], "PAPER"),
+    ],
+)
+def test_wrong_input_is_one_clear_line(shakedown, tmp_path, arguments, words):
+    done = shakedown("reproduce", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert words in line
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_line(shakedown, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = shakedown("reproduce", "wtls-palm", "--no-measure", "--out", tmp_path / "file" / "out")
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_only_a_failure_of_the_program_is_status_1(fake, monkeypatch):
+    from shakedown.cli import run
+    from shakedown.papers import paper
+
+    monkeypatch.setattr(paper.judge, "claim_row", lambda *_: 1 / 0)
+    assert run(["reproduce", "wtls-palm", "--no-measure"]) == 1

@@ -1,0 +1,65 @@
+"""The figures that each paper has, drawn and legible."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+EXPECTED = {
+    "wtls-nokia7650": {f"4.{number}" for number in range(1, 47) if number != 24},
+    "wtls-palm": {"3", "4 to 7"},
+    "tls-psk": {f"4.{number}" for number in range(1, 8)},
+    "ssl-pda": {str(number) for number in range(2, 7)},
+    "aka-ssl": {"8", "9", "10", "11(a)", "11(b)"},
+}
+
+
+@pytest.mark.parametrize("slug", EXPECTED)
+def test_every_figure_is_there_and_drawn_once(documented, slug):
+    drawings = documented[slug].drawings()
+    assert {one.number for one in drawings} == EXPECTED[slug]
+    assert len({one.name for one in drawings}) == len(drawings)
+    assert [one.number for one in drawings if one.waits_for] == []
+
+
+def test_without_measuring_figures_wait_and_say_for_what(modelled):
+    waiting = {
+        (slug, one.number): one for slug, all in modelled.items() for one in all.drawings() if one.waits_for
+    }
+    assert set(waiting) == {("tls-psk", number) for number in EXPECTED["tls-psk"]} | {
+        ("ssl-pda", number) for number in EXPECTED["ssl-pda"]
+    }
+    for one in waiting.values():
+        with pytest.raises(ValueError, match="waits for"):
+            one.figure()
+
+
+@pytest.mark.parametrize("number", ["4.1", "4.10", "4.16", "4.29", "4.39", "4.45"])
+def test_a_figure_is_the_same_each_time_and_has_axes_with_units(documented, number):
+    (one,) = [one for one in documented["wtls-nokia7650"].drawings() if one.number == number]
+    svg = one.figure().svg
+    assert svg == one.figure().svg
+    words = " ".join(
+        "".join(element.itertext()) for element in ET.fromstring(svg).iter() if element.tag.endswith("text")
+    )
+    assert f"Figure {number}" in words
+    assert any(unit in words for unit in (" in ms", " in s", " in %"))
+
+
+def test_all_definitions_hold_their_data(documented):
+    for all in documented.values():
+        for one in all.drawings():
+            assert one.data, one.number
+            assert one.note or one.kind == "published"
+            assert len(one.figure().csv.splitlines()) == len(one.data) + 1
+
+
+def test_series_that_were_never_published_say_so(documented):
+    numbers = {f"4.{number}" for number in range(25, 39)}
+    for one in documented["wtls-nokia7650"].drawings():
+        if one.number in numbers:
+            assert "never published" in one.note
+    for one in documented["aka-ssl"].drawings():
+        if one.number in ("8", "9", "10"):
+            assert "never published" in one.note

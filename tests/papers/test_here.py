@@ -1,0 +1,86 @@
+"""Measured figures: condensed from rounds, kept, and read back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import synthetic
+from papers.conftest import DOCUMENTED
+from shakedown.errors import InputError
+from shakedown.papers import here
+from shakedown.papers.write import MEASURED
+
+
+@pytest.fixture
+def known() -> here.Here:
+    return here.load(DOCUMENTED / MEASURED)
+
+
+def test_what_is_saved_is_read_back(known, tmp_path):
+    here.save(known, tmp_path / "again.jsonl")
+    assert here.load(tmp_path / "again.jsonl") == known
+    assert (tmp_path / "again.jsonl").read_bytes() == (DOCUMENTED / MEASURED).read_bytes()
+
+
+def test_the_record_holds_every_suite_of_every_paper(known):
+    from shakedown import papers
+
+    wanted = {suite for name in papers.MODULES for suite in papers.find(name).suites}
+    assert set(known.costs) == wanted
+    assert not known.missing
+
+
+def test_classes_add_up_to_the_side(known):
+    for cost in known.costs.values():
+        for side in ("client", "server"):
+            total = sum(cost.class_us(side, kind) for kind in ("key", "signature", "common"))
+            assert total == pytest.approx(cost.us(side))
+
+
+def test_messages_add_up_to_the_bytes(known):
+    for cost in known.costs.values():
+        assert sum(size for _, size in cost.flight_bytes()) == pytest.approx(cost.size_bytes)
+        assert len(cost.flight_bytes()) == cost.flights
+
+
+def test_the_least_of_the_rounds_counts_and_minima_where_all_was_disturbed():
+    calm = synthetic.measurement()
+    slow = {
+        **calm,
+        "handshake": {side: {**s, "median": 10 * s["median"]} for side, s in calm["handshake"].items()},
+    }
+    assert here.condense([slow, calm]).client_us == pytest.approx(
+        calm["handshake"]["client_us"]["median"], abs=1e-3
+    )
+    disturbed = {**slow, "preempted": 10 * calm["repeat"]}
+    assert here.condense([disturbed]).client_us == pytest.approx(
+        calm["handshake"]["client_us"]["min"], abs=1e-3
+    )
+
+
+def test_a_suite_that_cannot_run_is_missing_with_its_reason(fake):
+    fake.raising["ssl3/psk"] = fake.Unsupported("ssl3/psk: this stack has no SSL 3.0")
+    found = here.measure(["tls1.2/psk", "ssl3/psk"], 5)
+    assert set(found.costs) == {"tls1.2/psk"}
+    assert found.why_not(["tls1.2/psk", "ssl3/psk"]) == (
+        "cannot be tested yet: ssl3/psk: this stack has no SSL 3.0"
+    )
+    assert [suite for suite, _, _ in fake.measured].count("ssl3/psk") == 1
+    assert found.why_not(["tls1.2/psk"]) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"format": "other"}', "not json", '{"format": "shakedown papers, measured"}']
+)
+def test_another_file_is_refused_in_one_line(tmp_path, text):
+    (tmp_path / "x.jsonl").write_text(text)
+    with pytest.raises(InputError, match=r"x\.jsonl"):
+        here.load(tmp_path / "x.jsonl")
+
+
+def test_costs_are_values(known):
+    one = next(iter(known.costs.values()))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.client_us = 0.0

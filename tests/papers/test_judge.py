@@ -1,0 +1,99 @@
+"""Verdicts follow from the figure and the tolerance, and from nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shakedown.papers import judge
+from shakedown.papers.load import Claim
+
+
+def claim(value: str, tolerance: str = "", unit: str = "ms") -> Claim:
+    return Claim("x-001", "1", "something", "number", value, unit, tolerance, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("391.3", [(391.3, 391.3)]),
+        ("150..160", [(150, 160)]),
+        ("6..13; 6..57", [(6, 13), (6, 57)]),
+        ("38.37 -> 871.41", [(38.37, 38.37), (871.41, 871.41)]),
+        (">=8", [(8, 8)]),
+        ("1e-5", [(1e-5, 1e-5)]),
+        ("163r < 163k", []),
+        ("376.1/391.3", []),
+    ],
+)
+def test_values_are_read_as_written(text, values):
+    assert judge.published_values(text) == values
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "published", "text", "allowed"),
+    [
+        ("5 %", 200.0, "200", 10.0),
+        ("0.05", 391.3, "391.3", 0.05),
+        ("none", 8.0, "8", 0.0),
+        ("exact", 38.4, "38.40", 0.005),
+        ("", 9.6, "9.6", 0.05),
+        ("exact", 20.0, "20", 0.5),
+    ],
+)
+def test_tolerances(tolerance, published, text, allowed):
+    assert judge.allowance(tolerance, published, text) == pytest.approx(allowed)
+
+
+@given(here=st.floats(0, 300), percent=st.integers(1, 50))
+def test_a_number_agrees_exactly_within_its_tolerance(here, percent):
+    found = judge.number(here, "why")(claim("100", f"{percent} %"))
+    assert (found.verdict == "agrees") == (abs(here - 100) <= percent + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("here", "verdict", "difference"),
+    [(155.0, "agrees", 0), (149.0, "agrees", -1), (170.0, "differs", 10), (140.0, "differs", -10)],
+)
+def test_a_figure_may_lie_anywhere_in_a_published_range(here, verdict, difference):
+    found = judge.number(here, "why")(claim("150..160", "2"))
+    assert (found.verdict, found.difference) == (verdict, difference)
+
+
+def test_both_ends_of_a_range_count():
+    assert judge.spans([(65.3, 87.7)], "why")(claim("65..87", "1")).verdict == "agrees"
+    assert judge.spans([(47.4, 91.7)], "why")(claim("64..92", "1")).verdict == "differs"
+
+
+def test_within_asks_for_no_more_than_lying_inside():
+    assert judge.within(360, 380, "why")(claim("350..400", "2")).verdict == "agrees"
+    found = judge.within(326, 367, "why")(claim("350..400", "2"))
+    assert (found.verdict, found.difference) == ("differs", -24)
+
+
+def test_figures_that_do_not_match_the_claim_are_a_defect():
+    with pytest.raises(ValueError, match="2 figures"):
+        judge.numbers([1.0, 2.0], "why")(claim("1"))
+
+
+def test_an_input_cannot_be_tested():
+    row = judge.cell_row("p", "table 1", "q", "ms", "12.5", None, "", "an input")
+    assert (row.verdict, row.here, row.difference, row.published) == ("cannot be tested", None, None, 12.5)
+
+
+def test_a_cell_agrees_to_its_last_printed_digit():
+    assert judge.cell_row("p", "t", "q", "ms", "2.47", 2.4716, "exact", "sum").verdict == "agrees"
+    assert judge.cell_row("p", "t", "q", "ms", "2.47", 2.4756, "exact", "sum").verdict == "differs"
+
+
+def test_a_claims_row_keeps_words_and_numbers_apart():
+    number = judge.claim_row("p", claim("72", "10 %"), judge.number(80.0, "why")(claim("72", "10 %")))
+    assert (number.published, number.here, number.difference, number.verdict) == (72, 80, 8, "differs")
+    order = judge.claim_row("p", claim("a < b"), judge.holds(True, "a < b", "why")(claim("a < b")))
+    assert (order.published, order.here, order.difference, order.verdict) == (
+        "a < b",
+        "a < b",
+        None,
+        "agrees",
+    )
