@@ -58,6 +58,7 @@ fn primitives(rig: &mut dyn Rig, wire: &mut Wire, tape: &mut Tape) -> Result<u12
     *tape = recorder::stop();
     outcome?;
     let trace = Trace::from_tape(tape)?;
-    let public_key = trace.operations.iter().filter(|record| record.primitive.operation.class() != Class::Common);
+    let public_key =
+        trace.operations.iter().filter(|record| record.primitive.operation.class() != Class::Common);
     Ok(public_key.map(|record| u128::from(record.ns)).sum())
 }

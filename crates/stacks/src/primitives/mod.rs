@@ -198,7 +198,8 @@ mod tests {
             for round in 0..2 {
                 let (tape, _) = sampling::record(Tape::default(), || match &mut exercise {
                     Exercise::PublicKey(work) => work(),
-                    Exercise::Symmetric(work) => work(100),
+                    // Whole blocks, as in a record.
+                    Exercise::Symmetric(work) => work(96),
                 })
                 .unwrap();
                 let found: HashSet<_> = sampling::on_tape(&tape).into_iter().collect();
