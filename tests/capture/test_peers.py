@@ -54,7 +54,7 @@ def test_flights_and_sums_are_as_the_protocols_have_them(captured: Captured) -> 
         if one["protocol"] == "tls1.3":
             retried = any(message["name"] == "HelloRetryRequest" for message in messages)
             sealed = one["encrypted"]["client_to_server"]["bytes"] > 0
-            # A client may send its compatibility ChangeCipherSpec while the server still sends (RFC 8446, D.4).
+            # A client's compatibility ChangeCipherSpec may fall into the server's flight (RFC 8446, D.4).
             third = [message["name"] for message in messages if message["flight"] == 3]
             early = one["flights"] == 5 and third == ["ChangeCipherSpec"]
             assert one["flights"] == (5 if retried or early else 3) or (sealed and one["flights"] == 2)
