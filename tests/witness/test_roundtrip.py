@@ -1,0 +1,44 @@
+"""What `measure` saw, written as packets, is what `inspect` reads back: the demo's suites, WTLS and old ones."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shakedown import core
+
+QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.toml"
+OTHERS = [
+    "wtls/rsa/rsa1024/mutual",
+    "wtls/ecdh_ecdsa/163k/server/resumed",
+    "ssl3/rsa/rsa1024",
+    "tls1.1/rsa/rc4-sha",
+    "tls1.3/psk",
+]
+SUITES = tomllib.loads(QUICKSTART.read_text(encoding="utf-8"))["suites"] + OTHERS
+
+
+@pytest.fixture(scope="module")
+def read_back(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("capture")
+    core.capture(SUITES, folder / "all.pcap", keylog=folder / "all.keys")
+    found = core.inspect(folder / "all.pcap", folder / "all.keys")
+    assert found["problem"] is None
+    connections: list[dict[str, Any]] = found["connections"]
+    assert len(connections) == len(SUITES)
+    return connections
+
+
+@pytest.mark.parametrize("place", range(len(SUITES)), ids=SUITES)
+def test_inspect_reads_what_measure_saw(place: int, read_back: list[dict[str, Any]]) -> None:
+    connection, measured = read_back[place], core.measure(SUITES[place], 1)
+    assert connection["flights"] == measured["flights"]
+    pairs = zip(connection["messages"], measured["messages"], strict=True)
+    for theirs, ours in pairs:
+        for part in ("from", "name", "flight"):
+            assert theirs[part] == ours[part]  # type: ignore[literal-required]
+        # A DER signature of DSA or ECDSA is a byte or two longer or shorter from one handshake to the next.
+        assert abs(theirs["bytes"] - ours["bytes"]) <= 4
