@@ -1,4 +1,4 @@
-"""What `measure` saw, written as packets, is what `inspect` reads back: the demo's suites, WTLS and old ones."""
+"""What `measure` saw, written as packets, is what `inspect` reads back: the demo's suites, WTLS, old ones."""
 
 from __future__ import annotations
 
