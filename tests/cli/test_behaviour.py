@@ -11,7 +11,7 @@ import pytest
 
 import fakecore
 import synthetic
-from shakedown.cli import SECTIONS, run
+from shakedown.cli import SECTIONS, exit_status
 from shakedown.experiment import Experiment
 from shakedown.forecast import forecast
 from shakedown.results import load_results
@@ -43,21 +43,21 @@ def test_every_module_of_the_command_line_stands_in_the_help(fake, capsys):
     modules = {path.stem for path in Path(shakedown.cli.__file__).parent.glob("[a-z]*.py")}
     named = {name for names in SECTIONS.values() for name in names}
     assert modules <= named
-    assert run(["--help"]) == 0
+    assert exit_status(["--help"]) == 0
     out = capsys.readouterr().out
     for name in modules:
         assert f"  {name} " in out
 
 
 def test_without_arguments_it_says_what_it_can_do(fake, capsys):
-    assert run([]) == 0
+    assert exit_status([]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("Usage: shakedown")
     assert err == ""
 
 
 def test_json_alone_goes_to_standard_output(fake, capsys):
-    assert run(["measure", "tls1.2/psk", "tls1.3/x25519/p256/server", "--repeat", "7", "--json"]) == 0
+    assert exit_status(["measure", "tls1.2/psk", "tls1.3/x25519/p256/server", "--repeat", "7", "--json"]) == 0
     out, err = capsys.readouterr()
     assert [(one["suite"], one["repeat"]) for one in json.loads(out)] == [
         ("tls1.2/psk", 7),
@@ -69,7 +69,7 @@ def test_json_alone_goes_to_standard_output(fake, capsys):
 def test_options_reach_the_core(fake, capsys, tmp_path):
     capture, keys = tmp_path / "a.pcap", tmp_path / "a.keys"
     arguments = ["--seed", "5", "--now", "2026-01-31", "--tickets", "0", "--pcap", capture, "--keylog", keys]
-    assert run(["measure", "tls1.2/psk", *map(str, arguments)]) == 0
+    assert exit_status(["measure", "tls1.2/psk", *map(str, arguments)]) == 0
     options = {"seed": 5, "now": 1769817600, "tickets": 0}
     assert fake.measured == [("tls1.2/psk", 30, options)]
     assert fake.captured == [(["tls1.2/psk"], str(capture), str(keys), options)]
@@ -81,7 +81,7 @@ def test_an_experiment_reaches_the_core(fake, capsys, tmp_path):
         'suites = ["tls1.2/psk"]\nrepeat = 4\nseed = 9\nnow = 2026-01-31\nprofile = "names.toml"\n'
     )
     (tmp_path / "names.toml").touch()
-    assert run(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report", "--json"]) == 0
+    assert exit_status(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report", "--json"]) == 0
     assert fake.measured == [
         ("tls1.2/psk", 4, {"seed": 9, "now": 1769817600, "profile": str(tmp_path / "names.toml")})
     ]
@@ -93,12 +93,12 @@ def test_runs_without_a_folder_find_a_free_one(fake, capsys, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "e.toml").write_text('name = "mine"\nsuites = ["tls1.2/psk"]\n')
     for _ in range(3):
-        assert run(["run", "e.toml", "--no-report"]) == 0
+        assert exit_status(["run", "e.toml", "--no-report"]) == 0
     assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["mine", "mine-2", "mine-3"]
 
 
 def test_tables_name_bytes_round_trips_and_both_sides(fake, capsys):
-    assert run(["measure", "tls1.2/psk", "tls1.3/x25519/p256/server"]) == 0
+    assert exit_status(["measure", "tls1.2/psk", "tls1.3/x25519/p256/server"]) == 0
     out = capsys.readouterr().out
     for word in ("bytes", "round", "trips", "client", "server", "key", "sign", "rest", "tls1.2/psk"):
         assert word in out
@@ -133,9 +133,9 @@ def test_report_exports(fake, capsys, tmp_path):
     experiment = tmp_path / "e.toml"
     experiment.write_text('suites = ["tls1.2/psk"]\n')
     folder, table = str(tmp_path / "r"), tmp_path / "t.csv"
-    assert run(["run", str(experiment), "--out", folder, "--no-report"]) == 0
+    assert exit_status(["run", str(experiment), "--out", folder, "--no-report"]) == 0
     capsys.readouterr()
-    assert run(["report", folder, "--csv", str(table), "--json"]) == 0
+    assert exit_status(["report", folder, "--csv", str(table), "--json"]) == 0
     out = capsys.readouterr().out
     assert json.loads(out) == list(load_results(folder).measurements)
     assert table.read_text().startswith("suite,stack,stack_version,")

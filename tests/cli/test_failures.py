@@ -12,7 +12,7 @@ import pytest
 
 import fakecore
 from shakedown import results as results_module
-from shakedown.cli import run
+from shakedown.cli import exit_status
 from shakedown.results import load_results
 
 SUITES = ["tls1.2/psk", "tls1.2/rsa/rsa2048/server", "tls1.3/x25519/p256/server"]
@@ -28,14 +28,14 @@ def experiment(tmp_path):
 def test_a_failed_handshake_names_alert_and_side(fake, capsys):
     line = "tls1.2/psk: server failed in state START (alert handshake_failure): no shared cipher"
     fake.raising["tls1.2/psk"] = fakecore.HandshakeFailed(line)
-    assert run(["measure", "tls1.2/psk", "--json"]) == 1
+    assert exit_status(["measure", "tls1.2/psk", "--json"]) == 1
     out, err = capsys.readouterr()
     assert (out, err) == ("", f"error: {line}\n")
 
 
 def test_a_failed_handshake_leaves_the_others_of_a_run(fake, capsys, experiment, tmp_path):
     fake.raising[SUITES[1]] = fakecore.HandshakeFailed("client failed (alert bad_certificate)")
-    assert run(["run", experiment, "--out", str(tmp_path / "r"), "--no-report"]) == 1
+    assert exit_status(["run", experiment, "--out", str(tmp_path / "r"), "--no-report"]) == 1
     assert f"error: {SUITES[1]}: client failed (alert bad_certificate)\n" in capsys.readouterr().err
     loaded = load_results(tmp_path / "r")
     assert list(loaded.by_suite) == [SUITES[0], SUITES[2]]
@@ -46,13 +46,13 @@ def test_a_failed_handshake_leaves_the_others_of_a_run(fake, capsys, experiment,
 
 def test_an_unsupported_suite_is_wrong_input(fake, capsys):
     fake.raising["tls1.2/psk"] = fakecore.Unsupported("tls1.2/psk: this stack has no such cipher")
-    assert run(["measure", "tls1.2/psk"]) == 2
+    assert exit_status(["measure", "tls1.2/psk"]) == 2
     assert capsys.readouterr().err == "error: tls1.2/psk: this stack has no such cipher\n"
 
 
 def test_interrupted_measuring_prints_what_there_is(fake, capsys):
     fake.raising[SUITES[1]] = KeyboardInterrupt()
-    assert run(["measure", *SUITES, "--json"]) == 130
+    assert exit_status(["measure", *SUITES, "--json"]) == 130
     out, err = capsys.readouterr()
     assert [one["suite"] for one in json.loads(out)] == SUITES[:1]
     assert err == "error: interrupted: 1 of 3 suites measured\n"
@@ -61,7 +61,7 @@ def test_interrupted_measuring_prints_what_there_is(fake, capsys):
 def test_an_interrupted_run_keeps_what_there_is(fake, capsys, experiment, tmp_path):
     fake.raising[SUITES[2]] = KeyboardInterrupt()
     folder = tmp_path / "r"
-    assert run(["run", experiment, "--out", str(folder)]) == 130
+    assert exit_status(["run", experiment, "--out", str(folder)]) == 130
     out, err = capsys.readouterr()
     assert SUITES[1] in out
     assert err == f"error: interrupted: 2 of 3 suites kept in {folder}\n"
@@ -83,7 +83,7 @@ def test_a_disk_that_fills_up_keeps_what_there_is(fake, capsys, experiment, tmp_
 
     monkeypatch.setattr(results_module.os, "fsync", full)
     folder = tmp_path / "r"
-    assert run(["run", experiment, "--out", str(folder)]) == 1
+    assert exit_status(["run", experiment, "--out", str(folder)]) == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert err == f"error: {folder}: results cannot be written: no space left on device; kept: 1 suites\n"
@@ -93,19 +93,19 @@ def test_a_disk_that_fills_up_keeps_what_there_is(fake, capsys, experiment, tmp_
 
 def test_a_defect_is_one_line_and_a_traceback_on_request(fake, capsys, monkeypatch):
     fake.raising["tls1.2/psk"] = ZeroDivisionError("division by zero")
-    assert run(["measure", "tls1.2/psk"]) == 1
+    assert exit_status(["measure", "tls1.2/psk"]) == 1
     err = capsys.readouterr().err
     assert err.startswith("error: internal error: ZeroDivisionError: division by zero")
     assert "SHAKEDOWN_TRACEBACK=1" in err
     assert err.count("\n") == 1
     monkeypatch.setenv("SHAKEDOWN_TRACEBACK", "1")
-    assert run(["measure", "tls1.2/psk"]) == 1
+    assert exit_status(["measure", "tls1.2/psk"]) == 1
     assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
 def test_times_of_a_debug_build_are_refused(fake, capsys):
     fake.BUILD_PROFILE = "debug"
-    assert run(["measure", "tls1.2/psk"]) == 1
+    assert exit_status(["measure", "tls1.2/psk"]) == 1
     assert "debug build" in capsys.readouterr().err
     assert fake.measured == []
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.cli import run
+from shakedown.cli import exit_status
 
 GOOD = 'suites = ["tls1.2/psk"]\n'
 
 
 def complain(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2) -> str:
     """Runs the command and returns its one line of complaint."""
-    assert run([str(argument) for argument in arguments]) == status
+    assert exit_status([str(argument) for argument in arguments]) == status
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("error: ")
@@ -110,7 +110,7 @@ def test_a_folder_that_cannot_be_written(fake, capsys, tmp_path):
 def test_results_are_not_replaced_unasked(fake, capsys, tmp_path):
     experiment = tmp_path / "e.toml"
     experiment.write_text(GOOD)
-    assert run(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report"]) == 0
+    assert exit_status(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report"]) == 0
     capsys.readouterr()
     assert "holds results already" in complain(capsys, "run", experiment, "--out", tmp_path / "r")
-    assert run(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report", "--force"]) == 0
+    assert exit_status(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report", "--force"]) == 0

@@ -62,8 +62,8 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(shakedown, tmp_path):
 
 
 def test_only_a_failure_of_the_program_is_status_1(fake, monkeypatch):
-    from shakedown.cli import run
+    from shakedown.cli import exit_status
     from shakedown.papers import paper
 
     monkeypatch.setattr(paper.judge, "claim_row", lambda *_: 1 / 0)
-    assert run(["reproduce", "wtls-palm", "--no-measure"]) == 1
+    assert exit_status(["reproduce", "wtls-palm", "--no-measure"]) == 1

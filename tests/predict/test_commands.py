@@ -6,18 +6,18 @@ import json
 
 import pytest
 
-from shakedown.cli import run
+from shakedown.cli import exit_status
 
 P256 = "tls1.3/x25519/p256/server"
 
 
 def asked(capsys, *arguments: object) -> list[dict[str, object]]:
-    assert run([*map(str, arguments), "--json"]) == 0
+    assert exit_status([*map(str, arguments), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 def refused(capsys, *arguments: object) -> str:
-    assert run([*map(str, arguments)]) == 2
+    assert exit_status([*map(str, arguments)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("error: ")
@@ -35,14 +35,20 @@ def test_predict_prints_only_json(capsys, library_path):
 def test_the_same_question_gets_the_same_bytes(capsys, library_path):
     answers = []
     for _ in range(2):
-        assert run(["predict", P256, "--traces", str(library_path), "--device", "cortex-m33", "--json"]) == 0
+        assert (
+            exit_status(["predict", P256, "--traces", str(library_path), "--device", "cortex-m33", "--json"])
+            == 0
+        )
         answers.append(capsys.readouterr().out)
     assert answers[0] == answers[1]
 
 
 def test_predict_for_people(capsys, library_path):
     assert (
-        run(["predict", P256, "--traces", str(library_path), "--device", "cortex-m4", "--rate", "1e9"]) == 0
+        exit_status(
+            ["predict", P256, "--traces", str(library_path), "--device", "cortex-m4", "--rate", "1e9"]
+        )
+        == 0
     )
     out = capsys.readouterr().out
     assert "modelled (default): cortex-m4 over lte to server" in out
@@ -55,7 +61,9 @@ def test_capacity(capsys, library_path):
     (row,) = asked(capsys, "capacity", P256, *options)
     assert row["within_s"] == 0.5
     assert row["workers"] == 2
-    assert run(["capacity", P256, "tls1.2/psk", "--traces", str(library_path), "--within", "10ms"]) == 0
+    assert (
+        exit_status(["capacity", P256, "tls1.2/psk", "--traces", str(library_path), "--within", "10ms"]) == 0
+    )
     assert "unreachable" in capsys.readouterr().out
 
 
@@ -85,9 +93,9 @@ def test_devices_lists_and_shows(capsys):
     assert palm["primitives"] == 10
     (shown,) = asked(capsys, "devices", "palm-vii")
     assert {"operation": "sign", "algorithm": "ecdsa"}.items() <= shown["primitives"][5].items()
-    assert run(["devices"]) == 0
+    assert exit_status(["devices"]) == 0
     assert "description only" in capsys.readouterr().out
-    assert run(["devices", "ipaq-h3970"]) == 0
+    assert exit_status(["devices", "ipaq-h3970"]) == 0
     assert "9480 ms" in capsys.readouterr().out
     assert "did you mean" in refused(capsys, "devices", "palm-vi")
 
@@ -100,7 +108,10 @@ def test_devices_import(capsys, tmp_path, library_path):
         "ECDSA [      SECP256R1]   256   verify  288 ops took 1.004 sec, avg 3.486 ms, 286.853 ops/sec\n",
         encoding="utf-8",
     )
-    assert run(["devices", "import", str(benchmark), "--name", "mine", "--chip", "M7", "--clock", "480"]) == 0
+    assert (
+        exit_status(["devices", "import", str(benchmark), "--name", "mine", "--chip", "M7", "--clock", "480"])
+        == 0
+    )
     assert "3 primitives" in capsys.readouterr().out
     (row,) = asked(capsys, "predict", P256, "--traces", library_path, "--device", "mine")
     assert row["device"] == "mine"
@@ -117,7 +128,7 @@ def test_bearers(capsys):
     assert {"gsm-csd", "nb-iot", "3g"} <= {bearer["name"] for bearer in listed}
     (shown,) = asked(capsys, "bearers", "gsm-csd")
     assert shown["traversal_s"] == pytest.approx(0.3913)
-    assert run(["bearers", "gsm-csd"]) == 0
+    assert exit_status(["bearers", "gsm-csd"]) == 0
     out = capsys.readouterr().out
     assert "391.3 ms" in out
     assert "tables 4.11, 4.12" in out

@@ -109,10 +109,10 @@ def app(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits; no failure ends in a traceback."""
-    sys.exit(run(arguments))
+    sys.exit(exit_status(arguments))
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def exit_status(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status."""
     if COMPLETION_VARIABLE in os.environ:
         app.main(prog_name="shakedown")
