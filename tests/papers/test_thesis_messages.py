@@ -1,0 +1,136 @@
+"""The thesis's handshakes here: the messages of tables 3.5 and 3.7, and table 4.11 explained to the byte."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+import pytest
+
+from shakedown import core
+from shakedown.papers import here as measuring
+from shakedown.papers.load import DATA, load
+from shakedown.papers.thesis import messages, sizes
+from shakedown.papers.thesis.inputs import SLUG, Thesis
+from shakedown.papers.thesis.messages import Kind
+
+THESIS = Thesis(load(SLUG))
+CASES = [(case, how) for case, how in THESIS.all()]
+IDS = [f"{case.name}-{how}" for case, how in CASES]
+each_case = pytest.mark.parametrize(("case", "how"), CASES, ids=IDS)
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, Any]:
+    """All 48 handshakes, measured now."""
+    return {case.suite(how): core.measure(case.suite(how), 1) for case, how in CASES}
+
+
+@pytest.fixture(scope="module")
+def here(measured: dict[str, Any]) -> measuring.Here:
+    return measuring.Here("", "", {suite: measuring.condense([one]) for suite, one in measured.items()})
+
+
+def printed_order(column: str) -> list[tuple[str, str]]:
+    """Tables 3.5 and 3.7, read without the code under test."""
+    with (DATA / SLUG / "tables_3_5_to_3_9_message_flow.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row[column] in ("yes", "empty")]
+    return [(row["direction"].split("_to_")[0], row["message"]) for row in rows]
+
+
+@each_case
+def test_messages_come_in_the_printed_order(measured: dict[str, Any], case: Any, how: str) -> None:
+    column = f"sent_{how}_{'rsa' if case.family == 'rsa' else 'ecdh'}"
+    found = measured[case.suite(how)]["messages"]
+    assert [(one["from"], one["name"]) for one in found] == printed_order(column)
+
+
+@pytest.mark.parametrize(
+    ("family", "how", "count", "missing"),
+    [
+        ("rsa", "mutual", 12, set()),
+        ("ecc", "mutual", 10, {"ClientKeyExchange", "CertificateVerify"}),
+        ("rsa", "serverauth", 11, {"CertificateVerify"}),
+        ("ecc", "serverauth", 11, {"CertificateVerify"}),
+    ],
+)
+def test_the_printed_orders_are_these(family: str, how: Any, count: int, missing: set[str]) -> None:
+    order = messages.order(THESIS.data, Kind(family, how))
+    assert len(order) == count
+    everything = {name for _, name in messages.order(THESIS.data, Kind("rsa", "mutual"))}
+    assert everything - {name for _, name in order} == missing
+    if how == "serverauth":
+        assert ("client", "Certificate") in order
+
+
+@each_case
+def test_every_message_is_its_encoding_and_its_numbers(measured: dict[str, Any], case: Any, how: Any) -> None:
+    """Of the standard's fields nothing is left over but the text of names, and that is the same everywhere."""
+    kind = Kind(case.family, how)
+    for one in measured[case.suite(how)]["messages"]:
+        message = (one["from"], one["name"])
+        encoded = sizes.encoding_bytes(kind, message) + messages.numbers(case, how, message).here_bytes
+        names = {("server", "Certificate"): 99, ("client", "Certificate"): 98 if how == "mutual" else 0}
+        assert one["bytes"] == encoded + names.get(message, 0), message
+
+
+@pytest.mark.parametrize(("curve", "size"), [("163r", 104), ("256p", 172), ("283k", 164), ("283r", 164)])
+def test_a_curve_without_a_number_is_as_long_as_its_parameters(curve: str, size: int) -> None:
+    """By hand: 256p is 2 + (1 + 33) + 33 + 33 + 1 + 34 + 33 + 2."""
+    assert messages.parameter_set_bytes(curve) == size
+
+
+def test_the_papers_total_and_the_explained_parts_are_our_total(here: measuring.Here) -> None:
+    lines = sizes.lines(THESIS, here)
+    assert len(lines) == 48
+    for line in lines:
+        printed = float(
+            THESIS.printed("table_4_11_handshake_data_sizes", line.case)[f"{line.authentication}_bytes"]
+        )
+        ours = here.costs[line.case.suite(line.authentication)].size_bytes
+        assert printed - line.compression_bytes + line.explicit_bytes + line.constant_bytes == ours
+        assert line.residue_bytes == 0
+
+
+def test_the_constants_are_four_and_the_same_for_every_key(here: measuring.Here) -> None:
+    """The thesis's are larger than ours by figures that its totals cannot split."""
+    lines = sizes.lines(THESIS, here)
+    found = {(line.case.family, line.authentication): line.constant_bytes for line in lines}
+    assert found == {
+        ("ecc", "mutual"): 517 - 1349,
+        ("rsa", "mutual"): 549 - 1463,
+        ("ecc", "serverauth"): 404 - 1238,
+        ("rsa", "serverauth"): 411 - 1138,
+    }
+    for kind in messages.kinds():
+        every = [
+            sizes.fixed_bytes(THESIS.data, here, kind, case)
+            for case in THESIS.cases
+            if case.family == kind.family
+        ]
+        assert all(one == every[0] for one in every)
+
+
+def test_with_numbers_for_all_curves_and_whole_points_our_bytes_grow_as_the_papers(
+    here: measuring.Here,
+) -> None:
+    """What the private numbers of table 3.2 would save is taken off; then table 4.11's growth is ours."""
+    for kind in messages.kinds():
+        base = messages.first(THESIS, kind)
+        alike = {
+            line.case.name: line.here_bytes - line.explicit_bytes + line.compression_bytes
+            for line in sizes.lines(THESIS, here)
+            if (line.case.family, line.authentication) == (kind.family, kind.authentication)
+        }
+        printed = {
+            name: THESIS.size_bytes(THESIS.case(name), kind.authentication)
+            - THESIS.size_bytes(base, kind.authentication)
+            for name in alike
+        }
+        assert {name: size - alike[base.name] for name, size in alike.items()} == printed
+
+
+def test_the_page_says_so_without_measuring_too() -> None:
+    words = sizes.words(THESIS.data, measuring.Here())
+    assert "not measured" in words["sizes_table"]
+    assert words["explicit_curves"] == "163r 104, 256p 172, 283k 164, 283r 164"
