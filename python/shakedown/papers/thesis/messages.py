@@ -1,7 +1,7 @@
-"""A handshake's messages in the thesis: their order (tables 3.5 and 3.7), and the numbers that travel in each.
+"""A handshake's messages in the thesis: their order (tables 3.5 and 3.7), and the numbers in each.
 
-Table 4.11 prints one total a case. What the thesis says of a single message is which keys and signatures are in
-it; everything else, acknowledgements included, is in one constant for each kind of handshake.
+Table 4.11 prints one total a case. What the thesis says of a single message is which keys and signatures
+are in it; everything else, acknowledgements included, is in one constant for each kind of handshake.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def numbers(case: Case, authentication: Authentication, message: Message) -> Num
 def parameter_set_bytes(curve: str) -> int:
     """What a curve adds where parameter specifier 255 and a ParameterSet stand for a number.
 
-    WAP-261-WTLS, section 10.5: the set's length, the field, a and b, an empty seed, the base point compressed,
+    WAP-261-WTLS, section 10.5: the set's length, the field, a, b, an empty seed, the compressed base point,
     its order, the cofactor. Binary fields have pentanomials.
     """
     size, order_size = field_bytes(curve), order_bytes(curve)

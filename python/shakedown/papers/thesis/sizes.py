@@ -1,4 +1,4 @@
-"""Table 4.11 beside our bytes, message by message: from the thesis's total of a case to ours, without a residue."""
+"""Table 4.11 beside our bytes, message by message: from its totals to ours, with nothing left over."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ ENCODING: Mapping[str, Mapping[str, int]] = {
     "ChangeCipherSpec": {**_RECORD, "type": 1},
     "Finished": {**_FRAME, "verify data": 12, "MAC": 20, "padding": 5},
 }
-"""What is in our messages besides numbers and the text of names, in bytes (WAP-261-WTLS, sections 9.2 and 10.5).
+"""What is in our messages besides numbers and the text of names, in bytes (WAP-261-WTLS, 9.2 and 10.5).
 
-RC5 with 64-bit blocks and SHA-1; one key exchange is suite, parameter number and null identifier, a trusted key
-the same with a key's hash.
+RC5 with 64-bit blocks and SHA-1; one key exchange is suite, parameter number and null identifier, a trusted
+key the same with a key's hash.
 """
 
 _RSA_MORE = {"Certificate": 6, "ClientKeyExchange": 1}
