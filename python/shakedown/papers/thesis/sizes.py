@@ -21,6 +21,10 @@ from shakedown.papers.thesis.messages import (
     parameter_set_bytes,
 )
 
+CA_NAME = 43
+NAMES = {"server": CA_NAME + 56, "client": CA_NAME + 55}
+"""Bytes of text: the CA's name, and both names in a side's certificate (the laboratory's own)."""
+
 _RECORD = {"record header": 5}
 _FRAME = {"record header": 5, "handshake header": 3}
 _CERTIFICATE = {
@@ -36,8 +40,9 @@ ENCODING: Mapping[str, Mapping[str, int]] = {
         "version and random": 17,
         "empty session id": 1,
         "one key exchange": 5,
-        "one trusted key": 25,
-        "14 cipher suites": 29,
+        "one trusted CA": 8,
+        "the CA's name": CA_NAME,
+        "one cipher suite": 3,
         "compression": 2,
         "sequence numbers and key refresh": 2,
     },
@@ -56,10 +61,10 @@ ENCODING: Mapping[str, Mapping[str, int]] = {
     "ChangeCipherSpec": {**_RECORD, "type": 1},
     "Finished": {**_FRAME, "verify data": 12, "MAC": 20, "padding": 5},
 }
-"""What is in our messages besides numbers and the text of names, in bytes (WAP-261-WTLS, 9.2 and 10.5).
+"""What is in our messages besides numbers and certificates' names, in bytes (WAP-261-WTLS, 9.2 and 10.5).
 
 RC5 with 64-bit blocks and SHA-1; one key exchange is suite, parameter number and null identifier, a trusted
-key the same with a key's hash.
+CA the same with the type, character set and length of its name.
 """
 
 _RSA_MORE = {"Certificate": 6, "ClientKeyExchange": 1}
@@ -67,12 +72,13 @@ _RSA_MORE = {"Certificate": 6, "ClientKeyExchange": 1}
 
 
 def encoding_bytes(kind: Kind, message: Message) -> int:
-    """What our messages hold besides numbers and the text of names."""
+    """What our messages hold besides numbers."""
     side, name = message
     if name == "Certificate" and side == "client" and kind.authentication == "serverauth":
         return sum(ENCODING["empty Certificate"].values())
     more = _RSA_MORE.get(name, 0) if kind.family == "rsa" else 0
-    return sum(ENCODING[name].values()) + more
+    names = NAMES[side] if name == "Certificate" else 0
+    return sum(ENCODING[name].values()) + more + names
 
 
 @dataclass(frozen=True)
@@ -172,9 +178,10 @@ def _fixed_table(thesis: Thesis, here: Here) -> str:
 def _contents(message: Message) -> str:
     parts = [f"{what} {size}" for what, size in ENCODING[message[1]].items()]
     if message[1] == "Certificate":
-        parts.append("text of names the rest (RSA: 6 more for the exponent and lengths)")
+        parts.append(f"text of two names {NAMES[message[0]]}")
+        parts.append("RSA: 6 more for the exponent and lengths")
         if message[0] == "client":
-            parts.append("empty: list length 2")
+            parts.append("empty: headers and list length 2")
     if message[1] == "ClientKeyExchange":
         parts.append("RSA: 1 more")
     return ", ".join(parts)
