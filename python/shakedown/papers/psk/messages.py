@@ -122,7 +122,8 @@ def words(data: PaperData, here: Here) -> dict[str, str]:
         "names_dhe_psk": figure_text(names),
         "names_short": figure_text(names - with_hint.names),
         "certificates": "; ".join(
-            f"{NAMES[name]} {figure_text(certificate_bytes(data, name))}, here {_certificate_here(here, name)}"
+            f"{NAMES[name]} {figure_text(certificate_bytes(data, name))}, "
+            f"here {_certificate_here(here, name)}"
             for name in ("rsa", "dhe_dss")
         ),
     }
