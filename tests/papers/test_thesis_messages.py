@@ -141,7 +141,7 @@ def test_with_numbers_for_all_curves_and_whole_points_our_bytes_grow_as_the_pape
     for kind in messages.kinds():
         base = messages.first(THESIS, kind)
         alike = {
-            line.case.name: line.here_bytes - line.explicit_bytes + line.compression_bytes
+            line.case.name: line.alike_bytes
             for line in sizes.lines(THESIS, here)
             if (line.case.family, line.authentication) == (kind.family, kind.authentication)
         }
