@@ -75,5 +75,5 @@ class FakeCore(ModuleType):
     def capture(self, suites, path, *, keylog=None, options=None) -> None:
         self.captured.append((suites, path, keylog, options))
 
-    def inspect(self, path, keylog=None) -> list[dict]:
+    def inspect(self, path, keylog=None, *, progress=None) -> list[dict]:
         raise CaptureError(f"{path}: not a capture; accepted: pcap, pcapng")

@@ -1,8 +1,9 @@
 //! From a capture to the handshakes in it.
 //!
 //! [`Inspector`] is an iterator: connections come out as soon as they are over, in the order in which they
-//! end, each with the index under which it was first recognised. Memory is bounded by [`Limits`], whatever the
-//! size of the capture; what was told early for want of it says so.
+//! end, each with the index under which it was first recognised; those that the capture leaves open come last,
+//! by their index. Memory is bounded by [`Limits`], whatever the size of the capture; what was told early for
+//! want of it says so.
 //!
 //! # Times and waits
 //!
@@ -18,6 +19,7 @@
 //! connection without its beginning), there is no telling and both parts are absent.
 
 mod flow;
+mod sessions;
 mod sniff;
 mod summary;
 mod table;
@@ -31,6 +33,8 @@ use crate::packet::{self, Endpoint, InternetPacket, PROTOCOL_TCP, PROTOCOL_UDP, 
 use crate::report::{Connection, Summary};
 use crate::tls::keylog::KeyLog;
 use flow::Flow;
+use sessions::Sessions;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read;
@@ -44,7 +48,8 @@ use udp_flow::UdpFlow;
 pub struct Limits {
     /// For segments out of order, in one direction of one connection; beyond it, holes count as missing.
     pub reordering_bytes: usize,
-    /// For everything that is kept about connections; beyond it, the one idle for longest is told early.
+    /// For everything that is kept about connections; beyond it, those whose handshake was over first are told
+    /// early, then the one idle for longest.
     pub total_bytes: usize,
     /// Connections followed at a time; beyond it, the one idle for longest is told early.
     pub connections: usize,
@@ -52,7 +57,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { reordering_bytes: 1 << 19, total_bytes: 96 << 20, connections: 65_536 }
+        Self { reordering_bytes: 1 << 19, total_bytes: 128 << 20, connections: 1 << 18 }
     }
 }
 
@@ -65,20 +70,47 @@ const MOST_LINGERING: usize = 4096;
 pub struct Inspector<R> {
     reader: CaptureReader<R>,
     state: State,
-    /// Set when there is no more to read.
-    ended: bool,
+    /// When there is no more to read: what was still open, in the reverse of the order in which it is told.
+    left: Option<Vec<Key>>,
     error: Option<CaptureError>,
+}
+
+/// What became of a [step](Inspector::step).
+#[derive(Debug)]
+pub enum Step {
+    /// A connection is over.
+    Connection(Box<Connection>),
+    /// As many packets as asked for were read, and no connection is over.
+    NoneYet,
+    /// There is no more to come.
+    End,
+}
+
+/// Why a connection is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// It is over, or the capture is.
+    End,
+    /// Too much is held.
+    Memory,
+    /// There are too many.
+    Places,
 }
 
 /// Everything but the file.
 struct State {
     keys: KeyLog,
     limits: Limits,
-    flows: Table<Flow>,
+    flows: Table<Key, Flow>,
+    sessions: Sessions,
     held_bytes: usize,
     fragments: Reassembler,
+    /// Flows that are there only to be passed over.
+    told_early: usize,
     /// Connections that are over, with the time of their end.
     lingering: VecDeque<(Key, u64, u64)>,
+    /// Connections whose handshake is over, in the order in which that came about, and some that are gone.
+    settled: VecDeque<(Key, u64)>,
     ready: VecDeque<Connection>,
     summary: Summary,
     first_ns: Option<u64>,
@@ -109,7 +141,7 @@ impl<R: Read> Inspector<R> {
     /// [`CaptureError`] where it is no capture.
     pub fn new(source: R, keys: KeyLog, limits: Limits) -> Result<Self, CaptureError> {
         let reader = CaptureReader::new(source)?;
-        Ok(Self { reader, state: State::new(keys, limits), ended: false, error: None })
+        Ok(Self { reader, state: State::new(keys, limits), left: None, error: None })
     }
 
     /// What the capture was; complete once the iterator has ended.
@@ -130,16 +162,17 @@ impl<R: Read> Inspector<R> {
     }
 }
 
-impl<R: Read> Iterator for Inspector<R> {
-    type Item = Connection;
-
-    fn next(&mut self) -> Option<Connection> {
-        loop {
+impl<R: Read> Inspector<R> {
+    /// Reads until a connection is over, but at most so many packets: for callers that look around meanwhile.
+    pub fn step(&mut self, most_packets: usize) -> Step {
+        for _ in 0..most_packets.max(1) {
             if let Some(connection) = self.state.ready.pop_front() {
-                return Some(connection);
+                return Step::Connection(Box::new(connection));
             }
-            if self.ended {
-                return None;
+            if let Some(left) = &mut self.left {
+                let Some(key) = left.pop() else { return Step::End };
+                self.state.tell(&key, Cause::End);
+                continue;
             }
             match self.reader.next_packet() {
                 Ok(Some(packet)) => {
@@ -148,18 +181,39 @@ impl<R: Read> Iterator for Inspector<R> {
                         self.state.keys.merge(keys);
                     }
                 }
-                Ok(None) => self.finish(None),
-                Err(error) => self.finish(Some(error)),
+                Ok(None) => self.left = Some(self.state.open_flows()),
+                Err(error) => {
+                    self.error = Some(error);
+                    self.left = Some(self.state.open_flows());
+                }
             }
         }
+        Step::NoneYet
+    }
+
+    /// What is kept about connections that are not over.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.state.held_bytes
+    }
+
+    /// How far into the file reading has come.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.reader.bytes_read()
     }
 }
 
-impl<R> Inspector<R> {
-    fn finish(&mut self, error: Option<CaptureError>) {
-        self.ended = true;
-        self.error = error;
-        self.state.finish();
+impl<R: Read> Iterator for Inspector<R> {
+    type Item = Connection;
+
+    fn next(&mut self) -> Option<Connection> {
+        loop {
+            match self.step(usize::MAX) {
+                Step::Connection(connection) => return Some(*connection),
+                Step::NoneYet => {}
+                Step::End => return None,
+            }
+        }
     }
 }
 
@@ -185,9 +239,12 @@ impl State {
             keys,
             limits,
             flows: Table::default(),
+            sessions: Sessions::default(),
             held_bytes: 0,
             fragments: Reassembler::default(),
+            told_early: 0,
             lingering: VecDeque::new(),
+            settled: VecDeque::new(),
             ready: VecDeque::new(),
             summary: Summary::default(),
             first_ns: None,
@@ -237,14 +294,17 @@ impl State {
         let source = Endpoint { address: internet.source, port: segment.source_port };
         let destination = Endpoint { address: internet.destination, port: segment.destination_port };
         let (key, direction) = Key::of(source, destination, PROTOCOL_TCP);
-        let mut known = false;
-        if let Some(Flow::Tcp(flow)) = self.flows.touch(&key) {
-            known = true;
-            if flow.is_another(direction, &segment) {
-                self.tell(&key, false);
-                known = false;
-            }
+        let opens = segment.syn && segment.acknowledgement.is_none();
+        let (known, another) = match self.flows.touch(&key) {
+            Some(Flow::Tcp(flow)) => (true, flow.is_another(direction, &segment)),
+            Some(Flow::Told { .. }) if !opens => return Some(()),
+            Some(_) => (true, true),
+            None => (false, false),
+        };
+        if another {
+            self.tell(&key, Cause::End);
         }
+        let known = known && !another;
         if !known {
             // What is left of a connection told long ago.
             if segment.payload_bytes == 0 && !segment.syn {
@@ -256,7 +316,7 @@ impl State {
             self.flows.insert(key, Flow::Tcp(Box::new(flow)));
         }
         let Some(Flow::Tcp(flow)) = self.flows.touch(&key) else { return Some(()) };
-        let was_over = flow.is_over();
+        let (was_over, was_settled) = (flow.is_over(), flow.is_settled());
         let before = flow.accounted_bytes();
         flow.segment(
             direction,
@@ -266,11 +326,16 @@ impl State {
             self.limits.reordering_bytes,
             &mut self.next_index,
         );
+        flow.settle(&mut self.sessions);
         let over = !was_over && flow.is_over();
+        let settled = !was_settled && flow.is_settled();
         let number = flow.number();
         self.held_bytes = (self.held_bytes + flow.account()).saturating_sub(before);
         if over {
             self.lingering.push_back((key, number, raw.time_ns));
+        }
+        if settled {
+            self.note_settled(key, number);
         }
         self.shed();
         Some(())
@@ -281,14 +346,16 @@ impl State {
         let source = Endpoint { address: internet.source, port: datagram.source_port };
         let destination = Endpoint { address: internet.destination, port: datagram.destination_port };
         let (key, direction) = Key::of(source, destination, PROTOCOL_UDP);
-        let mut known = false;
-        if let Some(Flow::Udp(flow)) = self.flows.touch(&key) {
-            known = true;
-            if flow.is_another(datagram.payload) {
-                self.tell(&key, false);
-                known = false;
-            }
+        let (known, another) = match self.flows.touch(&key) {
+            Some(Flow::Udp(flow)) => (true, flow.is_another(datagram.payload)),
+            Some(Flow::Told { .. }) if !udp_flow::begins(datagram.payload) => return Some(()),
+            Some(_) => (true, true),
+            None => (false, false),
+        };
+        if another {
+            self.tell(&key, Cause::End);
         }
+        let known = known && !another;
         if !known {
             self.make_room();
             self.next_flow += 1;
@@ -296,10 +363,15 @@ impl State {
             self.flows.insert(key, Flow::Udp(Box::new(flow)));
         }
         let Some(Flow::Udp(flow)) = self.flows.touch(&key) else { return Some(()) };
-        let before = flow.accounted_bytes();
+        let (before, was_settled) = (flow.accounted_bytes(), flow.is_settled());
         let mark = Mark { packet: raw.number, time_ns: raw.time_ns, peer_acknowledged: 0 };
         flow.datagram(direction, &datagram, mark, &self.keys, &mut self.next_index);
+        flow.settle(&key, &mut self.sessions);
+        let (settled, number) = (!was_settled && flow.is_settled(), flow.number());
         self.held_bytes = (self.held_bytes + flow.account()).saturating_sub(before);
+        if settled {
+            self.note_settled(key, number);
+        }
         self.shed();
         Some(())
     }
@@ -312,17 +384,30 @@ impl State {
             }
             self.lingering.pop_front();
             if self.flows.peek(&key).is_some_and(|flow| flow.number() == number) {
-                self.tell(&key, false);
+                self.tell(&key, Cause::End);
             }
         }
     }
 
     /// Removes a flow and tells it, if it is one of ours.
-    fn tell(&mut self, key: &Key, evicted: bool) {
+    fn tell(&mut self, key: &Key, cause: Cause) {
         let Some(flow) = self.flows.remove(key) else { return };
         self.held_bytes = self.held_bytes.saturating_sub(flow.accounted_bytes());
-        let connection =
-            flow.tell(key, &self.keys, self.first_ns.unwrap_or_default(), evicted, &mut self.next_index);
+        if matches!(flow, Flow::Told { .. }) {
+            self.told_early -= 1;
+            return;
+        }
+        let evicted = cause != Cause::End;
+        if cause == Cause::Memory && flow.index().is_some() {
+            // Else the rest of it would be taken for another connection.
+            let told = Flow::Told { number: flow.number() };
+            self.held_bytes += told.accounted_bytes();
+            self.flows.insert(*key, told);
+            self.told_early += 1;
+        }
+        let start_ns = self.first_ns.unwrap_or_default();
+        let (keys, sessions) = (&self.keys, &mut self.sessions);
+        let connection = flow.tell(key, keys, start_ns, evicted, &mut self.next_index, sessions);
         match connection {
             Some(connection) => {
                 self.summary.connections += 1;
@@ -337,24 +422,48 @@ impl State {
         while self.flows.len() >= self.limits.connections
             && let Some(oldest) = self.flows.oldest()
         {
-            self.tell(&oldest, true);
+            self.tell(&oldest, Cause::Places);
         }
     }
 
-    /// Lets go of the flows idle for longest until what is held fits.
+    /// Lets go of flows until what is held fits: of those of which all that matters is known, then of those idle
+    /// for longest.
     fn shed(&mut self) {
-        while self.held_bytes > self.limits.total_bytes
-            && let Some(oldest) = self.flows.oldest()
-        {
-            self.tell(&oldest, true);
+        while self.held_bytes > self.limits.total_bytes {
+            let settled = std::iter::from_fn(|| self.settled.pop_front())
+                .find(|(key, number)| self.flows.peek(key).is_some_and(|flow| flow.is_live(*number)));
+            let Some(key) = settled.map(|(key, _)| key).or_else(|| self.oldest_to_let_go()) else { break };
+            self.tell(&key, Cause::Memory);
         }
     }
 
-    fn finish(&mut self) {
-        while let Some(oldest) = self.flows.oldest() {
-            self.tell(&oldest, false);
+    /// The flow idle for longest; those told already last, for they take little, and are there to be told once.
+    fn oldest_to_let_go(&mut self) -> Option<Key> {
+        for _ in 0..self.flows.len() {
+            let oldest = self.flows.oldest()?;
+            match self.flows.peek(&oldest) {
+                Some(Flow::Told { .. }) if self.told_early < self.flows.len() / 2 => {
+                    self.flows.touch(&oldest);
+                }
+                _ => break,
+            }
         }
-        self.ready.make_contiguous().sort_by_key(|connection| connection.index);
+        self.flows.oldest()
+    }
+
+    fn note_settled(&mut self, key: Key, number: u64) {
+        self.settled.push_back((key, number));
+        if self.settled.len() > 1024 + 2 * self.flows.len() {
+            self.settled
+                .retain(|(key, number)| self.flows.peek(key).is_some_and(|flow| flow.is_live(*number)));
+        }
+    }
+
+    /// Flows that the capture leaves open: those recognised last come first.
+    fn open_flows(&self) -> Vec<Key> {
+        let mut open: Vec<_> = self.flows.iter().collect();
+        open.sort_by_key(|(_, flow)| Reverse((flow.index().unwrap_or(u64::MAX), flow.number())));
+        open.into_iter().map(|(key, _)| *key).collect()
     }
 }
 
