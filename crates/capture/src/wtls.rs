@@ -301,8 +301,8 @@ impl WtlsConnection {
         Some(!client.session_id.is_empty() && client.session_id == server.session_id)
     }
 
-    /// The key exchange suite, parameter index and identifier that the server chose among the client's.
-    pub(crate) fn key_exchange(&self) -> Option<(u8, u8)> {
+    /// The key exchange suite and its parameters that the server chose among the client's.
+    pub(crate) fn key_exchange(&self) -> Option<(u8, Parameters<'_>)> {
         let chosen = usize::from(*self.server_hello.as_ref()?.rest.first()?).checked_sub(1)?;
         let mut list = vector(&self.client_hello.as_ref()?.rest)?;
         for _ in 0..chosen {
@@ -318,12 +318,30 @@ fn vector(bytes: &[u8]) -> Option<&[u8]> {
     rest.get(..usize::from(u16::from_be_bytes(length)))
 }
 
-/// The suite and parameter index of the first entry of a list, and the rest of the list.
-fn key_identifier(list: &[u8]) -> Option<((u8, u8), &[u8])> {
-    let (&[suite, index], mut rest) = list.split_first_chunk::<2>()?;
-    if index == 255 {
-        rest = rest.get(2 + vector(rest)?.len()..)?;
+/// Parameters by their number, or spelt out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parameters<'a> {
+    Index(u8),
+    Explicit(&'a [u8]),
+}
+
+impl<'a> Parameters<'a> {
+    /// The parameters that bytes begin with, and the rest.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        match bytes.split_first()? {
+            (255, rest) => {
+                let set = vector(rest)?;
+                Some((Self::Explicit(set), rest.get(2 + set.len()..)?))
+            }
+            (&index, rest) => Some((Self::Index(index), rest)),
+        }
     }
+}
+
+/// The suite and parameters of the first entry of a list, and the rest of the list.
+fn key_identifier(list: &[u8]) -> Option<((u8, Parameters<'_>), &[u8])> {
+    let (&suite, rest) = list.split_first()?;
+    let (parameters, rest) = Parameters::read(rest)?;
     let (&kind, rest) = rest.split_first()?;
     let length = match kind {
         0 => 0,
@@ -332,7 +350,7 @@ fn key_identifier(list: &[u8]) -> Option<((u8, u8), &[u8])> {
         254 => 20,
         _ => return None,
     };
-    Some(((suite, index), rest.get(length..)?))
+    Some(((suite, parameters), rest.get(length..)?))
 }
 
 /// The name of an alert description (WAP-261 section 10.2).

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby, pairwise
 from typing import TypeVar
 
 import pytest
 
-from shakedown import _core
+from shakedown import _core, core
 from witness.wtls.cases import CASES, NUMBERS, ORDERS, cipher, finished_bytes
 from witness.wtls.certificates import Certificate
 from witness.wtls.conftest import Captured
@@ -27,6 +27,12 @@ from witness.wtls.signatures import rsa_verifies, signed_by
 from witness.wtls.structures import SUITES, ECParameters, PrimeField, RSAPublicKey
 
 Body = TypeVar("Body")
+
+
+def sorted_by_index(connections: Iterable[core.Inspected]) -> list[core.Inspected]:
+    return sorted(connections, key=lambda one: int(one.connection["index"]))
+
+
 NOW_S = 1767225600  # 2026-01-01, the laboratory's day
 EXPLICIT_ORDERS = {
     # SEC 2, version 2.0, and FIPS 186-4.
@@ -55,6 +61,13 @@ def test_same_messages_and_bytes_as_measured(captured: Captured, suite: str) -> 
     assert seen == [(one["from"], one["name"], one["bytes"]) for one in measured["messages"]]
     for sender, direction in (("client", "client_to_server"), ("server", "server_to_client")):
         assert sum(size for who, _, size in seen if who == sender) == measured["bytes"][direction]
+
+
+def test_inspect_gives_each_handshake_its_name(captured: Captured) -> None:
+    """But for those that show too little: sessions made elsewhere, chains that the server holds."""
+    found = [one.connection["suite"] for one in sorted_by_index(core.inspect(captured.path))]
+    hidden = ("/resumed", "/optimized")
+    assert found == [None if suite.endswith(hidden) else suite for suite in CASES]
 
 
 @each_suite

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import _core
+from shakedown import _core, core
 from witness.wtls.captures import read
 from witness.wtls.decoder import Decoder, decode
 from witness.wtls.messages import Certificates
@@ -41,6 +41,12 @@ def test_same_bytes_as_measured(captured: tuple[str, Decoder, Path]) -> None:
     measured = _core.measure(suite, 1, options=options)
     seen = [(item.sender, item.name, item.record.bytes) for item in connection.items]
     assert seen == [(one["from"], one["name"], one["bytes"]) for one in measured["messages"]]
+
+
+def test_inspect_gives_it_its_name(captured: tuple[str, Decoder, Path]) -> None:
+    suite, _, folder = captured
+    (found,) = core.inspect(folder / "one.pcap")
+    assert found.connection["suite"] == (None if suite.endswith("/optimized") else suite)
 
 
 def test_openssl_verifies_each_chain(

@@ -210,7 +210,7 @@ fn chain(body: &[u8], modern: bool) -> Option<Vec<&[u8]>> {
 }
 
 /// The keys part of a suite name: what was sent, and the root that was not.
-fn describe(chain: &[&[u8]]) -> Option<String> {
+pub(super) fn describe(chain: &[&[u8]]) -> Option<String> {
     let certificates = chain.iter().map(|der| Certificate::read(der)).collect::<Option<Vec<_>>>()?;
     let mut names = certificates.iter().map(Certificate::key_name).collect::<Option<Vec<_>>>()?;
     let last = certificates.last()?;

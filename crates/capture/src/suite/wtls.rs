@@ -3,7 +3,7 @@
 use super::Parts;
 use crate::message::{Name, Seen};
 use crate::tls::Fields;
-use crate::wtls::WtlsConnection;
+use crate::wtls::{Parameters, WtlsConnection};
 use shakedown_trace::MessageName;
 use shakedown_trace::suite::{Curve, Suite};
 
@@ -20,7 +20,7 @@ pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usi
     if connection.is_resumed()? {
         return None;
     }
-    let (number, mut index) = connection.key_exchange()?;
+    let (number, mut parameters) = connection.key_exchange()?;
     let mut parts = Parts { cipher: connection.cipher()?.name().to_owned(), ..Parts::default() };
     let exchange = match number {
         1 => "shared_secret",
@@ -33,17 +33,19 @@ pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usi
     };
     parts.exchange = exchange.to_owned();
     // The server may propose another group than the one that the client's entry names.
-    if let Some(&proposed) = connection.server_key_exchange.as_ref().and_then(|body| body.first())
-        && proposed != 0
-    {
-        index = proposed;
+    if let Some(body) = &connection.server_key_exchange {
+        let proposed = Parameters::read(body)?.0;
+        if proposed != Parameters::Index(0) {
+            parameters = proposed;
+        }
     }
     match exchange {
         "dh_anon" => {
+            let Parameters::Index(index) = parameters else { return None };
             parts.exchange =
                 format!("dh_anon+{}", *["dh512", "dh768"].get(usize::from(index.checked_sub(1)?))?)
         }
-        "ecdh_anon" => parts.exchange = format!("ecdh_anon+{}", Curve::from_wtls_number(index)?.wtls_name()?),
+        "ecdh_anon" => parts.exchange = format!("ecdh_anon+{}", curve(parameters)?.wtls_name()?),
         "rsa_anon" => {
             let mut fields = Fields(connection.server_key_exchange.as_deref()?.get(1..)?);
             let exponent = fields.vector(2)?;
@@ -51,7 +53,12 @@ pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usi
         }
         "rsa" | "ecdh_ecdsa" => {
             let keys = describe(connection.certificates[1 - client].as_deref()?)?;
-            let asked = seen.iter().any(|one| one.name == Name::Known(MessageName::CertificateRequest));
+            let sent = |name| seen.iter().any(|one| one.name == Name::Known(name));
+            // Without it the handshake is an optimised one, in which the client's chain does not travel.
+            if !sent(MessageName::ServerHelloDone) {
+                return None;
+            }
+            let asked = sent(MessageName::CertificateRequest);
             parts.authentication = Some(match (asked, connection.certificates[client].as_deref()) {
                 (false, _) => "server",
                 (true, Some([0, 0])) => "requested",
@@ -94,7 +101,6 @@ fn identifier(fields: &mut Fields<'_>) -> Option<()> {
 }
 
 fn certificate(fields: &mut Fields<'_>) -> Option<Certificate> {
-    // Only WTLS's own format; others are told by nobody we know.
     if fields.byte()? != 1 {
         return None;
     }
@@ -104,7 +110,8 @@ fn certificate(fields: &mut Fields<'_>) -> Option<Certificate> {
     fields.take(8)?;
     identifier(fields)?;
     let kind = fields.byte()?;
-    let index = fields.byte()?;
+    let (parameters, rest) = Parameters::read(fields.0)?;
+    fields.0 = rest;
     let key = match kind {
         2 => {
             let exponent = fields.vector(2)?;
@@ -112,7 +119,7 @@ fn certificate(fields: &mut Fields<'_>) -> Option<Certificate> {
         }
         3 | 4 => {
             fields.vector(1)?;
-            Curve::from_wtls_number(index)?.wtls_name()?.to_owned()
+            curve(parameters)?.wtls_name()?.to_owned()
         }
         _ => return None,
     };
@@ -120,7 +127,41 @@ fn certificate(fields: &mut Fields<'_>) -> Option<Certificate> {
     Some(Certificate { key, signature_algorithm, signature_bytes })
 }
 
+/// Orders of the curves that have no number and are spelt out (SEC 2, version 2.0; FIPS 186-4).
+const ORDERS: [(&str, &[u8]); 4] = [
+    ("sect163r2", b"\x04\0\0\0\0\0\0\0\0\0\x02\x92\xFE\x77\xE7\x0C\x12\xA4\x23\x4C\x33"),
+    (
+        "prime256v1",
+        b"\xFF\xFF\xFF\xFF\0\0\0\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xBC\xE6\xFA\xAD\xA7\x17\x9E\x84\xF3\xB9\xCA\xC2\xFC\x63\x25\x51",
+    ),
+    (
+        "sect283k1",
+        b"\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xE9\xAE\x2E\xD0\x75\x77\x26\x5D\xFF\x7F\x94\x45\x1E\x06\x1E\x16\x3C\x61",
+    ),
+    (
+        "sect283r1",
+        b"\x03\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xEF\x90\x39\x96\x60\xFC\x93\x8A\x90\x16\x5B\x04\x2A\x7C\xEF\xAD\xB3\x07",
+    ),
+];
+
+/// A curve by its number, or by the order that a set of parameters has last but one.
+fn curve(parameters: Parameters<'_>) -> Option<Curve> {
+    let set = match parameters {
+        Parameters::Index(number) => return Curve::from_wtls_number(number),
+        Parameters::Explicit(set) => set,
+    };
+    let has = |order: &[u8]| {
+        let tail = set.len().checked_sub(order.len() + 3).map(|at| &set[at..]);
+        tail.is_some_and(|tail| usize::from(tail[0]) == order.len() && tail[1..].starts_with(order))
+    };
+    let (name, _) = ORDERS.iter().find(|row| has(row.1))?;
+    Curve::from_openssl(name)
+}
+
 fn describe(body: &[u8]) -> Option<String> {
+    if let Some(chain) = x509_chain(body) {
+        return super::certificate::describe(&chain);
+    }
     let mut list = Fields(Fields(body).vector(2)?);
     let mut names = Vec::new();
     let mut last = None;
@@ -147,6 +188,19 @@ fn describe(body: &[u8]) -> Option<String> {
     };
     names.push(root);
     Some(names.join("@"))
+}
+
+/// The chain, where all of it is X.509.
+fn x509_chain(body: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut list = Fields(Fields(body).vector(2)?);
+    let mut chain = Vec::new();
+    while !list.0.is_empty() {
+        if list.byte()? != 2 {
+            return None;
+        }
+        chain.push(list.vector(2)?);
+    }
+    (!chain.is_empty()).then_some(chain)
 }
 
 /// Bytes of a curve's order (WAP-261 table 8): where it is not as long as the field, it says so.

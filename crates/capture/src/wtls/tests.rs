@@ -37,7 +37,7 @@ fn hello_is_recognised_and_offers_are_read() {
     let list = vector(&hello_of(&hello).rest).unwrap().to_vec();
     let (first, rest) = key_identifier(&list).unwrap();
     let (second, rest) = key_identifier(rest).unwrap();
-    assert_eq!((first, second, rest), ((8, 0), (14, 7), &[][..]));
+    assert_eq!((first, second, rest), ((8, Parameters::Index(0)), (14, Parameters::Index(7)), &[][..]));
 }
 
 fn hello_of(datagram: &[u8]) -> Hello {
