@@ -333,7 +333,7 @@ fn a_certificate_with_an_ecdh_key() {
         name: Some("gw.test"),
     };
     let verify = |certificate: Certificate| {
-        certificate::verify_chain(&*PROVIDER, &[certificate], std::slice::from_ref(&anchor), &policy)
+        certificate::verify_chain(&*PROVIDER, &[certificate.into()], std::slice::from_ref(&anchor), &policy)
     };
     assert!(verify(certificate.clone()).is_ok());
     let mut forged = certificate.as_bytes().to_vec();
