@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -160,6 +161,20 @@ def test_what_is_no_key_log_is_named(content, capture, tmp_path, capsys):
     assert out == ""
     assert err.startswith(f"error: {path}: key log, line 1: ")
     assert err.count("\n") == 1
+
+
+def test_progress_on_a_terminal_leaves_data_where_it_belongs(capture, tmp_path):
+    many, told = tmp_path / "many.pcap", tmp_path / "told"
+    many.write_bytes(repeated(capture, 500))
+    for option, lines in (("--json", 1000 + 2), ("--summary", 1000 + 2)):
+        terminal, end = pty.openpty()
+        with told.open("wb") as output:
+            command = [sys.executable, "-m", "shakedown", "inspect", option, str(many)]
+            subprocess.run(command, stdout=output, stderr=end, timeout=60, check=True)
+        os.close(end)
+        assert b"MB read" in os.read(terminal, 10_000)
+        os.close(terminal)
+        assert len(told.read_text(encoding="utf-8").splitlines()) == lines
 
 
 def test_interrupted_the_array_is_closed(capture, tmp_path):
