@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from time import perf_counter
 
 from bench import crowd
@@ -51,14 +51,17 @@ def run(command: list[str | Path]) -> tuple[float, float]:
 
     Raises `UnavailableError` where it fails.
     """
-    begun = perf_counter()
-    process = subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    seconds = perf_counter() - begun
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        message = f"{command[0]} ended with status {process.returncode}"
-        raise UnavailableError(message)
+    with TemporaryFile() as complaints:
+        begun = perf_counter()
+        process = subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, stderr=complaints)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = perf_counter() - begun
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            complaints.seek(0)
+            said = complaints.read().decode(errors="replace").strip()
+            message = f"{command[0]} ended with status {process.returncode}: {said}"
+            raise UnavailableError(message)
     return seconds, used.ru_maxrss / 1024
 
 

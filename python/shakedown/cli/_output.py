@@ -78,8 +78,17 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # No thread refreshes it: nothing else shall run while something is measured.
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bars:
+    # No thread refreshes it: nothing else shall run while something is measured. Nor may it take over
+    # standard output, to which data goes meanwhile.
+    bars = Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        auto_refresh=False,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with bars:
         task = bars.add_task(what, total=total)
         drawn_s = 0.0
 

@@ -82,7 +82,7 @@ def command(
         )
     if found.problem is not None:
         # What could be read has been shown; that it is not all must not be overlooked.
-        raise InputError(f"{capture}: {found.problem}; the connections before that are complete")
+        raise InputError(f"{capture}: {found.problem}; what was before that is told")
 
 
 def _only(
@@ -143,7 +143,9 @@ def _print_tables(
         console().print(connection_table(one.connection))
         shown = True
     if not shown:
-        click.echo(f"{capture}: no handshake in it")
+        held = found.summary
+        others = f"{held['packets']:,} packets, {held['other_flows']:,} connections that speak something else"
+        click.echo(f"{capture}: no handshake of TLS, DTLS or WTLS in it; {others}")
 
 
 class Traces:

@@ -121,3 +121,81 @@ impl Sessions {
         Some(origin)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::message::Mark;
+
+    const SESSION: [u8; 5] = [4, 0x5e, 0x55, 0x10, 0x4e];
+
+    /// A record with a message of WTLS in it.
+    fn message(number: u8, kind: u8, body: &[u8]) -> Vec<u8> {
+        let length = body.len() as u8;
+        [&[0xc3, 0, number, 0, length + 3, kind, 0, length][..], body].concat()
+    }
+
+    /// Change of ciphers and the record behind it.
+    fn finish(number: u8) -> Vec<u8> {
+        vec![0xc1, 0, number, 0, 1, 1, 0xe3, 0, 0, 0, 4, 9, 9, 9, 9]
+    }
+
+    fn hello(session: &[u8], rest: &[u8]) -> Vec<u8> {
+        [&[1][..], &[7; 16], session, rest].concat()
+    }
+
+    fn spoken(said: &[(usize, Vec<u8>)]) -> WtlsConnection {
+        let mut connection = WtlsConnection::default();
+        for (packet, (direction, datagram)) in (1..).zip(said) {
+            let mark = Mark { packet, time_ns: packet, peer_acknowledged: 0 };
+            connection.read(*direction, datagram, 0, mark);
+        }
+        assert!(connection.is_over());
+        connection
+    }
+
+    fn at(address: u128) -> Endpoint {
+        Endpoint { address, port: 9203 }
+    }
+
+    #[test]
+    fn sessions_of_wtls_are_known_by_their_server() {
+        // Anonymous Diffie-Hellman in the second group, which the server proposes.
+        let offer = [0, 3, 4, 2, 0];
+        let full = [
+            (0, message(0, 1, &hello(&[0], &offer))),
+            (1, message(0, 2, &hello(&SESSION, &[1, 3, 3, 0]))),
+            (1, [message(1, 12, &[2, 0, 0]), message(2, 14, &[])].concat()),
+            (0, [message(1, 16, &[5]), finish(2)].concat()),
+            (1, finish(3)),
+        ];
+        let short = [
+            (0, message(0, 1, &hello(&SESSION, &offer))),
+            (1, [message(0, 2, &hello(&SESSION, &[1, 3, 3, 0])), finish(1)].concat()),
+            (0, finish(1)),
+        ];
+        let mut sessions = Sessions::default();
+        let (mut origin, mut resumed, mut elsewhere) = (spoken(&full), spoken(&short), spoken(&short));
+        sessions.settle_wtls(&mut origin, 0, at(1));
+        sessions.settle_wtls(&mut resumed, 0, at(1));
+        sessions.settle_wtls(&mut elsewhere, 0, at(2));
+        let name = |connection: &WtlsConnection| connection.suite.as_ref().map(ToString::to_string);
+        assert_eq!(name(&origin).as_deref(), Some("wtls/dh_anon+dh768"));
+        assert_eq!(name(&resumed).as_deref(), Some("wtls/dh_anon+dh768/resumed"));
+        assert_eq!(name(&elsewhere), None);
+    }
+
+    #[test]
+    fn sessions_are_forgotten_in_the_order_of_their_use() {
+        let suite: Arc<Suite> = Arc::new("tls1.2/psk".parse().unwrap());
+        let mut sessions = Sessions::default();
+        for session in 0..MOST_SESSIONS as u64 {
+            sessions.learn(session, &suite);
+        }
+        assert!(sessions.origin(0).is_some());
+        sessions.learn(u64::MAX, &suite);
+        assert_eq!(sessions.suites.len(), MOST_SESSIONS);
+        assert!(sessions.origin(0).is_some() && sessions.origin(1).is_none());
+    }
+}

@@ -9,6 +9,9 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+/// No line with a secret is as long; a file without lines is no key log.
+const MOST_LINE_BYTES: u64 = 1 << 12;
+
 /// What a secret is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Label {
@@ -73,7 +76,7 @@ impl KeyLog {
         let mut reader = BufReader::new(source);
         for number in 1.. {
             line.clear();
-            let read = reader.read_until(b'\n', &mut line);
+            let read = reader.by_ref().take(MOST_LINE_BYTES).read_until(b'\n', &mut line);
             let read =
                 read.map_err(|error| CaptureError::KeyLog { line: number, reason: error.to_string() })?;
             if read == 0 {
