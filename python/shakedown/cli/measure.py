@@ -140,6 +140,8 @@ def command(
             _show(measured, as_json)
         raise
     _show(measured, as_json)
+    for remark in core.take_notices():
+        note(remark)
     if pcap:
         core.capture(names, pcap, keylog=keylog, seed=seed, now=now, tickets=tickets, profile=profile, **own)
         note(f"capture: {pcap}")

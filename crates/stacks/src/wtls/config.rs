@@ -120,6 +120,7 @@ impl Identities {
             if suite.has_certificates() { Some(identity(Side::Server, &settings.own_server)?) } else { None };
         let mutual = suite.authentication == Some(Authentication::Mutual);
         let client = if mutual { Some(identity(Side::Client, &settings.own_client)?) } else { None };
+        settings.hear(&store);
         Ok(Self { server, client, store })
     }
 }
@@ -247,6 +248,7 @@ pub fn server(
         (KeyExchange::EcdhAnon, Some(Group::Curve(name)), _) => config.curves.extend(curve(name)),
         (KeyExchange::RsaAnon, _, Some(kind)) => {
             config.temporary_rsa_keys.push(temporary_key(provider, &identities.store, *kind)?);
+            settings.hear(&identities.store);
         }
         (KeyExchange::SharedSecret, _, _) => config.shared_secrets.push(shared_secret()),
         _ => {}
