@@ -82,5 +82,5 @@ class FakeCore(ModuleType):
     def take_notices(self) -> list[str]:
         return []
 
-    def inspect(self, path, keylog=None) -> list[dict]:
+    def inspect(self, path, keylog=None, *, progress=None) -> list[dict]:
         raise CaptureError(f"{path}: not a capture; accepted: pcap, pcapng")

@@ -114,7 +114,7 @@ def read_capture(file: Path, keylog: Path | None = None) -> Capture:
     """Inspects a capture and keeps what a report shows of it. Raises `InputError` where it cannot be read."""
     from shakedown import core
 
-    stream = _shim(core.inspect(file, keylog))
+    stream = core.inspect(file, keylog)
     connections: list[dict[str, Any]] = []
     traces: dict[str, CapturedTrace] = {}
     unpriced: list[str] = []
@@ -201,25 +201,3 @@ def _bounded(connection: Mapping[str, Any], refused: str | None) -> dict[str, An
         "messages_left_out": left_out,
         "refused": refused,
     }
-
-
-def _shim(found: Any) -> Any:
-    from types import SimpleNamespace
-
-    if not isinstance(found, dict):
-        return found
-    traces, refused = iter(found["traces"]), {int(r.split()[1].rstrip(":")): r for r in found["refused"]}
-    items = [
-        SimpleNamespace(
-            connection=c,
-            trace=None if c["index"] in refused else next(traces),
-            refused=refused.get(c["index"]),
-        )
-        for c in found["connections"]
-    ]
-
-    class Stream(list):  # type: ignore[type-arg]
-        summary = found["summary"]
-        problem = found["problem"]
-
-    return Stream(items)

@@ -11,6 +11,8 @@ from shakedown.errors import InputError, NoUseError, ShakedownError, did_you_mea
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from shakedown._core import Inspected as Inspected
+    from shakedown._core import Inspection as Inspection
     from shakedown.measurement import Measurement
 
 DEFAULT_REPEAT = 30
@@ -236,19 +238,26 @@ def transfers(
     return cast("list[dict[str, Any]]", found)
 
 
-def inspect(path: str | Path, keylog: str | Path | None = None) -> dict[str, Any]:
-    """Reads a capture back.
+def inspect(
+    path: str | Path,
+    keylog: str | Path | None = None,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Inspection:
+    """Opens a capture and reads it as it is iterated over, in bounded memory: its connections as they end.
 
-    `connections`: one object a connection, with messages, flights and bytes; `summary`: what the file held;
-    `traces`: the connections that `predict --traces` can use, `refused`: why not the others; `problem`: why
-    reading ended before the end of the file, else None. Raises `InputError` where nothing could be read.
+    Each item has `connection`: its fields, with messages, flights and bytes; `json`: the same as a line of
+    text; `trace`: what `predict --traces` can use, or None, and then `refused`: why not. Connections that the
+    capture leaves open come last, by their index. After the last, the iterator's `summary` says what the file
+    held, and `problem` why reading ended before the end of the file, else None. `progress` is called with the
+    number of bytes read. Ctrl-C stops it. Raises `InputError` where nothing could be read.
     """
     core = native()
     try:
-        found = core.inspect(str(path), None if keylog is None else str(keylog))
+        found = core.inspect(str(path), None if keylog is None else str(keylog), progress=progress)
     except core.CaptureError as error:
         raise InputError(str(error)) from error
-    return cast("dict[str, Any]", found)
+    return cast("Inspection", found)
 
 
 def own(suite: str, **options: object) -> tuple[str, list[str]]:

@@ -141,27 +141,6 @@ def milliseconds(microseconds: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-def connection_table(number: int, connection: Mapping[str, Any]) -> Table:
-    """One connection of a capture, message by message."""
-    size = connection["bytes"]
-    table = _table(f"Connection {number}: {size['total']:,} bytes, {connection['flights']} flights", "")
-    table.add_column("#", justify="right")
-    table.add_column("from")
-    table.add_column("message")
-    table.add_column("flight", justify="right")
-    table.add_column("bytes", justify="right")
-    for message in connection["messages"]:
-        flight = message["flight"]
-        table.add_row(
-            str(message["index"] + 1),
-            message["from"],
-            message["name"],
-            "–" if flight is None else str(flight),
-            f"{message['bytes']:,}",
-        )
-    return table
-
-
 def transfer_table(measurement: Mapping[str, Any]) -> Table:
     """Bulk transfers after the handshake: both sides' time and what travelled."""
     link = measurement["transfers"][0]["link"]

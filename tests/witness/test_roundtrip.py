@@ -26,8 +26,8 @@ def read_back(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("capture")
     core.capture(SUITES, folder / "all.pcap", keylog=folder / "all.keys")
     found = core.inspect(folder / "all.pcap", folder / "all.keys")
-    assert found["problem"] is None
-    connections: list[dict[str, Any]] = found["connections"]
+    connections = sorted((one.connection for one in found), key=lambda connection: connection["index"])
+    assert found.problem is None
     assert len(connections) == len(SUITES)
     return connections
 

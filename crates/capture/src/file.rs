@@ -124,6 +124,11 @@ impl<R: Read> CaptureReader<R> {
         }))
     }
 
+    /// How far into the file reading has come.
+    pub fn bytes_read(&self) -> u64 {
+        self.window.offset()
+    }
+
     /// Keys that the file has carried so far.
     pub fn take_secrets(&mut self) -> Option<KeyLog> {
         (!self.secrets.is_empty()).then(|| std::mem::take(&mut self.secrets))

@@ -1,13 +1,50 @@
 //! Doors for fuzzing: parts that are otherwise reached only through a capture's layers.
 
 use crate::dtls::DtlsConnection;
+use crate::inspect::{Inspector, Limits, Step};
 use crate::message::Mark;
 use crate::tls::keylog::KeyLog;
 use crate::tls::{Input, Piece, TlsConnection};
 use crate::wtls::WtlsConnection;
 
+/// Fragments may claim messages of up to 256 KiB, of which 32 at a time are believed in each direction.
+const MOST_HELD_BYTES: usize = 1 << 25;
+/// As small as makes connections be told early, and holes be given up, within a fuzzer's input.
+const SMALL: Limits = Limits { reordering_bytes: 1 << 11, total_bytes: 1 << 15, connections: 4 };
+
+/// Reads bytes as a whole capture file, in little memory.
+///
+/// # Panics
+/// Where more is held than was granted, reading does not end, or what is told does not add up.
+pub fn packets(input: &[u8]) {
+    let Ok(mut inspector) = Inspector::new(input, KeyLog::default(), SMALL) else { return };
+    let (mut told, mut steps) = (0, 0);
+    loop {
+        match inspector.step(1) {
+            Step::Connection(connection) => {
+                told += 1;
+                let sum: u64 = connection.messages.iter().map(|message| message.bytes).sum();
+                assert_eq!(sum, connection.bytes.total);
+                let _ = crate::trace::of(&connection);
+            }
+            Step::NoneYet => {}
+            Step::End => break,
+        }
+        steps += 1;
+        // Each packet has a header of at least 8 bytes, ends at most two connections, and is one step.
+        assert!(steps <= input.len() + 16, "reading does not end");
+        assert!(inspector.held_bytes() <= SMALL.total_bytes, "{} bytes held", inspector.held_bytes());
+    }
+    let summary = inspector.summary();
+    assert_eq!(summary.connections, told);
+    assert!(summary.captured_bytes <= input.len() as u64);
+}
+
 /// Reads bytes as pieces of two streams of TLS and as datagrams of DTLS and WTLS. Each piece begins with a
-/// byte that says what it is: bit 0 the direction, bit 1 whether it is missing, the others how long it is.
+/// byte that says what it is (bit 0 the direction, bit 1 whether it is missing), and two with its length.
+///
+/// # Panics
+/// Where more is held than can be justified.
 pub fn records(input: &[u8]) {
     let keys = KeyLog::default();
     let (begun, mut rest) = input.split_first().map_or((0, input), |(&first, rest)| (first, rest));
@@ -15,10 +52,9 @@ pub fn records(input: &[u8]) {
     let (mut dtls, mut wtls) = (DtlsConnection::new(), WtlsConnection::default());
     let mut offsets = [0; 2];
     let mut packet = 0;
-    while let Some((&head, behind)) = rest.split_first() {
+    while let Some((&[head, low, high], behind)) = rest.split_first_chunk::<3>() {
         let direction = usize::from(head & 1);
-        let (bytes, after) =
-            behind.split_at(usize::from(head >> 2).min(behind.len()) * 4 % (behind.len() + 1));
+        let (bytes, after) = behind.split_at(usize::from(u16::from_le_bytes([low, high])).min(behind.len()));
         rest = after;
         packet += 1;
         let mark = Mark { packet, time_ns: packet, peer_acknowledged: offsets[1 - direction] };
@@ -31,8 +67,7 @@ pub fn records(input: &[u8]) {
             wtls.read(direction, bytes, 0, mark);
         }
         let held = tls.held_bytes() + dtls.held_bytes() + wtls.held_bytes();
-        // Fragments may claim messages of up to 256 KiB, of which 32 at a time are believed in each direction.
-        assert!(held <= 1 << 25, "{held} bytes held after {} of input", input.len() - rest.len());
+        assert!(held <= MOST_HELD_BYTES, "{held} bytes held after {} of input", input.len() - rest.len());
     }
     tls.end(&keys);
     dtls.end();

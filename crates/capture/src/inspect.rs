@@ -1,8 +1,9 @@
 //! From a capture to the handshakes in it.
 //!
 //! [`Inspector`] is an iterator: connections come out as soon as they are over, in the order in which they
-//! end, each with the index under which it was first recognised. Memory is bounded by [`Limits`], whatever the
-//! size of the capture; what was told early for want of it says so.
+//! end, each with the index under which it was first recognised; those that the capture leaves open come last,
+//! by their index. Memory is bounded by [`Limits`], whatever the size of the capture; what was told early for
+//! want of it says so.
 //!
 //! # Times and waits
 //!
@@ -31,6 +32,7 @@ use crate::packet::{self, Endpoint, InternetPacket, PROTOCOL_TCP, PROTOCOL_UDP, 
 use crate::report::{Connection, Summary};
 use crate::tls::keylog::KeyLog;
 use flow::Flow;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read;
@@ -65,9 +67,20 @@ const MOST_LINGERING: usize = 4096;
 pub struct Inspector<R> {
     reader: CaptureReader<R>,
     state: State,
-    /// Set when there is no more to read.
-    ended: bool,
+    /// When there is no more to read: what was still open, in the reverse of the order in which it is told.
+    left: Option<Vec<Key>>,
     error: Option<CaptureError>,
+}
+
+/// What became of a [step](Inspector::step).
+#[derive(Debug)]
+pub enum Step {
+    /// A connection is over.
+    Connection(Box<Connection>),
+    /// As many packets as asked for were read, and no connection is over.
+    NoneYet,
+    /// There is no more to come.
+    End,
 }
 
 /// Everything but the file.
@@ -109,7 +122,7 @@ impl<R: Read> Inspector<R> {
     /// [`CaptureError`] where it is no capture.
     pub fn new(source: R, keys: KeyLog, limits: Limits) -> Result<Self, CaptureError> {
         let reader = CaptureReader::new(source)?;
-        Ok(Self { reader, state: State::new(keys, limits), ended: false, error: None })
+        Ok(Self { reader, state: State::new(keys, limits), left: None, error: None })
     }
 
     /// What the capture was; complete once the iterator has ended.
@@ -130,16 +143,17 @@ impl<R: Read> Inspector<R> {
     }
 }
 
-impl<R: Read> Iterator for Inspector<R> {
-    type Item = Connection;
-
-    fn next(&mut self) -> Option<Connection> {
-        loop {
+impl<R: Read> Inspector<R> {
+    /// Reads until a connection is over, but at most so many packets: for callers that look around meanwhile.
+    pub fn step(&mut self, most_packets: usize) -> Step {
+        for _ in 0..most_packets.max(1) {
             if let Some(connection) = self.state.ready.pop_front() {
-                return Some(connection);
+                return Step::Connection(Box::new(connection));
             }
-            if self.ended {
-                return None;
+            if let Some(left) = &mut self.left {
+                let Some(key) = left.pop() else { return Step::End };
+                self.state.tell(&key, false);
+                continue;
             }
             match self.reader.next_packet() {
                 Ok(Some(packet)) => {
@@ -148,18 +162,39 @@ impl<R: Read> Iterator for Inspector<R> {
                         self.state.keys.merge(keys);
                     }
                 }
-                Ok(None) => self.finish(None),
-                Err(error) => self.finish(Some(error)),
+                Ok(None) => self.left = Some(self.state.open_flows()),
+                Err(error) => {
+                    self.error = Some(error);
+                    self.left = Some(self.state.open_flows());
+                }
             }
         }
+        Step::NoneYet
+    }
+
+    /// What is kept about connections that are not over.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.state.held_bytes
+    }
+
+    /// How far into the file reading has come.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.reader.bytes_read()
     }
 }
 
-impl<R> Inspector<R> {
-    fn finish(&mut self, error: Option<CaptureError>) {
-        self.ended = true;
-        self.error = error;
-        self.state.finish();
+impl<R: Read> Iterator for Inspector<R> {
+    type Item = Connection;
+
+    fn next(&mut self) -> Option<Connection> {
+        loop {
+            match self.step(usize::MAX) {
+                Step::Connection(connection) => return Some(*connection),
+                Step::NoneYet => {}
+                Step::End => return None,
+            }
+        }
     }
 }
 
@@ -350,11 +385,11 @@ impl State {
         }
     }
 
-    fn finish(&mut self) {
-        while let Some(oldest) = self.flows.oldest() {
-            self.tell(&oldest, false);
-        }
-        self.ready.make_contiguous().sort_by_key(|connection| connection.index);
+    /// Flows that the capture leaves open: those recognised last come first.
+    fn open_flows(&self) -> Vec<Key> {
+        let mut open: Vec<_> = self.flows.iter().collect();
+        open.sort_by_key(|(_, flow)| Reverse((flow.index().unwrap_or(u64::MAX), flow.number())));
+        open.into_iter().map(|(key, _)| *key).collect()
     }
 }
 

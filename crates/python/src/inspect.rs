@@ -1,41 +1,134 @@
-//! Captures: connections, what the file as a whole told, and traces for predictions.
+//! Captures: connections as they end, what the file as a whole told, and traces for predictions.
 
-use crate::errors::CaptureError;
+use crate::BREATH;
+use crate::errors::{CaptureError, CoreError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use pythonize::pythonize;
-use shakedown_capture::inspect::{Inspector, Limits};
-use shakedown_capture::trace::{self, CapturedTrace};
-use std::path::PathBuf;
+use shakedown_capture::CaptureError as Reason;
+use shakedown_capture::inspect::{Inspector, Limits, Step};
+use shakedown_capture::report::Connection;
+use shakedown_capture::trace::{self, CapturedTrace, NoTrace};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
-/// Reads a capture: `connections`, `summary`, `traces` of those connections that a prediction can use, `refused`
-/// with the reason for the others, and `problem`, which is why reading ended early, or None.
-#[pyfunction]
-#[pyo3(signature = (path, keylog = None))]
-pub fn inspect(py: Python<'_>, path: PathBuf, keylog: Option<PathBuf>) -> PyResult<Bound<'_, PyAny>> {
-    let refused = |error: shakedown_capture::CaptureError| CaptureError::new_err(error.to_string());
-    let (connections, summary, problem) = py
-        .detach(|| {
-            let mut inspector = Inspector::open(&path, keylog.as_deref(), Limits::default())?;
-            let mut connections: Vec<_> = inspector.by_ref().collect();
-            connections.sort_by_key(|connection| connection.index);
-            let problem = inspector.error().map(ToString::to_string);
-            Ok((connections, inspector.summary(), problem))
-        })
-        .map_err(refused)?;
-    let mut traces: Vec<CapturedTrace> = Vec::new();
-    let mut reasons: Vec<String> = Vec::new();
-    for connection in &connections {
-        match trace::of(connection) {
-            Ok(trace) => traces.push(trace),
-            Err(reason) => reasons.push(reason.to_string()),
+/// Packets read between two looks at the clock.
+const STRIDE_PACKETS: usize = 1024;
+
+/// A connection, and the trace that it makes.
+#[pyclass(frozen, module = "shakedown._core")]
+pub struct Inspected {
+    connection: Connection,
+    trace: Result<CapturedTrace, NoTrace>,
+}
+
+#[pymethods]
+impl Inspected {
+    /// The connection's fields.
+    #[getter]
+    fn connection<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize(py, &self.connection)?)
+    }
+
+    /// The same as one line of JSON.
+    #[getter]
+    fn json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.connection).map_err(|error| CoreError::new_err(error.to_string()))
+    }
+
+    /// What a prediction can use, or None.
+    #[getter]
+    fn trace<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(self.trace.as_ref().ok().map(|trace| pythonize(py, trace)).transpose()?)
+    }
+
+    /// Why there is no trace, or None.
+    #[getter]
+    fn refused(&self) -> Option<String> {
+        self.trace.as_ref().err().map(ToString::to_string)
+    }
+}
+
+/// Reads a capture: an iterator of connections, in the order in which they end.
+#[pyclass(frozen, module = "shakedown._core")]
+pub struct Inspection {
+    inspector: Mutex<Inspector<File>>,
+    progress: Option<Py<PyAny>>,
+}
+
+impl Inspection {
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Inspector<File>) -> T + Send) -> T {
+        // The lock is waited for without the interpreter's, which its holder may be waiting for.
+        py.detach(|| work(&mut self.inspector.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+#[pymethods]
+impl Inspection {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Inspected>> {
+        loop {
+            let (step, bytes) = self.with(py, |inspector| {
+                let begun = Instant::now();
+                loop {
+                    match inspector.step(STRIDE_PACKETS) {
+                        Step::NoneYet if begun.elapsed() < BREATH => {}
+                        step => return (step, inspector.bytes_read()),
+                    }
+                }
+            });
+            py.check_signals()?;
+            if let Some(progress) = &self.progress {
+                progress.call1(py, (bytes,))?;
+            }
+            match step {
+                Step::Connection(connection) => {
+                    let trace = trace::of(&connection);
+                    return Ok(Some(Inspected { connection: *connection, trace }));
+                }
+                Step::NoneYet => {}
+                Step::End => return Ok(None),
+            }
         }
     }
-    let found = PyDict::new(py);
-    found.set_item("connections", pythonize(py, &connections)?)?;
-    found.set_item("summary", pythonize(py, &summary)?)?;
-    found.set_item("traces", pythonize(py, &traces)?)?;
-    found.set_item("refused", reasons)?;
-    found.set_item("problem", problem)?;
-    Ok(found.into_any())
+
+    /// What the file has told so far; complete once the iterator has ended.
+    #[getter]
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize(py, &self.with(py, |inspector| inspector.summary()))?)
+    }
+
+    /// Why reading ended before the end of the file, or None.
+    #[getter]
+    fn problem(&self, py: Python<'_>) -> Option<String> {
+        self.with(py, |inspector| inspector.error().map(ToString::to_string))
+    }
+}
+
+/// Opens a capture, with a key log if there is one. `progress` is called with the number of bytes read.
+#[pyfunction]
+#[pyo3(signature = (path, keylog = None, *, progress = None))]
+pub fn inspect(
+    py: Python<'_>,
+    path: PathBuf,
+    keylog: Option<PathBuf>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Inspection> {
+    let opened = py.detach(|| Inspector::open(&path, keylog.as_deref(), Limits::default()));
+    let inspector = opened.map_err(|error| refusal(&error, &path, keylog.as_deref()))?;
+    Ok(Inspection { inspector: Mutex::new(inspector), progress })
+}
+
+/// One line that names the file.
+fn refusal(error: &Reason, path: &Path, keylog: Option<&Path>) -> PyErr {
+    let file = match error {
+        Reason::Open { .. } | Reason::OpenKeyLog { .. } => return CaptureError::new_err(error.to_string()),
+        Reason::KeyLog { .. } => keylog.unwrap_or(path),
+        _ => path,
+    };
+    CaptureError::new_err(format!("{}: {error}", file.display()))
 }

@@ -148,6 +148,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("BUILD_PROFILE", BUILD_PROFILE)?;
     module.add("OPENSSL_VERSION", shakedown_ossl::version())?;
+    module.add_class::<inspect::Inspected>()?;
+    module.add_class::<inspect::Inspection>()?;
     for function in [
         wrap_pyfunction!(canonical, module)?,
         wrap_pyfunction!(describe, module)?,

@@ -2,59 +2,202 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from shakedown.cli._output import console, json_option, print_json
+from shakedown.cli._output import console, json_option, note, progress_bar
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from shakedown.core import Inspected, Inspection
+
+MOST_IN_FULL = 20
+"""Connections of which each message is shown; more of them are shown as one line each."""
+
+MOST_REFUSALS = 5
+"""Connections left out of the traces that are named one by one."""
 
 
 @click.command("inspect")
 @click.argument("capture", type=click.Path(path_type=Path), metavar="FILE.pcap")
 @click.option("--keylog", type=click.Path(path_type=Path), help="Key log that unlocks what is encrypted.")
 @click.option(
+    "--summary", is_flag=True, help=f"A line for each connection; so too where there are over {MOST_IN_FULL}."
+)
+@click.option(
+    "--connection",
+    "numbers",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="N",
+    help="Only the connection of this number, in full. May be repeated.",
+)
+@click.option(
     "--traces",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write what predict --traces takes: the connections whose suite is fully visible.",
 )
 @json_option
-def command(capture: Path, keylog: Path | None, traces: Path | None, as_json: bool) -> None:
+def command(
+    capture: Path,
+    keylog: Path | None,
+    summary: bool,
+    numbers: tuple[int, ...],
+    traces: Path | None,
+    as_json: bool,
+) -> None:
     """Read a capture: its connections, their handshake messages and bytes.
 
-    Without a key log, what is readable on the wire.
+    Without a key log, what is readable on the wire. Connections are shown as they end, those that the
+    capture leaves open last; numbers are given in the order of their first messages.
     """
     from shakedown import core
     from shakedown.errors import InputError
 
-    found = core.inspect(capture, keylog)
-    connections = found["connections"]
-    if traces is not None:
-        _write_traces(traces, found)
-    if as_json:
-        print_json(connections)
-    elif not connections:
-        click.echo(f"{capture}: no handshake in it")
-    else:
-        from shakedown.tables import connection_table
-
-        for number, connection in enumerate(connections, start=1):
-            console().print(connection_table(number, connection))
-    if found["problem"] is not None:
+    with ExitStack() as stack:
+        size_mb = -(-capture.stat().st_size // 1_000_000) if capture.is_file() else 0
+        bar = stack.enter_context(ExitStack())
+        update = bar.enter_context(progress_bar(size_mb, "MB read"))
+        found = core.inspect(capture, keylog, progress=lambda read: update(read // 1_000_000, "MB read"))
+        connections: Iterator[Inspected] = found
+        if traces is not None:
+            connections = stack.enter_context(Traces(traces)).passing(found)
+        if numbers:
+            connections = _only(connections, found, capture, set(numbers), to_the_end=traces is not None)
+        if as_json:
+            _print_json(connections)
+        else:
+            _print_tables(connections, found, capture, bar, summary and not numbers, bool(numbers))
+    if found.summary["evicted"]:
+        note(
+            f"{found.summary['evicted']:,} connections were told before their end: more were open at a time "
+            "than memory is granted for"
+        )
+    if found.problem is not None:
         # What could be read has been shown; that it is not all must not be overlooked.
-        raise InputError(f"{capture}: {found['problem']}; the connections before that are complete")
+        raise InputError(f"{capture}: {found.problem}; the connections before that are complete")
 
 
-def _write_traces(path: Path, found: dict[str, Any]) -> None:
-    """One JSON array, whole or not at all; says which connections are left out."""
-    import json
+def _only(
+    connections: Iterator[Inspected], found: Inspection, capture: Path, numbers: set[int], *, to_the_end: bool
+) -> Iterator[Inspected]:
+    """The connections of those numbers; reads no further than it must."""
+    from shakedown.errors import InputError
 
-    if not found["traces"]:
+    for one in connections:
+        index = one.connection["index"]
+        if index in numbers:
+            numbers.remove(index)
+            yield one
+        if not numbers and not to_the_end:
+            return
+    if numbers:
+        held = found.summary["connections"]
+        there = f"from 0 to {held - 1}" if held else "none"
+        raise InputError(f"{capture}: no connection {min(numbers)}; there are {held:,}: {there}")
+
+
+def _print_json(connections: Iterator[Inspected]) -> None:
+    """One array, an object a line; it is closed even where reading ends early."""
+    sys.stdout.write("[")
+    separator = "\n"
+    try:
+        for one in connections:
+            sys.stdout.write(separator + one.json)
+            separator = ",\n"
+    finally:
+        sys.stdout.write("\n]\n")
+
+
+def _print_tables(
+    connections: Iterator[Inspected],
+    found: Inspection,
+    capture: Path,
+    bar: ExitStack,
+    summary: bool,
+    in_full: bool,
+) -> None:
+    """Few connections in full, many as a line each."""
+    from shakedown.capture_tables import SUMMARY_HEADING, connection_table, summary_line, summary_totals
+
+    first = list(islice(connections, 0 if in_full else MOST_IN_FULL + 1))
+    if sys.stdout.isatty():
+        # A bar and the lines would write over each other, and the lines show progress enough.
+        bar.close()
+    if summary or len(first) > MOST_IN_FULL:
+        if first:
+            click.echo(SUMMARY_HEADING)
+        for one in chain(first, connections):
+            click.echo(summary_line(one.connection))
+        click.echo(f"{capture}: {summary_totals(found.summary)}")
+        return
+    shown = False
+    for one in chain(first, connections):
+        console().print(connection_table(one.connection))
+        shown = True
+    if not shown:
+        click.echo(f"{capture}: no handshake in it")
+
+
+class Traces:
+    """A file of traces being written: one JSON array, whole or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._draft = path.with_name(path.name + ".part")
+        self._refused: list[str] = []
+        self._refusals = 0
+        self._written = 0
+        self._file: TextIO | None = None
+
+    def __enter__(self) -> Traces:
+        self._file = self._draft.open("w", encoding="utf-8")
+        return self
+
+    def passing(self, connections: Inspection) -> Iterator[Inspected]:
+        """Passes connections on and writes the traces that they make."""
+        import json
+
+        assert self._file is not None
+        for one in connections:
+            trace, refused = one.trace, one.refused
+            if trace is not None:
+                self._file.write(",\n" if self._written else "[\n")
+                self._file.write(json.dumps(trace, allow_nan=False))
+                self._written += 1
+            elif refused is not None:
+                self._refusals += 1
+                if len(self._refused) < MOST_REFUSALS:
+                    self._refused.append(refused)
+            yield one
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         from shakedown.errors import InputError
 
-        raise InputError(f"no connection of the capture makes a trace: {'; '.join(found['refused'][:3])}")
-    draft = path.with_name(path.name + ".part")
-    draft.write_text(json.dumps(found["traces"], indent=1) + "\n", encoding="utf-8")
-    draft.replace(path)
-    for reason in found["refused"]:
-        click.echo(f"left out: {reason}", err=True)
+        assert self._file is not None
+        try:
+            if kind is None and self._written:
+                self._file.write("\n]\n")
+            self._file.close()
+            if kind is None and self._written:
+                self._draft.replace(self._path)
+        finally:
+            self._draft.unlink(missing_ok=True)
+        if kind is not None:
+            return
+        if not self._written:
+            reasons = "; ".join(self._refused[:3]) or "there is none"
+            raise InputError(f"no connection of the capture makes a trace: {reasons}")
+        for reason in self._refused:
+            note(f"left out: {reason}")
+        if self._refusals > len(self._refused):
+            note(f"left out: {self._refusals - len(self._refused):,} more")

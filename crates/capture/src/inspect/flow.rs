@@ -21,6 +21,14 @@ impl Flow {
         }
     }
 
+    /// The number under which it was recognised, if it was.
+    pub(super) fn index(&self) -> Option<u64> {
+        match self {
+            Self::Tcp(flow) => flow.index(),
+            Self::Udp(flow) => flow.index(),
+        }
+    }
+
     pub(super) fn accounted_bytes(&self) -> usize {
         match self {
             Self::Tcp(flow) => flow.accounted_bytes(),

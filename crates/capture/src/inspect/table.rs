@@ -51,6 +51,11 @@ impl<T> Table<T> {
         self.places.len()
     }
 
+    /// Every flow, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &T)> {
+        self.slots.iter().flatten().map(|slot| (&slot.key, &slot.value))
+    }
+
     /// Finds a flow and leaves the order as it is.
     pub(super) fn peek(&self, key: &Key) -> Option<&T> {
         let place = *self.places.get(key)?;

@@ -74,6 +74,10 @@ impl TcpFlow {
         self.number
     }
 
+    pub(super) fn index(&self) -> Option<u64> {
+        matches!(self.role, Role::Tls(_)).then_some(self.index)
+    }
+
     pub(super) fn accounted_bytes(&self) -> usize {
         self.accounted_bytes
     }

@@ -37,6 +37,10 @@ impl UdpFlow {
         self.number
     }
 
+    pub(super) fn index(&self) -> Option<u64> {
+        (!matches!(self.role, Role::Open { .. })).then_some(self.index)
+    }
+
     pub(super) fn accounted_bytes(&self) -> usize {
         self.accounted_bytes
     }
