@@ -6,9 +6,9 @@ counts of its kind, and of each suite the first connection that makes a trace, w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 MOST_CONNECTIONS = 50
 """Connections of a capture that are kept message by message."""
@@ -29,6 +29,7 @@ class Kind(TypedDict):
     """Connections alike in suite (or protocol and cipher), resumption and completeness, and their figures.
 
     `bytes` and `handshake_s` are lowest, mean and highest; the latter is None where no handshake has an end.
+    Bytes that stayed encrypted count.
     """
 
     suite: str | None
@@ -63,6 +64,16 @@ class Capture(TypedDict):
     unpriced: list[str]
 
 
+def sealed_bytes(connection: Mapping[str, Any]) -> int:
+    """Bytes of the handshake that stayed encrypted, and so are in no message."""
+    return sum(direction["bytes"] for direction in (connection["encrypted"] or {}).values())
+
+
+def wire_bytes(connection: Mapping[str, Any]) -> int:
+    """All bytes of the handshake, those that stayed encrypted included."""
+    return int(connection["bytes"]["total"]) + sealed_bytes(connection)
+
+
 class _Tally:
     """Lowest, mean and highest of figures that come one by one."""
 
@@ -91,7 +102,7 @@ class _Kinds:
         if kind not in self.sizes and len(self.sizes) >= MOST_KINDS:
             self.uncounted += 1
             return
-        self.sizes.setdefault(kind, _Tally()).add(connection["bytes"]["total"])
+        self.sizes.setdefault(kind, _Tally()).add(wire_bytes(connection))
         times = self.times.setdefault(kind, _Tally())
         if connection["handshake_s"] is not None:
             times.add(connection["handshake_s"])
@@ -110,11 +121,29 @@ class _Kinds:
         ]
 
 
-def read_capture(file: Path, keylog: Path | None = None) -> Capture:
-    """Inspects a capture and keeps what a report shows of it. Raises `InputError` where it cannot be read."""
-    from shakedown import core
+class Inspected(Protocol):
+    """A connection as `core.inspect` tells it, and the trace that it makes, or why it makes none."""
 
-    stream = core.inspect(file, keylog)
+    @property
+    def connection(self) -> dict[str, Any]: ...  # noqa: D102
+    @property
+    def trace(self) -> dict[str, Any] | None: ...  # noqa: D102
+    @property
+    def refused(self) -> str | None: ...  # noqa: D102
+
+
+class Inspection(Protocol):
+    """What `core.inspect` opens: connections as they end, then what the file held and why reading ended."""
+
+    def __iter__(self) -> Iterator[Inspected]: ...
+    @property
+    def summary(self) -> dict[str, Any]: ...  # noqa: D102
+    @property
+    def problem(self) -> str | None: ...  # noqa: D102
+
+
+def keep(file: Path, keylog: Path | None, stream: Inspection) -> Capture:
+    """Reads a capture to its end and keeps what a report shows of it."""
     connections: list[dict[str, Any]] = []
     traces: dict[str, CapturedTrace] = {}
     unpriced: list[str] = []
@@ -169,6 +198,7 @@ def capture_of_traces(name: str, traces: Iterable[Mapping[str, Any]]) -> Capture
             ],
             "flights": trace["flights"],
             "bytes": trace["bytes"],
+            "encrypted": None,
             "alerts": [],
             "retransmissions": None,
             "problems": [],

@@ -322,8 +322,19 @@ class _Reader:
             assert file is not None
             if any(one.file == file for one in found):
                 raise self.wrong("captures.file", f'"{table["file"]}" stands there twice', table["file"])
+            self.opens(file, keylog, table)
             found.append(CaptureFile(file, keylog))
         return tuple(found)
+
+    def opens(self, file: Path, keylog: Path | None, table: Mapping[str, Any]) -> None:
+        """Refuses what is no capture, or no key log, before anything is measured."""
+        from shakedown import core
+
+        try:
+            core.inspect(file, keylog)
+        except InputError as error:
+            told = "keylog" if keylog is not None and str(error).startswith(str(keylog)) else "file"
+            raise self.wrong(f"captures.{told}", str(error), table[told]) from error
 
     def no_others(self, table: Mapping[str, Any], known: Collection[str], inside: str = "") -> None:
         """Refuses keys that mean nothing."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shakedown import core
-from shakedown.captures import Capture, read_capture
+from shakedown.captures import Capture, keep
 from shakedown.errors import ShakedownError
 from shakedown.experiment import Experiment
 from shakedown.forecast import forecast
@@ -93,6 +93,11 @@ def run_experiment(
     close("complete")
     notes = (*own_lines(experiment.own), *experiment.own.notes, *_remarks(captures), *core.take_notices())
     return Outcome(writer.folder, writer.parts, tuple(failures), notes)
+
+
+def read_capture(file: Path, keylog: Path | None = None) -> Capture:
+    """Inspects a capture; what is kept of it is bounded. Raises `InputError` where it cannot be read."""
+    return keep(file, keylog, core.inspect(file, keylog))
 
 
 def own_lines(own: OwnMaterial) -> list[str]:

@@ -31,6 +31,7 @@ queue.knee          1/s    rate with the highest power (rate over response time)
 queue.limit         1/s    rate at which the queue runs away
 capture.connections 1      connections of a kind (suite, resumption, completeness) in a capture
 handshake.duration  s      captured: from the connection's beginning to the last message of the last flight
+handshake.sealed    bytes  captured: handshake bytes of `side` that stayed encrypted, and are in no message
 message.at          s      captured: when a message had passed, since the connection's beginning
 message.wait        s      captured: since the message before it; .sender: of that, what its sender took;
                            .network: what the network took

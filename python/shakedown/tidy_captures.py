@@ -45,6 +45,9 @@ def _connection(connection: Mapping[str, Any]) -> Iterator[Row]:
     for side, direction in _DIRECTIONS.items():
         yield from figure("handshake.bytes", "bytes", connection["bytes"][direction], side=side)
     yield from figure("handshake.bytes", "bytes", connection["bytes"]["total"])
+    for side, direction in _DIRECTIONS.items():
+        sealed = connection["encrypted"] and connection["encrypted"][direction]["bytes"]
+        yield from figure("handshake.sealed", "bytes", sealed, side=side)
     yield from figure("handshake.flights", "1", connection["flights"])
     if connection["retransmissions"] is not None:
         for side, direction in _DIRECTIONS.items():

@@ -13,13 +13,10 @@ from shakedown.cli._output import note
 @click.argument("experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT.toml")
 def command(experiment: Path) -> None:
     """Check an experiment file without running it."""
-    from shakedown import core
     from shakedown.experiment import load_experiment
     from shakedown.runner import own_lines
 
     found = load_experiment(experiment)
-    for one in found.captures:
-        core.inspect(one.file, one.keylog)
     parts = [_many(len(found.suites), "suite"), _many(found.repeat, "repetition")] if found.suites else []
     for values, what in (
         (found.devices, "device"),

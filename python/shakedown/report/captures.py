@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shakedown.captured_tables import kind_cells, kind_name
+from shakedown.captures import sealed_bytes, wire_bytes
 from shakedown.report.elsewhere import time_map
 from shakedown.report.figure import Figure
 from shakedown.report.ladder import ladder
@@ -167,7 +168,7 @@ def _connections(capture: Capture) -> Table:
                 "; ".join(_troubles(one)) or "–",
                 f"{len(one['messages']) + one['messages_left_out']}",
                 f"{one['flights']}",
-                f"{one['bytes']['total']:,}",
+                f"{wire_bytes(one):,}",
                 _time(one["handshake_s"]),
                 _time(_sum(one, "network_s")),
                 _time(_sum(one, "peer_s")),
@@ -188,6 +189,8 @@ def _connections(capture: Capture) -> Table:
 def _troubles(connection: Row) -> list[str]:
     """What a reader should know before believing a connection's figures."""
     troubles = [] if connection["complete"] else ["not complete"]
+    sealed = sealed_bytes(connection)
+    troubles += [f"{sealed:,} bytes stayed encrypted"] if sealed else []
     troubles += [
         f"{alert['from']} alert {alert['description'] or 'encrypted'}"
         for alert in connection["alerts"]
@@ -212,7 +215,7 @@ def _time(value: float | None) -> str:
 def _ladder_block(number: int, capture: Capture, connection: Row, folded: bool) -> Block:
     index, messages = connection["index"], connection["messages"]
     name = kind_name(connection)
-    refused = connection["refused"]
+    refused = (connection["refused"] or "").removeprefix(f"connection {index}: ")
     figure = Figure(
         name=f"captured-{number}-{index}",
         title=name,
@@ -245,7 +248,7 @@ def _ladder_block(number: int, capture: Capture, connection: Row, folded: bool) 
     who = connection["server_name"] or connection["server"]
     summary = (
         f"connection {index}, {connection['client']} to {who}: {_time(connection['handshake_s'])}, "
-        f"{connection['bytes']['total']:,} bytes, {count_round_trips(connection['flights'])}"
+        f"{wire_bytes(connection):,} bytes, {count_round_trips(connection['flights'])}"
     )
     table = _messages(messages)
     return Block(name, summary, figure, table, "Message by message", folded)

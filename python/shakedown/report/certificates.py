@@ -24,7 +24,7 @@ _FILLS = {
 def certificates_section(results: Results) -> Section | None:
     """For each side that showed its own: what travels, what it costs, and what a peer says to it."""
     shown: dict[str, dict[str, Any]] = results.manifest.get("certificates") or {}
-    sides = {side: shown[side] for side in ("server", "client") if side in shown}
+    sides: dict[str, dict[str, Any]] = {side: shown[side] for side in ("server", "client") if side in shown}
     if not sides:
         return None
     blocks: list[Block] = []
