@@ -159,6 +159,8 @@ class _Reader:
         from_file = profile.endswith(".toml") or "/" in profile
         if from_file and not (self.path.parent / profile).is_file():
             raise self.wrong("profile", f'there is no file "{profile}" beside the experiment')
+        if profile and not from_file:
+            self.certificate_profile(profile)
         captures = self.captures()
         now = self.moment("now")
         suites, own = self.suites(canonical, now)
@@ -207,6 +209,15 @@ class _Reader:
                     hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
                     raise self.wrong(key, f'there is no profile "{name}"{hint}', name)
         return names
+
+    def certificate_profile(self, name: str) -> None:
+        """Refuses what is no certificate profile's name."""
+        from shakedown import core
+
+        known = [str(one["name"]) for one in core.certs({"do": "profiles"})]
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}, or a .toml file"
+            raise self.wrong("profile", f'there is no certificate profile "{name}"{hint}')
 
     def whole(self, key: str, least: int, most: int) -> int | None:
         value = self.data.get(key)

@@ -155,10 +155,10 @@ class Results:
     measurements: tuple[Measurement, ...]
     folder: Path | None = None
     predictions: tuple[dict[str, Any], ...] = ()
-    captured_predictions: tuple[dict[str, Any], ...] = ()
-    captures: tuple[Capture, ...] = ()
     queues: tuple[dict[str, Any], ...] = ()
     unpriced: tuple[dict[str, Any], ...] = ()
+    captures: tuple[Capture, ...] = ()
+    captured_predictions: tuple[dict[str, Any], ...] = ()
 
     @cached_property
     def by_suite(self) -> dict[str, Measurement]:

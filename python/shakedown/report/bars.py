@@ -122,7 +122,7 @@ def stacked_bars(
                     "baseline": "middle",
                     "fontWeight": 600,
                     "fontSize": 12,
-                    "limit": width - 60,
+                    "limit": width - 80,
                 },
                 "encoding": {"x": {"value": 0}, "y": {"field": "y", **y}, "text": {"field": "suite"}},
             },

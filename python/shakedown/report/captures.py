@@ -106,7 +106,8 @@ def _shares(capture: Capture) -> str:
         "the servers": spent["server"],
     }
     told = [f"{who} took {share / whole:.0%}" for who, share in parts.items() if share / whole >= 0.005]
-    return ", ".join(told)
+    rest = 1 - sum(spent.values()) / whole
+    return ", ".join([*told, *([f"and {rest:.0%} cannot be told apart"] if told and rest >= 0.005 else [])])
 
 
 def _blocks(number: int, capture: Capture) -> list[Block]:

@@ -17,7 +17,7 @@ _LOOKS = {
     "client at work": "key",
     "server at work": "signature",
     "network": "hello",
-    "wait, whose is not told": "busy",
+    "not told apart": "busy",
 }
 _WORTH_TELLING = 0.015
 """Share of the whole below which a wait is not written beside its bar."""
@@ -49,7 +49,7 @@ def waits(messages: Sequence[Mapping[str, Any]]) -> Iterator[Wait]:
                 reached = stop
         # Nanoseconds of rounding are no wait.
         if end - reached > 1e-7:
-            yield Wait(row, "wait, whose is not told", reached, end)
+            yield Wait(row, "not told apart", reached, end)
 
 
 def ladder(messages: Sequence[Mapping[str, Any]], width: int) -> Definition:
