@@ -44,12 +44,16 @@ def run_experiment(
 
     A suite whose handshake fails is noted and the others go on. Ctrl-C closes the folder, with what was
     measured in it, and raises `KeyboardInterrupt`. `progress` is called with the position of the suite, the
-    repetitions done of it, and its name.
+    repetitions done of it, and its name; before that, with zeros and what is being read.
 
     Raises `InputError` where a capture cannot be read or the folder not be written, `ShakedownError` where it
     no longer can.
     """
-    captures = [read_capture(one.file, one.keylog) for one in experiment.captures]
+    captures: list[Capture] = []
+    for one in experiment.captures:
+        if progress is not None:
+            progress(0, 0, f"reading {one.file.name}")
+        captures.append(read_capture(one.file, one.keylog))
     writer = ResultsWriter(folder, _manifest(experiment, command), replace=replace)
     failures: list[tuple[str, str]] = []
     measured: list[Measurement] = []

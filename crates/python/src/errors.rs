@@ -45,7 +45,10 @@ macro_rules! value_error {
 }
 
 value_error!(InvalidSuite, "A malformed or impossible suite name.");
-value_error!(InvalidOption, "An option that cannot be: a certificate profile that is not there, for example.");
+value_error!(
+    InvalidOption,
+    "An option that cannot be: a certificate profile that is not there, for example."
+);
 value_error!(Unsupported, "A valid suite name that its stack cannot run; the line says why.");
 
 /// Puts the exceptions into the module.
