@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import own_material as own
+from shakedown import core
 from shakedown.errors import InputError
 from shakedown.experiment import load_experiment, locate
 from shakedown.own import leaves_keys_out
@@ -228,3 +229,19 @@ def test_lines_of_keys_inside_tables_are_found():
     text = 'suites = []\n[client]\nkey = "a"\n[server]\nchain = "b"\nkey = "c"\n'
     assert (locate(text, "server.key"), locate(text, "client.key"), locate(text, "server.ca")) == (6, 3, 4)
     assert locate('captures = [{ file = "a" },\n{ file = "b" }]\n', "captures.file", "b") == 2
+
+
+def test_wtls_certificates_go_to_wtls_suites_alone(tmp_path):
+    folder = own.chain(tmp_path / "wap", "163k@233k", wtls=True)
+    suites = '"wtls/ecdh_ecdsa", "wtls/rsa", "tls1.3/x25519"'
+    text = f"repeat = 2\nsuites = [{suites}]\n{own.table('server', 'wap')}"
+    experiment = loaded(tmp_path, text)
+    assert [suite for suite, sides in experiment.own.used.items() if sides] == [
+        "wtls/ecdh_ecdsa/163k@233k/server"
+    ]
+    results = load_results(run_experiment(experiment, tmp_path / "r").folder)
+    [leaf] = results.manifest["certificates"]["server"]["certificates"]
+    [chain] = core.certs({"do": "show", "files": [str(folder / "chain.pem")], "now": int(time.time())})
+    assert leaf["fingerprint"] == chain["certificates"][0]["fingerprint"]
+    page = write_report(results, tmp_path / "report.html").read_text()
+    assert "security level" not in page.split('<section id="certificates">')[1].split("</section>")[0]

@@ -123,6 +123,8 @@ def _signed(signature: Mapping[str, Any]) -> str:
 def _sizes(side: str, about: Mapping[str, Any]) -> Figure:
     """Where the bytes go."""
     data, segments, totals = [], [], []
+    there = {_words_of(part["name"]) for one in about["certificates"] for part in one["parts"]}
+    used = {content: fill for content, fill in _FILLS.items() if content in there}
     for place, one in enumerate(about["certificates"], start=1):
         label = f"{place}  {_common_name(one['subject'])}"
         sums: dict[str, int] = {}
@@ -132,7 +134,7 @@ def _sizes(side: str, about: Mapping[str, Any]) -> Figure:
             data.append(
                 {"side": side, "certificate": place, "part": part["name"], "bytes": part["bytes"]},
             )
-        for content, fill in _FILLS.items():
+        for content, fill in used.items():
             segments.append(Segment(label, "", content, fill, sums.get(content, 0)))
         totals.append(f"{one['bytes']:,}")
     return Figure(
@@ -164,7 +166,10 @@ def _refusals(side: str, about: Mapping[str, Any]) -> Table:
         for one in about["refusals"]
     ]
     peer = "client" if side == "server" else "server"
-    caption = f"Judged as a {peer} of security level {about['level']} would on {day}."
+    # Security levels are OpenSSL's; WTLS knows none.
+    levelled = about["certificates"][0]["kind"] == "X.509"
+    level = f" of security level {about['level']}" if levelled else ""
+    caption = f"Judged as a {peer}{level} would on {day}."
     if not rows:
         return Table(["", ""], [[f"what a {peer} would refuse", "nothing"]], 0, caption)
     return Table([f"a {peer} would refuse", "why"], rows, 0, caption)
