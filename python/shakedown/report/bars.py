@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shakedown.report.figure import Definition
+from shakedown.report.figure import Definition, fitted
 from shakedown.report.theme import FILLS, INK, MUTED
 
 _LABEL_PX, _BAR_PX, _GAP_PX, _BETWEEN_PX = 17, 13, 3, 12
+_BOLD_PX = 7.4
+"""Width of a bold character in the widest font that a reader's browser takes."""
 _BOTH = ("client", "server")
 
 
@@ -63,7 +65,8 @@ def stacked_bars(
                 {"side": side, "to": reached, "middle": middle, "total": totals[len(sides) * position + row]}
             )
     names = [
-        {"suite": suite, "y": position * suite_px + _LABEL_PX - 7} for position, suite in enumerate(suites)
+        {"suite": fitted(suite, width - 60, _BOLD_PX), "y": position * suite_px + _LABEL_PX - 7}
+        for position, suite in enumerate(suites)
     ]
     height = len(suites) * suite_px
     longest = max((end["to"] for end in ends), default=1.0) or 1.0
@@ -122,7 +125,6 @@ def stacked_bars(
                     "baseline": "middle",
                     "fontWeight": 600,
                     "fontSize": 12,
-                    "limit": width - 80,
                 },
                 "encoding": {"x": {"value": 0}, "y": {"field": "y", **y}, "text": {"field": "suite"}},
             },
