@@ -6,10 +6,11 @@ SHELL := bash
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= demo
+FUZZ_SECONDS ?= 5
 # The core is built anew when any of these is newer than the installed extension.
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help build peers demo test test-rust test-python lint format docs lock bench traces papers clean
+.PHONY: help build peers demo test test-rust test-python fuzz lint format docs lock bench traces papers clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +33,7 @@ peers: ## Install the Debian packages that tests compare against (root or sudo)
 demo: build ## Measure a dozen handshakes and write the report
 	$(BIN)/shakedown run examples/quickstart.toml --out $(DEMO) --force
 
-test: build peers lint test-rust test-python ## Lint, then run every test
+test: build peers lint test-rust fuzz test-python ## Lint, then run every test
 
 test-rust: .venv/.tools ## The Rust tests
 	source $(BIN)/activate && cargo test --release --workspace --locked
@@ -40,8 +41,12 @@ test-rust: .venv/.tools ## The Rust tests
 test-python: build ## The Python tests, command line, documentation and report included
 	$(BIN)/python -m pytest
 
+fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
+	fuzz/run $(FUZZ_SECONDS)
+
 lint: build ## Formatting, lints, types, import contracts, licences
 	cargo fmt --check
+	cd fuzz && cargo fmt --check
 	source $(BIN)/activate && cargo clippy --release --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .

@@ -1,6 +1,8 @@
-//! Writes what the fuzzers start from: genuine conversations, messages and certificates.
+//! Writes what the fuzzers start from: genuine conversations, messages, certificates and captures.
 
-use shakedown_fuzz::{FLOWS, certificate_bytes, datagrams, genuine};
+use shakedown_fuzz::{
+    FLOWS, Talk, as_next_generation, as_pieces, certificate_bytes, datagrams, genuine, talks, write_capture,
+};
 use shakedown_wtls::record::Records;
 use std::io::Result;
 use std::path::Path;
@@ -11,7 +13,23 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> Result<()> {
     std::fs::write(folder.join(format!("seed-{name}")), bytes)
 }
 
+/// One capture of conversations, in both formats.
+fn write_captures(name: &str, talks: &[&Talk]) -> Result<()> {
+    let path = std::env::temp_dir().join(format!("shakedown-seed-{}.pcap", std::process::id()));
+    write_capture(talks, &path).map_err(std::io::Error::other)?;
+    let capture = std::fs::read(&path)?;
+    std::fs::remove_file(&path)?;
+    write("packets", &format!("{name}-pcapng"), &as_next_generation(&capture))?;
+    write("packets", &format!("{name}-pcap"), &capture)
+}
+
 fn main() -> Result<()> {
+    let talks = talks();
+    for talk in &talks {
+        write("records", &talk.name, &as_pieces(talk))?;
+        write_captures(&talk.name, &[talk])?;
+    }
+    write_captures("all", &talks.iter().collect::<Vec<_>>())?;
     for flow in 0..FLOWS {
         let [server, client] = genuine(flow);
         write("server", &format!("{flow}"), &server)?;

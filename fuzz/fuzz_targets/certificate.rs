@@ -1,5 +1,5 @@
 #![no_main]
-//! The certificate parser, in both forms, and what is done with a certificate.
+//! The certificate parsers, of WTLS certificates in both forms and of X.509, and what is done with a certificate.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_fuzz::MakeBelieve;
@@ -16,6 +16,11 @@ fuzz_target!(|input: &[u8]| {
         let name = ServiceName::parse(text);
         assert_eq!(ServiceName::parse(&name.to_string()).service, name.service);
     }
+    if let Ok(certificate) = X509Certificate::from_der(input) {
+        assert_eq!(certificate.as_bytes(), input);
+        let anchor = TrustAnchor::from_x509(&MakeBelieve, &certificate);
+        verify(certificate.into(), anchor);
+    }
     let Ok(certificate) = Certificate::from_bytes("certificate", input) else { return };
     assert_eq!(certificate.as_bytes(), input);
     let summary = Summary::of(&certificate, true);
@@ -23,16 +28,22 @@ fuzz_target!(|input: &[u8]| {
     let _ = summary.to_string();
     let fields = certificate.fields();
     let _ = fields.public_key.key_hash(&MakeBelieve, true);
-    let Ok(anchor) = TrustAnchor::from_certificate(&MakeBelieve, &certificate, true) else { return };
+    let anchor = TrustAnchor::from_certificate(&MakeBelieve, &certificate, true);
+    verify(certificate.into(), anchor);
+});
+
+/// Trusts the certificate and verifies a chain of it and itself.
+fn verify(certificate: ChainCertificate, anchor: Result<TrustAnchor<MakeBelieve>, CertificateError>) {
+    let Ok(anchor) = anchor else { return };
     for family in [KeyExchangeFamily::Rsa, KeyExchangeFamily::EcdhEcdsa] {
         let policy = ChainPolicy {
             family,
-            now_unix_s: fields.valid_not_before_unix_s.into(),
+            now_unix_s: certificate.validity_unix_s().0,
             private_curves: true,
             require_authority_mark: false,
-            name: None,
+            name: Some("peer.test"),
         };
         let chain = [certificate.clone(), certificate.clone()];
         let _ = verify_chain(&MakeBelieve, &chain, core::slice::from_ref(&anchor), &policy);
     }
-});
+}

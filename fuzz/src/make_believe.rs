@@ -1,5 +1,6 @@
 //! Cryptography of the right shapes and sizes, and nothing else.
 
+use shakedown_wtls::certificate::SignatureHash;
 use shakedown_wtls::crypto::*;
 use shakedown_wtls::{BulkCipher, HashAlgorithm, PointForm};
 use zeroize::Zeroizing;
@@ -127,6 +128,10 @@ impl Provider for MakeBelieve {
 
     fn digest(&self, hash: HashAlgorithm, parts: &[&[u8]]) -> Digest {
         Digest::new(&fold(parts)[..hash.output_bytes()])
+    }
+
+    fn signature_digest(&self, _: SignatureHash, signed: &[u8]) -> Vec<u8> {
+        fold(&[signed]).to_vec()
     }
 
     fn hmac(&self, hash: HashAlgorithm, _key: &[u8], _parts: &[&[u8]]) -> Digest {

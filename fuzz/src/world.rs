@@ -31,7 +31,7 @@ impl World {
     /// The world of one call.
     pub fn cx(&mut self) -> Context<'_, MakeBelieve> {
         Context {
-            now: Time { elapsed: self.now, unix_s: 1_000_000_000 },
+            now: Time { elapsed: self.now, unix_s: 1_800_000_000 },
             provider: &MakeBelieve,
             random: &mut self.random,
             observer: &mut self.observer,
@@ -47,7 +47,7 @@ pub struct Flow {
 }
 
 /// How many flows there are.
-pub const FLOWS: usize = 9;
+pub const FLOWS: usize = 11;
 
 const EC: KeyKind = KeyKind::Ec(Curve::Secp160r1);
 const RSA: KeyKind = KeyKind::Rsa { bits: 512 };
@@ -85,18 +85,38 @@ fn issued(kind: KeyKind) -> Certificate {
         .expect("a short certificate")
 }
 
-/// The bytes of a certificate of each kind.
-pub fn certificate_bytes() -> [Vec<u8>; 2] {
-    [EC, RSA].map(|kind| issued(kind).as_bytes().to_vec())
+/// X.509 certificates of a kind, made by `openssl req` and `openssl x509`: a leaf, and the root that issued it.
+fn x509(kind: KeyKind) -> [&'static [u8]; 2] {
+    match kind {
+        EC => [include_bytes!("../x509/ec-leaf.der"), include_bytes!("../x509/ec-root.der")],
+        _ => [include_bytes!("../x509/rsa-leaf.der"), include_bytes!("../x509/rsa-root.der")],
+    }
 }
 
-fn identity(kind: KeyKind) -> Identity<MakeBelieve> {
-    Identity::new(vec![issued(kind)], MakeBelieveKey(kind)).expect("one certificate")
+fn read_x509(der: &[u8]) -> X509Certificate {
+    X509Certificate::from_der(der).expect("a certificate of ours")
 }
 
-fn anchor(kind: KeyKind) -> TrustAnchor<MakeBelieve> {
+/// The bytes of a certificate of each kind and form.
+pub fn certificate_bytes() -> Vec<Vec<u8>> {
+    let kinds = [EC, RSA];
+    let own = kinds.map(|kind| issued(kind).as_bytes().to_vec());
+    own.into_iter().chain(kinds.into_iter().flat_map(x509).map(<[u8]>::to_vec)).collect()
+}
+
+fn identity(kind: KeyKind, form: CertificateFormat) -> Identity<MakeBelieve> {
+    let certificate: ChainCertificate = match form {
+        CertificateFormat::X509 => read_x509(x509(kind)[0]).into(),
+        _ => issued(kind).into(),
+    };
+    Identity::new(vec![certificate], MakeBelieveKey(kind)).expect("one certificate")
+}
+
+fn anchors(kind: KeyKind) -> [TrustAnchor<MakeBelieve>; 2] {
     let name = Identifier::text("Root; Org; US");
-    TrustAnchor::new(&MakeBelieve, name, &key(kind, false), false).expect("a good key")
+    let own = TrustAnchor::new(&MakeBelieve, name, &key(kind, false), false);
+    [own, TrustAnchor::from_x509(&MakeBelieve, &read_x509(x509(kind)[1]))]
+        .map(|anchor| anchor.expect("a good key"))
 }
 
 /// The configurations of flow `index`, any number.
@@ -107,8 +127,8 @@ pub fn flow(index: usize) -> Flow {
     let named = Identifier::Binary(b"name".to_vec());
     let null = Identifier::Null;
     let (suite, parameters, identifier) = match index {
-        0..=2 => (S::EcdhEcdsa, curve, null),
-        3 | 4 => (S::Rsa, ParameterSpecifier::NONE, null),
+        0..=2 | 9 => (S::EcdhEcdsa, curve, null),
+        3 | 4 | 10 => (S::Rsa, ParameterSpecifier::NONE, null),
         5 => (S::RsaAnon, ParameterSpecifier::NONE, null),
         6 => (S::DhAnon, ParameterSpecifier::NONE, null),
         7 => (S::EcdhAnon, curve, null),
@@ -116,14 +136,15 @@ pub fn flow(index: usize) -> Flow {
     };
     let mut client = ClientConfig::new(vec![KeyExchangeId::new(suite, parameters, identifier)]);
     let mut server = ServerConfig::new(S::ALL.to_vec());
+    let form = if index > 8 { CertificateFormat::X509 } else { CertificateFormat::Wtls };
     for kind in [EC, RSA] {
-        server.identities.push(identity(kind));
-        server.anchors.push(anchor(kind));
-        client.anchors.push(anchor(kind));
+        server.identities.push(identity(kind, form));
+        server.anchors.extend(anchors(kind));
+        client.anchors.extend(anchors(kind));
     }
-    if matches!(index, 1 | 2 | 4) {
-        let kind = if index == 4 { RSA } else { EC };
-        client.identity = Some(identity(kind));
+    if matches!(index, 1 | 2 | 4 | 9 | 10) {
+        let kind = if matches!(index, 4 | 10) { RSA } else { EC };
+        client.identity = Some(identity(kind, form));
         server.client_authentication = ClientAuthentication::Requested;
     }
     if index == 2 {

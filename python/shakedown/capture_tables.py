@@ -76,8 +76,8 @@ def summary_line(connection: Connection) -> str:
 def summary_totals(summary: Mapping[str, Any]) -> str:
     """What the file held, besides the connections told."""
     return (
-        f"{summary['connections']:,} handshakes and {summary['other_flows']:,} other connections in "
-        f"{summary['packets']:,} packets of {summary['duration_s']:,.3f} s"
+        f"{summary['packets']:,} packets in {summary['duration_s']:,.3f} s; connections with a handshake: "
+        f"{summary['connections']:,}, others: {summary['other_flows']:,}"
     )
 
 

@@ -68,6 +68,28 @@ def test_resumption_is_seen(captured: Captured) -> None:
     assert sorted(resumed) == ["tls1.2", "tls1.2", "tls1.3"]
 
 
+def test_resumed_handshakes_are_named_after_those_that_made_their_sessions(captured: Captured) -> None:
+    """OpenSSL's ticket, session identifier, and TLS 1.3 ticket, which takes the key log to be seen."""
+    resumed = [one["suite"] for one in captured.ours() if one["resumed"]]
+    assert resumed == [
+        "tls1.3/x25519/rsa2048/server/resumed/aes256-gcm",
+        "tls1.2/ecdhe_rsa+x25519/rsa2048/server/ticket/aes256-gcm",
+        "tls1.2/ecdhe_rsa+x25519/rsa2048/server/resumed/aes256-gcm",
+    ]
+    closed = [one["suite"] for one in captured.ours(keys=False) if one["resumed"]]
+    assert closed == ["tls1.3/psk_dhe+x25519/aes256-gcm", *resumed[1:]]
+
+
+def test_resumed_handshakes_alone_show_no_suite(captured: Captured, tmp_path: Path) -> None:
+    resumed = [one for one in captured.ours() if one["resumed"]]
+    path = tmp_path / "resumed.pcapng"
+    ports = " || ".join(f"tcp.port == {one['client'].rpartition(':')[2]}" for one in resumed)
+    subprocess.run(["tshark", "-r", captured.path, "-Y", ports, "-w", path], check=True, capture_output=True)
+    told = inspect(captured.program, path, captured.key_log)
+    assert [one["resumed"] for one in told] == [True, True, True]
+    assert [one["suite"] for one in told] == ["tls1.3/psk_dhe+x25519/aes256-gcm", None, None]
+
+
 def test_refusals_are_alerts(captured: Captured) -> None:
     failed = [one for one in captured.ours() if one["transport"] == "tcp" and not one["complete"]]
     refused = [alert["description"] for one in failed for alert in one["alerts"] if alert["level"] == "fatal"]

@@ -6,7 +6,7 @@
 
 mod fragments;
 
-use crate::message::{Mark, Name, Problems, Seen, SeenAlert};
+use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_tightly};
 use crate::tcp::Counts;
 use crate::tls::keylog::KeyLog;
 use crate::tls::{LegacyOpener, Negotiation, Sealed};
@@ -118,7 +118,7 @@ struct Direction {
     windows: [Window; 2],
     changed: bool,
     finished: bool,
-    opener: Option<LegacyOpener>,
+    opener: Option<Box<LegacyOpener>>,
     opener_tried: bool,
     counts: Counts,
     sealed: Vec<Sealed>,
@@ -143,7 +143,17 @@ impl DtlsConnection {
 
     pub(crate) fn held_bytes(&self) -> usize {
         let directions = self.directions.iter().map(|direction| direction.fragments.held_bytes());
-        directions.sum::<usize>() + self.negotiation.held_bytes() + self.seen.capacity() * size_of::<Seen>()
+        let sealed =
+            self.directions.iter().map(|direction| direction.sealed.capacity() * size_of::<Sealed>());
+        directions.sum::<usize>()
+            + sealed.sum::<usize>()
+            + self.negotiation.held_bytes()
+            + self.seen.capacity() * size_of::<Seen>()
+    }
+
+    /// True where the handshake is over and nobody has worked out its suite.
+    pub(crate) fn wants_settling(&self) -> bool {
+        self.directions.iter().all(|direction| direction.finished) && !self.negotiation.settled
     }
 
     pub(crate) fn is_finished(&self, direction: usize) -> bool {
@@ -319,7 +329,8 @@ impl DtlsConnection {
         let finished = self.directions[direction].finished;
         let after_handshake = finished && name != Name::Known(MessageName::Finished);
         if self.seen.len() < MOST_MESSAGES {
-            self.seen.push(Seen { direction, name, bytes, start, end, end_offset: 0, after_handshake });
+            let seen = Seen { direction, name, bytes, start, end, end_offset: 0, after_handshake };
+            push_tightly(&mut self.seen, seen);
         }
     }
 }

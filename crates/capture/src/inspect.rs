@@ -19,6 +19,7 @@
 //! connection without its beginning), there is no telling and both parts are absent.
 
 mod flow;
+mod sessions;
 mod sniff;
 mod summary;
 mod table;
@@ -32,6 +33,7 @@ use crate::packet::{self, Endpoint, InternetPacket, PROTOCOL_TCP, PROTOCOL_UDP, 
 use crate::report::{Connection, Summary};
 use crate::tls::keylog::KeyLog;
 use flow::Flow;
+use sessions::Sessions;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -46,7 +48,8 @@ use udp_flow::UdpFlow;
 pub struct Limits {
     /// For segments out of order, in one direction of one connection; beyond it, holes count as missing.
     pub reordering_bytes: usize,
-    /// For everything that is kept about connections; beyond it, the one idle for longest is told early.
+    /// For everything that is kept about connections; beyond it, those whose handshake was over first are told
+    /// early, then the one idle for longest.
     pub total_bytes: usize,
     /// Connections followed at a time; beyond it, the one idle for longest is told early.
     pub connections: usize,
@@ -54,7 +57,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { reordering_bytes: 1 << 19, total_bytes: 96 << 20, connections: 65_536 }
+        Self { reordering_bytes: 1 << 19, total_bytes: 128 << 20, connections: 1 << 18 }
     }
 }
 
@@ -83,15 +86,31 @@ pub enum Step {
     End,
 }
 
+/// Why a connection is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// It is over, or the capture is.
+    End,
+    /// Too much is held.
+    Memory,
+    /// There are too many.
+    Places,
+}
+
 /// Everything but the file.
 struct State {
     keys: KeyLog,
     limits: Limits,
-    flows: Table<Flow>,
+    flows: Table<Key, Flow>,
+    sessions: Sessions,
     held_bytes: usize,
     fragments: Reassembler,
+    /// Flows that are there only to be passed over.
+    told_early: usize,
     /// Connections that are over, with the time of their end.
     lingering: VecDeque<(Key, u64, u64)>,
+    /// Connections whose handshake is over, in the order in which that came about, and some that are gone.
+    settled: VecDeque<(Key, u64)>,
     ready: VecDeque<Connection>,
     summary: Summary,
     first_ns: Option<u64>,
@@ -152,7 +171,7 @@ impl<R: Read> Inspector<R> {
             }
             if let Some(left) = &mut self.left {
                 let Some(key) = left.pop() else { return Step::End };
-                self.state.tell(&key, false);
+                self.state.tell(&key, Cause::End);
                 continue;
             }
             match self.reader.next_packet() {
@@ -220,9 +239,12 @@ impl State {
             keys,
             limits,
             flows: Table::default(),
+            sessions: Sessions::default(),
             held_bytes: 0,
             fragments: Reassembler::default(),
+            told_early: 0,
             lingering: VecDeque::new(),
+            settled: VecDeque::new(),
             ready: VecDeque::new(),
             summary: Summary::default(),
             first_ns: None,
@@ -272,14 +294,17 @@ impl State {
         let source = Endpoint { address: internet.source, port: segment.source_port };
         let destination = Endpoint { address: internet.destination, port: segment.destination_port };
         let (key, direction) = Key::of(source, destination, PROTOCOL_TCP);
-        let mut known = false;
-        if let Some(Flow::Tcp(flow)) = self.flows.touch(&key) {
-            known = true;
-            if flow.is_another(direction, &segment) {
-                self.tell(&key, false);
-                known = false;
-            }
+        let opens = segment.syn && segment.acknowledgement.is_none();
+        let (known, another) = match self.flows.touch(&key) {
+            Some(Flow::Tcp(flow)) => (true, flow.is_another(direction, &segment)),
+            Some(Flow::Told { .. }) if !opens => return Some(()),
+            Some(_) => (true, true),
+            None => (false, false),
+        };
+        if another {
+            self.tell(&key, Cause::End);
         }
+        let known = known && !another;
         if !known {
             // What is left of a connection told long ago.
             if segment.payload_bytes == 0 && !segment.syn {
@@ -291,7 +316,7 @@ impl State {
             self.flows.insert(key, Flow::Tcp(Box::new(flow)));
         }
         let Some(Flow::Tcp(flow)) = self.flows.touch(&key) else { return Some(()) };
-        let was_over = flow.is_over();
+        let (was_over, was_settled) = (flow.is_over(), flow.is_settled());
         let before = flow.accounted_bytes();
         flow.segment(
             direction,
@@ -301,11 +326,16 @@ impl State {
             self.limits.reordering_bytes,
             &mut self.next_index,
         );
+        flow.settle(&mut self.sessions);
         let over = !was_over && flow.is_over();
+        let settled = !was_settled && flow.is_settled();
         let number = flow.number();
         self.held_bytes = (self.held_bytes + flow.account()).saturating_sub(before);
         if over {
             self.lingering.push_back((key, number, raw.time_ns));
+        }
+        if settled {
+            self.note_settled(key, number);
         }
         self.shed();
         Some(())
@@ -316,14 +346,16 @@ impl State {
         let source = Endpoint { address: internet.source, port: datagram.source_port };
         let destination = Endpoint { address: internet.destination, port: datagram.destination_port };
         let (key, direction) = Key::of(source, destination, PROTOCOL_UDP);
-        let mut known = false;
-        if let Some(Flow::Udp(flow)) = self.flows.touch(&key) {
-            known = true;
-            if flow.is_another(datagram.payload) {
-                self.tell(&key, false);
-                known = false;
-            }
+        let (known, another) = match self.flows.touch(&key) {
+            Some(Flow::Udp(flow)) => (true, flow.is_another(datagram.payload)),
+            Some(Flow::Told { .. }) if !udp_flow::begins(datagram.payload) => return Some(()),
+            Some(_) => (true, true),
+            None => (false, false),
+        };
+        if another {
+            self.tell(&key, Cause::End);
         }
+        let known = known && !another;
         if !known {
             self.make_room();
             self.next_flow += 1;
@@ -331,10 +363,15 @@ impl State {
             self.flows.insert(key, Flow::Udp(Box::new(flow)));
         }
         let Some(Flow::Udp(flow)) = self.flows.touch(&key) else { return Some(()) };
-        let before = flow.accounted_bytes();
+        let (before, was_settled) = (flow.accounted_bytes(), flow.is_settled());
         let mark = Mark { packet: raw.number, time_ns: raw.time_ns, peer_acknowledged: 0 };
         flow.datagram(direction, &datagram, mark, &self.keys, &mut self.next_index);
+        flow.settle(&key, &mut self.sessions);
+        let (settled, number) = (!was_settled && flow.is_settled(), flow.number());
         self.held_bytes = (self.held_bytes + flow.account()).saturating_sub(before);
+        if settled {
+            self.note_settled(key, number);
+        }
         self.shed();
         Some(())
     }
@@ -347,17 +384,30 @@ impl State {
             }
             self.lingering.pop_front();
             if self.flows.peek(&key).is_some_and(|flow| flow.number() == number) {
-                self.tell(&key, false);
+                self.tell(&key, Cause::End);
             }
         }
     }
 
     /// Removes a flow and tells it, if it is one of ours.
-    fn tell(&mut self, key: &Key, evicted: bool) {
+    fn tell(&mut self, key: &Key, cause: Cause) {
         let Some(flow) = self.flows.remove(key) else { return };
         self.held_bytes = self.held_bytes.saturating_sub(flow.accounted_bytes());
-        let connection =
-            flow.tell(key, &self.keys, self.first_ns.unwrap_or_default(), evicted, &mut self.next_index);
+        if matches!(flow, Flow::Told { .. }) {
+            self.told_early -= 1;
+            return;
+        }
+        let evicted = cause != Cause::End;
+        if cause == Cause::Memory && flow.index().is_some() {
+            // Else the rest of it would be taken for another connection.
+            let told = Flow::Told { number: flow.number() };
+            self.held_bytes += told.accounted_bytes();
+            self.flows.insert(*key, told);
+            self.told_early += 1;
+        }
+        let start_ns = self.first_ns.unwrap_or_default();
+        let (keys, sessions) = (&self.keys, &mut self.sessions);
+        let connection = flow.tell(key, keys, start_ns, evicted, &mut self.next_index, sessions);
         match connection {
             Some(connection) => {
                 self.summary.connections += 1;
@@ -372,16 +422,40 @@ impl State {
         while self.flows.len() >= self.limits.connections
             && let Some(oldest) = self.flows.oldest()
         {
-            self.tell(&oldest, true);
+            self.tell(&oldest, Cause::Places);
         }
     }
 
-    /// Lets go of the flows idle for longest until what is held fits.
+    /// Lets go of flows until what is held fits: of those of which all that matters is known, then of those idle
+    /// for longest.
     fn shed(&mut self) {
-        while self.held_bytes > self.limits.total_bytes
-            && let Some(oldest) = self.flows.oldest()
-        {
-            self.tell(&oldest, true);
+        while self.held_bytes > self.limits.total_bytes {
+            let settled = std::iter::from_fn(|| self.settled.pop_front())
+                .find(|(key, number)| self.flows.peek(key).is_some_and(|flow| flow.is_live(*number)));
+            let Some(key) = settled.map(|(key, _)| key).or_else(|| self.oldest_to_let_go()) else { break };
+            self.tell(&key, Cause::Memory);
+        }
+    }
+
+    /// The flow idle for longest; those told already last, for they take little, and are there to be told once.
+    fn oldest_to_let_go(&mut self) -> Option<Key> {
+        for _ in 0..self.flows.len() {
+            let oldest = self.flows.oldest()?;
+            match self.flows.peek(&oldest) {
+                Some(Flow::Told { .. }) if self.told_early < self.flows.len() / 2 => {
+                    self.flows.touch(&oldest);
+                }
+                _ => break,
+            }
+        }
+        self.flows.oldest()
+    }
+
+    fn note_settled(&mut self, key: Key, number: u64) {
+        self.settled.push_back((key, number));
+        if self.settled.len() > 1024 + 2 * self.flows.len() {
+            self.settled
+                .retain(|(key, number)| self.flows.peek(key).is_some_and(|flow| flow.is_live(*number)));
         }
     }
 

@@ -48,6 +48,14 @@ pub(crate) struct Seen {
     pub(crate) after_handshake: bool,
 }
 
+/// Adds a message to a list that seldom grows beyond a dozen, of which there are very many.
+pub(crate) fn push_tightly(list: &mut Vec<Seen>, seen: Seen) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(4 + list.len() / 4);
+    }
+    list.push(seen);
+}
+
 /// An alert that went past.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SeenAlert {

@@ -1,15 +1,16 @@
 //! Which suite a handshake was, in the project's names.
 //!
 //! Only where everything that the name says was seen: an abbreviated handshake up to TLS 1.2 shows no
-//! certificates, TLS 1.3 without keys neither. Two things are taken on trust:
+//! certificates, TLS 1.3 without keys neither. Where the handshake that made a session was seen, one that takes
+//! it up is named after it. Two things are taken on trust:
 //!
 //! - the root, which nobody sends, has the kind of key that made the last signature; its size is that of the
 //!   signature (of a DSA root, that of the key it certifies);
 //! - the groups of RFC 3526 are written as those of RFC 7919 of the same size: both are recognised as safe
 //!   primes and used with short exponents, so that they cost the same.
 //!
-//! TLS 1.3 does not tell resumption from an external pre-shared key; both are `psk_dhe` (or `psk`), which is
-//! what either costs.
+//! TLS 1.3 does not tell resumption from an external pre-shared key; where the ticket's origin was not seen,
+//! both are `psk_dhe` (or `psk`), which is what either costs.
 
 mod certificate;
 mod wtls;
@@ -17,8 +18,9 @@ mod wtls;
 use crate::message::{Name, Seen};
 use crate::tls::{Negotiation, cipher_suite, protocol_name};
 use shakedown_trace::MessageName;
-use shakedown_trace::suite::{Curve, Group, Suite};
+use shakedown_trace::suite::{Cipher, Curve, Group, Mode, Suite};
 
+pub(crate) use certificate::Shown;
 pub(crate) use wtls::wtls_suite;
 
 /// Key exchanges as cipher suite names have them, and as suite names do.
@@ -142,38 +144,63 @@ pub(crate) fn tls_suite(
     } else {
         parts.exchange = look_up(&KEY_EXCHANGES, exchange)?.to_owned();
         if exchange.contains("DH") {
-            let group = exchange_group(negotiation, exchange)?;
+            let group = negotiation.group.as_deref()?;
             parts.exchange = format!("{}+{group}", parts.exchange);
         }
     }
     if !modern && (exchange.contains("anon") || (exchange.contains("PSK") && exchange != "RSA_PSK")) {
         return parts.suite(protocol);
     }
-    let server_chain = certificate::chain(negotiation.certificates[1 - client].as_deref()?, modern)?;
-    let keys = certificate::describe(&server_chain)?;
+    let Some(Shown::Keys(keys)) = &negotiation.shown[1 - client] else { return None };
     if exchange != "RSA_PSK" {
         let asked = seen.iter().any(|one| {
             one.direction != client
                 && !one.after_handshake
                 && one.name == Name::Known(MessageName::CertificateRequest)
         });
-        let client_chain =
-            negotiation.certificates[client].as_deref().map(|body| certificate::chain(body, modern));
-        parts.authentication = Some(match (asked, client_chain) {
+        parts.authentication = Some(match (asked, &negotiation.shown[client]) {
             (false, _) => "server",
-            (true, Some(Some(chain))) if chain.is_empty() => "requested",
+            (true, Some(Shown::Nothing)) => "requested",
             // One description stands for both sides' keys.
-            (true, Some(Some(chain))) if certificate::describe(&chain)? == keys => "mutual",
+            (true, Some(Shown::Keys(own))) if own == keys => "mutual",
             (true, _) => return None,
         });
     }
-    parts.keys = Some(keys);
+    parts.keys = Some(keys.to_string());
     parts.suite(protocol)
 }
 
+/// The suite of a handshake that takes up a session of another, whose suite is `origin`.
+pub(crate) fn tls_resumption(origin: &Suite, negotiation: &Negotiation, ticket: bool) -> Option<Suite> {
+    let hello = negotiation.server_hello.as_ref()?;
+    if protocol_name(hello.version)? != origin.protocol.as_str() {
+        return None;
+    }
+    let mut suite = origin.clone();
+    suite.mode = if ticket { Mode::Ticket } else { Mode::Resumed };
+    if negotiation.is_tls_1_3() {
+        // Tickets are all that there is, and group and cipher may be others than the session's.
+        let cipher = cipher_suite::registered_name(hello.cipher_suite)?.strip_prefix("TLS_")?;
+        suite.cipher = Cipher::from_name(look_up(&CIPHERS, cipher)?, suite.protocol)?;
+        suite.group = Some(Group::from_name(&group_name(hello.group?)?)?);
+        suite.mode = Mode::Resumed;
+    }
+    // Through its name, so that nothing impossible is told.
+    suite.to_string().parse().ok()
+}
+
+/// The suite of a WTLS handshake that takes up a session of another, whose suite is `origin`.
+pub(crate) fn wtls_resumption(origin: &Suite) -> Option<Suite> {
+    Suite { mode: Mode::Resumed, ..origin.clone() }.to_string().parse().ok()
+}
+
 /// The group in a ServerKeyExchange (RFC 8422 section 5.4, RFC 5246 section 7.4.3).
-fn exchange_group(negotiation: &Negotiation, exchange: &str) -> Option<String> {
-    let mut body = negotiation.server_key_exchange.as_deref()?;
+pub(crate) fn exchange_group(cipher_suite: u16, mut body: &[u8]) -> Option<String> {
+    let name = cipher_suite::registered_name(cipher_suite)?.strip_prefix("TLS_")?;
+    let (exchange, _) = name.split_once("_WITH_")?;
+    if !exchange.contains("DH") {
+        return None;
+    }
     if exchange.contains("PSK") {
         // A hint to which key comes first (RFC 4279 section 3).
         body = body.get(2 + usize::from(u16::from_be_bytes([*body.first()?, *body.get(1)?]))..)?;

@@ -18,9 +18,9 @@ mod record;
 mod secrets;
 
 pub(crate) use connection::{Sealed, TlsConnection};
-pub(crate) use hello::Fields;
 #[cfg(test)]
 pub(crate) use hello::ServerHello;
+pub(crate) use hello::{Fields, SessionName};
 pub(crate) use negotiation::{Negotiation, protocol_name};
 pub(crate) use record::{Input, Piece, looks_like_record, looks_like_version_2};
 pub(crate) use secrets::LegacyOpener;

@@ -3,10 +3,11 @@
 //! The plain part is readable; the one protected handshake record that follows ChangeCipherSpec is Finished,
 //! so that names and bytes are certain without keys.
 
-use crate::message::{Mark, Name, Problems, Seen, SeenAlert};
+use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_tightly};
 use crate::tcp::Counts;
-use shakedown_trace::MessageName;
 use shakedown_trace::suite::{Cipher, WtlsBulk, WtlsMac};
+use shakedown_trace::{MessageName, Suite};
+use std::sync::Arc;
 
 const HAS_LENGTH: u8 = 0x80;
 const HAS_SEQUENCE: u8 = 0x40;
@@ -124,6 +125,9 @@ pub(crate) struct WtlsConnection {
     pub(crate) certificates: [Option<Box<[u8]>>; 2],
     pub(crate) server_key_exchange: Option<Box<[u8]>>,
     pub(crate) seen: Vec<Seen>,
+    /// The handshake is over, and the suite is known if it ever will be.
+    pub(crate) settled: bool,
+    pub(crate) suite: Option<Arc<Suite>>,
     pub(crate) alerts: Vec<SeenAlert>,
     pub(crate) problems: Problems,
 }
@@ -131,11 +135,34 @@ pub(crate) struct WtlsConnection {
 impl WtlsConnection {
     pub(crate) fn held_bytes(&self) -> usize {
         let certificates = self.certificates.iter().flatten().map(|body| body.len()).sum::<usize>();
-        certificates + self.seen.capacity() * size_of::<Seen>()
+        let hellos = [&self.client_hello, &self.server_hello].into_iter().flatten();
+        certificates
+            + self.server_key_exchange.as_ref().map_or(0, |body| body.len())
+            + hellos.map(|hello| hello.session_id.len() + hello.rest.len()).sum::<usize>()
+            + self.seen.capacity() * size_of::<Seen>()
+    }
+
+    /// The session's identifier, if it can be taken up again.
+    pub(crate) fn session_id(&self) -> Option<&[u8]> {
+        let hello = self.server_hello.as_ref()?;
+        Some(&*hello.session_id).filter(|id| !id.is_empty())
+    }
+
+    /// Once the suite is known, what it was told from takes only room.
+    pub(crate) fn forget_what_was_shown(&mut self) {
+        (self.certificates, self.server_key_exchange) = ([None, None], None);
+        if let Some(hello) = &mut self.client_hello {
+            hello.rest = Vec::new();
+        }
     }
 
     pub(crate) fn is_finished(&self, direction: usize) -> bool {
         self.directions[direction].finished
+    }
+
+    /// True once both sides have finished.
+    pub(crate) fn is_over(&self) -> bool {
+        self.directions.iter().all(|direction| direction.finished)
     }
 
     pub(crate) fn application_bytes(&self, direction: usize) -> u64 {
@@ -229,15 +256,9 @@ impl WtlsConnection {
         let after_handshake = self.directions[direction].finished;
         self.directions[direction].finished |= finished;
         if self.seen.len() < MOST_MESSAGES {
-            self.seen.push(Seen {
-                direction,
-                name,
-                bytes,
-                start: mark,
-                end: mark,
-                end_offset: 0,
-                after_handshake,
-            });
+            let seen =
+                Seen { direction, name, bytes, start: mark, end: mark, end_offset: 0, after_handshake };
+            push_tightly(&mut self.seen, seen);
         }
     }
 

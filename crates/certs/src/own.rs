@@ -23,7 +23,7 @@ pub struct OwnFiles {
 /// An identity of either kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnIdentity {
-    /// For SSL 3.0 to TLS 1.3 and DTLS.
+    /// For any protocol; WTLS takes RSA keys and curves of its own.
     X509(Identity),
     /// For WTLS.
     Wtls(WtlsIdentity),
@@ -99,7 +99,6 @@ fn load_side(
             let (identity, keys, _) = load_wtls(&files.chain, key, ca, password, now_unix_s)?;
             Ok((OwnIdentity::Wtls(identity), keys, 0))
         }
-        (Protocol::Wtls, false) => Err(CertsError::WrongKind { path: files.chain.clone(), wanted: "WTLS" }),
         (_, true) => Err(CertsError::WrongKind { path: files.chain.clone(), wanted: "X.509" }),
         (_, false) => {
             let user = UserIdentity::load(&files.chain, key, ca, password, now_unix_s)?;

@@ -1,16 +1,18 @@
 //! Everything that the `certs` command does, as data in and data out.
 
+mod issue;
+
 use crate::files::{self, Sheet, Written};
 use crate::{CertsError, describe, wtls};
 use openssl::x509::X509;
 use serde::{Deserialize, Serialize};
 use shakedown_pki::inspect::{Description, Judge};
-use shakedown_pki::issue::{self, Issued, Place, Wishes};
-use shakedown_pki::material::Material;
-use shakedown_pki::{PkiError, Profile, UserError, keys};
+use shakedown_pki::issue::{Issued, Place, Wishes, new_chain, pkcs12};
+use shakedown_pki::{PkiError, Profile, keys};
 use shakedown_trace::Side;
 use shakedown_trace::suite::KeyType;
-use std::path::{Path, PathBuf};
+use shakedown_wtls::certificate::Certificate as WtlsCertificate;
+use std::path::PathBuf;
 
 /// What is wanted.
 #[derive(Clone, Debug, Deserialize)]
@@ -155,6 +157,9 @@ pub struct Issue {
     /// Whether files may be replaced.
     #[serde(default)]
     pub overwrite: bool,
+    /// A WTLS certificate instead of X.509; goes without saying where the issuer's is one.
+    #[serde(default)]
+    pub wtls: bool,
     /// Name or path.
     #[serde(default = "lab")]
     pub profile: String,
@@ -271,7 +276,7 @@ impl Make {
         let sheets = match self.wtls {
             true if self.password.is_some() => return Err(CertsError::NoWtlsArchive),
             true => wtls_sheets(&wtls::new_chain(&profile, side, &kinds)?)?,
-            false => self.sheets(&issue::new_chain(&profile, side, &kinds)?)?,
+            false => self.sheets(&new_chain(&profile, side, &kinds)?)?,
         };
         let files = files::write(&self.out, &sheets, self.overwrite)?;
         let path = |name: &str| self.out.join(name);
@@ -300,16 +305,14 @@ impl Make {
             list.push(Sheet::public("ca-other.pem", what, pems(twins)?));
         }
         if let Some(password) = &self.password {
-            let archive = issue::pkcs12(chain, password)?;
+            let archive = pkcs12(chain, password)?;
             list.push(Sheet::private("all.p12", "chain, root and the leaf's key, PKCS #12", archive));
         }
         Ok(list)
     }
 }
 
-fn wtls_sheets(
-    chain: &[(shakedown_wtls::certificate::Certificate, Vec<u8>)],
-) -> Result<Vec<Sheet>, CertsError> {
+fn wtls_sheets(chain: &[(WtlsCertificate, Vec<u8>)]) -> Result<Vec<Sheet>, CertsError> {
     let Some(((root, root_key), sent)) = chain.split_last() else {
         return Err(PkiError::ChainTooShort { given: 0 }.into());
     };
@@ -322,83 +325,6 @@ fn wtls_sheets(
         Sheet::public("ca.pem", "the root, which peers trust", root.to_pem()),
         Sheet::private("ca-key.pem", "the root's private key, to issue more", key_pem(root_key)?),
     ])
-}
-
-impl Issue {
-    fn run(&self) -> Result<Response, CertsError> {
-        let place = Place::from_name(&self.place).ok_or_else(|| CertsError::UnknownWord {
-            what: "place in a chain",
-            value: self.place.clone(),
-            accepted: "root, intermediate, server, client",
-        })?;
-        let kind =
-            KeyType::from_name(&self.key).ok_or_else(|| CertsError::UnknownKey { key: self.key.clone() })?;
-        let wishes = Wishes {
-            common_name: self.name.clone(),
-            alternative_names: self.alternative_names.clone(),
-            not_before: self.not_before.clone(),
-            days: self.days,
-        };
-        let profile = Profile::find(&self.profile)?.with(place, &wishes)?;
-        let issuer = self.ca.as_deref().map(|ca| self.issuer(ca)).transpose()?;
-        let pair = issuer.as_ref().map(|issuer| (&issuer.certificates[0], &issuer.key));
-        let issued = issue::one(&profile, place, kind, pair)?;
-        let above = issuer.iter().flat_map(|issuer| issuer.travelling());
-        let chain: Vec<Vec<u8>> = std::iter::once(issued.certificate.clone()).chain(above).collect();
-        let sheets = [
-            Sheet::public(
-                "chain.pem",
-                "the new certificate, then its issuers without the root",
-                pems(&chain)?,
-            ),
-            Sheet::private("key.pem", "its private key", key_pem(&issued.key)?),
-        ];
-        let files = files::write(&self.out, &sheets, self.overwrite)?;
-        let side = if place == Place::Client { Side::Client } else { Side::Server };
-        let ca = self.ca.as_deref();
-        let path = self.out.join("chain.pem");
-        let key = self.out.join("key.pem");
-        let mut description =
-            describe(&path, Some(&key), ca, self.ca_password.as_deref(), &judge(side, self.now))?;
-        if !matches!(place, Place::Server | Place::Client) {
-            // What is asked of leaves is not asked of authorities.
-            use shakedown_pki::inspect::Reason::{NoAlternativeName, WrongPurpose};
-            description
-                .refusals
-                .retain(|refusal| !matches!(refusal.reason, NoAlternativeName | WrongPurpose));
-        }
-        Ok(Response::Made { files, description })
-    }
-
-    fn issuer(&self, ca: &Path) -> Result<IssuerFiles, CertsError> {
-        let password = self.ca_password.as_deref();
-        let material = Material::load(ca, password)?;
-        if material.certificates.is_empty() {
-            return Err(CertsError::NoCertificate { path: ca.into() });
-        }
-        let (key, key_path) = match &self.ca_key {
-            Some(path) => (Material::load(path, password)?.key, path.as_path()),
-            None => (material.key, ca),
-        };
-        let key = key.ok_or_else(|| UserError::NoKey { path: key_path.into() })?;
-        Ok(IssuerFiles { certificates: material.certificates, key })
-    }
-}
-
-/// The issuer, then its own issuers.
-struct IssuerFiles {
-    certificates: Vec<X509>,
-    key: openssl::pkey::PKey<openssl::pkey::Private>,
-}
-
-impl IssuerFiles {
-    /// What travels after a certificate that the first one issued: all but roots.
-    fn travelling(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
-        let is_root = |certificate: &X509| {
-            certificate.public_key().is_ok_and(|key| certificate.verify(&key).unwrap_or(false))
-        };
-        self.certificates.iter().filter(move |one| !is_root(one)).filter_map(|one| one.to_der().ok())
-    }
 }
 
 fn pems<'a>(certificates: impl IntoIterator<Item = &'a Vec<u8>>) -> Result<Vec<u8>, CertsError> {

@@ -54,9 +54,18 @@ fn wtls_suites_take_wtls_certificates() {
     assert!(matches!(loaded.server, Some(OwnIdentity::Wtls(_))));
     let error = own::load(&suite("tls1.2/rsa"), Some(&files), None, NOW).unwrap_err().to_string();
     assert!(error.ends_with("accepted: X.509 certificates"), "{error}");
-    let x509 = made(folder.path(), "rsa1024", "server", false);
-    let error = own::load(&suite("wtls/rsa"), Some(&x509), None, NOW).unwrap_err().to_string();
-    assert!(error.ends_with("accepted: WTLS certificates"), "{error}");
+}
+
+#[test]
+fn wtls_suites_take_x509_certificates_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = made(folder.path(), "rsa1024@rsa2048", "server", false);
+    let loaded = own::load(&suite("wtls/rsa"), Some(&files), None, NOW).unwrap();
+    assert_eq!(loaded.suite.to_string(), "wtls/rsa/rsa1024@rsa2048/server");
+    assert!(matches!(loaded.server, Some(OwnIdentity::X509(_))));
+    let files = made(folder.path(), "p521", "server", false);
+    let error = own::load(&suite("wtls/ecdh_ecdsa"), Some(&files), None, NOW).unwrap_err().to_string();
+    assert!(error.contains("p521"), "{error}");
 }
 
 #[test]

@@ -208,3 +208,65 @@ fn what_is_wrong_is_said_in_one_line() {
     }
     assert!(!out.exists(), "nothing is left behind");
 }
+
+#[test]
+fn a_wtls_root_issues_an_intermediate_which_issues_leaves() {
+    for keys in [["rsa2048", "rsa1024", "rsa512"], ["283k", "163k", "160p"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let made = run;
+        made(json!({
+            "do": "issue", "place": "root", "key": keys[0], "wtls": true, "name": "My Root", "out": at("r"), "now": NOW,
+        }))
+        .unwrap();
+        // What the issuer's file is says what is wanted.
+        made(json!({
+            "do": "issue", "place": "intermediate", "key": keys[1], "ca": at("r/chain.pem"), "ca_key": at("r/key.pem"),
+            "out": at("i"), "now": NOW,
+        }))
+        .unwrap();
+        made(json!({
+            "do": "issue", "place": "server", "key": keys[2], "name": "gw.test", "ca": at("i/chain.pem"),
+            "ca_key": at("i/key.pem"), "out": at("s"), "now": NOW,
+        }))
+        .unwrap();
+        // The chain is one that a suite takes, and its peer trusts.
+        let chain = at("s/chain.pem");
+        let (identity, kinds, _) =
+            shakedown_certs::wtls::load(&chain, &at("s/key.pem"), Some(&at("r/chain.pem")), None, NOW)
+                .unwrap();
+        assert_eq!(identity.subject, "gw.test");
+        assert_eq!((identity.chain.len(), kinds.len()), (2, 3));
+
+        let refused = |request| made(request).unwrap_err();
+        let leaf = json!({
+            "do": "issue", "place": "server", "key": keys[2], "ca": at("r/chain.pem"), "out": at("n"), "now": NOW,
+        });
+        let with = |name: &str, value: serde_json::Value| {
+            let mut request = leaf.clone();
+            request[name] = value;
+            refused(request)
+        };
+        assert!(refused(leaf.clone()).contains("no private key"), "{}", refused(leaf.clone()));
+        let foreign = with("ca_key", json!(at("i/key.pem")));
+        assert!(foreign.contains("My Root"), "{foreign}");
+        let mut odd = leaf.clone();
+        odd["ca_key"] = json!(at("r/key.pem"));
+        odd["key"] = json!(if keys[0].starts_with("rsa") { "160p" } else { "rsa1024" });
+        assert!(refused(odd.clone()).contains("not both"), "{}", refused(odd.clone()));
+        odd["key"] = json!("ed25519");
+        assert!(refused(odd.clone()).contains("can't hold"), "{}", refused(odd));
+        let by_leaf = made(json!({
+            "do": "issue", "place": "client", "key": keys[2], "ca": at("s/chain.pem"), "ca_key": at("s/key.pem"),
+            "out": at("n"), "now": NOW,
+        }));
+        // An RSA leaf's key can sign, and peers will refuse what it signed; a point for agreement can't.
+        match by_leaf {
+            Ok(made) => {
+                assert!(keys[0].starts_with("rsa"));
+                assert_eq!(made["description"]["refusals"][0]["reason"], "issuer_is_no_ca");
+            }
+            Err(error) => assert!(error.contains("cannot sign"), "{error}"),
+        }
+    }
+}

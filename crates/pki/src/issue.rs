@@ -62,6 +62,21 @@ pub struct Issued {
 }
 
 impl Profile {
+    /// What a certificate of a place is like.
+    ///
+    /// # Errors
+    /// [`PkiError::IssuerWithoutUse`] where a root has an issuer, [`PkiError::IssuerNeeded`] where another has none.
+    pub fn place(&self, place: Place, has_issuer: bool) -> Result<&Role, PkiError> {
+        match (place, has_issuer) {
+            (Place::Root, false) => Ok(&self.root),
+            (Place::Root, true) => Err(PkiError::IssuerWithoutUse),
+            (_, false) => Err(PkiError::IssuerNeeded),
+            (Place::Intermediate, true) => Ok(self.intermediate(1)),
+            (Place::Server, true) => Ok(&self.server),
+            (Place::Client, true) => Ok(&self.client),
+        }
+    }
+
     /// The profile with wishes for one place fulfilled.
     ///
     /// # Errors
@@ -135,14 +150,7 @@ pub fn one(
     kind: KeyType,
     issuer: Option<(&X509, &PKey<Private>)>,
 ) -> Result<Issued, PkiError> {
-    let role = match (place, issuer) {
-        (Place::Root, None) => &profile.root,
-        (Place::Root, Some(_)) => return Err(PkiError::IssuerWithoutUse),
-        (_, None) => return Err(PkiError::IssuerNeeded),
-        (Place::Intermediate, _) => profile.intermediate(1),
-        (Place::Server, _) => &profile.server,
-        (Place::Client, _) => &profile.client,
-    };
+    let role = profile.place(place, issuer.is_some())?;
     let issuer = match issuer {
         Some((certificate, key)) if certificate.public_key().is_ok_and(|public| public.public_eq(key)) => {
             Some(Issuer { certificate, key })

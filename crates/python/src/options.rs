@@ -6,7 +6,7 @@ use serde::Deserialize;
 use shakedown_certs::CertsError;
 use shakedown_certs::own::{self, OwnFiles};
 use shakedown_pki::Profile;
-use shakedown_stacks::Settings;
+use shakedown_stacks::{CertificateForm, Settings};
 use shakedown_trace::Suite;
 use std::path::PathBuf;
 
@@ -33,6 +33,10 @@ pub struct Options {
     /// Of these files; the client's may have another.
     password: Option<String>,
     client_password: Option<String>,
+    /// WTLS: the form of certificates that are made, `wtls` or `x509`.
+    certificate_form: Option<CertificateForm>,
+    /// WTLS: private numbers for curves that have none.
+    private_curves: bool,
     /// Recorded with results; measurements draw their randomness from the operating system.
     #[allow(dead_code)] // accepted so that one set of options serves every command
     seed: Option<u64>,
@@ -74,6 +78,8 @@ impl Options {
             tickets: self.tickets.unwrap_or(defaults.tickets),
             profile,
             cache: self.cache.or(defaults.cache),
+            certificate_form: self.certificate_form.unwrap_or_default(),
+            private_curves: self.private_curves,
             ..Settings::default()
         })
     }

@@ -16,6 +16,17 @@ pub type KeyLog = Arc<Mutex<Vec<String>>>;
 /// Remarks that a user should read, gathered while rigs are made.
 pub type Notices = Arc<Mutex<Vec<String>>>;
 
+/// A form that certificates of a WTLS suite can have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CertificateForm {
+    /// WTLS's own: short, SHA-1.
+    #[default]
+    Wtls,
+    /// X.509, as a profile has it.
+    X509,
+}
+
 /// What a rig is to be like, besides its suite.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -37,6 +48,8 @@ pub struct Settings {
     pub own_server: Option<OwnIdentity>,
     /// What the client shows instead.
     pub own_client: Option<OwnIdentity>,
+    /// WTLS: the form of certificates that are made; a user's own travel in their own.
+    pub certificate_form: CertificateForm,
     /// WTLS: private numbers stand for curves that have none, for sizes like the Nokia thesis's.
     pub private_curves: bool,
     /// WTLS: two alerts for a wrong MAC and wrong padding, as the specification has it and security has not.
@@ -74,6 +87,7 @@ impl Default for Settings {
             key_log: None,
             own_server: None,
             own_client: None,
+            certificate_form: CertificateForm::default(),
             private_curves: false,
             distinguish_record_errors: false,
         }

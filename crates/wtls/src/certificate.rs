@@ -1,14 +1,18 @@
-//! WTLS certificates (§10.5.2): a compact form without serial numbers, extensions or wrappers.
+//! WTLS certificates (§10.5.2): a compact form without serial numbers, extensions or wrappers; and X.509 beside it.
 
+mod chain;
 mod issue;
 mod name;
 mod print;
 mod verify;
+mod x509;
 
+pub use chain::ChainCertificate;
 pub use issue::{Issuer, Subject, issue, self_signed};
 pub use name::ServiceName;
 pub use print::Summary;
 pub use verify::{CertificateError, ChainPolicy, TrustAnchor, VerifiedChain, verify_chain};
+pub use x509::{SignatureHash, X509Certificate, X509Error};
 
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bounded};
 use crate::crypto::{CryptoError, KeyKind, Provider, PublicKeyRef};

@@ -1,6 +1,6 @@
 //! What client and server are told beforehand.
 
-use crate::certificate::{Certificate, CertificateError, CertifiedKey, TrustAnchor};
+use crate::certificate::{CertificateError, CertifiedKey, ChainCertificate, TrustAnchor};
 use crate::crypto::{Key, KeyKind, Provider};
 use crate::curve::Curve;
 use crate::dh::DhGroup;
@@ -70,12 +70,16 @@ pub struct Identity<P: Provider> {
 
 impl<P: Provider> Identity<P> {
     /// An identity from a chain, own certificate first, without the root.
-    pub fn new(chain: Vec<Certificate>, key: P::PrivateKey) -> Result<Self, CertificateError> {
+    pub fn new<C: Into<ChainCertificate>>(
+        chain: Vec<C>,
+        key: P::PrivateKey,
+    ) -> Result<Self, CertificateError> {
+        let chain: Vec<ChainCertificate> = chain.into_iter().map(Into::into).collect();
         let leaf = chain.first().ok_or(CertificateError::Missing)?;
-        let certified_key = leaf.fields().public_key.clone();
-        let authorities = chain.iter().map(|link| link.fields().issuer.clone()).collect();
+        let certified_key = leaf.public_key(true).into_owned();
+        let authorities = chain.iter().map(|link| link.issuer().clone()).collect();
         let kind = key.kind();
-        let entries = chain.into_iter().map(CertificateEntry::Wtls).collect();
+        let entries = chain.into_iter().map(CertificateEntry::from).collect();
         Ok(Self { entries, certified_key, key, kind, authorities })
     }
 
@@ -180,7 +184,7 @@ pub struct TemporaryRsaKey<P: Provider> {
 /// registered; validity is checked again in each handshake.
 pub struct KnownClient<P: Provider> {
     pub(crate) key_hash: [u8; 20],
-    pub(crate) certificate: Certificate,
+    pub(crate) certificate: ChainCertificate,
     pub(crate) curve: Curve,
     pub(crate) key: P::PublicKey,
 }
@@ -189,12 +193,12 @@ impl<P: Provider> KnownClient<P> {
     /// Registers a client's ECDH certificate that was verified elsewhere.
     pub fn new(
         provider: &P,
-        certificate: Certificate,
+        certificate: impl Into<ChainCertificate>,
         private_curves: bool,
     ) -> Result<Self, CertificateError> {
-        let public_key = &certificate.fields().public_key;
-        let unsuitable =
-            || CertificateError::Unsuitable { subject: certificate.fields().subject.to_string() };
+        let certificate = certificate.into();
+        let public_key = certificate.public_key(true).into_owned();
+        let unsuitable = || CertificateError::Unsuitable { subject: certificate.subject().to_string() };
         if !matches!(public_key, CertifiedKey::Ecdh(_)) {
             return Err(unsuitable());
         }

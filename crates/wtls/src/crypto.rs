@@ -5,6 +5,7 @@
 //! Sizes and curves have been checked by the engine before a call; validity of foreign key material
 //! is for [`import`](Provider::import) to check, once.
 
+use crate::certificate::SignatureHash;
 use crate::curve::Curve;
 use crate::dh::DhGroup;
 use crate::numbers::{BulkCipher, HashAlgorithm, PointForm};
@@ -190,7 +191,7 @@ pub trait Provider {
     /// RSA signature in PKCS#1 v1.5 block type 1 around the bare hash, without DigestInfo (§11.1.1).
     fn rsa_sign(&self, key: &Self::PrivateKey, hash: &[u8]) -> Result<Vec<u8>, CryptoError>;
 
-    /// Verifies such a signature.
+    /// Verifies such a signature. X.509 has a DigestInfo around the hash: then `hash` is all of that.
     fn rsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError>;
 
     /// ECDSA; r and s one behind the other, each as long as the order of the base point.
@@ -220,6 +221,9 @@ pub trait Provider {
 
     /// Hash of the concatenated parts.
     fn digest(&self, hash: HashAlgorithm, parts: &[&[u8]]) -> Digest;
+
+    /// Hashes what an X.509 certificate's signature is over.
+    fn signature_digest(&self, hash: SignatureHash, signed: &[u8]) -> Vec<u8>;
 
     /// HMAC of the concatenated parts.
     fn hmac(&self, hash: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Digest;

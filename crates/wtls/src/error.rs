@@ -1,7 +1,7 @@
 //! What can go wrong, and which alert tells the peer.
 
 use crate::alert::{Alert, AlertDescription};
-use crate::certificate::CertificateError;
+use crate::certificate::{CertificateError, X509Error};
 use crate::codec::{DecodeError, EncodeError};
 use crate::crypto::CryptoError;
 use crate::numbers::KeyExchangeSuite;
@@ -131,7 +131,9 @@ fn certificate_alert(error: &CertificateError) -> AlertDescription {
         | CertificateError::NotAuthority { .. }
         | CertificateError::Missing
         | CertificateError::WrongName { .. } => D::BadCertificate,
-        CertificateError::Format
+        CertificateError::X509(X509Error::Malformed(_)) => D::BadCertificate,
+        CertificateError::X509(_)
+        | CertificateError::Format
         | CertificateError::Unsuitable { .. }
         | CertificateError::TooLarge { .. } => D::UnsupportedCertificate,
         CertificateError::Parameters(_) => D::UnknownParameterIndex,

@@ -1,7 +1,7 @@
 //! What a connection has to tell its owner.
 
 use crate::alert::Alert;
-use crate::certificate::Certificate;
+use crate::certificate::ChainCertificate;
 use crate::crypto::KeyKind;
 use crate::error::Error;
 use crate::numbers::{CipherSuite, KeyExchangeSuite};
@@ -34,7 +34,7 @@ pub struct Established {
     /// The session; none if it can't be resumed.
     pub session_id: SessionId,
     /// The peer's chain, leaf first; empty if it showed none.
-    pub peer_certificates: Vec<Certificate>,
+    pub peer_certificates: Vec<ChainCertificate>,
     /// All handshake messages in order, Finished included: the same bytes on both sides. A hash of
     /// them ties something else to this connection.
     pub transcript: Vec<u8>,

@@ -5,6 +5,8 @@ use crate::curve::{Curve, EcParameters};
 use crate::dh::{DhGroup, DhParameters};
 use crate::numbers::{KeyExchangeFamily, KeyExchangeSuite};
 use std::sync::Arc;
+use x509_cert::der::Decode;
+use x509_cert::name::Name;
 
 /// The IANA number of UTF-8, the character set of names.
 pub const UTF_8: u16 = 106;
@@ -57,7 +59,10 @@ impl core::fmt::Display for Identifier {
             },
             Self::Binary(bytes) => ("binary ", bytes.as_slice()),
             Self::KeyHash(hash) => ("key hash ", hash.as_slice()),
-            Self::X509Name(name) => ("X.509 name ", name.as_slice()),
+            Self::X509Name(name) => match Name::from_der(name) {
+                Ok(name) => return write!(formatter, "{}", name.to_string().escape_debug()),
+                Err(_) => ("X.509 name ", name.as_slice()),
+            },
         };
         formatter.write_str(kind)?;
         write_hex(formatter, bytes)

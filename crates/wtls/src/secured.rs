@@ -1,6 +1,6 @@
 //! What both sides hold once the exchange is complete: the common part of their state machines.
 
-use crate::certificate::Certificate;
+use crate::certificate::ChainCertificate;
 use crate::codec::Codec;
 use crate::context::Context;
 use crate::crypto::{KeyKind, Provider};
@@ -54,7 +54,7 @@ pub(crate) struct Secured {
     pub master: MasterSecret,
     pub mode: HandshakeMode,
     pub exchanged: Option<KeyKind>,
-    pub peer_certificates: Vec<Certificate>,
+    pub peer_certificates: Vec<ChainCertificate>,
 }
 
 impl Secured {

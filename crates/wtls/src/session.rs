@@ -1,6 +1,6 @@
 //! Sessions: what outlives a connection and lets the next one begin with less.
 
-use crate::certificate::Certificate;
+use crate::certificate::ChainCertificate;
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bounded};
 use crate::key_schedule::MasterSecret;
 use crate::numbers::{CipherSuite, KeyExchangeSuite};
@@ -68,7 +68,7 @@ pub struct Session {
     /// The secret.
     pub master: MasterSecret,
     /// The peer's chain, leaf first; empty if it showed none.
-    pub peer_certificates: Vec<Certificate>,
+    pub peer_certificates: Vec<ChainCertificate>,
 }
 
 /// Where a server keeps sessions. Shared by all connections of a server.

@@ -151,6 +151,9 @@ def make(
 @click.argument("key", metavar="KEY")
 @_out
 @_overwrite
+@click.option(
+    "--wtls", is_flag=True, help="A WTLS certificate; goes without saying where the issuer's is one."
+)
 @click.option("--ca", type=_file, metavar="FILE", help="The issuer's certificate, then its own issuers.")
 @click.option("--ca-key", type=_file, metavar="FILE", help="The issuer's key, if not in the same file.")
 @click.option(
@@ -170,6 +173,7 @@ def issue(
     key: str,
     out: Path,
     overwrite: bool,
+    wtls: bool,
     ca: Path | None,
     ca_key: Path | None,
     ca_password: str | None,
@@ -180,13 +184,14 @@ def issue(
     days: int | None,
     as_json: bool,
 ) -> None:
-    """Make one X.509 certificate with a new key: a root, or what an issuer of yours issues."""
+    """Make one certificate with a new key: a root, or what an issuer of yours issues."""
     [made] = _ask(
         do="issue",
         place=place,
         key=key,
         out=out,
         overwrite=overwrite,
+        wtls=wtls,
         ca=ca,
         ca_key=ca_key,
         ca_password=ca_password,

@@ -52,6 +52,16 @@ if TYPE_CHECKING:
 )
 @own_material_options
 @click.option(
+    "--certificate-form",
+    type=click.Choice(["wtls", "x509"]),
+    help="WTLS: the form of the certificates that are made.  [default: wtls]",
+)
+@click.option(
+    "--private-curves",
+    is_flag=True,
+    help="WTLS: numbers of our own for curves without one, which otherwise travel in full.",
+)
+@click.option(
     "--transfer",
     "sizes_kib",
     metavar="SIZE",
@@ -84,6 +94,8 @@ def command(
     now: int | None,
     tickets: int | None,
     profile: Path | None,
+    certificate_form: str | None,
+    private_curves: bool,
     sizes_kib: tuple[int, ...],
     link: str,
     pcap: Path | None,
@@ -103,6 +115,9 @@ def command(
     if link != "open" and not sizes_kib:
         raise click.UsageError("--link goes with --transfer, under which it lies")
     names = [core.canonical(suite) for suite in suites]
+    wtls = {"certificate_form": certificate_form, "private_curves": private_curves or None}
+    if any(wtls.values()) and not all(name.startswith("wtls/") for name in names):
+        raise click.UsageError("--certificate-form and --private-curves are for suites of wtls alone")
     if any(own.values()):
         # The user's own certificates are for the world as it is, not for the laboratory's fixed day.
         now = int(time.time()) if now is None else now
@@ -124,12 +139,13 @@ def command(
                     tickets=tickets,
                     profile=profile,
                     progress=tell,
+                    **wtls,
                     **own,
                 )
                 if sizes_kib:
                     sizes_bytes = [1024 * size for size in sizes_kib]
                     result["transfers"] = core.transfers(
-                        name, sizes_bytes, link=link, repeat=repeat, now=now, profile=profile, **own
+                        name, sizes_bytes, link=link, repeat=repeat, now=now, profile=profile, **wtls, **own
                     )
                 measured.append(result)
     except KeyboardInterrupt:
@@ -143,7 +159,17 @@ def command(
     for remark in core.take_notices():
         note(remark)
     if pcap:
-        core.capture(names, pcap, keylog=keylog, seed=seed, now=now, tickets=tickets, profile=profile, **own)
+        core.capture(
+            names,
+            pcap,
+            keylog=keylog,
+            seed=seed,
+            now=now,
+            tickets=tickets,
+            profile=profile,
+            **wtls,
+            **own,
+        )
         note(f"capture: {pcap}")
 
 

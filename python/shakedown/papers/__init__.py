@@ -4,8 +4,9 @@
     (palm,) = papers.reproduce(["wtls-palm"])
     palm.claims()["wp-013"].verdict
 
-``load`` reads the published figures, ``judge`` compares, ``here`` measures; one module a paper says what each
-claim, cell and figure is computed from; ``draw`` and ``page`` show it; ``write`` puts it all in a folder.
+``load`` reads the published figures, ``judge`` compares, ``here`` measures; one package a paper says what
+each claim, cell and figure is computed from; ``draw`` and ``page`` show it; ``write`` puts it all in a
+folder.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MODULES = {
     "ssl-pda": "pda",
     "aka-ssl": "aka",
 }
-"""The papers by their short names, each with the module that knows it."""
+"""The papers by their short names, each with the package that knows it."""
 
 ALL = "all"
 

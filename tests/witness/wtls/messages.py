@@ -58,7 +58,10 @@ class ServerHello:
 
 @dataclass(frozen=True)
 class Certificates:
+    """A chain, of whose certificates those in X.509 stay DER."""
+
     chain: tuple[Certificate, ...]
+    x509: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,9 +143,16 @@ def _server_hello(reader: Reader) -> ServerHello:
     )
 
 
-def _one_certificate(reader: Reader) -> Certificate:
-    reader.choice(1)  # WTLSCert; the other formats do not appear here
+def _one_certificate(reader: Reader) -> Certificate | bytes:
+    if reader.choice(1, 2) == 2:  # X509Cert; the other formats do not appear here
+        return reader.v16(1)
     return certificate(reader)
+
+
+def _certificates(reader: Reader) -> Certificates:
+    entries = many(reader.v16(), "certificate_list", _one_certificate)
+    chain = tuple(one for one in entries if isinstance(one, Certificate))
+    return Certificates(chain, tuple(one for one in entries if isinstance(one, bytes)))
 
 
 def _server_key_exchange(reader: Reader, kind: Family) -> ServerKeyExchange:
@@ -166,7 +176,7 @@ def body(number: int, content: bytes, suite: int | None) -> Body:
             case "ServerHello":
                 return _server_hello(reader)
             case "Certificate":
-                return Certificates(many(reader.v16(), "certificate_list", _one_certificate))
+                return _certificates(reader)
             case "ServerKeyExchange":
                 assert kind is not None
                 return _server_key_exchange(reader, kind)

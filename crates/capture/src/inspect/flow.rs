@@ -1,15 +1,23 @@
 //! A flow of either transport.
 
+use super::sessions::Sessions;
 use super::table::Key;
 use super::tcp_flow::TcpFlow;
 use super::udp_flow::UdpFlow;
 use crate::report::Connection;
 use crate::tls::keylog::KeyLog;
 
+/// About what a flow takes in the table and of the allocator, besides its state.
+pub(super) const PLACE_BYTES: usize = 256;
+
 /// What is known about one pair of ends.
 pub(super) enum Flow {
     Tcp(Box<TcpFlow>),
     Udp(Box<UdpFlow>),
+    /// Told early; what follows is passed over until a new connection begins.
+    Told {
+        number: u64,
+    },
 }
 
 impl Flow {
@@ -18,6 +26,7 @@ impl Flow {
         match self {
             Self::Tcp(flow) => flow.number(),
             Self::Udp(flow) => flow.number(),
+            Self::Told { number } => *number,
         }
     }
 
@@ -26,13 +35,20 @@ impl Flow {
         match self {
             Self::Tcp(flow) => flow.index(),
             Self::Udp(flow) => flow.index(),
+            Self::Told { .. } => None,
         }
+    }
+
+    /// True where this is the flow of that number, and not yet told.
+    pub(super) fn is_live(&self, number: u64) -> bool {
+        !matches!(self, Self::Told { .. }) && self.number() == number
     }
 
     pub(super) fn accounted_bytes(&self) -> usize {
         match self {
             Self::Tcp(flow) => flow.accounted_bytes(),
             Self::Udp(flow) => flow.accounted_bytes(),
+            Self::Told { .. } => PLACE_BYTES,
         }
     }
 
@@ -44,10 +60,12 @@ impl Flow {
         capture_start_ns: u64,
         evicted: bool,
         next_index: &mut u64,
+        sessions: &mut Sessions,
     ) -> Option<Connection> {
         match self {
-            Self::Tcp(flow) => flow.tell(key, keys, capture_start_ns, evicted, next_index),
-            Self::Udp(flow) => flow.tell(key, capture_start_ns, evicted),
+            Self::Tcp(flow) => flow.tell(key, keys, capture_start_ns, evicted, next_index, sessions),
+            Self::Udp(flow) => flow.tell(key, capture_start_ns, evicted, sessions),
+            Self::Told { .. } => None,
         }
     }
 }

@@ -1,15 +1,15 @@
 //! From what was seen of a connection to what is told about it.
 
 use super::seconds;
+use super::sessions::Sessions;
 use crate::dtls::DtlsConnection;
 use crate::message::{Mark, Name, Seen, SeenAlert, in_order};
 use crate::packet::Endpoint;
 use crate::report::{
     Alert, Bytes, Connection, Directions, Encrypted, Gaps, Message, Retransmissions, RoundTrip,
 };
-use crate::suite;
 use crate::tcp::{Counts, HalfStream};
-use crate::tls::{Sealed, TlsConnection, alert, cipher_suite, protocol_name};
+use crate::tls::{Negotiation, Sealed, TlsConnection, alert, cipher_suite, protocol_name};
 use crate::wtls::{self, WtlsConnection};
 use shakedown_trace::{MessageName, Side};
 
@@ -165,8 +165,13 @@ pub(super) fn directions<T>([client_to_server, server_to_client]: [T; 2]) -> Dir
 }
 
 /// A TLS connection.
-pub(super) fn tell_tls(connection: TlsConnection, facts: &Facts<'_>) -> Connection {
+pub(super) fn tell_tls(
+    mut connection: TlsConnection,
+    facts: &Facts<'_>,
+    sessions: &mut Sessions,
+) -> Connection {
     let client = connection.negotiation.client.unwrap_or_else(|| facts.guess_client());
+    settle_tls(&mut connection, client, sessions);
     let server = 1 - client;
     let finished = [client, server].map(|direction| connection.is_finished(direction));
     let spans = handshake_spans(&connection, client);
@@ -178,7 +183,8 @@ pub(super) fn tell_tls(connection: TlsConnection, facts: &Facts<'_>) -> Connecti
     let TlsConnection { negotiation, mut seen, alerts, mut problems, .. } = connection;
     name_retries(&mut seen, server);
     let (mut told, seen) = facts.connection(seen, client);
-    told.server_name = negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.clone());
+    told.server_name =
+        negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.as_deref().map(str::to_owned));
     told.protocol = negotiation.version().and_then(protocol_name);
     told.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
     told.alerts = facts.alerts(&alerts, client);
@@ -191,12 +197,8 @@ pub(super) fn tell_tls(connection: TlsConnection, facts: &Facts<'_>) -> Connecti
         problems
             .add("encrypted handshake records after the handshake (a renegotiation, perhaps) are not told");
     }
-    told.resumed = match &negotiation.server_hello {
-        Some(hello) if negotiation.is_tls_1_3() => Some(hello.pre_shared_key),
-        Some(_) => resumed_before_1_3(&seen, server),
-        None => None,
-    };
-    told.suite = suite::tls_suite(&negotiation, &seen, client, told.resumed).map(|suite| suite.to_string());
+    told.resumed = is_resumed(&negotiation, &seen, server);
+    told.suite = negotiation.suite.as_ref().map(ToString::to_string);
     told.complete =
         finished == [true; 2] || (negotiation.is_tls_1_3() && spans.iter().all(|span| !span.is_empty()));
     if let Some(last) = spans.iter().flatten().map(|record| record.end.time_ns).max() {
@@ -208,42 +210,48 @@ pub(super) fn tell_tls(connection: TlsConnection, facts: &Facts<'_>) -> Connecti
 }
 
 /// A DTLS connection.
-pub(super) fn tell_dtls(connection: DtlsConnection, facts: &Facts<'_>) -> Connection {
+pub(super) fn tell_dtls(
+    mut connection: DtlsConnection,
+    facts: &Facts<'_>,
+    sessions: &mut Sessions,
+) -> Connection {
     let client = connection.negotiation.client.unwrap_or_else(|| facts.guess_client());
+    settle_dtls(&mut connection, client, sessions);
     let server = 1 - client;
     let finished = [client, server].iter().all(|&direction| connection.is_finished(direction));
     let spans = [client, server].map(|direction| encrypted(connection.sealed(direction), facts));
     let application = [client, server].map(|direction| connection.application_bytes(direction));
     let DtlsConnection { negotiation, seen, alerts, problems, .. } = connection;
     let (mut told, seen) = facts.connection(seen, client);
-    told.server_name = negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.clone());
+    told.server_name =
+        negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.as_deref().map(str::to_owned));
     told.protocol = negotiation.version().and_then(protocol_name);
     told.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
     told.alerts = facts.alerts(&alerts, client);
     told.complete = finished || (negotiation.is_tls_1_3() && spans.iter().all(|span| span.records > 0));
     told.encrypted = directions(spans);
     told.application_data_bytes = directions(application);
-    told.resumed = match &negotiation.server_hello {
-        Some(hello) if negotiation.is_tls_1_3() => Some(hello.pre_shared_key),
-        Some(_) => resumed_before_1_3(&seen, server),
-        None => None,
-    };
-    told.suite = suite::tls_suite(&negotiation, &seen, client, told.resumed).map(|suite| suite.to_string());
+    told.resumed = is_resumed(&negotiation, &seen, server);
+    told.suite = negotiation.suite.as_ref().map(ToString::to_string);
     told.problems.extend(problems.into_list());
     told
 }
 
 /// A WTLS connection.
-pub(super) fn tell_wtls(connection: WtlsConnection, facts: &Facts<'_>) -> Connection {
+pub(super) fn tell_wtls(
+    mut connection: WtlsConnection,
+    facts: &Facts<'_>,
+    sessions: &mut Sessions,
+) -> Connection {
     let client = connection.client.unwrap_or_else(|| facts.guess_client());
     let server = 1 - client;
+    sessions.settle_wtls(&mut connection, client, facts.ends[server]);
     let cipher = connection.cipher();
-    let suite = suite::wtls_suite(&connection, &connection.seen, client);
     let resumed = connection.is_resumed();
     let protocol = connection.has_server_hello().then_some("wtls");
     let complete = [client, server].iter().all(|&direction| connection.is_finished(direction));
     let application = [client, server].map(|direction| connection.application_bytes(direction));
-    let WtlsConnection { seen, alerts, problems, .. } = connection;
+    let WtlsConnection { seen, alerts, problems, suite, .. } = connection;
     let (mut told, _) = facts.connection(seen, client);
     told.protocol = protocol;
     told.cipher = cipher.map(|cipher| cipher.name().to_owned());
@@ -262,6 +270,27 @@ pub(super) fn tell_wtls(connection: WtlsConnection, facts: &Facts<'_>) -> Connec
         .collect();
     told.problems.extend(problems.into_list());
     told
+}
+
+/// Works out the suite of a TLS connection.
+pub(super) fn settle_tls(connection: &mut TlsConnection, client: usize, sessions: &mut Sessions) {
+    let resumed = is_resumed(&connection.negotiation, &connection.seen, 1 - client);
+    sessions.settle(&mut connection.negotiation, &connection.seen, client, resumed);
+}
+
+/// Works out the suite of a DTLS connection.
+pub(super) fn settle_dtls(connection: &mut DtlsConnection, client: usize, sessions: &mut Sessions) {
+    let resumed = is_resumed(&connection.negotiation, &connection.seen, 1 - client);
+    sessions.settle(&mut connection.negotiation, &connection.seen, client, resumed);
+}
+
+/// Whether an earlier session was taken up.
+fn is_resumed(negotiation: &Negotiation, seen: &[Seen], server: usize) -> Option<bool> {
+    let hello = negotiation.server_hello.as_ref()?;
+    if negotiation.is_tls_1_3() {
+        return Some(hello.pre_shared_key);
+    }
+    resumed_before_1_3(seen, server)
 }
 
 /// Of two ServerHellos the first was a retry, even if its content was not captured.

@@ -1,7 +1,8 @@
-//! Flows by their addresses, the one idle for longest at hand.
+//! Flows by their addresses, and sessions by their names: the one idle for longest is at hand.
 
 use crate::packet::Endpoint;
 use std::collections::HashMap;
+use std::hash::Hash;
 
 /// The two ends in ascending order, and the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,8 +24,8 @@ impl Key {
 
 const NONE: u32 = u32::MAX;
 
-struct Slot<T> {
-    key: Key,
+struct Slot<K, T> {
+    key: K,
     value: T,
     /// Neighbours in the order of use.
     older: u32,
@@ -32,38 +33,38 @@ struct Slot<T> {
 }
 
 /// A map that remembers the order of use.
-pub(super) struct Table<T> {
-    places: HashMap<Key, u32>,
-    slots: Vec<Option<Slot<T>>>,
+pub(super) struct Table<K, T> {
+    places: HashMap<K, u32>,
+    slots: Vec<Option<Slot<K, T>>>,
     free: Vec<u32>,
     oldest: u32,
     newest: u32,
 }
 
-impl<T> Default for Table<T> {
+impl<K, T> Default for Table<K, T> {
     fn default() -> Self {
         Self { places: HashMap::new(), slots: Vec::new(), free: Vec::new(), oldest: NONE, newest: NONE }
     }
 }
 
-impl<T> Table<T> {
+impl<K: Copy + Eq + Hash, T> Table<K, T> {
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
     /// Every flow, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &T)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         self.slots.iter().flatten().map(|slot| (&slot.key, &slot.value))
     }
 
     /// Finds a flow and leaves the order as it is.
-    pub(super) fn peek(&self, key: &Key) -> Option<&T> {
+    pub(super) fn peek(&self, key: &K) -> Option<&T> {
         let place = *self.places.get(key)?;
         self.slots[place as usize].as_ref().map(|slot| &slot.value)
     }
 
     /// Finds a flow and makes it the newest.
-    pub(super) fn touch(&mut self, key: &Key) -> Option<&mut T> {
+    pub(super) fn touch(&mut self, key: &K) -> Option<&mut T> {
         let place = *self.places.get(key)?;
         if self.newest != place {
             self.unlink(place);
@@ -73,7 +74,7 @@ impl<T> Table<T> {
     }
 
     /// Adds a flow that is not there yet, as the newest.
-    pub(super) fn insert(&mut self, key: Key, value: T) {
+    pub(super) fn insert(&mut self, key: K, value: T) {
         debug_assert!(!self.places.contains_key(&key));
         let slot = Some(Slot { key, value, older: NONE, newer: NONE });
         let place = match self.free.pop() {
@@ -90,7 +91,7 @@ impl<T> Table<T> {
         self.link(place);
     }
 
-    pub(super) fn remove(&mut self, key: &Key) -> Option<T> {
+    pub(super) fn remove(&mut self, key: &K) -> Option<T> {
         let place = self.places.remove(key)?;
         self.unlink(place);
         self.free.push(place);
@@ -98,7 +99,7 @@ impl<T> Table<T> {
     }
 
     /// The flow that was idle for longest.
-    pub(super) fn oldest(&self) -> Option<Key> {
+    pub(super) fn oldest(&self) -> Option<K> {
         self.slots.get(self.oldest as usize)?.as_ref().map(|slot| slot.key)
     }
 

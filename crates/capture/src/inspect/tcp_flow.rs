@@ -1,7 +1,9 @@
 //! A TCP connection of the capture.
 
+use super::flow::PLACE_BYTES;
+use super::sessions::Sessions;
 use super::sniff::{Sniffer, Verdict};
-use super::summary::{Facts, tell_tls};
+use super::summary::{Facts, settle_tls, tell_tls};
 use super::table::Key;
 use crate::file::RawPacket;
 use crate::message::Mark;
@@ -90,7 +92,7 @@ impl TcpFlow {
             Role::Other => 0,
         };
         let halves = self.halves.iter().map(HalfStream::held_bytes).sum::<usize>();
-        self.accounted_bytes = size_of::<Self>() + role + halves;
+        self.accounted_bytes = PLACE_BYTES + size_of::<Self>() + role + halves;
         self.accounted_bytes
     }
 
@@ -165,6 +167,21 @@ impl TcpFlow {
         }
     }
 
+    /// Works out what a handshake that is over was, and lets go of what that was told from.
+    pub(super) fn settle(&mut self, sessions: &mut Sessions) {
+        if let Role::Tls(connection) = &mut self.role
+            && connection.wants_settling()
+            && let Some(client) = connection.negotiation.client
+        {
+            settle_tls(connection, client, sessions);
+        }
+    }
+
+    /// True once the handshake is over and known.
+    pub(super) fn is_settled(&self) -> bool {
+        matches!(&self.role, Role::Tls(connection) if connection.negotiation.settled)
+    }
+
     /// The connection, if it speaks TLS.
     pub(super) fn tell(
         mut self,
@@ -173,6 +190,7 @@ impl TcpFlow {
         capture_start_ns: u64,
         evicted: bool,
         next_index: &mut u64,
+        sessions: &mut Sessions,
     ) -> Option<Connection> {
         for direction in 0..2 {
             let (role, index) = (&mut self.role, &mut self.index);
@@ -194,7 +212,7 @@ impl TcpFlow {
             halves: Some(&self.halves),
             evicted,
         };
-        Some(tell_tls(*connection, &facts))
+        Some(tell_tls(*connection, &facts, sessions))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Datagrams between two ends.
 
-use super::summary::{Facts, tell_dtls, tell_wtls};
+use super::flow::PLACE_BYTES;
+use super::sessions::Sessions;
+use super::summary::{Facts, settle_dtls, tell_dtls, tell_wtls};
 use super::table::Key;
 use crate::dtls::{self, DtlsConnection};
 use crate::message::Mark;
@@ -28,6 +30,11 @@ pub(super) struct UdpFlow {
     accounted_bytes: usize,
 }
 
+/// True where a datagram begins a handshake.
+pub(super) fn begins(datagram: &[u8]) -> bool {
+    dtls::begins(datagram) || wtls::begins(datagram)
+}
+
 impl UdpFlow {
     pub(super) fn new(number: u64, first_ns: u64, opener: usize) -> Self {
         Self { number, index: 0, first_ns, opener, role: Role::Open { tried: 0 }, accounted_bytes: 0 }
@@ -52,7 +59,7 @@ impl UdpFlow {
             Role::Dtls(connection) => connection.held_bytes() + size_of::<DtlsConnection>(),
             Role::Wtls(connection) => connection.held_bytes() + size_of::<WtlsConnection>(),
         };
-        self.accounted_bytes = size_of::<Self>() + role;
+        self.accounted_bytes = PLACE_BYTES + size_of::<Self>() + role;
         self.accounted_bytes
     }
 
@@ -100,8 +107,40 @@ impl UdpFlow {
         }
     }
 
+    /// Works out what a handshake that is over was, and lets go of what that was told from.
+    pub(super) fn settle(&mut self, key: &Key, sessions: &mut Sessions) {
+        match &mut self.role {
+            Role::Dtls(connection) if connection.wants_settling() => {
+                if let Some(client) = connection.negotiation.client {
+                    settle_dtls(connection, client, sessions);
+                }
+            }
+            Role::Wtls(connection) if !connection.settled && connection.is_over() => {
+                if let Some(client) = connection.client {
+                    sessions.settle_wtls(connection, client, key.ends[1 - client]);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// True once the handshake is over and known.
+    pub(super) fn is_settled(&self) -> bool {
+        match &self.role {
+            Role::Open { .. } => false,
+            Role::Dtls(connection) => connection.negotiation.settled,
+            Role::Wtls(connection) => connection.settled,
+        }
+    }
+
     /// The connection, if it speaks DTLS or WTLS.
-    pub(super) fn tell(self, key: &Key, capture_start_ns: u64, evicted: bool) -> Option<Connection> {
+    pub(super) fn tell(
+        self,
+        key: &Key,
+        capture_start_ns: u64,
+        evicted: bool,
+        sessions: &mut Sessions,
+    ) -> Option<Connection> {
         let facts = |counts| Facts {
             index: self.index,
             transport: "udp",
@@ -119,11 +158,11 @@ impl UdpFlow {
             Role::Dtls(mut connection) => {
                 connection.end();
                 let counts = connection.counts();
-                Some(tell_dtls(*connection, &facts(counts)))
+                Some(tell_dtls(*connection, &facts(counts), sessions))
             }
             Role::Wtls(connection) => {
                 let counts = connection.counts();
-                Some(tell_wtls(*connection, &facts(counts)))
+                Some(tell_wtls(*connection, &facts(counts), sessions))
             }
         }
     }

@@ -165,8 +165,35 @@ fn bits(integer: &[u8]) -> usize {
     digits.first().map_or(0, |first| digits.len() * 8 - first.leading_zeros() as usize)
 }
 
+/// What a Certificate message showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// No certificate: a client that has none.
+    Nothing,
+    /// The keys part of a suite name.
+    Keys(Box<str>),
+    /// Something that cannot be told.
+    Unclear,
+}
+
+impl Shown {
+    /// Reads a Certificate message, of TLS 1.3 where `modern`.
+    pub(crate) fn read(body: &[u8], modern: bool) -> Self {
+        match chain(body, modern) {
+            Some(chain) if chain.is_empty() => Self::Nothing,
+            Some(chain) => describe(&chain).map_or(Self::Unclear, |keys| Self::Keys(keys.into_boxed_str())),
+            None => Self::Unclear,
+        }
+    }
+
+    /// Memory held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        if let Self::Keys(keys) = self { keys.len() } else { 0 }
+    }
+}
+
 /// The certificates of a Certificate message, leaf first.
-pub(super) fn chain(body: &[u8], modern: bool) -> Option<Vec<&[u8]>> {
+fn chain(body: &[u8], modern: bool) -> Option<Vec<&[u8]>> {
     let mut fields = crate::tls::Fields(body);
     if modern {
         fields.vector(1)?;
@@ -183,7 +210,7 @@ pub(super) fn chain(body: &[u8], modern: bool) -> Option<Vec<&[u8]>> {
 }
 
 /// The keys part of a suite name: what was sent, and the root that was not.
-pub(super) fn describe(chain: &[&[u8]]) -> Option<String> {
+fn describe(chain: &[&[u8]]) -> Option<String> {
     let certificates = chain.iter().map(|der| Certificate::read(der)).collect::<Option<Vec<_>>>()?;
     let mut names = certificates.iter().map(Certificate::key_name).collect::<Option<Vec<_>>>()?;
     let last = certificates.last()?;

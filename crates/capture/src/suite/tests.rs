@@ -13,12 +13,12 @@ fn name(negotiation: &Negotiation, seen: &[Seen]) -> Option<String> {
     tls_suite(negotiation, seen, 0, Some(false)).map(|suite| suite.to_string())
 }
 
-/// Certificates in a Certificate message of TLS 1.2.
+/// What a Certificate message of TLS 1.2 with these certificates shows.
 #[cfg(feature = "decrypt")]
-fn certificate_message(ders: &[Vec<u8>]) -> Box<[u8]> {
+fn certificate_message(ders: &[Vec<u8>]) -> Shown {
     let three = |length: usize| [(length >> 16) as u8, (length >> 8) as u8, length as u8];
     let list: Vec<u8> = ders.iter().flat_map(|der| [&three(der.len())[..], der].concat()).collect();
-    [&three(list.len())[..], &list].concat().into()
+    Shown::read(&[&three(list.len())[..], &list].concat(), false)
 }
 
 #[cfg(feature = "decrypt")]
@@ -41,7 +41,7 @@ fn suites_without_certificates_need_none() {
     assert_eq!(name(&negotiated(0x0303, 0x00a8), &[]).as_deref(), Some("tls1.2/psk"));
     let mut anonymous = negotiated(0x0302, 0xc018);
     assert_eq!(name(&anonymous, &[]), None);
-    anonymous.server_key_exchange = Some([3, 0, 23, 1, 4].into());
+    anonymous.note_key_exchange(&[3, 0, 23, 1, 4]);
     assert_eq!(name(&anonymous, &[]).as_deref(), Some("tls1.1/ecdh_anon+p256/aes128-sha"));
 }
 
@@ -58,7 +58,7 @@ fn group_is_told_by_its_prime() {
         body.extend_from_slice(&((bits / 8) as u16).to_be_bytes());
         body.extend_from_slice(&prime);
         let mut negotiation = negotiated(0x0303, 0x00aa);
-        negotiation.server_key_exchange = Some(body.into());
+        negotiation.note_key_exchange(&body);
         assert_eq!(name(&negotiation, &[]), Some(format!("tls1.2/dhe_psk+{expected}")));
     }
 }
@@ -71,11 +71,11 @@ fn keys_are_read_from_certificates() {
     let group = ec::EcGroup::from_curve_name(nid::Nid::SECP384R1).unwrap();
     let curve = self_signed(&PKey::from_ec_key(ec::EcKey::generate(&group).unwrap()).unwrap());
     let mut negotiation = negotiated(0x0303, 0x009c);
-    negotiation.certificates[1] = Some(certificate_message(std::slice::from_ref(&rsa)));
+    negotiation.shown[1] = Some(certificate_message(std::slice::from_ref(&rsa)));
     assert_eq!(name(&negotiation, &[]).as_deref(), Some("tls1.2/rsa/rsa1024/server"));
     let mut negotiation = negotiated(0x0303, 0xc02b);
-    negotiation.server_key_exchange = Some([3, 0, 29].into());
-    negotiation.certificates[1] = Some(certificate_message(std::slice::from_ref(&curve)));
+    negotiation.note_key_exchange(&[3, 0, 29]);
+    negotiation.shown[1] = Some(certificate_message(std::slice::from_ref(&curve)));
     assert_eq!(name(&negotiation, &[]).as_deref(), Some("tls1.2/ecdhe_ecdsa+x25519/p384/server"));
     // Asked for a certificate, the client shows none, then one of the same kind, then another's.
     let request = Seen {
@@ -87,11 +87,11 @@ fn keys_are_read_from_certificates() {
         end_offset: 0,
         after_handshake: false,
     };
-    negotiation.certificates[0] = Some(certificate_message(&[]));
+    negotiation.shown[0] = Some(certificate_message(&[]));
     assert_eq!(name(&negotiation, &[request]).as_deref(), Some("tls1.2/ecdhe_ecdsa+x25519/p384/requested"));
-    negotiation.certificates[0] = Some(certificate_message(&[curve]));
+    negotiation.shown[0] = Some(certificate_message(&[curve]));
     assert_eq!(name(&negotiation, &[request]).as_deref(), Some("tls1.2/ecdhe_ecdsa+x25519/p384/mutual"));
-    negotiation.certificates[0] = Some(certificate_message(&[rsa]));
+    negotiation.shown[0] = Some(certificate_message(&[rsa]));
     assert_eq!(name(&negotiation, &[request]), None);
 }
 

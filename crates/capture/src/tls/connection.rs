@@ -1,18 +1,20 @@
 //! One TLS connection over a stream: from records to messages, opened where the key log has its secrets.
 
-use super::handshake::{Content, Message, MessageReader};
+use super::handshake::{Content, Message, MessageReader, NEW_SESSION_TICKET};
 use super::keylog::{KeyLog, Label};
 use super::negotiation::Negotiation;
 use super::record::{
     ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_BYTES, Input, Record, RecordReader,
 };
 use super::secrets::{LegacyOpener, ModernOpener};
-use crate::message::{Mark, Name, Problems, Seen, SeenAlert};
+use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_tightly};
 use shakedown_trace::MessageName;
 use std::collections::VecDeque;
 
 /// Most bytes of records that wait for both hello messages.
 const MOST_WAITING_BYTES: usize = 1 << 18;
+/// About what a cipher's state takes.
+const OPENER_BYTES: usize = 1024;
 /// Most sealed records remembered in a direction: the handshake is among the first.
 const MOST_SEALED: usize = 48;
 /// Most messages of one connection; beyond it, renegotiations and key updates go uncounted.
@@ -61,9 +63,9 @@ struct Direction {
     protected: bool,
     /// Finished has passed.
     finished: bool,
-    legacy: Option<LegacyOpener>,
+    legacy: Option<Box<LegacyOpener>>,
     stage: Stage,
-    modern: Option<ModernOpener>,
+    modern: Option<Box<ModernOpener>>,
     /// Records before the next may be missing.
     lossy: bool,
     losses: u32,
@@ -105,6 +107,8 @@ impl TlsConnection {
                 + direction.messages.held_bytes()
                 + direction.waiting_bytes
                 + direction.sealed.capacity() * size_of::<Sealed>()
+                + (usize::from(direction.legacy.is_some()) + usize::from(direction.modern.is_some()))
+                    * OPENER_BYTES
         });
         directions.sum::<usize>() + self.negotiation.held_bytes() + self.seen.capacity() * size_of::<Seen>()
     }
@@ -119,6 +123,7 @@ impl TlsConnection {
             };
             self.record(keys, direction, &record);
         }
+        reader.release_if_idle();
         let slot = &mut self.directions[direction];
         let lost = reader.losses != slot.losses;
         slot.losses = reader.losses;
@@ -143,6 +148,12 @@ impl TlsConnection {
                 self.problems.add(format!("the last message of the {} is not whole", self.sender(direction)));
             }
         }
+    }
+
+    /// True where the handshake is over and nobody has worked out its suite, or tickets came since.
+    pub(crate) fn wants_settling(&self) -> bool {
+        let finished = self.directions.iter().all(|direction| direction.finished);
+        finished && (!self.negotiation.settled || !self.negotiation.issued.is_empty())
     }
 
     pub(crate) fn is_finished(&self, direction: usize) -> bool {
@@ -178,7 +189,7 @@ impl TlsConnection {
             Some(false) => false,
             Some(true) if self.negotiation.is_tls_1_3() => true,
             Some(true) => {
-                self.directions[direction].legacy.as_ref().is_some_and(LegacyOpener::needs_every_record)
+                self.directions[direction].legacy.as_ref().is_some_and(|opener| opener.needs_every_record())
             }
         }
     }
@@ -369,6 +380,11 @@ impl TlsConnection {
     fn message(&mut self, keys: &KeyLog, direction: usize, message: Message) {
         let after_handshake = self.directions[direction].finished;
         let name = if after_handshake {
+            if message.kind == NEW_SESSION_TICKET
+                && let Some(body) = &message.body
+            {
+                self.negotiation.note_ticket(body);
+            }
             MessageName::from_tls(message.kind).map_or(Name::Unknown(message.kind), Name::Known)
         } else {
             self.negotiation.note(direction, message.kind, message.body)
@@ -405,7 +421,7 @@ impl TlsConnection {
             }
             Name::Known(MessageName::KeyUpdate) if modern => {
                 let slot = &mut self.directions[direction];
-                slot.modern = slot.modern.as_ref().and_then(ModernOpener::updated);
+                slot.modern = slot.modern.as_ref().and_then(|opener| opener.updated()).map(Box::new);
             }
             _ => {}
         }
@@ -527,7 +543,7 @@ impl TlsConnection {
 
     fn push(&mut self, seen: Seen) {
         if self.seen.len() < MOST_MESSAGES {
-            self.seen.push(seen);
+            push_tightly(&mut self.seen, seen);
         } else {
             self.problems.add(format!("more than {MOST_MESSAGES} messages: the rest is not told"));
         }

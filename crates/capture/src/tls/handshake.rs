@@ -10,12 +10,13 @@ const MAXIMUM_BYTES: usize = 1 << 22;
 
 pub(crate) const CLIENT_HELLO: u8 = 1;
 pub(crate) const SERVER_HELLO: u8 = 2;
+pub(crate) const NEW_SESSION_TICKET: u8 = 4;
 pub(crate) const CERTIFICATE: u8 = 11;
 pub(crate) const SERVER_KEY_EXCHANGE: u8 = 12;
 
 /// Types of which the content matters.
 fn is_kept(kind: u8) -> bool {
-    matches!(kind, CLIENT_HELLO | SERVER_HELLO | CERTIFICATE | SERVER_KEY_EXCHANGE)
+    matches!(kind, CLIENT_HELLO | SERVER_HELLO | NEW_SESSION_TICKET | CERTIFICATE | SERVER_KEY_EXCHANGE)
 }
 
 /// A whole message.

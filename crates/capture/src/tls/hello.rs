@@ -1,7 +1,10 @@
 //! The parts of hello messages that tell what a handshake is.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 const SERVER_NAME: u16 = 0;
 const ENCRYPT_THEN_MAC: u16 = 22;
+const SESSION_TICKET: u16 = 35;
 const PRE_SHARED_KEY: u16 = 41;
 const EARLY_DATA: u16 = 42;
 const SUPPORTED_VERSIONS: u16 = 43;
@@ -12,6 +15,33 @@ const RETRY_RANDOM: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2,
     0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
+
+/// Identities of pre-shared keys in a ClientHello that are looked at.
+const MOST_IDENTITIES: usize = 8;
+
+/// What a session is known by.
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+pub(crate) enum SessionName<'a> {
+    /// The identifier that a server gave it.
+    Id(&'a [u8]),
+    /// What the server would rather have the client keep.
+    Ticket(&'a [u8]),
+    /// WTLS: an identifier, short enough to need the server's address.
+    Local(u128, u16, &'a [u8]),
+}
+
+impl SessionName<'_> {
+    /// A digest, which takes less room than a ticket.
+    pub(crate) fn digest(self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn of_id(id: &[u8]) -> Option<u64> {
+        (!id.is_empty()).then(|| SessionName::Id(id).digest())
+    }
+}
 
 /// Reads a message's fields in order; `None` as soon as one is not there.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
@@ -52,8 +82,13 @@ impl<'a> Fields<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClientHello {
     pub(crate) random: [u8; 32],
-    pub(crate) session_id: Vec<u8>,
-    pub(crate) server_name: Option<String>,
+    /// The session that the client would take up, by its identifier.
+    pub(crate) session: Option<u64>,
+    /// The same by its ticket (RFC 5077).
+    pub(crate) ticket: Option<u64>,
+    /// TLS 1.3: tickets and other names of pre-shared keys, the first few.
+    pub(crate) identities: Vec<u64>,
+    pub(crate) server_name: Option<Box<str>>,
     pub(crate) early_data: bool,
 }
 
@@ -63,12 +98,14 @@ pub(crate) struct ServerHello {
     /// The version agreed on, as the protocol numbers it.
     pub(crate) version: u16,
     pub(crate) random: [u8; 32],
-    pub(crate) session_id: Vec<u8>,
+    pub(crate) session: Option<u64>,
     pub(crate) cipher_suite: u16,
     pub(crate) compressed: bool,
     pub(crate) encrypt_then_mac: bool,
     /// TLS 1.3: the server took up a key that both held.
     pub(crate) pre_shared_key: bool,
+    /// TLS 1.3: which of the client's it was.
+    pub(crate) identity: u16,
     /// TLS 1.3: the group of the exchange.
     pub(crate) group: Option<u16>,
     pub(crate) is_retry: bool,
@@ -78,17 +115,21 @@ pub(crate) fn client_hello(body: &[u8], datagram: bool) -> Option<ClientHello> {
     let mut fields = Fields(body);
     fields.half()?;
     let random = fields.random()?;
-    let session_id = fields.vector(1)?.to_vec();
+    let session = SessionName::of_id(fields.vector(1)?);
     if datagram {
         fields.vector(1)?;
     }
     fields.vector(2)?;
     fields.vector(1)?;
-    let mut hello = ClientHello { random, session_id, ..ClientHello::default() };
+    let mut hello = ClientHello { random, session, ..ClientHello::default() };
     for (kind, content) in fields.extensions() {
         match kind {
             SERVER_NAME => hello.server_name = server_name(content),
             EARLY_DATA => hello.early_data = true,
+            SESSION_TICKET if !content.is_empty() => {
+                hello.ticket = Some(SessionName::Ticket(content).digest());
+            }
+            PRE_SHARED_KEY => hello.identities = identities(content),
             _ => {}
         }
     }
@@ -101,20 +142,20 @@ pub(crate) fn client_hello_version_2(body: &[u8]) -> Option<ClientHello> {
     fields.take(3)?;
     let (ciphers, session_id, challenge) = (fields.half()?, fields.half()?, fields.half()?);
     fields.take(usize::from(ciphers))?;
-    let session_id = fields.take(usize::from(session_id))?.to_vec();
+    let session = SessionName::of_id(fields.take(usize::from(session_id))?);
     let challenge = fields.take(usize::from(challenge))?;
     // The challenge is the random's end; shorter ones are filled with zeros in front.
     let tail = &challenge[challenge.len().saturating_sub(32)..];
     let mut random = [0; 32];
     random[32 - tail.len()..].copy_from_slice(tail);
-    Some(ClientHello { random, session_id, ..ClientHello::default() })
+    Some(ClientHello { random, session, ..ClientHello::default() })
 }
 
 pub(crate) fn server_hello(body: &[u8]) -> Option<ServerHello> {
     let mut fields = Fields(body);
     let mut hello =
         ServerHello { version: fields.half()?, random: fields.random()?, ..ServerHello::default() };
-    hello.session_id = fields.vector(1)?.to_vec();
+    hello.session = SessionName::of_id(fields.vector(1)?);
     hello.cipher_suite = fields.half()?;
     hello.compressed = fields.byte()? != 0;
     hello.is_retry = hello.random == RETRY_RANDOM;
@@ -122,7 +163,10 @@ pub(crate) fn server_hello(body: &[u8]) -> Option<ServerHello> {
         match (kind, content) {
             (SUPPORTED_VERSIONS, &[major, minor]) => hello.version = u16::from_be_bytes([major, minor]),
             (ENCRYPT_THEN_MAC, _) => hello.encrypt_then_mac = true,
-            (PRE_SHARED_KEY, _) => hello.pre_shared_key = true,
+            (PRE_SHARED_KEY, _) => {
+                hello.pre_shared_key = true;
+                hello.identity = Fields(content).half().unwrap_or_default();
+            }
             (KEY_SHARE, _) => hello.group = Fields(content).half(),
             _ => {}
         }
@@ -130,7 +174,30 @@ pub(crate) fn server_hello(body: &[u8]) -> Option<ServerHello> {
     Some(hello)
 }
 
-fn server_name(content: &[u8]) -> Option<String> {
+/// Names of pre-shared keys (RFC 8446 section 4.2.11).
+fn identities(content: &[u8]) -> Vec<u64> {
+    let mut list = Fields(Fields(content).vector(2).unwrap_or_default());
+    let next = || {
+        let identity = list.vector(2)?;
+        list.take(4)?;
+        Some(SessionName::Ticket(identity).digest())
+    };
+    std::iter::from_fn(next).take(MOST_IDENTITIES).collect()
+}
+
+/// The ticket in a NewSessionTicket message (RFC 5077 section 3.3, RFC 8446 section 4.6.1).
+pub(crate) fn issued_ticket(body: &[u8], modern: bool) -> Option<u64> {
+    let mut fields = Fields(body);
+    fields.take(4)?;
+    if modern {
+        fields.take(4)?;
+        fields.vector(1)?;
+    }
+    let ticket = fields.vector(2).filter(|ticket| !ticket.is_empty())?;
+    Some(SessionName::Ticket(ticket).digest())
+}
+
+fn server_name(content: &[u8]) -> Option<Box<str>> {
     let mut list = Fields(Fields(content).vector(2)?);
     // The only kind of name there is: a host's.
     if list.byte()? != 0 {
@@ -138,5 +205,5 @@ fn server_name(content: &[u8]) -> Option<String> {
     }
     let name = list.vector(2)?;
     let text = std::str::from_utf8(name).ok()?;
-    text.bytes().all(|byte| byte.is_ascii_graphic()).then(|| text.to_owned())
+    text.bytes().all(|byte| byte.is_ascii_graphic()).then(|| text.into())
 }

@@ -1,14 +1,18 @@
 //! What both ends have agreed on, as far as it was seen; the same for streams and datagrams.
 
 use super::cipher_suite::{self, Protection};
-use super::handshake::{CERTIFICATE, CLIENT_HELLO, SERVER_HELLO, SERVER_KEY_EXCHANGE};
+use super::handshake::{CERTIFICATE, CLIENT_HELLO, NEW_SESSION_TICKET, SERVER_HELLO, SERVER_KEY_EXCHANGE};
 use super::hello::{self, ClientHello, ServerHello};
 use super::keylog::{KeyLog, Label, Secrets};
 use super::secrets::{LegacyKeys, LegacyOpener, ModernOpener};
 use crate::message::Name;
-use shakedown_trace::MessageName;
+use crate::suite::{self, Shown};
+use shakedown_trace::{MessageName, Suite};
+use std::sync::Arc;
 
 pub(crate) const TLS_1_3: u16 = 0x0304;
+/// Tickets kept until they are remembered.
+const MOST_ISSUED: usize = 16;
 const DTLS_1_0_BAD: u16 = 0x0100;
 const DTLS_1_0: u16 = 0xfeff;
 const DTLS_1_2: u16 = 0xfefd;
@@ -38,10 +42,18 @@ pub(crate) struct Negotiation {
     pub(crate) client_hello: Option<ClientHello>,
     pub(crate) server_hello: Option<ServerHello>,
     /// A HelloRetryRequest, which binds version and cipher suite of the ServerHello to come.
-    pub(crate) retry: Option<ServerHello>,
-    /// Certificate messages by direction.
-    pub(crate) certificates: [Option<Box<[u8]>>; 2],
-    pub(crate) server_key_exchange: Option<Box<[u8]>>,
+    pub(crate) retry: Option<Box<ServerHello>>,
+    /// What Certificate messages showed, by direction.
+    pub(crate) shown: [Option<Shown>; 2],
+    /// Up to TLS 1.2: the group in ServerKeyExchange.
+    pub(crate) group: Option<Box<str>>,
+    /// Tickets that the server issued, until somebody remembers them.
+    pub(crate) issued: Vec<u64>,
+    /// The handshake is over, and the suite is known if it ever will be.
+    pub(crate) settled: bool,
+    pub(crate) suite: Option<Arc<Suite>>,
+    /// What made the session.
+    pub(crate) origin: Option<Arc<Suite>>,
 }
 
 impl Negotiation {
@@ -60,8 +72,16 @@ impl Negotiation {
 
     /// Memory held.
     pub(crate) fn held_bytes(&self) -> usize {
-        let certificates = self.certificates.iter().flatten().map(|body| body.len()).sum::<usize>();
-        certificates + self.server_key_exchange.as_ref().map_or(0, |body| body.len())
+        let shown = self.shown.iter().flatten().map(Shown::held_bytes).sum::<usize>();
+        let hello = self.client_hello.as_ref().map_or(0, |hello| {
+            hello.identities.capacity() * size_of::<u64>()
+                + hello.server_name.as_ref().map_or(0, |name| name.len())
+        });
+        shown
+            + hello
+            + self.group.as_ref().map_or(0, |group| group.len())
+            + self.retry.as_ref().map_or(0, |_| size_of::<ServerHello>())
+            + self.issued.capacity() * size_of::<u64>()
     }
 
     /// Takes note of a message of the first handshake and gives it its name.
@@ -78,16 +98,56 @@ impl Negotiation {
                 self.client = self.client.or(Some(1 - direction));
                 let hello = body.and_then(|body| hello::server_hello(&body));
                 if hello.as_ref().is_some_and(|hello| hello.is_retry) {
-                    self.retry = hello;
+                    self.retry = hello.map(Box::new);
                     return Name::Known(MessageName::HelloRetryRequest);
                 }
                 self.server_hello = hello.or(self.server_hello.take());
             }
-            (CERTIFICATE, Some(body)) => self.certificates[direction] = Some(body.into_boxed_slice()),
-            (SERVER_KEY_EXCHANGE, Some(body)) => self.server_key_exchange = Some(body.into_boxed_slice()),
+            (CERTIFICATE, Some(body)) => {
+                self.shown[direction] = Some(Shown::read(&body, self.is_tls_1_3()));
+            }
+            (SERVER_KEY_EXCHANGE, Some(body)) => self.note_key_exchange(&body),
+            (NEW_SESSION_TICKET, Some(body)) => self.note_ticket(&body),
             _ => {}
         }
         name
+    }
+
+    /// A ServerKeyExchange: its group.
+    pub(crate) fn note_key_exchange(&mut self, body: &[u8]) {
+        let cipher_suite = self.server_hello.as_ref().map_or(0, |hello| hello.cipher_suite);
+        self.group = suite::exchange_group(cipher_suite, body).map(String::into_boxed_str);
+    }
+
+    /// A NewSessionTicket, within the handshake or behind it.
+    pub(crate) fn note_ticket(&mut self, body: &[u8]) {
+        if self.issued.len() < MOST_ISSUED {
+            self.issued.extend(hello::issued_ticket(body, self.is_tls_1_3()));
+        }
+    }
+
+    /// Up to TLS 1.2: the identifier of the session that a full handshake made.
+    pub(crate) fn session_made(&self) -> Option<u64> {
+        self.server_hello.as_ref().filter(|_| !self.is_tls_1_3())?.session
+    }
+
+    /// The names under which the client had the session that was taken up: its ticket, its identifier.
+    pub(crate) fn sessions_taken_up(&self) -> (Option<u64>, Option<u64>) {
+        let (Some(client), Some(server)) = (&self.client_hello, &self.server_hello) else {
+            return (None, None);
+        };
+        if self.is_tls_1_3() {
+            return (client.identities.get(usize::from(server.identity)).copied(), None);
+        }
+        (client.ticket, client.session.filter(|_| client.session == server.session))
+    }
+
+    /// Once the suite is known, what it was told from takes only room.
+    pub(crate) fn forget_what_was_shown(&mut self) {
+        (self.shown, self.group, self.retry) = ([None, None], None, None);
+        if let Some(hello) = &mut self.client_hello {
+            hello.identities = Vec::new();
+        }
     }
 
     /// A ClientHello in the clothes of SSL 2.0.
@@ -100,7 +160,7 @@ impl Negotiation {
     /// The ServerHello will not come: what a retry said of it holds.
     pub(crate) fn give_up(&mut self) {
         if self.server_hello.is_none() {
-            self.server_hello = self.retry.take();
+            self.server_hello = self.retry.take().map(|retry| *retry);
         }
     }
 
@@ -113,7 +173,7 @@ impl Negotiation {
     }
 
     /// What opens a direction's records after ChangeCipherSpec; `None` without the secret.
-    pub(crate) fn legacy_opener(&self, keys: &KeyLog, direction: usize) -> Option<LegacyOpener> {
+    pub(crate) fn legacy_opener(&self, keys: &KeyLog, direction: usize) -> Option<Box<LegacyOpener>> {
         let (client, server) = (self.client_hello.as_ref()?, self.server_hello.as_ref()?);
         if server.compressed {
             return None;
@@ -130,11 +190,11 @@ impl Negotiation {
             server_random: &server.random,
             encrypt_then_mac: server.encrypt_then_mac,
         };
-        LegacyOpener::new(&keys, self.client == Some(direction))
+        LegacyOpener::new(&keys, self.client == Some(direction)).map(Box::new)
     }
 
     /// What opens TLS 1.3 records under one of the key log's secrets; `None` without it.
-    pub(crate) fn modern_opener(&self, keys: &KeyLog, label: Label) -> Option<ModernOpener> {
-        ModernOpener::new(self.protection()?, self.secrets(keys)?.get(label)?)
+    pub(crate) fn modern_opener(&self, keys: &KeyLog, label: Label) -> Option<Box<ModernOpener>> {
+        ModernOpener::new(self.protection()?, self.secrets(keys)?.get(label)?).map(Box::new)
     }
 }

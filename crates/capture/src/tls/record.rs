@@ -128,9 +128,7 @@ impl RecordReader {
         input: &mut Input<'a>,
         keep: impl Fn(u8) -> bool,
     ) -> Option<Record<'s>> {
-        if self.state == State::Header && self.have == 0 {
-            self.release();
-        }
+        self.release_if_idle();
         loop {
             match self.state {
                 State::Lost => {
@@ -191,11 +189,11 @@ impl RecordReader {
         }
     }
 
-    fn release(&mut self) {
-        self.holes.clear();
-        self.body.clear();
-        // Connections that are done with their handshake should hold next to nothing.
-        self.body.shrink_to(0);
+    /// Between two records nothing is held.
+    pub(crate) fn release_if_idle(&mut self) {
+        if self.state == State::Header && self.have == 0 && self.body.capacity() > 0 {
+            (self.body, self.holes) = (Vec::new(), Vec::new());
+        }
     }
 
     /// Consumes a header; where there is none, nothing.

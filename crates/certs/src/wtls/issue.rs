@@ -4,11 +4,12 @@ use super::chain::{is_self_signed, issued_by};
 use super::key::{Use, certified, curve_of, is_certified, key_type, private_key, randomness};
 use super::{WtlsIdentity, read_certificates};
 use crate::CertsError;
+use shakedown_pki::issue::Place;
 use shakedown_pki::{PkiError, Profile, Role, Store, date, hex, keys};
 use shakedown_trace::Side;
 use shakedown_trace::suite::{KeyType, Protocol};
 use shakedown_wtls::Identifier;
-use shakedown_wtls::certificate::{self, Certificate, Issuer, ServiceName, Subject};
+use shakedown_wtls::certificate::{self, Certificate, CertifiedKey, Issuer, ServiceName, Subject};
 use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
 use std::path::Path;
 
@@ -74,11 +75,56 @@ pub fn new_chain(
     Ok(certificates.into_iter().zip(pkcs8).collect())
 }
 
+/// One new certificate with a new key (PKCS #8): a root, or what `issuer` (certificate and PKCS #8 key) issues.
+///
+/// # Errors
+/// [`CertsError::Pki`] where a root has an issuer, another has none, or the key is not the issuer's;
+/// [`CertsError::Certificate`] where that key is for agreement; and as [`identity`], files aside.
+pub fn one(
+    profile: &Profile,
+    place: Place,
+    kind: KeyType,
+    issuer: Option<(&Certificate, &[u8])>,
+) -> Result<(Certificate, Vec<u8>), CertsError> {
+    let provider = OpenSsl::new()?;
+    let role = profile.place(place, issuer.is_some())?;
+    let above = match issuer {
+        Some((certificate, pkcs8)) => {
+            let fields = certificate.fields();
+            let key = private_key(&provider, pkcs8)?;
+            if !is_certified(&provider, &key, &fields.public_key) {
+                return Err(PkiError::ForeignIssuerKey { issuer: fields.subject.to_string() }.into());
+            }
+            if matches!(fields.public_key, CertifiedKey::Ecdh(_)) {
+                return Err(certificate::CertificateError::IssuerKey.into());
+            }
+            let kinds: Vec<_> = [Some(kind), key_type(&fields.public_key)].into_iter().flatten().collect();
+            check_mixture(&kinds)?;
+            Some((fields.subject.clone(), key))
+        }
+        None => {
+            check_mixture(&[kind])?;
+            None
+        }
+    };
+    let pkcs8 = keys::to_pkcs8(&*keys::generate(kind)?)?;
+    let key = private_key(&provider, &pkcs8)?;
+    let what_for = if matches!(place, Place::Server | Place::Client) { Use::Leaf } else { Use::Issuer };
+    let maker = Maker { provider: &provider, profile, private_curves: false };
+    let name = wtls_name(role, usize::from(what_for == Use::Issuer), place == Place::Root);
+    let issued = maker.make(role, name, &key, what_for, above.as_ref().map(|(name, key)| (name, key)))?;
+    Ok((issued, pkcs8))
+}
+
 /// WTLS certifies RSA keys and points on its own curves, and does not mix the two in a chain.
 fn check_kinds(kinds: &[KeyType]) -> Result<(), CertsError> {
     if kinds.len() < 2 {
         return Err(PkiError::ChainTooShort { given: kinds.len() }.into());
     }
+    check_mixture(kinds)
+}
+
+fn check_mixture(kinds: &[KeyType]) -> Result<(), CertsError> {
     let is_rsa = |kind: &KeyType| matches!(kind, KeyType::Rsa { .. });
     if let Some(foreign) = kinds.iter().find(|kind| !is_rsa(kind) && curve_of(**kind).is_none()) {
         return Err(CertsError::NoWtlsKey { key: foreign.standard_name().to_owned() });
@@ -98,32 +144,54 @@ fn make_chain(
     pkcs8: &[Vec<u8>],
     private_curves: bool,
 ) -> Result<Vec<Certificate>, CertsError> {
+    let maker = Maker { provider, profile, private_curves };
     let mut issued: Vec<Certificate> = Vec::new();
     let mut issuer_key: Option<PrivateKey> = None;
     for level in (0..pkcs8.len()).rev() {
         let role = profile.role(side, level, pkcs8.len());
         let key = private_key(provider, &pkcs8[level])?;
         let what_for = if level == 0 { Use::Leaf } else { Use::Issuer };
-        let (not_before_s, not_after_s) = profile.validity_s(role);
-        let is_root = issued.is_empty();
-        let subject = Subject {
-            name: Identifier::text(&wtls_name(role, level, is_root)),
-            public_key: certified(provider, &key, what_for, private_curves)?,
-            valid_not_before_unix_s: u32::try_from(not_before_s).unwrap_or(0),
-            valid_not_after_unix_s: u32::try_from(not_after_s).unwrap_or(u32::MAX),
-        };
-        let certificate = match (issued.last(), &issuer_key) {
-            (Some(above), Some(issuer_key)) => {
-                let issuer = Issuer { name: &above.fields().subject, key: issuer_key };
-                certificate::issue(provider, &issuer, subject, &mut randomness())?
-            }
-            _ => certificate::self_signed(provider, &key, subject, &mut randomness())?,
-        };
+        let above = issued.last().map(|above| &above.fields().subject).zip(issuer_key.as_ref());
+        let name = wtls_name(role, level, issued.is_empty());
+        let certificate = maker.make(role, name, &key, what_for, above)?;
         issued.push(certificate);
         issuer_key = Some(key);
     }
     issued.reverse();
     Ok(issued)
+}
+
+/// What all certificates of a chain are made with.
+struct Maker<'a> {
+    provider: &'a OpenSsl,
+    profile: &'a Profile,
+    private_curves: bool,
+}
+
+impl Maker<'_> {
+    /// One certificate, issued by the name and key `above`, else by itself.
+    fn make(
+        &self,
+        role: &Role,
+        name: String,
+        key: &PrivateKey,
+        what_for: Use,
+        above: Option<(&Identifier, &PrivateKey)>,
+    ) -> Result<Certificate, CertsError> {
+        let (not_before_s, not_after_s) = self.profile.validity_s(role);
+        let subject = Subject {
+            name: Identifier::text(&name),
+            public_key: certified(self.provider, key, what_for, self.private_curves)?,
+            valid_not_before_unix_s: u32::try_from(not_before_s).unwrap_or(0),
+            valid_not_after_unix_s: u32::try_from(not_after_s).unwrap_or(u32::MAX),
+        };
+        Ok(match above {
+            Some((name, key)) => {
+                certificate::issue(self.provider, &Issuer { name, key }, subject, &mut randomness())?
+            }
+            None => certificate::self_signed(self.provider, key, subject, &mut randomness())?,
+        })
+    }
 }
 
 /// Name of a role's WTLS certificate; where the profile has none, made of the X.509 one.

@@ -8,7 +8,7 @@ mod user;
 
 pub use chain::read_certificates;
 pub use describe::describe;
-pub use issue::{identity, new_chain};
+pub use issue::{identity, new_chain, one};
 pub use key::private_key;
 pub use user::load;
 

@@ -94,6 +94,15 @@ fn known() -> &'static HashSet<String> {
     KNOWN.get_or_init(|| super::context::cipher_suites().unwrap_or_default())
 }
 
+/// The ciphers that this build has for the protocol and key exchange of a suite.
+fn ciphers_with(suite: &Suite) -> Vec<&'static str> {
+    let runs = |cipher: TlsCipher| {
+        let other = Suite { cipher: Cipher::Tls(cipher), ..suite.clone() };
+        other.to_string().parse::<Suite>().is_ok() && known().contains(&cipher_suite(&other))
+    };
+    TlsCipher::ALL.into_iter().filter(|(cipher, _)| runs(*cipher)).map(|(_, name)| name).collect()
+}
+
 /// Says whether this build of OpenSSL can run a suite.
 ///
 /// # Errors
@@ -105,7 +114,9 @@ pub fn supports(suite: &Suite) -> Result<(), Unsupported> {
     }
     let name = cipher_suite(suite);
     if suite.protocol != Protocol::Tls13 && !known().contains(&name) {
-        return refuse(format!("OpenSSL {} has no cipher suite {name}", shakedown_ossl::version()));
+        let others = ciphers_with(suite).join(" ");
+        let version = shakedown_ossl::version();
+        return refuse(format!("OpenSSL {version} has no cipher suite {name}; accepted ciphers: {others}"));
     }
     let rsa_signer = match suite.key_exchange {
         KeyExchange::DheRsa | KeyExchange::EcdheRsa | KeyExchange::Ephemeral => suite.keys.first(),

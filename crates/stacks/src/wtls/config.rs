@@ -1,15 +1,14 @@
 //! A suite in the engine's words.
 
-use super::provider::{Named, Timed};
-use crate::rig::{Settings, SetupError};
+use super::provider::Timed;
+use crate::rig::{CertificateForm, Settings, SetupError};
 use shakedown_certs::CertsError;
 use shakedown_certs::own::OwnIdentity;
 use shakedown_certs::wtls::{self as certs, WtlsIdentity};
-use shakedown_pki::Store;
+use shakedown_pki::{Identity as X509Identity, Store};
 use shakedown_trace::suite::{Authentication, Cipher, Group, KeyExchange, KeyType, Mode};
 use shakedown_trace::{Side, Suite};
-use shakedown_wtls::certificate::TrustAnchor;
-use shakedown_wtls::provider::openssl::PrivateKey;
+use shakedown_wtls::certificate::{CertificateError, ChainCertificate, TrustAnchor, X509Certificate};
 use shakedown_wtls::{
     BulkCipher, CipherSuite, ClientAuthentication, ClientConfig, Curve, DhGroup, EncodedRsaKey,
     HandshakeMode, Identifier, Identity, KeyExchangeId, KeyExchangeSuite, KnownClient, MacAlgorithm,
@@ -94,10 +93,66 @@ fn failed(error: impl Into<CertsError>) -> SetupError {
     SetupError::Certs(error.into())
 }
 
+/// What a side shows: certificates of one form or the other.
+enum Shown {
+    Wtls(WtlsIdentity),
+    X509(X509Identity),
+}
+
+impl Shown {
+    fn of(own: OwnIdentity) -> Self {
+        match own {
+            OwnIdentity::Wtls(own) => Self::Wtls(own),
+            OwnIdentity::X509(own) => Self::X509(own),
+        }
+    }
+
+    /// The name that the peer checks.
+    fn subject(&self) -> &str {
+        match self {
+            Self::Wtls(shown) => &shown.subject,
+            Self::X509(shown) => &shown.subject,
+        }
+    }
+
+    fn key(&self) -> &[u8] {
+        match self {
+            Self::Wtls(shown) => &shown.key,
+            Self::X509(shown) => &shown.key,
+        }
+    }
+
+    /// What travels, leaf first.
+    fn chain(&self) -> Result<Vec<ChainCertificate>, SetupError> {
+        match self {
+            Self::Wtls(shown) => Ok(shown.chain.iter().cloned().map(Into::into).collect()),
+            Self::X509(shown) => shown.chain.iter().map(|der| Ok(x509(der)?.into())).collect(),
+        }
+    }
+
+    fn leaf(&self) -> Result<ChainCertificate, SetupError> {
+        let leaf = self.chain()?.into_iter().next();
+        leaf.ok_or_else(|| failed(CertificateError::Missing))
+    }
+
+    /// The root that the peer trusts.
+    fn anchor(&self, provider: &Timed, private_curves: bool) -> Result<TrustAnchor<Timed>, SetupError> {
+        match self {
+            Self::Wtls(shown) => TrustAnchor::from_certificate(provider, &shown.root, private_curves),
+            Self::X509(shown) => TrustAnchor::from_x509(provider, &x509(&shown.root)?),
+        }
+        .map_err(failed)
+    }
+}
+
+fn x509(der: &[u8]) -> Result<X509Certificate, SetupError> {
+    X509Certificate::from_der(der).map_err(|error| failed(CertificateError::from(error)))
+}
+
 /// What the two sides show each other.
 pub struct Identities {
-    server: Option<WtlsIdentity>,
-    client: Option<WtlsIdentity>,
+    server: Option<Shown>,
+    client: Option<Shown>,
     store: Store,
 }
 
@@ -105,23 +160,25 @@ impl Identities {
     /// The user's own, else from the store.
     pub fn of(suite: &Suite, settings: &Settings) -> Result<Self, SetupError> {
         let store = settings.store()?;
-        let identity = |side: Side, own: &Option<OwnIdentity>| match own {
-            Some(OwnIdentity::Wtls(own)) => Ok(own.clone()),
-            _ => certs::identity(
-                &store,
-                &suite.keys,
-                side,
-                &settings.profile,
-                settings.now_unix_s,
-                settings.private_curves,
-            ),
+        let (keys, profile, now_unix_s) = (&suite.keys, &settings.profile, settings.now_unix_s);
+        let shown = |side: Side, own: &Option<OwnIdentity>| -> Result<Shown, SetupError> {
+            Ok(match (own, settings.certificate_form) {
+                (Some(own), _) => Shown::of(own.clone()),
+                (None, CertificateForm::X509) => {
+                    Shown::X509(store.identity(keys, side, profile, now_unix_s)?)
+                }
+                (None, CertificateForm::Wtls) => {
+                    let private_curves = settings.private_curves;
+                    Shown::Wtls(certs::identity(&store, keys, side, profile, now_unix_s, private_curves)?)
+                }
+            })
         };
-        let server =
-            if suite.has_certificates() { Some(identity(Side::Server, &settings.own_server)?) } else { None };
+        let server = suite.has_certificates().then(|| shown(Side::Server, &settings.own_server));
         let mutual = suite.authentication == Some(Authentication::Mutual);
-        let client = if mutual { Some(identity(Side::Client, &settings.own_client)?) } else { None };
-        settings.hear(&store);
-        Ok(Self { server, client, store })
+        let client = mutual.then(|| shown(Side::Client, &settings.own_client));
+        let identities = Self { server: server.transpose()?, client: client.transpose()?, store };
+        settings.hear(&identities.store);
+        Ok(identities)
     }
 }
 
@@ -158,27 +215,10 @@ fn shared_secret() -> SharedSecret {
     SharedSecret { identifier: Identifier::text(SHARED_SECRET_NAME), secret: SHARED_SECRET.to_vec().into() }
 }
 
-fn own_key(
-    provider: &Timed,
-    identity: &WtlsIdentity,
-    suite: &Suite,
-) -> Result<Named<PrivateKey>, SetupError> {
-    let key = certs::private_key(provider.inner(), &identity.key)?;
+fn identity(provider: &Timed, shown: &Shown, suite: &Suite) -> Result<Identity<Timed>, SetupError> {
+    let key = certs::private_key(provider.inner(), shown.key())?;
     let name = suite.keys.first().map_or("", |key| key.standard_name());
-    Ok(provider.private_key(key, name))
-}
-
-fn identity(provider: &Timed, identity: &WtlsIdentity, suite: &Suite) -> Result<Identity<Timed>, SetupError> {
-    let key = own_key(provider, identity, suite)?;
-    Identity::new(identity.chain.clone(), key).map_err(failed)
-}
-
-fn anchor(
-    provider: &Timed,
-    identity: &WtlsIdentity,
-    settings: &Settings,
-) -> Result<TrustAnchor<Timed>, SetupError> {
-    TrustAnchor::from_certificate(provider, &identity.root, settings.private_curves).map_err(failed)
+    Identity::new(shown.chain()?, provider.private_key(key, name)).map_err(failed)
 }
 
 /// The client's side of a suite.
@@ -190,17 +230,17 @@ pub fn client(
 ) -> Result<ClientConfig<Timed>, SetupError> {
     let mut offer = offer(suite, settings)?;
     if let (Mode::Optimized, Some(own)) = (suite.mode, &identities.client) {
-        let key = &own.chain[0].fields().public_key;
-        offer.identifier =
-            Identifier::KeyHash(key.key_hash(provider, settings.private_curves).map_err(failed)?);
+        let leaf = own.leaf()?;
+        let hash = leaf.public_key(true).key_hash(provider, settings.private_curves);
+        offer.identifier = Identifier::KeyHash(hash.map_err(failed)?);
     }
     let mut config = ClientConfig::new(vec![offer]);
     config.cipher_suites = vec![cipher_suite(suite)];
     config.settings.private_curves = settings.private_curves;
     config.settings.distinguish_record_errors = settings.distinguish_record_errors;
     if let Some(server) = &identities.server {
-        config.anchors.push(anchor(provider, server, settings)?);
-        config.server_name = Some(server.subject.clone());
+        config.anchors.push(server.anchor(provider, settings.private_curves)?);
+        config.server_name = Some(server.subject().to_owned());
     }
     if let Some(own) = &identities.client {
         config.identity = Some(identity(provider, own, suite)?);
@@ -236,11 +276,10 @@ pub fn server(
         config.identities.push(identity(provider, own, suite)?);
     }
     if let Some(peer) = &identities.client {
-        config.anchors.push(anchor(provider, peer, settings)?);
+        config.anchors.push(peer.anchor(provider, settings.private_curves)?);
         if suite.mode == Mode::Optimized {
-            let known =
-                KnownClient::new(provider, peer.chain[0].clone(), settings.private_curves).map_err(failed)?;
-            config.known_clients.push(known);
+            let known = KnownClient::new(provider, peer.leaf()?, settings.private_curves);
+            config.known_clients.push(known.map_err(failed)?);
         }
     }
     match (suite.key_exchange, suite.group, suite.keys.first()) {

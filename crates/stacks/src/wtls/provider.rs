@@ -3,6 +3,7 @@
 use shakedown_trace::operation::intern;
 use shakedown_trace::suite::Curve as CurveName;
 use shakedown_trace::{Operation, Primitive, recorder};
+use shakedown_wtls::certificate::SignatureHash;
 use shakedown_wtls::crypto::{
     CryptoError, Digest, Group, Key, KeyKind, Provider, PublicKeyRef, RSA_SECRET_BYTES, Random,
 };
@@ -196,6 +197,18 @@ impl Provider for Timed {
     fn digest(&self, hash: HashAlgorithm, parts: &[&[u8]]) -> Digest {
         recorder::timed(Primitive::new(Operation::Digest, hash_name(hash), ""), bytes(parts), || {
             self.inner.digest(hash, parts)
+        })
+    }
+
+    fn signature_digest(&self, hash: SignatureHash, signed: &[u8]) -> Vec<u8> {
+        let name = match hash {
+            SignatureHash::Sha1 => "sha1",
+            SignatureHash::Sha256 => "sha256",
+            SignatureHash::Sha384 => "sha384",
+            SignatureHash::Sha512 => "sha512",
+        };
+        recorder::timed(Primitive::new(Operation::Digest, name, ""), bytes(&[signed]), || {
+            self.inner.signature_digest(hash, signed)
         })
     }
 

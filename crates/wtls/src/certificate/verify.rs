@@ -3,10 +3,10 @@
 //! A signature is only checked with a key that is already trusted, so a stranger's long chain costs
 //! no more than one verification.
 
-use super::{Certificate, CertifiedKey, ServiceName};
+use super::{Certificate, CertifiedKey, ChainCertificate, X509Certificate, X509Error};
 use crate::codec::{DecodeError, EncodeError};
 use crate::crypto::{CryptoError, Provider};
-use crate::numbers::{HashAlgorithm, KeyExchangeFamily, PublicKeyType, SignatureAlgorithm};
+use crate::numbers::{KeyExchangeFamily, PublicKeyType, SignatureAlgorithm};
 use crate::parameters::{Identifier, ParameterError};
 
 /// Why a certificate or a chain was refused.
@@ -15,9 +15,12 @@ pub enum CertificateError {
     /// No certificate at all.
     #[error("there is no certificate")]
     Missing,
-    /// A form other than WTLS's own.
+    /// A form other than WTLS's own and X.509.
     #[error("certificates of this format are not taken")]
     Format,
+    /// An X.509 certificate that can't be read or used.
+    #[error(transparent)]
+    X509(#[from] X509Error),
     /// Malformed contents.
     #[error("malformed certificate: {0}")]
     Malformed(#[from] DecodeError),
@@ -33,9 +36,9 @@ pub enum CertificateError {
         /// Whose certificate.
         subject: String,
         /// Begin of validity.
-        from_unix_s: u32,
+        from_unix_s: u64,
         /// End of validity.
-        to_unix_s: u32,
+        to_unix_s: u64,
         /// The time of the check.
         now_unix_s: u64,
     },
@@ -126,6 +129,21 @@ impl<P: Provider> TrustAnchor<P> {
         Self::new(provider, fields.subject.clone(), &fields.public_key, private_curves)
     }
 
+    /// The same for an X.509 certificate.
+    pub fn from_x509(provider: &P, certificate: &X509Certificate) -> Result<Self, CertificateError> {
+        Self::new(provider, certificate.subject().clone(), &certificate.public_key(false), false)
+    }
+
+    /// What peers call it: by its name, or by the hash of its key where the name is too long to travel.
+    pub(crate) fn identifier(&self) -> Identifier {
+        match &self.name {
+            Identifier::X509Name(name) if name.len() > usize::from(u8::MAX) => {
+                Identifier::KeyHash(self.key_hash)
+            }
+            name => name.clone(),
+        }
+    }
+
     /// Whether a certificate's issuer field means this anchor.
     pub fn is(&self, issuer: &Identifier) -> bool {
         match issuer {
@@ -160,7 +178,7 @@ pub struct VerifiedChain<P: Provider> {
 /// an anchor issued, such as the root itself, is ignored.
 pub fn verify_chain<P: Provider>(
     provider: &P,
-    chain: &[Certificate],
+    chain: &[ChainCertificate],
     anchors: &[TrustAnchor<P>],
     policy: &ChainPolicy<'_>,
 ) -> Result<VerifiedChain<P>, CertificateError> {
@@ -169,12 +187,14 @@ pub fn verify_chain<P: Provider>(
     let mut signer_key = None;
     for (index, certificate) in chain[..=top].iter().enumerate().rev() {
         match &signer_key {
-            Some(key) => verify_signature(provider, certificate, key)?,
+            Some(key) => certificate.verify(provider, key)?,
             None => verify_with_anchors(provider, certificate, anchors)?,
         }
-        let key = certificate.fields().public_key.import(provider, policy.private_curves)?;
+        let key = certificate.public_key(index == 0).import(provider, policy.private_curves)?;
         if index == 0 {
-            check_name(leaf, policy.name)?;
+            if let Some(wanted) = policy.name {
+                leaf.check_host(wanted)?;
+            }
             return Ok(VerifiedChain { key });
         }
         signer_key = Some(key);
@@ -184,23 +204,20 @@ pub fn verify_chain<P: Provider>(
 
 /// Checks everything but signatures, and returns the index of the certificate that an anchor issued.
 fn check_links<P: Provider>(
-    chain: &[Certificate],
+    chain: &[ChainCertificate],
     anchors: &[TrustAnchor<P>],
     policy: &ChainPolicy<'_>,
 ) -> Result<usize, CertificateError> {
     for (index, certificate) in chain.iter().enumerate() {
-        check_suitable(certificate, index == 0, policy)?;
+        check_suitable(certificate, index, policy)?;
         check_validity(certificate, policy.now_unix_s)?;
-        let fields = certificate.fields();
-        if anchors.iter().any(|anchor| anchor.is(&fields.issuer)) {
+        let issuer = certificate.issuer();
+        if anchors.iter().any(|anchor| anchor.is(issuer)) {
             return Ok(index);
         }
-        let next = chain.get(index + 1).filter(|next| next.fields().subject == fields.issuer);
-        if next.is_none() {
-            return Err(CertificateError::UnknownIssuer {
-                subject: fields.subject.to_string(),
-                issuer: fields.issuer.to_string(),
-            });
+        if chain.get(index + 1).is_none_or(|next| next.subject() != issuer) {
+            let (subject, issuer) = (certificate.subject().to_string(), issuer.to_string());
+            return Err(CertificateError::UnknownIssuer { subject, issuer });
         }
     }
     Err(CertificateError::Missing)
@@ -209,85 +226,52 @@ fn check_links<P: Provider>(
 /// §10.5.2: with RSA all keys and signatures are RSA; with ECDH_ECDSA the leaf's key is for ECDH, the
 /// others for ECDSA, and all signatures are ECDSA.
 fn check_suitable(
-    certificate: &Certificate,
-    is_leaf: bool,
+    certificate: &ChainCertificate,
+    index: usize,
     policy: &ChainPolicy<'_>,
 ) -> Result<(), CertificateError> {
-    let fields = certificate.fields();
-    let suitable = match policy.family {
-        KeyExchangeFamily::EcdhEcdsa => {
-            let wanted = if is_leaf { PublicKeyType::Ecdh } else { PublicKeyType::Ecdsa };
-            fields.public_key.key_type() == wanted
-                && fields.signature_algorithm == SignatureAlgorithm::EcdsaSha
-        }
-        _ => {
-            fields.public_key.key_type() == PublicKeyType::Rsa
-                && fields.signature_algorithm == SignatureAlgorithm::RsaSha
-        }
+    let is_leaf = index == 0;
+    let wanted = match policy.family {
+        KeyExchangeFamily::EcdhEcdsa if is_leaf => (PublicKeyType::Ecdh, SignatureAlgorithm::EcdsaSha),
+        KeyExchangeFamily::EcdhEcdsa => (PublicKeyType::Ecdsa, SignatureAlgorithm::EcdsaSha),
+        _ => (PublicKeyType::Rsa, SignatureAlgorithm::RsaSha),
     };
-    if !suitable {
-        return Err(CertificateError::Unsuitable { subject: fields.subject.to_string() });
+    let found = (certificate.public_key(is_leaf).key_type(), certificate.signature_algorithm());
+    let subject = || certificate.subject().to_string();
+    if found != wanted || (is_leaf && !certificate.may_exchange()) {
+        return Err(CertificateError::Unsuitable { subject: subject() });
     }
-    let is_authority = || {
-        let name = fields.subject.as_text().map(ServiceName::parse);
-        name.is_some_and(|name| name.is_authority())
-    };
-    if !is_leaf && policy.require_authority_mark && !is_authority() {
-        return Err(CertificateError::NotAuthority { subject: fields.subject.to_string() });
+    if !is_leaf && !certificate.may_certify(index - 1, policy.require_authority_mark) {
+        return Err(CertificateError::NotAuthority { subject: subject() });
     }
     Ok(())
 }
 
-fn check_validity(certificate: &Certificate, now_unix_s: u64) -> Result<(), CertificateError> {
-    let fields = certificate.fields();
-    let (from_unix_s, to_unix_s) = (fields.valid_not_before_unix_s, fields.valid_not_after_unix_s);
-    if (u64::from(from_unix_s)..=u64::from(to_unix_s)).contains(&now_unix_s) {
+fn check_validity(certificate: &ChainCertificate, now_unix_s: u64) -> Result<(), CertificateError> {
+    let (from_unix_s, to_unix_s) = certificate.validity_unix_s();
+    if (from_unix_s..=to_unix_s).contains(&now_unix_s) {
         return Ok(());
     }
-    let subject = fields.subject.to_string();
+    let subject = certificate.subject().to_string();
     Err(CertificateError::NotValidNow { subject, from_unix_s, to_unix_s, now_unix_s })
-}
-
-fn check_name(leaf: &Certificate, wanted: Option<&str>) -> Result<(), CertificateError> {
-    let Some(wanted) = wanted else { return Ok(()) };
-    let subject = leaf.fields().subject.as_text().unwrap_or_default();
-    let found = ServiceName::parse(subject).common_name;
-    if found == wanted {
-        return Ok(());
-    }
-    Err(CertificateError::WrongName { found, wanted: wanted.to_owned() })
 }
 
 /// Several anchors may go by one name.
 fn verify_with_anchors<P: Provider>(
     provider: &P,
-    certificate: &Certificate,
+    certificate: &ChainCertificate,
     anchors: &[TrustAnchor<P>],
 ) -> Result<(), CertificateError> {
-    let fields = certificate.fields();
     let mut result = None;
-    for anchor in anchors.iter().filter(|anchor| anchor.is(&fields.issuer)) {
-        if anchor.signature_algorithm == fields.signature_algorithm {
-            let verified = verify_signature(provider, certificate, &anchor.key);
+    for anchor in anchors.iter().filter(|anchor| anchor.is(certificate.issuer())) {
+        if anchor.signature_algorithm == certificate.signature_algorithm() {
+            let verified = certificate.verify(provider, &anchor.key);
             if verified.is_ok() {
                 return verified;
             }
             result = Some(verified);
         }
     }
-    result.unwrap_or_else(|| Err(CertificateError::Unsuitable { subject: fields.subject.to_string() }))
-}
-
-fn verify_signature<P: Provider>(
-    provider: &P,
-    certificate: &Certificate,
-    key: &P::PublicKey,
-) -> Result<(), CertificateError> {
-    let hash = provider.digest(HashAlgorithm::Sha1, &[certificate.signed_part()]);
-    match certificate.fields().signature_algorithm {
-        SignatureAlgorithm::RsaSha => provider.rsa_verify(key, &hash, certificate.signature())?,
-        SignatureAlgorithm::EcdsaSha => provider.ecdsa_verify(key, &hash, certificate.signature())?,
-        SignatureAlgorithm::Anonymous => return Err(CryptoError::BadSignature.into()),
-    }
-    Ok(())
+    let unsuitable = || CertificateError::Unsuitable { subject: certificate.subject().to_string() };
+    result.unwrap_or_else(|| Err(unsuitable()))
 }

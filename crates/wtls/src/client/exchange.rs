@@ -3,7 +3,7 @@
 use super::ClientState;
 use super::finish::{ExpectChangeCipherSpec, Order};
 use super::hello::leaf_key_type;
-use crate::certificate::{Certificate, CertificateError, CertifiedKey, ChainPolicy, verify_chain};
+use crate::certificate::{CertificateError, CertifiedKey, ChainCertificate, ChainPolicy, verify_chain};
 use crate::codec::Codec;
 use crate::config::{ClientConfig, Identity};
 use crate::connection::Input;
@@ -60,7 +60,7 @@ struct Exchange<P: Provider> {
     negotiated: Negotiated,
     transcript: Transcript,
     server: ServerPublic<P>,
-    peer_certificates: Vec<Certificate>,
+    peer_certificates: Vec<ChainCertificate>,
 }
 
 /// The server's key, in the form that the exchange needs.
@@ -100,7 +100,7 @@ impl<P: Provider> ExpectCertificate<P> {
         let Self { config, offer, negotiated, mut transcript } = self;
         transcript.push(frame.raw);
         let list = CertificateList::from_bytes("Certificate", frame.body)?;
-        let chain = list.into_wtls_chain()?;
+        let chain = list.into_chain()?;
         let private_curves = config.settings.private_curves;
         let family = negotiated.key_exchange.family();
         let policy = ChainPolicy {
@@ -111,7 +111,7 @@ impl<P: Provider> ExpectCertificate<P> {
             name: config.server_name.as_deref(),
         };
         let leaf = chain.first().ok_or(CertificateError::Missing)?;
-        let public_key = leaf.fields().public_key.clone();
+        let public_key = leaf.public_key(true).into_owned();
         // Before the expensive part: the size, and that the curve is the one that was offered.
         let kind = public_key.kind(private_curves)?;
         check_size(negotiated.key_exchange, kind)?;

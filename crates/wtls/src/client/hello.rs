@@ -82,7 +82,7 @@ fn trusted_key_id<P: Provider>(anchor: &TrustAnchor<P>) -> KeyExchangeId {
         SignatureAlgorithm::EcdsaSha => KeyExchangeSuite::EcdhEcdsa,
         _ => KeyExchangeSuite::Rsa,
     };
-    KeyExchangeId::new(suite, ParameterSpecifier::NONE, anchor.name.clone())
+    KeyExchangeId::new(suite, ParameterSpecifier::NONE, anchor.identifier())
 }
 
 /// ClientHello is on its way.

@@ -1,7 +1,7 @@
 //! Certificate, CertificateRequest and CertificateVerify.
 
 use super::hello::encode_all;
-use crate::certificate::{Certificate, CertificateError};
+use crate::certificate::{Certificate, CertificateError, ChainCertificate, X509Certificate};
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer};
 use crate::numbers::CertificateFormat;
 use crate::parameters::KeyExchangeId;
@@ -17,6 +17,15 @@ pub enum CertificateEntry {
     X968(Vec<u8>),
     /// Where the certificate can be fetched.
     Url(Vec<u8>),
+}
+
+impl From<ChainCertificate> for CertificateEntry {
+    fn from(certificate: ChainCertificate) -> Self {
+        match certificate {
+            ChainCertificate::Wtls(certificate) => Self::Wtls(certificate),
+            ChainCertificate::X509(certificate) => Self::X509(certificate.as_bytes().to_vec()),
+        }
+    }
 }
 
 impl Codec for CertificateEntry {
@@ -57,13 +66,14 @@ impl Codec for CertificateEntry {
 pub struct CertificateList(pub Vec<CertificateEntry>);
 
 impl CertificateList {
-    /// The chain, if all of it is in WTLS's own form.
-    pub fn into_wtls_chain(self) -> Result<Vec<Certificate>, CertificateError> {
+    /// The chain, if all of it is in forms that are understood.
+    pub fn into_chain(self) -> Result<Vec<ChainCertificate>, CertificateError> {
         self.0
             .into_iter()
             .map(|entry| match entry {
-                CertificateEntry::Wtls(certificate) => Ok(certificate),
-                _ => Err(CertificateError::Format),
+                CertificateEntry::Wtls(certificate) => Ok(certificate.into()),
+                CertificateEntry::X509(der) => Ok(X509Certificate::from_der(&der)?.into()),
+                CertificateEntry::X968(_) | CertificateEntry::Url(_) => Err(CertificateError::Format),
             })
             .collect()
     }

@@ -11,6 +11,7 @@ mod ffi;
 mod hash;
 mod rsa;
 
+use crate::certificate::SignatureHash;
 use crate::crypto::{
     CryptoError, Digest, Group, Key, KeyKind, Provider, PublicKeyRef, RSA_SECRET_BYTES, Random,
 };
@@ -222,6 +223,10 @@ impl Provider for OpenSsl {
 
     fn digest(&self, hash: HashAlgorithm, parts: &[&[u8]]) -> Digest {
         hash::digest(hash, parts)
+    }
+
+    fn signature_digest(&self, hash: SignatureHash, signed: &[u8]) -> Vec<u8> {
+        hash::signature_digest(hash, signed)
     }
 
     fn hmac(&self, hash: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Digest {

@@ -2,7 +2,7 @@
 
 use super::ServerState;
 use super::finish::{ExpectChangeCipherSpec, Order};
-use crate::certificate::{Certificate, CertifiedKey, ChainPolicy, verify_chain};
+use crate::certificate::{CertifiedKey, ChainCertificate, ChainPolicy, verify_chain};
 use crate::codec::Codec;
 use crate::config::{ClientAuthentication, ServerConfig};
 use crate::connection::Input;
@@ -62,7 +62,7 @@ impl<P: Provider> ServerPrivate<P> {
 
 /// A client that showed a certificate.
 pub(super) struct ClientIdentity<P: Provider> {
-    chain: Vec<Certificate>,
+    chain: Vec<ChainCertificate>,
     key: P::PublicKey,
 }
 
@@ -110,7 +110,7 @@ impl<P: Provider> ExpectCertificate<P> {
                 _ => Ok(ServerState::ExpectKeyExchange(Box::new(next))),
             };
         }
-        let chain = list.into_wtls_chain()?;
+        let chain = list.into_chain()?;
         let settings = &next.config.settings;
         let policy = ChainPolicy {
             family: next.negotiated.key_exchange.family(),

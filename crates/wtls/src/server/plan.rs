@@ -225,14 +225,13 @@ fn certified<P: Provider>(
     let trusted = suitable.find(|(_, own)| own.is_trusted_by(&hello.trusted_key_ids));
     let (identity, own) = trusted.ok_or(Error::NotTrustedByClient)?;
     let known = |client: &KnownClient<P>| {
-        let fields = client.certificate.fields();
-        let valid = fields.valid_not_before_unix_s.into()..=fields.valid_not_after_unix_s.into();
+        let (from_unix_s, to_unix_s) = client.certificate.validity_unix_s();
         let named = match &offer.identifier {
             Identifier::Null => false,
             Identifier::KeyHash(hash) => *hash == client.key_hash,
-            name => *name == fields.subject,
+            name => name == client.certificate.subject(),
         };
-        named && own.kind() == KeyKind::Ec(client.curve) && valid.contains(&now_unix_s)
+        named && own.kind() == KeyKind::Ec(client.curve) && (from_unix_s..=to_unix_s).contains(&now_unix_s)
     };
     let known_client = config.known_clients.iter().position(known);
     Ok(Method::Certified { identity, known_client })

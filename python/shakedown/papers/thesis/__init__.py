@@ -11,6 +11,7 @@ from shakedown.papers.paper import Paper
 from shakedown.papers.thesis import network_claims, processing_claims, queue_claims
 from shakedown.papers.thesis.figures import figures
 from shakedown.papers.thesis.inputs import SLUG, Thesis, suites
+from shakedown.papers.thesis.sizes import words
 from shakedown.papers.thesis.tables import cells
 from shakedown.papers.thesis.today import measured_cells, today
 
@@ -25,4 +26,4 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
     }
 
 
-PAPER = Paper(SLUG, tuple(suites()), checks, cells, today, measured_cells, figures)
+PAPER = Paper(SLUG, tuple(suites()), checks, cells, today, measured_cells, figures, words=words)

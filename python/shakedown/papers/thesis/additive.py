@@ -110,6 +110,16 @@ _POINT_BYTES = {
 }
 
 
+def order_bytes(curve: str) -> int:
+    """Bytes of a curve's order."""
+    return _ORDER_BYTES[curve]
+
+
+def field_bytes(curve: str) -> int:
+    """Bytes of a coordinate."""
+    return (_POINT_BYTES[curve] - 1) // 2
+
+
 def signature_bytes(key: str) -> int:
     """Bytes of a signature: two numbers as long as the curve's order, or as long as the modulus."""
     return int(key[3:]) // 8 if key.startswith("rsa") else 2 * _ORDER_BYTES[key]

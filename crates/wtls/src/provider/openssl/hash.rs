@@ -2,9 +2,10 @@
 //! which nearly halves the work of the PRF.
 
 use super::ffi;
+use crate::certificate::SignatureHash;
 use crate::crypto::Digest;
 use crate::numbers::HashAlgorithm;
-use openssl::sha::Sha1;
+use openssl::sha::{self, Sha1};
 use std::mem::MaybeUninit;
 
 /// Block size of both hashes.
@@ -94,6 +95,15 @@ pub fn digest(hash: HashAlgorithm, parts: &[&[u8]]) -> Digest {
         state.update(part);
     }
     state.finish()
+}
+
+pub fn signature_digest(hash: SignatureHash, signed: &[u8]) -> Vec<u8> {
+    match hash {
+        SignatureHash::Sha1 => sha::sha1(signed).to_vec(),
+        SignatureHash::Sha256 => sha::sha256(signed).to_vec(),
+        SignatureHash::Sha384 => sha::sha384(signed).to_vec(),
+        SignatureHash::Sha512 => sha::sha512(signed).to_vec(),
+    }
 }
 
 pub fn hmac(hash: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Digest {

@@ -1,0 +1,115 @@
+"""What reading a large capture takes, beside tshark, and in how much memory."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from bench import crowd
+from bench.harness import Benchmark, Pair, UnavailableError
+
+SUITES = [
+    "tls1.2/ecdhe_rsa+x25519/rsa2048/server",
+    "tls1.3/x25519/p256/server",
+    "tls1.2/rsa/rsa2048/server/resumed",
+    "tls1.0/rsa/rsa2048/server",
+    "tls1.2/ecdhe_ecdsa+p256/p256@p256@p256/mutual",
+]
+LARGE_BYTES = 1_000_000_000
+DATA_BYTES = 16_384
+"""Application data behind each handshake of the large capture: a page's worth."""
+AT_A_TIME = 1000
+CROWD = 100_000
+GRANTED_MIB = 200
+PAIRS = 5
+SHAKEDOWN = Path(sys.executable).with_name("shakedown")
+
+
+@contextmanager
+def capture(size_bytes: int, data_bytes: int, *, stay_open: bool) -> Iterator[tuple[Path, int]]:
+    """A capture that is there while the block lasts, and how many connections it has.
+
+    Raises `UnavailableError` where the disk has no room for it.
+    """
+    with TemporaryDirectory(prefix="shakedown-bench-") as folder:
+        free = shutil.disk_usage(folder).free
+        if free < size_bytes * 1.2:
+            message = f"{folder} has {free:,} bytes free; the capture takes {size_bytes:,}"
+            raise UnavailableError(message)
+        path = Path(folder) / "large.pcap"
+        made = crowd.templates(SUITES, data_bytes)
+        yield path, crowd.write(path, made, size_bytes, AT_A_TIME, stay_open=stay_open)
+
+
+def run(command: list[str | Path]) -> tuple[float, float]:
+    """Seconds and peak memory (MiB) of a whole program whose output nobody reads.
+
+    Raises `UnavailableError` where it fails.
+    """
+    begun = perf_counter()
+    process = subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = perf_counter() - begun
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        message = f"{command[0]} ended with status {process.returncode}"
+        raise UnavailableError(message)
+    return seconds, used.ru_maxrss / 1024
+
+
+def against_tshark() -> list[Pair]:
+    """Seconds for the same capture of a gigabyte: all of our handshakes as JSON, tshark's list of streams."""
+    tshark = shutil.which("tshark")
+    if tshark is None:
+        message = "tshark is not installed (make peers installs it)"
+        raise UnavailableError(message)
+    pairs: list[Pair] = []
+    with capture(LARGE_BYTES, DATA_BYTES, stay_open=False) as (path, connections):
+        peaks = []
+        for _ in range(PAIRS):
+            ours, peak = run([SHAKEDOWN, "inspect", "--json", path])
+            theirs, _ = run([tshark, "-q", "-z", "conv,tcp", "-r", path])
+            pairs.append((ours, theirs))
+            peaks.append(peak)
+    report = f"inspect-1gb: {connections:,} connections; our peak memory {max(peaks):.0f} MiB"
+    print(report, file=sys.stderr)  # noqa: T201
+    if max(peaks) > GRANTED_MIB:
+        message = f"{report}, over the {GRANTED_MIB} granted"
+        raise UnavailableError(message)
+    return pairs
+
+
+def memory_of_a_crowd() -> list[Pair]:
+    """Peak MiB, and what is granted, for a capture in which every connection is open at the same time."""
+    made = crowd.templates(SUITES)
+    size_bytes = sum(one.size_bytes for one in made) * CROWD // len(made)
+    with capture(size_bytes, 0, stay_open=True) as (path, connections):
+        if connections < CROWD * 0.99:
+            message = f"the capture has {connections:,} connections"
+            raise UnavailableError(message)
+        return [(run([SHAKEDOWN, "inspect", "--json", path])[1], float(GRANTED_MIB)) for _ in range(PAIRS)]
+
+
+BENCHMARKS = [
+    Benchmark(
+        name="inspect-1gb",
+        what="seconds to read a capture of 1 GB, as whole programs: inspect --json and tshark -q -z conv,tcp",
+        peer_name="tshark",
+        better="lower",
+        target=1.0,
+        pairs=against_tshark,
+    ),
+    Benchmark(
+        name="inspect-crowd",
+        what=f"peak MiB of inspect --json, with {CROWD:,} connections open at the same time",
+        peer_name="granted",
+        better="lower",
+        target=1.0,
+        pairs=memory_of_a_crowd,
+    ),
+]

@@ -1,0 +1,130 @@
+//! What a chain is made of: certificates of either form, asked the same questions.
+
+use super::{Certificate, CertificateError, CertifiedKey, ServiceName, X509Certificate};
+use crate::crypto::{CryptoError, Provider};
+use crate::numbers::{HashAlgorithm, SignatureAlgorithm};
+use crate::parameters::Identifier;
+use std::borrow::Cow;
+
+/// A certificate in a form that is understood here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChainCertificate {
+    /// WTLS's own form.
+    Wtls(Certificate),
+    /// X.509.
+    X509(Box<X509Certificate>),
+}
+
+impl From<Certificate> for ChainCertificate {
+    fn from(certificate: Certificate) -> Self {
+        Self::Wtls(certificate)
+    }
+}
+
+impl From<X509Certificate> for ChainCertificate {
+    fn from(certificate: X509Certificate) -> Self {
+        Self::X509(Box::new(certificate))
+    }
+}
+
+impl ChainCertificate {
+    /// The certificate as it travels, its format and length aside.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Wtls(certificate) => certificate.as_bytes(),
+            Self::X509(certificate) => certificate.as_bytes(),
+        }
+    }
+
+    /// Whose key it certifies.
+    pub fn subject(&self) -> &Identifier {
+        match self {
+            Self::Wtls(certificate) => &certificate.fields().subject,
+            Self::X509(certificate) => certificate.subject(),
+        }
+    }
+
+    /// Who signed it.
+    pub fn issuer(&self) -> &Identifier {
+        match self {
+            Self::Wtls(certificate) => &certificate.fields().issuer,
+            Self::X509(certificate) => certificate.issuer(),
+        }
+    }
+
+    /// Begin and end of validity, in seconds since 1970.
+    pub fn validity_unix_s(&self) -> (u64, u64) {
+        match self {
+            Self::Wtls(certificate) => {
+                let fields = certificate.fields();
+                (fields.valid_not_before_unix_s.into(), fields.valid_not_after_unix_s.into())
+            }
+            Self::X509(certificate) => certificate.validity_unix_s(),
+        }
+    }
+
+    /// The key. X.509 does not say what a point is for: in a leaf, for agreement; in an issuer, for signatures.
+    pub fn public_key(&self, is_leaf: bool) -> Cow<'_, CertifiedKey> {
+        match self {
+            Self::Wtls(certificate) => Cow::Borrowed(&certificate.fields().public_key),
+            Self::X509(certificate) => Cow::Owned(certificate.public_key(is_leaf)),
+        }
+    }
+
+    /// How it is signed.
+    pub fn signature_algorithm(&self) -> SignatureAlgorithm {
+        match self {
+            Self::Wtls(certificate) => certificate.fields().signature_algorithm,
+            Self::X509(certificate) => certificate.signature_algorithm(),
+        }
+    }
+
+    /// Whether it may certify others, of whom `below` intermediates stand between it and the leaf. WTLS's own
+    /// form says so in the name (`T=ca`), which WAP-199 did not ask for: hence `require_mark`.
+    pub fn may_certify(&self, below: usize, require_mark: bool) -> bool {
+        match self {
+            Self::Wtls(_) if !require_mark => true,
+            Self::Wtls(certificate) => {
+                let name = certificate.fields().subject.as_text().map(ServiceName::parse);
+                name.is_some_and(|name| name.is_authority())
+            }
+            Self::X509(certificate) => certificate.may_certify(below),
+        }
+    }
+
+    /// Whether its key may be used to exchange keys.
+    pub fn may_exchange(&self) -> bool {
+        match self {
+            Self::Wtls(_) => true,
+            Self::X509(certificate) => certificate.may_exchange(),
+        }
+    }
+
+    /// Checks that it certifies a host of this name.
+    pub fn check_host(&self, wanted: &str) -> Result<(), CertificateError> {
+        let (right, found) = match self {
+            Self::Wtls(certificate) => {
+                let subject = certificate.fields().subject.as_text().unwrap_or_default();
+                let found = ServiceName::parse(subject).common_name;
+                (found == wanted, found)
+            }
+            Self::X509(certificate) => (certificate.names(wanted), certificate.host_names()),
+        };
+        if right { Ok(()) } else { Err(CertificateError::WrongName { found, wanted: wanted.to_owned() }) }
+    }
+
+    /// Verifies that `key` signed this certificate.
+    pub fn verify<P: Provider>(&self, provider: &P, key: &P::PublicKey) -> Result<(), CertificateError> {
+        let certificate = match self {
+            Self::Wtls(certificate) => certificate,
+            Self::X509(certificate) => return certificate.verify(provider, key),
+        };
+        let hash = provider.digest(HashAlgorithm::Sha1, &[certificate.signed_part()]);
+        match certificate.fields().signature_algorithm {
+            SignatureAlgorithm::RsaSha => provider.rsa_verify(key, &hash, certificate.signature())?,
+            SignatureAlgorithm::EcdsaSha => provider.ecdsa_verify(key, &hash, certificate.signature())?,
+            SignatureAlgorithm::Anonymous => return Err(CryptoError::BadSignature.into()),
+        }
+        Ok(())
+    }
+}

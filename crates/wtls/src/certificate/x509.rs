@@ -1,0 +1,216 @@
+//! X.509 certificates, as far as WTLS has use for them (WAP-211, RFC 5280).
+//!
+//! Names travel and are compared as they were encoded. A key on a curve is for agreement in a leaf and for
+//! signatures in an issuer, because X.509 has one form for both.
+
+mod extensions;
+mod key;
+mod signature;
+
+pub use signature::SignatureHash;
+
+use super::{CertificateError, CertifiedKey};
+use crate::crypto::Provider;
+use crate::numbers::SignatureAlgorithm;
+use crate::parameters::Identifier;
+use core::ops::Range;
+use extensions::Extensions;
+use key::SubjectKey;
+use signature::Signature;
+use x509_cert::der::{self, Decode, Encode, Reader, SliceReader};
+use x509_cert::name::Name;
+
+/// Why an X.509 certificate is of no use here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum X509Error {
+    /// Not an X.509 certificate in DER.
+    #[error("not an X.509 certificate in DER: {0}")]
+    Malformed(String),
+    /// A key other than RSA or a point.
+    #[error("the X.509 certificate of {subject} has a key of the unknown kind {algorithm}")]
+    KeyAlgorithm {
+        /// Whose certificate.
+        subject: String,
+        /// The object identifier of the kind.
+        algorithm: String,
+    },
+    /// A point on a curve that WTLS has no use for, or whose curve is spelt out.
+    #[error("the X.509 certificate of {subject} has a key on a curve that WTLS does not have ({curve})")]
+    Curve {
+        /// Whose certificate.
+        subject: String,
+        /// The object identifier of the curve, or that it has none.
+        curve: String,
+    },
+    /// Signed in a way that is not verified here.
+    #[error("the X.509 certificate of {subject} is signed with {algorithm}, which is not known here")]
+    SignatureAlgorithm {
+        /// Whose certificate.
+        subject: String,
+        /// The object identifier of the algorithm.
+        algorithm: String,
+    },
+    /// A critical extension that nothing here understands.
+    #[error(
+        "the X.509 certificate of {subject} has the critical extension {extension}, which is not known here"
+    )]
+    CriticalExtension {
+        /// Whose certificate.
+        subject: String,
+        /// Its object identifier.
+        extension: String,
+    },
+}
+
+impl From<der::Error> for X509Error {
+    fn from(error: der::Error) -> Self {
+        Self::Malformed(error.to_string())
+    }
+}
+
+/// An X.509 certificate whose key, signature and critical extensions are understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct X509Certificate {
+    der: Vec<u8>,
+    /// Where in `der` that lies which is signed.
+    signed: Range<usize>,
+    subject: Identifier,
+    issuer: Identifier,
+    /// Seconds since 1970.
+    valid_unix_s: (u64, u64),
+    key: SubjectKey,
+    signature: Signature,
+    extensions: Extensions,
+    common_name: Option<String>,
+}
+
+fn identifier(name: &Name) -> der::Result<Identifier> {
+    Ok(Identifier::X509Name(name.to_der()?))
+}
+
+impl X509Certificate {
+    /// Reads a certificate.
+    pub fn from_der(bytes: &[u8]) -> Result<Self, X509Error> {
+        let decoded = x509_cert::Certificate::from_der(bytes)?;
+        let contents = decoded.tbs_certificate();
+        let whose = contents.subject().to_string();
+        let validity = contents.validity();
+        let algorithms = (contents.signature(), decoded.signature_algorithm());
+        let signature = Signature::read(algorithms, decoded.signature(), &whose)?;
+        Ok(Self {
+            signed: signed_part(bytes)?,
+            subject: identifier(contents.subject())?,
+            issuer: identifier(contents.issuer())?,
+            valid_unix_s: (
+                validity.not_before.to_unix_duration().as_secs(),
+                validity.not_after.to_unix_duration().as_secs(),
+            ),
+            key: SubjectKey::read(contents.subject_public_key_info(), &whose)?,
+            signature,
+            extensions: Extensions::read(contents.extensions().map_or(&[][..], Vec::as_slice), &whose)?,
+            // A name in an alphabet that is no longer in use is no name to compare with.
+            common_name: contents
+                .subject()
+                .common_name()
+                .ok()
+                .flatten()
+                .map(|name| name.value().into_owned()),
+            der: bytes.to_vec(),
+        })
+    }
+
+    /// The whole certificate as it travels.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.der
+    }
+
+    /// Whose key it certifies.
+    pub fn subject(&self) -> &Identifier {
+        &self.subject
+    }
+
+    /// Who signed it.
+    pub fn issuer(&self) -> &Identifier {
+        &self.issuer
+    }
+
+    /// Begin and end of validity, in seconds since 1970.
+    pub fn validity_unix_s(&self) -> (u64, u64) {
+        self.valid_unix_s
+    }
+
+    /// The key, for agreement if the certificate is a leaf, for signatures if it is an issuer's.
+    pub fn public_key(&self, is_leaf: bool) -> CertifiedKey {
+        self.key.certified(is_leaf)
+    }
+
+    /// What kind of key signed it.
+    pub fn signature_algorithm(&self) -> SignatureAlgorithm {
+        self.signature.algorithm
+    }
+
+    /// Whether it may certify others, of whom `below` intermediates stand between it and the leaf.
+    pub fn may_certify(&self, below: usize) -> bool {
+        self.extensions.may_certify(below)
+    }
+
+    /// Whether its key may be used to exchange keys.
+    pub fn may_exchange(&self) -> bool {
+        self.extensions.may_exchange(matches!(self.key, SubjectKey::Rsa(_)))
+    }
+
+    /// Whether it certifies a host of this name: by its alternative names, else by its common name (RFC 6125).
+    pub fn names(&self, host: &str) -> bool {
+        match &self.extensions.host_names {
+            Some(names) => names.iter().any(|name| matches(name, host)),
+            None => self.common_name.as_deref() == Some(host),
+        }
+    }
+
+    /// The names it has for hosts, in words.
+    pub fn host_names(&self) -> String {
+        match &self.extensions.host_names {
+            Some(names) => names.join(", "),
+            None => self.common_name.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Verifies that `key` signed this certificate.
+    pub fn verify<P: Provider>(&self, provider: &P, key: &P::PublicKey) -> Result<(), CertificateError> {
+        Ok(self.signature.verify(provider, key, &self.der[self.signed.clone()])?)
+    }
+}
+
+/// Where the first element of the outer sequence lies.
+fn signed_part(bytes: &[u8]) -> der::Result<Range<usize>> {
+    let mut reader = SliceReader::new(bytes)?;
+    let header = der::Header::decode(&mut reader)?;
+    let start = usize::try_from(header.encoded_len()?)?;
+    let length = reader.tlv_bytes()?.len();
+    Ok(start..start + length)
+}
+
+/// A name, or a pattern whose first label is `*`, which stands for any one label.
+fn matches(pattern: &str, host: &str) -> bool {
+    match pattern.strip_prefix("*.") {
+        Some(rest) => host
+            .split_once('.')
+            .is_some_and(|(label, domain)| !label.is_empty() && domain.eq_ignore_ascii_case(rest)),
+        None => pattern.eq_ignore_ascii_case(host),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_one_label() {
+        assert!(matches("gw.example", "GW.example"));
+        assert!(matches("*.example", "gw.example"));
+        assert!(!matches("*.example", "a.gw.example"));
+        assert!(!matches("*.example", "example"));
+        assert!(!matches("*.example", ".example"));
+        assert!(!matches("gw.example", "gw.example.net"));
+    }
+}

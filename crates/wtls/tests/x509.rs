@@ -1,0 +1,415 @@
+//! X.509 certificates in WTLS handshakes, made by OpenSSL.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use openssl::asn1::{Asn1Integer, Asn1Object, Asn1OctetString, Asn1Time};
+use openssl::bn::BigNum;
+use openssl::ec::{EcGroup, EcKey};
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkey::{PKey, Private};
+use openssl::rsa::Rsa;
+use openssl::x509::extension::{BasicConstraints, KeyUsage, SubjectAlternativeName};
+use openssl::x509::{X509, X509Builder, X509Extension, X509Name, X509NameBuilder};
+use shakedown_wtls::certificate::*;
+use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
+use shakedown_wtls::*;
+use std::sync::Arc;
+use support::*;
+
+fn nid(curve: Curve) -> Nid {
+    match curve {
+        Curve::Sect163k1 => Nid::SECT163K1,
+        Curve::Secp160r1 => Nid::SECP160R1,
+        Curve::Prime256v1 => Nid::X9_62_PRIME256V1,
+        Curve::Sect283r1 => Nid::SECT283R1,
+        Curve::C2pnb163v1 => Nid::X9_62_C2PNB163V1,
+        Curve::Secp224r1 => Nid::SECP224R1,
+        other => panic!("{other} is not in these tests"),
+    }
+}
+
+fn generate(kind: Kind, index: usize) -> PKey<Private> {
+    match kind {
+        Kind::Rsa(bits) => PKey::from_rsa(Rsa::private_key_from_der(&rsa_der(bits, index)).unwrap()).unwrap(),
+        Kind::Ec(curve) => {
+            let group = EcGroup::from_curve_name(nid(curve)).unwrap();
+            PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap()
+        }
+    }
+}
+
+fn name(text: &str) -> X509Name {
+    let mut name = X509NameBuilder::new().unwrap();
+    name.append_entry_by_text("O", "Test").unwrap();
+    name.append_entry_by_text("CN", text).unwrap();
+    name.build()
+}
+
+/// What a certificate is to be like.
+struct Wish<'a> {
+    subject: &'a str,
+    key: &'a PKey<Private>,
+    issuer: (&'a str, &'a PKey<Private>),
+    ca: Option<u32>,
+    hosts: &'a [&'a str],
+    days: (i64, i64),
+    digest: MessageDigest,
+    usage: Option<KeyUsage>,
+    more: Option<X509Extension>,
+}
+
+impl<'a> Wish<'a> {
+    fn new(subject: &'a str, key: &'a PKey<Private>, issuer: (&'a str, &'a PKey<Private>)) -> Self {
+        let digest = MessageDigest::sha256();
+        Self { subject, key, issuer, ca: None, hosts: &[], days: (-1, 100), digest, usage: None, more: None }
+    }
+
+    fn make(self) -> X509 {
+        let mut builder = X509Builder::new().unwrap();
+        builder.set_version(2).unwrap();
+        let serial = BigNum::from_u32(7).unwrap();
+        builder.set_serial_number(&Asn1Integer::from_bn(&serial).unwrap()).unwrap();
+        builder.set_subject_name(&name(self.subject)).unwrap();
+        builder.set_issuer_name(&name(self.issuer.0)).unwrap();
+        let at = |days: i64| Asn1Time::from_unix(NOW_UNIX_S as i64 + 86_400 * days).unwrap();
+        builder.set_not_before(&at(self.days.0)).unwrap();
+        builder.set_not_after(&at(self.days.1)).unwrap();
+        builder.set_pubkey(self.key).unwrap();
+        let mut constraints = BasicConstraints::new();
+        if let Some(limit) = self.ca {
+            constraints.critical().ca().pathlen(limit);
+        }
+        builder.append_extension(constraints.build().unwrap()).unwrap();
+        if let Some(usage) = self.usage {
+            builder.append_extension(usage.build().unwrap()).unwrap();
+        }
+        if !self.hosts.is_empty() {
+            let mut names = SubjectAlternativeName::new();
+            self.hosts.iter().for_each(|host| {
+                names.dns(host);
+            });
+            let names = names.build(&builder.x509v3_context(None, None)).unwrap();
+            builder.append_extension(names).unwrap();
+        }
+        if let Some(more) = self.more {
+            builder.append_extension(more).unwrap();
+        }
+        builder.sign(self.issuer.1, self.digest).unwrap();
+        builder.build()
+    }
+}
+
+fn read(certificate: &X509) -> Result<X509Certificate, X509Error> {
+    X509Certificate::from_der(&certificate.to_der().unwrap())
+}
+
+fn engine_key(key: &PKey<Private>, kind: Kind) -> PrivateKey {
+    match kind {
+        Kind::Rsa(_) => PROVIDER.rsa_key_from_der(&key.rsa().unwrap().private_key_to_der().unwrap()).unwrap(),
+        Kind::Ec(curve) => PROVIDER.ec_key(curve, &key.ec_key().unwrap().private_key().to_vec()).unwrap(),
+    }
+}
+
+/// A root, an intermediate and a leaf of one kind.
+struct Family {
+    kind: Kind,
+    root: X509,
+    intermediate: X509,
+    leaf: X509,
+    keys: [PKey<Private>; 3],
+}
+
+impl Family {
+    fn new(who: &str, kind: Kind, digest: MessageDigest) -> Self {
+        let keys = [0, 1, 2].map(|index| generate(kind, 900 + index));
+        let (root_name, middle_name) = (format!("{who} root"), format!("{who} CA"));
+        let ca = Some(3);
+        let root = Wish { ca, digest, ..Wish::new(&root_name, &keys[2], (&root_name, &keys[2])) }.make();
+        let intermediate =
+            Wish { ca, digest, ..Wish::new(&middle_name, &keys[1], (&root_name, &keys[2])) }.make();
+        let host = format!("{who}.test");
+        let hosts = &[host.as_str()][..];
+        let leaf = Wish { hosts, digest, ..Wish::new(who, &keys[0], (&middle_name, &keys[1])) }.make();
+        Self { kind, root, intermediate, leaf, keys }
+    }
+
+    fn identity(&self) -> Identity<OpenSsl> {
+        let chain = vec![read(&self.leaf).unwrap(), read(&self.intermediate).unwrap()];
+        Identity::new(chain, engine_key(&self.keys[0], self.kind)).unwrap()
+    }
+
+    fn anchor(&self) -> TrustAnchor<OpenSsl> {
+        TrustAnchor::from_x509(&*PROVIDER, &read(&self.root).unwrap()).unwrap()
+    }
+}
+
+fn pair(kind: Kind, digest: MessageDigest, mutual: bool) -> (ClientConfig<OpenSsl>, ServerConfig<OpenSsl>) {
+    let server = Family::new("gateway", kind, digest);
+    let offer = certified_offer(kind, false);
+    let mut server_config = ServerConfig::new(vec![offer.known_suite().unwrap()]);
+    server_config.identities.push(server.identity());
+    server_config.sessions = Arc::new(MemorySessions::new(10));
+    let mut client_config = ClientConfig::new(vec![offer]);
+    client_config.anchors.push(server.anchor());
+    client_config.server_name = Some("gateway.test".to_owned());
+    if mutual {
+        let client = Family::new("handset", kind, digest);
+        client_config.identity = Some(client.identity());
+        server_config.anchors.push(client.anchor());
+        server_config.client_authentication = ClientAuthentication::Required;
+    }
+    (client_config, server_config)
+}
+
+#[test]
+fn handshakes_with_x509_certificates() {
+    let kinds = [
+        (Kind::Rsa(1024), MessageDigest::sha1()),
+        (Kind::Rsa(2048), MessageDigest::sha256()),
+        (Kind::Rsa(2048), MessageDigest::sha512()),
+        (Kind::Ec(Curve::Secp160r1), MessageDigest::sha1()),
+        (Kind::Ec(Curve::Sect163k1), MessageDigest::sha256()),
+        (Kind::Ec(Curve::C2pnb163v1), MessageDigest::sha256()),
+        (Kind::Ec(Curve::Prime256v1), MessageDigest::sha384()),
+        (Kind::Ec(Curve::Secp224r1), MessageDigest::sha256()),
+        (Kind::Ec(Curve::Sect283r1), MessageDigest::sha512()),
+    ];
+    for (kind, digest) in kinds {
+        for mutual in [false, true] {
+            let (client, server) = pair(kind, digest, mutual);
+            let (client, server) = (Arc::new(client), Arc::new(server));
+            let mut pair = Pair::new(&client, &server, None, 1);
+            pair.run();
+            let ours = established(&pair.client_events)
+                .unwrap_or_else(|| panic!("{kind:?} {:?}", pair.client_events));
+            let theirs = established(&pair.server_events).unwrap();
+            assert_eq!(ours.transcript, theirs.transcript);
+            assert_eq!(ours.peer_certificates.len(), 2);
+            assert_eq!(theirs.peer_certificates.len(), if mutual { 2 } else { 0 });
+            // And again, by the session: both still know each other.
+            let session = pair.client.session().unwrap().clone();
+            let mut again = Pair::new(&client, &server, Some(session), 2);
+            let resumed = established(&again.run().server_events).unwrap();
+            assert_eq!(resumed.mode, HandshakeMode::Resumed);
+            assert_eq!(resumed.peer_certificates.len(), if mutual { 2 } else { 0 });
+        }
+    }
+}
+
+#[test]
+fn a_client_that_the_server_knows_by_its_x509_certificate() {
+    let kind = Kind::Ec(Curve::Sect163k1);
+    let (mut client, mut server) = pair(kind, MessageDigest::sha256(), true);
+    let handset = Family::new("handset", kind, MessageDigest::sha256());
+    let known = read(&handset.leaf).unwrap();
+    let hash = known.public_key(true).key_hash(&*PROVIDER, false).unwrap();
+    client.identity = Some(handset.identity());
+    server.known_clients.push(KnownClient::new(&*PROVIDER, known.clone(), false).unwrap());
+    for identifier in [Identifier::KeyHash(hash), known.subject().clone()] {
+        client.key_exchanges[0].identifier = identifier;
+        let mut config = ClientConfig::new(client.key_exchanges.clone());
+        config.identity = Some(handset.identity());
+        config.anchors = std::mem::take(&mut client.anchors);
+        let config = Arc::new(config);
+        // Moved in and out, because an anchor is not made twice.
+        let shared = Arc::new(std::mem::replace(&mut server, ServerConfig::new(Vec::new())));
+        let mut pair = Pair::new(&config, &shared, None, 3);
+        let found = established(&pair.run().server_events).map(|found| found.mode);
+        assert_eq!(found, Some(HandshakeMode::Optimised), "{:?}", pair.server_events);
+        drop(pair);
+        server = Arc::into_inner(shared).unwrap();
+        client.anchors = Arc::into_inner(config).unwrap().anchors;
+    }
+}
+
+#[test]
+fn a_name_too_long_to_travel_is_told_by_its_keys_hash() {
+    let kind = Kind::Rsa(1024);
+    let keys = [generate(kind, 900), generate(kind, 901)];
+    let long = "r".repeat(64);
+    let mut builder = X509NameBuilder::new().unwrap();
+    for field in ["O", "OU", "CN", "L", "ST"] {
+        builder.append_entry_by_text(field, &long).unwrap();
+    }
+    let root_name = builder.build();
+    let make = |subject: &str, issuer_key: &PKey<Private>, key| {
+        let made =
+            Wish { ca: (subject == "root").then_some(3), ..Wish::new(subject, key, ("root", issuer_key)) };
+        let made = made.make();
+        let mut builder = X509Builder::new().unwrap();
+        builder.set_version(2).unwrap();
+        builder.set_subject_name(if subject == "root" { &root_name } else { made.subject_name() }).unwrap();
+        builder.set_issuer_name(&root_name).unwrap();
+        builder.set_not_before(made.not_before()).unwrap();
+        builder.set_not_after(made.not_after()).unwrap();
+        builder.set_pubkey(key).unwrap();
+        let serial = BigNum::from_u32(9).unwrap();
+        builder.set_serial_number(&Asn1Integer::from_bn(&serial).unwrap()).unwrap();
+        builder.sign(issuer_key, MessageDigest::sha256()).unwrap();
+        read(&builder.build()).unwrap()
+    };
+    let (root, leaf) = (make("root", &keys[1], &keys[1]), make("leaf", &keys[1], &keys[0]));
+    let anchor = TrustAnchor::from_x509(&*PROVIDER, &root).unwrap();
+    let hash = Identifier::KeyHash(anchor.key_hash);
+    let offer = certified_offer(kind, false);
+    let mut client = ClientConfig::new(vec![offer.clone()]);
+    client.anchors.push(anchor);
+    let mut server = ServerConfig::new(vec![offer.known_suite().unwrap()]);
+    let identity = Identity::new(vec![leaf], engine_key(&keys[0], kind)).unwrap();
+    server.identities.push(identity.with_authority(hash));
+    let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
+    assert!(established(&pair.run().client_events).is_some(), "{:?}", pair.client_events);
+}
+
+/// Verifies leaf and intermediate of a changed family as a client of `gateway.test` does.
+fn verified(chain: &[&X509], root: &X509, kind: Kind, host: Option<&str>) -> Result<(), CertificateError> {
+    let anchor = TrustAnchor::from_x509(&*PROVIDER, &read(root)?)?;
+    let chain: Result<Vec<ChainCertificate>, X509Error> =
+        chain.iter().map(|one| read(one).map(Into::into)).collect();
+    let family = match kind {
+        Kind::Rsa(_) => KeyExchangeFamily::Rsa,
+        Kind::Ec(_) => KeyExchangeFamily::EcdhEcdsa,
+    };
+    let policy = ChainPolicy {
+        family,
+        now_unix_s: NOW_UNIX_S,
+        private_curves: false,
+        require_authority_mark: true,
+        name: host,
+    };
+    verify_chain(&*PROVIDER, &chain?, &[anchor], &policy).map(drop)
+}
+
+#[test]
+fn what_is_refused_about_x509_chains() {
+    for kind in [Kind::Rsa(1024), Kind::Ec(Curve::Secp160r1)] {
+        let family = Family::new("gateway", kind, MessageDigest::sha256());
+        let [key, ca_key, root_key] = &family.keys;
+        let by_ca = || Wish::new("gateway", key, ("gateway CA", ca_key));
+        let by_root = || Wish::new("gateway CA", ca_key, ("gateway root", root_key));
+        let leaf = |wish: Wish<'_>| verified(&[&wish.make(), &family.intermediate], &family.root, kind, None);
+        let ca = |wish: Wish<'_>| verified(&[&family.leaf, &wish.make()], &family.root, kind, None);
+
+        leaf(by_ca()).unwrap();
+        ca(Wish { ca: Some(0), ..by_root() }).unwrap();
+        verified(&[&family.leaf, &family.intermediate], &family.root, kind, Some("gateway.test")).unwrap();
+        // Without alternative names the common name counts.
+        let plain = by_ca().make();
+        verified(&[&plain, &family.intermediate], &family.root, kind, Some("gateway")).unwrap();
+
+        let not_now =
+            |found| assert!(matches!(found, Err(CertificateError::NotValidNow { .. })), "{found:?}");
+        not_now(leaf(Wish { days: (-9, -1), ..by_ca() }));
+        not_now(leaf(Wish { days: (1, 9), ..by_ca() }));
+        let no_authority =
+            |found| assert!(matches!(found, Err(CertificateError::NotAuthority { .. })), "{found:?}");
+        no_authority(ca(by_root()));
+        let mut no_signer = KeyUsage::new();
+        no_signer.critical().digital_signature();
+        no_authority(ca(Wish { ca: Some(0), usage: Some(no_signer), ..by_root() }));
+        let mut signs_only = KeyUsage::new();
+        signs_only.critical().digital_signature();
+        let found = leaf(Wish { usage: Some(signs_only), ..by_ca() });
+        assert!(matches!(found, Err(CertificateError::Unsuitable { .. })), "{found:?}");
+        let mut exchanges = KeyUsage::new();
+        exchanges.critical().key_encipherment().key_agreement();
+        leaf(Wish { usage: Some(exchanges), ..by_ca() }).unwrap();
+        let found = verified(&[&family.leaf, &family.intermediate], &family.root, kind, Some("other.test"));
+        assert!(matches!(found, Err(CertificateError::WrongName { .. })), "{found:?}");
+        let found = verified(&[&family.leaf], &family.root, kind, None);
+        assert!(matches!(found, Err(CertificateError::UnknownIssuer { .. })), "{found:?}");
+        let forged = Wish::new("gateway", key, ("gateway CA", root_key));
+        let found = leaf(forged);
+        assert!(matches!(found, Err(CertificateError::Crypto(_))), "{found:?}");
+
+        let oid = Asn1Object::from_str("1.3.6.1.4.1.99999.1").unwrap();
+        let value = Asn1OctetString::new_from_bytes(&[5, 0]).unwrap();
+        for critical in [true, false] {
+            let more = X509Extension::new_from_der(&oid, critical, &value).unwrap();
+            let found = leaf(Wish { more: Some(more), ..by_ca() });
+            let refused = matches!(found, Err(CertificateError::X509(X509Error::CriticalExtension { .. })));
+            assert_eq!(refused, critical, "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn an_authority_certifies_no_deeper_than_it_may() {
+    let kind = Kind::Ec(Curve::Secp160r1);
+    let keys = [0, 1, 2, 3].map(|_| generate(kind, 0));
+    let root = Wish { ca: Some(9), ..Wish::new("root", &keys[3], ("root", &keys[3])) }.make();
+    for limit in [0, 1] {
+        let upper = Wish { ca: Some(limit), ..Wish::new("upper", &keys[2], ("root", &keys[3])) }.make();
+        let lower = Wish { ca: Some(0), ..Wish::new("lower", &keys[1], ("upper", &keys[2])) }.make();
+        let leaf = Wish::new("leaf", &keys[0], ("lower", &keys[1])).make();
+        let found = verified(&[&leaf, &lower, &upper], &root, kind, None);
+        assert_eq!(found.is_ok(), limit == 1, "{found:?}");
+    }
+}
+
+#[test]
+fn keys_and_signatures_that_wtls_has_not() {
+    let root_key = generate(Kind::Rsa(1024), 900);
+    let ed25519 = PKey::generate_ed25519().unwrap();
+    let p384 = EcGroup::from_curve_name(Nid::SECP384R1).unwrap();
+    let p384 = PKey::from_ec_key(EcKey::generate(&p384).unwrap()).unwrap();
+    let said = |key: &PKey<Private>, signer: &PKey<Private>, digest| {
+        let wish = Wish { digest, ..Wish::new("odd", key, ("root", signer)) };
+        read(&wish.make()).unwrap_err().to_string()
+    };
+    let sha256 = MessageDigest::sha256();
+    let text = said(&ed25519, &root_key, sha256);
+    assert_eq!(text, "the X.509 certificate of CN=odd,O=Test has a key of the unknown kind 1.3.101.112");
+    let text = said(&p384, &root_key, sha256);
+    assert!(text.ends_with("on a curve that WTLS does not have (1.3.132.0.34)"), "{text}");
+    let text = said(&root_key, &ed25519, MessageDigest::null());
+    assert!(text.contains("is signed with 1.3.101.112"), "{text}");
+    let text = said(&root_key, &root_key, MessageDigest::md5());
+    assert!(text.contains("is signed with 1.2.840.113549.1.1.4"), "{text}");
+}
+
+#[test]
+fn a_changed_byte_anywhere_is_refused() {
+    for kind in [Kind::Rsa(1024), Kind::Ec(Curve::Sect163k1)] {
+        let family = Family::new("gateway", kind, MessageDigest::sha256());
+        let anchor = [family.anchor()];
+        let links = [&family.leaf, &family.intermediate].map(|one| one.to_der().unwrap());
+        for (place, honest) in links.iter().enumerate() {
+            for at in 0..honest.len() {
+                let mut ders = links.clone();
+                ders[place][at] ^= 0x04;
+                let chain = ders.iter().map(|der| X509Certificate::from_der(der).map(Into::into));
+                let Ok(chain) = chain.collect::<Result<Vec<ChainCertificate>, _>>() else { continue };
+                let family = if matches!(kind, Kind::Rsa(_)) {
+                    KeyExchangeFamily::Rsa
+                } else {
+                    KeyExchangeFamily::EcdhEcdsa
+                };
+                let policy = ChainPolicy {
+                    family,
+                    now_unix_s: NOW_UNIX_S,
+                    private_curves: false,
+                    require_authority_mark: true,
+                    name: None,
+                };
+                let found = verify_chain(&*PROVIDER, &chain, &anchor, &policy);
+                assert!(found.is_err(), "byte {at} of certificate {place}, {kind:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn cut_anywhere_it_is_malformed() {
+    let whole =
+        Family::new("gateway", Kind::Ec(Curve::Secp160r1), MessageDigest::sha256()).leaf.to_der().unwrap();
+    for length in 0..whole.len() {
+        let error = X509Certificate::from_der(&whole[..length]).unwrap_err();
+        assert!(matches!(error, X509Error::Malformed(_)), "{error}");
+    }
+    let longer = [&whole[..], &[0]].concat();
+    assert!(X509Certificate::from_der(&longer).is_err());
+}

@@ -1,0 +1,89 @@
+"""A row for each cell of tables 1 to 4."""
+
+from __future__ import annotations
+
+from shakedown.models import access
+from shakedown.papers.aka.inputs import (
+    GPRS,
+    INPUT,
+    LAPTOP,
+    SETUPS,
+    SLUG,
+    TIMES,
+    WLAN,
+    Study,
+    client_hello_ms,
+    five_trips_ms,
+    setup_ms,
+)
+from shakedown.papers.here import Here
+from shakedown.papers.judge import cell_row
+from shakedown.papers.load import PaperData
+from shakedown.papers.rows import Row
+
+
+def cells(data: PaperData) -> list[Row]:
+    """Tables 1, 3 and 4 by the paper's own relations; table 2 as input."""
+    study = Study(data)
+    rows = []
+    for setup, (number, table) in SETUPS.items():
+        for statistic, words in (("average", "mean"), ("sd", "standard deviation")):
+            printed = data.tables[table].one(statistic=statistic)
+            for time in TIMES:
+                here, tolerance, reason = (
+                    _relation(study, setup, time) if statistic == "average" else (None, "", INPUT)
+                )
+                rows.append(
+                    cell_row(
+                        SLUG,
+                        f"table {number}, {setup}",
+                        f"{time.upper()}, {words}",
+                        "ms",
+                        printed[f"{time}_ms"],
+                        here,
+                        tolerance,
+                        reason,
+                    )
+                )
+    for row in data.tables["table_2_memory"].rows:
+        rows.append(
+            cell_row(SLUG, "table 2", row["item"].replace("_", " "), "KB", row["memory_kb"], None, "", INPUT)
+        )
+    return rows
+
+
+def _relation(study: Study, setup: str, time: str) -> tuple[float | None, str, str]:
+    """A mean by a relation of the paper, the tolerance of the claim that states it, and the relation."""
+    if time == "tst":
+        return setup_ms(study, setup), "1 %", "RPT + THT (ak-024)"
+    if time == "tht" and setup == GPRS:
+        value = five_trips_ms(study, GPRS, study.ms(WLAN, "tht"))
+        return value, "2 %", "THT on WLAN + 5 NRT (ak-022)"
+    if time == "tht" and setup == LAPTOP:
+        value = five_trips_ms(study, LAPTOP, 0.0)
+        return value, "2 %", "5 NRT and no computation at all (ak-006): already more than was measured"
+    if time == "scrt" and setup != GPRS:
+        value = 1e3 * float(
+            access.server_response_s(
+                study.ms(setup, "tht") / 1e3, study.ms(setup, "nrt") / 1e3, client_hello_ms(study) / 1e3
+            )
+        )
+        return (
+            value,
+            "5 %",
+            f"THT - NRT / 2 - {client_hello_ms(study):.0f} ms, the client's start in table 1 (ak-002)",
+        )
+    if time == "rpt" and setup == LAPTOP:
+        return (
+            study.ms(LAPTOP, "nrt"),
+            "2",
+            "NRT, preparation being nothing on a fast laptop (ak-019); tolerance in ms",
+        )
+    if time == "rpt":
+        return study.ms(setup, "nrt") + 100.0, "20", "NRT + 0.1 s (ak-001); tolerance in ms"
+    return None, "", INPUT
+
+
+def measured_cells(data: PaperData, here: Here) -> list[Row]:
+    """Times in ms of a network that is not here have no counterpart; ratios are in the rows of claims."""
+    return []

@@ -1,0 +1,170 @@
+"""A row for each cell of figures 3 to 8, from the primitives, and ratios against ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Literal
+
+from shakedown.models import primitives
+from shakedown.papers.here import Here
+from shakedown.papers.judge import cell_row
+from shakedown.papers.load import PaperData
+from shakedown.papers.palm.inputs import CLOCKS_MHZ, DEVICES, NEW, SLUG, TLS_ECC, TLS_RSA, TLS_RSA3, times
+from shakedown.papers.rows import Row
+
+
+def cells(data: PaperData) -> list[Row]:
+    """Figure 3 by clock scaling, figures 4 to 7 from figure 3, figure 8 as input."""
+    rows = [
+        _figure_3(row, device) for row in data.tables["figure_3_primitive_times"].rows for device in DEVICES
+    ]
+    primitives_ms = data.tables["figure_3_primitive_times"]
+    for row in data.tables["figures_4_to_7_handshake_steps"].rows:
+        item = f"figure {row['figure']}, step {row['step']}"
+        rows.append(
+            cell_row(
+                SLUG,
+                item,
+                f"{row['operation']}: {row['primitive']}".replace("_", " "),
+                "ms",
+                row["time_ms"],
+                _step_ms(primitives_ms.rows, row),
+                "exact",
+                "the same primitive in figure 3",
+            )
+        )
+    new = times(data, NEW)
+    for row in data.tables["figures_4_to_7_handshake_totals"].rows:
+        total_s = new.total_s(row["suite"], row["authentication"], row["rsa_public_exponent"])
+        suite = f"{row['suite']} {row['authentication']} {row['rsa_public_exponent']}".strip()
+        rows.append(
+            cell_row(
+                SLUG,
+                f"figure {row['figure']}, total",
+                f"client time, {suite}",
+                "ms",
+                row["total_ms"],
+                1e3 * total_s,
+                "exact",
+                "sum of figure 3's primitives",
+            )
+        )
+    for row in data.tables["figure_8_pda_processors"].rows:
+        for column in ("clock_min_mhz", "clock_max_mhz"):
+            rows.append(
+                cell_row(
+                    SLUG,
+                    f"figure 8, {row['device']}",
+                    f"{'least' if 'min' in column else 'greatest'} clock",
+                    "MHz",
+                    row[column],
+                    None,
+                    "",
+                    "an input: a clock from a data sheet",
+                )
+            )
+    return rows
+
+
+_PRIMITIVE_OF_STEP = {
+    "ca_key_expansion": "key_expansion",
+    "server_key_expansion": "key_expansion",
+    "ephemeral_key_generation": "key_generation",
+}
+
+
+def _step_ms(rows: tuple[dict[str, str], ...], step: Mapping[str, str]) -> float:
+    primitive = _PRIMITIVE_OF_STEP.get(step["primitive"], step["primitive"])
+    exponent = step["rsa_public_exponent"] if primitive == "public_decrypt" else ""
+    (found,) = (
+        row for row in rows if (row["primitive"], row["rsa_public_exponent"]) == (primitive, exponent)
+    )
+    return float(found[NEW])
+
+
+def _figure_3(row: Mapping[str, str], device: str) -> Row:
+    name = row["primitive"].replace("_", " ") + (
+        f", e = {row['rsa_public_exponent']}" if row["rsa_public_exponent"] else ""
+    )
+    here, reason = None, "an input: measured by the report's sources"
+    if device != NEW:
+        scaled = primitives.clock_scaled_s(float(row[NEW]), CLOCKS_MHZ[NEW] * 1e6, CLOCKS_MHZ[device] * 1e6)
+        here, reason = float(scaled), "the 20 MHz Palm VII's figure scaled by the clocks, as the report would"
+    return cell_row(
+        SLUG,
+        f"figure 3, {row['family']} {row['key_bits']}, {DEVICES[device]}",
+        name,
+        "ms",
+        row[device],
+        here,
+        "5 %",
+        reason,
+    )
+
+
+@cache
+def _ratios() -> dict[str, tuple[str, tuple[str, str], tuple[str, str]]]:
+    """Ratios of figure 3 that can be formed here: title, then numerator and denominator."""
+    return {
+        "verify_sign": ("ECDSA verify over sign", ("ecdsa_verify", ""), ("ecdsa_sign", "")),
+        "exponent": (
+            "RSA public, e = 65537 over e = 3",
+            ("public_decrypt", "65537"),
+            ("public_decrypt", "3"),
+        ),
+        "private": (
+            "RSA private over public, e = 65537",
+            ("private_encrypt", ""),
+            ("public_decrypt", "65537"),
+        ),
+        "private3": ("RSA private over public, e = 3", ("private_encrypt", ""), ("public_decrypt", "3")),
+    }
+
+
+def _operation(here: Here, suite: str, operation: Literal["sign", "verify"]) -> float:
+    """One call on one side, in µs: signing by the client, its CertificateVerify checked by the server."""
+    if operation == "sign":
+        return here.costs[suite].operation_us("client", "sign", ["CertificateVerify"])
+    return here.costs[suite].operation_us("server", "verify", ["CertificateVerify"])
+
+
+def ratios_here(here: Here) -> dict[str, float]:
+    """The same ratios on this machine, for those whose suites were measured."""
+    found = {}
+    if here.cost(TLS_ECC):
+        found["verify_sign"] = _operation(here, TLS_ECC, "verify") / _operation(here, TLS_ECC, "sign")
+    if here.cost(TLS_RSA) and here.cost(TLS_RSA3):
+        verify, verify3 = (_operation(here, suite, "verify") for suite in (TLS_RSA, TLS_RSA3))
+        found["exponent"] = verify / verify3
+        found["private"] = _operation(here, TLS_RSA, "sign") / verify
+        found["private3"] = _operation(here, TLS_RSA3, "sign") / verify3
+    return found
+
+
+def measured_cells(data: PaperData, here: Here) -> list[Row]:
+    """Figure 3's ratios on the three devices, against those on this machine."""
+    found = ratios_here(here)
+    rows = []
+    table = data.tables["figure_3_primitive_times"]
+    missing = here.why_not([TLS_ECC, TLS_RSA, TLS_RSA3])
+    for key, (title, above, below) in _ratios().items():
+        for device, name in DEVICES.items():
+            upper, lower = (
+                float(table.one(primitive=one[0], rsa_public_exponent=one[1])[device])
+                for one in (above, below)
+            )
+            rows.append(
+                cell_row(
+                    SLUG,
+                    f"figure 3 as ratios, {name}",
+                    title,
+                    "x",
+                    f"{upper / lower:.3f}",
+                    found.get(key),
+                    "10 %",
+                    missing or "one operation over the other inside a TLS 1.0 handshake here",
+                    "measured",
+                )
+            )
+    return rows

@@ -1,0 +1,12 @@
+"""Shin, Gupta and Myers on SSL on a PDA and a laptop: step shares, resumption, RSA against DH."""
+
+from __future__ import annotations
+
+from shakedown.papers.paper import Paper
+from shakedown.papers.pda.claims import checks
+from shakedown.papers.pda.figures import figures, words
+from shakedown.papers.pda.inputs import SLUG, SUITES, TRANSFERS
+from shakedown.papers.pda.tables import cells, measured_cells
+from shakedown.papers.pda.today import today
+
+PAPER = Paper(SLUG, SUITES, checks, cells, today, measured_cells, figures, (TRANSFERS,), words)

@@ -1,0 +1,142 @@
+"""A check for each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from shakedown.models.access import resumption_gain, share_without_network
+from shakedown.papers import judge
+from shakedown.papers.here import Here
+from shakedown.papers.judge import Check
+from shakedown.papers.load import PaperData
+from shakedown.papers.pda.inputs import DEVICE, DH, NOT_PRINTED, RSA, STEPS, Study
+from shakedown.papers.pda.steps import one_way_s, time_ratio, with_network_us
+from shakedown.papers.pda.transfers import growth_check
+
+
+def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
+    """A check for each claim."""
+    study = Study(data)
+    pda_ms = study["pda_open_full_handshake_total"]
+    laptop_ms = study.laptop_ms
+    resumed = {"pda": study["pda_resumption_time"], "laptop": study["laptop_resumption_time"]}
+    gains = {
+        name: float(resumption_gain(full, resumed[name]))
+        for name, full in (("pda", pda_ms), ("laptop", laptop_ms))
+    }
+    steps_2_3 = study["pda_open_step2_share_of_total_almost"] + study["pda_open_step3_share_of_total_almost"]
+    sum_of_crypto = steps_2_3 + 100 * study["pda_open_step6_symmetric_decrypt_and_hash"] / pda_ms
+    left = 100 - steps_2_3 - 100 * study.step_6_ms / pda_ms
+    crypto_ms = study["pda_open_crypto_share_of_total"] / 100 * pda_ms
+    without = 100 * float(share_without_network(crypto_ms, pda_ms, study.blocking_ms))
+    laptop_crypto_ms = study["laptop_open_crypto_share_of_total"] / 100 * laptop_ms
+    shares = (study["pda_open_crypto_share_of_total"], study["laptop_open_crypto_share_of_total"])
+    return {
+        "sp-001": judge.number(
+            100 / study["laptop_open_total_over_pda_open_total"], "inverse of the 31 % of section V-A"
+        ),
+        "sp-002": judge.holds(
+            max(shares) < 50, "crypto < rest", f"{shares[0]} % on the PDA, {shares[1]} % on the laptop"
+        ),
+        "sp-003": judge.untestable(DEVICE),
+        "sp-004": judge.untestable(f"{NOT_PRINTED}: an input; it is used in sp-010 and sp-014"),
+        "sp-005": judge.untestable(f"{NOT_PRINTED}: an input; it is used in sp-010 and sp-014"),
+        "sp-006": judge.number(
+            100 * study.step_6_ms / pda_ms,
+            f"its printed parts, 0.129 + 25.21 ms of 50.6 ms; 46 % is the blocking read alone "
+            f"({study.blocking_ms:.2f} ms, {100 * study.blocking_ms / pda_ms:.1f} %)",
+        ),
+        "sp-007": judge.untestable(DEVICE),
+        "sp-008": judge.untestable(DEVICE),
+        "sp-009": judge.number(
+            study["pda_open_step6_share_of_total"] * pda_ms / study["pda_open_step6_rest"],
+            "46 % of 50.6 ms over 25.21 ms, if the 46 % are the blocking read",
+        ),
+        "sp-010": judge.holds(
+            left / 3 <= study["pda_open_step2_share_of_total_almost"],
+            f"{{2,3,6}} {100 - left:.0f} %, {{1,4,5}} {left:.0f} %",
+            "together 2, 3 and 6 do outweigh the rest; but if six steps make up the 50.6 ms, one of 1, 4 "
+            "and 5 takes at "
+            f"least {left / 3:.1f} % on the PDA, more than step 2 (7 %) and step 3 (10 %)",
+        ),
+        "sp-011": judge.untestable(NOT_PRINTED),
+        "sp-012": judge.untestable("the laptop's total is printed as this ratio only: an input"),
+        "sp-013": judge.untestable("printed as this share only: an input"),
+        "sp-014": judge.number(sum_of_crypto, "almost 7 % + almost 10 % + 0.129 of 50.6 ms"),
+        "sp-015": judge.untestable(
+            "the network parts that were removed are not printed; without the blocking read alone it is "
+            f"{without:.1f} %, and "
+            f"72 % means that {pda_ms - crypto_ms / 0.72:.1f} of 50.6 ms were network"
+        ),
+        "sp-016": judge.untestable(
+            "the network parts that were removed are not printed; 90 % means "
+            f"{laptop_ms - laptop_crypto_ms / 0.90:.1f} of "
+            f"{laptop_ms:.1f} ms"
+        ),
+        "sp-017": judge.untestable("printed as this share only: an input"),
+        "sp-018": judge.untestable("printed as this share only: an input"),
+        "sp-019": judge.untestable(NOT_PRINTED),
+        "sp-020": judge.untestable(NOT_PRINTED),
+        "sp-021": _when(here, (RSA, DH), lambda: _steps_longer(here, one_way_s(data))),
+        "sp-022": _when(here, (RSA, DH), lambda: _dh_over_rsa(here, "PDA")),
+        "sp-023": _when(here, (RSA, DH), lambda: _dh_over_rsa(here, "laptop")),
+        "sp-024": _when(here, (RSA, DH), lambda: _server_longer(here)),
+        "sp-025": judge.number(
+            resumed["pda"] / pda_ms, f"4.89 over 50.6 ms; 28 % would need {0.28 * pda_ms:.1f} ms"
+        ),
+        "sp-026": judge.number(
+            resumed["laptop"] / laptop_ms,
+            f"4.18 over 0.31 x 50.6 ms; 14 % would need {0.14 * laptop_ms:.1f} ms; exchanging the two "
+            "percentages does not "
+            "help either",
+        ),
+        "sp-027": judge.untestable(DEVICE),
+        "sp-028": judge.untestable(DEVICE),
+        "sp-029": judge.number(resumed["pda"] / resumed["laptop"], "4.89 over 4.18 ms"),
+        "sp-030": growth_check(here, study["laptop_open_total_over_pda_open_total"] / 100),
+        "sp-031": judge.holds(
+            gains["laptop"] > gains["pda"],
+            f"laptop {100 * gains['laptop']:.0f} % < pda {100 * gains['pda']:.0f} %",
+            "1 - resumed / full by the printed times; the conclusion follows the printed percentages (28 "
+            "and 14) and "
+            "contradicts the times",
+        ),
+        "sp-032": judge.holds(
+            min(study["pda_dh_total_over_rsa_total"], study["laptop_dh_total_over_rsa_total"]) > 1,
+            "rsa < dh",
+            "by the printed ratios of 6 and 3",
+        ),
+    }
+
+
+def _when(here: Here, suites: Sequence[str], check: Callable[[], Check]) -> Check:
+    reason = here.why_not(suites)
+    return judge.untestable(f"{NOT_PRINTED}; {reason}", "measured") if reason else check()
+
+
+def _steps_longer(here: Here, one_way: float) -> Check:
+    rsa, dh = (with_network_us(here.costs[one], one_way, wep=False) for one in (RSA, DH))
+    longer = {step: dh[step] / rsa[step] for step in (2, 3, 6)}
+    dominate = min(dh[2], dh[3], dh[6]) > max(dh[1], dh[4])
+    return judge.holds(
+        dominate and all(ratio > 1 for ratio in longer.values()),
+        ", ".join(f"step {step} {ratio:.2f} times" for step, ratio in longer.items()),
+        "our client, waits for the study's network in steps 2 and 6 as it timed them, DH over RSA; with DH, "
+        "µs by step: " + ", ".join(f"{step}: {dh[step]:.0f}" for step in STEPS if step != 5),
+        "measured",
+    )
+
+
+def _dh_over_rsa(here: Here, device: str) -> Check:
+    return judge.number(
+        time_ratio(here, "client", DH, RSA),
+        f"client's CPU time here; the {device}'s total holds network waits too, and only this ratio of it "
+        "is printed. DH-1024 "
+        "with exponents as long as the prime",
+        "measured",
+    )
+
+
+def _server_longer(here: Here) -> Check:
+    ratio = time_ratio(here, "server", DH, RSA)
+    return judge.holds(ratio > 1, f"{ratio:.2f}", "server's CPU time here, DH over RSA", "measured")

@@ -1,0 +1,34 @@
+"""A row for each cell of the result tables."""
+
+from __future__ import annotations
+
+from shakedown.papers.here import Here
+from shakedown.papers.judge import cell_row
+from shakedown.papers.load import PaperData
+from shakedown.papers.pda.inputs import SLUG
+from shakedown.papers.rows import Row
+
+
+def cells(data: PaperData) -> list[Row]:
+    """Table 1 describes the test-bed: inputs, nothing to compute."""
+    rows = []
+    for row in data.tables["table_1_devices"].rows:
+        for column, words, unit in (("clock_mhz", "clock", "MHz"), ("ram_mb", "memory", "MB")):
+            rows.append(
+                cell_row(
+                    SLUG,
+                    f"table 1, {row['role']}",
+                    words,
+                    unit,
+                    row[column],
+                    None,
+                    "",
+                    "an input: the test-bed",
+                )
+            )
+    return rows
+
+
+def measured_cells(data: PaperData, here: Here) -> list[Row]:
+    """What table 1 describes is not here."""
+    return []

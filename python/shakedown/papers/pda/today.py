@@ -1,0 +1,141 @@
+"""What today's hardware says to the claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shakedown.measurement import Side
+from shakedown.papers import judge
+from shakedown.papers.here import Here
+from shakedown.papers.judge import Check
+from shakedown.papers.load import PaperData
+from shakedown.papers.paper import Today
+from shakedown.papers.pda.inputs import BULK, DH, RESUMED, RSA, STEPS
+from shakedown.papers.pda.steps import (
+    client_steps_us,
+    one_way_s,
+    server_steps_us,
+    time_ratio,
+    with_network_us,
+)
+from shakedown.papers.pda.transfers import wep_growth
+
+
+def today(data: PaperData, here: Here) -> Sequence[Today]:
+    """What today's hardware says to shares, resumption and key exchange."""
+
+    def share(side: Side) -> float:
+        cost = here.costs[RSA]
+        return 100 * (cost.class_us(side, "key") + cost.class_us(side, "signature")) / cost.us(side)
+
+    def with_network() -> float:
+        total = sum(with_network_us(here.costs[RSA], one_way_s(data), wep=False).values())
+        cost = here.costs[RSA]
+        return 100 * (cost.class_us("client", "key") + cost.class_us("client", "signature")) / total
+
+    def step(number: int) -> float:
+        own = client_steps_us(here.costs[RSA])
+        return 100 * own[number] / sum(own.values())
+
+    def resumed(side: Side) -> float:
+        return time_ratio(here, side, RESUMED, RSA)
+
+    network = "waits by the study's 10 Mbit/s and the delay that the laptop's resumed handshake shows"
+    return [
+        Today(
+            "sp-002",
+            "public-key work's share of the client's handshake, network included",
+            (RSA,),
+            lambda: judge.holds(with_network() < 50, f"crypto {with_network():.2g} %", network, "measured"),
+        ),
+        Today(
+            "sp-004",
+            "step 2's share of the client's own work",
+            (RSA,),
+            lambda: judge.number(
+                step(2), "without network waits, which the study's shares include", "measured"
+            ),
+        ),
+        Today(
+            "sp-005",
+            "step 3's share of the client's own work",
+            (RSA,),
+            lambda: judge.number(
+                step(3), "without network waits, which the study's shares include", "measured"
+            ),
+        ),
+        Today(
+            "sp-014",
+            "public-key work's share of the client's handshake, network included",
+            (RSA,),
+            lambda: judge.number(with_network(), network, "measured"),
+        ),
+        Today(
+            "sp-016",
+            "public-key work's share of the client's own work",
+            (RSA,),
+            lambda: judge.number(share("client"), "CPU time, nothing of the network in it", "measured"),
+        ),
+        Today(
+            "sp-017",
+            "WEP's work for a handshake's bytes over the handshake, network included",
+            (RSA,),
+            lambda: _wep_in_a_handshake(data, here),
+        ),
+        Today(
+            "sp-019",
+            "server's and client's own work by step, on one machine",
+            (RSA,),
+            lambda: _server_by_step(here),
+        ),
+        Today(
+            "sp-025",
+            "client's time, resumed over full",
+            (RSA, RESUMED),
+            lambda: judge.number(resumed("client"), "CPU time; by the study's times 9.7 %", "measured"),
+        ),
+        Today(
+            "sp-026",
+            "server's time, resumed over full",
+            (RSA, RESUMED),
+            lambda: judge.number(resumed("server"), "CPU time of the server", "measured"),
+        ),
+        Today(
+            "sp-032",
+            "client's time, RSA below DH",
+            (RSA, DH),
+            lambda: judge.holds(
+                time_ratio(here, "client", DH, RSA) > 1,
+                f"DH {time_ratio(here, 'client', DH, RSA):.2f} times RSA",
+                "CPU time",
+                "measured",
+            ),
+        ),
+    ]
+
+
+def _wep_in_a_handshake(data: PaperData, here: Here) -> Check:
+    found = [wep_growth(here, RSA, side) for side in ("client", "server")]
+    if found[0] is None or found[1] is None:
+        return judge.untestable(BULK, "measured")
+    cost = here.costs[RSA]
+    added_us = sum(1e6 * one.s_per_byte * cost.size_bytes for one in found if one)
+    added_us += sum(with_network_us(cost, one_way_s(data), wep=True).values())
+    total_us = sum(with_network_us(cost, one_way_s(data), wep=False).values())
+    return judge.number(
+        100 * (added_us / total_us - 1),
+        f"{cost.size_bytes:.0f} bytes at the slope of transfers, 8 bytes a frame on the air",
+        "measured",
+    )
+
+
+def _server_by_step(here: Here) -> Check:
+    client, server = client_steps_us(here.costs[RSA]), server_steps_us(here.costs[RSA])
+    shorter = [step for step in (1, 2, 4, 6) if server[step] < client[step]]
+    return judge.holds(
+        len(shorter) == 4,
+        f"shorter in {', '.join(map(str, shorter)) or 'none'}",
+        "both sides on this machine, µs server against client: "
+        + ", ".join(f"{step}: {server[step]:.0f}, {client[step]:.0f}" for step in STEPS),
+        "measured",
+    )

@@ -1,0 +1,65 @@
+"""What WEP adds to a transfer, measured here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shakedown.measurement import Side
+from shakedown.papers import judge
+from shakedown.papers.here import Bulk, Here
+from shakedown.papers.judge import Check
+from shakedown.papers.pda.inputs import BULK, RSA, TRANSFERS
+
+
+class Growth(NamedTuple):
+    """WEP's additional time as a line over the size of a transfer, and how well it fits."""
+
+    s_per_byte: float
+    fixed_s: float
+    determination: float
+
+
+def wep_growth(here: Here, suite: str, side: Side) -> Growth | None:
+    """Regression of (WEP time - open time) over file size, as the study's figure 6; None if not measured."""
+    pairs = transfers_of(here, suite)
+    if pairs is None:
+        return None
+    sizes = np.array([size for size, _, _ in pairs], dtype=float)
+    extra = np.array([side_s(wep, side) - side_s(plain, side) for _, plain, wep in pairs])
+    slope, fixed = np.polyfit(sizes, extra, 1)
+    left = extra - (slope * sizes + fixed)
+    return Growth(
+        float(slope), float(fixed), 1 - float((left**2).sum() / ((extra - extra.mean()) ** 2).sum())
+    )
+
+
+def transfers_of(here: Here, suite: str) -> list[tuple[int, Bulk, Bulk]] | None:
+    """A suite's transfers without and with WEP by size; None where one is missing."""
+    plain, wep = (here.transfers(suite, link, TRANSFERS.sizes_bytes) for link in ("open", "wep"))
+    if plain is None or wep is None:
+        return None
+    return list(zip(TRANSFERS.sizes_bytes, plain, wep, strict=True))
+
+
+def side_s(bulk: Bulk, side: Side) -> float:
+    """One side's time of a transfer, in s."""
+    return (bulk.client_us if side == "client" else bulk.server_us) / 1e6
+
+
+def growth_check(here: Here, laptop_over_pda: float) -> Check:
+    """The growth of WEP's overhead with the file's size, against the study's."""
+    found = wep_growth(here, RSA, "client")
+    if found is None:
+        return judge.untestable(BULK, "measured")
+    return judge.holds(
+        found.s_per_byte > 0 and found.determination > 0.9,
+        "slope pda > slope laptop" if found.s_per_byte > 0 else "no growth",
+        f"one machine here: WEP's work grows by {1e6 * 2**20 * found.s_per_byte:.0f} µs a MiB on the "
+        "receiving side, a line "
+        f"(R² {found.determination:.3f}); a processor {1 / laptop_over_pda:.1f} times slower, as the PDA "
+        "against the laptop, "
+        "pays as many times more",
+        "measured",
+    )

@@ -1,0 +1,18 @@
+"""Kuo et al. on pre-shared keys against public keys: the report's bytes, processing from handshakes here.
+
+The report prints no processing time, so claims about processing rest on handshakes measured here. Its orders
+of whole handshakes depend on how slow a machine is; for those the slowness is found under which the printed
+order holds.
+"""
+
+from __future__ import annotations
+
+from shakedown.papers.paper import Paper
+from shakedown.papers.psk.claims import checks
+from shakedown.papers.psk.figures import figures
+from shakedown.papers.psk.inputs import SLUG, SUITES, TRANSFERS
+from shakedown.papers.psk.messages import words
+from shakedown.papers.psk.tables import cells, measured_cells
+from shakedown.papers.psk.today import today
+
+PAPER = Paper(SLUG, SUITES, checks, cells, today, measured_cells, figures, (TRANSFERS,), words)

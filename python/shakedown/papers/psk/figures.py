@@ -1,0 +1,160 @@
+"""The report's figures 4.1 to 4.7, drawn from what was measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from shakedown.measurement import Side
+from shakedown.models.handshake import duration_s
+from shakedown.models.transmission import (
+    transmission_s,
+)
+from shakedown.papers import draw
+from shakedown.papers.draw import Drawing
+from shakedown.papers.here import Here
+from shakedown.papers.load import PaperData
+from shakedown.papers.psk.inputs import (
+    CLASSES,
+    DSS_ORDER,
+    KEY_BITS,
+    NAMES,
+    RATES_BITS_PER_S,
+    SLUG,
+    SUITES,
+    size_bytes,
+    suite,
+)
+from shakedown.papers.psk.rates import fast_factor
+
+
+def figures(data: PaperData, here: Here) -> list[Drawing]:
+    """Figures 4.1 to 4.7."""
+    titles = {
+        "4.1": (
+            "client",
+            ("plain_psk", "rsa", "rsa_mutual", "dhe_dss", "dhe_dss_mutual"),
+            "PSK, RSA and DHE_DSS",
+        ),
+        "4.2": (
+            "server",
+            ("plain_psk", "rsa", "rsa_mutual", "dhe_dss", "dhe_dss_mutual"),
+            "PSK, RSA and DHE_DSS",
+        ),
+        "4.3": ("client", DSS_ORDER, "DH_anon, DHE_PSK and DHE_DSS"),
+        "4.4": ("server", DSS_ORDER, "DH_anon, DHE_PSK and DHE_DSS"),
+    }
+    missing = here.why_not(SUITES)
+    if missing:
+        waits = "handshakes measured here (the report prints no processing time)"
+        numbers = [*titles, "4.5", "4.6", "4.7"]
+        return [draw.waiting(SLUG, number, "processing or duration", waits) for number in numbers]
+    drawings = [
+        _processing_figure(here, number, "client" if side == "client" else "server", mechanisms, words)
+        for number, (side, mechanisms, words) in titles.items()
+    ]
+    return [*drawings, *_duration_figures(data, here)]
+
+
+def _processing_figure(here: Here, number: str, side: Side, mechanisms: Sequence[str], words: str) -> Drawing:
+    values = [
+        {
+            "mechanism": NAMES[name],
+            "key": f"{bits} bit",
+            "class": f"{kind} operations"
+            if kind == "common"
+            else f"{kind}-related"
+            if kind == "key"
+            else kind,
+            "time in ms": round(here.costs[suite(name, bits)].class_us(side, kind) / 1e3, 5),
+        }
+        for bits in KEY_BITS
+        for name in mechanisms
+        for kind in CLASSES
+    ]
+    return Drawing(
+        SLUG,
+        number,
+        f"{side.capitalize()}'s processing time: {words}",
+        "Measured here; the report printed no values. Each panel has a scale of its own.",
+        "measured",
+        draw.stacked_bars(values, "mechanism", "class", "time in ms", facet="key", free=True),
+        values,
+    )
+
+
+def _durations(
+    data: PaperData, here: Here, factors: Mapping[Side, float], name: str, bits: int, rate: float
+) -> float:
+    cost = here.costs[suite(name, bits)]
+    processing = factors["client"] * cost.client_us / 1e6 + factors["server"] * cost.server_us / 1e6
+    return float(duration_s(processing, transmission_s(size_bytes(data, name, bits), rate), 0.0))
+
+
+def _duration_figures(data: PaperData, here: Here) -> list[Drawing]:
+    fast = fast_factor(data, here)
+    pairs: dict[str, dict[Side, float]] = {
+        "fast server to fast client": {"client": fast, "server": fast},
+        "slow server to slow client": {"client": fast * 2000 / 533, "server": fast * 2530 / 533},
+    }
+    shown = ("plain_psk", "dhe_psk", "rsa", "rsa_mutual", "dhe_dss_mutual")
+    note = (
+        f"Bytes of table 4.1; processing measured here times {fast:.0f} for the fast pair, the middle of "
+        "the range in which "
+        "the report's own orders at 1024 bit hold, and further by the ratio of clocks for the slow pair."
+    )
+    sweep = [
+        {
+            "throughput in bit/s": float(f"{rate:.4g}"),
+            "duration in s": round(_durations(data, here, factors, name, 1024, rate), 5),
+            "mechanism": NAMES[name],
+            "pair": pair,
+        }
+        for pair, factors in pairs.items()
+        for name in shown
+        for rate in np.geomspace(1e4, 1e6, 41)
+    ]
+    drawings = [
+        Drawing(
+            SLUG,
+            "4.5",
+            "Handshake duration against throughput, 1024 bit",
+            note,
+            "modelled",
+            draw.lines(
+                sweep,
+                "throughput in bit/s",
+                "duration in s",
+                "mechanism",
+                log_x=True,
+                log_y=True,
+                panels="pair",
+            ),
+            sweep,
+        )
+    ]
+    for number, (pair, factors) in zip(("4.6", "4.7"), pairs.items(), strict=True):
+        values = [
+            {
+                "key size": f"{bits} bit",
+                "mechanism": NAMES[name],
+                "duration in s": round(_durations(data, here, factors, name, bits, rate), 5),
+                "rate": f"{rate / 1e3:g} kbit/s",
+            }
+            for rate in RATES_BITS_PER_S
+            for bits in KEY_BITS
+            for name in ("plain_psk", "dhe_psk", "rsa", "dhe_dss", "dhe_dss_mutual")
+        ]
+        drawings.append(
+            Drawing(
+                SLUG,
+                number,
+                f"Handshake duration by key size, {pair}",
+                note + " Each panel has a scale of its own.",
+                "modelled",
+                draw.grouped_bars(values, "key size", "mechanism", "duration in s", facet="rate", free=True),
+                values,
+            )
+        )
+    return drawings

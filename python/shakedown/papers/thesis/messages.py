@@ -1,0 +1,126 @@
+"""A handshake's messages in the thesis: their order (tables 3.5 and 3.7), and the numbers in each.
+
+Table 4.11 prints one total a case. What the thesis says of a single message is which keys and signatures
+are in it; everything else, acknowledgements included, is in one constant for each kind of handshake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shakedown.measurement import Side
+from shakedown.papers.load import PaperData
+from shakedown.papers.thesis.additive import field_bytes, order_bytes, public_bytes, signature_bytes
+from shakedown.papers.thesis.inputs import AUTHENTICATIONS, Authentication, Case, Thesis
+
+FLOW = "tables_3_5_to_3_9_message_flow"
+
+Message = tuple[Side, str]
+
+FAMILIES = {"ecc": "ecdh", "rsa": "rsa"}
+"""Families of certificates, each with the name that the tables' columns have for its key exchange."""
+
+EXPLICIT = ("163r", "256p", "283k", "283r")
+"""Curves of the thesis that WAP-261-WTLS (table 8) gives no number: here they are spelt out, there they had
+private numbers (table 3.2)."""
+
+_PRIME_CURVES = ("256p",)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of handshake: the family of certificates, and who is authenticated."""
+
+    family: str
+    authentication: Authentication
+
+    @property
+    def name(self) -> str:
+        """In words: ``ECDH_ECDSA, mutual``."""
+        how = "mutual" if self.authentication == "mutual" else "server-authenticated"
+        return f"{'RSA' if self.family == 'rsa' else 'ECDH_ECDSA'}, {how}"
+
+
+def kinds() -> Iterator[Kind]:
+    """The four kinds."""
+    for authentication in AUTHENTICATIONS:
+        for family in FAMILIES:
+            yield Kind(family, authentication)
+
+
+def first(thesis: Thesis, kind: Kind) -> Case:
+    """A kind's first case in the tables: the one with the smallest keys."""
+    return next(case for case in thesis.cases if case.family == kind.family)
+
+
+def order(data: PaperData, kind: Kind) -> list[Message]:
+    """The messages of a kind in their order; a Certificate that is sent empty counts as one."""
+    column = f"sent_{kind.authentication}_{FAMILIES[kind.family]}"
+    return [
+        ("client" if row["direction"] == "client_to_server" else "server", row["message"])
+        for row in data.tables[FLOW].rows
+        if row[column] != "no"
+    ]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What in a message is as long as some key, in bytes: there and here.
+
+    Attributes:
+        signatures_bytes: of a certificate or in CertificateVerify; the same in both.
+        publics_bytes: public keys and encrypted secrets; curve points uncompressed, as the thesis had them.
+        compression_bytes: what the points are shorter here, where they are compressed.
+        explicit_bytes: the parameters of a curve, where they are spelt out here.
+    """
+
+    signatures_bytes: int = 0
+    publics_bytes: int = 0
+    compression_bytes: int = 0
+    explicit_bytes: int = 0
+
+    @property
+    def thesis_bytes(self) -> int:
+        """In the thesis."""
+        return self.signatures_bytes + self.publics_bytes
+
+    @property
+    def here_bytes(self) -> int:
+        """Here."""
+        return self.thesis_bytes - self.compression_bytes + self.explicit_bytes
+
+
+def numbers(case: Case, authentication: Authentication, message: Message) -> Numbers:
+    """The numbers in one message of a case."""
+    side, name = message
+    point_saves = 0 if case.family == "rsa" else field_bytes(case.end)
+    spelt_out = parameter_set_bytes(case.end) if case.end in EXPLICIT else 0
+    if name in ("ClientHello", "CertificateRequest"):
+        return Numbers(explicit_bytes=spelt_out)
+    if name == "Certificate" and (side == "server" or authentication == "mutual"):
+        return Numbers(signature_bytes(case.ca), public_bytes(case.end), point_saves, spelt_out)
+    if name == "ClientKeyExchange":
+        return Numbers(publics_bytes=public_bytes(case.end), compression_bytes=point_saves)
+    if name == "CertificateVerify":
+        return Numbers(signatures_bytes=signature_bytes(case.end))
+    return Numbers()
+
+
+def parameter_set_bytes(curve: str) -> int:
+    """What a curve adds where parameter specifier 255 and a ParameterSet stand for a number.
+
+    WAP-261-WTLS, section 10.5: the set's length, the field, a, b, an empty seed, the compressed base point,
+    its order, the cofactor. Binary fields have pentanomials.
+    """
+    size, order_size = field_bytes(curve), order_bytes(curve)
+    field = 1 + 1 + size if curve in _PRIME_CURVES else 1 + 2 + 1 + 3 * 2
+    return 2 + field + 2 * (1 + size) + 1 + (1 + 1 + size) + (1 + order_size) + (1 + 1)
+
+
+def constant_bytes(thesis: Thesis, kind: Kind) -> float:
+    """What is left of table 4.11 without the numbers: one figure for all cases of a kind."""
+    case = first(thesis, kind)
+    return thesis.size_bytes(case, kind.authentication) - sum(
+        numbers(case, kind.authentication, message).thesis_bytes for message in order(thesis.data, kind)
+    )
