@@ -117,8 +117,8 @@ def measure(
     `seed` fixes the randomness that is not the cryptography's own; `now` is the time (Unix seconds) at
     which certificates are checked; `tickets` is how many TLS 1.3 tickets the server sends; `profile` is a
     certificate profile (TOML). For WTLS, `certificate_form="x509"` makes certificates of that form, and
-    `private_curves=True` gives numbers to curves that have none. `progress` is called with the number of repetitions done. Ctrl-C stops it. A
-    debug build is refused: its times mean nothing.
+    `private_curves=True` gives numbers to curves that have none. `progress` is called with the number of
+    repetitions done. Ctrl-C stops it. A debug build is refused: its times mean nothing.
 
     Raises `InputError` for names that name nothing, the core's `Unsupported` for suites that cannot run
     here, its `HandshakeFailed` where the peers did not come to terms.

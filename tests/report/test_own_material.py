@@ -12,6 +12,7 @@ from shakedown.experiment import load_experiment
 from shakedown.report import write_report
 from shakedown.results import Results, load_results
 from shakedown.runner import run_experiment
+from shakedown.units import seconds
 
 TEXT = """
 title = "Ours"
@@ -63,6 +64,23 @@ def test_certificates_are_told_by_side_and_part_with_what_a_peer_refuses(page, r
 def test_the_answer_tells_of_the_capture_too(page):
     answer = page.read_text().split('<div class="answer">')[1].split("</div>")[0]
     assert "In gateway.pcap, " in answer
+
+
+def test_the_answer_sets_the_captured_handshake_against_the_quickest_other(page, results):
+    answer = page.read_text().split('<div class="answer">')[1].split("</div>")[0].replace("<wbr>", "")
+    [slow] = [
+        row
+        for row in results.captured_predictions
+        if (row["connection"], row["device"], row["bearer"]) == (0, "cortex-m4", "nb-iot")
+    ]
+    quick = min(
+        row["total_s"]
+        for row in results.predictions
+        if (row["device"], row["bearer"]) == ("cortex-m4", "nb-iot") and row["suite"] != slow["suite"]
+    )
+    assert f"On cortex-m4 over nb-iot the captured <code>{slow['suite']}</code>" in answer
+    assert f"<b>{seconds(slow['total_s'])}</b>" in answer
+    assert f"<b>{seconds(quick)}</b>" in answer
 
 
 def test_captured_handshakes_stand_above_measured_ones_in_the_map(page):

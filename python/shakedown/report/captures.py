@@ -35,14 +35,15 @@ def captures_section(results: Results) -> Section | None:
     for number, capture in enumerate(results.captures, start=1):
         blocks += _blocks(number, capture)
     blocks += _elsewhere(results)
-    lead = " ".join(_lead(capture) for capture in results.captures)
-    return Section("captures", "From your captures", lead, blocks)
+    outlook = _outlook(results)
+    leads = [*(_lead(capture) for capture in results.captures), "".join(piece.text for piece in outlook)]
+    return Section("captures", "From your captures", " ".join(leads).strip(), blocks)
 
 
-def answer(captures: Sequence[Capture]) -> list[Sentence]:
-    """A sentence for each capture: how its usual handshake went."""
+def answer(results: Results) -> list[Sentence]:
+    """A sentence for each capture: how its usual handshake went; and what it would take elsewhere."""
     sentences: list[Sentence] = []
-    for capture in captures:
+    for capture in results.captures:
         usual = next((kind for kind in capture["kinds"] if kind["complete"]), None)
         if usual is None:
             continue
@@ -58,11 +59,51 @@ def answer(captures: Sequence[Capture]) -> list[Sentence]:
         else:
             sentence += [Piece(".")]
         sentences.append(sentence)
-    return sentences
+    outlook = _outlook(results)
+    return [*sentences, outlook] if outlook else sentences
+
+
+def _outlook(results: Results) -> Sentence:
+    """The captured handshake where it takes longest, and the quickest measured one in the same place."""
+    rows = [row for row in results.captured_predictions if row["total_s"] is not None]
+    if not rows:
+        return []
+    lowest = min(row["rate_per_s"] for row in rows)
+    first = min((row["capture"], row["connection"]) for row in rows)
+    here = [
+        row for row in rows if row["rate_per_s"] == lowest and (row["capture"], row["connection"]) == first
+    ]
+    longest = max(here, key=lambda row: float(row["total_s"]))
+    sentence = [
+        Piece(f"On {longest['device']} over {longest['bearer']} the captured "),
+        Piece(longest["suite"], suite=True),
+        Piece(" would take "),
+        Piece(seconds(longest["total_s"]), strong=True),
+    ]
+    others = [
+        row
+        for row in results.predictions
+        if row["total_s"] is not None
+        and all(row[column] == longest[column] for column in ("device", "bearer", "rate_per_s"))
+        and row["suite"] != longest["suite"]
+    ]
+    if not others:
+        return [*sentence, Piece(".")]
+    quickest = min(others, key=lambda row: float(row["total_s"]))
+    return [
+        *sentence,
+        Piece("; the quickest of the others, "),
+        Piece(quickest["suite"], suite=True),
+        Piece(", "),
+        Piece(seconds(quickest["total_s"]), strong=True),
+        Piece("."),
+    ]
 
 
 def _number(of: int, capture: Capture) -> str:
     total = _total(capture)
+    if total == 1:
+        return "its only connection"
     return f"all {total:,} connections" if of == total > 1 else f"{of:,} of {count(total, 'connection')}"
 
 

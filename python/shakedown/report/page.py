@@ -48,7 +48,7 @@ def render(results: Results, sections: list[Section]) -> str:
         question=experiment.get("question") or "",
         answer=[
             *(words.answer(results.by_suite) if results.measurements else []),
-            *captures.answer(results.captures),
+            *captures.answer(results),
         ],
         findings=words.findings(results.by_suite) if results.measurements else [],
         sections=sections,
