@@ -15,6 +15,10 @@ class InvalidSuite(CoreError, ValueError):
     pass
 
 
+class InvalidOption(CoreError, ValueError):
+    pass
+
+
 class Unsupported(CoreError, ValueError):
     pass
 
@@ -34,7 +38,7 @@ class FakeCore(ModuleType):
     """`raising` maps a suite to what measuring it raises; `measured` lists the calls."""
 
     CoreError, InvalidSuite, Unsupported = CoreError, InvalidSuite, Unsupported
-    HandshakeFailed, CaptureError = HandshakeFailed, CaptureError
+    HandshakeFailed, CaptureError, InvalidOption = HandshakeFailed, CaptureError, InvalidOption
     __version__ = "0.0.0"
     OPENSSL_VERSION = "3.6.0"
 
@@ -74,6 +78,9 @@ class FakeCore(ModuleType):
 
     def capture(self, suites, path, *, keylog=None, options=None) -> None:
         self.captured.append((suites, path, keylog, options))
+
+    def take_notices(self) -> list[str]:
+        return []
 
     def inspect(self, path, keylog=None, *, progress=None) -> list[dict]:
         raise CaptureError(f"{path}: not a capture; accepted: pcap, pcapng")

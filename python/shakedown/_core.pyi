@@ -12,6 +12,9 @@ class CoreError(Exception):
 class InvalidSuite(CoreError, ValueError):
     """A malformed or impossible suite name."""
 
+class InvalidOption(CoreError, ValueError):
+    """An option that cannot be: a certificate profile that is not there, for example."""
+
 class Unsupported(CoreError, ValueError):
     """A valid suite name that its stack cannot run; the line says why."""
 
@@ -93,3 +96,4 @@ def inspect(
 ) -> Inspection: ...
 def certs(request: Mapping[str, Any] | None) -> list[dict[str, Any]] | dict[str, Any]: ...
 def own(suite: str, options: Mapping[str, Any]) -> tuple[str, list[str]]: ...
+def take_notices() -> list[str]: ...

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from shakedown.errors import InputError, ShakedownError, did_you_mean
+from shakedown.errors import InputError, NoUseError, ShakedownError, did_you_mean
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -38,7 +38,7 @@ def exit_status(error: BaseException) -> int | None:
     module = sys.modules.get("shakedown._core")
     if module is None or not isinstance(error, module.CoreError):
         return None
-    wrong_input = (module.InvalidSuite, module.Unsupported, module.CaptureError)
+    wrong_input = (module.InvalidSuite, module.InvalidOption, module.Unsupported, module.CaptureError)
     return 2 if isinstance(error, wrong_input) else 1
 
 
@@ -117,8 +117,8 @@ def measure(
     `seed` fixes the randomness that is not the cryptography's own; `now` is the time (Unix seconds) at
     which certificates are checked; `tickets` is how many TLS 1.3 tickets the server sends; `profile` is a
     certificate profile (TOML). For WTLS, `certificate_form="x509"` makes certificates of that form, and
-    `private_curves=True` gives numbers to curves that have none. `progress` is called with the number of repetitions done. Ctrl-C stops it. A
-    debug build is refused: its times mean nothing.
+    `private_curves=True` gives numbers to curves that have none. `progress` is called with the number of
+    repetitions done. Ctrl-C stops it. A debug build is refused: its times mean nothing.
 
     Raises `InputError` for names that name nothing, the core's `Unsupported` for suites that cannot run
     here, its `HandshakeFailed` where the peers did not come to terms.
@@ -135,7 +135,27 @@ def measure(
         result = core.measure(suite, repeat, options=chosen, progress=progress)
     except core.InvalidSuite as error:
         raise InputError(_with_suggestion(str(error), suite)) from error
+    except core.InvalidOption as error:
+        raise InputError(str(error)) from error
+    result["certificates"] = _certificates(result["suite"], options)
     return cast("Measurement", result)
+
+
+def _certificates(suite: str, options: Mapping[str, object]) -> dict[str, str]:
+    """Whose certificates each side that has any shows in a suite: the user's `own`, or `made` ones."""
+    about = describe(suite)
+    authentication = about.get("authentication")
+    sides = {"server": "chain"} if authentication or about.get("key_exchange") == "rsa_psk" else {}
+    if authentication == "mutual":
+        sides["client"] = "client_chain"
+    return {side: "own" if options.get(option) else "made" for side, option in sides.items()}
+
+
+def take_notices() -> list[str]:
+    """What a user should know although nothing failed, since the last call: kept keys that were damaged and
+    made again, one line each.
+    """
+    return cast("list[str]", native().take_notices())
 
 
 def capture(
@@ -214,7 +234,7 @@ def transfers(
         found = core.transfers(
             suite, list(sizes_bytes), link=cast(Any, link), repeat=repeat, options=_chosen(**options)
         )
-    except (core.InvalidSuite, core.Unsupported) as error:
+    except (core.InvalidSuite, core.InvalidOption, core.Unsupported) as error:
         raise InputError(str(error)) from error
     return cast("list[dict[str, Any]]", found)
 
@@ -245,12 +265,15 @@ def own(suite: str, **options: object) -> tuple[str, list[str]]:
     """The suite's name with the keys of the user's own certificates, and remarks on them.
 
     `options` are `measure`'s: `chain`, `key`, `ca` are the server's files, `client_chain`, `client_key`,
-    `client_ca` the client's, `password` theirs, `now` the time at which they must be valid.
-    Raises `InputError`.
+    `client_ca` the client's, `password` theirs (`client_password` where the client differs), `now` the time
+    at which they must be valid.
+    Raises `NoUseError` where the suite has no use for them, `InputError` where something is wrong with them.
     """
     core = native()
     try:
         return cast("tuple[str, list[str]]", core.own(suite, _chosen(**options) or {}))
+    except core.Unsupported as error:
+        raise NoUseError(str(error)) from error
     except core.CoreError as error:
         raise InputError(str(error)) from error
 

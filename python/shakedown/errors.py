@@ -18,6 +18,10 @@ class InputError(ShakedownError):
     exit_status = 2
 
 
+class NoUseError(InputError):
+    """What the user gave is sound, but the suite has no use for it."""
+
+
 def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str:
     """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`."""
     nearest = difflib.get_close_matches(word, list(accepted), n=1, cutoff=cutoff)

@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
+from shakedown.captures import Capture
 from shakedown.errors import InputError
 from shakedown.experiment import Experiment
 from shakedown.measurement import Measurement
 
 if TYPE_CHECKING:
-    from shakedown.predict import Prediction, Scenario
-    from shakedown.traces import TraceLibrary
+    from shakedown.predict import Scenario
+    from shakedown.traces import Trace, TraceLibrary
 
 CURVE_POINTS = 48
 """Rates at which a queue's curve is computed, from none to almost the limit."""
@@ -47,62 +48,86 @@ class Unpriced(TypedDict):
     device: str
     server_device: str
     reason: str
+    capture: NotRequired[str]
+    connection: NotRequired[int]
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Rows of `predict` for every suite, device, bearer and rate; and the server's queue for every suite."""
+    """Rows of `predict` for every suite, device, bearer and rate; and the server's queue for every suite.
 
-    predictions: tuple[Prediction, ...] = ()
+    Rows that price a captured trace name its `capture` and `connection`; queues are of measured suites alone.
+    """
+
+    predictions: tuple[dict[str, Any], ...] = ()
     queues: tuple[Queue, ...] = ()
     unpriced: tuple[Unpriced, ...] = ()
 
 
-def forecast(experiment: Experiment, measurements: Sequence[Measurement]) -> Forecast:
-    """Prices the measured handshakes on the experiment's devices; nothing where it names none.
+def forecast(
+    experiment: Experiment, measurements: Sequence[Measurement], captures: Sequence[Capture] = ()
+) -> Forecast:
+    """Prices handshakes, measured and captured, on the experiment's devices; nothing where it names none.
 
     What it leaves out is as everywhere: device `phone`, server `server`, bearer `lte`, rate 0.
     """
     if not (experiment.devices or experiment.bearers or experiment.rates_per_s):
         return Forecast()
-    from shakedown import predict
     from shakedown.traces import parse_trace
+
+    predictions: list[dict[str, Any]] = []
+    queues: list[Queue] = []
+    unpriced: list[Unpriced] = []
+    for one in measurements:
+        trace = parse_trace(cast("Mapping[str, object]", one), one["suite"])
+        rows, queue, without = _price(experiment, trace)
+        predictions += rows
+        queues += [queue] if queue else []
+        unpriced += without
+    for capture in captures:
+        for captured in capture["traces"]:
+            place = {"capture": capture["capture"], "connection": captured["connection"]}
+            trace = parse_trace(captured["trace"], capture["capture"])
+            rows, _, without = _price(experiment, trace)
+            predictions += [{**row, **place} for row in rows]
+            unpriced += [cast("Unpriced", {**one, **place}) for one in without]
+    return Forecast(tuple(predictions), tuple(queues), tuple(unpriced))
+
+
+def _price(experiment: Experiment, trace: Trace) -> tuple[list[dict[str, Any]], Queue | None, list[Unpriced]]:
+    """One trace on the experiment's devices, over its bearers, at its rates."""
+    from shakedown import predict
 
     devices = experiment.devices or (predict.DEFAULT_DEVICE,)
     bearers = experiment.bearers or (predict.DEFAULT_BEARER,)
     rates = experiment.rates_per_s or (0.0,)
     server_device = experiment.server_device or predict.DEFAULT_SERVER_DEVICE
-    recorded = {
-        one["suite"]: parse_trace(cast("Mapping[str, object]", one), one["suite"]) for one in measurements
-    }
+    suite = trace.suite
     # A library is asked for suites by name and nothing else.
-    traces = cast("TraceLibrary", recorded)
-    predictions: list[Prediction] = []
-    queues: list[Queue] = []
+    traces = cast("TraceLibrary", {suite: trace})
+    predictions: list[dict[str, Any]] = []
     unpriced: list[Unpriced] = []
-    for suite in recorded:
-        queue: Queue | None = None
-        for device in devices:
-            try:
-                for bearer in bearers:
-                    scenario = predict.scenario(suite, device, server_device, bearer, traces=traces)
-                    queue = queue or queue_of(scenario)
-                    for rate in rates:
-                        predictions += predict.predict(
-                            [suite],
-                            device=device,
-                            server_device=server_device,
-                            bearer=bearer,
-                            rate_per_s=rate,
-                            traces=traces,
-                        )
-            except InputError as error:
-                unpriced.append(
-                    Unpriced(suite=suite, device=device, server_device=server_device, reason=str(error))
-                )
-        if queue is not None:
-            queues.append(queue)
-    return Forecast(tuple(predictions), tuple(queues), tuple(unpriced))
+    queue: Queue | None = None
+    for device in devices:
+        try:
+            for bearer in bearers:
+                scenario = predict.scenario(suite, device, server_device, bearer, traces=traces)
+                queue = queue or queue_of(scenario)
+                for rate in rates:
+                    rows = predict.predict(
+                        [suite],
+                        device=device,
+                        server_device=server_device,
+                        bearer=bearer,
+                        rate_per_s=rate,
+                        traces=traces,
+                    )
+                    predictions += cast("list[dict[str, Any]]", rows)
+        except InputError as error:
+            unpriced.append(
+                Unpriced(suite=suite, device=device, server_device=server_device, reason=str(error))
+            )
+    return predictions, queue, unpriced
 
 
 def queue_of(scenario: Scenario) -> Queue | None:

@@ -109,7 +109,7 @@ class Memory(TypedDict):
 
 
 class Measurement(TypedDict):
-    """One suite, measured."""
+    """One suite, measured; `certificates` says whose each side that has any shows."""
 
     suite: str
     stack: Stack
@@ -125,6 +125,7 @@ class Measurement(TypedDict):
     operations: list[Operation]
     remainder_us: Remainder
     memory: NotRequired[Memory]
+    certificates: NotRequired[dict[Side, Literal["own", "made"]]]
     transfers: NotRequired[list[dict[str, Any]]]
 
 

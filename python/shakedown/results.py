@@ -3,6 +3,7 @@
     manifest.json       format, schema version, provenance: machine, versions, seed, command, experiment
     part-0001.parquet   the first suite's figures, one row a figure (see `shakedown.tidy`)
     …
+    captured.parquet    the connections of its captures, bounded in number (see `shakedown.captures`)
     modelled.parquet    what the experiment asked of them elsewhere: predictions, and the server's queue
 
 Each part is written beside its final name, flushed to the disk and renamed, so that whatever interrupts a run
@@ -21,22 +22,27 @@ from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
-from shakedown import tidy_models
+from shakedown import tidy_captures, tidy_models
 from shakedown.errors import InputError, ShakedownError, os_reason
 from shakedown.measurement import Measurement
-from shakedown.tidy import SCHEMA, from_table, rest_of, to_table
+from shakedown.tidy import SCHEMA, SINCE_VERSION_2, from_table, rest_of, to_table
+
+if TYPE_CHECKING:
+    from shakedown.captures import Capture
 
 FORMAT = "shakedown results"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE_VERSIONS = (1, 2)
 """Raised whenever a reader of the old version could misread the new; history: docs/reference/results.md."""
 
 MANIFEST = "manifest.json"
 _PART = "part-{:04d}.parquet"
 _MODELLED = "modelled.parquet"
+_CAPTURED = "captured.parquet"
 _PART_KEY = "shakedown"
 
 
@@ -59,7 +65,11 @@ class ResultsWriter:
                         f"{self.folder} holds results already; accepted: another folder, or --force"
                     )
                 (self.folder / MANIFEST).unlink()
-            for old in [*self.folder.glob("part-*.parquet"), self.folder / _MODELLED]:
+            for old in [
+                *self.folder.glob("part-*.parquet"),
+                self.folder / _MODELLED,
+                self.folder / _CAPTURED,
+            ]:
                 old.unlink(missing_ok=True)
             self._write_manifest()
         except OSError as error:
@@ -81,6 +91,11 @@ class ResultsWriter:
         table = tidy_models.to_table(predictions, queues, self.manifest["provenance"])
         extrapolated = tidy_models.extrapolated_of(predictions)
         self._write_table(_MODELLED, table, extrapolated=extrapolated, unpriced=list(unpriced))
+
+    def add_captures(self, captures: Sequence[Capture]) -> None:
+        """Writes what came of the captures. Raises `ShakedownError`."""
+        table = tidy_captures.to_table(captures, self.manifest["provenance"])
+        self._write_table(_CAPTURED, table, captures=list(captures))
 
     def _write_table(self, name: str, table: pl.DataFrame, **about: object) -> None:
         note = {"schema": SCHEMA_VERSION, "provenance": self.manifest["provenance"], **about}
@@ -130,7 +145,10 @@ def _write_durably(path: Path, content: bytes) -> None:
 
 @dataclass(frozen=True)
 class Results:
-    """Saved results: the manifest, the tidy table, and the measurements rebuilt from it."""
+    """Saved results: the manifest, the tidy table, and the measurements rebuilt from it.
+
+    `predictions` price the measured handshakes, `captured_predictions` the captured ones.
+    """
 
     manifest: dict[str, Any]
     table: pl.DataFrame
@@ -139,6 +157,8 @@ class Results:
     predictions: tuple[dict[str, Any], ...] = ()
     queues: tuple[dict[str, Any], ...] = ()
     unpriced: tuple[dict[str, Any], ...] = ()
+    captures: tuple[Capture, ...] = ()
+    captured_predictions: tuple[dict[str, Any], ...] = ()
 
     @cached_property
     def by_suite(self) -> dict[str, Measurement]:
@@ -178,8 +198,12 @@ def load_results(folder: str | Path) -> Results:
     if (folder / _MODELLED).exists():
         modelled, models = _load_models(folder / _MODELLED)
         tables.append(modelled)
+    captures: tuple[Capture, ...] = ()
+    if (folder / _CAPTURED).exists():
+        captured, captures = _load_captures(folder / _CAPTURED)
+        tables.append(captured)
     table = pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
-    return Results(manifest, table, tuple(measurements), folder, **models)
+    return Results(manifest, table, tuple(measurements), folder, captures=captures, **models)
 
 
 def _load_manifest(folder: Path) -> dict[str, Any]:
@@ -201,10 +225,9 @@ def _load_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _check_schema(version: object, path: Path) -> None:
-    if version != SCHEMA_VERSION:
-        raise InputError(
-            f"{path}: results of schema version {version}; accepted: {SCHEMA_VERSION}, which is written here"
-        )
+    if version not in READABLE_VERSIONS:
+        accepted = " and ".join(map(str, READABLE_VERSIONS))
+        raise InputError(f"{path}: results of schema version {version}; accepted: {accepted}")
 
 
 def _load_part(path: Path) -> tuple[pl.DataFrame, Measurement]:
@@ -217,12 +240,23 @@ def _load_part(path: Path) -> tuple[pl.DataFrame, Measurement]:
 def _load_models(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     with _damage_told(path):
         table, about = _load_table(path)
+        predictions = tidy_models.predictions_of(table, about["extrapolated"])
         models = {
-            "predictions": tuple(tidy_models.predictions_of(table, about["extrapolated"])),
+            "predictions": tuple(one for one in predictions if "capture" not in one),
+            "captured_predictions": tuple(one for one in predictions if "capture" in one),
             "queues": tuple(tidy_models.queues_of(table)),
             "unpriced": tuple(about["unpriced"]),
         }
     return table, models
+
+
+def _load_captures(path: Path) -> tuple[pl.DataFrame, tuple[Capture, ...]]:
+    with _damage_told(path):
+        table, about = _load_table(path)
+        captures = tuple(about["captures"])
+        if not all(isinstance(one["connections"], list) for one in captures):
+            raise ValueError("its captures have no connections")
+    return table, captures
 
 
 def _load_table(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -230,6 +264,9 @@ def _load_table(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[_PART_KEY])
     _check_schema(about.get("schema"), path)
     table = pl.read_parquet(io.BytesIO(content))
+    if about["schema"] == 1:
+        since = {name: pl.lit(None, SCHEMA[name]) for name in SINCE_VERSION_2}
+        table = table.with_columns(**since).select(list(SCHEMA))
     if dict(table.schema) != SCHEMA:
         raise ValueError(f"its columns are not those of schema {SCHEMA_VERSION}")
     return table, about
@@ -247,9 +284,47 @@ def _damage_told(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: damaged: {reason[:160]}") from error
 
 
-def results_of(measurements: Iterable[Measurement], manifest: Mapping[str, Any] | None = None) -> Results:
-    """Measurements that never were on disk, as results."""
+def results_of(
+    measurements: Iterable[Measurement],
+    manifest: Mapping[str, Any] | None = None,
+    captures: Sequence[Capture] = (),
+) -> Results:
+    """Measurements and captures that never were on disk, as results."""
     kept: Sequence[Measurement] = tuple(measurements)
     tables = [to_table(measurement, "unsaved") for measurement in kept]
+    if captures:
+        tables.append(tidy_captures.to_table(captures, "unsaved"))
     table = pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
-    return Results(dict(manifest or {}), table, tuple(kept))
+    return Results(dict(manifest or {}), table, tuple(kept), captures=tuple(captures))
+
+
+def results_of_json(path: str | Path) -> Results:
+    """Objects of `measure --json`, or of `inspect --traces`, as results.
+
+    Raises `InputError` in one line where the file holds neither.
+    """
+    from shakedown.captures import capture_of_traces
+
+    path = Path(path)
+    accepted = "accepted: what measure --json prints, or inspect --traces writes"
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error}); {accepted}") from error
+    if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
+        raise InputError(f"{path}: holds no traces; {accepted}")
+    measured = [one for one in found if one.get("kind") == "measured"]
+    captured = [one for one in found if one.get("kind") == "captured"]
+    if len(measured) + len(captured) < len(found):
+        raise InputError(f'{path}: a trace\'s kind is neither "measured" nor "captured"; {accepted}')
+    suites = [one.get("suite") for one in measured]
+    if len(set(map(str, suites))) < len(suites):
+        raise InputError(f"{path}: a suite stands there twice; {accepted}")
+    try:
+        captures = [capture_of_traces(path.name, captured)] if captured else []
+        about = {"experiment": {"title": f"What {path.name} holds"}}
+        return results_of(measured, about, captures)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: a trace lacks {error}; {accepted}") from error

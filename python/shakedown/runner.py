@@ -10,20 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from shakedown import core
+from shakedown.captures import Capture, keep
 from shakedown.errors import ShakedownError
 from shakedown.experiment import Experiment
 from shakedown.forecast import forecast
 from shakedown.measurement import Measurement
+from shakedown.own import OwnMaterial
 from shakedown.results import ResultsWriter
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended; `failures` pairs each suite that was not measured with the reason."""
+    """How a run ended; `failures` pairs each suite that was not measured with the reason.
+
+    `notes` are what a user should know besides, one line each.
+    """
 
     folder: Path
     measured: int
     failures: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...] = ()
 
 
 def run_experiment(
@@ -34,14 +40,20 @@ def run_experiment(
     command: Sequence[str] = (),
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Outcome:
-    """Measures every suite of the experiment and saves each as it comes.
+    """Inspects the experiment's captures, then measures its suites, and saves each as it comes.
 
     A suite whose handshake fails is noted and the others go on. Ctrl-C closes the folder, with what was
     measured in it, and raises `KeyboardInterrupt`. `progress` is called with the position of the suite, the
-    repetitions done of it, and its name.
+    repetitions done of it, and its name; before that, with zeros and what is being read.
 
-    Raises `InputError` where the folder cannot be written, `ShakedownError` where it no longer can.
+    Raises `InputError` where a capture cannot be read or the folder not be written, `ShakedownError` where it
+    no longer can.
     """
+    captures: list[Capture] = []
+    for one in experiment.captures:
+        if progress is not None:
+            progress(0, 0, f"reading {one.file.name}")
+        captures.append(read_capture(one.file, one.keylog))
     writer = ResultsWriter(folder, _manifest(experiment, command), replace=replace)
     failures: list[tuple[str, str]] = []
     measured: list[Measurement] = []
@@ -51,6 +63,8 @@ def run_experiment(
         writer.close(ended=ended, failures=notes)
 
     try:
+        if captures:
+            writer.add_captures(captures)
         for position, suite in enumerate(experiment.suites):
 
             def tell(done: int, position: int = position, suite: str = suite) -> None:
@@ -59,7 +73,7 @@ def run_experiment(
 
             tell(0)
             try:
-                result = core.measure(suite, experiment.repeat, progress=tell, **experiment.options())  # type: ignore[arg-type]  # each option has been checked by the experiment's reader
+                result = core.measure(suite, experiment.repeat, progress=tell, **experiment.options(suite))  # type: ignore[arg-type]  # each option has been checked by the experiment's reader
             except Exception as error:
                 if not core.is_failure(error):
                     raise
@@ -67,7 +81,7 @@ def run_experiment(
                 continue
             writer.add(result)
             measured.append(result)
-        foreseen = forecast(experiment, measured)
+        foreseen = forecast(experiment, measured, captures)
         if foreseen.predictions or foreseen.unpriced:
             writer.add_models(foreseen.predictions, foreseen.queues, foreseen.unpriced)
     except KeyboardInterrupt:
@@ -81,7 +95,33 @@ def run_experiment(
             close("failed")
         raise
     close("complete")
-    return Outcome(writer.folder, writer.parts, tuple(failures))
+    notes = (*own_lines(experiment.own), *experiment.own.notes, *_remarks(captures), *core.take_notices())
+    return Outcome(writer.folder, writer.parts, tuple(failures), notes)
+
+
+def read_capture(file: Path, keylog: Path | None = None) -> Capture:
+    """Inspects a capture; what is kept of it is bounded. Raises `InputError` where it cannot be read."""
+    return keep(file, keylog, core.inspect(file, keylog))
+
+
+def own_lines(own: OwnMaterial) -> list[str]:
+    """Which suites show whose own certificates, a line a side."""
+    lines = []
+    for side in own.files:
+        shown = [suite for suite, sides in own.used.items() if side in sides]
+        lines.append(f"the {side}'s own certificates: {', '.join(shown)}")
+    return lines
+
+
+def _remarks(captures: Sequence[Capture]) -> list[str]:
+    """What of the captures was not read, or not kept."""
+    remarks = []
+    for one in captures:
+        if one["problem"]:
+            remarks.append(f"{one['capture']}: {one['problem']}; the connections before that are complete")
+        if not one["kinds"]:
+            remarks.append(f"{one['capture']}: no handshake in it")
+    return remarks
 
 
 def _manifest(experiment: Experiment, command: Sequence[str]) -> dict[str, Any]:
@@ -96,12 +136,25 @@ def _manifest(experiment: Experiment, command: Sequence[str]) -> dict[str, Any]:
             "server_device": experiment.server_device,
             "bearers": list(experiment.bearers),
             "rates_per_s": list(experiment.rates_per_s),
+            "captures": [one.file.name for one in experiment.captures],
             "text": experiment.text,
         },
+        "certificates": _certificates(experiment.own),
         "seed": experiment.seed,
         "now": experiment.now,
         "command": list(command),
         "machine": core.machine(),
         "build": core.build(),
         "python": sys.version.split()[0],
+    }
+
+
+def _certificates(own: OwnMaterial) -> dict[str, Any]:
+    """By side, what the user's own certificates are and which suites show them: names of files, no keys."""
+    return {
+        side: {
+            "suites": [suite for suite, sides in own.used.items() if side in sides],
+            **files.about(own.now),
+        }
+        for side, files in own.files.items()
     }

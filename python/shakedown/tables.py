@@ -94,7 +94,7 @@ def _predicted_table(
     where = f" on {devices[0]}" if len(devices) == 1 else ""
     what = f"seconds for a handshake{where} at {load} of {server}" if places else f"load of {server}"
     notes = "busy: share of time that one worker of the server works; 100 % or more: its queue runs away"
-    table = _table(f"Modelled elsewhere: {what}", notes if rates else "")
+    table = _table(f"Modelled elsewhere: {what}", notes if any(rates) else "")
     totals = {(row["suite"], row["device"], row["bearer"]): row["total_s"] for row in quiet}
     busy = {(row["suite"], row["rate_per_s"]): row["utilisation"] for row in predictions}
     table.add_column("suite", no_wrap=True)

@@ -29,6 +29,13 @@ queue.wait          s      wait at the server, at `rate_per_s`
 queue.service       s      the server's work for one handshake
 queue.knee          1/s    rate with the highest power (rate over response time)
 queue.limit         1/s    rate at which the queue runs away
+capture.connections 1      connections of a kind (suite, resumption, completeness) in a capture
+handshake.duration  s      captured: from the connection's beginning to the last message of the last flight
+handshake.sealed    bytes  captured: handshake bytes of `side` that stayed encrypted, and are in no message
+message.at          s      captured: when a message had passed, since the connection's beginning
+message.wait        s      captured: since the message before it; .sender: of that, what its sender took;
+                           .network: what the network took
+retransmission.*    1      captured: segments, and bytes, that `side` sent more than once
 ==================  =====  ==============================================================================
 """
 
@@ -50,6 +57,9 @@ SCHEMA: dict[str, pl.DataType] = {
     "bearer": pl.String(),
     "rate_per_s": pl.Float64(),
     "model": pl.String(),
+    "certificates": pl.String(),
+    "capture": pl.String(),
+    "connection": pl.Int64(),
     "quantity": pl.String(),
     "side": pl.String(),
     "item": pl.Int32(),
@@ -68,7 +78,10 @@ SCHEMA: dict[str, pl.DataType] = {
     "kind": pl.String(),
     "provenance": pl.String(),
 }
-"""Columns of the table, in order; `item` counts messages and operations in the order of the measurement."""
+"""Columns of the table, in order; `item` counts messages and operations in the order of the measurement,
+`connection` is a capture's own number of a connection, from 0."""
+
+SINCE_VERSION_2 = ("certificates", "capture", "connection")
 
 _STATISTICS: tuple[Literal["median", "mean", "sd", "min", "max"], ...] = (
     "median",
@@ -90,6 +103,17 @@ def rest_of(measurement: Measurement) -> dict[str, Any]:
     return {key: value for key, value in measurement.items() if key not in _IN_ROWS}
 
 
+def whose_certificates(shown: Mapping[Side, str] | None) -> str | None:
+    """`own` or `made` by what each side shows; `own server` or `own client` where only one side's are own.
+
+    None where no side shows any.
+    """
+    if not shown:
+        return None
+    own = [side for side, whose in shown.items() if whose == "own"]
+    return "made" if not own else "own" if len(own) == len(shown) else f"own {own[0]}"
+
+
 def to_table(measurement: Measurement, provenance: str) -> pl.DataFrame:
     """The measurement's figures as a table with the columns of `SCHEMA`."""
     common: Row = {
@@ -97,6 +121,7 @@ def to_table(measurement: Measurement, provenance: str) -> pl.DataFrame:
         "stack": measurement["stack"]["name"],
         "stack_version": measurement["stack"]["version"],
         "kind": measurement["kind"],
+        "certificates": whose_certificates(measurement.get("certificates")),
         "provenance": provenance,
     }
     empty: Row = dict.fromkeys(SCHEMA)

@@ -11,6 +11,8 @@ from shakedown.tidy import SCHEMA, Row
 
 _PARTS = ("client", "server", "transmission", "queue", "total")
 _SCENARIO = ("suite", "device", "server_device", "bearer", "rate_per_s", "model", "kind")
+_CAPTURED = ("capture", "connection")
+"""Of predictions that price a captured trace: where it was captured."""
 
 
 def to_table(
@@ -24,7 +26,8 @@ def to_table(
 
 def _predicted(predictions: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     for item, one in enumerate(predictions):
-        place = {**{column: one[column] for column in _SCENARIO}, "item": item}
+        captured = {column: one.get(column) for column in _CAPTURED}
+        place = {**{column: one[column] for column in _SCENARIO}, **captured, "item": item}
         for part in _PARTS:
             yield {**place, "quantity": f"predicted.{part}", "value": one[f"{part}_s"], "unit": "s"}
         for statistic, value in zip(("low", "high"), one["range_s"], strict=True):
@@ -61,16 +64,17 @@ def extrapolated_of(predictions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _pair(one: Mapping[str, Any]) -> str:
-    return f"{one['suite']} {one['device']} {one['server_device']}"
+    captured = f" {one['connection']} of {one['capture']}" if one.get("capture") else ""
+    return f"{one['suite']} {one['device']} {one['server_device']}{captured}"
 
 
 def predictions_of(table: pl.DataFrame, extrapolated: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of `predict` that `to_table` took apart. Raises `KeyError` where figures are missing."""
     found: dict[int, dict[str, Any]] = {}
     for row in table.filter(pl.col("quantity").str.starts_with("predicted.")).to_dicts():
-        one = found.setdefault(
-            row["item"], {**{column: row[column] for column in _SCENARIO}, "range_s": [None, None]}
-        )
+        captured = {column: row[column] for column in _CAPTURED if row[column] is not None}
+        place = {**{column: row[column] for column in _SCENARIO}, **captured}
+        one = found.setdefault(row["item"], {**place, "range_s": [None, None]})
         part = row["quantity"].removeprefix("predicted.")
         if row["statistic"] is not None:
             one["range_s"][row["statistic"] == "high"] = row["value"]

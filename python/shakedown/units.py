@@ -1,4 +1,4 @@
-"""Rates and durations as people write them."""
+"""Rates and durations as people write and read them."""
 
 from __future__ import annotations
 
@@ -25,3 +25,14 @@ def parse_duration_s(text: str | float) -> float:
     if match is None or (match[2] or "s") not in _SECONDS:
         raise InputError(f'"{text}" is no duration; accepted: a number of seconds, as 5s, 250ms, 2min or 5')
     return float(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def seconds(value: float) -> str:
+    """`320 µs`, `34 ms`, `2.8 s`, `21 min`."""
+    if 0 < value < 0.0009995:
+        return f"{1e6 * value:.0f} µs"
+    if value < 0.9995:
+        return f"{1000 * value:.0f} ms" if value >= 0.00995 else f"{1000 * value:.1f} ms"
+    if value < 99.5:
+        return f"{value:.1f} s"
+    return f"{value:.0f} s" if value < 600 else f"{value / 60:.0f} min"

@@ -54,7 +54,7 @@ def test_usage(arguments, words, fake, capsys):
         ("suites = []\n", ["line 1", "key suites", "empty"]),
         ("\nsuites = 3\n", ["line 2", "key suites", "found 3", "array of strings"]),
         (GOOD + "repaet = 3\n", ["line 2", "key repaet", 'did you mean "repeat"']),
-        (GOOD + "zzz = 3\n", ["line 2", "key zzz", "accepted: bearers, devices"]),
+        (GOOD + "zzz = 3\n", ["line 2", "key zzz", "accepted: bearers, captures"]),
         (GOOD + "repeat = 0\n", ["line 2", "key repeat", "found 0", "from 1 to"]),
         (GOOD + "repeat = true\n", ["key repeat", "truth value"]),
         (GOOD + 'repeat = "30"\n', ["key repeat", 'found "30"']),

@@ -76,6 +76,19 @@ def test_an_empty_run_is_readable(tmp_path):
     assert dict(loaded.table.schema) == SCHEMA
 
 
+def test_folders_of_the_first_schema_are_read_and_say_nothing_of_what_came_later(folder):
+    before = load_results(folder)
+    for part in folder.glob("part-*.parquet"):
+        about = json.loads(pl.read_parquet_metadata(part)["shakedown"])
+        table = pl.read_parquet(part).drop("certificates", "capture", "connection")
+        table.write_parquet(part, metadata={"shakedown": json.dumps({**about, "schema": 1})})
+    _edit(folder, schema=1)
+    loaded = load_results(folder)
+    assert loaded.measurements == before.measurements
+    assert dict(loaded.table.schema) == SCHEMA
+    assert loaded.table["certificates"].unique().to_list() == [None]
+
+
 def spoil_format(folder):
     _edit(folder, format="somebody else's")
     return "not a results folder"
@@ -83,7 +96,7 @@ def spoil_format(folder):
 
 def spoil_schema(folder):
     _edit(folder, schema=SCHEMA_VERSION + 1)
-    return f"schema version {SCHEMA_VERSION + 1}; accepted: {SCHEMA_VERSION}"
+    return f"schema version {SCHEMA_VERSION + 1}; accepted: 1 and {SCHEMA_VERSION}"
 
 
 def spoil_manifest(folder):

@@ -45,6 +45,10 @@ macro_rules! value_error {
 }
 
 value_error!(InvalidSuite, "A malformed or impossible suite name.");
+value_error!(
+    InvalidOption,
+    "An option that cannot be: a certificate profile that is not there, for example."
+);
 value_error!(Unsupported, "A valid suite name that its stack cannot run; the line says why.");
 
 /// Puts the exceptions into the module.
@@ -54,6 +58,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("HandshakeFailed", HandshakeFailed::type_object(py))?;
     module.add("CaptureError", CaptureError::type_object(py))?;
     module.add("InvalidSuite", InvalidSuite::type_object(py)?)?;
+    module.add("InvalidOption", InvalidOption::type_object(py)?)?;
     module.add("Unsupported", Unsupported::type_object(py)?)
 }
 

@@ -3,6 +3,7 @@
 mod certs;
 mod errors;
 mod inspect;
+mod notices;
 mod options;
 mod primitives;
 mod transfer;
@@ -110,6 +111,7 @@ fn measure_suite<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (suite, settings, _) = Options::read(options)?.for_suite(&parse(suite)?)?;
     let result = with_progress(py, progress, |step| measure::measure(&suite, repeat, &settings, step))?;
+    notices::keep(&settings.notices);
     Ok(pythonize(py, &result.map_err(to_python)?)?)
 }
 
@@ -130,11 +132,11 @@ fn capture(
         Some(first) => options.for_suite(first)?.1,
         None => options.settings()?,
     };
-    py.detach(|| recording::write_capture(&suites, &settings, &path, keylog.as_deref())).map_err(|error| {
-        match error {
-            recording::RecordingError::Handshake(error) => to_python(error),
-            other => errors::CaptureError::new_err(other.to_string()),
-        }
+    let written = py.detach(|| recording::write_capture(&suites, &settings, &path, keylog.as_deref()));
+    notices::keep(&settings.notices);
+    written.map_err(|error| match error {
+        recording::RecordingError::Handshake(error) => to_python(error),
+        other => errors::CaptureError::new_err(other.to_string()),
     })
 }
 
@@ -162,6 +164,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(primitives::device_profile, module)?,
         wrap_pyfunction!(certs::certs, module)?,
         wrap_pyfunction!(certs::own, module)?,
+        wrap_pyfunction!(notices::take_notices, module)?,
     ] {
         module.add_function(function)?;
     }

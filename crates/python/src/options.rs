@@ -1,8 +1,9 @@
 //! Options of a measurement, from a Python mapping.
 
-use crate::errors::CoreError;
+use crate::errors::{CoreError, InvalidOption, Unsupported};
 use pyo3::prelude::*;
 use serde::Deserialize;
+use shakedown_certs::CertsError;
 use shakedown_certs::own::{self, OwnFiles};
 use shakedown_pki::Profile;
 use shakedown_stacks::{CertificateForm, Settings};
@@ -29,8 +30,9 @@ pub struct Options {
     client_chain: Option<PathBuf>,
     client_key: Option<PathBuf>,
     client_ca: Option<PathBuf>,
-    /// Of these files.
+    /// Of these files; the client's may have another.
     password: Option<String>,
+    client_password: Option<String>,
     /// WTLS: the form of certificates that are made, `wtls` or `x509`.
     certificate_form: Option<CertificateForm>,
     /// WTLS: private numbers for curves that have none.
@@ -50,19 +52,15 @@ impl Options {
     /// The settings of a suite's rig, the suite with the keys of a user's own certificates where there are any, and
     /// what the user should know about them.
     pub fn for_suite(self, suite: &Suite) -> PyResult<(Suite, Settings, Vec<String>)> {
-        let files = |chain: &Option<PathBuf>, key: &Option<PathBuf>, ca: &Option<PathBuf>| {
-            chain.clone().map(|chain| OwnFiles {
-                chain,
-                key: key.clone(),
-                ca: ca.clone(),
-                password: self.password.clone(),
-            })
+        let files = |chain: &Option<PathBuf>, key: &Option<PathBuf>, ca: &Option<PathBuf>, password| {
+            chain.clone().map(|chain| OwnFiles { chain, key: key.clone(), ca: ca.clone(), password })
         };
-        let server = files(&self.chain, &self.key, &self.ca);
-        let client = files(&self.client_chain, &self.client_key, &self.client_ca);
+        let server = files(&self.chain, &self.key, &self.ca, self.password.clone());
+        let client_password = self.client_password.clone().or_else(|| self.password.clone());
+        let client = files(&self.client_chain, &self.client_key, &self.client_ca, client_password);
         let now_unix_s = self.now.unwrap_or(Settings::default().now_unix_s);
-        let loaded = own::load(suite, server.as_ref(), client.as_ref(), now_unix_s)
-            .map_err(|error| CoreError::new_err(error.to_string()))?;
+        let loaded =
+            own::load(suite, server.as_ref(), client.as_ref(), now_unix_s).map_err(certificates_refused)?;
         let settings = Settings { own_server: loaded.server, own_client: loaded.client, ..self.settings()? };
         Ok((loaded.suite, settings, loaded.notes))
     }
@@ -72,7 +70,7 @@ impl Options {
         let defaults = Settings::default();
         let profile = match &self.profile {
             Some(name) => Profile::find(&name.to_string_lossy())
-                .map_err(|error| CoreError::new_err(error.to_string()))?,
+                .map_err(|error| InvalidOption::new_err(error.to_string()))?,
             None => defaults.profile,
         };
         Ok(Settings {
@@ -84,5 +82,15 @@ impl Options {
             private_curves: self.private_curves,
             ..Settings::default()
         })
+    }
+}
+
+/// `Unsupported` where the suite has no use for certificates that are sound, `CoreError` where they are not.
+fn certificates_refused(error: CertsError) -> PyErr {
+    match error {
+        CertsError::Suite(_) | CertsError::NoUse { .. } | CertsError::WrongKind { .. } => {
+            Unsupported::new_err(error.to_string())
+        }
+        _ => CoreError::new_err(error.to_string()),
     }
 }

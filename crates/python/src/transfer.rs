@@ -24,5 +24,6 @@ pub fn transfers<'py>(
     };
     let (suite, settings, _) = Options::read(options)?.for_suite(&crate::parse(suite)?)?;
     let found = py.detach(|| transfer::measure(&suite, &sizes_bytes, link, repeat, &settings));
+    crate::notices::keep(&settings.notices);
     Ok(pythonize(py, &found.map_err(to_python)?)?)
 }

@@ -20,4 +20,6 @@ pub mod wtls;
 #[global_allocator]
 static ALLOCATOR: shakedown_ossl::memory::Counting = shakedown_ossl::memory::Counting;
 
-pub use rig::{CertificateForm, Pair, Rig, Settings, SetupError, Subject, Unsupported, prepare, supports};
+pub use rig::{
+    CertificateForm, Notices, Pair, Rig, Settings, SetupError, Subject, Unsupported, prepare, supports,
+};

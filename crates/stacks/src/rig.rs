@@ -8,10 +8,13 @@ use shakedown_pki::{PkiError, Profile, Store};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Suite};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Lines of a key log, shared with whoever writes them to a file.
 pub type KeyLog = Arc<Mutex<Vec<String>>>;
+
+/// Remarks that a user should read, gathered while rigs are made.
+pub type Notices = Arc<Mutex<Vec<String>>>;
 
 /// A form that certificates of a WTLS suite can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -37,6 +40,8 @@ pub struct Settings {
     pub cache: Option<PathBuf>,
     /// Times primitives and marks messages; without, the stack runs as if nobody watched.
     pub instrumented: bool,
+    /// Where to put what was found damaged among kept keys and certificates, and made again.
+    pub notices: Notices,
     /// Where to log secrets for captures.
     pub key_log: Option<KeyLog>,
     /// What the server shows instead of what the store has.
@@ -62,6 +67,11 @@ impl Settings {
             None => Store::open(&Store::default_dir()?),
         })
     }
+
+    /// Keeps what the store has to say.
+    pub fn hear(&self, store: &Store) {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).extend(store.take_notices());
+    }
 }
 
 impl Default for Settings {
@@ -73,6 +83,7 @@ impl Default for Settings {
             profile: Profile::default(),
             cache: None,
             instrumented: true,
+            notices: Notices::default(),
             key_log: None,
             own_server: None,
             own_client: None,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from shakedown.measurement import Measurement
+    from shakedown.results import Results
 
 WIDTH_WHEN_NOT_A_TERMINAL = 200
 """Columns given to tables in pipes and files, so that nothing is folded for a screen that isn't there."""
@@ -49,6 +50,18 @@ def show_measurements(
         screen.print(table)
     for table in predicted_tables(predictions, screen.width):
         screen.print(table)
+
+
+def show_results(results: Results) -> None:
+    """All tables of an experiment: measured, predicted, captured."""
+    from shakedown.captured_tables import captured_predictions_table, captures_tables
+
+    show_measurements(results.measurements, results.predictions)
+    screen = console()
+    for table in captures_tables(results.captures):
+        screen.print(table)
+    if results.captured_predictions:
+        screen.print(captured_predictions_table(results.captured_predictions))
 
 
 def show_transfers(measurements: Sequence[Measurement]) -> None:

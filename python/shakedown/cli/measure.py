@@ -156,6 +156,8 @@ def command(
             _show(measured, as_json)
         raise
     _show(measured, as_json)
+    for remark in core.take_notices():
+        note(remark)
     if pcap:
         core.capture(
             names,

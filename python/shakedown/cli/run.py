@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from shakedown.results import Results
-
-from shakedown.cli._output import json_option, note, print_json, progress_bar, show_measurements
+from shakedown.cli._output import json_option, note, print_json, progress_bar, show_results
 
 
 @click.command("run")
@@ -25,13 +21,21 @@ from shakedown.cli._output import json_option, note, print_json, progress_bar, s
 @click.option("--no-report", is_flag=True, help="Leave the HTML report out.")
 @json_option
 def command(experiment: Path, out: Path | None, force: bool, no_report: bool, as_json: bool) -> None:
-    """Run an experiment: measure its suites, save the results, write the report."""
+    """Run an experiment: measure suites, read captures, save the results, write the report."""
     from shakedown.experiment import load_experiment
     from shakedown.results import load_results
     from shakedown.runner import run_experiment
 
     wanted = load_experiment(experiment)
     folder = out or _free_folder(wanted.name)
+
+    def show() -> None:
+        results = load_results(folder)
+        if as_json:
+            print_json([*results.measurements, *results.predictions, *results.captured_predictions])
+        else:
+            show_results(results)
+
     try:
         with progress_bar(len(wanted.suites) * wanted.repeat, "running") as update:
             outcome = run_experiment(
@@ -42,12 +46,14 @@ def command(experiment: Path, out: Path | None, force: bool, no_report: bool, as
                 progress=lambda position, done, suite: update(position * wanted.repeat + done, suite),
             )
     except KeyboardInterrupt:
-        _show(load_results(folder), as_json)
+        show()
         raise
-    results = load_results(folder)
-    _show(results, as_json)
+    show()
+    for remark in outcome.notes:
+        note(remark)
     note(f"results: {folder}")
-    if not no_report and results.measurements:
+    results = load_results(folder)
+    if not no_report and (results.measurements or results.captures):
         from shakedown.report import write_report
 
         note(f"report:  {write_report(results, folder / 'report.html')}")
@@ -63,10 +69,3 @@ def _free_folder(name: str) -> Path:
     while folder.exists():
         folder, number = Path("results") / f"{name}-{number}", number + 1
     return folder
-
-
-def _show(results: Results, as_json: bool) -> None:
-    if as_json:
-        print_json([*results.measurements, *results.predictions])
-    elif results.measurements:
-        show_measurements(results.measurements, results.predictions)

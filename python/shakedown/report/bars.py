@@ -1,4 +1,4 @@
-"""Stacked bars, two a suite: what the client's side comes to, and the server's."""
+"""Stacked bars, as a rule two a suite: what the client's side comes to, and the server's."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shakedown.report.figure import Definition
+from shakedown.report.figure import Definition, fitted
 from shakedown.report.theme import FILLS, INK, MUTED
 
 _LABEL_PX, _BAR_PX, _GAP_PX, _BETWEEN_PX = 17, 13, 3, 12
-_SUITE_PX = _LABEL_PX + 2 * _BAR_PX + _GAP_PX + _BETWEEN_PX
+_BOLD_PX = 7.4
+"""Width of a bold character in the widest font that a reader's browser takes."""
+_BOTH = ("client", "server")
 
 
 @dataclass(frozen=True)
@@ -24,19 +26,26 @@ class Segment:
     value: float
 
 
-def stacked_bars(segments: Sequence[Segment], axis: str, totals: Sequence[str], width: int) -> Definition:
-    """Two bars a suite over a common scale.
+def stacked_bars(
+    segments: Sequence[Segment],
+    axis: str,
+    totals: Sequence[str],
+    width: int,
+    sides: Sequence[str] = _BOTH,
+) -> Definition:
+    """A bar for each side of each suite over a common scale.
 
     Suites, and categories in a bar, stand in the order in which they first come; `totals` labels the bars'
-    ends, client then server for each suite in that order.
+    ends, side by side for each suite in that order.
     """
+    suite_px = _LABEL_PX + len(sides) * (_BAR_PX + _GAP_PX) - _GAP_PX + _BETWEEN_PX
     suites = list(dict.fromkeys(segment.suite for segment in segments))
     categories = {segment.category: segment.fill for segment in segments}
     bars: list[dict[str, Any]] = []
     ends: list[dict[str, Any]] = []
     for position, suite in enumerate(suites):
-        for row, side in enumerate(("client", "server")):
-            top = position * _SUITE_PX + _LABEL_PX + row * (_BAR_PX + _GAP_PX)
+        for row, side in enumerate(sides):
+            top = position * suite_px + _LABEL_PX + row * (_BAR_PX + _GAP_PX)
             reached = 0.0
             for category in categories:
                 for segment in segments:
@@ -52,11 +61,14 @@ def stacked_bars(segments: Sequence[Segment], axis: str, totals: Sequence[str], 
                         )
                         reached += segment.value
             middle = top + _BAR_PX / 2
-            ends.append({"side": side, "to": reached, "middle": middle, "total": totals[2 * position + row]})
+            ends.append(
+                {"side": side, "to": reached, "middle": middle, "total": totals[len(sides) * position + row]}
+            )
     names = [
-        {"suite": suite, "y": position * _SUITE_PX + _LABEL_PX - 7} for position, suite in enumerate(suites)
+        {"suite": fitted(suite, width - 60, _BOLD_PX), "y": position * suite_px + _LABEL_PX - 7}
+        for position, suite in enumerate(suites)
     ]
-    height = len(suites) * _SUITE_PX
+    height = len(suites) * suite_px
     longest = max((end["to"] for end in ends), default=1.0) or 1.0
     # The longest bar's label must find its place inside the drawing.
     room = longest * (1 + 70 / width)

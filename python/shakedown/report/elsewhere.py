@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shakedown.report.figure import Definition, Figure
+from shakedown.report.figure import Definition, Figure, fitted
 from shakedown.report.section import Block, Section, Table
 from shakedown.report.theme import INK, LANE, MUTED, STEPS
 from shakedown.results import Results
+from shakedown.units import seconds
 
 STEPS_S = (0.5, 2.0, 5.0, 20.0, 60.0)
 """Seconds at which a wait begins to feel different; the map's steps end there."""
 
+_CHARACTER_PX = 6.2
 _ROW_PX, _LABEL_PX, _CELL_PX, _HEAD_PX, _GAP_PX = 24, 236, 62, 36, 12
 
 Row = dict[str, Any]
@@ -42,7 +44,7 @@ def predictions_section(results: Results) -> Section | None:
     if len(rates) > 1:
         blocks.append(Block(table=_by_rate(rows, rates), heading="", folded_table="By rate"))
     blocks.append(Block(table=_extrapolated(rows), folded_table="What was extrapolated, and how"))
-    if results.unpriced:
+    if any("capture" not in one for one in results.unpriced):
         blocks.append(Block(table=_unpriced(results), folded_table="What could not be priced"))
     return Section("elsewhere", "On other devices, over other networks", _lead(quiet), blocks)
 
@@ -76,21 +78,17 @@ def _total(row: Row) -> float:
     return float(row["total_s"])
 
 
-def seconds(value: float) -> str:
-    """`34 ms`, `2.8 s`, `21 min`."""
-    if value < 0.9995:
-        return f"{1000 * value:.0f} ms" if value >= 0.00995 else f"{1000 * value:.1f} ms"
-    if value < 99.5:
-        return f"{value:.1f} s"
-    return f"{value:.0f} s" if value < 600 else f"{value / 60:.0f} min"
-
-
 def _at(rate: float) -> str:
     return f"{rate:g} handshakes a second" if rate else "no other load"
 
 
 def _step(value: float) -> int:
     return sum(value >= step for step in STEPS_S)
+
+
+def _label_px(suites: Sequence[str]) -> float:
+    """Room for the longest name, so that none runs under its figures."""
+    return max(_LABEL_PX, _CHARACTER_PX * max(map(len, suites), default=0) + 14)
 
 
 def time_map(rows: Sequence[Row], width: int) -> Definition:
@@ -100,8 +98,8 @@ def time_map(rows: Sequence[Row], width: int) -> Definition:
     bearers = list(dict.fromkeys(row["bearer"] for row in rows))
     found = {(row["suite"], row["device"], row["bearer"]): row for row in rows}
     block_px = _CELL_PX * len(bearers) + _GAP_PX
-    across = max(1, (width - _LABEL_PX) // block_px) if width > 500 else 1
-    label_px = _LABEL_PX if width > 500 else 0
+    label_px = _label_px(suites) if width > 500 else 0
+    across = max(1, (width - label_px) // block_px) if width > 500 else 1
     row_px = _ROW_PX if width > 500 else _ROW_PX + 16
     cell_px = _CELL_PX if width > 500 else min(110, (width - 10) // max(1, len(bearers)))
     strip_px = _HEAD_PX + len(suites) * row_px + 18
@@ -121,7 +119,7 @@ def time_map(rows: Sequence[Row], width: int) -> Definition:
         for position, suite in enumerate(suites):
             y = top + _HEAD_PX + position * row_px
             if column == 0:
-                write(0, y + 12 if label_px else y + 7, suite)
+                write(0, y + 12 if label_px else y + 7, suite if label_px else fitted(suite, width))
             y += 0 if label_px else 15
             for place, bearer in enumerate(bearers):
                 row = found.get((suite, device, bearer))
@@ -219,7 +217,7 @@ def _extrapolated(rows: Sequence[Row]) -> Table:
 
 
 def _unpriced(results: Results) -> Table:
-    rows = [[one["suite"], one["device"], one["reason"]] for one in results.unpriced]
+    rows = [[one["suite"], one["device"], one["reason"]] for one in results.unpriced if "capture" not in one]
     return Table(["suite", "device", "why"], rows, 0)
 
 

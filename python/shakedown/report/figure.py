@@ -79,6 +79,15 @@ class Figure:
         return f"data:{media};base64,{b64encode(content.encode()).decode()}"
 
 
+def fitted(text: str, room_px: float, character_px: float = 6.2) -> str:
+    """The text, its middle left out where it would not fit: names differ at their ends."""
+    most = max(5, int(room_px / character_px))
+    if len(text) <= most:
+        return text
+    tail = (most - 1) // 2
+    return f"{text[: most - 1 - tail]}…{text[-tail:]}"
+
+
 def draw(definition: Definition) -> str:
     """A Vega-Lite definition as SVG, with the house's common settings; nothing is fetched."""
     import vl_convert

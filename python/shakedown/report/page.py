@@ -6,13 +6,15 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from shakedown.report import elsewhere, queue, shares, theme, words
+from shakedown.report import captures, certificates, elsewhere, queue, shares, theme, words
 from shakedown.report import sections as common
 from shakedown.report.section import Section
 from shakedown.results import Results
 
 SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     common.overview,
+    captures.captures_section,
+    certificates.certificates_section,
     elsewhere.predictions_section,
     queue.queue_section,
     shares.cases_section,
@@ -44,7 +46,10 @@ def render(results: Results, sections: list[Section]) -> str:
     return template.render(
         title=experiment.get("title") or experiment.get("name") or "What these handshakes cost",
         question=experiment.get("question") or "",
-        answer=words.answer(results.by_suite) if results.measurements else [],
+        answer=[
+            *(words.answer(results.by_suite) if results.measurements else []),
+            *captures.answer(results),
+        ],
         findings=words.findings(results.by_suite) if results.measurements else [],
         sections=sections,
         style=theme.stylesheet_variables() + "\n" + (here / "page.css").read_text(encoding="utf-8"),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from shakedown.report.figure import Definition, Figure
+from shakedown.report.figure import Definition, Figure, fitted
 from shakedown.report.section import Block, Section
 from shakedown.report.theme import INK, LANE, MUTED, PAPER, STEPS
 from shakedown.results import Results
@@ -118,7 +118,7 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
         names.append(
             {
                 "y": base - _CURVE_PX - 3,
-                "text": f"{queue['suite']}  limit {_rate(queue['limit_per_s'])}/s",
+                "text": fitted(queue["suite"], width - 110, 6.6) + f"  limit {_rate(queue['limit_per_s'])}/s",
             }
         )
     total = len(queues) * _ROW_PX

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shakedown.measurement import CLASSES, SIDES, Measurement, Operation, time_by_class_us
 from shakedown.report.bars import Segment, stacked_bars
@@ -12,6 +12,10 @@ from shakedown.report.section import Block, Section, Table
 from shakedown.report.waterfall import waterfall
 from shakedown.report.words import count_round_trips, duration, mean_us
 from shakedown.results import Results
+from shakedown.units import seconds
+
+if TYPE_CHECKING:
+    from shakedown.captures import Capture
 
 MOST_OPEN_WATERFALLS = 16
 """With more suites than these, each waterfall is folded behind its name."""
@@ -37,12 +41,20 @@ _CONTENT_WORDS = {
 }
 
 
-def overview(results: Results) -> Section:
-    """The table of all suites."""
+def overview(results: Results) -> Section | None:
+    """The table of all suites; those that showed the user's own certificates are marked."""
+    if not results.measurements:
+        return None
+    owned = any(whose_own(one) for one in results.measurements)
     remembered = any("memory" in one for one in results.measurements)
     rows = []
     for one in results.measurements:
-        cells = [one["suite"], f"{one['bytes']['total']:,.0f}", f"{one['flights'] / 2:g}"]
+        cells = [
+            one["suite"],
+            *([whose_own(one) or "–"] if owned else []),
+            f"{one['bytes']['total']:,.0f}",
+            f"{one['flights'] / 2:g}",
+        ]
         for side in SIDES:
             split = time_by_class_us(one, side)
             spread = one["handshake"]["client_us" if side == "client" else "server_us"]
@@ -56,7 +68,7 @@ def overview(results: Results) -> Section:
         elif remembered:
             cells += ["–", "–"]
         rows.append(cells)
-    head = ["suite", "bytes", "round trips"]
+    head = ["suite", *(["yours"] if owned else []), "bytes", "round trips"]
     for side in SIDES:
         head += [f"{side}, ms", "key", "sign", "rest"]
     caption = (
@@ -67,12 +79,22 @@ def overview(results: Results) -> Section:
     if remembered:
         head += ["client memory, KiB", "server memory, KiB"]
         caption += " Memory is the most that a side holds for one connection."
-    table = Table(head, rows, len(head) - 1, caption, "measured")
+    if owned:
+        caption += " Yours: whose of the two sides showed your own certificates."
+    table = Table(head, rows, len(head) - (2 if owned else 1), caption, "measured")
     return Section("overview", "All handshakes", "", [Block(table=table)])
 
 
-def time_section(results: Results) -> Section:
+def whose_own(measurement: Measurement) -> str:
+    """Which sides showed the user's own certificates; nothing where none did."""
+    sides = [side for side, whose in measurement.get("certificates", {}).items() if whose == "own"]
+    return " and ".join(sides)
+
+
+def time_section(results: Results) -> Section | None:
     """Time by side and class."""
+    if not results.measurements:
+        return None
     segments, totals, data = [], [], []
     for one in results.measurements:
         for side in SIDES:
@@ -103,8 +125,10 @@ def time_section(results: Results) -> Section:
     return Section("time", "Where the time goes", "", [Block(figure=figure)])
 
 
-def bytes_section(results: Results) -> Section:
+def bytes_section(results: Results) -> Section | None:
     """Bytes by sender and content."""
+    if not results.measurements:
+        return None
     segments, totals, data = [], [], []
     for one in results.measurements:
         for side in SIDES:
@@ -139,8 +163,10 @@ def bytes_section(results: Results) -> Section:
     return Section("bytes", "What travels", "", [Block(figure=figure)])
 
 
-def waterfalls(results: Results) -> Section:
+def waterfalls(results: Results) -> Section | None:
     """Every handshake in time, message by message."""
+    if not results.measurements:
+        return None
     folded = len(results.measurements) > MOST_OPEN_WATERFALLS
     blocks = [_waterfall_block(one, folded) for one in results.measurements]
     lead = (
@@ -204,6 +230,8 @@ def _waterfall_block(one: Measurement, folded: bool) -> Block:
         f"client {duration(mean_us(one, 'client'))}, server {duration(mean_us(one, 'server'))}, "
         f"{one['bytes']['total']:,.0f} bytes, {count_round_trips(one['flights'])}"
     )
+    if whose_own(one):
+        summary += f"; your certificates on the {whose_own(one)}'s side"
     table = Table(
         ["#", "message", "public-key operations (mean)", "flight", "bytes", "generate, µs", "process, µs"],
         rows,
@@ -227,7 +255,10 @@ def provenance(results: Results) -> Section:
         "stack": ", ".join(stacks),
         "build": _facts(build),
         "clock": ", ".join(clocks),
-        "repetitions": f"{', '.join(map(str, used))} of each suite; {preempted} preempted ones thrown away",
+        "repetitions": f"{', '.join(map(str, used))} of each suite; {preempted} preempted ones thrown away"
+        if used
+        else None,
+        "captures": "; ".join(_capture_facts(one) for one in results.captures),
         "seed": manifest.get("seed"),
         "command": " ".join(manifest.get("command") or []),
         "ended": manifest.get("ended"),
@@ -236,6 +267,17 @@ def provenance(results: Results) -> Section:
     }
     rows = [[name, str(value)] for name, value in facts.items() if value not in (None, "")]
     return Section("provenance", "Where the figures come from", "", [Block(table=Table(["", ""], rows, 0))])
+
+
+def _capture_facts(capture: Capture) -> str:
+    """What was read of a capture, in a line."""
+    summary = capture["summary"]
+    if not summary:
+        return capture["capture"]
+    key_log = f" with {capture['keylog']}" if capture["keylog"] else ", no key log"
+    return (
+        f"{capture['capture']}{key_log}: {summary['packets']:,} packets over {seconds(summary['duration_s'])}"
+    )
 
 
 def _facts(facts: Mapping[str, Any]) -> str:

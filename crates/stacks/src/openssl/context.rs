@@ -43,6 +43,7 @@ impl Identities {
         if matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual)) {
             identities.client = Some(identity(Side::Client, &settings.own_client)?);
         }
+        settings.hear(&store);
         Ok(identities)
     }
 }

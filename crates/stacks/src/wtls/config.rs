@@ -176,7 +176,9 @@ impl Identities {
         let server = suite.has_certificates().then(|| shown(Side::Server, &settings.own_server));
         let mutual = suite.authentication == Some(Authentication::Mutual);
         let client = mutual.then(|| shown(Side::Client, &settings.own_client));
-        Ok(Self { server: server.transpose()?, client: client.transpose()?, store })
+        let identities = Self { server: server.transpose()?, client: client.transpose()?, store };
+        settings.hear(&identities.store);
+        Ok(identities)
     }
 }
 
@@ -285,6 +287,7 @@ pub fn server(
         (KeyExchange::EcdhAnon, Some(Group::Curve(name)), _) => config.curves.extend(curve(name)),
         (KeyExchange::RsaAnon, _, Some(kind)) => {
             config.temporary_rsa_keys.push(temporary_key(provider, &identities.store, *kind)?);
+            settings.hear(&identities.store);
         }
         (KeyExchange::SharedSecret, _, _) => config.shared_secrets.push(shared_secret()),
         _ => {}

@@ -1,0 +1,49 @@
+"""What `measure` says of profiles that are not there, and of kept keys that were damaged."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize("more", [(), ("--transfer", "1"), ("--pcap", "x.pcap")], ids=str)
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "own.toml: reading failed: No such file"), ("x = 3", "own.toml line 1: unknown field `x`")],
+)
+def test_a_wrong_profile_is_one_line_and_status_2(shakedown, tmp_path, content, said, more):
+    if content is not None:
+        (tmp_path / "own.toml").write_text(content)
+    done = shakedown("measure", "tls1.2/rsa", "--repeat", "1", "--profile", "own.toml", *more, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("suite", ["tls1.2/rsa", "wtls/rsa", "wtls/rsa_anon"])
+def test_kept_keys_that_were_damaged_are_made_again_and_told(shakedown, tmp_path, suite):
+    environment = {"SHAKEDOWN_CACHE": str(tmp_path / "cache")}
+
+    def said() -> list[str]:
+        done = shakedown("measure", suite, "--repeat", "1", env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stderr.splitlines()
+
+    assert said() == []
+    [key] = (tmp_path / "cache").glob("keys-*/*0-rsa*.pem")
+    key.write_text(key.read_text() + "x")
+    lines = said()
+    assert lines[0] == f"{key}: the content does not match its digest; made again"
+    assert said() == []
+
+
+def test_a_run_tells_it_too(shakedown, tmp_path):
+    environment = {"SHAKEDOWN_CACHE": str(tmp_path / "cache")}
+    (tmp_path / "e.toml").write_text('suites = ["tls1.2/rsa"]\nrepeat = 1\n')
+    run = ("run", "e.toml", "--out", "r", "--force", "--no-report")
+    assert shakedown(*run, env=environment, cwd=tmp_path).stderr == "results: r\n"
+    [key] = (tmp_path / "cache").glob("keys-*/*0-rsa*.pem")
+    key.write_text("")
+    done = shakedown(*run, env=environment, cwd=tmp_path)
+    assert "made again" in done.stderr
+    assert done.returncode == 0
