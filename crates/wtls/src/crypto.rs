@@ -208,7 +208,8 @@ pub trait Provider {
     /// Makes a temporary key for an agreement.
     fn generate(&self, group: Group<'_>, random: &mut dyn Random) -> Result<Self::PrivateKey, CryptoError>;
 
-    /// The public part of a Diffie–Hellman or elliptic-curve key: Y, or the point in `form`.
+    /// The public part of a Diffie–Hellman or elliptic-curve key: Y padded to the length of the prime, or the
+    /// point in `form`.
     fn public_value(&self, key: &Self::PrivateKey, form: PointForm) -> Result<Vec<u8>, CryptoError>;
 
     /// Key agreement: g^xy padded to the length of the prime, or the x-coordinate of the common

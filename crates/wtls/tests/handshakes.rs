@@ -4,6 +4,7 @@
 
 mod support;
 
+use shakedown_wtls::crypto::Provider;
 use shakedown_wtls::*;
 use std::sync::Arc;
 use support::*;
@@ -450,4 +451,16 @@ fn nothing_in_common_is_told_by_the_right_alert() {
     assert_eq!(run(&|(client, _)| client.key_exchanges.clear()), D::UnknownKeyId);
     assert_eq!(run(&|(_, server)| server.cipher_suites.clear()), D::HandshakeFailure);
     assert_eq!(run(&|(_, server)| server.curves.clear()), D::UnknownParameterIndex);
+}
+
+#[test]
+fn diffie_hellman_values_are_as_long_as_the_prime() {
+    let group = DhGroup::group_1();
+    let mut random = random();
+    // One in 256 begins with a zero.
+    let lengths = (0..1000).map(|_| {
+        let key = PROVIDER.generate(crypto::Group::Dh(&group), &mut random).unwrap();
+        PROVIDER.public_value(&key, PointForm::Compressed).unwrap().len()
+    });
+    assert!(lengths.into_iter().all(|length| length == 64));
 }

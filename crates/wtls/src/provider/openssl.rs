@@ -206,7 +206,7 @@ impl Provider for OpenSsl {
     fn public_value(&self, key: &PrivateKey, form: PointForm) -> Result<Vec<u8>, CryptoError> {
         match key {
             PrivateKey::Ec(key) => self.curves.public_value(key, form),
-            PrivateKey::Dh(key) => Ok(key.public_value()),
+            PrivateKey::Dh(key) => key.public_value(),
             PrivateKey::Rsa(_) => Err(CryptoError::WrongKeyKind),
         }
     }

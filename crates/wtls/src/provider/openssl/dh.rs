@@ -54,8 +54,9 @@ impl Private {
         Ok(Self { group: Arc::clone(group), exponent, value })
     }
 
-    pub fn public_value(&self) -> Vec<u8> {
-        self.value.to_vec()
+    /// As long as the prime, so that a handshake has the same size every time.
+    pub fn public_value(&self) -> Result<Vec<u8>, CryptoError> {
+        Ok(self.value.to_vec_padded(self.group.prime.len() as i32)?)
     }
 
     pub fn derive(&self, peer: &Public) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
