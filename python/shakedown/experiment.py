@@ -32,6 +32,7 @@ from typing import Any
 from shakedown.errors import InputError, did_you_mean, os_reason
 from shakedown.measurement import SIDES, Side
 from shakedown.own import OwnFiles, OwnMaterial, WrongMaterialError, assign
+from shakedown.toml_text import describe, locate, syntax_error
 from shakedown.units import parse_rate_per_s
 
 DEFAULT_REPEAT = 30
@@ -39,10 +40,12 @@ _MOST_REPETITIONS = 1_000_000
 _MOST_TICKETS = 16
 _KEYS = {
     "name", "title", "question", "suites", "repeat", "seed", "now", "tickets", "profile",
-    "devices", "server_device", "bearers", "rates", "captures", *SIDES,
+    "devices", "server_device", "bearers", "rates", "captures", "wtls", *SIDES,
 }  # fmt: skip
 _OWN_KEYS = ("chain", "key", "ca", "password_env")
 _CAPTURE_KEYS = ("file", "keylog")
+_CERTIFICATE_FORMS = ("wtls", "x509")
+_WTLS_KEYS = ("certificate_form", "private_curves")
 
 
 @dataclass(frozen=True)
@@ -75,12 +78,16 @@ class Experiment:
     rates_per_s: tuple[float, ...] = ()
     own: OwnMaterial = field(default_factory=OwnMaterial)
     captures: tuple[CaptureFile, ...] = ()
+    wtls: Mapping[str, object] = field(default_factory=dict)
     text: str = field(default="", repr=False)
 
     def options(self, suite: str) -> dict[str, object]:
         """What `measure` takes beside the suite and the number of repetitions."""
         given = {"seed": self.seed, "now": self.now, "tickets": self.tickets, "profile": self.profile}
-        return {key: value for key, value in given.items() if value is not None} | self.own.options(suite)
+        options: dict[str, object] = {key: value for key, value in given.items() if value is not None}
+        if suite.startswith("wtls/"):
+            options |= self.wtls
+        return options | self.own.options(suite)
 
 
 def load_experiment(path: str | Path, canonical: Callable[[str], str] | None = None) -> Experiment:
@@ -103,46 +110,8 @@ def load_experiment(path: str | Path, canonical: Callable[[str], str] | None = N
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(_syntax_error(path, text, str(error))) from error
+        raise InputError(syntax_error(path, text, str(error))) from error
     return _Reader(path, text, data).experiment(canonical)
-
-
-def _syntax_error(path: Path, text: str, reason: str) -> str:
-    """tomllib's complaint as ours, with the line and what stands on it."""
-    match = re.fullmatch(r"(.*?) \(at (?:line (\d+), column \d+|end of document)\)", reason, re.DOTALL)
-    lines = text.splitlines() or [""]
-    number = int(match[2]) if match and match[2] else len(lines)
-    what = match[1] if match else reason
-    what = what[:1].lower() + what[1:]
-    key = re.match(r"\s*([\w.\-]+)\s*=", lines[number - 1] if number <= len(lines) else "")
-    named = f", key {key[1]}" if key else ""
-    return f"{path}, line {number}{named}: not valid TOML: {what}"
-
-
-def locate(text: str, key: str, element: str | None = None) -> int:
-    """The line on which a key of a TOML text stands, or a string in its array; 1 if nowhere.
-
-    A key of a table is written `table.key`; where only the table is found, the table's line counts.
-    """
-    lines = text.splitlines()
-    table, _, inner = key.partition(".")
-    if inner:
-        start = locate(text, table)
-        at = re.compile(rf"""(?:^|[\s{{,.])["']?{re.escape(inner)}["']?\s*=""")
-        for number, line in enumerate(lines[start - 1 :], start=start):
-            if at.search(line) and (element is None or element in line):
-                return number
-        return start
-    at = re.compile(rf"""\s*(?:\[+\s*)?["']?{re.escape(key)}["']?\s*(?:=|\.|\])""")
-    for number, line in enumerate(lines, start=1):
-        if not at.match(line):
-            continue
-        if element is not None:
-            for later, candidate in enumerate(lines[number - 1 :], start=number):
-                if element in candidate:
-                    return later
-        return number
-    return 1
 
 
 class _Reader:
@@ -180,6 +149,7 @@ class _Reader:
             rates_per_s=self.rates("rates"),
             own=own,
             captures=captures,
+            wtls=self.wtls(suites),
             text=self.text,
         )
 
@@ -189,7 +159,7 @@ class _Reader:
     def string(self, key: str, default: str, pattern: str | None = None) -> str:
         value = self.data.get(key, default)
         if not isinstance(value, str):
-            raise self.wrong(key, f"found {_describe(value)}; accepted: a string")
+            raise self.wrong(key, f"found {describe(value)}; accepted: a string")
         if pattern and not re.fullmatch(pattern, value):
             raise self.wrong(key, f'found "{value}"; accepted: letters, digits, ".", "_" and "-", at most 64')
         return value
@@ -219,14 +189,29 @@ class _Reader:
             hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}, or a .toml file"
             raise self.wrong("profile", f'there is no certificate profile "{name}"{hint}')
 
+    def wtls(self, suites: Collection[str]) -> dict[str, object]:
+        """The table of what only WTLS suites know."""
+        table = self.data.get("wtls", {})
+        if not isinstance(table, dict):
+            raise self.wrong("wtls", f"found {describe(table)}; accepted: a table, as [wtls]")
+        self.no_others(table, _WTLS_KEYS, "wtls")
+        form = table.get("certificate_form", _CERTIFICATE_FORMS[0])
+        if form not in _CERTIFICATE_FORMS:
+            accepted = ", ".join(_CERTIFICATE_FORMS)
+            raise self.wrong("wtls.certificate_form", f"found {describe(form)}; accepted: {accepted}")
+        private = table.get("private_curves", False)
+        if not isinstance(private, bool):
+            raise self.wrong("wtls.private_curves", f"found {describe(private)}; accepted: true, false")
+        if table and not any(suite.startswith("wtls/") for suite in suites):
+            raise self.wrong("wtls", "no suite of wtls is there to have a use for it")
+        return dict(table)
+
     def whole(self, key: str, least: int, most: int) -> int | None:
         value = self.data.get(key)
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise self.wrong(
-                key, f"found {_describe(value)}; accepted: a whole number from {least} to {most}"
-            )
+            raise self.wrong(key, f"found {describe(value)}; accepted: a whole number from {least} to {most}")
         return value
 
     def moment(self, key: str) -> int | None:
@@ -239,12 +224,12 @@ class _Reader:
             value = datetime.combine(value, time())
         if isinstance(value, datetime):
             return int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
-        raise self.wrong(key, f"found {_describe(value)}; accepted: Unix seconds, or a date as 2026-01-31")
+        raise self.wrong(key, f"found {describe(value)}; accepted: Unix seconds, or a date as 2026-01-31")
 
     def strings(self, key: str) -> tuple[str, ...]:
         value = self.data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.wrong(key, f'found {_describe(value)}; accepted: an array of strings, as ["…", "…"]')
+            raise self.wrong(key, f'found {describe(value)}; accepted: an array of strings, as ["…", "…"]')
         twice = next((item for position, item in enumerate(value) if item in value[:position]), None)
         if twice is not None:
             raise self.wrong(key, f'"{twice}" stands there twice', twice)
@@ -305,7 +290,7 @@ class _Reader:
             return None
         if not isinstance(table, dict):
             raise self.wrong(
-                side, f'found {_describe(table)}; accepted: a table, as [{side}] with chain = "…", key = "…"'
+                side, f'found {describe(table)}; accepted: a table, as [{side}] with chain = "…", key = "…"'
             )
         self.no_others(table, _OWN_KEYS, side)
         if "chain" not in table:
@@ -321,7 +306,7 @@ class _Reader:
         value = self.data.get("captures", [])
         shape = 'an array of tables, as [{ file = "gateway.pcapng", keylog = "keys.log" }]'
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            raise self.wrong("captures", f"found {_describe(value)}; accepted: {shape}")
+            raise self.wrong("captures", f"found {describe(value)}; accepted: {shape}")
         if not value and "captures" in self.data and "suites" not in self.data:
             raise self.wrong("captures", f"is empty; accepted: {shape}")
         found: list[CaptureFile] = []
@@ -359,7 +344,7 @@ class _Reader:
         value = table.get(key)
         if value is None or (isinstance(value, str) and value):
             return value
-        raise self.wrong(f"{inside}.{key}", f"found {_describe(value)}; accepted: a string")
+        raise self.wrong(f"{inside}.{key}", f"found {describe(value)}; accepted: a string")
 
     def file(self, table: Mapping[str, Any], inside: str, key: str) -> Path | None:
         """A file that a table names, its path taken from the experiment's folder."""
@@ -378,22 +363,14 @@ class _Reader:
         value = self.data.get(key, [])
         if not isinstance(value, list):
             raise self.wrong(
-                key, f'found {_describe(value)}; accepted: an array of rates, as ["10/s", "300/s"]'
+                key, f'found {describe(value)}; accepted: an array of rates, as ["10/s", "300/s"]'
             )
         rates = []
         for item in value:
             if isinstance(item, bool) or not isinstance(item, str | int | float):
-                raise self.wrong(key, f'found {_describe(item)}; accepted: a rate, as "10/s"')
+                raise self.wrong(key, f'found {describe(item)}; accepted: a rate, as "10/s"')
             try:
                 rates.append(parse_rate_per_s(item))
             except InputError as error:
                 raise self.wrong(key, str(error), str(item)) from error
         return tuple(rates)
-
-
-def _describe(value: object) -> str:
-    """A TOML value as an error line names it."""
-    names: dict[type, str] = {dict: "a table", list: "an array", bool: "a truth value"}
-    if type(value) in names:
-        return f"{names[type(value)]} ({value})" if isinstance(value, bool) else names[type(value)]
-    return f'"{value}"' if isinstance(value, str) else str(value)

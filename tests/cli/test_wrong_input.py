@@ -79,6 +79,11 @@ def test_usage(arguments, words, fake, capsys):
             ["key server_device", 'no profile "abacus"', "accepted", "phone"],
         ),
         (GOOD + "[repeat]\nx = 1\n", ["line 2", "key repeat", "a table"]),
+        (GOOD + "wtls = 1\n", ["line 2", "key wtls", "found 1", "a table"]),
+        (GOOD + "[wtls]\nprivate_curves = true\n", ["line 2", "key wtls", "no suite of wtls"]),
+        (GOOD + '[wtls]\ncurves = "all"\n', ["line 3", "key wtls.curves", 'did you mean "private_curves"']),
+        (GOOD + '[wtls]\ncertificate_form = "pgp"\n', ["line 3", 'found "pgp"', "accepted: wtls, x509"]),
+        (GOOD + "[wtls]\nprivate_curves = 1\n", ["line 3", "found 1", "true, false"]),
     ],
 )
 def test_experiments(text, words, fake, capsys, tmp_path):

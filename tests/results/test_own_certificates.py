@@ -11,11 +11,12 @@ import pytest
 import own_material as own
 from shakedown import core
 from shakedown.errors import InputError
-from shakedown.experiment import load_experiment, locate
+from shakedown.experiment import load_experiment
 from shakedown.own import leaves_keys_out
 from shakedown.report import write_report
 from shakedown.results import load_results
 from shakedown.runner import run_experiment
+from shakedown.toml_text import locate
 
 KEYS = "p256@rsa2048"
 SUITES = '"tls1.3/x25519", "tls1.3/x25519/p256/server", "tls1.2/psk", "tls1.2/ecdhe_rsa"'
