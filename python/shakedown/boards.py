@@ -1,9 +1,10 @@
 """Predictions held against published handshakes: primitives and handshake of the same chip, clock and build.
 
 Matched boards are Bayoglu's (thesis, 2004): the primitives are taken from his mutual runs alone, and they
-predict the totals of his server-authenticated runs, which were measured apart. A third board has both figures of
-one build, but not what its handshake does: each reading is priced. Boards whose handshake was published with
-another build than their primitives are listed apart; there the error says how much a build matters.
+predict the totals of his server-authenticated runs, which were measured apart. A third board has both
+figures of one build, but not what its handshake does: each reading is priced. Boards whose handshake was
+published with another build than their primitives are listed apart; there the error says how much a build
+matters.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def matched() -> list[Check]:
 
 
 def same_build() -> list[Check]:
-    """The board whose handshake is published with its primitives, under each reading of what that handshake does.
+    """The board whose handshake is published with its primitives, under each reading of what it does.
 
     First the whole handshake in software, network and waiting included, then what the secure element saves:
     the difference of two handshakes that differ in nothing but the primitives.
