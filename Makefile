@@ -7,10 +7,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= demo
 FUZZ_SECONDS ?= 5
+# The probe may be for another processor than this one; its standard library and a C compiler must then be installed.
+PROBE_TARGET ?= $(shell rustc --print host-tuple)
 # The core is built anew when any of these is newer than the installed extension.
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help build peers demo test test-rust test-python fuzz lint format docs lock bench traces papers clean
+.PHONY: help build probe peers demo test test-rust test-python fuzz lint format docs lock bench traces papers clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +28,14 @@ help: ## List what can be made
 	touch $@
 
 build: .venv/.built ## Build the program: .venv/bin/shakedown
+
+probe: .venv/.tools ## Build shakedown-probe, a static program for devices without Python
+	source $(BIN)/activate && RUSTFLAGS="-C target-feature=+crt-static" \
+		cargo rustc --release --locked --package shakedown-probe --bin shakedown-probe --target $(PROBE_TARGET) \
+		-- -C strip=symbols
+	if readelf --dynamic target/$(PROBE_TARGET)/release/shakedown-probe | grep NEEDED; then exit 1; fi
+	mkdir -p dist
+	cp target/$(PROBE_TARGET)/release/shakedown-probe dist/
 
 peers: ## Install the Debian packages that tests compare against (root or sudo)
 	tools/install-peers

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from shakedown.boards import matched, unmatched
+import pytest
+
+from shakedown.boards import matched, same_build, unmatched
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "prediction-check.md"
 TARGET = 0.25
@@ -29,6 +31,19 @@ def test_the_client_is_met_within_three_per_cent():
     assert max(errors) < 0.03
 
 
+def test_a_third_board_is_priced_under_every_reading_of_its_handshake():
+    checks = same_build()
+    software, saved = checks[:4], checks[4:]
+    assert [check.published_s for check in software] == [13.422] * 4
+    assert software[0].predicted_s == pytest.approx(3.123 + 3.117 + 5.057)
+    assert all(check.published_s == pytest.approx(11.08) for check in saved)
+    assert saved[3].predicted_s - saved[2].predicted_s == pytest.approx(1.997 - 0.2934)
+    # What two handshakes differ by has neither network nor waiting in it: one reading alone meets it well.
+    assert [abs(check.error) < 0.05 for check in saved] == [True, False, False, False]
+    assert abs(software[0].error) < TARGET
+    assert all(check.why for check in checks)
+
+
 def test_unmatched_builds_are_listed_apart_with_the_reason():
     checks = unmatched()
     assert len(checks) >= 3
@@ -49,6 +64,6 @@ def test_the_page_shows_what_the_code_finds():
             f"{check.predicted_s * 1e3:.1f}",
             f"{check.error * 100:+.1f}".replace("-", "−"),
         )
-        for check in [*matched(), *unmatched()]
+        for check in [*matched(), *same_build(), *unmatched()]
     ]
     assert shown == expected

@@ -178,3 +178,30 @@ def test_a_file_that_is_no_toml(home, content):
 def test_a_path_that_is_not_there(home):
     with pytest.raises(InputError, match=r"nowhere\.toml: no such file"):
         load_device("nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("assumed", "words"),
+    [
+        ({"clock": "a guess"}, ["[assumed]", "'clock' is not in the profile", '"clock_hz"']),
+        ({"energy.active_w": "a guess"}, ["'energy.active_w' is not in the profile"]),
+        ({"clock_hz": ""}, ["clock_hz is empty", "why the value is assumed"]),
+        ({"clock_hz": 1}, ["clock_hz is 1", "a string"]),
+    ],
+)
+def test_what_is_assumed_is_a_key_of_the_profile_with_a_reason(assumed, words):
+    with pytest.raises(InputError) as caught:
+        parse_device(device(assumed=assumed, energy={"idle_w": 1}), "boards/board.toml")
+    for word in words:
+        assert word in str(caught.value)
+    with pytest.raises(InputError, match=r"\[assumed\]: 'delay' is not in the profile"):
+        parse_bearer(bearer(assumed={"delay": "a guess"}), "links/link.toml")
+
+
+def test_what_is_assumed_is_kept_and_shown():
+    reasons = {"clock_hz": "its highest", "energy.idle_w": "asleep"}
+    parsed = parse_device(device(assumed=reasons, energy={"idle_w": 1}), "x")
+    assert parsed.assumed == reasons
+    assert parsed.as_json()["assumed"] == reasons
+    link = parse_bearer(bearer(assumed={"traversal_ms": "half the round trip"}), "x")
+    assert link.as_json()["assumed"] == {"traversal_ms": "half the round trip"}

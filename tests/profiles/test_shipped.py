@@ -7,6 +7,7 @@ import statistics
 import pytest
 
 from models.papers import by_certificates, table
+from shakedown.predict import predict, scenario
 from shakedown.profiles import THIS_MACHINE, bearer_names, device_names, load_bearer, load_device
 
 DESCRIPTION_ONLY = """
@@ -116,3 +117,24 @@ def test_ml_dsa_signing_is_a_distribution():
     cost = load_device("cortex-m4").costs["sign", "mldsa", "mldsa44"]
     assert cost.low_s < cost.mean_s < cost.high_s
     assert cost.sd_s > 0.0
+
+
+def test_power_is_the_data_sheets_current_times_the_voltage():
+    m4, esp32 = load_device("cortex-m4").energy, load_device("esp32").energy
+    assert m4.active_w == pytest.approx(91e-6 * 80 * 3.0)
+    assert m4.idle_w == pytest.approx(2.57e-6 * 3.0)
+    assert esp32.active_w == pytest.approx(22e-3 * 3.3)
+    assert esp32.idle_w == pytest.approx(0.55e-3 * 3.3)
+
+
+def test_a_board_over_nb_iot_has_an_energy():
+    one = scenario("tls1.3/x25519/p256/server", "cortex-m4", "server", "nb-iot")
+    up_s = 8 * one.trace.size_bytes("client") / 60e3
+    down_s = 8 * one.trace.size_bytes("server") / 30e3
+    computing_s, whole_s = one.client.total.mean, 5.0
+    processor_j = computing_s * 0.02184 + (whole_s - computing_s) * 7.71e-6
+    radio_j = up_s * 0.543 + down_s * 0.09 + (whole_s - up_s - down_s) * 0.0024
+    assert one.energy_j(whole_s) == pytest.approx(processor_j + radio_j)
+    row = predict(["tls1.3/x25519/p256/server"], device="cortex-m4", bearer="nb-iot")[0]
+    assert row["energy_j"] is not None
+    assert 0.01 < row["energy_j"] < 1.0

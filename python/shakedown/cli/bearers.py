@@ -40,6 +40,8 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
             for line in (*profile.source, profile.note):
                 if line:
                     click.echo(f"{profile.name}: {line}")
+            for key, reason in profile.assumed.items():
+                click.echo(f"{profile.name}: assumed: {key}: {reason}")
 
 
 def _rate(bits_per_s: float) -> str:

@@ -74,6 +74,8 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
         for line in (*profile.source, profile.note):
             if line:
                 click.echo(f"  {line}")
+        for key, reason in profile.assumed.items():
+            click.echo(f"  assumed: {key}: {reason}")
         table = Table("operation", "algorithm", "parameters", box=None, pad_edge=False, header_style="bold")
         table.add_column("per call", justify="right")
         table.add_column("per KiB", justify="right")

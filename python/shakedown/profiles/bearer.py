@@ -6,7 +6,7 @@ The file format is described in ``docs/reference/bearer-profile.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shakedown.profiles.tables import Table
@@ -40,6 +40,7 @@ class Bearer:
         setup_s: time before the first packet can go.
         queue_bytes: depth of the link's drop-tail queue, or None if unknown.
         applicable_messages: n of the thesis's equation 3.84 where the source fixes it, else None (counted).
+        assumed: why a key has its value where no source gives it.
     """
 
     name: str
@@ -59,10 +60,11 @@ class Bearer:
     queue_bytes: int | None
     applicable_messages: int | None
     energy: BearerEnergy
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """The whole profile, rates in bit/s, times in seconds."""
-        return {**asdict(self), "source": list(self.source)}
+        return {**asdict(self), "source": list(self.source), "assumed": dict(self.assumed)}
 
 
 _UNITS = {
@@ -80,6 +82,7 @@ _KEYS = [
     "date",
     "source",
     "note",
+    "assumed",
     "up_bps",
     "down_bps",
     "traversal_ms",
@@ -111,6 +114,7 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
     for word, unit in _UNITS.items():
         if word in top:
             raise top.fail(f"{word} lacks a unit; accepted: {word}_{unit}")
+    assumed = top.assumptions()
     energy = top.table("energy")
     bearer = Bearer(
         name=top.text("name"),
@@ -132,6 +136,7 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
         if "applicable_messages" in top
         else None,
         energy=_energy(energy),
+        assumed=assumed,
     )
     top.finish(_KEYS)
     return bearer

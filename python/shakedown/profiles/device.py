@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shakedown.profiles.tables import Table
@@ -80,7 +80,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A validated device profile."""
+    """A validated device profile; ``assumed`` says why a key has its value where no source gives it."""
 
     name: str
     title: str
@@ -95,6 +95,7 @@ class Device:
     energy: DeviceEnergy
     costs: Mapping[Triple, Cost]
     totals: tuple[Total, ...]
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def priced(self) -> bool:
@@ -113,6 +114,7 @@ class Device:
             "date": self.date,
             "source": list(self.source),
             "note": self.note,
+            "assumed": dict(self.assumed),
             "primitives": len(self.costs),
         }
 
@@ -144,6 +146,7 @@ def parse_device(document: Mapping[str, Any], where: str) -> Device:
     top = Table(document, where)
     if top.number("schema") != SCHEMA:
         raise top.fail(f"schema is {document['schema']!r}; accepted: {SCHEMA}")
+    assumed = top.assumptions()
     name = top.text("name")
     title, chip = top.text("title"), top.text("chip")
     clock_hz = top.number("clock_hz", above=0)
@@ -169,6 +172,7 @@ def parse_device(document: Mapping[str, Any], where: str) -> Device:
             "date",
             "source",
             "note",
+            "assumed",
             "overhead",
             "energy",
             "primitive",
@@ -178,7 +182,20 @@ def parse_device(document: Mapping[str, Any], where: str) -> Device:
     if costs and not (library and build):
         raise top.fail("library and build are missing; a profile with primitives names both")
     return Device(
-        name, title, chip, clock_hz, library, build, date, source, note, overhead, energy, costs, totals
+        name,
+        title,
+        chip,
+        clock_hz,
+        library,
+        build,
+        date,
+        source,
+        note,
+        overhead,
+        energy,
+        costs,
+        totals,
+        assumed,
     )
 
 

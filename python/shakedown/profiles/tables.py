@@ -81,6 +81,25 @@ class Table:
             raise self.fail(f"{key} is not an array of tables; accepted: [[{key}]]")
         return [Table(item, f"{self.where}: {key} {index}") for index, item in enumerate(value, 1)]
 
+    def assumptions(self) -> dict[str, str]:
+        """Read ``[assumed]``: why each key that it names has its value, though no source gives it.
+
+        A key within a table is named with a dot, as in ``"energy.idle_w"``. To be read before the others.
+        """
+        table = self.table("assumed")
+        reasons = {key: table.text(key) for key in list(table._values)}
+        for key, reason in reasons.items():
+            if not reason:
+                raise table.fail(f"{key} is empty; accepted: why the value is assumed")
+            place: object = self._values
+            for part in key.split("."):
+                if not isinstance(place, dict) or part not in place:
+                    choices = list(self._values)
+                    hint = did_you_mean(key, choices)
+                    raise table.fail(f"{key!r} is not in the profile; accepted: {', '.join(choices)}{hint}")
+                place = place[part]
+        return reasons
+
     def finish(self, accepted: Iterable[str]) -> None:
         """Complain of the first key that nobody read."""
         for key in self._values:
