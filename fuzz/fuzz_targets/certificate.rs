@@ -37,6 +37,7 @@ fn verify(certificate: ChainCertificate, anchor: Result<TrustAnchor<MakeBelieve>
     let Ok(anchor) = anchor else { return };
     for family in [KeyExchangeFamily::Rsa, KeyExchangeFamily::EcdhEcdsa] {
         let policy = ChainPolicy {
+            holder: Holder::Server,
             family,
             now_unix_s: certificate.validity_unix_s().0,
             private_curves: true,

@@ -29,6 +29,9 @@ pub enum CertsError {
     #[error("WTLS: {0}")]
     Crypto(#[from] CryptoError),
 
+    #[error("{}: a WTLS peer would refuse it: {source}", path.display())]
+    RefusedInWtls { path: PathBuf, source: CertificateError },
+
     #[error(transparent)]
     Suite(Box<shakedown_trace::suite::SuiteError>),
 
@@ -50,7 +53,9 @@ pub enum CertsError {
     #[error("{}: certificate {place} is unreadable as a WTLS certificate: {reason}", path.display())]
     BadWtlsCertificate { path: PathBuf, place: usize, reason: String },
 
-    #[error("a WTLS certificate can't hold a {key} key; accepted: RSA, and EC on the curves of WTLS")]
+    #[error(
+        "a WTLS certificate can't hold a key of the kind {key}; accepted: RSA, and EC on the curves of WTLS"
+    )]
     NoWtlsKey { key: String },
 
     #[error("a WTLS chain has either RSA keys or EC keys throughout, not both: {keys}")]

@@ -3,8 +3,13 @@
 use crate::wtls::{self, WtlsIdentity};
 use crate::{CertsError, wtls::load as load_wtls};
 use shakedown_pki::{Identity, UserIdentity};
-use shakedown_trace::suite::{Authentication, KeyType, Protocol};
+use shakedown_trace::suite::{Authentication, KeyExchange, KeyType, Protocol};
 use shakedown_trace::{Side, Suite};
+use shakedown_wtls::KeyExchangeFamily;
+use shakedown_wtls::certificate::{
+    CertificateError, ChainPolicy, Holder, TrustAnchor, X509Certificate, verify_chain,
+};
+use shakedown_wtls::provider::openssl::OpenSsl;
 use std::path::PathBuf;
 
 /// The files of one side.
@@ -56,6 +61,7 @@ pub fn load(
     if client.is_some() && suite.authentication != Some(Authentication::Mutual) {
         return Err(CertsError::NoUse { suite: suite.to_string(), side: "client" });
     }
+    let files = (server, client);
     let mut notes = Vec::new();
     let mut load = |files: &OwnFiles, side: Side| {
         let (identity, keys, unneeded) = load_side(suite.protocol, files, now_unix_s)?;
@@ -76,6 +82,14 @@ pub fn load(
         Some(keys) => Suite { keys, ..suite.clone() }.to_string().parse()?,
         None => suite.clone(),
     };
+    for (files, found, side) in [(files.0, &server, Side::Server), (files.1, &client, Side::Client)] {
+        if let (Some(files), Some((OwnIdentity::X509(identity), _))) = (files, found)
+            && named.protocol == Protocol::Wtls
+        {
+            check_in_wtls(&named, identity, side, now_unix_s)
+                .map_err(|source| CertsError::RefusedInWtls { path: files.chain.clone(), source })?;
+        }
+    }
     if let (Some(one), Some(other)) = (keys_of(&server), keys_of(&client))
         && one != other
     {
@@ -83,6 +97,34 @@ pub fn load(
         notes.push(format!("the name shows the server's keys; the client's are those of {client}"));
     }
     Ok(OwnSuite { suite: named, server: server.map(|side| side.0), client: client.map(|side| side.0), notes })
+}
+
+/// WTLS asks of X.509 chains what OpenSSL may not, such as that a key is for what it does there.
+fn check_in_wtls(
+    suite: &Suite,
+    identity: &Identity,
+    side: Side,
+    now_unix_s: i64,
+) -> Result<(), CertificateError> {
+    let provider = OpenSsl::new()?;
+    let anchor = TrustAnchor::from_x509(&provider, &X509Certificate::from_der(&identity.root)?)?;
+    let chain = identity.chain.iter().map(|der| Ok(X509Certificate::from_der(der)?.into()));
+    let chain = chain.collect::<Result<Vec<_>, CertificateError>>()?;
+    let policy = ChainPolicy {
+        holder: match side {
+            Side::Server => Holder::Server,
+            Side::Client => Holder::Client,
+        },
+        family: match suite.key_exchange {
+            KeyExchange::EcdhEcdsa => KeyExchangeFamily::EcdhEcdsa,
+            _ => KeyExchangeFamily::Rsa,
+        },
+        now_unix_s: u64::try_from(now_unix_s).unwrap_or(0),
+        private_curves: false,
+        require_authority_mark: true,
+        name: Some(&identity.subject),
+    };
+    verify_chain(&provider, &chain, &[anchor], &policy).map(drop)
 }
 
 fn load_side(

@@ -84,3 +84,84 @@ fn what_a_suite_has_no_use_for_is_refused() {
         "{said}"
     );
 }
+
+fn openssl(folder: &Path, arguments: &[&str]) {
+    let output = std::process::Command::new("openssl").args(arguments).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A leaf with a line of extensions, issued by a root with a name of some length, by OpenSSL's own program.
+fn by_openssl(folder: &Path, name: &str, extensions: &str, root_name: &str) -> OwnFiles {
+    let folder = folder.join(name);
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("e"), format!("subjectAltName=DNS:{name}\n{extensions}\n")).unwrap();
+    openssl(
+        &folder,
+        &[
+            "req", "-x509", "-newkey", "rsa:1024", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-subj",
+            root_name,
+        ],
+    );
+    let subject = format!("/CN={name}");
+    openssl(
+        &folder,
+        &["req", "-newkey", "rsa:1024", "-nodes", "-keyout", "key.pem", "-out", "csr", "-subj", &subject],
+    );
+    openssl(
+        &folder,
+        &[
+            "x509",
+            "-req",
+            "-in",
+            "csr",
+            "-CA",
+            "ca.pem",
+            "-CAkey",
+            "ca.key",
+            "-set_serial",
+            "5",
+            "-extfile",
+            "e",
+            "-out",
+            "chain.pem",
+        ],
+    );
+    let at = |file: &str| folder.join(file);
+    OwnFiles { chain: at("chain.pem"), key: Some(at("key.pem")), ca: Some(at("ca.pem")), password: None }
+}
+
+fn now_unix_s() -> i64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64 + 60
+}
+
+#[test]
+fn what_a_wtls_peer_would_refuse_is_said_before_any_handshake() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = now_unix_s();
+    let signs = by_openssl(folder.path(), "signs", "keyUsage=critical,digitalSignature", "/CN=Root");
+    let error = own::load(&suite("wtls/rsa"), Some(&signs), None, now).unwrap_err().to_string();
+    assert!(error.starts_with(&signs.chain.display().to_string()), "{error}");
+    assert!(error.ends_with("does not allow key encipherment (key usage)"), "{error}");
+    // A client's key signs.
+    own::load(&suite("wtls/rsa/mutual"), None, Some(&signs), now).unwrap();
+    own::load(&suite("tls1.2/ecdhe_rsa"), Some(&signs), None, now).unwrap();
+}
+
+#[test]
+fn a_root_with_a_long_name_is_no_obstacle() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = "x".repeat(60);
+    let root = format!("/O={part}/OU={part}/ST={part}/L={part}/CN={part}");
+    let files = by_openssl(folder.path(), "gateway", "", &root);
+    let loaded = own::load(&suite("wtls/rsa"), Some(&files), None, now_unix_s()).unwrap();
+    assert!(matches!(loaded.server, Some(OwnIdentity::X509(_))));
+}
+
+#[test]
+fn a_root_of_the_other_kind_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = made(folder.path(), "160p", "server", true);
+    files.ca = made(folder.path(), "p256", "server", false).ca;
+    let error = own::load(&suite("wtls/ecdh_ecdsa"), Some(&files), None, NOW).unwrap_err().to_string();
+    assert!(error.ends_with("accepted: WTLS certificates"), "{error}");
+}

@@ -165,7 +165,7 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         (
             json!({"do": "make", "keys": "ed25519", "wtls": true, "out": out, "now": NOW}),
-            "can't hold a ed25519 key; accepted: RSA",
+            "can't hold a key of the kind ed25519; accepted: RSA",
         ),
         (
             json!({"do": "make", "keys": "160p", "wtls": true, "password": "x", "out": out, "now": NOW}),

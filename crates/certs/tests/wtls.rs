@@ -7,7 +7,7 @@ use shakedown_pki::{PkiError, Profile, Store, UserError, keys};
 use shakedown_trace::Side;
 use shakedown_trace::suite::{Curve, KeyType};
 use shakedown_wtls::KeyExchangeFamily;
-use shakedown_wtls::certificate::{Certificate, ChainPolicy, TrustAnchor, verify_chain};
+use shakedown_wtls::certificate::{Certificate, ChainPolicy, Holder, TrustAnchor, verify_chain};
 use shakedown_wtls::crypto::Key;
 use shakedown_wtls::provider::openssl::OpenSsl;
 use std::path::{Path, PathBuf};
@@ -57,6 +57,7 @@ fn the_engine_accepts_chains_on_every_curve_and_of_rsa() {
             let anchor = TrustAnchor::from_certificate(&provider, &identity.root, private_curves).unwrap();
             let is_rsa = matches!(chain[0], KeyType::Rsa { .. });
             let policy = ChainPolicy {
+                holder: Holder::Server,
                 family: if is_rsa { KeyExchangeFamily::Rsa } else { KeyExchangeFamily::EcdhEcdsa },
                 now_unix_s: u64::try_from(NOW).unwrap(),
                 private_curves,

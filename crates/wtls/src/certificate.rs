@@ -11,7 +11,7 @@ pub use chain::ChainCertificate;
 pub use issue::{Issuer, Subject, issue, self_signed};
 pub use name::ServiceName;
 pub use print::Summary;
-pub use verify::{CertificateError, ChainPolicy, TrustAnchor, VerifiedChain, verify_chain};
+pub use verify::{CertificateError, ChainPolicy, Holder, TrustAnchor, VerifiedChain, verify_chain};
 pub use x509::{SignatureHash, X509Certificate, X509Error};
 
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bounded};

@@ -135,6 +135,7 @@ fn certificate_alert(error: &CertificateError) -> AlertDescription {
         CertificateError::X509(_)
         | CertificateError::Format
         | CertificateError::Unsuitable { .. }
+        | CertificateError::Usage { .. }
         | CertificateError::TooLarge { .. } => D::UnsupportedCertificate,
         CertificateError::Parameters(_) => D::UnknownParameterIndex,
         CertificateError::IssuerKey | CertificateError::Encode(_) => D::InternalError,

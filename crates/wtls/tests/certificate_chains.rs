@@ -19,6 +19,7 @@ fn policy(kind: Kind) -> ChainPolicy<'static> {
         Kind::Ec(_) => KeyExchangeFamily::EcdhEcdsa,
     };
     ChainPolicy {
+        holder: Holder::Server,
         family,
         now_unix_s: NOW_UNIX_S,
         private_curves: false,

@@ -326,6 +326,7 @@ fn a_certificate_with_an_ecdh_key() {
     let ca = CertifiedKey::Ecdsa(point(unhex(v::EC_CA_POINT)));
     let anchor = TrustAnchor::new(&*PROVIDER, fields.issuer.clone(), &ca, false).unwrap();
     let policy = certificate::ChainPolicy {
+        holder: certificate::Holder::Server,
         family: KeyExchangeFamily::EcdhEcdsa,
         now_unix_s: HELLO_UNIX_S,
         private_curves: false,

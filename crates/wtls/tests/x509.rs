@@ -11,7 +11,7 @@ use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
 use openssl::pkey::{PKey, Private};
 use openssl::rsa::Rsa;
-use openssl::x509::extension::{BasicConstraints, KeyUsage, SubjectAlternativeName};
+use openssl::x509::extension::{BasicConstraints, ExtendedKeyUsage, KeyUsage, SubjectAlternativeName};
 use openssl::x509::{X509, X509Builder, X509Extension, X509Name, X509NameBuilder};
 use shakedown_wtls::certificate::*;
 use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
@@ -266,6 +266,16 @@ fn a_name_too_long_to_travel_is_told_by_its_keys_hash() {
 
 /// Verifies leaf and intermediate of a changed family as a client of `gateway.test` does.
 fn verified(chain: &[&X509], root: &X509, kind: Kind, host: Option<&str>) -> Result<(), CertificateError> {
+    verified_of(Holder::Server, chain, root, kind, host)
+}
+
+fn verified_of(
+    holder: Holder,
+    chain: &[&X509],
+    root: &X509,
+    kind: Kind,
+    host: Option<&str>,
+) -> Result<(), CertificateError> {
     let anchor = TrustAnchor::from_x509(&*PROVIDER, &read(root)?)?;
     let chain: Result<Vec<ChainCertificate>, X509Error> =
         chain.iter().map(|one| read(one).map(Into::into)).collect();
@@ -274,6 +284,7 @@ fn verified(chain: &[&X509], root: &X509, kind: Kind, host: Option<&str>) -> Res
         Kind::Ec(_) => KeyExchangeFamily::EcdhEcdsa,
     };
     let policy = ChainPolicy {
+        holder,
         family,
         now_unix_s: NOW_UNIX_S,
         private_curves: false,
@@ -310,13 +321,6 @@ fn what_is_refused_about_x509_chains() {
         let mut no_signer = KeyUsage::new();
         no_signer.critical().digital_signature();
         no_authority(ca(Wish { ca: Some(0), usage: Some(no_signer), ..by_root() }));
-        let mut signs_only = KeyUsage::new();
-        signs_only.critical().digital_signature();
-        let found = leaf(Wish { usage: Some(signs_only), ..by_ca() });
-        assert!(matches!(found, Err(CertificateError::Unsuitable { .. })), "{found:?}");
-        let mut exchanges = KeyUsage::new();
-        exchanges.critical().key_encipherment().key_agreement();
-        leaf(Wish { usage: Some(exchanges), ..by_ca() }).unwrap();
         let found = verified(&[&family.leaf, &family.intermediate], &family.root, kind, Some("other.test"));
         assert!(matches!(found, Err(CertificateError::WrongName { .. })), "{found:?}");
         let found = verified(&[&family.leaf], &family.root, kind, None);
@@ -337,15 +341,123 @@ fn what_is_refused_about_x509_chains() {
 }
 
 #[test]
+fn a_key_does_what_it_was_certified_for() {
+    type Allow = fn(&mut KeyUsage) -> &mut KeyUsage;
+    let usages: [(&str, Allow); 3] = [
+        ("digital signatures", KeyUsage::digital_signature),
+        ("key encipherment", KeyUsage::key_encipherment),
+        ("key agreement", KeyUsage::key_agreement),
+    ];
+    let needs = [
+        (Kind::Rsa(1024), Holder::Server, "key encipherment"),
+        (Kind::Rsa(1024), Holder::Client, "digital signatures"),
+        (Kind::Ec(Curve::Secp160r1), Holder::Server, "key agreement"),
+        (Kind::Ec(Curve::Secp160r1), Holder::Client, "key agreement"),
+    ];
+    for (kind, holder, needed) in needs {
+        let family = Family::new("gateway", kind, MessageDigest::sha256());
+        for (name, allow) in usages {
+            let mut usage = KeyUsage::new();
+            allow(usage.critical());
+            let issuer = ("gateway CA", &family.keys[1]);
+            let leaf = Wish { usage: Some(usage), ..Wish::new("gateway", &family.keys[0], issuer) }.make();
+            let found = verified_of(holder, &[&leaf, &family.intermediate], &family.root, kind, None);
+            match found {
+                Ok(()) => assert_eq!(name, needed),
+                Err(error) => {
+                    assert_ne!(name, needed);
+                    let said = format!(
+                        "the X.509 certificate of CN=gateway,O=Test does not allow {needed} (key usage)"
+                    );
+                    assert_eq!(error.to_string(), said);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn purposes_are_minded_all_the_way_up() {
+    let kind = Kind::Rsa(1024);
+    let family = Family::new("gateway", kind, MessageDigest::sha256());
+    let [key, ca_key, root_key] = &family.keys;
+    let purposes: [(&str, fn(&mut ExtendedKeyUsage) -> &mut ExtendedKeyUsage, bool, bool); 3] = [
+        ("server", ExtendedKeyUsage::server_auth, true, false),
+        ("client", ExtendedKeyUsage::client_auth, false, true),
+        ("code", ExtendedKeyUsage::code_signing, false, false),
+    ];
+    for (name, allow, for_servers, for_clients) in purposes {
+        for critical in [false, true] {
+            let purpose = || {
+                let mut usage = ExtendedKeyUsage::new();
+                if critical {
+                    usage.critical();
+                }
+                Some(allow(&mut usage).build().unwrap())
+            };
+            let leaf = Wish { more: purpose(), ..Wish::new("gateway", key, ("gateway CA", ca_key)) }.make();
+            let by_root = Wish::new("gateway CA", ca_key, ("gateway root", root_key));
+            let ca = Wish { ca: Some(3), more: purpose(), ..by_root }.make();
+            for (holder, right) in [(Holder::Server, for_servers), (Holder::Client, for_clients)] {
+                for chain in [[&leaf, &family.intermediate], [&family.leaf, &ca]] {
+                    let found = verified_of(holder, &chain, &family.root, kind, None);
+                    assert_eq!(found.is_ok(), right, "{name} {holder:?} {found:?}");
+                    let usage = matches!(found, Err(CertificateError::Usage { .. }));
+                    assert_eq!(usage, !right, "{name} {holder:?} {found:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn limited_names_are_refused_and_nothing_stands_there_twice() {
+    let key = generate(Kind::Rsa(1024), 900);
+    let extension = |id: &str, critical, value: &[u8]| {
+        let id = Asn1Object::from_str(id).unwrap();
+        X509Extension::new_from_der(&id, critical, &Asn1OctetString::new_from_bytes(value).unwrap()).unwrap()
+    };
+    // permittedSubtrees: dNSName "test"
+    let limits = [0x30, 0x0A, 0xA0, 0x08, 0x30, 0x06, 0x82, 0x04, b't', b'e', b's', b't'];
+    for critical in [false, true] {
+        let more = Some(extension("2.5.29.30", critical, &limits));
+        let made = Wish { ca: Some(0), more, ..Wish::new("CA", &key, ("root", &key)) }.make();
+        let error = read(&made).unwrap_err();
+        assert_eq!(error, X509Error::NameConstraints { subject: "CN=CA,O=Test".to_owned() });
+    }
+    let more = Some(extension("2.5.29.19", false, &[0x30, 0x00]));
+    let error = read(&Wish { more, ..Wish::new("CA", &key, ("root", &key)) }.make()).unwrap_err();
+    assert!(error.to_string().ends_with("the extension 2.5.29.19 stands there twice"), "{error}");
+}
+
+#[test]
+fn a_name_for_an_address_leaves_the_common_name_to_count() {
+    let kind = Kind::Ec(Curve::Secp160r1);
+    let family = Family::new("gateway", kind, MessageDigest::sha256());
+    let mut address = SubjectAlternativeName::new();
+    address.ip("127.0.0.1");
+    let builder = X509Builder::new().unwrap();
+    let more = Some(address.build(&builder.x509v3_context(None, None)).unwrap());
+    let leaf = Wish { more, ..Wish::new("gw", &family.keys[0], ("gateway CA", &family.keys[1])) }.make();
+    let named = |host| verified(&[&leaf, &family.intermediate], &family.root, kind, Some(host));
+    named("gw").unwrap();
+    assert!(matches!(named("127.0.0.1"), Err(CertificateError::WrongName { .. })));
+}
+
+#[test]
 fn an_authority_certifies_no_deeper_than_it_may() {
     let kind = Kind::Ec(Curve::Secp160r1);
     let keys = [0, 1, 2, 3].map(|_| generate(kind, 0));
     let root = Wish { ca: Some(9), ..Wish::new("root", &keys[3], ("root", &keys[3])) }.make();
     for limit in [0, 1] {
         let upper = Wish { ca: Some(limit), ..Wish::new("upper", &keys[2], ("root", &keys[3])) }.make();
+        // One that certifies itself anew, as when keys change, is not a step deeper.
+        let anew = Wish { ca: Some(9), ..Wish::new("lower", &keys[1], ("lower", &keys[1])) }.make();
         let lower = Wish { ca: Some(0), ..Wish::new("lower", &keys[1], ("upper", &keys[2])) }.make();
         let leaf = Wish::new("leaf", &keys[0], ("lower", &keys[1])).make();
         let found = verified(&[&leaf, &lower, &upper], &root, kind, None);
+        assert_eq!(found.is_ok(), limit == 1, "{found:?}");
+        let found = verified(&[&leaf, &anew, &lower, &upper], &root, kind, None);
         assert_eq!(found.is_ok(), limit == 1, "{found:?}");
     }
 }
@@ -366,9 +478,9 @@ fn keys_and_signatures_that_wtls_has_not() {
     let text = said(&p384, &root_key, sha256);
     assert!(text.ends_with("on a curve that WTLS does not have (1.3.132.0.34)"), "{text}");
     let text = said(&root_key, &ed25519, MessageDigest::null());
-    assert!(text.contains("is signed with 1.3.101.112"), "{text}");
+    assert!(text.contains("is signed with Ed25519; accepted: RSA"), "{text}");
     let text = said(&root_key, &root_key, MessageDigest::md5());
-    assert!(text.contains("is signed with 1.2.840.113549.1.1.4"), "{text}");
+    assert!(text.contains("is signed with RSA with MD5"), "{text}");
 }
 
 #[test]
@@ -389,6 +501,7 @@ fn a_changed_byte_anywhere_is_refused() {
                     KeyExchangeFamily::EcdhEcdsa
                 };
                 let policy = ChainPolicy {
+                    holder: Holder::Server,
                     family,
                     now_unix_s: NOW_UNIX_S,
                     private_curves: false,

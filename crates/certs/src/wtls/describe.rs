@@ -81,8 +81,14 @@ fn read_key(
 
 /// The roots of a file.
 pub(super) fn read_anchors(path: &Path) -> Result<Vec<Certificate>, CertsError> {
-    let unreadable = || CertsError::NoCertificate { path: path.into() };
-    read_certificates(&read_bytes(path)?, path)?.ok_or_else(unreadable)
+    if let Some(found) = read_certificates(&read_bytes(path)?, path)? {
+        return Ok(found);
+    }
+    let other = Material::load(path, None).is_ok_and(|material| !material.certificates.is_empty());
+    Err(match other {
+        true => CertsError::WrongKind { path: path.into(), wanted: "WTLS" },
+        false => CertsError::NoCertificate { path: path.into() },
+    })
 }
 
 fn describe_one(provider: &OpenSsl, certificate: &Certificate) -> Described {

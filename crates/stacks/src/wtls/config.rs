@@ -218,7 +218,15 @@ fn shared_secret() -> SharedSecret {
 fn identity(provider: &Timed, shown: &Shown, suite: &Suite) -> Result<Identity<Timed>, SetupError> {
     let key = certs::private_key(provider.inner(), shown.key())?;
     let name = suite.keys.first().map_or("", |key| key.standard_name());
-    Identity::new(shown.chain()?, provider.private_key(key, name)).map_err(failed)
+    let identity = Identity::new(shown.chain()?, provider.private_key(key, name)).map_err(failed)?;
+    // A root whose name is too long to travel is asked for by the hash of its key.
+    Ok(match shown {
+        Shown::Wtls(_) => identity,
+        Shown::X509(shown) => {
+            let hash = x509(&shown.root)?.public_key(false).key_hash(provider, false).map_err(failed)?;
+            identity.with_authority(Identifier::KeyHash(hash))
+        }
+    })
 }
 
 /// The client's side of a suite.

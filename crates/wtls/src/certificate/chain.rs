@@ -1,6 +1,6 @@
 //! What a chain is made of: certificates of either form, asked the same questions.
 
-use super::{Certificate, CertificateError, CertifiedKey, ServiceName, X509Certificate};
+use super::{Certificate, CertificateError, CertifiedKey, Holder, ServiceName, X509Certificate};
 use crate::crypto::{CryptoError, Provider};
 use crate::numbers::{HashAlgorithm, SignatureAlgorithm};
 use crate::parameters::Identifier;
@@ -92,11 +92,19 @@ impl ChainCertificate {
         }
     }
 
-    /// Whether its key may be used to exchange keys.
-    pub fn may_exchange(&self) -> bool {
+    /// Whether a leaf's key may do what it does in a handshake of such a holder. WTLS's own form does not say.
+    pub fn may_take_part(&self, holder: Holder) -> bool {
         match self {
             Self::Wtls(_) => true,
-            Self::X509(certificate) => certificate.may_exchange(),
+            Self::X509(certificate) => certificate.may_take_part(holder),
+        }
+    }
+
+    /// Whether it is a certificate for such a holder, or for its issuers. WTLS's own form does not say.
+    pub fn is_for(&self, holder: Holder) -> bool {
+        match self {
+            Self::Wtls(_) => true,
+            Self::X509(certificate) => certificate.is_for(holder),
         }
     }
 

@@ -62,6 +62,14 @@ pub enum CertificateError {
         /// Whose certificate.
         subject: String,
     },
+    /// A certificate that was issued for something else.
+    #[error("the X.509 certificate of {subject} does not allow {what}")]
+    Usage {
+        /// Whose certificate.
+        subject: String,
+        /// What its key usage or its purposes do not hold.
+        what: &'static str,
+    },
     /// A server other than the one that was wanted.
     #[error("the certificate names {found:?}, wanted is {wanted:?}")]
     WrongName {
@@ -153,9 +161,20 @@ impl<P: Provider> TrustAnchor<P> {
     }
 }
 
+/// Whose chain it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// A server's.
+    Server,
+    /// A client's.
+    Client,
+}
+
 /// What is asked of a chain.
 #[derive(Debug, Clone, Copy)]
 pub struct ChainPolicy<'a> {
+    /// Whose chain it is.
+    pub holder: Holder,
     /// What the leaf's key is for.
     pub family: KeyExchangeFamily,
     /// Seconds since 1970.
@@ -209,7 +228,10 @@ fn check_links<P: Provider>(
     policy: &ChainPolicy<'_>,
 ) -> Result<usize, CertificateError> {
     for (index, certificate) in chain.iter().enumerate() {
-        check_suitable(certificate, index, policy)?;
+        // Those that certify themselves anew don't count (RFC 5280, section 6.1.4).
+        let anew = |link: &&ChainCertificate| link.subject() == link.issuer();
+        let below = chain[..index].iter().skip(1).filter(|link| !anew(link)).count();
+        check_suitable(certificate, index == 0, below, policy)?;
         check_validity(certificate, policy.now_unix_s)?;
         let issuer = certificate.issuer();
         if anchors.iter().any(|anchor| anchor.is(issuer)) {
@@ -227,10 +249,10 @@ fn check_links<P: Provider>(
 /// others for ECDSA, and all signatures are ECDSA.
 fn check_suitable(
     certificate: &ChainCertificate,
-    index: usize,
+    is_leaf: bool,
+    below: usize,
     policy: &ChainPolicy<'_>,
 ) -> Result<(), CertificateError> {
-    let is_leaf = index == 0;
     let wanted = match policy.family {
         KeyExchangeFamily::EcdhEcdsa if is_leaf => (PublicKeyType::Ecdh, SignatureAlgorithm::EcdsaSha),
         KeyExchangeFamily::EcdhEcdsa => (PublicKeyType::Ecdsa, SignatureAlgorithm::EcdsaSha),
@@ -238,13 +260,22 @@ fn check_suitable(
     };
     let found = (certificate.public_key(is_leaf).key_type(), certificate.signature_algorithm());
     let subject = || certificate.subject().to_string();
-    if found != wanted || (is_leaf && !certificate.may_exchange()) {
+    if found != wanted {
         return Err(CertificateError::Unsuitable { subject: subject() });
     }
-    if !is_leaf && !certificate.may_certify(index - 1, policy.require_authority_mark) {
+    if !is_leaf && !certificate.may_certify(below, policy.require_authority_mark) {
         return Err(CertificateError::NotAuthority { subject: subject() });
     }
-    Ok(())
+    let holder = policy.holder;
+    let what = match (certificate.is_for(holder), !is_leaf || certificate.may_take_part(holder), holder) {
+        (true, true, _) => return Ok(()),
+        (false, _, Holder::Server) => "servers (extended key usage)",
+        (false, _, Holder::Client) => "clients (extended key usage)",
+        (_, false, _) if policy.family == KeyExchangeFamily::EcdhEcdsa => "key agreement (key usage)",
+        (_, false, Holder::Server) => "key encipherment (key usage)",
+        (_, false, Holder::Client) => "digital signatures (key usage)",
+    };
+    Err(CertificateError::Usage { subject: subject(), what })
 }
 
 fn check_validity(certificate: &ChainCertificate, now_unix_s: u64) -> Result<(), CertificateError> {

@@ -9,7 +9,7 @@ mod signature;
 
 pub use signature::SignatureHash;
 
-use super::{CertificateError, CertifiedKey};
+use super::{CertificateError, CertifiedKey, Holder};
 use crate::crypto::Provider;
 use crate::numbers::SignatureAlgorithm;
 use crate::parameters::Identifier;
@@ -43,12 +43,23 @@ pub enum X509Error {
         curve: String,
     },
     /// Signed in a way that is not verified here.
-    #[error("the X.509 certificate of {subject} is signed with {algorithm}, which is not known here")]
+    #[error(
+        "the X.509 certificate of {subject} is signed with {algorithm}; accepted: RSA (PKCS #1 v1.5) or ECDSA, with SHA-1, \
+         SHA-256, SHA-384 or SHA-512"
+    )]
     SignatureAlgorithm {
         /// Whose certificate.
         subject: String,
         /// The object identifier of the algorithm.
         algorithm: String,
+    },
+    /// An authority that may only certify certain names.
+    #[error(
+        "the X.509 certificate of {subject} limits the names that it certifies, which is not checked here"
+    )]
+    NameConstraints {
+        /// Whose certificate.
+        subject: String,
     },
     /// A critical extension that nothing here understands.
     #[error(
@@ -154,24 +165,29 @@ impl X509Certificate {
         self.extensions.may_certify(below)
     }
 
-    /// Whether its key may be used to exchange keys.
-    pub fn may_exchange(&self) -> bool {
-        self.extensions.may_exchange(matches!(self.key, SubjectKey::Rsa(_)))
+    /// Whether a leaf's key may do what it does in a handshake of such a holder.
+    pub fn may_take_part(&self, holder: Holder) -> bool {
+        self.extensions.may_take_part(holder, matches!(self.key, SubjectKey::Rsa(_)))
+    }
+
+    /// Whether it is a certificate for such a holder, or for its issuers.
+    pub fn is_for(&self, holder: Holder) -> bool {
+        self.extensions.is_for(holder)
     }
 
     /// Whether it certifies a host of this name: by its alternative names, else by its common name (RFC 6125).
     pub fn names(&self, host: &str) -> bool {
-        match &self.extensions.host_names {
-            Some(names) => names.iter().any(|name| matches(name, host)),
-            None => self.common_name.as_deref() == Some(host),
+        match self.extensions.host_names.as_slice() {
+            [] => self.common_name.as_deref() == Some(host),
+            names => names.iter().any(|name| matches(name, host)),
         }
     }
 
     /// The names it has for hosts, in words.
     pub fn host_names(&self) -> String {
-        match &self.extensions.host_names {
-            Some(names) => names.join(", "),
-            None => self.common_name.clone().unwrap_or_default(),
+        match self.extensions.host_names.as_slice() {
+            [] => self.common_name.clone().unwrap_or_default(),
+            names => names.join(", "),
         }
     }
 

@@ -3,7 +3,9 @@
 use super::ClientState;
 use super::finish::{ExpectChangeCipherSpec, Order};
 use super::hello::leaf_key_type;
-use crate::certificate::{CertificateError, CertifiedKey, ChainCertificate, ChainPolicy, verify_chain};
+use crate::certificate::{
+    CertificateError, CertifiedKey, ChainCertificate, ChainPolicy, Holder, verify_chain,
+};
 use crate::codec::Codec;
 use crate::config::{ClientConfig, Identity};
 use crate::connection::Input;
@@ -104,6 +106,7 @@ impl<P: Provider> ExpectCertificate<P> {
         let private_curves = config.settings.private_curves;
         let family = negotiated.key_exchange.family();
         let policy = ChainPolicy {
+            holder: Holder::Server,
             family,
             now_unix_s: cx.now.unix_s,
             private_curves,

@@ -2,7 +2,7 @@
 
 use super::ServerState;
 use super::finish::{ExpectChangeCipherSpec, Order};
-use crate::certificate::{CertifiedKey, ChainCertificate, ChainPolicy, verify_chain};
+use crate::certificate::{CertifiedKey, ChainCertificate, ChainPolicy, Holder, verify_chain};
 use crate::codec::Codec;
 use crate::config::{ClientAuthentication, ServerConfig};
 use crate::connection::Input;
@@ -113,6 +113,7 @@ impl<P: Provider> ExpectCertificate<P> {
         let chain = list.into_chain()?;
         let settings = &next.config.settings;
         let policy = ChainPolicy {
+            holder: Holder::Client,
             family: next.negotiated.key_exchange.family(),
             now_unix_s: cx.now.unix_s,
             private_curves: settings.private_curves,

@@ -1,16 +1,22 @@
 //! What an X.509 certificate allows its key to do (RFC 5280, section 4.2.1).
 
+use super::super::Holder;
 use super::X509Error;
 use x509_cert::der::{Decode, asn1::ObjectIdentifier};
 use x509_cert::ext::Extension;
 use x509_cert::ext::pkix::name::GeneralName;
-use x509_cert::ext::pkix::{BasicConstraints, KeyUsage, SubjectAltName};
+use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage, SubjectAltName};
 
 const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const SUBJECT_ALT_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.17");
 const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.19");
-/// Of TLS servers and clients; WAP names none of its own, so any purpose will do.
+const NAME_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.30");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
+
+const ANY_PURPOSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37.0");
+/// WAP names no purposes of its own; those of TLS stand for them.
+const SERVER_AUTHENTICATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
+const CLIENT_AUTHENTICATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
 
 /// The extensions that decide something here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,24 +24,32 @@ pub(super) struct Extensions {
     is_authority: bool,
     path_limit: Option<u8>,
     usage: Option<KeyUsage>,
-    /// DNS names, where there is an extension for them.
-    pub host_names: Option<Vec<String>>,
+    purposes: Option<Vec<ObjectIdentifier>>,
+    /// DNS names, where there are any.
+    pub host_names: Vec<String>,
 }
 
 impl Extensions {
     pub fn read(extensions: &[Extension], subject: &str) -> Result<Self, X509Error> {
         let mut found = Self::default();
-        for extension in extensions {
-            let value = extension.extn_value.as_bytes();
-            match extension.extn_id {
+        for (place, extension) in extensions.iter().enumerate() {
+            let (id, value) = (extension.extn_id, extension.extn_value.as_bytes());
+            if extensions[..place].iter().any(|other| other.extn_id == id) {
+                return Err(X509Error::Malformed(format!("the extension {id} stands there twice")));
+            }
+            match id {
                 BASIC_CONSTRAINTS => {
                     let constraints = BasicConstraints::from_der(value)?;
                     found.is_authority = constraints.ca;
                     found.path_limit = constraints.path_len_constraint;
                 }
                 KEY_USAGE => found.usage = Some(KeyUsage::from_der(value)?),
-                SUBJECT_ALT_NAME => found.host_names = Some(host_names(&SubjectAltName::from_der(value)?)),
-                EXTENDED_KEY_USAGE => {}
+                EXTENDED_KEY_USAGE => found.purposes = Some(ExtendedKeyUsage::from_der(value)?.0),
+                SUBJECT_ALT_NAME => found.host_names = host_names(&SubjectAltName::from_der(value)?),
+                // Whoever limits names wants to be understood, whether or not he insists.
+                NAME_CONSTRAINTS => {
+                    return Err(X509Error::NameConstraints { subject: subject.to_owned() });
+                }
                 other if extension.critical => {
                     let (subject, extension) = (subject.to_owned(), other.to_string());
                     return Err(X509Error::CriticalExtension { subject, extension });
@@ -46,15 +60,32 @@ impl Extensions {
         Ok(found)
     }
 
+    /// Whether the key may certify others, of whom `below` intermediates stand between it and the leaf.
     pub fn may_certify(&self, below: usize) -> bool {
         let long_enough = self.path_limit.is_none_or(|limit| below <= limit.into());
         let allowed = self.usage.as_ref().is_none_or(KeyUsage::key_cert_sign);
         self.is_authority && long_enough && allowed
     }
 
-    pub fn may_exchange(&self, is_rsa: bool) -> bool {
-        let needed = if is_rsa { KeyUsage::key_encipherment } else { KeyUsage::key_agreement };
+    /// Whether the key may do what a leaf's key does in a handshake: an RSA server's deciphers, an RSA client's
+    /// signs, and points agree.
+    pub fn may_take_part(&self, holder: Holder, is_rsa: bool) -> bool {
+        let needed = match (is_rsa, holder) {
+            (true, Holder::Server) => KeyUsage::key_encipherment,
+            (true, Holder::Client) => KeyUsage::digital_signature,
+            (false, _) => KeyUsage::key_agreement,
+        };
         self.usage.as_ref().is_none_or(needed)
+    }
+
+    /// Whether the certificate is one for such a holder, or for its issuers.
+    pub fn is_for(&self, holder: Holder) -> bool {
+        let wanted = match holder {
+            Holder::Server => SERVER_AUTHENTICATION,
+            Holder::Client => CLIENT_AUTHENTICATION,
+        };
+        let serves = |purposes: &Vec<_>| purposes.contains(&wanted) || purposes.contains(&ANY_PURPOSE);
+        self.purposes.as_ref().is_none_or(serves)
     }
 }
 

@@ -61,6 +61,20 @@ const ALGORITHMS: [(ObjectIdentifier, SignatureAlgorithm, SignatureHash); 8] = {
     ]
 };
 
+/// The algorithms that people may well have, by the names that they know.
+fn in_words(algorithm: ObjectIdentifier) -> String {
+    let oid = algorithm.to_string();
+    let name = match oid.as_str() {
+        "1.2.840.113549.1.1.4" => "RSA with MD5",
+        "1.2.840.113549.1.1.10" => "RSA-PSS",
+        "1.2.840.10040.4.3" | "2.16.840.1.101.3.4.3.2" => "DSA",
+        "1.3.101.112" => "Ed25519",
+        "2.16.840.1.101.3.4.3.17" | "2.16.840.1.101.3.4.3.18" | "2.16.840.1.101.3.4.3.19" => "ML-DSA",
+        other => other,
+    };
+    name.to_owned()
+}
+
 /// A signature of a known kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Signature {
@@ -82,7 +96,7 @@ impl Signature {
         }
         let oid = algorithms.0.oid;
         let (_, algorithm, hash) = ALGORITHMS.into_iter().find(|row| row.0 == oid).ok_or_else(|| {
-            X509Error::SignatureAlgorithm { subject: subject.to_owned(), algorithm: oid.to_string() }
+            X509Error::SignatureAlgorithm { subject: subject.to_owned(), algorithm: in_words(oid) }
         })?;
         let bytes =
             bytes.as_bytes().ok_or_else(|| malformed("the signature does not consist of whole bytes"))?;
