@@ -13,6 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import shakedown
 from shakedown.measurement import SIDES, time_by_class_us
 from shakedown.results import load_results
 
@@ -37,6 +38,14 @@ def measured():
 
 def test_one_object_a_suite_in_order(measured):
     assert [one["suite"] for one in measured] == list(SUITES)
+
+
+@pytest.mark.parametrize("suite", [*SUITES, "wtls/rsa/rsa1024/mutual", "wtls/ecdh_ecdsa/160p/mutual"])
+def test_a_connection_leaves_nothing_behind(suite):
+    memory = shakedown.measure(suite, repeat=1)["memory"]
+    assert memory["released_bytes"] == 0
+    for side in SIDES:
+        assert memory[f"{side}_peak_bytes"] > memory[f"{side}_held_bytes"] > 0
 
 
 @pytest.mark.parametrize("position", range(len(SUITES)), ids=SUITES)

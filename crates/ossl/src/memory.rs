@@ -142,6 +142,14 @@ pub fn install() -> bool {
     taken
 }
 
+/// Lets go of what OpenSSL's list of this thread's errors keeps: where in its source each was raised.
+///
+/// Decrypting with RSA always leaves an entry there, marked as void. It is the thread's and no connection's.
+pub fn clear_errors() {
+    // SAFETY: may be called at any time.
+    unsafe { openssl_sys::ERR_clear_error() };
+}
+
 unsafe extern "C" fn malloc(size: size_t, _: *const c_char, _: c_int) -> *mut c_void {
     // SAFETY: any size may be asked for.
     let block = unsafe { libc::malloc(size) };

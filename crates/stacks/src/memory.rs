@@ -8,7 +8,7 @@
 use crate::measure::MeasureError;
 use crate::rig::{Rig, Settings, Subject, prepare};
 use serde::Serialize;
-use shakedown_ossl::memory::{Account, Held, count, held, on};
+use shakedown_ossl::memory::{Account, Held, clear_errors, count, held, on};
 use shakedown_trace::driver::Wire;
 use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::{Endpoint, Failure, Side, Suite};
@@ -87,6 +87,7 @@ fn connect(
     let mut client = Counted { account: client, inner: on(client, || rig.client())? };
     let mut server = Counted { account: server, inner: on(server, || rig.server())? };
     run(suite, wire, &mut client, &mut server)?;
+    clear_errors();
     Ok((client, server))
 }
 
