@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+#[cfg(feature = "decrypt")]
 use crate::message::Mark;
 use crate::tls::ServerHello;
 
