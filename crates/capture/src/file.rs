@@ -74,8 +74,6 @@ enum Format {
 pub struct CaptureReader<R> {
     window: Window<R>,
     format: Format,
-    /// Keys that the file itself carries (pcapng decryption secrets).
-    secrets: KeyLog,
     packets: u64,
 }
 
@@ -101,18 +99,27 @@ impl<R: Read> CaptureReader<R> {
                 None => return Err(not_a_capture(window.available())),
             },
         };
-        Ok(Self { window, format, secrets: KeyLog::default(), packets: 0 })
+        Ok(Self { window, format, packets: 0 })
     }
 
-    /// The next packet; `None` at the end.
+    /// The next packet; `None` at the end. Keys that the file itself carries are passed over.
     ///
     /// # Errors
     /// [`CaptureError`]; nothing more can be read after it.
     pub fn next_packet(&mut self) -> Result<Option<RawPacket<'_>>, CaptureError> {
+        self.next_packet_and_keys(&mut KeyLog::default())
+    }
+
+    /// The next packet; `None` at the end. Keys that the file carries before it (pcapng decryption secrets) are
+    /// added.
+    ///
+    /// # Errors
+    /// [`CaptureError`]; nothing more can be read after it.
+    pub fn next_packet_and_keys(&mut self, keys: &mut KeyLog) -> Result<Option<RawPacket<'_>>, CaptureError> {
         let number = self.packets + 1;
         let found = match &mut self.format {
             Format::Classic(classic) => classic.next(&mut self.window, number)?,
-            Format::NextGeneration(next) => next.next(&mut self.window, number, &mut self.secrets)?,
+            Format::NextGeneration(next) => next.next(&mut self.window, number, keys)?,
         };
         self.packets += u64::from(found.is_some());
         Ok(found.map(|found| RawPacket {
@@ -127,11 +134,6 @@ impl<R: Read> CaptureReader<R> {
     /// How far into the file reading has come.
     pub fn bytes_read(&self) -> u64 {
         self.window.offset()
-    }
-
-    /// Keys that the file has carried so far.
-    pub fn take_secrets(&mut self) -> Option<KeyLog> {
-        (!self.secrets.is_empty()).then(|| std::mem::take(&mut self.secrets))
     }
 }
 

@@ -3,7 +3,8 @@
 //! [`Inspector`] is an iterator: connections come out as soon as they are over, in the order in which they
 //! end, each with the index under which it was first recognised; those that the capture leaves open come last,
 //! by their index. Memory is bounded by [`Limits`], whatever the size of the capture; what was told early for
-//! want of it says so.
+//! want of it says so. Secrets that the capture itself carries are kept of [`MOST_CARRIED`] connections; a key
+//! log is kept whole, and takes memory by its size.
 //!
 //! # Times and waits
 //!
@@ -31,7 +32,7 @@ use crate::file::{CaptureReader, RawPacket};
 use crate::message::Mark;
 use crate::packet::{self, Endpoint, InternetPacket, PROTOCOL_TCP, PROTOCOL_UDP, Reassembler};
 use crate::report::{Connection, Summary};
-use crate::tls::keylog::KeyLog;
+use crate::tls::keylog::{KeyLog, MOST_CARRIED};
 use flow::Flow;
 use sessions::Sessions;
 use std::cmp::Reverse;
@@ -152,6 +153,13 @@ impl<R: Read> Inspector<R> {
             seconds(self.state.last_ns.saturating_sub(self.state.first_ns.unwrap_or_default()));
         summary.incomplete_fragments = self.state.fragments.incomplete();
         summary.problems = self.error.iter().map(ToString::to_string).collect();
+        if self.state.keys.let_go() > 0 {
+            summary.problems.push(format!(
+                "the capture carries secrets of more than {MOST_CARRIED} connections: those of {} earlier ones were let \
+                 go; a key log file is kept whole",
+                self.state.keys.let_go()
+            ));
+        }
         summary
     }
 
@@ -174,13 +182,8 @@ impl<R: Read> Inspector<R> {
                 self.state.tell(&key, Cause::End);
                 continue;
             }
-            match self.reader.next_packet() {
-                Ok(Some(packet)) => {
-                    self.state.packet(&packet);
-                    if let Some(keys) = self.reader.take_secrets() {
-                        self.state.keys.merge(keys);
-                    }
-                }
+            match self.reader.next_packet_and_keys(&mut self.state.keys) {
+                Ok(Some(packet)) => self.state.packet(&packet),
                 Ok(None) => self.left = Some(self.state.open_flows()),
                 Err(error) => {
                     self.error = Some(error);

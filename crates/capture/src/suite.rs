@@ -5,7 +5,7 @@
 //! it up is named after it. Two things are taken on trust:
 //!
 //! - the root, which nobody sends, has the kind of key that made the last signature; its size is that of the
-//!   signature (of a DSA root, that of the key it certifies);
+//!   signature (of a DSA root, that of the key it certifies), and [`root`] chooses among keys of that size;
 //! - the groups of RFC 3526 are written as those of RFC 7919 of the same size: both are recognised as safe
 //!   primes and used with short exponents, so that they cost the same.
 //!
@@ -13,6 +13,7 @@
 //! both are `psk_dhe` (or `psk`), which is what either costs.
 
 mod certificate;
+mod root;
 mod wtls;
 
 use crate::message::{Name, Seen};
@@ -94,6 +95,19 @@ fn group_name(number: u16) -> Option<String> {
     Some(curve.name().to_owned())
 }
 
+/// A suite, and what a reader should know before believing it.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) suite: Suite,
+    pub(crate) remark: Option<String>,
+}
+
+impl Told {
+    fn certain(suite: Suite) -> Self {
+        Self { suite, remark: None }
+    }
+}
+
 /// The parts of a suite name, put together and checked.
 #[derive(Default)]
 struct Parts {
@@ -122,7 +136,7 @@ pub(crate) fn tls_suite(
     seen: &[Seen],
     client: usize,
     resumed: Option<bool>,
-) -> Option<Suite> {
+) -> Option<Told> {
     let hello = negotiation.server_hello.as_ref()?;
     let protocol = protocol_name(hello.version)?;
     let name = cipher_suite::registered_name(hello.cipher_suite)?.strip_prefix("TLS_")?;
@@ -134,7 +148,7 @@ pub(crate) fn tls_suite(
             Some(group) => format!("psk_dhe+{}", group_name(group)?),
             None => "psk".to_owned(),
         };
-        return parts.suite(protocol);
+        return parts.suite(protocol).map(Told::certain);
     }
     if resumed? {
         return None;
@@ -149,9 +163,10 @@ pub(crate) fn tls_suite(
         }
     }
     if !modern && (exchange.contains("anon") || (exchange.contains("PSK") && exchange != "RSA_PSK")) {
-        return parts.suite(protocol);
+        return parts.suite(protocol).map(Told::certain);
     }
-    let Some(Shown::Keys(keys)) = &negotiation.shown[1 - client] else { return None };
+    let Some(Shown::Keys(chain)) = &negotiation.shown[1 - client] else { return None };
+    let mut chain = root::Chain::clone(chain);
     if exchange != "RSA_PSK" {
         let asked = seen.iter().any(|one| {
             one.direction != client
@@ -162,12 +177,15 @@ pub(crate) fn tls_suite(
             (false, _) => "server",
             (true, Some(Shown::Nothing)) => "requested",
             // One description stands for both sides' keys.
-            (true, Some(Shown::Keys(own))) if own == keys => "mutual",
+            (true, Some(Shown::Keys(own))) => {
+                chain = chain.shared(own)?;
+                "mutual"
+            }
             (true, _) => return None,
         });
     }
-    parts.keys = Some(keys.to_string());
-    parts.suite(protocol)
+    parts.keys = Some(chain.keys());
+    Some(Told { suite: parts.suite(protocol)?, remark: chain.remark() })
 }
 
 /// The suite of a handshake that takes up a session of another, whose suite is `origin`.

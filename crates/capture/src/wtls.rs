@@ -310,6 +310,26 @@ impl WtlsConnection {
         }
         Some(key_identifier(list)?.0)
     }
+
+    /// Suites and parameters of the keys that the client trusts, as far as it names them.
+    pub(crate) fn trusted_keys(&self) -> Vec<(u8, Parameters<'_>)> {
+        let list = || {
+            let rest = &self.client_hello.as_ref()?.rest;
+            let own = vector(rest)?;
+            vector(rest.get(2 + own.len()..)?)
+        };
+        list().map(key_identifiers).unwrap_or_default()
+    }
+}
+
+/// The suite and parameters of each entry of a list, as far as it can be read.
+fn key_identifiers(mut list: &[u8]) -> Vec<(u8, Parameters<'_>)> {
+    let mut found = Vec::new();
+    while let Some((one, rest)) = key_identifier(list) {
+        found.push(one);
+        list = rest;
+    }
+    found
 }
 
 /// A vector with its length in two bytes before it.

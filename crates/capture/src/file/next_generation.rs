@@ -212,7 +212,7 @@ impl NextGeneration {
         }
         let length = self.word(body, 4) as usize;
         let text = body.get(8..8 + length).unwrap_or(&body[8..]);
-        secrets.read_from(text)
+        secrets.read_carried(text)
     }
 
     fn word(&self, bytes: &[u8], at: usize) -> u32 {

@@ -153,8 +153,9 @@ fn secrets_inside_the_file_are_kept() {
         b.word(0x544c_534b).word(text.len() as u32).raw(text.as_bytes());
     });
     let mut reader = CaptureReader::new(&builder.bytes[..]).unwrap();
-    assert!(reader.next_packet().unwrap().is_none());
-    assert_eq!(reader.take_secrets().unwrap().len(), 1);
+    let mut keys = crate::tls::keylog::KeyLog::default();
+    assert!(reader.next_packet_and_keys(&mut keys).unwrap().is_none());
+    assert_eq!(keys.len(), 1);
 }
 
 #[test]

@@ -69,8 +69,10 @@ impl Sessions {
     ) {
         if !negotiation.settled {
             negotiation.settled = true;
-            negotiation.suite =
-                suite::tls_suite(negotiation, seen, client, resumed).map(|suite| self.one(suite));
+            if let Some(told) = suite::tls_suite(negotiation, seen, client, resumed) {
+                negotiation.suite = Some(self.one(told.suite));
+                negotiation.remark = told.remark.map(String::into_boxed_str);
+            }
             negotiation.origin = match resumed {
                 Some(true) => self.take_up(negotiation),
                 Some(false) => negotiation.suite.clone(),
@@ -95,8 +97,12 @@ impl Sessions {
         if std::mem::replace(&mut connection.settled, true) {
             return;
         }
-        connection.suite =
-            suite::wtls_suite(connection, &connection.seen, client).map(|suite| self.one(suite));
+        if let Some(told) = suite::wtls_suite(connection, &connection.seen, client) {
+            connection.suite = Some(self.one(told.suite));
+            if let Some(remark) = told.remark {
+                connection.problems.add(remark);
+            }
+        }
         let name = |id| SessionName::Local(server.address, server.port, id).digest();
         let session = connection.session_id().map(name);
         if connection.is_resumed() == Some(true) {

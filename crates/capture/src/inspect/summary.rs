@@ -199,6 +199,7 @@ pub(super) fn tell_tls(
     }
     told.resumed = is_resumed(&negotiation, &seen, server);
     told.suite = negotiation.suite.as_ref().map(ToString::to_string);
+    told.problems.extend(negotiation.remark.as_deref().map(str::to_owned));
     told.complete =
         finished == [true; 2] || (negotiation.is_tls_1_3() && spans.iter().all(|span| !span.is_empty()));
     if let Some(last) = spans.iter().flatten().map(|record| record.end.time_ns).max() {
@@ -233,6 +234,7 @@ pub(super) fn tell_dtls(
     told.application_data_bytes = directions(application);
     told.resumed = is_resumed(&negotiation, &seen, server);
     told.suite = negotiation.suite.as_ref().map(ToString::to_string);
+    told.problems.extend(negotiation.remark.as_deref().map(str::to_owned));
     told.problems.extend(problems.into_list());
     told
 }

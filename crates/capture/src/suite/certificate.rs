@@ -1,5 +1,6 @@
 //! What kinds of keys a chain of X.509 certificates has (RFC 5280), read without trust in any length.
 
+use super::root::{Chain, Root, World, rsa};
 use shakedown_trace::suite::Curve;
 
 const SEQUENCE: u8 = 0x30;
@@ -15,26 +16,61 @@ const EC_KEY: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
-/// Object identifiers of curves (RFC 5480, SEC 2, X9.62): 1.3.132.0.n, and 1.2.840.10045.3.x.n.
-const CURVES: [(&[u8], &str); 17] = [
-    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7], "prime256v1"),
-    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 0, 1], "c2pnb163v1"),
-    (&[0x2b, 0x81, 0x04, 0, 1], "sect163k1"),
-    (&[0x2b, 0x81, 0x04, 0, 8], "secp160r1"),
-    (&[0x2b, 0x81, 0x04, 0, 10], "secp256k1"),
-    (&[0x2b, 0x81, 0x04, 0, 15], "sect163r2"),
-    (&[0x2b, 0x81, 0x04, 0, 16], "sect283k1"),
-    (&[0x2b, 0x81, 0x04, 0, 17], "sect283r1"),
-    (&[0x2b, 0x81, 0x04, 0, 26], "sect233k1"),
-    (&[0x2b, 0x81, 0x04, 0, 27], "sect233r1"),
-    (&[0x2b, 0x81, 0x04, 0, 33], "secp224r1"),
-    (&[0x2b, 0x81, 0x04, 0, 34], "secp384r1"),
-    (&[0x2b, 0x81, 0x04, 0, 35], "secp521r1"),
-    (&[0x2b, 0x81, 0x04, 0, 36], "sect409k1"),
-    (&[0x2b, 0x81, 0x04, 0, 37], "sect409r1"),
-    (&[0x2b, 0x81, 0x04, 0, 38], "sect571k1"),
-    (&[0x2b, 0x81, 0x04, 0, 39], "sect571r1"),
+/// 1.2.840.10045.3, curves of X9.62: a prime field's (1) or a binary one's (0), and their number.
+const X962: [(&[u8], &str); 3] = [(&[1, 1], "prime192v1"), (&[1, 7], "prime256v1"), (&[0, 1], "c2pnb163v1")];
+const X962_ARC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3];
+
+/// 1.3.132.0.n, curves of SEC 2.
+const SEC: [(u8, &str); 25] = [
+    (1, "sect163k1"),
+    (2, "sect163r1"),
+    (3, "sect239k1"),
+    (4, "sect113r1"),
+    (6, "secp112r1"),
+    (8, "secp160r1"),
+    (9, "secp160k1"),
+    (10, "secp256k1"),
+    (15, "sect163r2"),
+    (16, "sect283k1"),
+    (17, "sect283r1"),
+    (24, "sect193r1"),
+    (25, "sect193r2"),
+    (26, "sect233k1"),
+    (27, "sect233r1"),
+    (30, "secp160r2"),
+    (31, "secp192k1"),
+    (32, "secp224k1"),
+    (33, "secp224r1"),
+    (34, "secp384r1"),
+    (35, "secp521r1"),
+    (36, "sect409k1"),
+    (37, "sect409r1"),
+    (38, "sect571k1"),
+    (39, "sect571r1"),
 ];
+const SEC_ARC: &[u8] = &[0x2b, 0x81, 0x04, 0];
+
+/// 1.3.36.3.3.2.8.1.1.n (RFC 5639).
+const BRAINPOOL: [(u8, &str); 3] = [(7, "brainpoolP256r1"), (11, "brainpoolP384r1"), (13, "brainpoolP512r1")];
+const BRAINPOOL_ARC: &[u8] = &[0x2b, 0x24, 3, 3, 2, 8, 1, 1];
+
+/// 2.23.43.1.4.n: curve n of WTLS.
+const WTLS_ARC: &[u8] = &[0x67, 0x2b, 1, 4];
+
+/// The curve that an object identifier names.
+fn named_curve(object: &[u8]) -> Option<Curve> {
+    if let Some(rest) = object.strip_prefix(X962_ARC) {
+        return Curve::from_openssl(X962.iter().find(|row| row.0 == rest)?.1);
+    }
+    let (&last, arc) = object.split_last()?;
+    let table: &[(u8, &str)] = match arc {
+        SEC_ARC => &SEC,
+        BRAINPOOL_ARC => &BRAINPOOL,
+        WTLS_ARC => return Curve::from_wtls_number(last),
+        _ => return None,
+    };
+    Curve::from_openssl(table.iter().find(|row| row.0 == last)?.1)
+}
 
 /// DER values one after the other.
 struct Values<'a>(&'a [u8]);
@@ -99,52 +135,53 @@ impl<'a> Certificate<'a> {
         let object = algorithm.expect(OBJECT)?;
         if object.starts_with(RSA) {
             let mut numbers = Values(Values(self.key).expect(SEQUENCE)?);
-            let bits = bits(numbers.expect(INTEGER)?);
-            let exponent = numbers.expect(INTEGER)?;
-            return Some(format!("rsa{bits}{}", if exponent == [3] { "e3" } else { "" }));
+            let modulus = numbers.expect(INTEGER)?;
+            return Some(rsa_name(modulus, numbers.expect(INTEGER)?));
         }
         if object.starts_with(DSA) {
             let mut parameters = Values(algorithm.expect(SEQUENCE)?);
             return Some(format!("dsa{}", bits(parameters.expect(INTEGER)?)));
         }
         match object {
-            EC_KEY => {
-                let curve = algorithm.expect(OBJECT)?;
-                let (_, name) = CURVES.iter().find(|row| row.0 == curve)?;
-                Some(Curve::from_openssl(name)?.name().to_owned())
-            }
+            EC_KEY => Some(named_curve(algorithm.expect(OBJECT)?)?.name().to_owned()),
             ED25519 => Some("ed25519".to_owned()),
             _ => post_quantum(object),
         }
     }
 
     /// The key that signed this certificate; `own` is the name of the key that it certifies.
-    fn issuer_key_name(&self, own: &str) -> Option<String> {
+    fn issuer(&self, own: &str, world: World) -> Option<Root> {
         let object = Values(self.signature_algorithm).expect(OBJECT)?;
+        let known = |name: String| Root::Known(name.into_boxed_str());
         if object.starts_with(RSA) {
-            let bits = self.signature.len() * 8;
-            // The exponent does not show: as the certified key's, if that is as large.
-            return Some(if own == format!("rsa{bits}e3") { own.to_owned() } else { format!("rsa{bits}") });
+            return Some(rsa_issuer(self.signature.len() * 8, own));
         }
         if object.starts_with(ECDSA) {
             let mut numbers = Values(Values(self.signature).expect(SEQUENCE)?);
             let longest = bits(numbers.expect(INTEGER)?).max(bits(numbers.expect(INTEGER)?));
-            // The certified key's own curve, if such a signature fits it; else the usual one of that size.
-            let fits = |curve: &Curve| (longest..longest + 24).contains(&usize::from(curve.field_bits() + 1));
-            let same = Curve::from_name(own).filter(fits);
-            let usual = ["p224", "p256", "p384", "p521"].into_iter().filter_map(Curve::from_name).find(fits);
-            return same.or(usual).or_else(|| Curve::all().find(fits)).map(|curve| curve.name().to_owned());
+            return Root::of_ecdsa(world, longest, |_| true);
         }
         if object.starts_with(DSA)
             || (object.starts_with(DSA_SHA2) && object.get(8).is_some_and(|&last| last <= 8))
         {
-            return own.starts_with("dsa").then(|| own.to_owned());
+            return own.starts_with("dsa").then(|| known(own.to_owned()));
         }
         if object == ED25519 {
-            return Some("ed25519".to_owned());
+            return Some(known("ed25519".to_owned()));
         }
-        post_quantum(object)
+        post_quantum(object).map(known)
     }
+}
+
+/// The RSA key that made a signature of this size. Its exponent is taken for the certified key's, if that is
+/// as large.
+pub(super) fn rsa_issuer(bits: usize, own: &str) -> Root {
+    Root::Rsa { bits, small_exponent: own == rsa(bits, true) }
+}
+
+/// An RSA key in the words of suite names.
+pub(super) fn rsa_name(modulus: &[u8], exponent: &[u8]) -> String {
+    rsa(bits(modulus), digits(exponent) == [3])
 }
 
 /// FIPS 204's parameter sets: the last number of 2.16.840.1.101.3.4.3.
@@ -159,9 +196,14 @@ fn post_quantum(object: &[u8]) -> Option<String> {
     (arc == DSA_SHA2).then(|| format!("mldsa{set}"))
 }
 
-fn bits(integer: &[u8]) -> usize {
+/// A number without the zeros that it begins with.
+fn digits(integer: &[u8]) -> &[u8] {
     let start = integer.iter().position(|&byte| byte != 0).unwrap_or(integer.len());
-    let digits = &integer[start..];
+    &integer[start..]
+}
+
+pub(super) fn bits(integer: &[u8]) -> usize {
+    let digits = digits(integer);
     digits.first().map_or(0, |first| digits.len() * 8 - first.leading_zeros() as usize)
 }
 
@@ -170,8 +212,8 @@ fn bits(integer: &[u8]) -> usize {
 pub(crate) enum Shown {
     /// No certificate: a client that has none.
     Nothing,
-    /// The keys part of a suite name.
-    Keys(Box<str>),
+    /// A chain.
+    Keys(Box<Chain>),
     /// Something that cannot be told.
     Unclear,
 }
@@ -181,14 +223,16 @@ impl Shown {
     pub(crate) fn read(body: &[u8], modern: bool) -> Self {
         match chain(body, modern) {
             Some(chain) if chain.is_empty() => Self::Nothing,
-            Some(chain) => describe(&chain).map_or(Self::Unclear, |keys| Self::Keys(keys.into_boxed_str())),
+            Some(chain) => {
+                describe(&chain, World::Tls).map_or(Self::Unclear, |chain| Self::Keys(Box::new(chain)))
+            }
             None => Self::Unclear,
         }
     }
 
     /// Memory held.
     pub(crate) fn held_bytes(&self) -> usize {
-        if let Self::Keys(keys) = self { keys.len() } else { 0 }
+        if let Self::Keys(keys) = self { keys.held_bytes() } else { 0 }
     }
 }
 
@@ -209,15 +253,17 @@ fn chain(body: &[u8], modern: bool) -> Option<Vec<&[u8]>> {
     Some(chain)
 }
 
-/// The keys part of a suite name: what was sent, and the root that was not.
-pub(super) fn describe(chain: &[&[u8]]) -> Option<String> {
+/// What was sent, and the root that was not.
+pub(super) fn describe(chain: &[&[u8]], world: World) -> Option<Chain> {
     let certificates = chain.iter().map(|der| Certificate::read(der)).collect::<Option<Vec<_>>>()?;
     let mut names = certificates.iter().map(Certificate::key_name).collect::<Option<Vec<_>>>()?;
     let last = certificates.last()?;
-    // A root that was sent all the same is the trusted one; a lone one is its own.
-    if names.len() == 1 || last.issuer != last.subject {
-        let root = last.issuer_key_name(names.last()?)?;
-        names.push(root);
+    if last.issuer != last.subject {
+        let root = last.issuer(names.last()?, world)?;
+        return Some(Chain::new(names, root));
     }
-    Some(names.join("@"))
+    // A root that was sent all the same is the trusted one; a lone one is its own.
+    let root =
+        Root::Known(if names.len() == 1 { names.last()?.clone() } else { names.pop()? }.into_boxed_str());
+    Some(Chain::new(names, root))
 }

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+#[cfg(feature = "decrypt")]
 use crate::message::Mark;
 use crate::tls::ServerHello;
 
@@ -10,7 +11,7 @@ fn negotiated(version: u16, cipher_suite: u16) -> Negotiation {
 }
 
 fn name(negotiation: &Negotiation, seen: &[Seen]) -> Option<String> {
-    tls_suite(negotiation, seen, 0, Some(false)).map(|suite| suite.to_string())
+    tls_suite(negotiation, seen, 0, Some(false)).map(|told| told.suite.to_string())
 }
 
 /// What a Certificate message of TLS 1.2 with these certificates shows.
@@ -22,18 +23,48 @@ fn certificate_message(ders: &[Vec<u8>]) -> Shown {
 }
 
 #[cfg(feature = "decrypt")]
-fn self_signed(key: &openssl::pkey::PKey<openssl::pkey::Private>) -> Vec<u8> {
-    let mut name = openssl::x509::X509Name::builder().unwrap();
-    name.append_entry_by_text("CN", "someone").unwrap();
-    let name = name.build();
+type Key = openssl::pkey::PKey<openssl::pkey::Private>;
+
+#[cfg(feature = "decrypt")]
+fn self_signed(key: &Key) -> Vec<u8> {
+    signed(key, "someone", key)
+}
+
+/// A certificate of a key of someone's.
+#[cfg(feature = "decrypt")]
+fn signed(key: &Key, issuer: &str, by: &Key) -> Vec<u8> {
+    let name = |text| {
+        let mut name = openssl::x509::X509Name::builder().unwrap();
+        name.append_entry_by_text("CN", text).unwrap();
+        name.build()
+    };
     let mut builder = openssl::x509::X509::builder().unwrap();
-    builder.set_subject_name(&name).unwrap();
-    builder.set_issuer_name(&name).unwrap();
+    builder.set_subject_name(&name("someone")).unwrap();
+    builder.set_issuer_name(&name(issuer)).unwrap();
     builder.set_pubkey(key).unwrap();
     builder.set_not_before(&openssl::asn1::Asn1Time::days_from_now(0).unwrap()).unwrap();
     builder.set_not_after(&openssl::asn1::Asn1Time::days_from_now(9).unwrap()).unwrap();
-    builder.sign(key, openssl::hash::MessageDigest::sha256()).unwrap();
+    builder.sign(by, openssl::hash::MessageDigest::sha256()).unwrap();
     builder.build().to_der().unwrap()
+}
+
+#[cfg(feature = "decrypt")]
+fn curve_key(name: &str) -> Key {
+    let nid = openssl_nid(Curve::from_name(name).unwrap());
+    let mut group = openssl::ec::EcGroup::from_curve_name(nid).unwrap();
+    group.set_asn1_flag(openssl::ec::Asn1Flag::NAMED_CURVE);
+    Key::from_ec_key(openssl::ec::EcKey::generate(&group).unwrap()).unwrap()
+}
+
+#[cfg(feature = "decrypt")]
+fn openssl_nid(curve: Curve) -> openssl::nid::Nid {
+    openssl::asn1::Asn1Object::from_str(curve.openssl_name()).unwrap().nid()
+}
+
+#[cfg(feature = "decrypt")]
+fn rsa_key(bits: u32, exponent: u32) -> Key {
+    let exponent = openssl::bn::BigNum::from_u32(exponent).unwrap();
+    Key::from_rsa(openssl::rsa::Rsa::generate_with_e(bits, &exponent).unwrap()).unwrap()
 }
 
 #[test]
@@ -97,12 +128,120 @@ fn keys_are_read_from_certificates() {
 
 #[test]
 fn resumption_shows_too_little_before_1_3() {
-    assert_eq!(tls_suite(&negotiated(0x0303, 0x009c), &[], 0, Some(true)), None);
+    assert!(tls_suite(&negotiated(0x0303, 0x009c), &[], 0, Some(true)).is_none());
     let mut modern = negotiated(0x0304, 0x1301);
     if let Some(hello) = &mut modern.server_hello {
         hello.pre_shared_key = true;
         hello.group = Some(29);
     }
-    let suite = tls_suite(&modern, &[], 0, Some(true)).unwrap();
-    assert_eq!(suite.to_string(), "tls1.3/psk_dhe+x25519");
+    let told = tls_suite(&modern, &[], 0, Some(true)).unwrap();
+    assert_eq!(told.suite.to_string(), "tls1.3/psk_dhe+x25519");
+}
+
+#[cfg(feature = "decrypt")]
+#[test]
+fn every_curve_is_read_from_its_certificate() {
+    for curve in Curve::all() {
+        let der = self_signed(&curve_key(curve.name()));
+        for world in [root::World::Tls, root::World::Wtls] {
+            let chain = certificate::describe(&[&der], world).unwrap();
+            assert_eq!((chain.keys(), chain.remark()), (format!("{0}@{0}", curve.name()), None));
+        }
+        let group = openssl::ec::EcGroup::from_curve_name(openssl_nid(curve)).unwrap();
+        let mut order = openssl::bn::BigNum::new().unwrap();
+        group.order(&mut order, &mut openssl::bn::BigNumContext::new().unwrap()).unwrap();
+        let next = order.to_vec().iter().take(2).fold(0_u32, |all, &byte| all << 8 | u32::from(byte));
+        // What begins with a one and zeros is no longer than the power of two.
+        let excess = i32::from(next.is_power_of_two());
+        assert_eq!(root::order_bits(curve) as i32, order.num_bits() - excess, "{}", curve.name());
+    }
+}
+
+#[cfg(feature = "decrypt")]
+#[test]
+fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
+    use root::World::{Tls, Wtls};
+    let told = |world, key: &Key, root: &Key| {
+        let chain = certificate::describe(&[&signed(key, "another", root)], world).unwrap();
+        (chain.keys(), chain.remark().unwrap_or_default())
+    };
+    let curves = |world, leaf: &str, root: &str| told(world, &curve_key(leaf), &curve_key(root));
+    // The usual ones.
+    for (leaf, root) in [("p256", "p256"), ("p256", "p384"), ("sect283k1", "p521"), ("p224", "p224")] {
+        assert_eq!(curves(Tls, leaf, root), (format!("{leaf}@{root}"), String::new()));
+    }
+    assert_eq!(curves(Tls, "p384", "secp256k1"), ("p384@p256".to_owned(), String::new()));
+    let (keys, remark) = curves(Tls, "secp256k1", "p256");
+    assert_eq!(keys, "secp256k1@secp256k1");
+    assert_eq!(
+        remark,
+        "the root's curve does not show; taken for secp256k1, it may be p256 or brainpoolp256r1"
+    );
+    let (keys, remark) = curves(Wtls, "163k", "163r");
+    assert_eq!(keys, "sect163k1@163k");
+    let (_, others) = remark.split_once("; taken for 163k, it may be ").unwrap();
+    assert!(others.contains("163r or wtls5") || others.contains("160p"), "{others}");
+    for _ in 0..20 {
+        let (keys, remark) = curves(Wtls, "163k", "160p");
+        assert_eq!(keys, "sect163k1@163k");
+        assert!(remark.contains("160p"), "{remark}");
+        // Not so many zeros, once in 16,000 signatures.
+        assert_eq!(curves(Wtls, "233k", "224p").0, "sect233k1@224p");
+    }
+    assert_eq!(told(Wtls, &curve_key("256p"), &curve_key("256p")), ("p256@256p".to_owned(), String::new()));
+    let (usual, small) = (rsa_key(1024, 65537), rsa_key(1024, 3));
+    assert_eq!(told(Tls, &usual, &usual), ("rsa1024@rsa1024".to_owned(), String::new()));
+    assert_eq!(
+        told(Tls, &small, &usual),
+        (
+            "rsa1024e3@rsa1024e3".to_owned(),
+            "the exponent of the root's key does not show; taken for 3, it may be 65537".to_owned()
+        )
+    );
+}
+
+#[cfg(feature = "decrypt")]
+#[test]
+fn both_sides_chains_narrow_the_root_down() {
+    let (leaf, root, other) = (curve_key("160p"), curve_key("160p"), curve_key("p384"));
+    let describe = |chain: &[&[u8]]| certificate::describe(chain, root::World::Wtls).unwrap();
+    let authority = signed(&root, "someone", &root);
+    let (lone, whole) = (signed(&leaf, "another", &root), [signed(&leaf, "another", &root), authority]);
+    let (lone, whole) = (describe(&[&lone]), describe(&[&whole[0], &whole[1]]));
+    for (one, another) in [(&lone, &whole), (&whole, &lone)] {
+        let shared = one.clone().shared(another).unwrap();
+        assert_eq!((shared.keys(), shared.remark()), ("secp160r1@secp160r1".to_owned(), None));
+    }
+    assert!(lone.remark().is_some());
+    let elsewhere = signed(&leaf, "another", &curve_key("256p"));
+    assert_eq!(lone.clone().shared(&describe(&[&elsewhere])), None);
+    assert_eq!(lone.shared(&describe(&[&signed(&other, "another", &root)])), None);
+}
+
+#[test]
+fn a_root_that_the_client_names_is_taken() {
+    let curve = |name| Curve::from_name(name).unwrap();
+    let root = root::Root::of_ecdsa(root::World::Wtls, 160, |_| true).unwrap();
+    let mut chain = root::Chain::new(vec!["163k".to_owned()], root);
+    assert_eq!(chain.keys(), "163k@163k");
+    chain.prefer(&[curve("256p"), curve("160p")]);
+    assert_eq!(chain.keys(), "163k@160p");
+    let remark = chain.remark().unwrap();
+    assert!(remark.contains("taken for 160p, it may be wtls9, 163k, 163r or wtls5"), "{remark}");
+    chain.prefer(&[curve("163r"), curve("160p")]);
+    assert_eq!(chain.keys(), "163k@163k");
+}
+
+#[test]
+fn only_three_is_the_exponent_three() {
+    for (exponent, expected) in [
+        (&[3][..], "rsa1024e3"),
+        (&[0, 3], "rsa1024e3"),
+        (&[1, 0, 1], "rsa1024"),
+        (&[0xff, 1, 3], "rsa1024"),
+        (&[], "rsa1024"),
+    ] {
+        let modulus = [&[0, 0x80][..], &[7; 127]].concat();
+        assert_eq!(certificate::rsa_name(&modulus, exponent), expected);
+    }
 }

@@ -1,27 +1,30 @@
 //! The suite of a WTLS handshake (WAP-261).
 
-use super::Parts;
+use super::certificate::{bits, rsa_issuer, rsa_name};
+use super::root::{Chain, Root, World, order_bits};
+use super::{Parts, Told};
 use crate::message::{Name, Seen};
 use crate::tls::Fields;
 use crate::wtls::{Parameters, WtlsConnection};
 use shakedown_trace::MessageName;
-use shakedown_trace::suite::{Curve, Suite};
+use shakedown_trace::suite::Curve;
 
-/// Key of a WTLS certificate, and how long the signature on it is.
-struct Certificate {
+/// Key of a WTLS certificate, and the signature on it.
+struct Certificate<'a> {
     key: String,
     /// 0 anonymous, 1 ECDSA, 2 RSA.
     signature_algorithm: u8,
-    signature_bytes: usize,
+    signature: &'a [u8],
 }
 
 /// The suite of a WTLS handshake, if it showed everything that the name says.
-pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usize) -> Option<Suite> {
+pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usize) -> Option<Told> {
     if connection.is_resumed()? {
         return None;
     }
     let (number, mut parameters) = connection.key_exchange()?;
     let mut parts = Parts { cipher: connection.cipher()?.name().to_owned(), ..Parts::default() };
+    let mut remark = None;
     let exchange = match number {
         1 => "shared_secret",
         2..=4 => "dh_anon",
@@ -52,34 +55,35 @@ pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usi
             parts.keys = Some(rsa_name(fields.vector(2)?, exponent));
         }
         "rsa" | "ecdh_ecdsa" => {
-            let keys = describe(connection.certificates[1 - client].as_deref()?)?;
+            let mut chain = describe(connection.certificates[1 - client].as_deref()?)?;
             let sent = |name| seen.iter().any(|one| one.name == Name::Known(name));
             // Without it the handshake is an optimised one, in which the client's chain does not travel.
             if !sent(MessageName::ServerHelloDone) {
                 return None;
             }
+            chain.prefer(&trusted_curves(connection));
             let asked = sent(MessageName::CertificateRequest);
             parts.authentication = Some(match (asked, connection.certificates[client].as_deref()) {
                 (false, _) => "server",
                 (true, Some([0, 0])) => "requested",
-                (true, Some(body)) if describe(body)? == keys => "mutual",
-                (true, _) => return None,
+                (true, Some(body)) => {
+                    chain = chain.shared(&describe(body)?)?;
+                    "mutual"
+                }
+                (true, None) => return None,
             });
-            parts.keys = Some(keys);
+            parts.keys = Some(chain.keys());
+            remark = chain.remark();
         }
         _ => {}
     }
-    parts.suite("wtls")
+    Some(Told { suite: parts.suite("wtls")?, remark })
 }
 
-fn rsa_name(modulus: &[u8], exponent: &[u8]) -> String {
-    let start = modulus.iter().position(|&byte| byte != 0).unwrap_or(modulus.len());
-    let digits = &modulus[start..];
-    let bits = digits.first().map_or(0, |first| digits.len() * 8 - first.leading_zeros() as usize);
-    format!(
-        "rsa{bits}{}",
-        if exponent.last() == Some(&3) && exponent.iter().sum::<u8>() == 3 { "e3" } else { "" }
-    )
+/// The curves of the roots that the client says it trusts to sign keys of elliptic curves.
+fn trusted_curves(connection: &WtlsConnection) -> Vec<Curve> {
+    let trusted = connection.trusted_keys().into_iter().filter(|entry| matches!(entry.0, 14 | 18));
+    trusted.filter_map(|(_, parameters)| curve(parameters)).collect()
 }
 
 fn identifier(fields: &mut Fields<'_>) -> Option<()> {
@@ -100,7 +104,7 @@ fn identifier(fields: &mut Fields<'_>) -> Option<()> {
     Some(())
 }
 
-fn certificate(fields: &mut Fields<'_>) -> Option<Certificate> {
+fn certificate<'a>(fields: &mut Fields<'a>) -> Option<Certificate<'a>> {
     if fields.byte()? != 1 {
         return None;
     }
@@ -123,8 +127,8 @@ fn certificate(fields: &mut Fields<'_>) -> Option<Certificate> {
         }
         _ => return None,
     };
-    let signature_bytes = if signature_algorithm == 0 { 0 } else { fields.vector(2)?.len() };
-    Some(Certificate { key, signature_algorithm, signature_bytes })
+    let signature = if signature_algorithm == 0 { &[][..] } else { fields.vector(2)? };
+    Some(Certificate { key, signature_algorithm, signature })
 }
 
 /// Orders of the curves that have no number and are spelt out (SEC 2, version 2.0; FIPS 186-4).
@@ -158,9 +162,9 @@ fn curve(parameters: Parameters<'_>) -> Option<Curve> {
     Curve::from_openssl(name)
 }
 
-fn describe(body: &[u8]) -> Option<String> {
+fn describe(body: &[u8]) -> Option<Chain> {
     if let Some(chain) = x509_chain(body) {
-        return super::certificate::describe(&chain);
+        return super::certificate::describe(&chain, World::Wtls);
     }
     let mut list = Fields(Fields(body).vector(2)?);
     let mut names = Vec::new();
@@ -172,22 +176,16 @@ fn describe(body: &[u8]) -> Option<String> {
     }
     let last = last?;
     let root = match last.signature_algorithm {
-        2 => {
-            let bits = last.signature_bytes * 8;
-            if last.key == format!("rsa{bits}e3") { last.key.clone() } else { format!("rsa{bits}") }
-        }
+        2 => rsa_issuer(last.signature.len() * 8, &last.key),
         1 => {
-            // Each half is as long as the order: about the field, or a byte more. Several curves may fit: the
-            // certified key's own first.
-            let half = last.signature_bytes / 2;
-            let fits = |curve: &Curve| curve.wtls_name().is_some() && order_bytes(*curve) == half;
-            let same = Curve::from_name(&last.key).filter(fits);
-            same.or_else(|| Curve::all().find(fits))?.wtls_name()?.to_owned()
+            // Each half is as long as the order: about the field, or a byte more.
+            let (first, second) = last.signature.split_at(last.signature.len() / 2);
+            let longest = bits(first).max(bits(second));
+            Root::of_ecdsa(World::Wtls, longest, |curve| order_bytes(curve) == first.len())?
         }
         _ => return None,
     };
-    names.push(root);
-    Some(names.join("@"))
+    Some(Chain::new(names, root))
 }
 
 /// The chain, where all of it is X.509.
@@ -203,13 +201,13 @@ fn x509_chain(body: &[u8]) -> Option<Vec<&[u8]>> {
     (!chain.is_empty()).then_some(chain)
 }
 
-/// Bytes of a curve's order (WAP-261 table 8): where it is not as long as the field, it says so.
+/// Bytes of a curve's order (WAP-261 table 8): a whole byte more than its numbers need where it begins with a
+/// one and many zeros.
 fn order_bytes(curve: Curve) -> usize {
     match curve.wtls_number() {
-        Some(1 | 6) => 14,
         Some(4 | 8) => 15,
         Some(7 | 9) => 21,
-        Some(10) => 29,
-        _ => usize::from(curve.field_bits()).div_ceil(8),
+        Some(11) => 30,
+        _ => order_bits(curve).div_ceil(8),
     }
 }

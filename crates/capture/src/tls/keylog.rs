@@ -5,12 +5,15 @@
 //! use here are passed over.
 
 use crate::CaptureError;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 /// No line with a secret is as long; a file without lines is no key log.
 const MOST_LINE_BYTES: u64 = 1 << 12;
+
+/// Connections whose secrets are kept of those that captures themselves carry; at most about 800 bytes each.
+pub const MOST_CARRIED: usize = 1 << 16;
 
 /// What a secret is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +51,22 @@ impl Secrets {
     }
 }
 
+/// Where a secret comes from, and so how long it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// A key log of its own, which is kept whole.
+    File,
+    /// A capture that goes on for as long as it likes: of these the earliest are let go.
+    Capture,
+}
+
 /// Secrets by client random.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyLog {
     connections: HashMap<[u8; 32], Secrets>,
+    /// Connections that are known from captures alone, the earliest first.
+    carried: VecDeque<[u8; 32]>,
+    let_go: u64,
 }
 
 impl KeyLog {
@@ -67,11 +82,20 @@ impl KeyLog {
         Ok(log)
     }
 
-    /// Adds what a key log holds.
+    /// Adds what a key log holds, all of which is kept.
     ///
     /// # Errors
     /// [`CaptureError::KeyLog`] with the line.
     pub fn read_from(&mut self, source: impl Read) -> Result<(), CaptureError> {
+        self.read(source, Origin::File)
+    }
+
+    /// Adds what a capture carries, of which the last [`MOST_CARRIED`] connections are kept.
+    pub(crate) fn read_carried(&mut self, source: impl Read) -> Result<(), CaptureError> {
+        self.read(source, Origin::Capture)
+    }
+
+    fn read(&mut self, source: impl Read, origin: Origin) -> Result<(), CaptureError> {
         let mut line = Vec::new();
         let mut reader = BufReader::new(source);
         for number in 1.. {
@@ -82,7 +106,7 @@ impl KeyLog {
             if read == 0 {
                 break;
             }
-            self.line(&line).map_err(|reason| CaptureError::KeyLog { line: number, reason })?;
+            self.line(&line, origin).map_err(|reason| CaptureError::KeyLog { line: number, reason })?;
         }
         Ok(())
     }
@@ -99,18 +123,16 @@ impl KeyLog {
         self.connections.len()
     }
 
-    /// Adds another log's secrets.
-    pub fn merge(&mut self, other: Self) {
-        for (random, secrets) in other.connections {
-            self.connections.entry(random).or_default().0.extend(secrets.0);
-        }
+    /// Connections whose secrets a capture carried and that were let go for want of room.
+    pub(crate) fn let_go(&self) -> u64 {
+        self.let_go
     }
 
     pub(crate) fn find(&self, client_random: &[u8; 32]) -> Option<&Secrets> {
         self.connections.get(client_random)
     }
 
-    fn line(&mut self, line: &[u8]) -> Result<(), String> {
+    fn line(&mut self, line: &[u8], origin: Origin) -> Result<(), String> {
         let text = std::str::from_utf8(line).map_err(|_| "is not text".to_owned())?.trim();
         // `RSA` lines are of an older shape, for encrypted pre-master secrets.
         if text.is_empty() || text.starts_with('#') || text.starts_with("RSA ") {
@@ -136,11 +158,26 @@ impl KeyLog {
         if !fits {
             return Err(format!("the secret has {} bytes", secret_bytes.len()));
         }
-        let secrets = &mut self.connections.entry(random).or_default().0;
-        // Of two secrets for the same purpose the later is believed: a random that comes back was a test's.
-        secrets.retain(|entry| entry.0 != label);
-        secrets.push((label, secret_bytes.into_boxed_slice()));
+        self.add(random, label, secret_bytes.into_boxed_slice(), origin);
         Ok(())
+    }
+
+    fn add(&mut self, random: [u8; 32], label: Label, secret: Box<[u8]>, origin: Origin) {
+        let secrets = self.connections.entry(random).or_insert_with(|| {
+            if origin == Origin::Capture {
+                self.carried.push_back(random);
+            }
+            Secrets::default()
+        });
+        // Of two secrets for the same purpose the later is believed: a random that comes back was a test's.
+        secrets.0.retain(|entry| entry.0 != label);
+        secrets.0.push((label, secret));
+        while self.carried.len() > MOST_CARRIED
+            && let Some(earliest) = self.carried.pop_front()
+        {
+            self.connections.remove(&earliest);
+            self.let_go += 1;
+        }
     }
 }
 
@@ -186,6 +223,47 @@ mod tests {
         ] {
             let error = read(&format!("\n{bad}\n")).unwrap_err();
             assert!(matches!(error, CaptureError::KeyLog { line: 2, .. }), "{bad}: {error}");
+        }
+    }
+
+    fn master(random: u32, secret: u8) -> String {
+        format!("CLIENT_RANDOM {:064x} {}\n", random, format!("{secret:02x}").repeat(48))
+    }
+
+    #[test]
+    fn of_two_secrets_the_later_is_believed() {
+        let mut log = KeyLog::default();
+        log.read_from(master(1, 1).as_bytes()).unwrap();
+        for secret in 2..9 {
+            log.read_carried(master(1, secret).as_bytes()).unwrap();
+            let mut random = [0; 32];
+            random[31] = 1;
+            let secrets = log.find(&random).unwrap();
+            assert_eq!((secrets.get(Label::Master), secrets.0.len()), (Some(&[secret; 48][..]), 1));
+        }
+        assert_eq!((log.len(), log.let_go()), (1, 0));
+    }
+
+    #[test]
+    fn what_captures_carry_is_bounded_and_what_was_given_is_kept() {
+        let number = |random: u32| {
+            let mut bytes = [0; 32];
+            bytes[28..].copy_from_slice(&random.to_be_bytes());
+            bytes
+        };
+        let mut log = KeyLog::default();
+        log.read_from((master(0, 1) + &master(1, 1)).as_bytes()).unwrap();
+        let beyond = 5;
+        let last = 1 + MOST_CARRIED as u32 + beyond;
+        // The first of these is known already, and stays one that was given.
+        for random in 1..=last {
+            log.read_carried(master(random, 2).as_bytes()).unwrap();
+        }
+        assert_eq!((log.len(), log.let_go()), (2 + MOST_CARRIED, u64::from(beyond)));
+        for (random, kept) in
+            [(0, true), (1, true), (2, false), (1 + beyond, false), (2 + beyond, true), (last, true)]
+        {
+            assert_eq!(log.find(&number(random)).is_some(), kept, "{random}");
         }
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct Negotiation {
     /// The handshake is over, and the suite is known if it ever will be.
     pub(crate) settled: bool,
     pub(crate) suite: Option<Arc<Suite>>,
+    /// What a reader should know before believing it.
+    pub(crate) remark: Option<Box<str>>,
     /// What made the session.
     pub(crate) origin: Option<Arc<Suite>>,
 }
@@ -80,6 +82,7 @@ impl Negotiation {
         shown
             + hello
             + self.group.as_ref().map_or(0, |group| group.len())
+            + self.remark.as_ref().map_or(0, |remark| remark.len())
             + self.retry.as_ref().map_or(0, |_| size_of::<ServerHello>())
             + self.issued.capacity() * size_of::<u64>()
     }

@@ -1,0 +1,207 @@
+//! The key of a chain's root, which does not travel: what it may be, going by the last signature.
+//!
+//! A signature's length tells the size of the key that made it. Of an RSA key the exponent stays hidden; of
+//! several curves of one size it is the certified key's own that is taken, else the usual one. Where another is as
+//! likely, a remark says so; but no root of TLS is doubted that is taken for a key as nearly all roots are: a
+//! NIST curve over a prime field, or RSA with the exponent 65537.
+
+use shakedown_trace::suite::Curve;
+
+/// Which curves may be met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum World {
+    Tls,
+    Wtls,
+}
+
+impl World {
+    fn name(self, curve: Curve) -> Option<&'static str> {
+        match self {
+            Self::Tls => curve.tls_group().map(|_| curve.name()),
+            Self::Wtls => curve.wtls_name(),
+        }
+    }
+
+    fn usual(self) -> &'static [&'static str] {
+        match self {
+            Self::Tls => &["p224", "p256", "p384", "p521"],
+            Self::Wtls => &[],
+        }
+    }
+}
+
+/// What made the last signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// A key that is known, in the words of suite names.
+    Known(Box<str>),
+    /// An RSA key of this size, and whether its exponent is taken for 3.
+    Rsa { bits: usize, small_exponent: bool },
+    /// One of these curves, the likeliest first; never empty.
+    Curves { world: World, candidates: Vec<Curve>, hint: Option<Curve> },
+}
+
+impl Root {
+    /// A key that made an ECDSA signature of which the greater number has so many bits.
+    pub(crate) fn of_ecdsa(world: World, longest_bits: usize, fits: impl Fn(Curve) -> bool) -> Option<Self> {
+        let near = |curve: &Curve| {
+            let order = order_bits(*curve);
+            world.name(*curve).is_some()
+                && fits(*curve)
+                && (longest_bits..=longest_bits + 16).contains(&order)
+        };
+        let mut candidates: Vec<Curve> = Curve::all().filter(near).collect();
+        // Both numbers seldom begin with zeros: seven in each, once in 16,000 signatures.
+        let least = candidates.iter().map(|curve| order_bits(*curve)).min()?;
+        candidates.retain(|curve| order_bits(*curve) < least + 7);
+        candidates.sort_by_key(|curve| order_bits(*curve));
+        Some(Self::Curves { world, candidates, hint: None })
+    }
+}
+
+impl Root {
+    /// What both may be.
+    fn shared(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Known(name), other) | (other, Self::Known(name)) => {
+                other.may_be(name).then(|| Self::Known(name.clone()))
+            }
+            (Self::Curves { world, candidates, hint }, Self::Curves { candidates: others, .. }) => {
+                let mut candidates = candidates.clone();
+                candidates.retain(|curve| others.contains(curve));
+                (!candidates.is_empty()).then_some(Self::Curves { world: *world, candidates, hint: *hint })
+            }
+            _ => (self == other).then(|| self.clone()),
+        }
+    }
+
+    fn may_be(&self, name: &str) -> bool {
+        match self {
+            Self::Known(own) => **own == *name,
+            Self::Rsa { bits, .. } => [false, true].iter().any(|&small| name == rsa(*bits, small)),
+            Self::Curves { candidates, .. } => {
+                Curve::from_name(name).is_some_and(|curve| candidates.contains(&curve))
+            }
+        }
+    }
+}
+
+/// An RSA key in the words of suite names.
+pub(super) fn rsa(bits: usize, small_exponent: bool) -> String {
+    format!("rsa{bits}{}", if small_exponent { "e3" } else { "" })
+}
+
+/// A chain as it was sent, and the root that was not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chain {
+    /// Keys in the words of suite names, leaf first.
+    sent: Vec<String>,
+    root: Root,
+}
+
+impl Chain {
+    pub(super) fn new(sent: Vec<String>, root: Root) -> Self {
+        Self { sent, root }
+    }
+
+    /// Memory held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let root = match &self.root {
+            Root::Curves { candidates, .. } => candidates.capacity() * size_of::<Curve>(),
+            Root::Known(name) => name.len(),
+            Root::Rsa { .. } => 0,
+        };
+        let names: usize = self.sent.iter().map(String::capacity).sum();
+        size_of::<Self>() + self.sent.capacity() * size_of::<String>() + names + root
+    }
+
+    /// Takes the root's curve for the one that the client says it trusts, if it names just one that fits.
+    pub(super) fn prefer(&mut self, trusted: &[Curve]) {
+        if let Root::Curves { candidates, hint, .. } = &mut self.root {
+            let mut named = candidates.iter().filter(|curve| trusted.contains(curve));
+            *hint = named.next().copied().filter(|_| named.next().is_none());
+        }
+    }
+
+    /// What this and the other side's chain are, if the same: both roots have the same kind of key.
+    pub(super) fn shared(mut self, other: &Self) -> Option<Self> {
+        if self.sent != other.sent {
+            return None;
+        }
+        self.root = self.root.shared(&other.root)?;
+        Some(self)
+    }
+
+    /// The keys part of a suite name.
+    pub(super) fn keys(&self) -> String {
+        let root = match &self.root {
+            Root::Known(name) => name.to_string(),
+            Root::Rsa { bits, small_exponent } => rsa(*bits, *small_exponent),
+            Root::Curves { world, candidates, hint } => {
+                let taken = self.taken(*world, candidates, *hint).and_then(|curve| world.name(curve));
+                taken.unwrap_or_default().to_owned()
+            }
+        };
+        format!("{}@{root}", self.sent.join("@"))
+    }
+
+    /// What a reader should know of the root before believing its name.
+    pub(super) fn remark(&self) -> Option<String> {
+        match &self.root {
+            Root::Known(_) => None,
+            Root::Rsa { small_exponent, .. } => {
+                let (taken, other) = if *small_exponent { (3, 65537) } else { (65537, 3) };
+                self.sent.iter().any(|name| name.ends_with("e3")).then(|| {
+                    format!(
+                        "the exponent of the root's key does not show; taken for {taken}, it may be {other}"
+                    )
+                })
+            }
+            Root::Curves { world, candidates, hint } => {
+                let taken = self.taken(*world, candidates, *hint)?;
+                if world.usual().contains(&taken.name()) {
+                    return None;
+                }
+                let others: Vec<&str> = candidates
+                    .iter()
+                    .filter(|&&one| one != taken)
+                    .filter_map(|one| world.name(*one))
+                    .collect();
+                let (last, before) = others.split_last()?;
+                let before = before.join(", ");
+                let others =
+                    if before.is_empty() { (*last).to_owned() } else { format!("{before} or {last}") };
+                let taken = world.name(taken)?;
+                Some(format!("the root's curve does not show; taken for {taken}, it may be {others}"))
+            }
+        }
+    }
+
+    fn taken(&self, world: World, candidates: &[Curve], hint: Option<Curve>) -> Option<Curve> {
+        let among = |curve: &Curve| candidates.contains(curve);
+        let own = self.sent.last().and_then(|name| Curve::from_name(name)).filter(among);
+        let usual = || world.usual().iter().filter_map(|name| Curve::from_name(name)).find(among);
+        hint.filter(among).or(own).or_else(usual).or_else(|| candidates.first().copied())
+    }
+}
+
+/// The bits of the numbers in a curve's signatures: its order lies about two to that power. (An order that
+/// begins with a one and many zeros has a bit more, which no number below it is ever seen to use.)
+pub(super) fn order_bits(curve: Curve) -> usize {
+    let field = usize::from(curve.field_bits());
+    match curve.name() {
+        "wtls1" | "sect113r1" => 112,
+        "sect163k1" | "sect163r1" | "sect163r2" | "c2pnb163v1" => 162,
+        "sect193r1" | "sect193r2" => 192,
+        "sect233k1" => 231,
+        "sect233r1" => 232,
+        "sect239k1" => 237,
+        "sect283k1" => 281,
+        "sect283r1" => 282,
+        "sect409k1" => 407,
+        "sect409r1" => 408,
+        "sect571k1" => 569,
+        "sect571r1" => 570,
+        _ => field,
+    }
+}
