@@ -134,7 +134,11 @@ def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown
     done = shakedown("run", "e.toml", "--out", "r", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "gateway.pcap: " in done.stderr
-    assert "the connections before that are complete" in done.stderr
+    assert "what was before that is told, and connections may lack what came after" in done.stderr
+    inspected = shakedown("inspect", "gateway.pcap", cwd=tmp_path)
+    assert inspected.returncode == 2
+    [line] = inspected.stderr.splitlines()
+    assert line.removeprefix("error: ") in done.stderr.splitlines()
     [found] = load_results(tmp_path / "r").captures
     assert found["problem"]
     assert found["connections"][0]["complete"]
