@@ -239,7 +239,10 @@ def open_library(path: Path | None = None, say: Callable[[str], None] = lambda l
     def record(suite: str) -> Mapping[str, Any]:
         from shakedown import core
 
-        return core.measure(suite, RECORD_REPEAT)
+        measured = core.measure(suite, RECORD_REPEAT)
+        for notice in core.take_notices():
+            say(notice)
+        return measured
 
     def canonical(suite: str) -> str:
         from shakedown import core

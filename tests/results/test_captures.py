@@ -234,6 +234,31 @@ def test_the_report_takes_the_file_of_traces(home, tmp_path, shakedown):
     assert ">captured</span>" in page
 
 
+def test_a_page_is_not_replaced_unasked(home, tmp_path, shakedown):
+    assert shakedown("inspect", "gateway.pcap", "--traces", tmp_path / "t.json", cwd=home).returncode == 0
+    page = tmp_path / "t.html"
+    page.write_text("mine")
+    for more in ((), ("--out", "t.html")):
+        done = shakedown("report", "t.json", *more, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr == "error: t.html: exists already; accepted: another --out, or --force\n"
+        assert (done.stdout, page.read_text()) == ("", "mine")
+    done = shakedown("report", "t.json", "--force", cwd=tmp_path)
+    assert (done.returncode, page.read_text() == "mine") == (0, False)
+
+
+def test_names_are_printed_as_they_are(home, tmp_path, shakedown):
+    """Brackets are no markup, and what stands between colons is no emoji."""
+    name = "[b]:bee:.pcap"
+    (tmp_path / name).write_bytes((home / "gateway.pcap").read_bytes())
+    own.experiment(tmp_path, f'captures = [{{ file = "{name}" }}]')
+    done = shakedown("run", "e.toml", "--out", "r", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"Captured in {name}: " in done.stdout
+    again = shakedown("report", "r", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+
+
 def test_the_report_takes_what_measure_prints(tmp_path, shakedown):
     done = shakedown("measure", "tls1.2/psk", "--repeat", "2", "--json")
     (tmp_path / "m.json").write_text(done.stdout)
