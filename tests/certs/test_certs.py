@@ -113,7 +113,9 @@ def test_wtls_certificates_are_made_and_shown(shakedown, tmp_path):
     raw = (tmp_path / "chain.wtls").read_bytes()
     assert entries[1]["travelling_bytes"] == len(raw)
     # Security levels are OpenSSL's; nobody judges WTLS certificates by them.
-    told = shakedown("certs", "show", tmp_path / "chain.wtls", "--side", "client", "--ca", tmp_path / "ca.pem")
+    told = shakedown(
+        "certs", "show", tmp_path / "chain.wtls", "--side", "client", "--ca", tmp_path / "ca.pem"
+    )
     assert told.stdout.splitlines()[-2] == "A peer would find nothing to refuse."
 
 

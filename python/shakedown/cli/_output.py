@@ -35,7 +35,7 @@ def print_json(objects: Sequence[object]) -> None:
 def console() -> Console:
     """The terminal for people; colours only where it has them and NO_COLOR does not forbid them.
 
-    Text is printed as it is: names of files hold brackets, and addresses of IPv6 what elsewhere names an emoji.
+    Text is printed as it is: files have brackets in their names, and addresses what elsewhere is an emoji.
     """
     from rich.console import Console
 
