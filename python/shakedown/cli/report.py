@@ -26,6 +26,7 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
 
     RESULTS is a folder that "run" wrote. What "measure --json" or "inspect --traces" wrote will do too.
     """
+    from shakedown import core
     from shakedown.errors import InputError
     from shakedown.results import load_results, results_of_json
 
@@ -33,7 +34,7 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     page = out or (results.with_suffix(".html") if results.is_file() else its_own)
     if page.exists() and not (force or as_json) and page.resolve() != its_own.resolve():
         raise InputError(f"{page}: exists already; accepted: another --out, or --force")
-    loaded = results_of_json(results) if results.is_file() else load_results(results)
+    loaded = results_of_json(results, core.canonical) if results.is_file() else load_results(results)
     if csv_path:
         loaded.write_csv(csv_path)
         note(f"table:   {csv_path}")
