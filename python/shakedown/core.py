@@ -131,9 +131,9 @@ def measure(
     WTLS, `certificate_form="x509"` makes certificates of that form, and `private_curves=True` gives numbers
     to curves that have none.
 
-    Raises `InputError` for names that name nothing and options that don't go together, the core's
-    `CoreError` for certificates that are no good, its `Unsupported` for suites that cannot run here, its
-    `HandshakeFailed` where the peers did not come to terms.
+    Raises `InputError` for names that name nothing, options that don't go together and certificates that
+    are no good, the core's `Unsupported` for suites that cannot run here, its `HandshakeFailed` where the
+    peers did not come to terms.
     """
     if repeat < 1:
         raise InputError(f"repeat is {repeat}; accepted: 1 or more")
@@ -183,19 +183,26 @@ def moment(now: int | None, options: Mapping[str, object]) -> int | None:
 
 
 def _fitting(suites: Sequence[str], **options: object) -> dict[str, object] | None:
-    """Options of `measure` for the core, once they go together. Raises `InputError`."""
+    """Options of `measure` for the core, once they go together and the user's own files are sound.
+
+    Raises `InputError`.
+    """
     alone = unpaired(options)
     if alone is not None:
         raise InputError(f"{alone[0]} goes with {alone[1]}, which is missing")
-    if options.get("certificate_form") and any(options.get(chain) for chain in OWN_MATERIAL):
-        for suite in suites:
-            shown = set(certificates_of(suite, options).values())
-            if shown == {"own"}:
-                raise InputError(
-                    f"{suite}: a certificate form is for certificates that are made, and all that this suite "
-                    "shows are your own; accepted: one or the other"
-                )
-    return _chosen(**{**options, "now": moment(cast("int | None", options.get("now")), options)})
+    chosen = _chosen(**{**options, "now": moment(cast("int | None", options.get("now")), options)})
+    for suite in suites if any(options.get(chain) for chain in OWN_MATERIAL) else ():
+        _named_by_own(suite, chosen)
+        _check_form(suite, options)
+    return chosen
+
+
+def _check_form(suite: str, options: Mapping[str, object]) -> None:
+    if options.get("certificate_form") and set(certificates_of(suite, options).values()) == {"own"}:
+        raise InputError(
+            f"{suite}: a certificate form is for certificates that are made, and all that this suite "
+            "shows are your own; accepted: one or the other"
+        )
 
 
 def take_notices() -> list[str]:
@@ -319,9 +326,17 @@ def own(suite: str, **options: object) -> tuple[str, list[str]]:
     at which they must be valid: left out, today.
     Raises `NoUseError` where the suite has no use for them, `InputError` where something is wrong with them.
     """
+    named = _named_by_own(suite, _fitting([], **options))
+    _check_form(suite, options)
+    return named
+
+
+def _named_by_own(suite: str, chosen: dict[str, object] | None) -> tuple[str, list[str]]:
     core = native()
     try:
-        return cast("tuple[str, list[str]]", core.own(suite, _fitting([suite], **options) or {}))
+        return cast("tuple[str, list[str]]", core.own(suite, chosen or {}))
+    except core.InvalidSuite as error:
+        raise InputError(_with_suggestion(str(error), suite)) from error
     except core.Unsupported as error:
         raise NoUseError(str(error)) from error
     except core.CoreError as error:

@@ -114,7 +114,7 @@ def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
         lambda: core.capture(["tls1.3/x25519"], tmp_path / "x.pcap", **files),
         lambda: core.own("tls1.3/x25519", **files),
     ):
-        with pytest.raises(Exception, match="expired at 2025-01-31"):
+        with pytest.raises(InputError, match="expired at 2025-01-31"):
             use()
     for alone, chain in (("key", "chain"), ("ca", "chain"), ("client_key", "client_chain")):
         with pytest.raises(InputError, match=f"^{alone} goes with {chain}, which is missing$"):
