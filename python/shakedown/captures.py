@@ -64,6 +64,11 @@ class Capture(TypedDict):
     unpriced: list[str]
 
 
+def cut_short(capture: object, problem: str) -> str:
+    """The line for a capture whose reading ended before the file did: what was told of it may lack an end."""
+    return f"{capture}: {problem}; what was before that is told, and connections may lack what came after"
+
+
 def sealed_bytes(connection: Mapping[str, Any]) -> int:
     """Bytes of the handshake that stayed encrypted, and so are in no message."""
     return sum(direction["bytes"] for direction in (connection["encrypted"] or {}).values())

@@ -93,12 +93,15 @@ def _shortened(certificate: Mapping[str, Any], extension: Mapping[str, Any]) -> 
 
 
 def refusal_lines(description: Mapping[str, Any], judged: str) -> Iterator[str]:
-    """What a peer would refuse, one line each, or that it would refuse nothing."""
+    """What a peer would refuse, one line each, or that it would refuse nothing; `judged` is its level."""
     refusals = description["refusals"]
+    # Security levels are OpenSSL's; WTLS knows none.
+    levelled = description["certificates"][0]["kind"] == "X.509"
+    peer = f"A peer at {judged}" if levelled else "A peer"
     if not refusals:
-        yield f"A peer at {judged} would find nothing to refuse."
+        yield f"{peer} would find nothing to refuse."
         return
-    yield f"A peer at {judged} would refuse:"
+    yield f"{peer} would refuse:"
     for refusal in refusals:
         where = "the chain" if refusal["place"] is None else f"certificate {refusal['place'] + 1}"
         yield f"  {where}: {refusal['detail']}"

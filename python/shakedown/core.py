@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from shakedown.measurement import Measurement
 
 DEFAULT_REPEAT = 30
+
+OWN_MATERIAL = {"chain": ("key", "ca"), "client_chain": ("client_key", "client_ca", "client_password")}
+"""Each side's own chain among the options of `measure`, and what has no use without it."""
 
 
 def native() -> ModuleType:
@@ -115,13 +119,21 @@ def measure(
     """Runs a suite's handshake `repeat` times in memory and says what each part of it cost.
 
     `seed` fixes the randomness that is not the cryptography's own; `now` is the time (Unix seconds) at
-    which certificates are checked; `tickets` is how many TLS 1.3 tickets the server sends; `profile` is a
-    certificate profile (TOML). For WTLS, `certificate_form="x509"` makes certificates of that form, and
-    `private_curves=True` gives numbers to curves that have none. `progress` is called with the number of
-    repetitions done. Ctrl-C stops it. A debug build is refused: its times mean nothing.
+    which certificates are checked: left out, a fixed day, or the present where some are your own; `tickets`
+    is how many TLS 1.3 tickets the server sends; `profile` is a certificate profile (TOML). `progress` is
+    called with the number of repetitions done. Ctrl-C stops it. A debug build is refused: its times mean
+    nothing.
 
-    Raises `InputError` for names that name nothing, the core's `Unsupported` for suites that cannot run
-    here, its `HandshakeFailed` where the peers did not come to terms.
+    `options` are files of your own certificates instead of made ones: `chain` is the server's, leaf first,
+    `key` its private key and `ca` the root that clients trust, where they are not in the chain's file;
+    `client_chain`, `client_key` and `client_ca` are the client's, in mutual suites; `password` opens them
+    (`client_password` the client's, where it differs). The result's suite is then named by their keys. For
+    WTLS, `certificate_form="x509"` makes certificates of that form, and `private_curves=True` gives numbers
+    to curves that have none.
+
+    Raises `InputError` for names that name nothing, options that don't go together and certificates that
+    are no good, the core's `Unsupported` for suites that cannot run here, its `HandshakeFailed` where the
+    peers did not come to terms.
     """
     if repeat < 1:
         raise InputError(f"repeat is {repeat}; accepted: 1 or more")
@@ -130,18 +142,18 @@ def measure(
         raise ShakedownError(
             'this is a debug build, whose times mean nothing; "make build" makes a release one'
         )
-    chosen = _chosen(seed=seed, now=now, tickets=tickets, profile=profile, **options)
+    chosen = _fitting([suite], seed=seed, now=now, tickets=tickets, profile=profile, **options)
     try:
         result = core.measure(suite, repeat, options=chosen, progress=progress)
     except core.InvalidSuite as error:
         raise InputError(_with_suggestion(str(error), suite)) from error
     except core.InvalidOption as error:
         raise InputError(str(error)) from error
-    result["certificates"] = _certificates(result["suite"], options)
+    result["certificates"] = certificates_of(result["suite"], options)
     return cast("Measurement", result)
 
 
-def _certificates(suite: str, options: Mapping[str, object]) -> dict[str, str]:
+def certificates_of(suite: str, options: Mapping[str, object]) -> dict[str, str]:
     """Whose certificates each side that has any shows in a suite: the user's `own`, or `made` ones."""
     about = describe(suite)
     authentication = about.get("authentication")
@@ -149,6 +161,48 @@ def _certificates(suite: str, options: Mapping[str, object]) -> dict[str, str]:
     if authentication == "mutual":
         sides["client"] = "client_chain"
     return {side: "own" if options.get(option) else "made" for side, option in sides.items()}
+
+
+def unpaired(options: Mapping[str, object]) -> tuple[str, str] | None:
+    """An option that has no use without a chain, and which chain is missing; None where all go together."""
+    for chain, others in OWN_MATERIAL.items():
+        for other in others:
+            if options.get(other) and not options.get(chain):
+                return other, chain
+    return None
+
+
+def moment(now: int | None, options: Mapping[str, object]) -> int | None:
+    """When certificates are checked (Unix seconds): `now`, else today where some are the user's own.
+
+    None is the laboratory's fixed day, which is for those that are made.
+    """
+    if now is None and any(options.get(chain) for chain in OWN_MATERIAL):
+        return int(time.time())
+    return now
+
+
+def _fitting(suites: Sequence[str], **options: object) -> dict[str, object] | None:
+    """Options of `measure` for the core, once they go together and the user's own files are sound.
+
+    Raises `InputError`.
+    """
+    alone = unpaired(options)
+    if alone is not None:
+        raise InputError(f"{alone[0]} goes with {alone[1]}, which is missing")
+    chosen = _chosen(**{**options, "now": moment(cast("int | None", options.get("now")), options)})
+    for suite in suites if any(options.get(chain) for chain in OWN_MATERIAL) else ():
+        _named_by_own(suite, chosen)
+        _check_form(suite, options)
+    return chosen
+
+
+def _check_form(suite: str, options: Mapping[str, object]) -> None:
+    if options.get("certificate_form") and set(certificates_of(suite, options).values()) == {"own"}:
+        raise InputError(
+            f"{suite}: a certificate form is for certificates that are made, and all that this suite "
+            "shows are your own; accepted: one or the other"
+        )
 
 
 def take_notices() -> list[str]:
@@ -167,10 +221,14 @@ def capture(
 ) -> None:
     """Writes one handshake of each suite into a capture, and their secrets into a key log.
 
-    `options` are those of `measure`. Raises the core's `CaptureError` where a file cannot be written.
+    `options` are those of `measure`. Raises `InputError` where they don't go together, the core's
+    `CaptureError` where a file cannot be written.
     """
     native().capture(
-        list(suites), str(path), keylog=None if keylog is None else str(keylog), options=_chosen(**options)
+        list(suites),
+        str(path),
+        keylog=None if keylog is None else str(keylog),
+        options=_fitting(suites, **options),
     )
 
 
@@ -230,10 +288,9 @@ def transfers(
     `link` is `open`, or `wep`, which enciphers every frame. `options` are `measure`'s. Raises `InputError`.
     """
     core = native()
+    chosen = _fitting([suite], **options)
     try:
-        found = core.transfers(
-            suite, list(sizes_bytes), link=cast(Any, link), repeat=repeat, options=_chosen(**options)
-        )
+        found = core.transfers(suite, list(sizes_bytes), link=cast(Any, link), repeat=repeat, options=chosen)
     except (core.InvalidSuite, core.InvalidOption, core.Unsupported) as error:
         raise InputError(str(error)) from error
     return cast("list[dict[str, Any]]", found)
@@ -266,12 +323,20 @@ def own(suite: str, **options: object) -> tuple[str, list[str]]:
 
     `options` are `measure`'s: `chain`, `key`, `ca` are the server's files, `client_chain`, `client_key`,
     `client_ca` the client's, `password` theirs (`client_password` where the client differs), `now` the time
-    at which they must be valid.
+    at which they must be valid: left out, today.
     Raises `NoUseError` where the suite has no use for them, `InputError` where something is wrong with them.
     """
+    named = _named_by_own(suite, _fitting([], **options))
+    _check_form(suite, options)
+    return named
+
+
+def _named_by_own(suite: str, chosen: dict[str, object] | None) -> tuple[str, list[str]]:
     core = native()
     try:
-        return cast("tuple[str, list[str]]", core.own(suite, _chosen(**options) or {}))
+        return cast("tuple[str, list[str]]", core.own(suite, chosen or {}))
+    except core.InvalidSuite as error:
+        raise InputError(_with_suggestion(str(error), suite)) from error
     except core.Unsupported as error:
         raise NoUseError(str(error)) from error
     except core.CoreError as error:

@@ -87,7 +87,14 @@ class Experiment:
         options: dict[str, object] = {key: value for key, value in given.items() if value is not None}
         if suite.startswith("wtls/"):
             options |= self.wtls
-        return options | self.own.options(suite)
+        options |= self.own.options(suite)
+        if "certificate_form" in options and suite in self.own.used:
+            from shakedown.core import certificates_of
+
+            if "made" not in certificates_of(suite, options).values():
+                # The form is for certificates that are made, and this suite shows none.
+                del options["certificate_form"]
+        return options
 
 
 def load_experiment(path: str | Path, canonical: Callable[[str], str] | None = None) -> Experiment:

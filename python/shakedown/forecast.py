@@ -18,7 +18,8 @@ from shakedown.measurement import Measurement
 
 if TYPE_CHECKING:
     from shakedown.predict import Scenario
-    from shakedown.traces import Trace, TraceLibrary
+    from shakedown.recorded import Trace
+    from shakedown.traces import TraceLibrary
 
 CURVE_POINTS = 48
 """Rates at which a queue's curve is computed, from none to almost the limit."""
@@ -73,7 +74,7 @@ def forecast(
     """
     if not (experiment.devices or experiment.bearers or experiment.rates_per_s):
         return Forecast()
-    from shakedown.traces import parse_trace
+    from shakedown.recorded import parse_trace
 
     predictions: list[dict[str, Any]] = []
     queues: list[Queue] = []

@@ -28,7 +28,8 @@ from shakedown.models.ranges import Range
 from shakedown.models.waiting import spread_service
 from shakedown.pricing import Price, price
 from shakedown.profiles import Bearer, Device, load_bearer, load_device
-from shakedown.traces import Trace, TraceLibrary, open_library
+from shakedown.recorded import Trace
+from shakedown.traces import TraceLibrary, open_library
 
 MODELS = ("default", "thesis", "kuo", "levi-savas")
 DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"

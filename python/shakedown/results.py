@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 
 from shakedown import tidy_captures, tidy_models
+from shakedown.accepted import ABOUT_A_RUN, CAPTURED, MEASURED
 from shakedown.errors import InputError, ShakedownError, os_reason
 from shakedown.measurement import Measurement
+from shakedown.shapes import misfit
 from shakedown.tidy import SCHEMA, SINCE_VERSION_2, from_table, rest_of, to_table
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class ResultsWriter:
         """Makes the folder. Raises `InputError` where it can't, or holds results that may not be replaced."""
         self.folder = Path(folder)
         self.parts = 0
+        self._tables: list[str] = []
         created = datetime.now(UTC).isoformat(timespec="seconds")
         about = {"format": FORMAT, "schema": SCHEMA_VERSION, "created": created, **manifest}
         about["provenance"] = sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
@@ -91,11 +94,13 @@ class ResultsWriter:
         table = tidy_models.to_table(predictions, queues, self.manifest["provenance"])
         extrapolated = tidy_models.extrapolated_of(predictions)
         self._write_table(_MODELLED, table, extrapolated=extrapolated, unpriced=list(unpriced))
+        self._tables.append(_MODELLED)
 
     def add_captures(self, captures: Sequence[Capture]) -> None:
         """Writes what came of the captures. Raises `ShakedownError`."""
         table = tidy_captures.to_table(captures, self.manifest["provenance"])
         self._write_table(_CAPTURED, table, captures=list(captures))
+        self._tables.append(_CAPTURED)
 
     def _write_table(self, name: str, table: pl.DataFrame, **about: object) -> None:
         note = {"schema": SCHEMA_VERSION, "provenance": self.manifest["provenance"], **about}
@@ -107,8 +112,11 @@ class ResultsWriter:
             raise self._cannot_write(error) from error
 
     def close(self, **outcome: object) -> None:
-        """Writes down how the run ended: how many parts there are, and `outcome`. Raises `ShakedownError`."""
-        self.manifest.update(parts=self.parts, **outcome)
+        """Writes down how the run ended: the parts and tables that there are, and `outcome`.
+
+        Raises `ShakedownError`.
+        """
+        self.manifest.update(parts=self.parts, tables=self._tables, **outcome)
         try:
             self._write_manifest()
         except OSError as error:
@@ -183,12 +191,13 @@ def load_results(folder: str | Path) -> Results:
     folder = Path(folder)
     manifest = _load_manifest(folder)
     numbers = sorted(int(path.stem[5:]) for path in folder.glob("part-[0-9][0-9][0-9][0-9]*.parquet"))
-    expected = manifest.get("parts")
-    if not isinstance(expected, int):
-        expected = max(numbers, default=0)
+    expected: int = manifest.get("parts", max(numbers, default=0))
     for number in range(1, expected + 1):
         if number not in numbers:
             raise InputError(f"{folder}: {_PART.format(number)} is missing ({expected} parts were written)")
+    for name in manifest.get("tables", ()):
+        if not (folder / name).exists():
+            raise InputError(f"{folder}: {name} is missing")
     tables, measurements = [], []
     for number in range(1, expected + 1):
         table, measurement = _load_part(folder / _PART.format(number))
@@ -221,6 +230,9 @@ def _load_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f'{path}: not a results folder: its manifest\'s format is not "{FORMAT}"')
     _check_schema(manifest.get("schema"), path)
+    wrong = misfit(manifest, ABOUT_A_RUN)
+    if wrong:
+        raise InputError(f"{path}: damaged: {wrong}")
     return manifest
 
 
@@ -298,10 +310,11 @@ def results_of(
     return Results(dict(manifest or {}), table, tuple(kept), captures=tuple(captures))
 
 
-def results_of_json(path: str | Path) -> Results:
+def results_of_json(path: str | Path, canonical: Callable[[str], str] | None = None) -> Results:
     """Objects of `measure --json`, or of `inspect --traces`, as results.
 
-    Raises `InputError` in one line where the file holds neither.
+    `canonical` refuses what names no suite. Raises `InputError` in one line where the file holds anything
+    else.
     """
     from shakedown.captures import capture_of_traces
 
@@ -311,20 +324,27 @@ def results_of_json(path: str | Path) -> Results:
         found = json.loads(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error}); {accepted}") from error
     if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
         raise InputError(f"{path}: holds no traces; {accepted}")
-    measured = [one for one in found if one.get("kind") == "measured"]
-    captured = [one for one in found if one.get("kind") == "captured"]
-    if len(measured) + len(captured) < len(found):
-        raise InputError(f'{path}: a trace\'s kind is neither "measured" nor "captured"; {accepted}')
-    suites = [one.get("suite") for one in measured]
-    if len(set(map(str, suites))) < len(suites):
+    shapes = {"measured": MEASURED, "captured": CAPTURED}
+    for number, one in enumerate(found):
+        kind = one.get("kind")
+        if not isinstance(kind, str) or kind not in shapes:
+            raise InputError(f'{path}: a trace\'s kind is neither "measured" nor "captured"; {accepted}')
+        wrong = misfit(one, shapes[kind])
+        if wrong:
+            raise InputError(f"{path}: trace {number + 1}: {wrong}; {accepted}")
+        if canonical is not None:
+            try:
+                canonical(one["suite"])
+            except InputError as error:
+                raise InputError(f"{path}: trace {number + 1}: {error}") from error
+    measured = [one for one in found if one["kind"] == "measured"]
+    captured = [one for one in found if one["kind"] == "captured"]
+    if len({one["suite"] for one in measured}) < len(measured):
         raise InputError(f"{path}: a suite stands there twice; {accepted}")
-    try:
-        captures = [capture_of_traces(path.name, captured)] if captured else []
-        about = {"experiment": {"title": f"What {path.name} holds"}}
-        return results_of(measured, about, captures)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path}: a trace lacks {error}; {accepted}") from error
+    captures = [capture_of_traces(path.name, captured)] if captured else []
+    about = {"experiment": {"title": f"What {path.name} holds"}}
+    return results_of(measured, about, captures)

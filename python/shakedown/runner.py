@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shakedown import core
-from shakedown.captures import Capture, keep
+from shakedown.captures import Capture, cut_short, keep
 from shakedown.errors import ShakedownError
 from shakedown.experiment import Experiment
 from shakedown.forecast import forecast
@@ -77,7 +77,8 @@ def run_experiment(
             except Exception as error:
                 if not core.is_failure(error):
                     raise
-                failures.append((suite, str(error)))
+                # The core's line begins with the suite's name, which stands beside the reason anyway.
+                failures.append((suite, str(error).removeprefix(f"{suite}: ")))
                 continue
             writer.add(result)
             measured.append(result)
@@ -118,7 +119,7 @@ def _remarks(captures: Sequence[Capture]) -> list[str]:
     remarks = []
     for one in captures:
         if one["problem"]:
-            remarks.append(f"{one['capture']}: {one['problem']}; the connections before that are complete")
+            remarks.append(cut_short(one["capture"], one["problem"]))
         if not one["kinds"]:
             remarks.append(f"{one['capture']}: no handshake in it")
     return remarks

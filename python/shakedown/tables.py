@@ -35,7 +35,7 @@ def measured_tables(measurements: Sequence[Measurement], width: int) -> list[Ren
 def _fits(table: Table, width: int) -> bool:
     from rich.console import Console
 
-    return Console(width=1000).measure(table).maximum <= width
+    return Console(width=1000, markup=False, emoji=False).measure(table).maximum <= width
 
 
 def _measured_table(measurements: Sequence[Measurement], names: Sequence[str]) -> Table:

@@ -10,114 +10,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 from shakedown.errors import InputError, did_you_mean, os_reason
+from shakedown.recorded import Trace, parse_trace
 
-Side = Literal["client", "server"]
 INDEX_KEY = "shakedown_traces"
 SHIPPED = Path(__file__).parent / "data" / "traces.json"
 RECORD_REPEAT = 5
-_DATAGRAM_PROTOCOLS = ("dtls1.2", "wtls")
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A handshake message: who sent it, its flight (None for tickets), its bytes on the wire."""
-
-    index: int
-    sender: Side
-    name: str
-    flight: int | None
-    size_bytes: float
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A public-key call, or one message's symmetric work of one kind, as (operation, algorithm,
-    parameters).
-    """
-
-    side: Side
-    message: int | None
-    triple: tuple[str, str, str]
-    count: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """A run of messages of one sender: its bytes, and the indexes of its messages."""
-
-    sender: Side
-    size_bytes: float
-    messages: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Trace:
-    """What one handshake of a suite is made of; times of the machine that recorded it are left behind."""
-
-    suite: str
-    messages: tuple[Message, ...]
-    operations: tuple[Operation, ...]
-
-    @cached_property
-    def flights(self) -> tuple[Flight, ...]:
-        """The handshake's flights in order, without what follows the last Finished."""
-        runs: list[list[Message]] = []
-        for message in self.messages:
-            if message.flight is None:
-                continue
-            if runs and runs[-1][-1].sender == message.sender:
-                runs[-1].append(message)
-            else:
-                runs.append([message])
-        return tuple(
-            Flight(run[0].sender, sum(m.size_bytes for m in run), tuple(m.index for m in run)) for run in runs
-        )
-
-    def size_bytes(self, sender: Side) -> float:
-        """Bytes that one side sends in the handshake's flights."""
-        return sum(flight.size_bytes for flight in self.flights if flight.sender == sender)
-
-    @cached_property
-    def datagrams(self) -> bool:
-        """Whether the protocol runs over datagrams rather than TCP."""
-        return self.suite.split("/", 1)[0] in _DATAGRAM_PROTOCOLS
-
-
-def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
-    """Read one object of ``measure --json``.
-
-    Raises:
-        InputError: naming ``where`` and what is missing or wrong.
-    """
-    try:
-        suite = str(entry["suite"])
-        messages = tuple(
-            Message(int(m["index"]), _side(m["from"]), str(m["name"]), m["flight"], float(m["bytes"]))
-            for m in entry["messages"]
-        )
-        operations = tuple(
-            Operation(
-                _side(o["side"]),
-                o["message"],
-                (str(o["operation"]), str(o["algorithm"]), str(o["parameters"] or "")),
-                1 if o.get("count") is None else int(o["count"]),
-                int(o.get("bytes") or 0),
-            )
-            for o in entry["operations"]
-        )
-    except KeyError as error:
-        raise InputError(f"{where}: no {error} in a trace; accepted: objects of measure --json") from None
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{where}: {error}; accepted: objects of measure --json") from None
-    return Trace(suite, messages, operations)
 
 
 class TraceLibrary:
@@ -239,7 +142,10 @@ def open_library(path: Path | None = None, say: Callable[[str], None] = lambda l
     def record(suite: str) -> Mapping[str, Any]:
         from shakedown import core
 
-        return core.measure(suite, RECORD_REPEAT)
+        measured = core.measure(suite, RECORD_REPEAT)
+        for notice in core.take_notices():
+            say(notice)
+        return measured
 
     def canonical(suite: str) -> str:
         from shakedown import core
@@ -288,11 +194,3 @@ def _json(text: bytes, path: Path, line: int | None) -> Any:  # noqa: ANN401 - J
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         where = f"{path}:{line}" if line else str(path)
         raise InputError(f"{where}: not JSON: {error}; accepted: objects of measure --json") from None
-
-
-def _side(word: object) -> Side:
-    if word == "client":
-        return "client"
-    if word == "server":
-        return "server"
-    raise ValueError(f"side is {word!r}, not client or server")

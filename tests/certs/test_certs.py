@@ -112,6 +112,11 @@ def test_wtls_certificates_are_made_and_shown(shakedown, tmp_path):
         assert entry["certificates"][0]["kind"] == "WTLS"
     raw = (tmp_path / "chain.wtls").read_bytes()
     assert entries[1]["travelling_bytes"] == len(raw)
+    # Security levels are OpenSSL's; nobody judges WTLS certificates by them.
+    told = shakedown(
+        "certs", "show", tmp_path / "chain.wtls", "--side", "client", "--ca", tmp_path / "ca.pem"
+    )
+    assert told.stdout.splitlines()[-2] == "A peer would find nothing to refuse."
 
 
 def test_a_printed_profile_is_one_to_start_from(shakedown, tmp_path):

@@ -47,3 +47,21 @@ def test_a_run_tells_it_too(shakedown, tmp_path):
     done = shakedown(*run, env=environment, cwd=tmp_path)
     assert "made again" in done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("question", [("predict",), ("capacity", "--within", "2s")])
+def test_recording_a_trace_tells_it_too(shakedown, tmp_path, question):
+    environment = {"SHAKEDOWN_CACHE": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    done = shakedown("measure", "tls1.2/rsa", "--repeat", "1", env=environment)
+    assert done.returncode == 0, done.stderr
+    [key] = (tmp_path / "cache").glob("keys-*/*0-rsa*.pem")
+    key.write_text("")
+    psk = shakedown("measure", "tls1.2/psk", "--repeat", "1", "--json").stdout
+    (tmp_path / "other.json").write_text(psk)
+    asked = (question[0], "tls1.2/rsa", *question[1:], "--traces", tmp_path / "other.json")
+    done = shakedown(*asked, env=environment)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("no recorded trace of tls1.2/rsa/")
+    assert lines[1].startswith(f"{key}: ")
+    assert lines[1].endswith("made again")

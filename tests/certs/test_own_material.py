@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from shakedown import core
+from shakedown.errors import InputError
+
 STYLES = ("automated", "cross-signed", "extended", "large-root", "many-names")
 
 
@@ -73,6 +76,56 @@ def test_wtls_suites_take_wtls_certificates(shakedown, tmp_path):
     folder = made(tmp_path, "163k@233k", "--wtls")
     files = ("--chain", folder / "chain.wtls", "--key", folder / "key.pem", "--ca", folder / "ca.pem")
     assert measured(shakedown, "wtls/ecdh_ecdsa", *files)["suite"] == "wtls/ecdh_ecdsa/163k@233k/server"
+
+
+@pytest.mark.parametrize("form", ["wtls", "x509"])
+def test_a_form_is_for_certificates_that_are_made(shakedown, tmp_path, form):
+    folder = made(tmp_path, "rsa1024", "--profile", "lab")
+    files = {"chain": folder / "chain.pem", "key": folder / "key.pem", "ca": folder / "ca.pem"}
+    arguments = [word for name, file in files.items() for word in (f"--{name}", file)]
+    done = shakedown("measure", "wtls/rsa", "--certificate-form", form, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert "wtls/rsa/rsa1024/server: a certificate form is for certificates that are made" in line
+    for use in (
+        lambda: core.measure("wtls/rsa", 1, certificate_form=form, **files),
+        lambda: core.transfers("wtls/rsa", [1024], repeat=1, certificate_form=form, **files),
+        lambda: core.capture(["wtls/rsa"], tmp_path / "x.pcap", certificate_form=form, **files),
+    ):
+        with pytest.raises(InputError, match="a certificate form is for certificates that are made"):
+            use()
+    # The client's are still made, and in that form.
+    found = core.measure("wtls/rsa/mutual", 1, certificate_form=form, **files)
+    assert found["certificates"] == {"server": "own", "client": "made"}
+
+
+def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
+    folder = tmp_path / "brief"
+    dates = ("--not-before", "2025-01-01", "--days", "30")
+    done = shakedown("certs", "make", "p256", "--out", folder, *dates)
+    assert done.returncode == 0, done.stderr
+    files = {"chain": folder / "chain.pem", "key": folder / "key.pem", "ca": folder / "ca.pem"}
+    january = 1_736_500_000
+    found = core.measure("tls1.3/x25519", 1, now=january, **files)
+    assert found["suite"] == "tls1.3/x25519/p256/server"
+    for use in (
+        lambda: core.measure("tls1.3/x25519", 1, **files),
+        lambda: core.transfers("tls1.3/x25519", [1024], repeat=1, **files),
+        lambda: core.capture(["tls1.3/x25519"], tmp_path / "x.pcap", **files),
+        lambda: core.own("tls1.3/x25519", **files),
+    ):
+        with pytest.raises(InputError, match="expired at 2025-01-31"):
+            use()
+    for alone, chain in (("key", "chain"), ("ca", "chain"), ("client_key", "client_chain")):
+        with pytest.raises(InputError, match=f"^{alone} goes with {chain}, which is missing$"):
+            core.measure("tls1.3/x25519", 1, **{alone: folder / "key.pem"})
+
+
+def test_a_password_alone_changes_no_day():
+    """It may stand in the environment for other commands."""
+    assert core.moment(None, {"password": "secret", "chain": None}) is None
+    assert core.moment(7, {"chain": "c.pem"}) == 7
+    assert core.moment(None, {"client_chain": "c.pem"}) > 1_700_000_000
 
 
 @pytest.mark.parametrize(

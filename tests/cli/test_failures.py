@@ -34,9 +34,10 @@ def test_a_failed_handshake_names_alert_and_side(fake, capsys):
 
 
 def test_a_failed_handshake_leaves_the_others_of_a_run(fake, capsys, experiment, tmp_path):
-    fake.raising[SUITES[1]] = fakecore.HandshakeFailed("client failed (alert bad_certificate)")
+    line = f"{SUITES[1]}: client failed (alert bad_certificate)"
+    fake.raising[SUITES[1]] = fakecore.HandshakeFailed(line)
     assert exit_status(["run", experiment, "--out", str(tmp_path / "r"), "--no-report"]) == 1
-    assert f"error: {SUITES[1]}: client failed (alert bad_certificate)\n" in capsys.readouterr().err
+    assert f"error: {line}\n" in capsys.readouterr().err
     loaded = load_results(tmp_path / "r")
     assert list(loaded.by_suite) == [SUITES[0], SUITES[2]]
     assert loaded.manifest["failures"] == [

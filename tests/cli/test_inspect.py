@@ -203,3 +203,22 @@ def test_interrupted_the_array_is_closed(capture, tmp_path):
     assert reader.returncode == 130
     assert complaint == b"error: interrupted\n"
     assert json.loads(told.read_text(encoding="utf-8"))
+
+
+def test_a_cut_capture_without_a_trace_is_told_to_be_cut(capture, tmp_path, capsys):
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(capture.read_bytes()[:1200])
+    for more in (("--traces", tmp_path / "t.json"), ("--connection", "7")):
+        assert exit_status(["inspect", str(path), *map(str, more)]) == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"error: {path}: no connection ")
+        assert "; not all of the capture was read: the capture is cut" in line
+    assert [one.name for one in tmp_path.iterdir()] == ["cut.pcap"]
+
+
+def test_traces_that_cannot_be_written_are_refused_before_anything_is_read(capture, tmp_path, capsys):
+    path = tmp_path / "nowhere" / "t.json"
+    assert exit_status(["inspect", str(capture), "--traces", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"error: {path}: traces cannot be written there: no such file or directory\n"

@@ -11,7 +11,7 @@ from shakedown.errors import InputError
 from shakedown.extrapolation import EXPONENTS, call_figure
 from shakedown.pricing import price
 from shakedown.profiles import device_names, load_device, parse_device
-from shakedown.traces import parse_trace
+from shakedown.recorded import parse_trace
 
 HEAD = {
     "schema": 1,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import pytest
 
 from predict import handmade
 from shakedown.errors import InputError
-from shakedown.traces import TraceLibrary, parse_trace, write_library
+from shakedown.recorded import parse_trace
+from shakedown.traces import TraceLibrary, write_library
 
 
 def test_a_library_gives_back_what_was_written(library):
@@ -85,14 +87,34 @@ def test_a_missing_trace_that_cannot_be_recorded(library):
         library["tls1.2/pks"]
 
 
+def spoilt(change) -> str:
+    """A library of one trace with something wrong in it, under a name that is found."""
+    one = copy.deepcopy(handmade.TLS12_RSA)
+    change(one)
+    return json.dumps([{**one, "suite": "tls1.2/psk"}])
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         ("", "holds no traces"),
         ("[]", "holds no traces"),
         ("{", "not JSON"),
-        ('[{"suite": "tls1.2/psk"}]', "no 'messages' in a trace"),
-        ('[{"suite": "tls1.2/psk", "messages": [], "operations": [{"side": "both"}]}]', "side is 'both'"),
+        ('[{"suite": "tls1.2/psk"}]', "messages is missing"),
+        ('[{"suite": "tls1.2/psk", "messages": [], "operations": []}]', "messages is empty"),
+        (
+            spoilt(lambda one: one["operations"][1].update(side="both")),
+            r'operations\[1\]\.side is "both", not',
+        ),
+        (
+            spoilt(lambda one: one["messages"][0].update(bytes=-1)),
+            r"messages\[0\]\.bytes is -1, not a number",
+        ),
+        (spoilt(lambda one: one["messages"][0].update(bytes=None)), r"messages\[0\]\.bytes is null"),
+        (spoilt(lambda one: one["messages"][0].update(bytes=float("nan"))), r"messages\[0\]\.bytes is NaN"),
+        (spoilt(lambda one: one["messages"][0].update(flight="1")), r'messages\[0\]\.flight is "1"'),
+        (spoilt(lambda one: one["operations"][0].update(count=-2)), r"operations\[0\]\.count is -2"),
+        (spoilt(lambda one: one["operations"][0].update(algorithm=["rsa"])), r"algorithm is an array"),
     ],
 )
 def test_a_file_that_holds_no_traces(tmp_path, content, words):

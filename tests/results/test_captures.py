@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import own_material as own
+import synthetic
 from shakedown import captures, core
 from shakedown.captures import sealed_bytes, wire_bytes
 from shakedown.errors import InputError
 from shakedown.experiment import load_experiment
 from shakedown.predict import predict
+from shakedown.recorded import parse_trace
 from shakedown.report import write_report
 from shakedown.report.ladder import waits
 from shakedown.results import load_results, results_of_json
 from shakedown.runner import read_capture, run_experiment
-from shakedown.traces import parse_trace
 
 SUITES = ("tls1.2/ecdhe_rsa/rsa2048", "tls1.3/x25519/p256/server", "tls1.2/psk", "tls1.3/x25519/p256/mutual")
 NAMES = [core.canonical(suite) for suite in SUITES]
@@ -134,7 +136,11 @@ def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown
     done = shakedown("run", "e.toml", "--out", "r", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "gateway.pcap: " in done.stderr
-    assert "the connections before that are complete" in done.stderr
+    assert "what was before that is told, and connections may lack what came after" in done.stderr
+    inspected = shakedown("inspect", "gateway.pcap", cwd=tmp_path)
+    assert inspected.returncode == 2
+    [line] = inspected.stderr.splitlines()
+    assert line.removeprefix("error: ") in done.stderr.splitlines()
     [found] = load_results(tmp_path / "r").captures
     assert found["problem"]
     assert found["connections"][0]["complete"]
@@ -183,6 +189,9 @@ def test_damaged_captures_in_results_are_told_in_one_line(home, tmp_path):
     part.write_bytes(part.read_bytes()[:-50])
     with pytest.raises(InputError, match=r"captured\.parquet: damaged"):
         load_results(folder)
+    part.unlink()
+    with pytest.raises(InputError, match=r"captured\.parquet is missing"):
+        load_results(folder)
 
 
 def test_waits_fill_the_time_and_are_named_by_their_cause():
@@ -230,6 +239,31 @@ def test_the_report_takes_the_file_of_traces(home, tmp_path, shakedown):
     assert ">captured</span>" in page
 
 
+def test_a_page_is_not_replaced_unasked(home, tmp_path, shakedown):
+    assert shakedown("inspect", "gateway.pcap", "--traces", tmp_path / "t.json", cwd=home).returncode == 0
+    page = tmp_path / "t.html"
+    page.write_text("mine")
+    for more in ((), ("--out", "t.html")):
+        done = shakedown("report", "t.json", *more, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr == "error: t.html: exists already; accepted: another --out, or --force\n"
+        assert (done.stdout, page.read_text()) == ("", "mine")
+    done = shakedown("report", "t.json", "--force", cwd=tmp_path)
+    assert (done.returncode, page.read_text() == "mine") == (0, False)
+
+
+def test_names_are_printed_as_they_are(home, tmp_path, shakedown):
+    """Brackets are no markup, and what stands between colons is no emoji."""
+    name = "[b]:bee:.pcap"
+    (tmp_path / name).write_bytes((home / "gateway.pcap").read_bytes())
+    own.experiment(tmp_path, f'captures = [{{ file = "{name}" }}]')
+    done = shakedown("run", "e.toml", "--out", "r", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"Captured in {name}: " in done.stdout
+    again = shakedown("report", "r", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+
+
 def test_the_report_takes_what_measure_prints(tmp_path, shakedown):
     done = shakedown("measure", "tls1.2/psk", "--repeat", "2", "--json")
     (tmp_path / "m.json").write_text(done.stdout)
@@ -237,6 +271,29 @@ def test_the_report_takes_what_measure_prints(tmp_path, shakedown):
     assert done.returncode == 0, done.stderr
     assert "tls1.2/psk" in (tmp_path / "m.html").read_text().replace("<wbr>", "")
     assert (tmp_path / "m.csv").read_text().startswith("suite,")
+
+
+CAPTURED = {
+    "suite": "tls1.2/psk",
+    "kind": "captured",
+    "bytes": {"client_to_server": 100, "server_to_client": 0, "total": 100},
+    "flights": 1,
+    "messages": [{"index": 0, "from": "client", "name": "ClientHello", "flight": 1, "bytes": 100}],
+    "operations": [],
+}
+MEASURED = synthetic.measurement("tls1.2/psk")
+
+
+def spoilt(whole: Mapping[str, object], key: str, value: object) -> str:
+    """A sound trace, then one that is not."""
+    return json.dumps([CAPTURED, {**whole, key: value}])
+
+
+def test_a_sound_trace_is_taken(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([CAPTURED, MEASURED]))
+    found = results_of_json(path, core.canonical)
+    assert (len(found.captures), len(found.measurements)) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -247,15 +304,31 @@ def test_the_report_takes_what_measure_prints(tmp_path, shakedown):
         ('{"suite": "tls1.2/psk"}', "holds no traces"),
         ("[1]", "holds no traces"),
         ('[{"suite": "tls1.2/psk"}]', 'kind is neither "measured" nor "captured"'),
-        ('[{"suite": "tls1.2/psk", "kind": "captured"}]', "a trace lacks"),
-        ('[{"suite": "tls1.2/psk", "kind": "measured"}]', "a trace lacks"),
-        (json.dumps([{"suite": "tls1.2/psk", "kind": "measured"}] * 2), "stands there twice"),
+        ('[{"suite": "tls1.2/psk", "kind": "captured"}]', "trace 1: messages is missing; accepted: what"),
+        ('[{"suite": "tls1.2/psk", "kind": "measured"}]', "trace 1: messages is missing; accepted: what"),
+        (json.dumps([synthetic.measurement("tls1.2/psk")] * 2), "stands there twice"),
+        (spoilt(CAPTURED, "bytes", None), "trace 2: bytes is null, not an object; accepted"),
+        (spoilt(CAPTURED, "bytes", {"total": -1}), "trace 2: bytes.client_to_server is missing"),
+        (spoilt(CAPTURED, "flights", -3), "trace 2: flights is -3, not a whole number of 0 or more"),
+        (spoilt(CAPTURED, "messages", []), "trace 2: messages is empty"),
+        (spoilt(CAPTURED, "messages", [7]), "trace 2: messages[0] is 7, not an object"),
+        (spoilt(CAPTURED, "suite", 7), "trace 2: suite is 7, not a string"),
+        (spoilt(CAPTURED, "suite", "banana"), "trace 2: suite 'banana'"),
+        (spoilt(CAPTURED, "suite", "tls9/psk"), "trace 2: suite 'tls9/psk': unknown protocol 'tls9'"),
+        (spoilt(CAPTURED, "kind", ["captured"]), 'kind is neither "measured" nor "captured"'),
+        (spoilt(MEASURED, "handshake", {"client_us": 3}), "trace 2: handshake.client_us is 3, not an object"),
+        (spoilt(MEASURED, "operations", {}), "trace 2: operations is an object, not an array"),
+        (spoilt(MEASURED, "stack", None), "trace 2: stack is null, not an object"),
+        (spoilt(MEASURED, "preempted", 10**400), "trace 2: preempted is 1000"),
+        (spoilt(MEASURED, "certificates", {"server": "hers"}), 'is "hers", not "own" or "made"'),
     ],
 )
 def test_other_json_is_refused_in_one_line(tmp_path, content, said):
     path = tmp_path / "x.json"
     path.write_text(content)
     with pytest.raises(InputError) as caught:
-        results_of_json(path)
+        results_of_json(path, core.canonical)
     assert said in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -246,3 +246,16 @@ def test_wtls_certificates_go_to_wtls_suites_alone(tmp_path):
     assert leaf["fingerprint"] == chain["certificates"][0]["fingerprint"]
     page = write_report(results, tmp_path / "report.html").read_text()
     assert "security level" not in page.split('<section id="certificates">')[1].split("</section>")[0]
+
+
+def test_a_form_of_made_certificates_leaves_the_users_alone(tmp_path):
+    own.chain(tmp_path / "chain", "rsa1024")
+    text = (
+        'suites = ["wtls/rsa", "wtls/rsa/rsa2048"]\nrepeat = 1\n[wtls]\ncertificate_form = "x509"\n'
+        + own.table("server", "chain")
+    )
+    experiment = load_experiment(own.experiment(tmp_path, text))
+    mine, made = experiment.suites
+    assert "certificate_form" not in experiment.options(mine)
+    assert experiment.options(made)["certificate_form"] == "x509"
+    assert run_experiment(experiment, tmp_path / "r").measured == 2

@@ -152,6 +152,45 @@ def foreign_part(folder):
     return "part-0001.parquet: damaged"
 
 
+def drop_models(folder):
+    writer = ResultsWriter(folder, {}, replace=True)
+    writer.add_models([], [])
+    writer.close()
+    load_results(folder)
+    (folder / "modelled.parquet").unlink()
+    return "modelled.parquet is missing"
+
+
+def certificates_of_another_kind(folder):
+    _edit(folder, certificates={"server": 3})
+    return "manifest.json: damaged: certificates.server is 3, not an object"
+
+
+def certificates_without_contents(folder):
+    _edit(folder, certificates={"client": {"suites": [], "files": {}}})
+    return "manifest.json: damaged: certificates.client.files.chain is missing"
+
+
+def command_of_another_kind(folder):
+    _edit(folder, command="shakedown run")
+    return 'manifest.json: damaged: command is "shakedown run", not an array'
+
+
+def experiment_of_another_kind(folder):
+    _edit(folder, experiment=["x"])
+    return "manifest.json: damaged: experiment is an array, not an object"
+
+
+def failures_of_another_kind(folder):
+    _edit(folder, failures=[{"suite": "tls1.2/psk"}])
+    return "manifest.json: damaged: failures[0].reason is missing"
+
+
+def parts_of_another_kind(folder):
+    _edit(folder, parts=-1)
+    return "manifest.json: damaged: parts is -1, not a whole number"
+
+
 def drop_manifest(folder):
     (folder / "manifest.json").unlink()
     return "holds no manifest.json"
@@ -177,6 +216,13 @@ def _edit(folder, **changes):
         part_of_another_schema,
         foreign_part,
         drop_manifest,
+        drop_models,
+        certificates_of_another_kind,
+        certificates_without_contents,
+        command_of_another_kind,
+        experiment_of_another_kind,
+        failures_of_another_kind,
+        parts_of_another_kind,
     ],
     ids=lambda spoil: spoil.__name__,
 )

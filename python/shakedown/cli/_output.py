@@ -33,10 +33,14 @@ def print_json(objects: Sequence[object]) -> None:
 
 
 def console() -> Console:
-    """The terminal for people; colours only where it has them and NO_COLOR does not forbid them."""
+    """The terminal for people; colours only where it has them and NO_COLOR does not forbid them.
+
+    Text is printed as it is: files have brackets in their names, and addresses what elsewhere is an emoji.
+    """
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else WIDTH_WHEN_NOT_A_TERMINAL, highlight=False)
+    width = None if sys.stdout.isatty() else WIDTH_WHEN_NOT_A_TERMINAL
+    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 def show_measurements(
@@ -90,7 +94,8 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    label = TextColumn("{task.description}", markup=False)
+    columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # No thread refreshes it: nothing else shall run while something is measured. Nor may it take over
     # standard output, to which data goes meanwhile.
     bars = Progress(

@@ -10,9 +10,6 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
-OWN_MATERIAL = {"chain": ("key", "ca"), "client_chain": ("client_key", "client_ca")}
-"""Each side's chain, and what has no use without it."""
-
 _HELP = {
     "chain": "The server's own chain, leaf first, instead of a made one.",
     "key": "Its private key, if not in the same file.",

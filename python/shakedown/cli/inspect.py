@@ -59,6 +59,7 @@ def command(
     capture leaves open last; numbers are given in the order of their first messages.
     """
     from shakedown import core
+    from shakedown.captures import cut_short
     from shakedown.errors import InputError
 
     with ExitStack() as stack:
@@ -68,7 +69,7 @@ def command(
         found = core.inspect(capture, keylog, progress=lambda read: update(read // 1_000_000, "MB read"))
         connections: Iterator[Inspected] = found
         if traces is not None:
-            connections = stack.enter_context(Traces(traces)).passing(found)
+            connections = stack.enter_context(Traces(traces, capture)).passing(found)
         if numbers:
             connections = _only(connections, found, capture, set(numbers), to_the_end=traces is not None)
         if as_json:
@@ -82,7 +83,7 @@ def command(
         )
     if found.problem is not None:
         # What could be read has been shown; that it is not all must not be overlooked.
-        raise InputError(f"{capture}: {found.problem}; what was before that is told")
+        raise InputError(cut_short(capture, found.problem))
 
 
 def _only(
@@ -101,7 +102,13 @@ def _only(
     if numbers:
         held = found.summary["connections"]
         there = f"from 0 to {held - 1}" if held else "none"
-        raise InputError(f"{capture}: no connection {min(numbers)}; there are {held:,}: {there}")
+        line = f"{capture}: no connection {min(numbers)}; there are {held:,}: {there}"
+        raise InputError(line + _unread(found.problem))
+
+
+def _unread(problem: str | None) -> str:
+    """What a complaint of too little must add where the capture was not read to its end."""
+    return f"; not all of the capture was read: {problem}" if problem else ""
 
 
 def _print_json(connections: Iterator[Inspected]) -> None:
@@ -151,8 +158,10 @@ def _print_tables(
 class Traces:
     """A file of traces being written: one JSON array, whole or not at all."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, capture: Path) -> None:
         self._path = path
+        self._capture = capture
+        self._problem: str | None = None
         self._draft = path.with_name(path.name + ".part")
         self._refused: list[str] = []
         self._refusals = 0
@@ -160,7 +169,12 @@ class Traces:
         self._file: TextIO | None = None
 
     def __enter__(self) -> Traces:
-        self._file = self._draft.open("w", encoding="utf-8")
+        from shakedown.errors import InputError, os_reason
+
+        try:
+            self._file = self._draft.open("w", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{self._path}: traces cannot be written there: {os_reason(error)}") from error
         return self
 
     def passing(self, connections: Inspection) -> Iterator[Inspected]:
@@ -179,6 +193,7 @@ class Traces:
                 if len(self._refused) < MOST_REFUSALS:
                     self._refused.append(refused)
             yield one
+        self._problem = connections.problem
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -198,7 +213,8 @@ class Traces:
             return
         if not self._written:
             reasons = "; ".join(self._refused[:3]) or "there is none"
-            raise InputError(f"no connection of the capture makes a trace: {reasons}")
+            line = f"{self._capture}: no connection of it makes a trace: {reasons}"
+            raise InputError(line + _unread(self._problem))
         for reason in self._refused:
             note(f"left out: {reason}")
         if self._refusals > len(self._refused):

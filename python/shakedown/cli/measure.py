@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +15,7 @@ from shakedown.cli._output import (
     show_measurements,
     show_transfers,
 )
-from shakedown.cli._own import OWN_MATERIAL, own_material_options
+from shakedown.cli._own import own_material_options
 from shakedown.cli._suites import Moment, suites_argument
 
 if TYPE_CHECKING:
@@ -40,7 +38,11 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     help="Seed of the randomness that is not cryptographic.",
 )
-@click.option("--now", type=Moment(), help="Time at which certificates are checked; left out, a fixed one.")
+@click.option(
+    "--now",
+    type=Moment(),
+    help="Time at which certificates are checked; left out, a fixed one; today with certificates of yours.",
+)
 @click.option(
     "--tickets", metavar="N", type=click.IntRange(0, 16), help="TLS 1.3 tickets that the server sends."
 )
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
 @click.option(
     "--certificate-form",
     type=click.Choice(["wtls", "x509"]),
-    help="WTLS: the form of the certificates that are made.  [default: wtls]",
+    help="WTLS: the form of the certificates that are made; your own have theirs.  [default: wtls]",
 )
 @click.option(
     "--private-curves",
@@ -118,10 +120,13 @@ def command(
     wtls = {"certificate_form": certificate_form, "private_curves": private_curves or None}
     if any(wtls.values()) and not all(name.startswith("wtls/") for name in names):
         raise click.UsageError("--certificate-form and --private-curves are for suites of wtls alone")
-    if any(own.values()):
-        # The user's own certificates are for the world as it is, not for the laboratory's fixed day.
-        now = int(time.time()) if now is None else now
-        names = [_named_by_own(name, now, own) for name in names]
+    alone = core.unpaired(own)
+    if alone is not None:
+        raise click.UsageError(f"--{alone[0]} goes with --{alone[1]}".replace("_", "-"))
+    if any(own[chain] for chain in core.OWN_MATERIAL):
+        # One moment for all that follows.
+        now = core.moment(now, own)
+        names = [_named_by_own(name, now=now, certificate_form=certificate_form, **own) for name in names]
     measured: list[Measurement] = []
     try:
         with progress_bar(repeat * len(names), "measuring") as update:
@@ -173,15 +178,11 @@ def command(
         note(f"capture: {pcap}")
 
 
-def _named_by_own(name: str, now: int, own: Mapping[str, Path | str | None]) -> str:
+def _named_by_own(name: str, **options: object) -> str:
     """The suite's name with the keys of the user's certificates."""
     from shakedown import core
 
-    for chain, others in OWN_MATERIAL.items():
-        for other in others:
-            if own[other] and not own[chain]:
-                raise click.UsageError(f"--{other} goes with --{chain}".replace("_", "-"))
-    found, notes = core.own(name, now=now, **own)
+    found, notes = core.own(name, **options)
     for remark in notes:
         note(f"{found}: {remark}")
     return found

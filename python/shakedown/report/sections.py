@@ -287,9 +287,9 @@ def _facts(facts: Mapping[str, Any]) -> str:
         if value in (None, "", [], {}):
             continue
         plain = name.replace("_", " ")
-        if name.endswith("_bytes"):
+        if name.endswith("_bytes") and isinstance(value, (int, float)):
             words.append(f"{plain.removesuffix(' bytes')} {value / 2**30:.1f} GiB")
-        elif name.endswith("_hz"):
+        elif name.endswith("_hz") and isinstance(value, (int, float)):
             words.append(f"{plain.removesuffix(' hz')} {value / 1e9:.2f} GHz")
         else:
             words.append(f"{plain} {value}")
