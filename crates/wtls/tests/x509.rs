@@ -381,7 +381,8 @@ fn purposes_are_minded_all_the_way_up() {
     let kind = Kind::Rsa(1024);
     let family = Family::new("gateway", kind, MessageDigest::sha256());
     let [key, ca_key, root_key] = &family.keys;
-    let purposes: [(&str, fn(&mut ExtendedKeyUsage) -> &mut ExtendedKeyUsage, bool, bool); 3] = [
+    type Allow = fn(&mut ExtendedKeyUsage) -> &mut ExtendedKeyUsage;
+    let purposes: [(&str, Allow, bool, bool); 3] = [
         ("server", ExtendedKeyUsage::server_auth, true, false),
         ("client", ExtendedKeyUsage::client_auth, false, true),
         ("code", ExtendedKeyUsage::code_signing, false, false),
