@@ -58,6 +58,7 @@ lint: build ## Formatting, lints, types, import contracts, licences
 	cargo fmt --check
 	cd fuzz && cargo fmt --check
 	source $(BIN)/activate && cargo clippy --release --workspace --all-targets --locked --quiet -- -D warnings
+	cd fuzz && cargo clippy --release --locked --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy

@@ -7,9 +7,12 @@ use shakedown_wtls::*;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A source of bytes.
+type Bytes = dyn FnMut(&mut [u8]);
+
 /// One side's world.
 pub struct World {
-    random: Box<dyn FnMut(&mut [u8])>,
+    random: Box<Bytes>,
     observer: (),
     /// The time.
     pub now: Duration,
