@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -59,10 +60,11 @@ def server(command: list[str | Path], port: int, *, datagrams: bool = False, **o
         **options,
     )
     try:
-        wanted = f":{port:04X} "
+        # Local address, remote address, state: 0A listens; what lingers of connections before is of another.
+        wanted = re.compile(rf":{port:04X} \S+ {'07' if datagrams else '0A'} ")
         tables = ("udp", "udp6") if datagrams else ("tcp", "tcp6")
-        for _ in range(200):
-            if any(wanted in Path(f"/proc/net/{table}").read_text() for table in tables):
+        for _ in range(500):
+            if any(wanted.search(Path(f"/proc/net/{table}").read_text()) for table in tables):
                 break
             if process.poll() is not None:
                 raise RuntimeError(f"{command[0]} ended with status {process.returncode}")
