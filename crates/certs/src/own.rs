@@ -7,8 +7,9 @@ use shakedown_trace::suite::{Authentication, KeyExchange, KeyType, Protocol};
 use shakedown_trace::{Side, Suite};
 use shakedown_wtls::KeyExchangeFamily;
 use shakedown_wtls::certificate::{
-    CertificateError, ChainPolicy, Holder, TrustAnchor, X509Certificate, verify_chain,
+    CertificateError, ChainCertificate, ChainPolicy, Holder, TrustAnchor, X509Certificate, verify_chain,
 };
+use shakedown_wtls::crypto::Provider;
 use shakedown_wtls::provider::openssl::OpenSsl;
 use std::path::PathBuf;
 
@@ -32,6 +33,56 @@ pub enum OwnIdentity {
     X509(Identity),
     /// For WTLS.
     Wtls(WtlsIdentity),
+}
+
+impl OwnIdentity {
+    /// The name that the peer checks.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        match self {
+            Self::X509(identity) => &identity.subject,
+            Self::Wtls(identity) => &identity.subject,
+        }
+    }
+
+    /// The leaf's private key as PKCS #8 DER.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        match self {
+            Self::X509(identity) => &identity.key,
+            Self::Wtls(identity) => &identity.key,
+        }
+    }
+
+    /// What travels in WTLS, leaf first.
+    ///
+    /// # Errors
+    /// [`CertificateError::X509`] for X.509 certificates that WTLS has no use for.
+    pub fn wtls_chain(&self) -> Result<Vec<ChainCertificate>, CertificateError> {
+        match self {
+            Self::X509(identity) => {
+                identity.chain.iter().map(|der| Ok(X509Certificate::from_der(der)?.into())).collect()
+            }
+            Self::Wtls(identity) => Ok(identity.chain.iter().cloned().map(Into::into).collect()),
+        }
+    }
+
+    /// The root that a WTLS peer trusts.
+    ///
+    /// # Errors
+    /// [`CertificateError`] for a root whose key can't verify.
+    pub fn wtls_anchor<P: Provider>(
+        &self,
+        provider: &P,
+        private_curves: bool,
+    ) -> Result<TrustAnchor<P>, CertificateError> {
+        match self {
+            Self::X509(identity) => {
+                TrustAnchor::from_x509(provider, &X509Certificate::from_der(&identity.root)?)
+            }
+            Self::Wtls(identity) => TrustAnchor::from_certificate(provider, &identity.root, private_curves),
+        }
+    }
 }
 
 /// A suite with a user's own identities in it.
@@ -83,7 +134,7 @@ pub fn load(
         None => suite.clone(),
     };
     for (files, found, side) in [(files.0, &server, Side::Server), (files.1, &client, Side::Client)] {
-        if let (Some(files), Some((OwnIdentity::X509(identity), _))) = (files, found)
+        if let (Some(files), Some((identity @ OwnIdentity::X509(_), _))) = (files, found)
             && named.protocol == Protocol::Wtls
         {
             check_in_wtls(&named, identity, side, now_unix_s)
@@ -102,14 +153,12 @@ pub fn load(
 /// WTLS asks of X.509 chains what OpenSSL may not, such as that a key is for what it does there.
 fn check_in_wtls(
     suite: &Suite,
-    identity: &Identity,
+    identity: &OwnIdentity,
     side: Side,
     now_unix_s: i64,
 ) -> Result<(), CertificateError> {
     let provider = OpenSsl::new()?;
-    let anchor = TrustAnchor::from_x509(&provider, &X509Certificate::from_der(&identity.root)?)?;
-    let chain = identity.chain.iter().map(|der| Ok(X509Certificate::from_der(der)?.into()));
-    let chain = chain.collect::<Result<Vec<_>, CertificateError>>()?;
+    let anchor = identity.wtls_anchor(&provider, false)?;
     let policy = ChainPolicy {
         holder: match side {
             Side::Server => Holder::Server,
@@ -122,9 +171,9 @@ fn check_in_wtls(
         now_unix_s: u64::try_from(now_unix_s).unwrap_or(0),
         private_curves: false,
         require_authority_mark: true,
-        name: Some(&identity.subject),
+        name: Some(identity.subject()),
     };
-    verify_chain(&provider, &chain, &[anchor], &policy).map(drop)
+    verify_chain(&provider, &identity.wtls_chain()?, &[anchor], &policy).map(drop)
 }
 
 fn load_side(

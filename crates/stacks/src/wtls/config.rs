@@ -4,11 +4,11 @@ use super::provider::Timed;
 use crate::rig::{CertificateForm, Settings, SetupError};
 use shakedown_certs::CertsError;
 use shakedown_certs::own::OwnIdentity;
-use shakedown_certs::wtls::{self as certs, WtlsIdentity};
-use shakedown_pki::{Identity as X509Identity, Store};
+use shakedown_certs::wtls as certs;
+use shakedown_pki::Store;
 use shakedown_trace::suite::{Authentication, Cipher, Group, KeyExchange, KeyType, Mode};
 use shakedown_trace::{Side, Suite};
-use shakedown_wtls::certificate::{CertificateError, ChainCertificate, TrustAnchor, X509Certificate};
+use shakedown_wtls::certificate::{CertificateError, ChainCertificate};
 use shakedown_wtls::{
     BulkCipher, CipherSuite, ClientAuthentication, ClientConfig, Curve, DhGroup, EncodedRsaKey,
     HandshakeMode, Identifier, Identity, KeyExchangeId, KeyExchangeSuite, KnownClient, MacAlgorithm,
@@ -93,66 +93,10 @@ fn failed(error: impl Into<CertsError>) -> SetupError {
     SetupError::Certs(error.into())
 }
 
-/// What a side shows: certificates of one form or the other.
-enum Shown {
-    Wtls(WtlsIdentity),
-    X509(X509Identity),
-}
-
-impl Shown {
-    fn of(own: OwnIdentity) -> Self {
-        match own {
-            OwnIdentity::Wtls(own) => Self::Wtls(own),
-            OwnIdentity::X509(own) => Self::X509(own),
-        }
-    }
-
-    /// The name that the peer checks.
-    fn subject(&self) -> &str {
-        match self {
-            Self::Wtls(shown) => &shown.subject,
-            Self::X509(shown) => &shown.subject,
-        }
-    }
-
-    fn key(&self) -> &[u8] {
-        match self {
-            Self::Wtls(shown) => &shown.key,
-            Self::X509(shown) => &shown.key,
-        }
-    }
-
-    /// What travels, leaf first.
-    fn chain(&self) -> Result<Vec<ChainCertificate>, SetupError> {
-        match self {
-            Self::Wtls(shown) => Ok(shown.chain.iter().cloned().map(Into::into).collect()),
-            Self::X509(shown) => shown.chain.iter().map(|der| Ok(x509(der)?.into())).collect(),
-        }
-    }
-
-    fn leaf(&self) -> Result<ChainCertificate, SetupError> {
-        let leaf = self.chain()?.into_iter().next();
-        leaf.ok_or_else(|| failed(CertificateError::Missing))
-    }
-
-    /// The root that the peer trusts.
-    fn anchor(&self, provider: &Timed, private_curves: bool) -> Result<TrustAnchor<Timed>, SetupError> {
-        match self {
-            Self::Wtls(shown) => TrustAnchor::from_certificate(provider, &shown.root, private_curves),
-            Self::X509(shown) => TrustAnchor::from_x509(provider, &x509(&shown.root)?),
-        }
-        .map_err(failed)
-    }
-}
-
-fn x509(der: &[u8]) -> Result<X509Certificate, SetupError> {
-    X509Certificate::from_der(der).map_err(|error| failed(CertificateError::from(error)))
-}
-
 /// What the two sides show each other.
 pub struct Identities {
-    server: Option<Shown>,
-    client: Option<Shown>,
+    server: Option<OwnIdentity>,
+    client: Option<OwnIdentity>,
     store: Store,
 }
 
@@ -161,15 +105,22 @@ impl Identities {
     pub fn of(suite: &Suite, settings: &Settings) -> Result<Self, SetupError> {
         let store = settings.store()?;
         let (keys, profile, now_unix_s) = (&suite.keys, &settings.profile, settings.now_unix_s);
-        let shown = |side: Side, own: &Option<OwnIdentity>| -> Result<Shown, SetupError> {
+        let shown = |side: Side, own: &Option<OwnIdentity>| -> Result<OwnIdentity, SetupError> {
             Ok(match (own, settings.certificate_form) {
-                (Some(own), _) => Shown::of(own.clone()),
+                (Some(own), _) => own.clone(),
                 (None, CertificateForm::X509) => {
-                    Shown::X509(store.identity(keys, side, profile, now_unix_s)?)
+                    OwnIdentity::X509(store.identity(keys, side, profile, now_unix_s)?)
                 }
                 (None, CertificateForm::Wtls) => {
                     let private_curves = settings.private_curves;
-                    Shown::Wtls(certs::identity(&store, keys, side, profile, now_unix_s, private_curves)?)
+                    OwnIdentity::Wtls(certs::identity(
+                        &store,
+                        keys,
+                        side,
+                        profile,
+                        now_unix_s,
+                        private_curves,
+                    )?)
                 }
             })
         };
@@ -215,17 +166,22 @@ fn shared_secret() -> SharedSecret {
     SharedSecret { identifier: Identifier::text(SHARED_SECRET_NAME), secret: SHARED_SECRET.to_vec().into() }
 }
 
-fn identity(provider: &Timed, shown: &Shown, suite: &Suite) -> Result<Identity<Timed>, SetupError> {
+fn leaf(shown: &OwnIdentity) -> Result<ChainCertificate, SetupError> {
+    let leaf = shown.wtls_chain().map_err(failed)?.into_iter().next();
+    leaf.ok_or_else(|| failed(CertificateError::Missing))
+}
+
+fn identity(provider: &Timed, shown: &OwnIdentity, suite: &Suite) -> Result<Identity<Timed>, SetupError> {
     let key = certs::private_key(provider.inner(), shown.key())?;
     let name = suite.keys.first().map_or("", |key| key.standard_name());
-    let identity = Identity::new(shown.chain()?, provider.private_key(key, name)).map_err(failed)?;
+    let identity = Identity::new(shown.wtls_chain().map_err(failed)?, provider.private_key(key, name))
+        .map_err(failed)?;
     // A root whose name is too long to travel is asked for by the hash of its key.
     Ok(match shown {
-        Shown::Wtls(_) => identity,
-        Shown::X509(shown) => {
-            let hash = x509(&shown.root)?.public_key(false).key_hash(provider, false).map_err(failed)?;
-            identity.with_authority(Identifier::KeyHash(hash))
-        }
+        OwnIdentity::Wtls(_) => identity,
+        OwnIdentity::X509(_) => identity.with_authority(Identifier::KeyHash(
+            shown.wtls_anchor(provider, false).map_err(failed)?.key_hash,
+        )),
     })
 }
 
@@ -238,7 +194,7 @@ pub fn client(
 ) -> Result<ClientConfig<Timed>, SetupError> {
     let mut offer = offer(suite, settings)?;
     if let (Mode::Optimized, Some(own)) = (suite.mode, &identities.client) {
-        let leaf = own.leaf()?;
+        let leaf = leaf(own)?;
         let hash = leaf.public_key(true).key_hash(provider, settings.private_curves);
         offer.identifier = Identifier::KeyHash(hash.map_err(failed)?);
     }
@@ -247,7 +203,7 @@ pub fn client(
     config.settings.private_curves = settings.private_curves;
     config.settings.distinguish_record_errors = settings.distinguish_record_errors;
     if let Some(server) = &identities.server {
-        config.anchors.push(server.anchor(provider, settings.private_curves)?);
+        config.anchors.push(server.wtls_anchor(provider, settings.private_curves).map_err(failed)?);
         config.server_name = Some(server.subject().to_owned());
     }
     if let Some(own) = &identities.client {
@@ -284,9 +240,9 @@ pub fn server(
         config.identities.push(identity(provider, own, suite)?);
     }
     if let Some(peer) = &identities.client {
-        config.anchors.push(peer.anchor(provider, settings.private_curves)?);
+        config.anchors.push(peer.wtls_anchor(provider, settings.private_curves).map_err(failed)?);
         if suite.mode == Mode::Optimized {
-            let known = KnownClient::new(provider, peer.leaf()?, settings.private_curves);
+            let known = KnownClient::new(provider, leaf(peer)?, settings.private_curves);
             config.known_clients.push(known.map_err(failed)?);
         }
     }
