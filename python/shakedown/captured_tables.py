@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shakedown.tables import titled_table
 from shakedown.units import seconds
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def captures_tables(captures: Sequence[Capture]) -> Iterator[RenderableType]:
     for capture in captures:
         if not capture["kinds"]:
             continue
-        table = _table(f"Captured in {capture['capture']}: {_many(capture)}")
+        table = titled_table(f"Captured in {capture['capture']}: {_many(capture)}")
         for heading in ("connections of", "number", "complete", "resumed", "bytes", "handshake takes"):
             left = heading == "connections of"
             table.add_column(heading, justify="left" if left else "right", no_wrap=left)
@@ -65,7 +66,7 @@ def captured_predictions_table(predictions: Sequence[Mapping[str, Any]]) -> Tabl
     rows = [row for row in predictions if row["rate_per_s"] == lowest]
     places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))
     totals = {(row["capture"], row["suite"], row["device"], row["bearer"]): row["total_s"] for row in rows}
-    table = _table(f"Modelled from captured handshakes: seconds to {rows[0]['server_device']}")
+    table = titled_table(f"Modelled from captured handshakes: seconds to {rows[0]['server_device']}")
     table.add_column("captured", no_wrap=True)
     for device, bearer in places:
         table.add_column(f"{device}\n{bearer}", justify="right")
@@ -81,18 +82,3 @@ def captured_predictions_table(predictions: Sequence[Mapping[str, Any]]) -> Tabl
 def _many(capture: Capture) -> str:
     number = sum(kind["count"] for kind in capture["kinds"]) + capture["uncounted"]
     return f"{number:,} connection{'' if number == 1 else 's'}"
-
-
-def _table(title: str) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    return Table(
-        box=SIMPLE_HEAD,
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        min_width=60,
-        caption_justify="left",
-        pad_edge=False,
-    )

@@ -41,7 +41,7 @@ def _fits(table: Table, width: int) -> bool:
 def _measured_table(measurements: Sequence[Measurement], names: Sequence[str]) -> Table:
     repeats = sorted({measurement["repeat"] for measurement in measurements})
     many = " or ".join(str(repeat) for repeat in repeats)
-    table = _table(
+    table = titled_table(
         f"Handshakes measured here, means of {many} (ms of CPU time)",
         "key, sign: public-key operations of key exchange and signatures; rest: all other work",
     )
@@ -94,7 +94,7 @@ def _predicted_table(
     where = f" on {devices[0]}" if len(devices) == 1 else ""
     what = f"seconds for a handshake{where} at {load} of {server}" if places else f"load of {server}"
     notes = "busy: share of time that one worker of the server works; 100 % or more: its queue runs away"
-    table = _table(f"Modelled elsewhere: {what}", notes if any(rates) else "")
+    table = titled_table(f"Modelled elsewhere: {what}", notes if any(rates) else "")
     totals = {(row["suite"], row["device"], row["bearer"]): row["total_s"] for row in quiet}
     busy = {(row["suite"], row["rate_per_s"]): row["utilisation"] for row in predictions}
     table.add_column("suite", no_wrap=True)
@@ -113,7 +113,8 @@ def _predicted_table(
     return table
 
 
-def _table(title: str, caption: str) -> Table:
+def titled_table(title: str, caption: str = "") -> Table:
+    """A table in the program's one shape."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -144,7 +145,7 @@ def milliseconds(microseconds: float) -> str:
 def transfer_table(measurement: Mapping[str, Any]) -> Table:
     """Bulk transfers after the handshake: both sides' time and what travelled."""
     link = measurement["transfers"][0]["link"]
-    table = _table(f"{measurement['suite']}: transfers, {link} link (medians)", "")
+    table = titled_table(f"{measurement['suite']}: transfers, {link} link (medians)", "")
     for heading in ("KiB", "bytes on the link", "frames", "client ms", "server ms"):
         table.add_column(heading, justify="right")
     for transfer in measurement["transfers"]:
