@@ -18,7 +18,7 @@ from typing import Any
 
 from shakedown import core
 from shakedown.errors import InputError
-from shakedown.traces import SHIPPED, write_library
+from shakedown.pricing.library import SHIPPED, write_library
 
 ROOT = Path(__file__).parents[1]
 REPEAT = 9

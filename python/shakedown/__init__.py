@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shakedown.core import canonical, describe, inspect, machine, measure, primitives, suites
     from shakedown.errors import InputError, ShakedownError
     from shakedown.experiment import Experiment, load_experiment
-    from shakedown.results import Results, load_results
+    from shakedown.results.folder import Results, load_results
     from shakedown.runner import run_experiment
 
     __version__: str

@@ -29,9 +29,9 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
+from shakedown.credentials import OwnFiles, OwnMaterial, WrongMaterialError, assign
 from shakedown.errors import InputError, did_you_mean, os_reason
 from shakedown.measurement import SIDES, Side
-from shakedown.own import OwnFiles, OwnMaterial, WrongMaterialError, assign
 from shakedown.toml_text import describe, locate, syntax_error
 from shakedown.units import parse_rate_per_s
 

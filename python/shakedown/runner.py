@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from shakedown import core
-from shakedown.captures import Capture, cut_short, keep
+from shakedown.credentials import OwnMaterial
 from shakedown.errors import ShakedownError
 from shakedown.experiment import Experiment
-from shakedown.forecast import forecast
 from shakedown.measurement import Measurement
-from shakedown.own import OwnMaterial
-from shakedown.results import ResultsWriter
+from shakedown.pricing.experiment_predictions import forecast
+from shakedown.results.captures import Capture, cut_short, keep
+from shakedown.results.folder import ResultsWriter
 
 
 @dataclass(frozen=True)

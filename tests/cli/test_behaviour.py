@@ -13,8 +13,8 @@ import fakecore
 import synthetic
 from shakedown.cli import SECTIONS, exit_status
 from shakedown.experiment import Experiment
-from shakedown.forecast import forecast
-from shakedown.results import load_results
+from shakedown.pricing.experiment_predictions import forecast
+from shakedown.results.folder import load_results
 
 HEAVY = ("polars", "rich", "vl_convert", "jinja2", "numpy", "shakedown._core")
 
@@ -109,7 +109,7 @@ def test_tables_name_bytes_round_trips_and_both_sides(fake, capsys):
 def test_tables_lose_nothing_on_narrow_screens(fake, width):
     from rich.console import Console
 
-    from shakedown.tables import measured_tables, predicted_tables
+    from shakedown.terminal.tables import measured_tables, predicted_tables
 
     measured = [synthetic.measurement(suite) for suite in fakecore.KNOWN]
     experiment = Experiment("e", fakecore.KNOWN, devices=("phone", "cortex-m4"), bearers=("lte", "nb-iot"))

@@ -11,9 +11,9 @@ import sys
 import pytest
 
 import fakecore
-from shakedown import results as results_module
 from shakedown.cli import exit_status
-from shakedown.results import load_results
+from shakedown.results import folder as results_module
+from shakedown.results.folder import load_results
 
 SUITES = ["tls1.2/psk", "tls1.2/rsa/rsa2048/server", "tls1.3/x25519/p256/server"]
 

@@ -15,7 +15,7 @@ import pytest
 
 import shakedown
 from shakedown.measurement import SIDES, time_by_class_us
-from shakedown.results import load_results
+from shakedown.results.folder import load_results
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/reference/measurement.schema.json").read_text())
 SUITES = (

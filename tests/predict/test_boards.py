@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.boards import matched, same_build, unmatched
+from shakedown.pricing.prediction_check import matched, same_build, unmatched
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "prediction-check.md"
 TARGET = 0.25

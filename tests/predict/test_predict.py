@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from predict import handmade
 from shakedown.errors import InputError
-from shakedown.predict import MODELS, capacity, predict, scenario, totals_s
-from shakedown.traces import TraceLibrary, write_library
+from shakedown.pricing.library import TraceLibrary, write_library
+from shakedown.pricing.predict import MODELS, capacity, predict, scenario, totals_s
 
 P256 = "tls1.3/x25519/p256/server"
 RSA = "tls1.2/rsa/rsa2048/server"
@@ -297,7 +297,7 @@ def test_a_grid_of_48_suites_12_bearers_and_100_rates_is_vectorised(library):
 def test_a_prediction_reads_no_more_than_it_needs(library, monkeypatch):
     """A scenario reads one trace and two or three profiles, not the library."""
     read = []
-    from shakedown import traces
+    from shakedown.pricing import library as traces
 
     real = traces._json
     monkeypatch.setattr(

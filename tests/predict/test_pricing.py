@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from predict import handmade
 from shakedown.errors import InputError
-from shakedown.extrapolation import EXPONENTS, call_figure
-from shakedown.pricing import price
+from shakedown.pricing.extrapolation import EXPONENTS, call_figure
+from shakedown.pricing.prices import price
+from shakedown.pricing.trace import parse_trace
 from shakedown.profiles import device_names, load_device, parse_device
-from shakedown.recorded import parse_trace
 
 HEAD = {
     "schema": 1,

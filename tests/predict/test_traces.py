@@ -9,8 +9,8 @@ import pytest
 
 from predict import handmade
 from shakedown.errors import InputError
-from shakedown.recorded import parse_trace
-from shakedown.traces import TraceLibrary, write_library
+from shakedown.pricing.library import TraceLibrary, write_library
+from shakedown.pricing.trace import parse_trace
 
 
 def test_a_library_gives_back_what_was_written(library):

@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from models.papers import by_certificates, table
-from shakedown.predict import predict, scenario
+from shakedown.pricing.predict import predict, scenario
 from shakedown.profiles import THIS_MACHINE, bearer_names, device_names, load_bearer, load_device
 
 DESCRIPTION_ONLY = """

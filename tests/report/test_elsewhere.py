@@ -9,11 +9,11 @@ import pytest
 
 import synthetic
 from shakedown.experiment import Experiment
-from shakedown.forecast import forecast
+from shakedown.pricing.experiment_predictions import forecast
 from shakedown.report.elsewhere import STEPS_S, predictions_section, time_map
 from shakedown.report.figure import NARROW_PX, WIDE_PX, draw
 from shakedown.report.queue import queue_curves, queue_section
-from shakedown.results import Results, results_of
+from shakedown.results.folder import Results, results_of
 from shakedown.units import seconds
 
 SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519/p256/server")

@@ -10,7 +10,7 @@ import own_material as own
 from browser import Browser
 from shakedown.experiment import load_experiment
 from shakedown.report import write_report
-from shakedown.results import Results, load_results
+from shakedown.results.folder import Results, load_results
 from shakedown.runner import run_experiment
 from shakedown.units import seconds
 

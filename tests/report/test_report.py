@@ -17,7 +17,7 @@ from shakedown.measurement import time_by_class_us
 from shakedown.report import write_report
 from shakedown.report.waterfall import timeline
 from shakedown.report.words import answer, duration, findings, times
-from shakedown.results import ResultsWriter, load_results
+from shakedown.results.folder import ResultsWriter, load_results
 
 SUITES = (
     "tls1.2/dhe_rsa+dh2048/rsa2048/server",

@@ -6,7 +6,7 @@ import pytest
 
 import synthetic
 from shakedown.report.shares import cases_section, families, shares
-from shakedown.results import results_of
+from shakedown.results.folder import results_of
 
 SUITES = [
     f"wtls/ecdh_ecdsa/{keys}/{authentication}"

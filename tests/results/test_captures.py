@@ -10,15 +10,16 @@ import pytest
 
 import own_material as own
 import synthetic
-from shakedown import captures, core
-from shakedown.captures import sealed_bytes, wire_bytes
+from shakedown import core
 from shakedown.errors import InputError
 from shakedown.experiment import load_experiment
-from shakedown.predict import predict
-from shakedown.recorded import parse_trace
+from shakedown.pricing.predict import predict
+from shakedown.pricing.trace import parse_trace
 from shakedown.report import write_report
 from shakedown.report.ladder import waits
-from shakedown.results import load_results, results_of_json
+from shakedown.results import captures
+from shakedown.results.captures import sealed_bytes, wire_bytes
+from shakedown.results.folder import load_results, results_of_json
 from shakedown.runner import read_capture, run_experiment
 
 SUITES = ("tls1.2/ecdhe_rsa/rsa2048", "tls1.3/x25519/p256/server", "tls1.2/psk", "tls1.3/x25519/p256/mutual")

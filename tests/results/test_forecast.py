@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import synthetic
-from shakedown import predict
 from shakedown.experiment import Experiment
-from shakedown.forecast import Forecast, forecast, queue_of
-from shakedown.recorded import parse_trace
-from shakedown.results import ResultsWriter, load_results
+from shakedown.pricing import predict
+from shakedown.pricing.experiment_predictions import Forecast, forecast, queue_of
+from shakedown.pricing.trace import parse_trace
+from shakedown.results.folder import ResultsWriter, load_results
 
 SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519/p256/server")
 PLAIN = Experiment(name="e", suites=SUITES)

@@ -10,11 +10,11 @@ import pytest
 
 import own_material as own
 from shakedown import core
+from shakedown.credentials import leaves_keys_out
 from shakedown.errors import InputError
 from shakedown.experiment import load_experiment
-from shakedown.own import leaves_keys_out
 from shakedown.report import write_report
-from shakedown.results import load_results
+from shakedown.results.folder import load_results
 from shakedown.runner import run_experiment
 from shakedown.toml_text import locate
 

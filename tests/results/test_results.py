@@ -9,8 +9,8 @@ import pytest
 
 import synthetic
 from shakedown.errors import InputError
-from shakedown.results import FORMAT, SCHEMA_VERSION, ResultsWriter, load_results
-from shakedown.tidy import SCHEMA, from_table, rest_of, to_table
+from shakedown.results.folder import FORMAT, SCHEMA_VERSION, ResultsWriter, load_results
+from shakedown.results.tidy import SCHEMA, from_table, rest_of, to_table
 
 SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519mlkem768/mldsa65/server")
 

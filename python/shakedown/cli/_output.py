@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from shakedown.measurement import Measurement
-    from shakedown.results import Results
+    from shakedown.results.folder import Results
 
 WIDTH_WHEN_NOT_A_TERMINAL = 200
 """Columns given to tables in pipes and files, so that nothing is folded for a screen that isn't there."""
@@ -47,7 +47,7 @@ def show_measurements(
     measurements: Sequence[Measurement], predictions: Sequence[Mapping[str, Any]] = ()
 ) -> None:
     """The tables for people: what was measured, and what was predicted from it."""
-    from shakedown.tables import measured_tables, predicted_tables
+    from shakedown.terminal.tables import measured_tables, predicted_tables
 
     screen = console()
     for table in measured_tables(measurements, screen.width):
@@ -58,7 +58,7 @@ def show_measurements(
 
 def show_results(results: Results) -> None:
     """All tables of an experiment: measured, predicted, captured."""
-    from shakedown.captured_tables import captured_predictions_table, captures_tables
+    from shakedown.terminal.captured_tables import captured_predictions_table, captures_tables
 
     show_measurements(results.measurements, results.predictions)
     screen = console()
@@ -70,7 +70,7 @@ def show_results(results: Results) -> None:
 
 def show_transfers(measurements: Sequence[Measurement]) -> None:
     """What bulk data cost, where it was asked for."""
-    from shakedown.tables import transfer_table
+    from shakedown.terminal.tables import transfer_table
 
     for measurement in measurements:
         if "transfers" in measurement:

@@ -13,7 +13,7 @@ from shakedown.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shakedown.predict import Capacity, Prediction
+    from shakedown.pricing.predict import Capacity, Prediction
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -37,8 +37,8 @@ def command(
 
     The whole handshake counts: processing on both sides, transmission, and the wait in the server's queue.
     """
-    from shakedown.predict import capacity
-    from shakedown.traces import open_library
+    from shakedown.pricing.library import open_library
+    from shakedown.pricing.predict import capacity
 
     rows = capacity(
         suites,

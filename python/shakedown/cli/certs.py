@@ -247,7 +247,7 @@ def _print_made(made: dict[str, Any], out: Path, as_json: bool) -> None:
 def _print_description(file: str, description: dict[str, Any], judged: str) -> None:
     from rich.text import Text
 
-    from shakedown.certificate_tables import certificate_table, headline, refusal_lines
+    from shakedown.terminal.certificate_tables import certificate_table, headline, refusal_lines
 
     screen = console()
     screen.print(Text(headline(file, description), style="bold"))

@@ -59,8 +59,8 @@ def command(
     capture leaves open last; numbers are given in the order of their first messages.
     """
     from shakedown import core
-    from shakedown.captures import cut_short
     from shakedown.errors import InputError
+    from shakedown.results.captures import cut_short
 
     with ExitStack() as stack:
         size_mb = -(-capture.stat().st_size // 1_000_000) if capture.is_file() else 0
@@ -132,7 +132,12 @@ def _print_tables(
     in_full: bool,
 ) -> None:
     """Few connections in full, many as a line each."""
-    from shakedown.capture_tables import SUMMARY_HEADING, connection_table, summary_line, summary_totals
+    from shakedown.terminal.capture_tables import (
+        SUMMARY_HEADING,
+        connection_table,
+        summary_line,
+        summary_totals,
+    )
 
     first = list(islice(connections, 0 if in_full else MOST_IN_FULL + 1))
     if sys.stdout.isatty():

@@ -36,8 +36,8 @@ def command(
     Every figure is modelled. Those that a device's profile lacks are extrapolated; --json names each with its
     method and range. "shakedown devices" and "shakedown bearers" list the profiles.
     """
-    from shakedown.predict import predict
-    from shakedown.traces import open_library
+    from shakedown.pricing.library import open_library
+    from shakedown.pricing.predict import predict
 
     rows = predict(
         suites,

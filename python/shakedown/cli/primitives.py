@@ -56,7 +56,7 @@ def command(
     if as_json:
         print_json(timed)
     else:
-        from shakedown.primitive_tables import primitive_tables
+        from shakedown.terminal.primitive_tables import primitive_tables
 
         for table in primitive_tables(timed):
             console().print(table, "")

@@ -28,7 +28,7 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     """
     from shakedown import core
     from shakedown.errors import InputError
-    from shakedown.results import load_results, results_of_json
+    from shakedown.results.folder import load_results, results_of_json
 
     its_own = results / "report.html"
     page = out or (results.with_suffix(".html") if results.is_file() else its_own)

@@ -23,7 +23,7 @@ from shakedown.cli._output import json_option, note, print_json, progress_bar, s
 def command(experiment: Path, out: Path | None, force: bool, no_report: bool, as_json: bool) -> None:
     """Run an experiment: measure suites, read captures, save the results, write the report."""
     from shakedown.experiment import load_experiment
-    from shakedown.results import load_results
+    from shakedown.results.folder import load_results
     from shakedown.runner import run_experiment
 
     wanted = load_experiment(experiment)

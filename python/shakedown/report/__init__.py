@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from shakedown.errors import ShakedownError, os_reason
 
 if TYPE_CHECKING:
-    from shakedown.results import Results
+    from shakedown.results.folder import Results
 
 
 def write_report(results: Results, path: str | Path) -> Path:

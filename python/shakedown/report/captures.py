@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shakedown.captured_tables import kind_cells, kind_name
-from shakedown.captures import sealed_bytes, wire_bytes
 from shakedown.report.elsewhere import time_map
 from shakedown.report.figure import Figure
 from shakedown.report.ladder import ladder
 from shakedown.report.section import Block, Section, Table
 from shakedown.report.words import Piece, Sentence, count, count_round_trips
-from shakedown.results import Results
+from shakedown.results.captures import sealed_bytes, wire_bytes
+from shakedown.results.folder import Results
+from shakedown.terminal.captured_tables import kind_cells, kind_name
 from shakedown.units import seconds
 
 if TYPE_CHECKING:
-    from shakedown.captures import Capture
+    from shakedown.results.captures import Capture
 
 MOST_LADDERS = 8
 """Handshakes of a capture that are drawn; those that make a trace come first."""

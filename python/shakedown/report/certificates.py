@@ -9,7 +9,7 @@ from typing import Any
 from shakedown.report.bars import Segment, stacked_bars
 from shakedown.report.figure import Figure
 from shakedown.report.section import Block, Section, Table
-from shakedown.results import Results
+from shakedown.results.folder import Results
 
 _MOST_NAMES = 8
 _FILLS = {

@@ -8,7 +8,7 @@ from typing import Any
 from shakedown.report.figure import Definition, Figure, fitted
 from shakedown.report.section import Block, Section, Table
 from shakedown.report.theme import INK, LANE, MUTED, STEPS
-from shakedown.results import Results
+from shakedown.results.folder import Results
 from shakedown.units import seconds
 
 STEPS_S = (0.5, 2.0, 5.0, 20.0, 60.0)

@@ -9,7 +9,7 @@ from typing import Any
 from shakedown.report import captures, certificates, elsewhere, queue, shares, theme, words
 from shakedown.report import sections as common
 from shakedown.report.section import Section
-from shakedown.results import Results
+from shakedown.results.folder import Results
 
 SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     common.overview,

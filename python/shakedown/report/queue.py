@@ -9,7 +9,7 @@ from typing import Any
 from shakedown.report.figure import Definition, Figure, fitted
 from shakedown.report.section import Block, Section
 from shakedown.report.theme import INK, LANE, MUTED, PAPER, STEPS
-from shakedown.results import Results
+from shakedown.results.folder import Results
 
 _ROW_PX, _CURVE_PX = 62, 40
 

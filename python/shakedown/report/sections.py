@@ -11,11 +11,11 @@ from shakedown.report.figure import Figure
 from shakedown.report.section import Block, Section, Table
 from shakedown.report.waterfall import waterfall
 from shakedown.report.words import count_round_trips, duration, mean_us
-from shakedown.results import Results
+from shakedown.results.folder import Results
 from shakedown.units import seconds
 
 if TYPE_CHECKING:
-    from shakedown.captures import Capture
+    from shakedown.results.captures import Capture
 
 MOST_OPEN_WATERFALLS = 16
 """With more suites than these, each waterfall is folded behind its name."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from shakedown.measurement import SIDES, Measurement, Operation, Side
 from shakedown.report.section import Block, Section, Table
 from shakedown.report.words import count, duration, mean_us
-from shakedown.results import Results
+from shakedown.results.folder import Results
 
 FEWEST_CASES = 4
 """Below this many suites of one family a table of shares says less than the figures above it."""

@@ -16,10 +16,10 @@ from typing import Any
 from urllib.parse import quote
 
 from shakedown.errors import InputError, did_you_mean, os_reason
-from shakedown.recorded import Trace, parse_trace
+from shakedown.pricing.trace import Trace, parse_trace
 
 INDEX_KEY = "shakedown_traces"
-SHIPPED = Path(__file__).parent / "data" / "traces.json"
+SHIPPED = Path(__file__).parent.parent / "data" / "traces.json"
 RECORD_REPEAT = 5
 
 

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
-from shakedown.captures import Capture
 from shakedown.errors import InputError
 from shakedown.experiment import Experiment
 from shakedown.measurement import Measurement
+from shakedown.results.captures import Capture
 
 if TYPE_CHECKING:
-    from shakedown.predict import Scenario
-    from shakedown.recorded import Trace
-    from shakedown.traces import TraceLibrary
+    from shakedown.pricing.library import TraceLibrary
+    from shakedown.pricing.predict import Scenario
+    from shakedown.pricing.trace import Trace
 
 CURVE_POINTS = 48
 """Rates at which a queue's curve is computed, from none to almost the limit."""
@@ -74,7 +74,7 @@ def forecast(
     """
     if not (experiment.devices or experiment.bearers or experiment.rates_per_s):
         return Forecast()
-    from shakedown.recorded import parse_trace
+    from shakedown.pricing.trace import parse_trace
 
     predictions: list[dict[str, Any]] = []
     queues: list[Queue] = []
@@ -97,7 +97,7 @@ def forecast(
 
 def _price(experiment: Experiment, trace: Trace) -> tuple[list[dict[str, Any]], Queue | None, list[Unpriced]]:
     """One trace on the experiment's devices, over its bearers, at its rates."""
-    from shakedown import predict
+    from shakedown.pricing import predict
 
     devices = experiment.devices or (predict.DEFAULT_DEVICE,)
     bearers = experiment.bearers or (predict.DEFAULT_BEARER,)

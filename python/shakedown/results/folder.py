@@ -1,9 +1,9 @@
 """Results on disk: a folder with a manifest and one Parquet file per measured suite.
 
     manifest.json       format, schema version, provenance: machine, versions, seed, command, experiment
-    part-0001.parquet   the first suite's figures, one row a figure (see `shakedown.tidy`)
+    part-0001.parquet   the first suite's figures, one row a figure (see `shakedown.results.tidy`)
     …
-    captured.parquet    the connections of its captures, bounded in number (see `shakedown.captures`)
+    captured.parquet    the connections of its captures, bounded in number (see `shakedown.results.captures`)
     modelled.parquet    what the experiment asked of them elsewhere: predictions, and the server's queue
 
 Each part is written beside its final name, flushed to the disk and renamed, so that whatever interrupts a run
@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
-from shakedown import tidy_captures, tidy_models
-from shakedown.accepted import ABOUT_A_RUN, CAPTURED, MEASURED
 from shakedown.errors import InputError, ShakedownError, os_reason
 from shakedown.measurement import Measurement
-from shakedown.shapes import misfit
-from shakedown.tidy import SCHEMA, SINCE_VERSION_2, from_table, rest_of, to_table
+from shakedown.results import tidy_captures, tidy_models
+from shakedown.results.accepted import ABOUT_A_RUN, CAPTURED, MEASURED
+from shakedown.results.shapes import misfit
+from shakedown.results.tidy import SCHEMA, SINCE_VERSION_2, from_table, rest_of, to_table
 
 if TYPE_CHECKING:
-    from shakedown.captures import Capture
+    from shakedown.results.captures import Capture
 
 FORMAT = "shakedown results"
 SCHEMA_VERSION = 2
@@ -316,7 +316,7 @@ def results_of_json(path: str | Path, canonical: Callable[[str], str] | None = N
     `canonical` refuses what names no suite. Raises `InputError` in one line where the file holds anything
     else.
     """
-    from shakedown.captures import capture_of_traces
+    from shakedown.results.captures import capture_of_traces
 
     path = Path(path)
     accepted = "accepted: what measure --json prints, or inspect --traces writes"

@@ -12,7 +12,7 @@ from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.measurement import Side
-from shakedown.shapes import SIZE, STRING, TEXT, WHOLE, Choice, Some, misfit, one_of
+from shakedown.results.shapes import SIZE, STRING, TEXT, WHOLE, Choice, Some, misfit, one_of
 
 SIDE = one_of("client", "server")
 MESSAGE: dict[str, Any] = {
@@ -32,7 +32,7 @@ OPERATION: dict[str, Any] = {
     "bytes?": Choice(SIZE, None),
 }
 TRACE: dict[str, Any] = {"suite": TEXT, "messages": Some(MESSAGE), "operations": [OPERATION]}
-"""What every trace must hold, as a shape (see `shakedown.shapes`)."""
+"""What every trace must hold, as a shape (see `shakedown.results.shapes`)."""
 
 _DATAGRAM_PROTOCOLS = ("dtls1.2", "wtls")
 

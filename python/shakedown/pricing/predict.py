@@ -26,10 +26,10 @@ from shakedown.models.arrays import Floats
 from shakedown.models.energy import byte_energy_j, handshake_energy_j
 from shakedown.models.ranges import Range
 from shakedown.models.waiting import spread_service
-from shakedown.pricing import Price, price
+from shakedown.pricing.library import TraceLibrary, open_library
+from shakedown.pricing.prices import Price, price
+from shakedown.pricing.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device
-from shakedown.recorded import Trace
-from shakedown.traces import TraceLibrary, open_library
 
 MODELS = ("default", "thesis", "kuo", "levi-savas")
 DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"

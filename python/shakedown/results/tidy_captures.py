@@ -1,4 +1,4 @@
-"""Captured connections as rows of the tidy table; see `shakedown.tidy` for the quantities."""
+"""Captured connections as rows of the tidy table; see `shakedown.results.tidy` for the quantities."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shakedown.tidy import SCHEMA, Row
+from shakedown.results.tidy import SCHEMA, Row
 
 if TYPE_CHECKING:
-    from shakedown.captures import Capture
+    from shakedown.results.captures import Capture
 
 _DIRECTIONS = {"client": "client_to_server", "server": "server_to_client"}
 

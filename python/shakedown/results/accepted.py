@@ -1,12 +1,12 @@
-"""What objects and manifests that come back from a disk must hold, as shapes (see `shakedown.shapes`)."""
+"""What objects and manifests that come back from a disk must hold, as shapes (see `results.shapes`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from shakedown.measurement import CLASSES
-from shakedown.recorded import MESSAGE, OPERATION, TRACE
-from shakedown.shapes import (
+from shakedown.pricing.trace import MESSAGE, OPERATION, TRACE
+from shakedown.results.shapes import (
     BOOLEAN,
     NUMBER,
     OBJECT,

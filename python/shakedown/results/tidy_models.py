@@ -1,4 +1,4 @@
-"""Predictions and queues as rows of the tidy table, and back; see `shakedown.tidy` for the quantities."""
+"""Predictions and queues as rows of the tidy table, and back; see `results.tidy` for the quantities."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import polars as pl
 
-from shakedown.tidy import SCHEMA, Row
+from shakedown.results.tidy import SCHEMA, Row
 
 _PARTS = ("client", "server", "transmission", "queue", "total")
 _SCENARIO = ("suite", "device", "server_device", "bearer", "rate_per_s", "model", "kind")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shakedown.tables import titled_table
+from shakedown.terminal.tables import titled_table
 from shakedown.units import seconds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from shakedown.captures import Capture, Kind
+    from shakedown.results.captures import Capture, Kind
 
 MOST_KINDS_SHOWN = 12
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shakedown.extrapolation import call_figure
+from shakedown.pricing.extrapolation import call_figure
 from shakedown.profiles import load_device
 from shakedown.profiles.device import Triple
 
-DATA = Path(__file__).parent / "papers" / "data"
+DATA = Path(__file__).parent.parent / "papers" / "data"
 _THESIS = DATA / "wtls-nokia7650"
 _THESIS_SOURCE = "B. Bayoglu, master thesis, Sabanci University, 2004, tables 4.1 to 4.10"
 

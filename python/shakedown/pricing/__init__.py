@@ -1,0 +1,1 @@
+"""Recorded traces priced on devices, carried over bearers, queued at servers."""

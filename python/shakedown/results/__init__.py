@@ -1,0 +1,1 @@
+"""Results folders: written whole, read back checked."""
