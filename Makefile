@@ -12,7 +12,7 @@ PROBE_TARGET ?= $(shell rustc --print host-tuple)
 # The core is built anew when any of these is newer than the installed extension.
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help build probe peers demo test test-rust test-python fuzz lint format docs lock bench traces papers clean
+.PHONY: help build probe peers demo test test-rust test-python fuzz lint format docs schema lock bench traces papers clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ format: .venv/.tools ## Format the sources
 
 docs: build ## Run the documents' examples and write down what they print
 	$(BIN)/python tests/docs_examples.py
+
+schema: build ## Write the JSON Schema of everything that is printed or saved
+	$(BIN)/python -m shakedown.schema docs/reference
 
 lock: .venv/.tools ## Choose the versions of Python packages anew
 	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 pyproject.toml -o requirements.lock

@@ -153,6 +153,36 @@ def measure(
     return cast("Measurement", result)
 
 
+def as_agreed(result: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
+    """A measurement in the words of `shakedown.schema`, until the core itself speaks them."""
+    from shakedown.schema.identity import credentials
+
+    if "stack" not in result:
+        return result
+    stack, whose = result.pop("stack"), result.pop("certificates")
+    rest, books = result.pop("remainder_us"), result.pop("books")
+    sides = tuple(whose)
+    for message in result["messages"]:
+        message.update(unit=None, retransmissions=0)
+    result.update(
+        client_stack=stack,
+        server_stack=stack,
+        carrier="bare",
+        credentials=credentials(tuple(side for side in sides if whose[side] == "own"), sides),
+        counter="ns",
+        unattributed_us=rest,
+        accounting={
+            "attributed_us": books["marked_us"],
+            "cpu_us": books["cpu_us"],
+            "coverage": books["ratio"],
+        },
+        memory=result.get("memory"),
+        bytes_vary=False,
+        seed=seed,
+    )
+    return result
+
+
 def certificates_of(suite: str, options: Mapping[str, object]) -> dict[str, str]:
     """Whose certificates each side that has any shows in a suite: the user's `own`, or `made` ones."""
     about = describe(suite)

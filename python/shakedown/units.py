@@ -36,3 +36,13 @@ def seconds(value: float) -> str:
     if value < 99.5:
         return f"{value:.1f} s"
     return f"{value:.0f} s" if value < 600 else f"{value / 60:.0f} min"
+
+
+def duration_us(microseconds: float) -> str:
+    """Microseconds as `45 µs`, `1.22 ms`, `18.3 ms`, `1.40 s`."""
+    if microseconds < 999.5:
+        return f"{microseconds:.0f} µs" if microseconds >= 9.95 else f"{microseconds:.1f} µs"
+    if microseconds < 999_500:
+        value = microseconds / 1000
+        return f"{value:.2f} ms" if value < 10 else f"{value:.1f} ms" if value < 100 else f"{value:.0f} ms"
+    return f"{microseconds / 1e6:.2f} s"

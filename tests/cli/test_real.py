@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from copy import deepcopy
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 import shakedown
+from shakedown.core import as_agreed
 from shakedown.measurement import SIDES, time_by_class_us
 from shakedown.results.folder import load_results
 
@@ -51,7 +53,7 @@ def test_a_connection_leaves_nothing_behind(suite):
 @pytest.mark.parametrize("position", range(len(SUITES)), ids=SUITES)
 def test_the_contract(measured, position):
     one = measured[position]
-    jsonschema.validate(one, SCHEMA)
+    jsonschema.validate(as_agreed(deepcopy(one)), SCHEMA)
     assert [message["index"] for message in one["messages"]] == list(range(len(one["messages"])))
     assert sum(message["bytes"] for message in one["messages"]) == one["bytes"]["total"]
     sent = [sum(m["bytes"] for m in one["messages"] if m["from"] == side) for side in SIDES]
@@ -72,7 +74,7 @@ def test_python_gives_the_same(measured):
 
     here = shakedown.measure("tls1.2/psk", repeat=8)
     printed = measured[SUITES.index("tls1.2/psk")]
-    jsonschema.validate(here, SCHEMA)
+    jsonschema.validate(as_agreed(deepcopy(here)), SCHEMA)
     assert here.keys() == printed.keys()
     assert here["bytes"] == printed["bytes"]
     assert [m["name"] for m in here["messages"]] == [m["name"] for m in printed["messages"]]
@@ -140,7 +142,7 @@ def test_what_was_measured_survives_the_disk(shakedown, tmp_path):
     loaded = load_results(tmp_path / "r")
     assert json.loads(done.stdout) == list(loaded.measurements)
     for one in loaded.measurements:
-        jsonschema.validate(one, SCHEMA)
+        jsonschema.validate(as_agreed(deepcopy(one)), SCHEMA)
     assert loaded.manifest["build"]["profile"] == "release"
     assert (tmp_path / "r/report.html").read_text().startswith("<!doctype html>")
 

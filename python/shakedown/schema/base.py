@@ -1,0 +1,106 @@
+"""What all schema objects have in common: strict, frozen, and shown in a few lines."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+
+from shakedown.errors import InputError
+
+Side = Literal["client", "server"]
+Class = Literal["key", "signature", "common"]
+Carrier = Literal["bare", "eap"]
+Kind = Literal["measured", "modelled", "simulated", "live", "captured"]
+
+SIDES: tuple[Side, Side] = ("client", "server")
+CLASSES: tuple[Class, Class, Class] = ("key", "signature", "common")
+
+MAX_NUMBER = 2**53
+"""Up to here a whole number is the same in every reader of JSON."""
+
+_NUMBER = msgspec.Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)
+_AMOUNT = msgspec.Meta(ge=0, le=MAX_NUMBER)
+Number = Annotated[int, _NUMBER] | Annotated[float, _NUMBER]
+Amount = Annotated[int, _AMOUNT] | Annotated[float, _AMOUNT]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
+Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
+
+MAX_SHOWN_TEXT = 60
+
+T = TypeVar("T")
+
+
+class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An object that is saved or printed. Unknown keys are errors; `repr` is a line."""
+
+    def __repr__(self) -> str:
+        fields = msgspec.structs.fields(self)
+        shown = (f"{one.name}={_brief(getattr(self, one.name))}" for one in fields)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _brief(value: object) -> str:
+    """A value in a `repr`: collections by their size, text cut."""
+    if isinstance(value, Object):
+        return f"<{type(value).__name__}>"
+    if isinstance(value, tuple | list | dict):
+        return f"<{len(value)}>" if value else "<none>"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN_TEXT else f"{text[: MAX_SHOWN_TEXT - 1]}…"
+
+
+def builtins(value: object) -> Any:  # noqa: ANN401 - JSON has any type
+    """A schema object, or a collection of them, as dicts and lists with the keys that are printed."""
+    return msgspec.to_builtins(value)
+
+
+def encode(value: object) -> bytes:
+    """JSON on one line. Raises `ValueError` for a figure that is no number: it would be printed as null."""
+    _finite(msgspec.to_builtins(value))
+    return msgspec.json.encode(value)
+
+
+def encode_pretty(value: object) -> str:
+    """JSON for people and their tools: indented."""
+    return msgspec.json.format(encode(value), indent=2).decode()
+
+
+def _finite(value: object) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("a figure that is no number cannot be printed as JSON")
+    if isinstance(value, dict):
+        for item in value.values():
+            _finite(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _finite(item)
+
+
+def convert(value: object, kind: type[T], where: str = "") -> T:
+    """Plain dicts and lists as an object of a type. Raises `InputError`: where, which key, what is wrong."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(_told(error, where)) from None
+
+
+def decode(content: bytes | str, kind: type[T], where: str = "") -> T:
+    """JSON as an object of a type. Raises `InputError` in one line."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.ValidationError as error:
+        raise InputError(_told(error, where)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{where}: not JSON: {error}" if where else f"not JSON: {error}") from None
+
+
+def _told(error: msgspec.ValidationError, where: str) -> str:
+    """``where: messages[2].bytes: expected `int`, got `null` ``."""
+    reason, _, place = str(error).partition(" - at `$")
+    place = place.rstrip("`").lstrip(".")
+    reason = reason[:1].lower() + reason[1:]
+    return ": ".join(part for part in (where, place, reason) if part)

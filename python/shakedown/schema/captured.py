@@ -1,0 +1,157 @@
+"""What `inspect --json` prints: the connections of a capture."""
+
+from __future__ import annotations
+
+from shakedown.schema.base import Amount, Count, Number, Object, Side
+from shakedown.schema.trace import ByteCounts, Message
+
+
+class CapturedMessage(Message, frozen=True, kw_only=True):
+    """A message with the time at which it had passed, and what it was waited for, in seconds.
+
+    `peer_s` is what its sender took of the wait, `network_s` what the network took; null: cannot be told.
+    """
+
+    time_s: Number | None
+    wait_s: Number | None
+    peer_s: Number | None
+    network_s: Number | None
+
+
+class Undecrypted(Object, frozen=True, kw_only=True):
+    """Handshake records of a direction that stayed encrypted, and so belong to no message."""
+
+    bytes: Count
+    records: Count
+    from_s: Number | None
+    to_s: Number | None
+
+
+class Retransmissions(Object, frozen=True, kw_only=True):
+    """What a direction's segments or datagrams went through."""
+
+    segments: Count
+    bytes: Count
+    out_of_order: Count
+
+
+class Gaps(Object, frozen=True, kw_only=True):
+    """Bytes of a direction that are not in the capture."""
+
+    count: Count
+    bytes: Count
+
+
+class UndecryptedByDirection(Object, frozen=True, kw_only=True):
+    """For each direction."""
+
+    client_to_server: Undecrypted
+    server_to_client: Undecrypted
+
+    def of(self, side: Side) -> Undecrypted:
+        """What one side sent."""
+        return self.client_to_server if side == "client" else self.server_to_client
+
+    @property
+    def bytes(self) -> int:
+        """Both directions'."""
+        return self.client_to_server.bytes + self.server_to_client.bytes
+
+
+class RetransmissionsByDirection(Object, frozen=True, kw_only=True):
+    """For each direction."""
+
+    client_to_server: Retransmissions
+    server_to_client: Retransmissions
+
+    def of(self, side: Side) -> Retransmissions:
+        """What one side sent."""
+        return self.client_to_server if side == "client" else self.server_to_client
+
+
+class GapsByDirection(Object, frozen=True, kw_only=True):
+    """For each direction."""
+
+    client_to_server: Gaps
+    server_to_client: Gaps
+
+    def of(self, side: Side) -> Gaps:
+        """What one side sent."""
+        return self.client_to_server if side == "client" else self.server_to_client
+
+
+class CountByDirection(Object, frozen=True, kw_only=True):
+    """For each direction."""
+
+    client_to_server: Count
+    server_to_client: Count
+
+
+class RoundTrip(Object, frozen=True, kw_only=True):
+    """Shortest round trips between the capture point and either end."""
+
+    client_side_s: Number | None
+    server_side_s: Number | None
+
+
+class Alert(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
+    """An alert; without level and description where it is encrypted."""
+
+    sender: Side
+    level: str | None
+    description: str | None
+    time_s: Number
+
+
+class Connection(Object, frozen=True, kw_only=True):
+    """A connection that speaks TLS, DTLS or WTLS; null is what could not be seen."""
+
+    index: Count
+    transport: str
+    client: str
+    server: str
+    server_name: str | None
+    protocol: str | None
+    cipher: str | None
+    suite: str | None
+    start_s: Number
+    start_unix_s: Number
+    handshake_s: Number | None
+    resumed: bool | None
+    complete: bool
+    messages: tuple[CapturedMessage, ...]
+    flights: Count
+    bytes: ByteCounts
+    encrypted: UndecryptedByDirection
+    application_data_bytes: CountByDirection
+    alerts: tuple[Alert, ...]
+    retransmissions: RetransmissionsByDirection
+    gaps: GapsByDirection
+    round_trip: RoundTrip
+    problems: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        what = self.suite or " ".join(part for part in (self.protocol, self.cipher) if part) or "unknown"
+        return (
+            f"Connection({self.index}, {self.client} → {self.server}, {what}, {self.bytes.total:,} bytes"
+            f"{'' if self.complete else ', not complete'})"
+        )
+
+    @property
+    def wire_bytes(self) -> Amount:
+        """All bytes of the handshake, those that stayed encrypted included."""
+        return self.bytes.total + self.encrypted.bytes
+
+
+class CaptureSummary(Object, frozen=True, kw_only=True):
+    """What the whole capture was."""
+
+    packets: Count
+    captured_bytes: Count
+    duration_s: Number
+    connections: Count
+    other_flows: Count
+    other_packets: Count
+    evicted: Count
+    incomplete_fragments: Count
+    problems: tuple[str, ...]

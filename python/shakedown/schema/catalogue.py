@@ -1,0 +1,30 @@
+"""What `suites --json` and `stacks --json` print, and what a build is."""
+
+from __future__ import annotations
+
+from shakedown.schema.base import Object, Text
+
+
+class SuiteEntry(Object, frozen=True, kw_only=True):
+    """A suite, the stack that runs it, and if none can, the reason."""
+
+    suite: Text
+    stack: str | None
+    supported: bool
+    reason: str | None
+
+
+class StackEntry(Object, frozen=True, kw_only=True):
+    """An implementation that runs suites: its version, the protocols it speaks."""
+
+    name: Text
+    version: str
+    protocols: tuple[str, ...]
+
+
+class Build(Object, frozen=True, kw_only=True):
+    """Versions and profile of the build that measures."""
+
+    shakedown: str
+    profile: str
+    openssl: str

@@ -1,0 +1,134 @@
+"""What `certs --json` prints: certificates described, chains made, profiles listed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from shakedown.schema.base import Count, Object, Text
+
+
+class Key(Object, frozen=True, kw_only=True):
+    """A public key; `name` is the one in suite names, where it has one."""
+
+    name: str
+    has_suite_name: bool
+    bits: Count
+    bytes: Count
+    security_bits: Count
+
+
+class Signature(Object, frozen=True, kw_only=True):
+    """A certificate's signature."""
+
+    algorithm: str
+    digest: str | None
+    bytes: Count
+    security_bits: Count
+
+
+class Extension(Object, frozen=True, kw_only=True):
+    """An extension of an X.509 certificate."""
+
+    name: str
+    oid: str
+    critical: bool
+    is_understood: bool
+    bytes: Count
+    value: str
+
+
+class Part(Object, frozen=True, kw_only=True):
+    """Bytes of one part of a certificate; all of them are the certificate."""
+
+    name: str
+    bytes: Count
+
+
+class Certificate(Object, frozen=True, kw_only=True):
+    """One certificate."""
+
+    kind: Text
+    version: int
+    subject: str
+    issuer: str
+    serial: str
+    not_before: str
+    not_after: str
+    alternative_names: tuple[str, ...]
+    is_ca: bool
+    is_self_signed: bool
+    key: Key
+    signature: Signature
+    extensions: tuple[Extension, ...]
+    bytes: Count
+    parts: tuple[Part, ...]
+    fingerprint: str
+
+
+class Refusal(Object, frozen=True, kw_only=True):
+    """What a peer would refuse: of the certificate at a place, or of the whole chain."""
+
+    reason: str
+    place: Count | None
+    detail: str
+
+
+class Description(Object, frozen=True, kw_only=True):
+    """A chain: what it is, what of it is sent, what a peer would refuse."""
+
+    format: str
+    certificates: Annotated[tuple[Certificate, ...], msgspec.Meta(min_length=1)]
+    right_order: tuple[Count, ...]
+    key: Key | None
+    keys_name: str | None
+    travelling_bytes: Count
+    security_level: Count
+    refusals: tuple[Refusal, ...]
+
+
+class DescribedFile(Description, frozen=True, kw_only=True):
+    """A file of certificates."""
+
+    file: str
+
+
+class WrittenFile(Object, frozen=True, kw_only=True):
+    """A file that was made."""
+
+    path: str
+    what: str
+    bytes: Count
+
+
+class MadeChain(Object, frozen=True, kw_only=True):
+    """A new chain."""
+
+    files: tuple[WrittenFile, ...]
+    description: Description
+
+
+class CertificateProfile(Object, frozen=True, kw_only=True):
+    """A certificate profile that comes along."""
+
+    name: Text
+    keys: str
+    text: str
+
+
+class ChainFiles(Object, frozen=True, kw_only=True):
+    """Names of a side's files, without folders."""
+
+    chain: Text
+    key: str | None = None
+    ca: str | None = None
+
+
+class UserChain(Description, frozen=True, kw_only=True):
+    """In a manifest: a side's own chain, the suites that present it, and when it was validated."""
+
+    suites: tuple[str, ...]
+    files: ChainFiles
+    verification_time: Annotated[int, msgspec.Meta(ge=0, lt=253_402_300_800)]
+    level: Count

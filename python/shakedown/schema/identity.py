@@ -1,0 +1,43 @@
+"""Under which name anything is measured, kept, compared: the handshake's identity."""
+
+from __future__ import annotations
+
+from shakedown.schema.base import Carrier, Object, Side, Text
+
+
+class StackId(Object, frozen=True, kw_only=True):
+    """An implementation that runs suites."""
+
+    name: Text
+    version: str
+
+
+class Identified(Object, frozen=True, kw_only=True):
+    """The identity of a handshake: two results may be laid side by side under any of its parts.
+
+    A stack is null where nobody knows it: of the two ends of a captured connection. `credentials` says whose
+    certificates and keys are presented: `generated`, or whose else; null where nobody knows.
+    """
+
+    suite: Text
+    client_stack: StackId | None = None
+    server_stack: StackId | None = None
+    carrier: Carrier = "bare"
+    credentials: str | None = None
+
+    @property
+    def stacks(self) -> str:
+        """`openssl`, or `openssl → rustls` where the two sides differ; nothing where they are unknown."""
+        names = [one.name for one in (self.client_stack, self.server_stack) if one is not None]
+        return " → ".join(dict.fromkeys(names))
+
+
+def credentials(user_supplied: tuple[Side, ...], sides: tuple[Side, ...]) -> str:
+    """How an identity names certificates: `generated`, `user-supplied`, or `user-supplied server`.
+
+    `sides` are those that present any.
+    """
+    supplied = [side for side in sides if side in user_supplied]
+    if not supplied:
+        return "generated"
+    return "user-supplied" if len(supplied) == len(sides) else f"user-supplied {supplied[0]}"

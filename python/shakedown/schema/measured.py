@@ -1,0 +1,173 @@
+"""What `measure --json` prints and `shakedown.measure` returns: one suite, measured here.
+
+Times are microseconds of one thread's CPU time; bytes are bytes on the wire, record headers included.
+Medians need not add up; means do: those of the messages and the unattributed time are the side's mean.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from shakedown.schema.base import CLASSES, Amount, Class, Count, Number, Object, Side, Text
+from shakedown.schema.identity import StackId
+from shakedown.schema.trace import Message, Operation, Trace
+
+Samples = tuple[Number, ...] | UnsetType
+"""Every repetition's figure, in the order of the repetitions; left out unless asked for."""
+
+
+class Spread(Object, frozen=True, kw_only=True):
+    """Statistics over repetitions; `n` of them were not preempted."""
+
+    median: Number
+    mean: Number
+    sd: Number
+    min: Number
+    max: Number
+    n: Count
+    samples: Samples = UNSET
+
+
+class HandshakeTimes(Object, frozen=True, kw_only=True):
+    """What a whole handshake took each side."""
+
+    client_us: Spread
+    server_us: Spread
+
+    def of(self, side: Side) -> Spread:
+        """One side's."""
+        return self.client_us if side == "client" else self.server_us
+
+
+class MeasuredMessage(Message, frozen=True, kw_only=True):
+    """A message with the time of its sender (generate) and of its receiver (process)."""
+
+    generate_us: Number
+    process_us: Number
+    generate_mean_us: Number
+    process_mean_us: Number
+    generate_samples_us: Samples = UNSET
+    process_samples_us: Samples = UNSET
+
+
+class MeasuredOperation(Operation, frozen=True, kw_only=True):
+    """An operation with its time: median and mean."""
+
+    us: Number
+    mean_us: Number
+    count: Amount
+    bytes: Amount
+    samples_us: Samples = UNSET
+
+
+class UnattributedTime(Object, frozen=True, kw_only=True):
+    """Time of each side outside any message: medians, and means."""
+
+    client: Number
+    server: Number
+    client_mean: Number
+    server_mean: Number
+
+    def mean(self, side: Side) -> int | float:
+        """One side's mean."""
+        return self.client_mean if side == "client" else self.server_mean
+
+
+class Accounting(Object, frozen=True, kw_only=True):
+    """Attributed time of both sides over all repetitions used, the thread's CPU time, and their ratio."""
+
+    attributed_us: Number
+    cpu_us: Number
+    coverage: Number
+
+
+class PerSideBytes(Object, frozen=True, kw_only=True):
+    """Bytes of each side."""
+
+    client: Count
+    server: Count
+
+
+class Memory(Object, frozen=True, kw_only=True):
+    """Bytes that a side holds for one connection: at its peak, and after the handshake.
+
+    Contexts are apart; `released_bytes` is what was left after the connection's release.
+    """
+
+    client_peak_bytes: Count
+    client_held_bytes: Count
+    server_peak_bytes: Count
+    server_held_bytes: Count
+    context_bytes: PerSideBytes
+    released_bytes: Count
+
+
+class Transfer(Object, frozen=True, kw_only=True):
+    """Bulk data after the handshake: its bytes, those on the link, and what it took each side."""
+
+    data_bytes: Count
+    link: Text
+    wire_bytes: Amount
+    frames: Amount
+    client_us: Spread
+    server_us: Spread
+
+
+class Machine(Object, frozen=True, kw_only=True):
+    """The machine and the build that measured; null is unknown."""
+
+    cpu: str
+    cores: Count
+    clock_hz: Count | None
+    architecture: str
+    os: str
+    memory_bytes: Count | None
+    build_profile: str
+    version: str
+
+
+class Measurement(Trace, frozen=True, kw_only=True):
+    """One suite, measured."""
+
+    kind: Literal["measured"]
+    client_stack: StackId
+    server_stack: StackId
+    repeat: Count
+    preempted: Count
+    machine: Machine
+    clock: str
+    counter: str
+    handshake: HandshakeTimes
+    messages: Annotated[tuple[MeasuredMessage, ...], msgspec.Meta(min_length=1)]
+    operations: tuple[MeasuredOperation, ...]
+    unattributed_us: UnattributedTime
+    memory: Memory | None
+    accounting: Accounting
+    bytes_vary: bool
+    seed: Count | None
+    transfers: tuple[Transfer, ...] | UnsetType = UNSET
+
+    def __repr__(self) -> str:
+        from shakedown.units import duration_us
+
+        client, server = (self.handshake.of(side).mean for side in ("client", "server"))
+        return (
+            f"Measurement({self.suite}, {self.stacks}: client {duration_us(client)}, "
+            f"server {duration_us(server)}, {self.bytes.total:,} bytes, {self.flights} flights)"
+        )
+
+    def time_by_class_us(self, side: Side) -> dict[Class, float]:
+        """Mean time of one side split by class, in µs; the three add up to the mean of the handshake.
+
+        `key` and `signature` are the public-key operations of those classes; `common` is all the rest:
+        symmetric work, parsing, bookkeeping, and what lies outside any message.
+        """
+        split: dict[Class, float] = dict.fromkeys(CLASSES, 0.0)
+        for operation in self.operations:
+            if operation.side == side and operation.class_ != "common":
+                split[operation.class_] += operation.mean_us
+        split["common"] = self.handshake.of(side).mean - split["key"] - split["signature"]
+        return split

@@ -1,0 +1,46 @@
+"""The published JSON Schema: made from the objects' definitions, one file an object."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from shakedown.schema.captured import Connection
+from shakedown.schema.catalogue import StackEntry, SuiteEntry
+from shakedown.schema.certificates import CertificateProfile, DescribedFile, MadeChain
+from shakedown.schema.measured import Measurement
+from shakedown.schema.primitives import Timing
+from shakedown.schema.saved import Manifest
+from shakedown.schema.trace import CapturedTrace
+
+PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
+    "measurement": (Measurement, "An object of measure --json."),
+    "connection": (Connection, "An object of inspect --json."),
+    "trace": (CapturedTrace, "An object of the file that inspect --traces writes."),
+    "suite": (SuiteEntry, "An object of suites --json."),
+    "stack": (StackEntry, "An object of stacks --json."),
+    "primitive": (Timing, "An object of primitives --json."),
+    "certificate": (DescribedFile, "An object of certs show --json."),
+    "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
+    "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),
+    "manifest": (Manifest, "The file manifest.json of a results folder."),
+}
+"""Objects by the name of their schema's file, and who prints or writes them."""
+
+
+def published() -> dict[str, str]:
+    """Texts by file name."""
+    return {f"{name}.schema.json": _text(kind, what) for name, (kind, what) in PRINTED.items()}
+
+
+def _text(kind: type[msgspec.Struct], what: str) -> str:
+    (root,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    whole: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": what,
+        **root,
+        "$defs": parts,
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,104 @@
+"""What one handshake is made of, whoever recorded it: messages in order, and the operations in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeVar
+
+import msgspec
+
+from shakedown.schema.base import Amount, Class, Count, Kind, Object, Side, Text
+from shakedown.schema.identity import Identified
+
+Triple = tuple[str, str, str]
+"""(operation, algorithm, parameters): the same in traces, device profiles and `primitives`."""
+
+
+class Message(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
+    """One handshake message.
+
+    `flight` is null for messages that belong to none (TLS 1.3 tickets); `unit` is the datagram or write that
+    carried it, counted from 1 in each direction, null where nobody knows.
+    """
+
+    index: Count
+    sender: Side
+    name: Text
+    flight: Count | None
+    bytes: Amount
+    unit: Count | None = None
+    retransmissions: Count = 0
+
+    @property
+    def receiver(self) -> Side:
+        """Who processes it."""
+        return "server" if self.sender == "client" else "client"
+
+
+class Operation(Object, frozen=True, kw_only=True, rename={"class_": "class"}):
+    """One public-key call, or one kind of symmetric work in a message: `count` calls over `bytes`."""
+
+    side: Side
+    message: Count | None
+    operation: Text
+    algorithm: str
+    parameters: str | None
+    class_: Class
+    count: Amount = 1
+    bytes: Amount = 0
+
+    @property
+    def triple(self) -> Triple:
+        """Operation, algorithm, parameters."""
+        return self.operation, self.algorithm, self.parameters or ""
+
+
+class ByteCounts(Object, frozen=True, kw_only=True):
+    """Bytes sent."""
+
+    client_to_server: Amount
+    server_to_client: Amount
+    total: Amount
+
+    def of(self, side: Side) -> int | float:
+        """What one side sent."""
+        return self.client_to_server if side == "client" else self.server_to_client
+
+
+class Trace(Identified, frozen=True, kw_only=True):
+    """A recorded handshake: what every reader of traces needs, and no more."""
+
+    kind: Kind
+    bytes: ByteCounts
+    flights: Count
+    messages: Sequence[Message]
+    operations: Sequence[Operation]
+
+
+class CapturedTrace(Trace, frozen=True, kw_only=True):
+    """A handshake seen on a wire: its operations are those of its suite, without times."""
+
+    kind: Literal["captured"]
+    messages: tuple[Message, ...]
+    operations: tuple[Operation, ...]
+
+
+M = TypeVar("M", bound=Message)
+
+
+def flights(messages: Sequence[M]) -> Iterator[list[M]]:
+    """Messages as flights, in order; those of no flight (tickets) make runs of their own."""
+    run: list[M] = []
+    for message in messages:
+        if run and (message.sender, message.flight) != (run[0].sender, run[0].flight):
+            yield run
+            run = []
+        run.append(message)
+    if run:
+        yield run
+
+
+def needs_messages(trace: Trace) -> None:
+    """Refuses a trace without messages. Raises `msgspec.ValidationError`."""
+    if not trace.messages:
+        raise msgspec.ValidationError("A trace has at least one message - at `$.messages`")

@@ -1,0 +1,181 @@
+"""The schema: what the real commands print is decoded by it, strictly, and what is published is fresh."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import jsonschema
+import msgspec
+import pytest
+
+from shakedown.errors import InputError
+from shakedown.schema import Object, decode, encode
+from shakedown.schema.captured import CaptureSummary, Connection
+from shakedown.schema.measured import Machine, Measurement
+from shakedown.schema.publish import PRINTED, published
+from shakedown.schema.trace import CapturedTrace
+
+ROOT = Path(__file__).parents[2]
+SUITES = (
+    "tls1.2/rsa/rsa2048/mutual/resumed",
+    "tls1.3/x25519mlkem768/mldsa65/server",
+    "wtls/rsa/rsa1024/mutual",
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("schema")
+
+
+@pytest.fixture(scope="module")
+def printed(home):
+    """What a command prints on standard output as JSON."""
+
+    def run(*arguments: str) -> bytes:
+        command = [sys.executable, "-m", "shakedown", *arguments, "--json"]
+        done = subprocess.run(command, cwd=home, capture_output=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        if arguments[0] == "measure":
+            from shakedown.core import as_agreed
+
+            return json.dumps([as_agreed(one) for one in json.loads(done.stdout)]).encode()
+        return done.stdout
+
+    run("certs", "make", "p256@rsa2048", "--out", "x509")
+    run("certs", "make", "163k@233k", "--wtls", "--out", "wtls")
+    run("measure", *SUITES, "--repeat", "1", "--pcap", "some.pcap", "--keylog", "some.keys")
+    run("inspect", "some.pcap", "--keylog", "some.keys", "--traces", "traces.json")
+    return run
+
+
+COMMANDS: dict[str, list[tuple[str, ...]]] = {
+    "measurement": [
+        ("measure", *SUITES, "--repeat", "3", "--transfer", "4"),
+        ("measure", "tls1.3/x25519", "--repeat", "2", "--chain", "x509/chain.pem", "--key", "x509/key.pem",
+         "--ca", "x509/ca.pem"),
+    ],
+    "connection": [("inspect", "some.pcap"), ("inspect", "some.pcap", "--keylog", "some.keys")],
+    "suite": [("suites", "--all")],
+    "primitive": [
+        ("primitives", "sign", "p256", "--seconds", "0.05", "--out", "p.toml"),
+        ("primitives", "digest", "sha256", "--seconds", "0.05", "--out", "p.toml"),
+    ],
+    "certificate": [("certs", "show", "x509/chain.pem", "--key", "x509/key.pem"),
+                    ("certs", "show", "wtls/chain.pem")],
+    "chain": [("certs", "make", "rsa1024", "--out", "another"),
+              ("certs", "issue", "root", "p384", "--out", "one")],
+    "certificate-profile": [("certs", "profiles")],
+}  # fmt: skip
+
+
+def survives(printed: object, again: object) -> bool:
+    """Whether all that was printed comes back; what a definition adds by default is no loss."""
+    if isinstance(printed, dict) and isinstance(again, dict):
+        return all(survives(value, again[key]) for key, value in printed.items())
+    if isinstance(printed, list) and isinstance(again, list):
+        return len(printed) == len(again) and all(map(survives, printed, again))
+    return printed == again
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [(name, command) for name, commands in COMMANDS.items() for command in commands],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value[:3]).replace("/", ""),
+)
+def test_what_commands_print_is_what_the_schema_says(printed, name, command):
+    kind, _ = PRINTED[name]
+    text = printed(*command)
+    objects = decode(text, list[kind], " ".join(command))
+    assert objects
+    assert survives(json.loads(text), json.loads(encode(objects)))
+    schema = json.loads(published()[f"{name}.schema.json"])
+    for one in json.loads(text):
+        jsonschema.validate(one, schema)
+
+
+def test_files_of_traces_are_what_the_schema_says(printed, home):
+    text = (home / "traces.json").read_bytes()
+    traces = decode(text, list[CapturedTrace])
+    assert [trace.suite for trace in traces] == list(SUITES[1:])
+    schema = json.loads(published()["trace.schema.json"])
+    for one in json.loads(text):
+        jsonschema.validate(one, schema)
+
+
+def test_what_the_core_says_of_machine_and_capture(printed, home):
+    from shakedown import core
+
+    msgspec.convert(core.machine(), Machine)
+    found = core.inspect(home / "some.pcap")
+    for one in found:
+        msgspec.convert(one.connection, Connection)
+    msgspec.convert(found.summary, CaptureSummary)
+
+
+def test_the_published_schema_is_fresh():
+    there = {path.name: path.read_text() for path in (ROOT / "docs/reference").glob("*.schema.json")}
+    assert there == published(), "make schema writes it anew"
+
+
+def everything(kind: type, found: set[type]) -> set[type]:
+    """A type and all objects inside it."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        if kind in found:
+            return found
+        found.add(kind)
+        inner = [field.type for field in msgspec.structs.fields(kind)]
+    else:
+        inner = list(get_args(kind))
+    for one in inner:
+        everything(one, found)
+    return found
+
+
+def test_every_object_is_strict_and_frozen():
+    found: set[type] = set()
+    for kind, _ in PRINTED.values():
+        everything(kind, found)
+    for kind in found:
+        assert issubclass(kind, Object)
+        assert kind.__struct_config__.forbid_unknown_fields
+        assert kind.__struct_config__.frozen
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"suite": None}, "x.json: [0].suite: expected `str`, got `null`"),
+        ({"suite": " "}, "x.json: [0].suite: expected `str` matching regex"),
+        ({"flights": -3}, "x.json: [0].flights: expected `int` >= 0"),
+        ({"messages": []}, "x.json: [0].messages: expected `array` of length >= 1"),
+        ({"messages": [7]}, "x.json: [0].messages[0]: expected `object`, got `int`"),
+        ({"nonsense": 1}, "x.json: [0]: object contains unknown field `nonsense`"),
+        ({"repeat": 10**400}, "x.json: "),
+        ({"bytes": None}, "x.json: [0].bytes: expected `object`, got `null`"),
+    ],
+)
+def test_what_does_not_fit_is_one_line_with_its_place(printed, change, said):
+    [one] = json.loads(printed("measure", "tls1.2/psk", "--repeat", "1"))
+    with pytest.raises(InputError) as caught:
+        decode(json.dumps([{**one, **change}]), list[Measurement], "x.json")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_object_shows_itself_on_a_line(printed):
+    [one] = decode(printed("measure", "tls1.2/psk", "--repeat", "1"), list[Measurement])
+    for shown in (one, one.messages[0], one.memory, one.machine, one.handshake):
+        assert "\n" not in repr(shown)
+        assert len(repr(shown)) < 300
+
+
+def test_figures_that_are_no_numbers_are_not_printed_as_null(printed):
+    [one] = decode(printed("measure", "tls1.2/psk", "--repeat", "1"), list[Measurement])
+    spoilt = msgspec.structs.replace(one.accounting, coverage=float("nan"))
+    with pytest.raises(ValueError, match="no number"):
+        encode(spoilt)
