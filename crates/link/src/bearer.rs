@@ -1,0 +1,357 @@
+//! A bearer profile's figures, and the path that they make.
+
+use crate::cipher::{CCMP_OVERHEAD_BYTES, WEP_OVERHEAD_BYTES};
+use crate::path::Shared;
+use crate::{
+    Bound, Delay, Distribution, DistributionError, DistributionSpec, Duplication, Encapsulation, Loss,
+    LossProcess, Mtu, Ns, Overhead, Path, Payload, Probability, Purpose, Radio, Rate, RateValue, Stream,
+    TooLong,
+};
+use serde::{Deserialize, Serialize};
+
+/// Link encryption by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkEncryption {
+    /// None.
+    #[default]
+    None,
+    /// Wired Equivalent Privacy.
+    Wep,
+    /// CCMP, as in WPA2.
+    Ccmp,
+}
+
+impl LinkEncryption {
+    /// Bytes that it adds to each frame.
+    #[must_use]
+    pub fn overhead_bytes(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Wep => WEP_OVERHEAD_BYTES,
+            Self::Ccmp => CCMP_OVERHEAD_BYTES,
+        }
+    }
+}
+
+/// What a bearer's rates count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// Whole frames: the link's overhead takes time.
+    #[default]
+    Layer2,
+    /// Network packets: rates are net of the link's overhead, which takes no further time.
+    Layer3,
+}
+
+/// Loss in bursts; see [`LossProcess::GilbertElliott`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BurstSpec {
+    /// Probability of going from good to bad before a unit.
+    pub worsens: f64,
+    /// Probability of going from bad to good before a unit.
+    pub recovers: f64,
+    /// Loss while good.
+    #[serde(default)]
+    pub good: f64,
+    /// Loss while bad.
+    #[serde(default = "certain")]
+    pub bad: f64,
+}
+
+fn certain() -> f64 {
+    1.0
+}
+
+/// What a radio draws; `None` where unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EnergySpec {
+    /// Power while sending.
+    pub send_w: Option<f64>,
+    /// Power while receiving.
+    pub receive_w: Option<f64>,
+    /// Power while set up, but neither sending nor receiving.
+    pub idle_w: Option<f64>,
+    /// Power while being set up.
+    pub setup_w: Option<f64>,
+    /// Power of the idle radio.
+    pub sleep_w: Option<f64>,
+    /// Energy per byte sent.
+    pub send_j_per_byte: Option<f64>,
+    /// Energy per byte received.
+    pub receive_j_per_byte: Option<f64>,
+}
+
+/// A bearer, by the fields of its profile. Times in seconds, rates in bit/s, lengths in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BearerSpec {
+    /// From the client; `None`: so fast that it takes no time.
+    pub up_bits_per_s: Option<f64>,
+    /// To the client; `None`: so fast that it takes no time.
+    pub down_bits_per_s: Option<f64>,
+    /// What the rates count.
+    #[serde(default)]
+    pub rates_count: Layer,
+    /// One-way delay that does not depend on size: its mean …
+    pub traversal_s: f64,
+    /// … and standard deviation; normal, without what would be negative.
+    #[serde(default)]
+    pub traversal_sd_s: f64,
+    /// One-way delay as a distribution; then the two above do not count.
+    #[serde(default)]
+    pub traversal: Option<DistributionSpec>,
+    /// The same from the client, where it differs.
+    #[serde(default)]
+    pub traversal_up: Option<DistributionSpec>,
+    /// The same to the client, where it differs.
+    #[serde(default)]
+    pub traversal_down: Option<DistributionSpec>,
+    /// How long a drawn delay holds for the units that follow.
+    #[serde(default)]
+    pub traversal_holds_s: f64,
+    /// Units that drew a shorter delay overtake those before them.
+    #[serde(default)]
+    pub traversal_reorders: bool,
+    /// Largest network-layer packet.
+    #[serde(default = "ethernet_mtu")]
+    pub mtu_bytes: u32,
+    /// Link bytes added to each packet.
+    #[serde(default)]
+    pub packet_overhead_bytes: u32,
+    /// Link encryption, whose bytes come on top.
+    #[serde(default)]
+    pub link_encryption: LinkEncryption,
+    /// Probability that a packet is lost.
+    #[serde(default)]
+    pub loss: f64,
+    /// Loss in bursts, in place of `loss`.
+    #[serde(default)]
+    pub burst_loss: Option<BurstSpec>,
+    /// Probability that a packet comes twice.
+    #[serde(default)]
+    pub duplication: f64,
+    /// Probability that a packet is held back …
+    #[serde(default)]
+    pub reordering: f64,
+    /// … and for how long.
+    #[serde(default)]
+    pub reordering_s: f64,
+    /// One medium for both directions.
+    #[serde(default)]
+    pub half_duplex: bool,
+    /// Time from the end of sending one way to the start of sending the other, half duplex.
+    #[serde(default)]
+    pub turnaround_s: f64,
+    /// Time before the first packet can go, and any after the radio fell idle.
+    #[serde(default)]
+    pub setup_s: f64,
+    /// The radio falls idle so long after the last packet; `None`: it does not.
+    #[serde(default)]
+    pub idle_after_s: Option<f64>,
+    /// Depth of the sender's drop-tail queue, the packet in service included; `None`: everything waits.
+    #[serde(default)]
+    pub queue_bytes: Option<u64>,
+    /// The same in packets.
+    #[serde(default)]
+    pub queue_packets: Option<u32>,
+    /// What the radio draws.
+    #[serde(default)]
+    pub energy: EnergySpec,
+}
+
+fn ethernet_mtu() -> u32 {
+    1500
+}
+
+/// Why a bearer makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum BearerError {
+    #[error("{key} is {value}; accepted: above 0 and below 9e15")]
+    Rate { key: &'static str, value: f64 },
+    #[error("{key} is {value}; accepted: 0 to 1")]
+    Probability { key: &'static str, value: f64 },
+    #[error("{key} is {value}; accepted: a finite number of seconds, 0 or more")]
+    Time { key: &'static str, value: f64 },
+    #[error("{key}: {error}")]
+    Distribution { key: &'static str, error: DistributionError },
+    #[error("mtu_bytes is {0}; accepted: 68 or more (RFC 791)")]
+    Mtu(u32),
+}
+
+/// One direction of a bearer, whose links are all there, most of them without effect.
+pub type OneWay<P = Vec<u8>> = Mtu<Encapsulation<Overhead<Rate<Loss<Duplication<Delay<P>>>>>>, P>;
+
+impl<P> OneWay<P> {
+    /// Where units are serialised.
+    #[inline]
+    #[must_use]
+    pub fn sender(&self) -> &Rate<Loss<Duplication<Delay<P>>>> {
+        &self.inner.inner.inner
+    }
+
+    /// Where units are serialised.
+    #[inline]
+    pub fn sender_mut(&mut self) -> &mut Rate<Loss<Duplication<Delay<P>>>> {
+        &mut self.inner.inner.inner
+    }
+}
+
+/// A validated bearer, from which a path is made for each client.
+#[derive(Clone, Debug)]
+pub struct Bearer {
+    up: Way,
+    down: Way,
+    mtu_bytes: u32,
+    overhead_bytes: u32,
+    encryption_bytes: u32,
+    loss: LossProcess,
+    duplication: Probability,
+    reordering: Probability,
+    reordering_s: Ns,
+    holds: Ns,
+    overtaking: bool,
+    bound: Bound,
+    shared: Option<Shared>,
+}
+
+#[derive(Clone, Debug)]
+struct Way {
+    rate: Option<RateValue>,
+    delay: Distribution,
+    purposes: [Purpose; 3],
+}
+
+impl TryFrom<&BearerSpec> for Bearer {
+    type Error = BearerError;
+
+    fn try_from(spec: &BearerSpec) -> Result<Self, BearerError> {
+        let counted = spec.rates_count == Layer::Layer2;
+        let mtu_bytes = spec.mtu_bytes;
+        if mtu_bytes < 68 {
+            return Err(BearerError::Mtu(mtu_bytes));
+        }
+        let setup = seconds("setup_s", spec.setup_s)?;
+        let idle_after = spec.idle_after_s.map(|s| seconds("idle_after_s", s)).transpose()?;
+        let turnaround = seconds("turnaround_s", spec.turnaround_s)?;
+        let radio = (setup > Ns::ZERO || idle_after.is_some()).then(|| Radio::new(setup, idle_after));
+        let half_duplex = spec.half_duplex.then_some(turnaround);
+        let shares = radio.is_some() || half_duplex.is_some();
+        Ok(Self {
+            up: Way {
+                rate: rate("up_bits_per_s", spec.up_bits_per_s)?,
+                delay: spec.delay("traversal_up", spec.traversal_up.as_ref())?,
+                purposes: [Purpose::LOSS_UP, Purpose::DUPLICATION_UP, Purpose::DELAY_UP],
+            },
+            down: Way {
+                rate: rate("down_bits_per_s", spec.down_bits_per_s)?,
+                delay: spec.delay("traversal_down", spec.traversal_down.as_ref())?,
+                purposes: [Purpose::LOSS_DOWN, Purpose::DUPLICATION_DOWN, Purpose::DELAY_DOWN],
+            },
+            mtu_bytes,
+            overhead_bytes: if counted { spec.packet_overhead_bytes } else { 0 },
+            encryption_bytes: if counted { spec.link_encryption.overhead_bytes() } else { 0 },
+            loss: spec.loss_process()?,
+            duplication: probability("duplication", spec.duplication)?,
+            reordering: probability("reordering", spec.reordering)?,
+            reordering_s: seconds("reordering_s", spec.reordering_s)?,
+            holds: seconds("traversal_holds_s", spec.traversal_holds_s)?,
+            overtaking: spec.traversal_reorders,
+            bound: Bound { bytes: spec.queue_bytes, units: spec.queue_packets },
+            shared: shares.then_some(Shared { radio, half_duplex, last: None }),
+        })
+    }
+}
+
+impl BearerSpec {
+    fn delay(&self, key: &'static str, own: Option<&DistributionSpec>) -> Result<Distribution, BearerError> {
+        let (key, spec) = match (own, &self.traversal) {
+            (Some(own), _) => (key, own.clone()),
+            (None, Some(both)) => ("traversal", both.clone()),
+            (None, None) => {
+                let (mean_s, sd_s) = (self.traversal_s, self.traversal_sd_s);
+                ("traversal_s", DistributionSpec::Normal { mean_s, sd_s, minimum_s: 0.0 })
+            }
+        };
+        Distribution::try_from(&spec).map_err(|error| BearerError::Distribution { key, error })
+    }
+
+    fn loss_process(&self) -> Result<LossProcess, BearerError> {
+        let independent = probability("loss", self.loss)?;
+        Ok(match &self.burst_loss {
+            Some(burst) => LossProcess::GilbertElliott {
+                worsens: probability("burst_loss.worsens", burst.worsens)?,
+                recovers: probability("burst_loss.recovers", burst.recovers)?,
+                good: probability("burst_loss.good", burst.good)?,
+                bad: probability("burst_loss.bad", burst.bad)?,
+                is_bad: false,
+            },
+            None if independent.is_never() => LossProcess::None,
+            None => LossProcess::Independent(independent),
+        })
+    }
+}
+
+impl Bearer {
+    /// Largest network-layer packet.
+    #[must_use]
+    pub fn mtu_bytes(&self) -> u32 {
+        self.mtu_bytes
+    }
+
+    /// Mean one-way delay without serialisation, up and down.
+    #[must_use]
+    pub fn mean_delay_s(&self) -> (f64, f64) {
+        (self.up.delay.mean_s(), self.down.delay.mean_s())
+    }
+
+    /// A path of its own for a client. What exceeds the MTU is fragmented.
+    #[must_use]
+    pub fn path<P: Payload>(&self, seed: u64, entity: u64) -> Path<P> {
+        Path::new(self.way(&self.up, seed, entity), self.way(&self.down, seed, entity), self.shared)
+    }
+
+    fn way<P: Payload>(&self, way: &Way, seed: u64, entity: u64) -> OneWay<P> {
+        let stream = |purpose, drawn: bool| {
+            if drawn { Stream::of(seed, entity, purpose) } else { Stream::seeded(0) }
+        };
+        let [loss, duplication, delay] = way.purposes;
+        let varies = way.delay.as_constant().is_none() || !self.reordering.is_never();
+        let delay_stream = stream(delay, varies);
+        let mut delay = Delay::new(way.delay.clone(), delay_stream.clone()).holding(self.holds);
+        if self.overtaking {
+            delay = delay.overtaking();
+        }
+        let delay = delay.reordering(self.reordering, self.reordering_s, delay_stream);
+        let duplication =
+            Duplication::new(self.duplication, stream(duplication, !self.duplication.is_never()), delay);
+        let loss = Loss::new(self.loss.clone(), stream(loss, self.loss.draws()), duplication);
+        let rate = match way.rate {
+            Some(rate) => Rate::new(rate, loss).bounded(self.bound),
+            None => Rate::unlimited(loss),
+        };
+        let overhead = Overhead { inner: rate, bytes: self.overhead_bytes };
+        let encapsulation = Encapsulation::counted(self.encryption_bytes, overhead);
+        Mtu::new(self.mtu_bytes, TooLong::Fragment, encapsulation)
+    }
+}
+
+fn rate(key: &'static str, value: Option<f64>) -> Result<Option<RateValue>, BearerError> {
+    value.map(|value| RateValue::from_bits_per_s(value).ok_or(BearerError::Rate { key, value })).transpose()
+}
+
+fn probability(key: &'static str, value: f64) -> Result<Probability, BearerError> {
+    Probability::new(value).ok_or(BearerError::Probability { key, value })
+}
+
+fn seconds(key: &'static str, value: f64) -> Result<Ns, BearerError> {
+    if value.is_finite() && value >= 0.0 {
+        Ok(Ns::from_secs_f64(value))
+    } else {
+        Err(BearerError::Time { key, value })
+    }
+}

@@ -1,0 +1,130 @@
+//! Holding units on their way: the innermost link, which keeps them until they are due.
+
+use crate::{Distribution, Fate, Link, Ns, Payload, Probability, Stream, Unit};
+use std::collections::VecDeque;
+
+/// A link whose units arrive some time after they were sent.
+///
+/// In order, unless reordering is asked for: a unit that drew a shorter delay than the one before it arrives right
+/// behind it. Delay in real networks is correlated; [`holding`](Self::holding) keeps a drawn delay for a while.
+#[derive(Clone, Debug)]
+pub struct Delay<P = Vec<u8>> {
+    delay: Distribution,
+    process: Option<Box<Process>>,
+    /// The latest time at which a unit that keeps its place is due.
+    latest: Ns,
+    /// In order of time due, and of offering.
+    held: VecDeque<(Ns, Unit<P>)>,
+}
+
+#[derive(Clone, Debug)]
+struct Process {
+    stream: Stream,
+    /// For how long a drawn delay holds, the one that holds, and until when.
+    holds: Ns,
+    current: Ns,
+    current_until: Ns,
+    /// How often a unit is held back, and by how much, so that later ones overtake it.
+    reorders: Probability,
+    held_back: Ns,
+    /// Whether a unit that drew less overtakes one that drew more.
+    jitter_reorders: bool,
+}
+
+impl<P> Delay<P> {
+    /// A delay with draws of a stream; a constant one leaves it alone.
+    #[must_use]
+    pub fn new(delay: Distribution, stream: Stream) -> Self {
+        let process = delay.as_constant().is_none().then(|| Box::new(Process::new(stream)));
+        Self { delay, process, latest: Ns::ZERO, held: VecDeque::new() }
+    }
+
+    /// Always the same delay.
+    #[must_use]
+    pub fn constant(delay: Ns) -> Self {
+        Self { delay: Distribution::constant(delay), process: None, latest: Ns::ZERO, held: VecDeque::new() }
+    }
+
+    /// A drawn delay holds for that long: all units sent meanwhile have it. Without effect on a constant delay.
+    #[must_use]
+    pub fn holding(mut self, time: Ns) -> Self {
+        if let Some(process) = &mut self.process {
+            process.holds = time;
+        }
+        self
+    }
+
+    /// Units that drew a shorter delay overtake those that drew a longer one. Without effect on a constant delay.
+    #[must_use]
+    pub fn overtaking(mut self) -> Self {
+        if let Some(process) = &mut self.process {
+            process.jitter_reorders = true;
+        }
+        self
+    }
+
+    /// Some units are held back for longer, and what was sent after them overtakes them.
+    #[must_use]
+    pub fn reordering(mut self, probability: Probability, held_back: Ns, stream: Stream) -> Self {
+        if !probability.is_never() {
+            let process = self.process.get_or_insert_with(|| Box::new(Process::new(stream)));
+            process.reorders = probability;
+            process.held_back = held_back;
+        }
+        self
+    }
+}
+
+impl Process {
+    fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            holds: Ns::ZERO,
+            current: Ns::ZERO,
+            current_until: Ns::ZERO,
+            reorders: Probability::NEVER,
+            held_back: Ns::ZERO,
+            jitter_reorders: false,
+        }
+    }
+
+    /// When a unit sent at a time is due, and whether it keeps its place in the order.
+    fn due(&mut self, at: Ns, delay: &Distribution) -> (Ns, bool) {
+        if self.holds == Ns::ZERO || at >= self.current_until {
+            self.current = delay.draw(&mut self.stream);
+            self.current_until = at + self.holds;
+        }
+        if !self.reorders.is_never() && self.reorders.happens(&mut self.stream) {
+            return (at + self.current + self.held_back, false);
+        }
+        (at + self.current, !self.jitter_reorders)
+    }
+}
+
+impl<P: Payload> Link<P> for Delay<P> {
+    fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
+        let (mut due, keeps_place) = match (&mut self.process, self.delay.as_constant()) {
+            (Some(process), _) => process.due(at, &self.delay),
+            (None, constant) => (at + constant.unwrap_or_default(), true),
+        };
+        if keeps_place {
+            due = due.max(self.latest);
+            self.latest = due;
+        }
+        if self.held.back().is_none_or(|(last, _)| *last <= due) {
+            self.held.push_back((due, unit));
+        } else {
+            let place = self.held.partition_point(|(other, _)| *other <= due);
+            self.held.insert(place, (due, unit));
+        }
+        Fate::Accepted
+    }
+
+    fn next(&self) -> Option<Ns> {
+        self.held.front().map(|(due, _)| *due)
+    }
+
+    fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
+        if self.next()? <= until { self.held.pop_front() } else { None }
+    }
+}

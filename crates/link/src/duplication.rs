@@ -1,0 +1,41 @@
+//! Sending units twice.
+
+use crate::{Fate, Link, Ns, Payload, Probability, Stream, Unit};
+
+/// A link that sends some units twice, the copy right behind the original.
+#[derive(Clone, Debug)]
+pub struct Duplication<L> {
+    /// What comes after.
+    pub inner: L,
+    probability: Probability,
+    stream: Stream,
+}
+
+impl<L> Duplication<L> {
+    /// Duplicates with a probability, with draws of a stream.
+    #[must_use]
+    pub fn new(probability: Probability, stream: Stream, inner: L) -> Self {
+        Self { inner, probability, stream }
+    }
+}
+
+impl<P: Payload, L: Link<P>> Link<P> for Duplication<L> {
+    fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
+        if self.probability.is_never() || !self.probability.happens(&mut self.stream) {
+            return self.inner.offer(at, unit);
+        }
+        match (self.inner.offer(at, unit.clone()), self.inner.offer(at, unit)) {
+            (Fate::Dropped(why), Fate::Dropped(_)) => Fate::Dropped(why),
+            (Fate::Dropped(_), fate) | (fate, Fate::Dropped(_)) => fate,
+            _ => Fate::Duplicated,
+        }
+    }
+
+    fn next(&self) -> Option<Ns> {
+        self.inner.next()
+    }
+
+    fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
+        self.inner.take(until)
+    }
+}

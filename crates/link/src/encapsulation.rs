@@ -1,0 +1,82 @@
+//! Frame encryption under a packet.
+
+use crate::cipher::FrameCipher;
+use crate::{Drop, Fate, Link, Ns, Payload, Unit};
+use std::fmt;
+
+/// A link that encrypts each frame: the bytes that this adds are counted always, and a payload that is present is really
+/// encrypted here and decrypted at the far end, where a frame that does not verify vanishes, as at a station.
+pub struct Encapsulation<L> {
+    /// What comes after.
+    pub inner: L,
+    overhead_bytes: u32,
+    ends: Option<Box<Ends>>,
+    rejected: u64,
+}
+
+struct Ends {
+    sender: Box<dyn FrameCipher>,
+    receiver: Box<dyn FrameCipher>,
+}
+
+impl<L> Encapsulation<L> {
+    /// Adds bytes and leaves payloads in the clear; 0 for none.
+    #[must_use]
+    pub fn counted(overhead_bytes: u32, inner: L) -> Self {
+        Self { inner, overhead_bytes, ends: None, rejected: 0 }
+    }
+
+    /// Encrypts with one cipher and decrypts with another: the two ends of the link, with the same key.
+    #[must_use]
+    pub fn new(sender: Box<dyn FrameCipher>, receiver: Box<dyn FrameCipher>, inner: L) -> Self {
+        let overhead_bytes = sender.overhead_bytes();
+        Self { inner, overhead_bytes, ends: Some(Box::new(Ends { sender, receiver })), rejected: 0 }
+    }
+
+    /// Frames that did not verify at the far end.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.rejected
+    }
+}
+
+impl<L: fmt::Debug> fmt::Debug for Encapsulation<L> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Encapsulation")
+            .field("inner", &self.inner)
+            .field("overhead_bytes", &self.overhead_bytes)
+            .field("encrypts", &self.ends.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<P: Payload, L: Link<P>> Link<P> for Encapsulation<L> {
+    fn offer(&mut self, at: Ns, mut unit: Unit<P>) -> Fate {
+        unit.bytes += self.overhead_bytes;
+        if let (Some(ends), Some(frame)) = (&mut self.ends, unit.payload.as_mut().and_then(P::frame))
+            && ends.sender.seal(frame).is_err()
+        {
+            return Fate::Dropped(Drop::Unencryptable);
+        }
+        self.inner.offer(at, unit)
+    }
+
+    fn next(&self) -> Option<Ns> {
+        self.inner.next()
+    }
+
+    fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
+        loop {
+            let (at, mut unit) = self.inner.take(until)?;
+            unit.bytes -= self.overhead_bytes;
+            if let (Some(ends), Some(frame)) = (&mut self.ends, unit.payload.as_mut().and_then(P::frame))
+                && ends.receiver.open(frame).is_err()
+            {
+                self.rejected += 1;
+                continue;
+            }
+            return Some((at, unit));
+        }
+    }
+}

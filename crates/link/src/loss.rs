@@ -1,0 +1,129 @@
+//! Losing units.
+
+use crate::{Drop, Fate, Link, Ns, Payload, Probability, Stream, Unit};
+use std::sync::Arc;
+
+/// How units are lost.
+#[derive(Clone, Debug)]
+pub enum LossProcess {
+    /// None is.
+    None,
+    /// Each by itself.
+    Independent(Probability),
+    /// In bursts: a chain of two states with a loss probability each (Gilbert 1960, Elliott 1963). For each unit the
+    /// state moves first, then the unit is lost or not by the state moved to. It begins in the good state.
+    GilbertElliott {
+        /// From good to bad.
+        worsens: Probability,
+        /// From bad to good.
+        recovers: Probability,
+        /// Lost while good.
+        good: Probability,
+        /// Lost while bad.
+        bad: Probability,
+        /// The state.
+        is_bad: bool,
+    },
+    /// By the bits of a number, the lowest first, over and over: for tests.
+    Mask {
+        /// 1: lost.
+        bits: u64,
+        /// After so many (1 to 64) it begins again.
+        period: u32,
+        /// The next bit.
+        position: u32,
+    },
+    /// By a recorded sequence (true: lost), over and over.
+    Replay {
+        /// Not empty.
+        lost: Arc<[bool]>,
+        /// The next one.
+        position: usize,
+    },
+}
+
+impl LossProcess {
+    /// A pattern of up to 64 units, `#` lost and `.` not, over and over; `None` for anything else.
+    #[must_use]
+    pub fn pattern(pattern: &str) -> Option<Self> {
+        let period = u32::try_from(pattern.len()).ok().filter(|length| (1..=64).contains(length))?;
+        let mut bits = 0;
+        for (position, character) in pattern.bytes().enumerate() {
+            match character {
+                b'#' => bits |= 1 << position,
+                b'.' => {}
+                _ => return None,
+            }
+        }
+        Some(Self::Mask { bits, period, position: 0 })
+    }
+
+    /// A recorded sequence; `None` where it is empty.
+    #[must_use]
+    pub fn replay(lost: &[bool]) -> Option<Self> {
+        (!lost.is_empty()).then(|| Self::Replay { lost: lost.into(), position: 0 })
+    }
+
+    /// True where it draws random numbers.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        matches!(self, Self::Independent(_) | Self::GilbertElliott { .. })
+    }
+
+    fn loses(&mut self, stream: &mut Stream) -> bool {
+        match self {
+            Self::None => false,
+            Self::Independent(probability) => probability.happens(stream),
+            Self::GilbertElliott { worsens, recovers, good, bad, is_bad } => {
+                let moves = if *is_bad { *recovers } else { *worsens };
+                *is_bad ^= moves.happens(stream);
+                let lost = if *is_bad { *bad } else { *good };
+                lost.happens(stream)
+            }
+            Self::Mask { bits, period, position } => {
+                let lost = *bits >> *position & 1 == 1;
+                *position = (*position + 1) % *period;
+                lost
+            }
+            Self::Replay { lost, position } => {
+                let now = lost[*position];
+                *position = (*position + 1) % lost.len();
+                now
+            }
+        }
+    }
+}
+
+/// A link that loses units. What is lost here was sent: place it behind the [`Rate`](crate::Rate) whose time it takes.
+#[derive(Clone, Debug)]
+pub struct Loss<L> {
+    /// What comes after.
+    pub inner: L,
+    process: LossProcess,
+    stream: Stream,
+}
+
+impl<L> Loss<L> {
+    /// Loses by a process, with draws of a stream.
+    #[must_use]
+    pub fn new(process: LossProcess, stream: Stream, inner: L) -> Self {
+        Self { inner, process, stream }
+    }
+}
+
+impl<P: Payload, L: Link<P>> Link<P> for Loss<L> {
+    fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
+        if self.process.loses(&mut self.stream) {
+            return Fate::Dropped(Drop::Lost);
+        }
+        self.inner.offer(at, unit)
+    }
+
+    fn next(&self) -> Option<Ns> {
+        self.inner.next()
+    }
+
+    fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
+        self.inner.take(until)
+    }
+}

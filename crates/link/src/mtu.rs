@@ -1,0 +1,125 @@
+//! The largest packet that a link carries.
+
+use crate::{Drop, Fate, Fragment, Link, Ns, Payload, Unit};
+
+/// What happens to a unit that is longer than the link carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooLong {
+    /// It is dropped.
+    Drop,
+    /// It is cut as IPv4 does (RFC 791, section 3.2): each part repeats the 20-byte header and, but for the last, holds a
+    /// multiple of 8 bytes. The unit arrives with its last part; where any is lost, it never does.
+    Fragment,
+}
+
+/// A link that carries units up to a length.
+#[derive(Clone, Debug)]
+pub struct Mtu<L, P = Vec<u8>> {
+    /// What comes after.
+    pub inner: L,
+    limit_bytes: u32,
+    too_long: TooLong,
+    cut: u32,
+    joining: Vec<Joining<P>>,
+}
+
+#[derive(Clone, Debug)]
+struct Joining<P> {
+    of: u32,
+    bytes: u32,
+    missing: u16,
+    parts: Vec<Option<Option<P>>>,
+}
+
+const IP_HEADER_BYTES: u32 = 20;
+
+/// Units that can be put together at once; beyond, the oldest is given up, as a receiver short of memory does.
+const MAX_JOINING: usize = 16;
+
+impl<L, P> Mtu<L, P> {
+    /// Carries units up to `limit_bytes` (at least 28, so that a fragment has room).
+    #[must_use]
+    pub fn new(limit_bytes: u32, too_long: TooLong, inner: L) -> Self {
+        Self { inner, limit_bytes: limit_bytes.max(28), too_long, cut: 0, joining: Vec::new() }
+    }
+}
+
+impl<P: Payload, L: Link<P>> Mtu<L, P> {
+    fn offer_parts(&mut self, at: Ns, unit: Unit<P>) -> Fate {
+        let each = (self.limit_bytes - IP_HEADER_BYTES) / 8 * 8;
+        let content = unit.bytes.saturating_sub(IP_HEADER_BYTES);
+        let Ok(count) = u16::try_from(content.div_ceil(each)) else {
+            return Fate::Dropped(Drop::TooLong);
+        };
+        self.cut = self.cut.wrapping_add(1);
+        let mut payloads = unit.payload.map(|payload| payload.cut(count).into_iter());
+        let mut fate = Fate::Accepted;
+        for index in 0..count {
+            let held = each.min(content - u32::from(index) * each);
+            let part = Unit {
+                bytes: IP_HEADER_BYTES + held,
+                fragment: Fragment { of: self.cut, index, count },
+                payload: payloads.as_mut().and_then(Iterator::next),
+            };
+            match (fate, self.inner.offer(at, part)) {
+                (Fate::Dropped(_), _) => {}
+                (_, dropped @ Fate::Dropped(_)) => fate = dropped,
+                (_, Fate::Duplicated | Fate::Accepted) => {}
+            }
+        }
+        fate
+    }
+
+    /// The whole unit, where this was its last missing part.
+    fn join(&mut self, unit: Unit<P>) -> Option<Unit<P>> {
+        let Fragment { of, index, count } = unit.fragment;
+        let place = self.joining.iter().position(|joining| joining.of == of).unwrap_or_else(|| {
+            if self.joining.len() == MAX_JOINING {
+                self.joining.remove(0);
+            }
+            let parts = std::iter::repeat_with(|| None).take(count.into()).collect();
+            self.joining.push(Joining { of, bytes: IP_HEADER_BYTES, missing: count, parts });
+            self.joining.len() - 1
+        });
+        let joining = &mut self.joining[place];
+        let part = &mut joining.parts[usize::from(index)];
+        if part.is_none() {
+            *part = Some(unit.payload);
+            joining.missing -= 1;
+            joining.bytes += unit.bytes - IP_HEADER_BYTES;
+        }
+        if joining.missing > 0 {
+            return None;
+        }
+        let whole = self.joining.remove(place);
+        let payloads: Vec<P> = whole.parts.into_iter().flatten().flatten().collect();
+        let payload = if payloads.is_empty() { None } else { P::join(payloads) };
+        Some(Unit { bytes: whole.bytes, fragment: Fragment::WHOLE, payload })
+    }
+}
+
+impl<P: Payload, L: Link<P>> Link<P> for Mtu<L, P> {
+    fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
+        match self.too_long {
+            _ if unit.bytes <= self.limit_bytes => self.inner.offer(at, unit),
+            TooLong::Drop => Fate::Dropped(Drop::TooLong),
+            TooLong::Fragment => self.offer_parts(at, unit),
+        }
+    }
+
+    fn next(&self) -> Option<Ns> {
+        self.inner.next()
+    }
+
+    fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
+        loop {
+            let (at, unit) = self.inner.take(until)?;
+            if unit.fragment.count == 1 {
+                return Some((at, unit));
+            }
+            if let Some(whole) = self.join(unit) {
+                return Some((at, whole));
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Serialising units at a rate, behind a bounded queue.
+
+use crate::{Drop, Fate, Link, Ns, Payload, Unit};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A rate, exact to a thousandth of a bit per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateValue {
+    millibits_per_s: u64,
+}
+
+impl RateValue {
+    /// `None` for what is not above 0, not finite, or beyond 9 Pbit/s.
+    #[must_use]
+    pub fn from_bits_per_s(rate: f64) -> Option<Self> {
+        let millibits_per_s = (rate * 1e3 + 0.5) as u64;
+        (rate.is_finite() && millibits_per_s > 0 && rate < 9e15).then_some(Self { millibits_per_s })
+    }
+
+    /// In bit/s.
+    #[must_use]
+    pub fn bits_per_s(self) -> f64 {
+        self.millibits_per_s as f64 * 1e-3
+    }
+}
+
+/// Rates that change at known times, perhaps over and over.
+#[derive(Clone, Debug)]
+pub struct RateSteps {
+    steps: Vec<(Ns, Option<RateValue>)>,
+    period: Option<Ns>,
+}
+
+impl RateSteps {
+    /// Steps of (from when, rate or an outage) in rising order, the first at time 0, starting over after `period`. `None`
+    /// for any other order, for a period that ends before the last step begins, or where nothing would ever be sent.
+    #[must_use]
+    pub fn new(steps: Vec<(Ns, Option<RateValue>)>, period: Option<Ns>) -> Option<Self> {
+        let rising = steps.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let last = steps.last()?;
+        let ends = period.is_none_or(|period| period > last.0);
+        let sends =
+            if period.is_some() { steps.iter().any(|step| step.1.is_some()) } else { last.1.is_some() };
+        (steps[0].0 == Ns::ZERO && rising && ends && sends).then_some(Self { steps, period })
+    }
+
+    /// The rate at a time, and when it ends.
+    fn at(&self, time: Ns) -> (Option<RateValue>, Ns) {
+        let round = self.period.map_or(Ns::ZERO, |period| Ns(time.0 - time.0 % period.0));
+        let within = time.since(round);
+        let index = self.steps.partition_point(|step| step.0 <= within) - 1;
+        let end = match (self.steps.get(index + 1), self.period) {
+            (Some(next), _) => round + next.0,
+            (None, Some(period)) => round + period,
+            (None, None) => Ns::MAX,
+        };
+        (self.steps[index].1, end)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Speed {
+    /// Nothing takes any time.
+    Unlimited,
+    Constant(RateValue),
+    Steps(Arc<RateSteps>),
+}
+
+/// How much may wait, the unit in service included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// At most so many bytes.
+    pub bytes: Option<u64>,
+    /// At most so many units.
+    pub units: Option<u32>,
+}
+
+/// A sender that serialises units one after another: `free_at = max(free_at, at) + length / rate`, exactly: what a
+/// division leaves over is carried to the next unit while there is no pause. Without a bound everything waits.
+#[derive(Clone, Debug)]
+pub struct Rate<L> {
+    /// What comes after.
+    pub inner: L,
+    speed: Speed,
+    free_at: Ns,
+    /// Bits left over from the last division, in units of 10⁻¹² bits.
+    carried: u64,
+    busy: Ns,
+    sent_bytes: u64,
+    queue: Option<Box<Queue>>,
+}
+
+#[derive(Clone, Debug)]
+struct Queue {
+    bound: Bound,
+    bytes: u64,
+    departures: VecDeque<(Ns, u32)>,
+}
+
+/// 10⁻¹² bits in a bit: a rate in thousandths of a bit per second, times nanoseconds.
+const PER_BIT: u64 = 1_000_000_000_000;
+
+impl<L> Rate<L> {
+    /// Without limit: nothing waits and nothing takes time.
+    #[must_use]
+    pub fn unlimited(inner: L) -> Self {
+        Self::with(Speed::Unlimited, inner)
+    }
+
+    /// At one rate.
+    #[must_use]
+    pub fn new(rate: RateValue, inner: L) -> Self {
+        Self::with(Speed::Constant(rate), inner)
+    }
+
+    /// At rates that change: a change holds for whatever of a unit is not yet sent.
+    #[must_use]
+    pub fn stepped(steps: Arc<RateSteps>, inner: L) -> Self {
+        Self::with(Speed::Steps(steps), inner)
+    }
+
+    fn with(speed: Speed, inner: L) -> Self {
+        Self { inner, speed, free_at: Ns::ZERO, carried: 0, busy: Ns::ZERO, sent_bytes: 0, queue: None }
+    }
+
+    /// Drops what exceeds a bound, from the tail.
+    #[must_use]
+    pub fn bounded(mut self, bound: Bound) -> Self {
+        let some = bound.bytes.is_some() || bound.units.is_some();
+        self.queue = some.then(|| Box::new(Queue { bound, bytes: 0, departures: VecDeque::new() }));
+        self
+    }
+
+    /// When everything accepted so far has been sent.
+    #[must_use]
+    pub fn free_at(&self) -> Ns {
+        self.free_at
+    }
+
+    /// How long it has been sending in all.
+    #[must_use]
+    pub fn busy(&self) -> Ns {
+        self.busy
+    }
+
+    /// Bytes sent in all, with everything that links before this one added.
+    #[must_use]
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// Nothing is sent before that time: the medium is taken, or the radio is not up.
+    pub fn hold_until(&mut self, time: Ns) {
+        if time > self.free_at {
+            self.free_at = time;
+            self.carried = 0;
+        }
+    }
+
+    /// When a unit that may start at `start` will have been sent.
+    fn sent_at(&mut self, start: Ns, bytes: u32) -> Ns {
+        match &self.speed {
+            Speed::Unlimited => start,
+            Speed::Constant(rate) => {
+                let rate = rate.millibits_per_s;
+                let took = if bytes < 2_000_000 {
+                    // Below 2⁶⁴: 1.6·10⁷ bits of 10¹² units, and a carried rest below the rate.
+                    let work = u64::from(bytes) * 8 * PER_BIT + self.carried;
+                    self.carried = work % rate;
+                    work / rate
+                } else {
+                    let work = u128::from(bytes) * 8 * u128::from(PER_BIT) + u128::from(self.carried);
+                    self.carried = (work % u128::from(rate)) as u64;
+                    (work / u128::from(rate)) as u64
+                };
+                start + Ns(took)
+            }
+            Speed::Steps(steps) => {
+                let mut work = u128::from(bytes) * 8 * u128::from(PER_BIT) + u128::from(self.carried);
+                let mut now = start;
+                loop {
+                    let (rate, end) = steps.at(now);
+                    let rate = rate.map_or(0, |rate| u128::from(rate.millibits_per_s));
+                    let room = rate * u128::from(end.since(now).0);
+                    if rate > 0 && work <= room {
+                        self.carried = (work % rate) as u64;
+                        return now + Ns((work / rate) as u64);
+                    }
+                    work -= room;
+                    now = end;
+                }
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// True where there is room at that time.
+    fn admits(&mut self, at: Ns, bytes: u32) -> bool {
+        while let Some(&(departure, length)) = self.departures.front() {
+            if departure > at {
+                break;
+            }
+            self.bytes -= u64::from(length);
+            self.departures.pop_front();
+        }
+        self.bound.bytes.is_none_or(|limit| self.bytes + u64::from(bytes) <= limit)
+            && self.bound.units.is_none_or(|limit| self.departures.len() < limit as usize)
+    }
+}
+
+impl<P: Payload, L: Link<P>> Link<P> for Rate<L> {
+    fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
+        if self.queue.as_mut().is_some_and(|queue| !queue.admits(at, unit.bytes)) {
+            return Fate::Dropped(Drop::QueueFull);
+        }
+        if at > self.free_at {
+            self.free_at = at;
+            self.carried = 0;
+        }
+        let start = self.free_at;
+        self.free_at = self.sent_at(start, unit.bytes);
+        self.busy += self.free_at - start;
+        self.sent_bytes += u64::from(unit.bytes);
+        if let Some(queue) = &mut self.queue {
+            queue.bytes += u64::from(unit.bytes);
+            queue.departures.push_back((self.free_at, unit.bytes));
+        }
+        self.inner.offer(self.free_at, unit)
+    }
+
+    fn next(&self) -> Option<Ns> {
+        self.inner.next()
+    }
+
+    fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
+        self.inner.take(until)
+    }
+}

@@ -1,0 +1,157 @@
+//! What links carry, and what becomes of it.
+
+use crate::{Link, Ns};
+use std::collections::VecDeque;
+
+/// Something carried: its logical time, its length on the wire and perhaps what is in it.
+///
+/// The length is kept apart from the payload, because headers that nobody needs to see (IP, TCP, the link's own) still
+/// take time, and because a simulator has no bytes at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit<P = Vec<u8>> {
+    /// Length on the wire so far, in bytes; links add to it.
+    pub bytes: u32,
+    /// Which part of a larger unit this is.
+    pub fragment: Fragment,
+    /// What is in it.
+    pub payload: Option<P>,
+}
+
+impl<P> Unit<P> {
+    /// A whole unit.
+    #[must_use]
+    pub fn new(bytes: u32, payload: P) -> Self {
+        Self { bytes, fragment: Fragment::WHOLE, payload: Some(payload) }
+    }
+
+    /// A unit of which only the length is known.
+    #[must_use]
+    pub fn sized(bytes: u32) -> Self {
+        Self { bytes, fragment: Fragment::WHOLE, payload: None }
+    }
+}
+
+/// A part of a unit that was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Which unit it belongs to.
+    pub of: u32,
+    /// Its place among the parts, from 0.
+    pub index: u16,
+    /// How many parts there are.
+    pub count: u16,
+}
+
+impl Fragment {
+    /// A unit that was not cut.
+    pub const WHOLE: Self = Self { of: 0, index: 0, count: 1 };
+}
+
+/// What a link's user may put into a unit.
+///
+/// The defaults are for payloads that stand for bytes without being any, as a simulator's packets do: nothing is there to
+/// encrypt, each fragment carries a copy, and any one of them is the whole.
+pub trait Payload: Clone {
+    /// The bytes, for links that encrypt.
+    fn frame(&mut self) -> Option<&mut Vec<u8>> {
+        None
+    }
+
+    /// Cuts the payload into `count` parts.
+    fn cut(self, count: u16) -> Vec<Self> {
+        vec![self; count.into()]
+    }
+
+    /// Puts parts, in order, together again.
+    fn join(mut parts: Vec<Self>) -> Option<Self> {
+        parts.pop()
+    }
+}
+
+impl Payload for () {}
+
+impl Payload for Vec<u8> {
+    fn frame(&mut self) -> Option<&mut Vec<u8>> {
+        Some(self)
+    }
+
+    fn cut(self, count: u16) -> Vec<Self> {
+        let each = self.len().div_ceil(count.into()).max(1);
+        let mut parts: Vec<Self> = self.chunks(each).map(<[u8]>::to_vec).collect();
+        parts.resize(count.into(), Self::new());
+        parts
+    }
+
+    fn join(parts: Vec<Self>) -> Option<Self> {
+        Some(parts.concat())
+    }
+}
+
+/// What became of an offered unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Fate {
+    /// It is under way.
+    Accepted,
+    /// It is under way twice.
+    Duplicated,
+    /// It will not arrive. The sender does not know.
+    Dropped(Drop),
+}
+
+/// Why a unit will not arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Drop {
+    /// Lost on the way.
+    Lost,
+    /// The queue was full.
+    QueueFull,
+    /// Longer than the link carries.
+    TooLong,
+    /// It could not be encrypted.
+    Unencryptable,
+}
+
+impl Drop {
+    /// Every cause, in order.
+    pub const ALL: [Self; 4] = [Self::Lost, Self::QueueFull, Self::TooLong, Self::Unencryptable];
+
+    /// The word used in files and on screen.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::QueueFull => "queue-full",
+            Self::TooLong => "too-long",
+            Self::Unencryptable => "unencryptable",
+        }
+    }
+}
+
+/// A link that costs nothing: what is offered is due at once, in order.
+#[derive(Clone, Debug)]
+pub struct Null<P = Vec<u8>> {
+    held: VecDeque<(Ns, Unit<P>)>,
+}
+
+impl<P> Default for Null<P> {
+    fn default() -> Self {
+        Self { held: VecDeque::new() }
+    }
+}
+
+impl<P: Payload> Link<P> for Null<P> {
+    fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
+        let at = self.held.back().map_or(at, |(last, _)| at.max(*last));
+        self.held.push_back((at, unit));
+        Fate::Accepted
+    }
+
+    fn next(&self) -> Option<Ns> {
+        self.held.front().map(|(at, _)| *at)
+    }
+
+    fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
+        if self.next()? <= until { self.held.pop_front() } else { None }
+    }
+}

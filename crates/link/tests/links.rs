@@ -1,0 +1,455 @@
+//! Links against arithmetic: times to the nanosecond, books of units and bytes, closed forms of loss.
+
+use proptest::prelude::*;
+use shakedown_link::{
+    Bearer, BearerSpec, Bound, BurstSpec, Chain, Delay, Direction, Distribution, DistributionSpec, Drop,
+    Duplication, Fate, Link, Loss, LossProcess, Mtu, Ns, Null, Overhead, Path, Probability, Purpose, Rate,
+    RateSteps, RateValue, Stream, TooLong, Unit,
+};
+use std::sync::Arc;
+
+fn rate(bits_per_s: f64) -> RateValue {
+    RateValue::from_bits_per_s(bits_per_s).expect("a rate")
+}
+
+fn stream(purpose: Purpose) -> Stream {
+    Stream::of(1, 1, purpose)
+}
+
+fn spec() -> BearerSpec {
+    serde_json::from_str(r#"{"up_bits_per_s": 9600, "down_bits_per_s": 9600, "traversal_s": 0.391}"#)
+        .expect("valid")
+}
+
+fn path(spec: &BearerSpec) -> Path<Vec<u8>> {
+    Bearer::try_from(spec).expect("valid").path(1, 1)
+}
+
+/// Everything due until the end of time.
+fn drain(link: &mut impl Link) -> Vec<(Ns, Unit)> {
+    std::iter::from_fn(|| link.take(Ns::MAX)).collect()
+}
+
+#[test]
+fn the_null_link_hands_over_at_once_and_in_order() {
+    let mut link = Null::<Vec<u8>>::default();
+    for byte in 0..3 {
+        assert_eq!(link.offer(Ns(byte), Unit::new(1, vec![byte as u8])), Fate::Accepted);
+    }
+    assert_eq!(link.next(), Some(Ns(0)));
+    let taken: Vec<_> = std::iter::from_fn(|| link.take(Ns(1))).collect();
+    assert_eq!(taken, [(Ns(0), Unit::new(1, vec![0])), (Ns(1), Unit::new(1, vec![1]))]);
+    assert_eq!(link.next(), Some(Ns(2)));
+}
+
+#[test]
+fn a_unit_takes_length_over_rate_plus_delay_to_the_nanosecond() {
+    // 60 bytes at 9.6 kbit/s: 50 ms each way; the second waits for the first.
+    let mut link = Rate::new(rate(9600.0), Delay::<Vec<u8>>::constant(Ns::from_ms(391)));
+    for _ in 0..2 {
+        assert_eq!(link.offer(Ns::from_ms(7), Unit::sized(60)), Fate::Accepted);
+    }
+    assert_eq!(link.next(), Some(Ns::from_ms(7 + 50 + 391)));
+    let times: Vec<Ns> = drain(&mut link).iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [Ns::from_ms(448), Ns::from_ms(498)]);
+    assert_eq!(link.busy(), Ns::from_ms(100));
+}
+
+#[test]
+fn a_million_packets_at_an_odd_rate_do_not_drift() {
+    let mut link = Rate::new(rate(9601.0), Null::<Vec<u8>>::default());
+    let mut last = Ns::ZERO;
+    for _ in 0..1_000_000 {
+        assert_eq!(link.offer(Ns::ZERO, Unit::sized(1500)), Fate::Accepted);
+        last = link.take(Ns::MAX).expect("accepted").0;
+    }
+    // 10⁶ · 1500 · 8 · 10⁹ / 9601, rounded down once and not a million times.
+    assert_eq!(last, Ns((12_000_000_000_u128 * 1_000_000_000 / 9601) as u64));
+}
+
+#[test]
+fn a_rate_that_changes_holds_for_what_is_not_yet_sent() {
+    // 1000 bit/s for a second, nothing for a second, then 2000 bit/s; over and over.
+    let second = Ns::from_s(1);
+    let steps = vec![(Ns::ZERO, Some(rate(1000.0))), (second, None), (second + second, Some(rate(2000.0)))];
+    let steps = RateSteps::new(steps, Some(Ns::from_s(3))).expect("valid");
+    let mut link = Rate::stepped(Arc::new(steps), Null::<Vec<u8>>::default());
+    // 2000 bits: 1000 in the first second, 1000 from 2 s to 2.5 s. Then 500 bytes: 1000 bits till 3 s, 1000 till 4 s,
+    // 2000 from 5 s to 6 s.
+    assert_eq!(link.offer(Ns::ZERO, Unit::sized(250)), Fate::Accepted);
+    assert_eq!(link.offer(Ns::ZERO, Unit::sized(500)), Fate::Accepted);
+    let times: Vec<Ns> = drain(&mut link).iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [Ns::from_ms(2500), Ns::from_s(6)]);
+    for bad in [
+        RateSteps::new(vec![], None),
+        RateSteps::new(vec![(second, None)], None),
+        RateSteps::new(vec![(Ns::ZERO, None)], Some(second)),
+        RateSteps::new(vec![(Ns::ZERO, Some(rate(1.0))), (second, None)], None),
+        RateSteps::new(vec![(Ns::ZERO, Some(rate(1.0))), (second, Some(rate(2.0)))], Some(second)),
+    ] {
+        assert!(bad.is_none());
+    }
+}
+
+#[test]
+fn a_late_caller_changes_no_logical_time() {
+    let make = || Rate::new(rate(1e6), Delay::<Vec<u8>>::constant(Ns::from_ms(5)));
+    let (mut prompt, mut late) = (make(), make());
+    let mut seen = Vec::new();
+    for number in 0..100 {
+        let at = Ns::from_us(number * 700);
+        for link in [&mut prompt, &mut late] {
+            assert_eq!(link.offer(at, Unit::sized(100)), Fate::Accepted);
+        }
+        while let Some((at, _)) = prompt.take(at) {
+            seen.push(at);
+        }
+    }
+    seen.extend(drain(&mut prompt).iter().map(|(at, _)| *at));
+    assert_eq!(seen, drain(&mut late).iter().map(|(at, _)| *at).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_full_queue_drops_from_the_tail_by_bytes_and_by_units() {
+    let offer = |bound, count| {
+        let mut link = Rate::new(rate(8000.0), Null::<Vec<u8>>::default()).bounded(bound);
+        (0..count)
+            .map(|_| link.offer(Ns::ZERO, Unit::sized(1000)))
+            .filter(|fate| *fate == Fate::Accepted)
+            .count()
+    };
+    assert_eq!(offer(Bound { bytes: Some(3999), units: None }, 10), 3);
+    assert_eq!(offer(Bound { bytes: Some(4000), units: None }, 10), 4);
+    assert_eq!(offer(Bound { bytes: None, units: Some(2) }, 10), 2);
+    let mut link =
+        Rate::new(rate(8000.0), Null::<Vec<u8>>::default()).bounded(Bound { bytes: None, units: Some(1) });
+    assert_eq!(link.offer(Ns::ZERO, Unit::sized(1000)), Fate::Accepted);
+    assert_eq!(link.offer(Ns(999_999_999), Unit::sized(1000)), Fate::Dropped(Drop::QueueFull));
+    assert_eq!(link.offer(Ns::from_s(1), Unit::sized(1000)), Fate::Accepted);
+}
+
+#[test]
+fn masks_and_recorded_sequences_lose_what_they_say() {
+    let fates = |process: LossProcess, count| -> String {
+        let mut link = Loss::new(process, stream(Purpose::LOSS_UP), Null::<Vec<u8>>::default());
+        let lost = |fate| if fate == Fate::Dropped(Drop::Lost) { '#' } else { '.' };
+        (0..count).map(|_| lost(link.offer(Ns::ZERO, Unit::sized(1)))).collect()
+    };
+    assert_eq!(fates(LossProcess::pattern("#..").expect("valid"), 8), "#..#..#.");
+    assert_eq!(fates(LossProcess::replay(&[false, true]).expect("not empty"), 5), ".#.#.");
+    assert_eq!(fates(LossProcess::None, 3), "...");
+    assert!(LossProcess::pattern("").is_none() && LossProcess::pattern("x").is_none());
+    assert!(LossProcess::pattern(&".".repeat(65)).is_none() && LossProcess::replay(&[]).is_none());
+}
+
+#[test]
+fn gilbert_elliott_has_its_closed_mean_and_burst_length() {
+    let probability = |value| Probability::new(value).expect("a probability");
+    let (worsens, recovers, good, bad) = (0.01, 0.2, 0.001, 0.5);
+    let process = LossProcess::GilbertElliott {
+        worsens: probability(worsens),
+        recovers: probability(recovers),
+        good: probability(good),
+        bad: probability(bad),
+        is_bad: false,
+    };
+    let mut link = Loss::new(process, stream(Purpose::LOSS_UP), Null::<Vec<u8>>::default());
+    let lost: Vec<bool> =
+        (0..2_000_000).map(|_| link.offer(Ns::ZERO, Unit::sized(1)) == Fate::Dropped(Drop::Lost)).collect();
+    let count = lost.iter().filter(|lost| **lost).count() as f64;
+    let is_bad = worsens / (worsens + recovers);
+    let mean = is_bad * bad + (1.0 - is_bad) * good;
+    assert!((count / lost.len() as f64 / mean - 1.0).abs() < 0.03, "{count} lost, expected share {mean}");
+    // Losses follow one another: P(lost | lost before), from the chain's two states.
+    let after_bad = is_bad * bad * ((1.0 - recovers) * bad + recovers * good);
+    let after_good = (1.0 - is_bad) * good * ((1.0 - worsens) * good + worsens * bad);
+    let again = (after_bad + after_good) / mean;
+    let runs = lost.windows(2).filter(|pair| pair[0] && !pair[1]).count() as f64;
+    assert!(
+        (count / runs * (1.0 - again) - 1.0).abs() < 0.03,
+        "bursts of {}, expected {}",
+        count / runs,
+        1.0 / (1.0 - again)
+    );
+}
+
+#[test]
+fn order_is_kept_unless_reordering_is_asked_for() {
+    let jitter = Distribution::try_from(&DistributionSpec::Uniform { minimum_s: 0.01, maximum_s: 0.05 })
+        .expect("valid");
+    let order = |mut link: Delay| -> Vec<u32> {
+        for number in 0..200 {
+            assert_eq!(link.offer(Ns::from_ms(number.into()), Unit::sized(number)), Fate::Accepted);
+        }
+        let taken = drain(&mut link);
+        assert!(taken.windows(2).all(|pair| pair[0].0 <= pair[1].0), "logical times go back");
+        taken.iter().map(|(_, unit)| unit.bytes).collect()
+    };
+    let sorted: Vec<u32> = (0..200).collect();
+    let delay = || Delay::new(jitter.clone(), stream(Purpose::DELAY_UP));
+    assert_eq!(order(delay()), sorted);
+    assert_ne!(order(delay().overtaking()), sorted);
+    assert_eq!(order(delay().holding(Ns::from_s(1))), sorted);
+    let some = Probability::new(0.1).expect("a probability");
+    let constant =
+        Delay::constant(Ns::from_ms(10)).reordering(some, Ns::from_us(2500), stream(Purpose::DELAY_UP));
+    let reordered = order(constant);
+    // Held back by 2.5 ms: overtaken by the two units behind it (unless they are held back themselves).
+    let (place, unit) = reordered
+        .iter()
+        .enumerate()
+        .find(|(place, unit)| **unit as usize != *place)
+        .expect("some are held back");
+    assert_eq!(*unit as usize, place + 1);
+    assert_eq!(reordered[place + 2] as usize, place);
+}
+
+#[test]
+fn a_held_delay_is_the_same_for_all_units_meanwhile() {
+    let jitter = Distribution::try_from(&DistributionSpec::Exponential { minimum_s: 0.01, mean_s: 0.05 })
+        .expect("valid");
+    let mut link: Delay = Delay::new(jitter, stream(Purpose::DELAY_UP)).holding(Ns::from_ms(100));
+    // Ten units within 100 ms, and ten more long after.
+    let sent: Vec<Ns> = (0..20).map(|number| Ns::from_ms(number * 10 + number / 10 * 10_000)).collect();
+    for at in &sent {
+        assert_eq!(link.offer(*at, Unit::sized(1)), Fate::Accepted);
+    }
+    let delays: Vec<Ns> = drain(&mut link).iter().zip(&sent).map(|((at, _), sent)| *at - *sent).collect();
+    assert!(delays[..10].iter().all(|delay| *delay == delays[0]));
+    assert!(delays[10..].iter().all(|delay| *delay == delays[10]));
+    assert_ne!(delays[0], delays[10]);
+}
+
+#[test]
+fn fragments_take_headers_and_join_to_the_same_bytes() {
+    let inner = Rate::new(rate(8000.0), Null::<Vec<u8>>::default());
+    let mut link = Mtu::new(1500, TooLong::Fragment, inner);
+    let payload: Vec<u8> = (0..4000_u32).map(|number| number as u8).collect();
+    // 4028 bytes with headers: 4008 of content in parts of 1480, 1480 and 1048 bytes.
+    assert_eq!(link.offer(Ns::ZERO, Unit::new(4028, payload.clone())), Fate::Accepted);
+    let (at, unit) = link.take(Ns::MAX).expect("joined");
+    assert_eq!(at, Ns::from_ms(1500 + 1500 + 1068));
+    assert_eq!(unit, Unit::new(4028, payload));
+    assert!(link.take(Ns::MAX).is_none());
+    let mut strict = Mtu::new(1500, TooLong::Drop, Null::<Vec<u8>>::default());
+    assert_eq!(strict.offer(Ns::ZERO, Unit::sized(1501)), Fate::Dropped(Drop::TooLong));
+    assert_eq!(strict.offer(Ns::ZERO, Unit::sized(1500)), Fate::Accepted);
+}
+
+#[test]
+fn a_unit_with_a_lost_fragment_never_arrives_and_the_next_does() {
+    let lossy = Loss::new(
+        LossProcess::pattern(".#..").expect("valid"),
+        stream(Purpose::LOSS_UP),
+        Null::<Vec<u8>>::default(),
+    );
+    let mut link = Mtu::new(1500, TooLong::Fragment, lossy);
+    assert_eq!(link.offer(Ns::ZERO, Unit::new(2000, vec![1; 1980])), Fate::Dropped(Drop::Lost));
+    assert_eq!(link.offer(Ns::ZERO, Unit::new(2000, vec![2; 1980])), Fate::Accepted);
+    assert_eq!(drain(&mut link), [(Ns::ZERO, Unit::new(2000, vec![2; 1980]))]);
+}
+
+#[test]
+fn duplicates_of_fragments_and_units_arrive_as_they_are() {
+    let always = Probability::new(1.0).expect("a probability");
+    let mut link = Duplication::new(always, stream(Purpose::DUPLICATION_UP), Null::<Vec<u8>>::default());
+    assert_eq!(link.offer(Ns::ZERO, Unit::new(3, vec![1, 2, 3])), Fate::Duplicated);
+    assert_eq!(drain(&mut link).len(), 2);
+    let twice = Duplication::new(always, stream(Purpose::DUPLICATION_UP), Null::<Vec<u8>>::default());
+    let mut link = Mtu::new(1500, TooLong::Fragment, twice);
+    assert_eq!(link.offer(Ns::ZERO, Unit::new(2000, vec![2; 1980])), Fate::Accepted);
+    // The first part, its copy and the last part make one unit; the copy of the last waits for the rest in vain.
+    assert_eq!(drain(&mut link).len(), 1);
+}
+
+#[test]
+fn hops_follow_one_another() {
+    let hop = |ms| Rate::new(rate(8000.0), Delay::constant(Ns::from_ms(ms)));
+    let mut link = Chain { first: hop(3), second: hop(4) };
+    for _ in 0..3 {
+        assert_eq!(link.offer(Ns::ZERO, Unit::new(1000, vec![])), Fate::Accepted);
+    }
+    let times: Vec<Ns> = drain(&mut link).iter().map(|(at, _)| *at).collect();
+    // Store and forward: a second each hop for the first, then a second between units.
+    assert_eq!(times, [Ns::from_ms(2007), Ns::from_ms(3007), Ns::from_ms(4007)]);
+}
+
+#[test]
+fn both_directions_of_a_full_duplex_path_are_free_of_each_other() {
+    let mut path = path(&spec());
+    for direction in [Direction::Up, Direction::Down] {
+        assert_eq!(path.offer(direction, Ns::ZERO, Unit::sized(60)), Fate::Accepted);
+    }
+    assert_eq!(path.next(), Some((Ns::from_ms(441), Direction::Up)));
+    assert_eq!(path.take(Ns::MAX).map(|taken| (taken.0, taken.1)), Some((Ns::from_ms(441), Direction::Up)));
+    assert_eq!(path.take(Ns::MAX).map(|taken| (taken.0, taken.1)), Some((Ns::from_ms(441), Direction::Down)));
+    assert!(path.take(Ns::MAX).is_none());
+}
+
+#[test]
+fn a_half_duplex_medium_is_shared_and_turns_around() {
+    let mut path = path(&BearerSpec { half_duplex: true, turnaround_s: 0.01, ..spec() });
+    for direction in [Direction::Up, Direction::Down, Direction::Down] {
+        assert_eq!(path.offer(direction, Ns::ZERO, Unit::sized(60)), Fate::Accepted);
+    }
+    let times: Vec<u64> =
+        std::iter::from_fn(|| path.take(Ns::MAX)).map(|(at, ..)| at.0 / 1_000_000).collect();
+    assert_eq!(times, [50 + 391, 50 + 10 + 50 + 391, 50 + 10 + 100 + 391]);
+}
+
+#[test]
+fn a_radio_is_set_up_first_and_again_when_it_fell_idle() {
+    let mut path = path(&BearerSpec { setup_s: 2.0, idle_after_s: Some(10.0), ..spec() });
+    let mut sent = |direction, at: u64| {
+        assert_eq!(path.offer(direction, Ns::from_ms(at), Unit::sized(60)), Fate::Accepted);
+        path.take(Ns::MAX).expect("accepted").0.0 / 1_000_000 - at
+    };
+    assert_eq!(sent(Direction::Up, 1000), 2000 + 441);
+    assert_eq!(sent(Direction::Down, 4000), 441);
+    // 9.95 s after the last bit: still there. 10 s after the one before that: idle.
+    assert_eq!(sent(Direction::Up, 14_000), 441);
+    assert_eq!(sent(Direction::Up, 24_050), 2000 + 441);
+    let times = path.times(Ns::from_ms(50_000));
+    assert_eq!(times.sending, Ns::from_ms(150));
+    assert_eq!(times.receiving, Ns::from_ms(50));
+    assert_eq!(times.setting_up, Ns::from_s(4));
+    // Connected from 3 s to 24.05 s and from 26.05 s to 36.1 s.
+    assert_eq!(times.waiting, Ns::from_ms(21_050 + 10_050 - 200));
+    assert_eq!(times.idle, Ns::from_ms(50_000 - 4000 - 21_050 - 10_050));
+    assert_eq!((times.sent_bytes, times.received_bytes), (180, 60));
+}
+
+#[test]
+fn rates_of_layer_three_take_no_time_for_the_links_own_bytes() {
+    let bearer = |count: &str| -> BearerSpec {
+        serde_json::from_str(&format!(
+            r#"{{"up_bits_per_s": 8000, "down_bits_per_s": 8000, "traversal_s": 0, "packet_overhead_bytes": 42,
+                "link_encryption": "wep", "rates_count": "{count}"}}"#
+        ))
+        .expect("valid")
+    };
+    for (count, ms) in [("layer2", 150), ("layer3", 100)] {
+        let mut path = path(&bearer(count));
+        assert_eq!(path.offer(Direction::Up, Ns::ZERO, Unit::new(100, vec![0; 80])), Fate::Accepted);
+        let (at, _, unit) = path.take(Ns::MAX).expect("accepted");
+        assert_eq!((at, unit.bytes), (Ns::from_ms(ms), 100), "{count}");
+    }
+}
+
+#[test]
+fn impossible_bearers_are_refused_with_the_key() {
+    let refused = |change: fn(&mut BearerSpec)| {
+        let mut spec = spec();
+        change(&mut spec);
+        Bearer::try_from(&spec).expect_err("impossible").to_string()
+    };
+    let burst = BurstSpec { worsens: 2.0, recovers: 0.5, good: 0.0, bad: 1.0 };
+    assert!(refused(|spec| spec.up_bits_per_s = Some(0.0)).starts_with("up_bits_per_s is 0"));
+    assert!(refused(|spec| spec.down_bits_per_s = Some(f64::NAN)).starts_with("down_bits_per_s is NaN"));
+    assert!(refused(|spec| spec.traversal_s = -1.0).contains("traversal_s"));
+    assert!(refused(|spec| spec.loss = 1.5).starts_with("loss is 1.5"));
+    assert!(refused(|spec| spec.setup_s = f64::INFINITY).starts_with("setup_s"));
+    assert!(refused(|spec| spec.mtu_bytes = 20).starts_with("mtu_bytes is 20"));
+    let mut bad = spec();
+    bad.burst_loss = Some(burst);
+    assert!(
+        Bearer::try_from(&bad).expect_err("impossible").to_string().starts_with("burst_loss.worsens is 2")
+    );
+    assert!(serde_json::from_str::<BearerSpec>(r#"{"traversal_s": 0, "up": 1}"#).is_err());
+}
+
+#[cfg(feature = "openssl")]
+#[test]
+fn payloads_are_really_encrypted_and_arrive_in_the_clear() {
+    use shakedown_link::Encapsulation;
+    use shakedown_link::cipher::{Ccmp, FrameCipher, MacHeader, Wep};
+    /// Sees what is on the air, and damages every third unit.
+    struct Air {
+        inner: Null,
+        seen: Vec<Vec<u8>>,
+    }
+    impl Link for Air {
+        fn offer(&mut self, at: Ns, mut unit: Unit) -> Fate {
+            let payload = unit.payload.as_mut().expect("a payload");
+            self.seen.push(payload.clone());
+            if self.seen.len().is_multiple_of(3) {
+                payload[20] ^= 0x40;
+            }
+            self.inner.offer(at, unit)
+        }
+        fn next(&self) -> Option<Ns> {
+            self.inner.next()
+        }
+        fn take(&mut self, until: Ns) -> Option<(Ns, Unit)> {
+            self.inner.take(until)
+        }
+    }
+    let wep = || -> Box<dyn FrameCipher> { Box::new(Wep::new(b"13 bytes long", 0, 0).expect("RC4")) };
+    let header = MacHeader::data([2; 6], [4; 6], [6; 6]);
+    let ccmp = || -> Box<dyn FrameCipher> { Box::new(Ccmp::new([7; 16], 0, header, 0).expect("AES-CCM")) };
+    for (sender, receiver, overhead) in [(wep(), wep(), 8), (ccmp(), ccmp(), 16)] {
+        let air = Air { inner: Null::<Vec<u8>>::default(), seen: Vec::new() };
+        let mut link = Encapsulation::new(sender, receiver, air);
+        let plain = vec![0x5a; 1000];
+        for _ in 0..6 {
+            assert_eq!(link.offer(Ns::ZERO, Unit::new(1000, plain.clone())), Fate::Accepted);
+        }
+        assert_eq!(drain(&mut link), vec![(Ns::ZERO, Unit::new(1000, plain.clone())); 4]);
+        assert_eq!(link.rejected(), 2);
+        assert!(link.inner.seen.iter().all(|frame| frame.len() as u32 == 1000 + overhead));
+        // No run of the plaintext is on the air, and no two frames are alike.
+        assert!(link.inner.seen.iter().all(|frame| !frame.windows(8).any(|window| window == &plain[..8])));
+        assert_ne!(link.inner.seen[0][8..], link.inner.seen[1][8..]);
+    }
+}
+
+proptest! {
+    /// Units and bytes offered are units and bytes delivered, lost and held; nothing is sent faster than the rate; the
+    /// same seed gives the same fates and times.
+    #[test]
+    fn books_balance(
+        units in prop::collection::vec((0_u64..50_000_000, 20_u32..1500), 1..80),
+        bits_per_s in 1_000.0..1e7,
+        loss in 0.0..0.5,
+        duplication in 0.0..0.3,
+        queue_bytes in 2_000_u64..20_000,
+        seed in 0_u64..1000,
+    ) {
+        let run = || {
+            let probability = |value| Probability::new(value).expect("a probability");
+            let delay: Delay = Delay::constant(Ns::from_ms(3));
+            let copies = Duplication::new(probability(duplication), Stream::of(seed, 0, Purpose::DUPLICATION_UP), delay);
+            let process = LossProcess::Independent(probability(loss));
+            let lossy = Loss::new(process, Stream::of(seed, 0, Purpose::LOSS_UP), copies);
+            let bound = Bound { bytes: Some(queue_bytes), units: None };
+            let mut link = Overhead { inner: Rate::new(rate(bits_per_s), lossy).bounded(bound), bytes: 7 };
+            let (mut now, mut fates, mut taken) = (Ns::ZERO, Vec::new(), Vec::new());
+            for (gap, bytes) in &units {
+                now += Ns(*gap);
+                while let Some((at, unit)) = link.take(now) {
+                    taken.push((at, unit.bytes));
+                }
+                fates.push(link.offer(now, Unit::sized(*bytes)));
+            }
+            let held = drain(&mut link);
+            taken.extend(held.iter().map(|(at, unit)| (*at, unit.bytes)));
+            let busy = link.inner.busy();
+            (fates, taken, busy, link.inner.free_at(), link.inner.sent_bytes())
+        };
+        let (fates, taken, busy, free_at, sent_bytes) = run();
+        let sum = |wanted: fn(&Fate) -> u64| -> u64 {
+            fates.iter().zip(&units).map(|(fate, (_, bytes))| wanted(fate) * u64::from(*bytes)).sum()
+        };
+        let arrived: u64 = taken.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
+        let copies = |fate: &Fate| match fate { Fate::Accepted => 1, Fate::Duplicated => 2, Fate::Dropped(_) => 0 };
+        prop_assert_eq!(arrived, sum(copies));
+        let sent = |fate: &Fate| u64::from(*fate != Fate::Dropped(Drop::QueueFull));
+        let count: u64 = fates.iter().map(sent).sum();
+        prop_assert_eq!(sent_bytes, sum(sent) + 7 * count);
+        prop_assert!(busy <= free_at, "utilisation above one");
+        let least = sent_bytes as f64 * 8.0 / bits_per_s;
+        prop_assert!((busy.as_secs_f64() - least).abs() < 1e-7 * least + 1e-6, "{busy} busy, {least} s of bits");
+        prop_assert!(taken.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        prop_assert_eq!(run(), (fates, taken, busy, free_at, sent_bytes));
+    }
+}
