@@ -77,7 +77,12 @@ def runnable(suite: str) -> str:
 
 
 def describe(suite: str) -> dict[str, Any]:
-    """The suite's parts: protocol, key_exchange, group, keys, authentication, mode, cipher, stack."""
+    """The suite's parts and what follows from them.
+
+    Parts: protocol, key_exchange, group, keys, authentication, mode, cipher, stack. What follows: transport
+    (stream or datagram), is_resumption, full (the suite that makes the session), sent_keys, key_family,
+    group_family and the curve families of both, and operations: the public-key calls by side and message.
+    """
     core = native()
     try:
         return cast("dict[str, Any]", core.describe(suite))

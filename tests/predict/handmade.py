@@ -68,7 +68,7 @@ TLS13_P256 = entry(
         ("client", 3, "verify", "ecdsa", "p256"),
         ("server", 4, "sign", "ecdsa", "p256"),
         ("client", 4, "verify", "ecdsa", "p256"),
-        ("client", 3, "import", "ecdsa", "p256"),
+        ("client", 3, "import", "ec", "p256"),
     ],
 )
 

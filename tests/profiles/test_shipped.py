@@ -138,3 +138,13 @@ def test_a_board_over_nb_iot_has_an_energy():
     row = predict(["tls1.3/x25519/p256/server"], device="cortex-m4", bearer="nb-iot")[0]
     assert row["energy_j"] is not None
     assert 0.01 < row["energy_j"] < 1.0
+
+
+def test_profiles_accept_every_algorithm_that_handshakes_name():
+    from shakedown.core import native
+    from shakedown.profiles.vocabulary import ALGORITHMS
+
+    named = native().algorithms()
+    assert set(named) == set(ALGORITHMS)
+    for operation, algorithms in named.items():
+        assert set(algorithms) <= set(ALGORITHMS[operation]), operation

@@ -239,15 +239,5 @@ pub(crate) fn exchange_group(cipher_suite: u16, mut body: &[u8]) -> Option<Strin
     Some(format!("{kind}{bits}"))
 }
 
-/// The family of a group, as primitives are named by.
-pub(crate) fn group_family(group: Group) -> &'static str {
-    match group {
-        Group::Dh(_) | Group::Ffdhe(_) => "dh",
-        Group::X25519 | Group::X448 | Group::Curve(_) => "ecdh",
-        Group::MlKem(_) => "mlkem",
-        Group::X25519MlKem768 | Group::Secp256r1MlKem768 => "hybrid",
-    }
-}
-
 #[cfg(test)]
 mod tests;

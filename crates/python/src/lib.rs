@@ -16,7 +16,8 @@ use pythonize::pythonize;
 use shakedown_stacks::machine::{BUILD_PROFILE, Machine};
 use shakedown_stacks::measure;
 use shakedown_stacks::{catalogue, recording, supports};
-use shakedown_trace::Suite;
+use shakedown_trace::suite::{CurveFamily, ExpectedOperation, Group, KeyFamily};
+use shakedown_trace::{Operation, Suite};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -51,7 +52,46 @@ fn describe<'py>(py: Python<'py>, suite: &str) -> PyResult<Bound<'py, PyAny>> {
     parts.set_item("mode", suite.mode.as_str())?;
     parts.set_item("cipher", suite.cipher.name())?;
     parts.set_item("stack", supports(&suite).ok())?;
+    parts.set_item("transport", pythonize(py, &suite.transport())?)?;
+    parts.set_item("is_resumption", suite.is_resumption())?;
+    parts.set_item("full", suite.full().to_string())?;
+    parts
+        .set_item("sent_keys", suite.sent_keys().iter().map(|key| key.name(protocol)).collect::<Vec<_>>())?;
+    parts.set_item("key_family", suite.key_family().map(KeyFamily::as_str))?;
+    parts.set_item(
+        "key_curve_family",
+        suite.keys.first().and_then(|key| key.curve_family()).map(CurveFamily::as_str),
+    )?;
+    parts.set_item("group_family", suite.group.map(|group| group.family().as_str()))?;
+    parts
+        .set_item("group_curve_family", suite.group.and_then(Group::curve_family).map(CurveFamily::as_str))?;
+    let operations = suite.operations().into_iter().map(|one| operation(py, &one));
+    parts.set_item("operations", operations.collect::<PyResult<Vec<_>>>()?)?;
     Ok(parts.into_any())
+}
+
+fn operation<'py>(py: Python<'py>, one: &ExpectedOperation) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("side", one.side.as_str())?;
+    row.set_item("from", one.from.as_str())?;
+    row.set_item("message", one.message.as_str())?;
+    row.set_item("operation", one.primitive.operation.as_str())?;
+    row.set_item("algorithm", one.primitive.algorithm)?;
+    row.set_item("parameters", one.primitive.parameters)?;
+    row.set_item("class", one.primitive.operation.class().as_str())?;
+    Ok(row)
+}
+
+/// The algorithms under which public-key operations are counted: a list for each operation.
+#[pyfunction]
+fn algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let table = PyDict::new(py);
+    for operation in Operation::ALL.into_iter().filter(|operation| !operation.is_symmetric()) {
+        let families = KeyFamily::ALL.into_iter().filter(|family| family.operations().contains(&operation));
+        let names: Vec<_> = families.map(|family| family.algorithm(operation)).collect();
+        table.set_item(operation.as_str(), names)?;
+    }
+    Ok(table)
 }
 
 /// Every suite that can be run; with `all`, also those that can't, with the reason.
@@ -153,6 +193,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(canonical, module)?,
         wrap_pyfunction!(describe, module)?,
+        wrap_pyfunction!(algorithms, module)?,
         wrap_pyfunction!(suites, module)?,
         wrap_pyfunction!(machine, module)?,
         wrap_pyfunction!(measure_suite, module)?,

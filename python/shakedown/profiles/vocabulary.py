@@ -38,7 +38,7 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
     "keygen": ("dh", "ecdh", *_KEMS, *_SIGNATURES),
     "encapsulate": _KEMS,
     "decapsulate": _KEMS,
-    "import": ("dh", "ec", "ecdh", *_KEMS, *_SIGNATURES),
+    "import": ("dh", "ec", *_KEMS, "rsa", "dsa", "eddsa", "mldsa"),
 }
 
 _PRIME_CURVES = re.compile(r"(?:p|secp|brainpoolp)(\d{3})(?:[kr][12]|t1)?")
@@ -85,7 +85,7 @@ def parse_parameters(algorithm: str, parameters: str) -> Parameters | None:
         match = re.fullmatch(r"(dh|ffdhe|wtlsdh)(\d{3,5})", parameters)
         return Parameters("ffdhe" if match[1] == "ffdhe" else "dh", int(match[2])) if match else None
     if algorithm in ("ec", "ecdh", "ecdsa"):
-        if algorithm == "ecdh" and parameters in _MONTGOMERY_CURVES:
+        if algorithm != "ecdsa" and parameters in _MONTGOMERY_CURVES:
             return Parameters("montgomery-curve", _MONTGOMERY_CURVES[parameters])
         return _curve(parameters)
     tables = {
@@ -119,7 +119,7 @@ def accepted_parameters(algorithm: str) -> str:
         "dh": "dhBITS, ffdheBITS, wtlsdh512, wtlsdh768",
         "ecdsa": f"a curve such as {_CURVE_EXAMPLES}",
         "ecdh": f"x25519, x448, or a curve such as {_CURVE_EXAMPLES}",
-        "ec": f"a curve such as {_CURVE_EXAMPLES}",
+        "ec": f"x25519, x448, or a curve such as {_CURVE_EXAMPLES}",
         "eddsa": ", ".join(_EDWARDS_CURVES),
         "mldsa": ", ".join(_ML_DSA),
         "mlkem": ", ".join(_ML_KEM),

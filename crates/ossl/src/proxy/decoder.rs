@@ -9,28 +9,28 @@ use super::slots::{Full, Slots, instances};
 use super::stopwatch::{self, Entry};
 use crate::ffi::OSSL_DISPATCH;
 use libc::{c_int, c_void};
-use shakedown_trace::{Operation, Primitive};
+use shakedown_trace::Operation;
+use shakedown_trace::suite::KeyFamily;
 
 /// Family of the keys that an algorithm reads.
-static SLOTS: Slots<1, &'static str> = Slots::new();
+static SLOTS: Slots<1, KeyFamily> = Slots::new();
 
 pub fn wrap(name: &str, properties: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
     if !properties.contains("structure=SubjectPublicKeyInfo") || !properties.contains("input=der") {
         return Ok(());
     }
-    let algorithm = match name {
-        "RSA" | "RSA-PSS" => "rsa",
-        "DSA" => "dsa",
-        "DH" | "DHX" => "dh",
-        // TLS has no certificates for static ECDH.
-        "EC" => "ecdsa",
+    let family = match name {
+        "RSA" | "RSA-PSS" => KeyFamily::Rsa,
+        "DSA" => KeyFamily::Dsa,
+        "DH" | "DHX" => KeyFamily::Dh,
+        "EC" => KeyFamily::Ec,
         other => match names::fixed(other) {
-            Some(name) if name.starts_with("ed") => "eddsa",
-            Some(name) if name.starts_with("mldsa") => "mldsa",
+            Some(name) if name.starts_with("ed") => KeyFamily::Edwards,
+            Some(name) if name.starts_with("mldsa") => KeyFamily::MlDsa,
             _ => return Ok(()),
         },
     };
-    SLOTS.wrap(algorithm, functions, [(11, instances!(decode))])
+    SLOTS.wrap(family, functions, [(11, instances!(decode))])
 }
 
 unsafe extern "C" fn decode<const SLOT: usize>(
@@ -55,7 +55,7 @@ unsafe extern "C" fn decode<const SLOT: usize>(
     keymgmt::take_loaded();
     let primitive = |_: &c_int| {
         let parameters = keymgmt::take_loaded()?;
-        Some(Primitive::new(Operation::Import, SLOTS.description(SLOT)?, parameters))
+        Some(SLOTS.description(SLOT)?.primitive(Operation::Import, parameters))
     };
     stopwatch::time(0, Entry::Whole, primitive, || {
         // SAFETY: the place's type; the arguments are handed on.

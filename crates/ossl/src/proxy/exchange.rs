@@ -5,12 +5,13 @@ use super::slots::{Full, Slots, instances};
 use super::stopwatch::{self, Entry};
 use crate::ffi::{OSSL_DISPATCH, OSSL_PARAM};
 use libc::{c_int, c_void, size_t};
-use shakedown_trace::{Operation, Primitive, recorder};
+use shakedown_trace::suite::KeyFamily;
+use shakedown_trace::{Operation, recorder};
 
 /// What an algorithm works with.
 #[derive(Debug)]
 struct Scheme {
-    algorithm: &'static str,
+    names: KeyFamily,
     family: Family,
 }
 
@@ -22,7 +23,7 @@ fn begin(context: *mut c_void, scheme: Option<&Scheme>, operation: Operation, ke
     let primitive = scheme.and_then(|scheme| {
         // SAFETY: the scheme's functions take keys of the scheme's family.
         let parameters = unsafe { names::parameters(scheme.family, key) }?;
-        Some(Primitive::new(operation, scheme.algorithm, parameters))
+        Some(scheme.names.primitive(operation, parameters))
     });
     stopwatch::remember(context as usize, primitive);
 }
@@ -30,18 +31,18 @@ fn begin(context: *mut c_void, scheme: Option<&Scheme>, operation: Operation, ke
 /// Diffie–Hellman in all its groups.
 pub mod agreement {
     use super::{
-        Entry, Family, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int, c_void,
-        instances, names, size_t, stopwatch,
+        Entry, Family, Full, KeyFamily, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int,
+        c_void, instances, names, size_t, stopwatch,
     };
 
     static SLOTS: Slots<2, Scheme> = Slots::new();
 
     pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
         let scheme = match name {
-            "DH" => Scheme { algorithm: "dh", family: Family::Dh },
-            "ECDH" => Scheme { algorithm: "ecdh", family: Family::Ec },
+            "DH" => Scheme { names: KeyFamily::Dh, family: Family::Dh },
+            "ECDH" => Scheme { names: KeyFamily::Ec, family: Family::Ec },
             other => match names::fixed(other) {
-                Some(name) => Scheme { algorithm: "ecdh", family: Family::Fixed(name) },
+                Some(name) => Scheme { names: KeyFamily::Ec, family: Family::Fixed(name) },
                 // Key derivation functions in the guise of an exchange.
                 None => return Ok(()),
             },
@@ -79,8 +80,8 @@ pub mod agreement {
 /// Key encapsulation.
 pub mod kem {
     use super::{
-        Entry, Family, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int, c_void,
-        instances, names, size_t, stopwatch,
+        Entry, Family, Full, KeyFamily, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int,
+        c_void, instances, names, size_t, stopwatch,
     };
 
     static SLOTS: Slots<4, Scheme> = Slots::new();
@@ -88,10 +89,10 @@ pub mod kem {
     pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
         let scheme = match names::fixed(name) {
             Some(name) if name.starts_with("mlkem") => {
-                Scheme { algorithm: "mlkem", family: Family::Fixed(name) }
+                Scheme { names: KeyFamily::MlKem, family: Family::Fixed(name) }
             }
             Some(name) if name.ends_with("mlkem768") => {
-                Scheme { algorithm: "hybrid", family: Family::Fixed(name) }
+                Scheme { names: KeyFamily::Hybrid, family: Family::Fixed(name) }
             }
             // RFC 9180's and RSA's, which TLS does not use.
             _ => return Ok(()),
@@ -169,8 +170,8 @@ pub mod kem {
 /// A secret under RSA.
 pub mod transport {
     use super::{
-        Entry, Family, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int, c_void,
-        instances, size_t, stopwatch,
+        Entry, Family, Full, KeyFamily, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int,
+        c_void, instances, size_t, stopwatch,
     };
 
     static SLOTS: Slots<4, Scheme> = Slots::new();
@@ -180,7 +181,7 @@ pub mod transport {
             return Ok(());
         }
         SLOTS.wrap(
-            Scheme { algorithm: "rsa", family: Family::Rsa },
+            Scheme { names: KeyFamily::Rsa, family: Family::Rsa },
             functions,
             [
                 (2, instances!(encrypt_init)),

@@ -5,16 +5,15 @@ use super::slots::{Full, Slots, instances};
 use super::stopwatch::{self, Entry};
 use crate::ffi::{self, OSSL_DISPATCH};
 use libc::{c_int, c_void, size_t};
+use shakedown_trace::suite::KeyFamily;
 use shakedown_trace::{Operation, Primitive, recorder};
 use std::cell::{Cell, RefCell};
 
 #[derive(Debug)]
 struct Keys {
     family: Family,
-    /// Family of the primitives that are done with such keys, for `import`.
-    import: &'static str,
-    /// Family of the exchange that generated keys are for.
-    keygen: &'static str,
+    /// Family under which what is done with such keys is named.
+    names: KeyFamily,
 }
 
 static SLOTS: Slots<8, Keys> = Slots::new();
@@ -28,17 +27,17 @@ const GEN_SET_TEMPLATE: usize = 6;
 const LOAD: usize = 7;
 
 pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
-    let (family, import, keygen) = match name {
-        "RSA" | "RSA-PSS" => (Family::Rsa, "rsa", "rsa"),
-        "DSA" => (Family::Dsa, "dsa", "dsa"),
-        "DH" | "DHX" => (Family::Dh, "dh", "dh"),
-        "EC" => (Family::Ec, "ecdh", "ecdh"),
+    let (family, names) = match name {
+        "RSA" | "RSA-PSS" => (Family::Rsa, KeyFamily::Rsa),
+        "DSA" => (Family::Dsa, KeyFamily::Dsa),
+        "DH" | "DHX" => (Family::Dh, KeyFamily::Dh),
+        "EC" => (Family::Ec, KeyFamily::Ec),
         other => match names::fixed(other) {
-            Some(name @ ("x25519" | "x448")) => (Family::Fixed(name), "ecdh", "ecdh"),
-            Some(name @ ("ed25519" | "ed448")) => (Family::Fixed(name), "eddsa", "eddsa"),
-            Some(name) if name.starts_with("mldsa") => (Family::Fixed(name), "mldsa", "mldsa"),
-            Some(name) if name.starts_with("mlkem") => (Family::Fixed(name), "mlkem", "mlkem"),
-            Some(name) => (Family::Fixed(name), "hybrid", "hybrid"),
+            Some(name @ ("x25519" | "x448")) => (Family::Fixed(name), KeyFamily::Ec),
+            Some(name @ ("ed25519" | "ed448")) => (Family::Fixed(name), KeyFamily::Edwards),
+            Some(name) if name.starts_with("mldsa") => (Family::Fixed(name), KeyFamily::MlDsa),
+            Some(name) if name.starts_with("mlkem") => (Family::Fixed(name), KeyFamily::MlKem),
+            Some(name) => (Family::Fixed(name), KeyFamily::Hybrid),
             // Keys of MACs and the like: importing one is nothing.
             None => return Ok(()),
         },
@@ -48,7 +47,7 @@ pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
         names::learn(family, get_params.function);
     }
     SLOTS.wrap(
-        Keys { family, import, keygen },
+        Keys { family, names },
         functions,
         [
             (2, instances!(gen_init)),
@@ -67,8 +66,7 @@ fn named<const SLOT: usize>(operation: Operation, key: *mut c_void) -> Option<Pr
     let keys = SLOTS.description(SLOT)?;
     // SAFETY: the slot's functions work on keys of the slot's family.
     let parameters = unsafe { names::parameters(keys.family, key) }?;
-    let algorithm = if operation == Operation::Keygen { keys.keygen } else { keys.import };
-    Some(Primitive::new(operation, algorithm, parameters))
+    Some(keys.names.primitive(operation, parameters))
 }
 
 thread_local! {

@@ -6,13 +6,14 @@ use super::stopwatch::{self, Entry};
 use crate::ffi::{OSSL_DISPATCH, OSSL_PARAM};
 use libc::{c_char, c_int, c_void, size_t};
 use shakedown_trace::operation::intern;
+use shakedown_trace::suite::KeyFamily;
 use shakedown_trace::{Operation, Primitive, recorder};
 use std::ffi::CStr;
 
 #[derive(Debug)]
 enum Scheme {
     /// A signature by keys of a family.
-    Signature(&'static str, Family),
+    Signature(KeyFamily, Family),
     /// HMAC: the hash is named at initialisation.
     Hmac,
     /// A MAC that needs no more than its name.
@@ -41,12 +42,14 @@ pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
     let scheme = match name {
         "HMAC" => Scheme::Hmac,
         "CMAC" | "SIPHASH" | "POLY1305" => Scheme::Mac(intern(&name.to_ascii_lowercase())),
-        _ if name.starts_with("RSA") => Scheme::Signature("rsa", Family::Rsa),
-        _ if name.starts_with("ECDSA") => Scheme::Signature("ecdsa", Family::Ec),
-        _ if name.starts_with("DSA") => Scheme::Signature("dsa", Family::Dsa),
-        _ if name.starts_with("ED25519") => Scheme::Signature("eddsa", Family::Fixed("ed25519")),
+        _ if name.starts_with("RSA") => Scheme::Signature(KeyFamily::Rsa, Family::Rsa),
+        _ if name.starts_with("ECDSA") => Scheme::Signature(KeyFamily::Ec, Family::Ec),
+        _ if name.starts_with("DSA") => Scheme::Signature(KeyFamily::Dsa, Family::Dsa),
+        _ if name.starts_with("ED25519") => Scheme::Signature(KeyFamily::Edwards, Family::Fixed("ed25519")),
         _ => match names::fixed(name) {
-            Some(name) if name.starts_with("mldsa") => Scheme::Signature("mldsa", Family::Fixed(name)),
+            Some(name) if name.starts_with("mldsa") => {
+                Scheme::Signature(KeyFamily::MlDsa, Family::Fixed(name))
+            }
             // SM2, Ed448 and SLH-DSA: no suite has them.
             _ => return Ok(()),
         },
@@ -86,10 +89,10 @@ fn begin<const SLOT: usize>(
         return;
     }
     let primitive = match SLOTS.description(SLOT) {
-        Some(Scheme::Signature(algorithm, family)) if !key.is_null() => {
+        Some(Scheme::Signature(names, family)) if !key.is_null() => {
             // SAFETY: the slot's functions take keys of the slot's family.
             let parameters = unsafe { names::parameters(*family, key) };
-            parameters.map(|parameters| Primitive::new(operation, algorithm, parameters))
+            parameters.map(|parameters| names.primitive(operation, parameters))
         }
         Some(Scheme::Signature(..)) => {
             stopwatch::recall(context as usize).map(|known| Primitive { operation, ..known })

@@ -2,10 +2,10 @@
 
 use super::Failure;
 use super::evp::{Evp, Scheme};
-use super::subject::{self, Subject};
+use super::subject::Subject;
 use super::symmetric;
 use openssl::pkey::{PKey, Params, Private, Public};
-use shakedown_trace::suite::{Group, KeyType};
+use shakedown_trace::suite::{Group, KeyType, Protocol};
 use std::ffi::{CStr, CString};
 
 /// Work that can be repeated.
@@ -47,7 +47,7 @@ pub fn prepare(
             finite_field(evp, evp.finite_field(prime, generator, None)?, prime, generator)
         }
         Subject::Agreement(group @ Group::Ffdhe(_)) => {
-            let name = CString::new(subject::name(group)).unwrap_or_default();
+            let name = CString::new(group.parameters(Protocol::Tls12)).unwrap_or_default();
             let parameters = evp.parameters_in(c"DH", &name)?;
             Box::new(move || agree(evp, c"DH", &name, &parameters, true))
         }

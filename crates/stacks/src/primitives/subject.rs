@@ -1,7 +1,7 @@
 //! What there is to time: keys, groups and algorithms, and the primitives that each one has.
 
 use shakedown_trace::operation::intern;
-use shakedown_trace::suite::{Curve, Group, KeyType};
+use shakedown_trace::suite::{Curve, Group, KeyType, Protocol};
 use shakedown_trace::{Operation, Primitive};
 
 /// One thing to exercise. All its primitives are timed together, as a handshake uses them together.
@@ -30,10 +30,10 @@ pub enum Subject {
 /// Primitives that only WTLS has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wtls {
-    /// A curve; where TLS has it too, only the engine's way of reading a key on it is WTLS's own.
+    /// A curve that TLS does not have.
     Curve(Curve),
     /// The specification's Diffie-Hellman group of so many bits, with 160-bit exponents.
-    Agreement(u32),
+    Agreement(u16),
     /// Records under a cipher that TLS does not have, by the triples' name.
     Cipher(&'static str),
     /// The PRF over that hash.
@@ -60,7 +60,7 @@ const CIPHERS: [&str; 16] = [
     "rc4",
     "rc4-hmac-md5",
 ];
-const WTLS_GROUPS: [u32; 2] = [512, 768];
+const WTLS_GROUPS: [u16; 2] = [512, 768];
 const WTLS_CIPHERS: [&str; 3] = ["rc5-32/16-cbc", "rc5-32/12-cbc", "des-cbc"];
 const WTLS_PRFS: [&str; 2] = ["sha1", "md5"];
 const TLS_PRFS: [&str; 3] = ["md5-sha1", "sha256", "sha384"];
@@ -85,7 +85,8 @@ impl Subject {
             }
             Group::Curve(_) => None,
         });
-        let wtls_curves = Curve::all().filter(|curve| curve.wtls_name().is_some());
+        let wtls_curves =
+            Curve::all().filter(|curve| curve.wtls_name().is_some() && curve.tls_group().is_none());
         let wtls = wtls_curves
             .map(Wtls::Curve)
             .chain(WTLS_GROUPS.map(Wtls::Agreement))
@@ -104,62 +105,29 @@ impl Subject {
 
     /// The triples that exercising it yields.
     pub fn primitives(self) -> Vec<Primitive> {
-        use Operation::{
-            Cipher, Decapsulate, Decrypt, Derive, Digest, Encapsulate, Encrypt, Import, Keygen, Mac, Prf,
-            Sign, Verify,
-        };
-        let of = |algorithm: &'static str, parameters: &'static str, operations: &[Operation]| {
-            operations
-                .iter()
-                .map(|operation| Primitive::new(*operation, algorithm, parameters))
-                .collect::<Vec<_>>()
-        };
+        use Operation::{Cipher, Derive, Digest, Import, Keygen, Mac, Prf};
+        let one = |operation, algorithm| vec![Primitive::new(operation, algorithm, "")];
         match self {
             Self::Key(key) => {
-                let name = key.standard_name();
-                match key {
-                    KeyType::Rsa { .. } => of("rsa", name, &[Sign, Verify, Encrypt, Decrypt, Import]),
-                    KeyType::Dsa(_) => of("dsa", name, &[Sign, Verify, Import]),
-                    KeyType::Ec(_) => {
-                        let mut all = of("ecdsa", name, &[Sign, Verify, Import]);
-                        all.extend(of("ecdh", name, &[Keygen, Derive, Import]));
-                        all
-                    }
-                    KeyType::Ed25519 => of("eddsa", name, &[Sign, Verify, Import]),
-                    KeyType::MlDsa(_) => of("mldsa", name, &[Sign, Verify, Import]),
-                }
+                let operations = key.family().operations().iter();
+                operations.map(|operation| key.primitive(*operation)).collect()
             }
-            Self::Agreement(group) => {
-                let algorithm = if matches!(group, Group::X25519 | Group::X448) { "ecdh" } else { "dh" };
-                of(algorithm, name(group), &[Keygen, Derive, Import])
-            }
-            Self::Encapsulation(group) => {
-                let algorithm = if matches!(group, Group::MlKem(_)) { "mlkem" } else { "hybrid" };
-                of(algorithm, name(group), &[Keygen, Encapsulate, Decapsulate, Import])
-            }
-            Self::Digest(hash) => of(hash, "", &[Digest]),
-            Self::Hmac(hash) => of(intern(&format!("hmac-{hash}")), "", &[Mac]),
-            Self::Cipher(cipher) => of(cipher, "", &[Cipher]),
-            Self::TlsPrf(hash) => of(intern(&format!("tls1-prf-{hash}")), "", &[Prf]),
-            Self::Hkdf(hash) => of(intern(&format!("hkdf-{hash}")), "", &[Prf]),
-            Self::Wtls(Wtls::Curve(curve)) => {
-                let mut all = of("ec", curve.name(), &[Import]);
-                if curve.tls_group().is_none() {
-                    all.extend(of("ecdsa", curve.name(), &[Sign, Verify]));
-                    all.extend(of("ecdh", curve.name(), &[Keygen, Derive]));
-                }
-                all
-            }
+            Self::Agreement(group) => in_group(group, Protocol::Tls12, &[Keygen, Derive, Import]),
+            Self::Encapsulation(group) => in_group(group, Protocol::Tls12, group.family().operations()),
+            Self::Digest(hash) => one(Digest, hash),
+            Self::Hmac(hash) => one(Mac, intern(&format!("hmac-{hash}"))),
+            Self::Cipher(cipher) | Self::Wtls(Wtls::Cipher(cipher)) => one(Cipher, cipher),
+            Self::TlsPrf(hash) => one(Prf, intern(&format!("tls1-prf-{hash}"))),
+            Self::Hkdf(hash) => one(Prf, intern(&format!("hkdf-{hash}"))),
+            Self::Wtls(Wtls::Curve(curve)) => Self::Key(KeyType::Ec(curve)).primitives(),
             Self::Wtls(Wtls::Agreement(bits)) => {
-                of("dh", intern(&format!("wtlsdh{bits}")), &[Keygen, Derive, Import])
+                in_group(Group::Dh(bits), Protocol::Wtls, &[Keygen, Derive, Import])
             }
-            Self::Wtls(Wtls::Cipher(name)) => of(name, "", &[Cipher]),
-            Self::Wtls(Wtls::Prf(hash)) => of(intern(&format!("wtls-prf-{hash}")), "", &[Prf]),
+            Self::Wtls(Wtls::Prf(hash)) => one(Prf, intern(&format!("wtls-prf-{hash}"))),
         }
     }
 }
 
-/// What traces call a group that is not a curve.
-pub fn name(group: Group) -> &'static str {
-    Group::NAMED.iter().find(|row| row.0 == group).map_or("", |row| row.1)
+fn in_group(group: Group, protocol: Protocol, operations: &[Operation]) -> Vec<Primitive> {
+    operations.iter().map(|operation| group.primitive(*operation, protocol)).collect()
 }

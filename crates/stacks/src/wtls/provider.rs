@@ -1,7 +1,7 @@
 //! A provider around the engine's provider: each primitive is booked where the engine calls it.
 
 use shakedown_trace::operation::intern;
-use shakedown_trace::suite::Curve as CurveName;
+use shakedown_trace::suite::{Curve as CurveName, Group as DhGroup, KeyFamily, Protocol};
 use shakedown_trace::{Operation, Primitive, recorder};
 use shakedown_wtls::certificate::SignatureHash;
 use shakedown_wtls::crypto::{
@@ -58,8 +58,8 @@ fn parameters(kind: KeyKind, exponent: &[u8]) -> &'static str {
         },
         KeyKind::Ec(curve) => curve_name(curve),
         KeyKind::Dh { bits, .. } => match bits {
-            512 => "wtlsdh512",
-            768 => "wtlsdh768",
+            512 => DhGroup::Dh(512).parameters(Protocol::Wtls),
+            768 => DhGroup::Dh(768).parameters(Protocol::Wtls),
             _ => intern(&format!("dh{bits}")),
         },
     }
@@ -89,16 +89,20 @@ fn bytes(parts: &[&[u8]]) -> u32 {
 /// Times a public-key call.
 fn booked<T>(
     operation: Operation,
-    algorithm: &'static str,
+    family: KeyFamily,
     parameters: &'static str,
     work: impl FnOnce() -> T,
 ) -> T {
-    recorder::timed(Primitive::new(operation, algorithm, parameters), 0, work)
+    recorder::timed(family.primitive(operation, parameters), 0, work)
 }
 
-/// Family of an agreement with keys of a kind.
-fn agreement(kind: KeyKind) -> &'static str {
-    if matches!(kind, KeyKind::Dh { .. }) { "dh" } else { "ecdh" }
+/// Family of the keys of a kind.
+fn family(kind: KeyKind) -> KeyFamily {
+    match kind {
+        KeyKind::Rsa { .. } => KeyFamily::Rsa,
+        KeyKind::Ec(_) => KeyFamily::Ec,
+        KeyKind::Dh { .. } => KeyFamily::Dh,
+    }
 }
 
 impl Provider for Timed {
@@ -115,12 +119,8 @@ impl Provider for Timed {
         let end = recorder::ticks();
         let inner = inner?;
         let parameters = parameters(inner.kind(), exponent(&key));
-        let family = match key {
-            PublicKeyRef::Rsa { .. } => "rsa",
-            PublicKeyRef::Ec { .. } => "ec",
-            PublicKeyRef::Dh { .. } => "dh",
-        };
-        recorder::operation(Primitive::new(Operation::Import, family, parameters), start, end, 0, true);
+        let primitive = family(inner.kind()).primitive(Operation::Import, parameters);
+        recorder::operation(primitive, start, end, 0, true);
         Ok(Named { inner, parameters })
     }
 
@@ -130,7 +130,7 @@ impl Provider for Timed {
         message: &[u8],
         random: &mut dyn Random,
     ) -> Result<Vec<u8>, CryptoError> {
-        booked(Operation::Encrypt, "rsa", key.parameters, || {
+        booked(Operation::Encrypt, KeyFamily::Rsa, key.parameters, || {
             self.inner.rsa_encrypt(&key.inner, message, random)
         })
     }
@@ -142,17 +142,17 @@ impl Provider for Timed {
         version: u8,
         fallback: &[u8; RSA_SECRET_BYTES],
     ) -> Result<Zeroizing<[u8; RSA_SECRET_BYTES]>, CryptoError> {
-        booked(Operation::Decrypt, "rsa", key.parameters, || {
+        booked(Operation::Decrypt, KeyFamily::Rsa, key.parameters, || {
             self.inner.rsa_decrypt(&key.inner, ciphertext, version, fallback)
         })
     }
 
     fn rsa_sign(&self, key: &Self::PrivateKey, hash: &[u8]) -> Result<Vec<u8>, CryptoError> {
-        booked(Operation::Sign, "rsa", key.parameters, || self.inner.rsa_sign(&key.inner, hash))
+        booked(Operation::Sign, KeyFamily::Rsa, key.parameters, || self.inner.rsa_sign(&key.inner, hash))
     }
 
     fn rsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
-        booked(Operation::Verify, "rsa", key.parameters, || {
+        booked(Operation::Verify, KeyFamily::Rsa, key.parameters, || {
             self.inner.rsa_verify(&key.inner, hash, signature)
         })
     }
@@ -163,18 +163,20 @@ impl Provider for Timed {
         hash: &[u8],
         random: &mut dyn Random,
     ) -> Result<Vec<u8>, CryptoError> {
-        booked(Operation::Sign, "ecdsa", key.parameters, || self.inner.ecdsa_sign(&key.inner, hash, random))
+        booked(Operation::Sign, KeyFamily::Ec, key.parameters, || {
+            self.inner.ecdsa_sign(&key.inner, hash, random)
+        })
     }
 
     fn ecdsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
-        booked(Operation::Verify, "ecdsa", key.parameters, || {
+        booked(Operation::Verify, KeyFamily::Ec, key.parameters, || {
             self.inner.ecdsa_verify(&key.inner, hash, signature)
         })
     }
 
     fn generate(&self, group: Group<'_>, random: &mut dyn Random) -> Result<Self::PrivateKey, CryptoError> {
         let parameters = parameters(group.kind(), &[]);
-        let inner = booked(Operation::Keygen, agreement(group.kind()), parameters, || {
+        let inner = booked(Operation::Keygen, family(group.kind()), parameters, || {
             self.inner.generate(group, random)
         })?;
         Ok(Named { inner, parameters })
@@ -189,7 +191,7 @@ impl Provider for Timed {
         key: &Self::PrivateKey,
         peer: &Self::PublicKey,
     ) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
-        booked(Operation::Derive, agreement(key.kind()), key.parameters, || {
+        booked(Operation::Derive, family(key.kind()), key.parameters, || {
             self.inner.derive(&key.inner, &peer.inner)
         })
     }

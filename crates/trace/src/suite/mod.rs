@@ -7,16 +7,21 @@
 mod cipher;
 mod curve;
 mod error;
+mod family;
+mod operations;
 mod parse;
 mod vocabulary;
 
 pub use cipher::{Cipher, TlsCipher, WtlsBulk, WtlsMac};
 pub use curve::Curve;
 pub use error::SuiteError;
+pub use family::{CurveFamily, KeyFamily};
+pub use operations::ExpectedOperation;
 pub use vocabulary::{
     Authentication, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, curve_name,
 };
 
+use crate::endpoint::Transport;
 use std::fmt;
 
 /// What a client and a server agree to run. Every value of this type is possible by the protocol's rules;
@@ -53,7 +58,19 @@ impl Suite {
         self.keys.len() > 1
     }
 
-    /// True where an earlier session is taken up again.
+    /// The family of the leaf's key, where one is named.
+    #[must_use]
+    pub fn key_family(&self) -> Option<KeyFamily> {
+        self.keys.first().map(|key| key.family())
+    }
+
+    /// Whether it runs on a stream or on datagrams.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        self.protocol.transport()
+    }
+
+    /// True where an earlier session is resumed.
     #[must_use]
     pub fn is_resumption(&self) -> bool {
         matches!(self.mode, Mode::Resumed | Mode::Ticket)

@@ -1,6 +1,7 @@
 //! The words of suite names: one type for each part.
 
 use super::curve::Curve;
+use crate::endpoint::Transport;
 
 /// First part of a suite name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +32,15 @@ impl Protocol {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::ALL[self as usize].1
+    }
+
+    /// Whether it runs on a stream or on datagrams.
+    #[must_use]
+    pub fn transport(self) -> Transport {
+        match self {
+            Self::Dtls12 | Self::Wtls => Transport::Datagram,
+            Self::Ssl3 | Self::Tls10 | Self::Tls11 | Self::Tls12 | Self::Tls13 => Transport::Stream,
+        }
     }
 
     /// True from TLS 1.2 on (and DTLS 1.2): AEAD ciphers and SHA-256 exist.
