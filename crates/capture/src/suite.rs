@@ -69,6 +69,8 @@ const CIPHERS: [(&str, &str); 26] = [
     ("AES_256_CCM_SHA384", "aes256-ccm"),
 ];
 
+const SSL_3_0: u16 = 0x0300;
+
 /// Groups of "TLS Supported Groups" that are no curves of the vocabulary.
 const GROUPS: [(u16, &str); 10] = [
     (29, "x25519"),
@@ -168,14 +170,19 @@ pub(crate) fn tls_suite(
     let Some(Shown::Keys(chain)) = &negotiation.shown[1 - client] else { return None };
     let mut chain = root::Chain::clone(chain);
     if exchange != "RSA_PSK" {
-        let asked = seen.iter().any(|one| {
-            one.direction != client
-                && !one.after_handshake
-                && one.name == Name::Known(MessageName::CertificateRequest)
-        });
+        let sent = |direction, name| {
+            let is_it = |one: &Seen| one.direction == direction && one.name == Name::Known(name);
+            seen.iter().any(|one| is_it(one) && !one.after_handshake)
+        };
+        let asked = sent(1 - client, MessageName::CertificateRequest);
+        // A client without a certificate sends an alert instead, up to SSL 3.0 (RFC 6101 section 5.6.6).
+        let declined = hello.version == SSL_3_0
+            && sent(client, MessageName::ClientKeyExchange)
+            && !sent(client, MessageName::CertificateVerify);
         parts.authentication = Some(match (asked, &negotiation.shown[client]) {
             (false, _) => "server",
             (true, Some(Shown::Nothing)) => "requested",
+            (true, None) if declined => "requested",
             // One description stands for both sides' keys.
             (true, Some(Shown::Keys(own))) => {
                 chain = chain.shared(own)?;

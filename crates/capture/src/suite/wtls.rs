@@ -57,13 +57,11 @@ pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usi
         "rsa" | "ecdh_ecdsa" => {
             let mut chain = describe(connection.certificates[1 - client].as_deref()?)?;
             let sent = |name| seen.iter().any(|one| one.name == Name::Known(name));
-            // Without it the handshake is an optimised one, in which the client's chain does not travel.
-            if !sent(MessageName::ServerHelloDone) {
-                return None;
-            }
             chain.prefer(&trusted_curves(connection));
             let asked = sent(MessageName::CertificateRequest);
+            let optimized = !sent(MessageName::ServerHelloDone);
             parts.authentication = Some(match (asked, connection.certificates[client].as_deref()) {
+                _ if optimized => "mutual",
                 (false, _) => "server",
                 (true, Some([0, 0])) => "requested",
                 (true, Some(body)) => {
@@ -72,8 +70,12 @@ pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usi
                 }
                 (true, None) => return None,
             });
+            parts.mode = optimized.then_some("optimized");
             parts.keys = Some(chain.keys());
-            remark = chain.remark();
+            let unseen = optimized
+                .then(|| "the client's chain is not sent; taken to be of the server's keys".to_owned());
+            remark =
+                [unseen, chain.remark()].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
         }
         _ => {}
     }
