@@ -1,7 +1,10 @@
 //! The sans-IO face of a protocol stack.
 
+use crate::suite::{Cipher, Group, KeyExchange, Protocol, Suite};
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 /// Which end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -14,6 +17,9 @@ pub enum Side {
 }
 
 impl Side {
+    /// Both, the client first.
+    pub const BOTH: [Self; 2] = [Self::Client, Self::Server];
+
     /// The other end.
     #[must_use]
     pub fn peer(self) -> Self {
@@ -42,7 +48,7 @@ impl fmt::Display for Side {
 /// Time of a driver: since an epoch of its own, virtual or real. It never goes backwards.
 pub type Time = std::time::Duration;
 
-/// What the endpoint's bytes travel on.
+/// What carries the endpoint's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
@@ -52,7 +58,11 @@ pub enum Transport {
     Datagram,
 }
 
-/// Why a handshake ended without a connection.
+/// The largest datagram that an endpoint makes unless it is told another size: what an Ethernet frame carries of UDP
+/// over IPv6.
+pub const DEFAULT_LARGEST_DATAGRAM_BYTES: usize = 1500 - 40 - 8;
+
+/// Why a connection ended that should not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{side} failed in state {state}{}: {reason}", alert_text(.alert))]
 pub struct Failure {
@@ -70,72 +80,234 @@ fn alert_text(alert: &Option<String>) -> String {
     alert.as_ref().map(|name| format!(" (alert {name})")).unwrap_or_default()
 }
 
-/// One end of one connection: takes bytes and a time, gives bytes and its next deadline.
+/// Why a connection is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// This side closed it.
+    Local,
+    /// The peer closed it, and said so.
+    Peer,
+    /// The transport ended without a word from the peer.
+    Truncated,
+    /// Something went wrong; the peer has been told where the protocol has an alert for it.
+    Failed(Failure),
+}
+
+/// What a finished handshake came to, as the stack itself reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Negotiated {
+    /// Which protocol.
+    pub protocol: Protocol,
+    /// How the secret was agreed on; `None` where the stack cannot tell.
+    pub key_exchange: Option<KeyExchange>,
+    /// How records are protected; `None` where suite names have no word for it.
+    pub cipher: Option<Cipher>,
+    /// The cipher suite in the stack's own spelling.
+    pub cipher_suite: &'static str,
+    /// The group of the exchange; `None` where there was none or the stack does not tell.
+    pub group: Option<Group>,
+    /// An earlier session was resumed. A pre-shared key that nobody negotiated before is no session.
+    pub resumed: bool,
+    /// The server used a client certificate that it held beforehand (WTLS).
+    pub optimized: bool,
+}
+
+impl Negotiated {
+    /// What differs from the suite that was asked for, in one line; `None` where this is that suite.
+    #[must_use]
+    pub fn difference(&self, suite: &Suite) -> Option<String> {
+        use crate::suite::Mode;
+        let asked = |wanted: &str, got: &str| Some(format!("asked for {wanted}, got {got}"));
+        if self.protocol != suite.protocol {
+            return asked(suite.protocol.as_str(), self.protocol.as_str());
+        }
+        if self.cipher != Some(suite.cipher) {
+            return asked(suite.cipher.name(), self.cipher_suite);
+        }
+        if let Some(key_exchange) = self.key_exchange
+            && key_exchange != suite.key_exchange
+        {
+            return asked(suite.key_exchange.as_str(), key_exchange.as_str());
+        }
+        if self.resumed != suite.is_resumption() {
+            return Some(format!("the session was {}resumed", if self.resumed { "" } else { "not " }));
+        }
+        if self.optimized != (suite.mode == Mode::Optimized) {
+            return asked(suite.mode.as_str(), if self.optimized { "optimized" } else { "full" });
+        }
+        let name = |group: Group| group.name(suite.protocol);
+        match (self.group, suite.group) {
+            (Some(got), Some(wanted)) if got != wanted => asked(name(wanted), name(got)),
+            _ => None,
+        }
+    }
+}
+
+/// Something that happened to a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is over; application data can be sent. At most once.
+    Established(Box<Negotiated>),
+    /// Application data has arrived.
+    Data(Vec<u8>),
+    /// The connection is over. Nothing else follows.
+    Closed(CloseReason),
+}
+
+/// Why application data was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum WriteError {
+    #[error("the {side} cannot send data before its handshake is over")]
+    NotEstablished { side: Side },
+    #[error("the {side} cannot send data: its connection is over")]
+    Closed { side: Side },
+    #[error("{bytes} bytes are more than a datagram carries; accepted: up to {largest}")]
+    TooLong { bytes: usize, largest: usize },
+    #[error("the {side} could not protect data: {reason}")]
+    Refused { side: Side, reason: String },
+}
+
+/// What a later connection of the same stack can resume. Opaque to everybody else.
+#[derive(Clone)]
+pub struct Session(Arc<dyn Any + Send + Sync>);
+
+impl Session {
+    /// Wraps a stack's own session.
+    pub fn new(session: impl Any + Send + Sync) -> Self {
+        Self(Arc::new(session))
+    }
+
+    /// The stack's own session; `None` where another stack made it.
+    #[must_use]
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Session")
+    }
+}
+
+/// One end of one connection: bytes and times go in, bytes, events and the next deadline come out.
 ///
-/// The contract, in the order in which a driver uses it:
+/// Whatever happens outside goes in by [`handle_input`](Self::handle_input),
+/// [`handle_timeout`](Self::handle_timeout), [`handle_close`](Self::handle_close), [`write`](Self::write) and
+/// [`close`](Self::close). After any of them, and once at the beginning, the driver takes all that there is:
 ///
-/// 1. [`start`](Self::start) once; the client's first flight is then waiting to be transmitted.
-/// 2. [`transmit`](Self::transmit) until it says there is nothing more.
-/// 3. [`receive`](Self::receive) for each unit that arrives, then transmit again.
-/// 4. [`timeout`](Self::timeout) when [`deadline`](Self::deadline) has come.
+/// 1. [`poll_transmit`](Self::poll_transmit) until it says that there is nothing more. A client's first call builds
+///    its first flight;
+/// 2. [`poll_event`](Self::poll_event) until it is empty: `Established` once, `Data` after it, `Closed` last;
+/// 3. [`poll_timeout`](Self::poll_timeout): when to call `handle_timeout` if nothing else happens first.
 ///
-/// After a [`Failure`] the endpoint may still have an alert to transmit; nothing else is asked of it.
-/// No implementation opens a socket, reads a clock or sleeps; times passed in never go backwards.
-pub trait Endpoint {
+/// After `Closed` the endpoint may still have an alert to transmit; nothing else is asked of it. An endpoint opens no
+/// socket, reads no clock for the protocol and does not sleep. Times passed in never go backwards. The largest datagram
+/// is told to whoever makes the endpoint.
+pub trait Endpoint: Send {
     /// Which end this is.
     fn side(&self) -> Side;
 
-    /// What its bytes travel on.
+    /// What carries its bytes.
     fn transport(&self) -> Transport;
 
-    /// Begins: a client builds its first flight, a server gets ready.
+    /// Takes what arrived: a chunk of the stream, or one datagram.
+    fn handle_input(&mut self, now: Time, bytes: &[u8]);
+
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come: sends again, or gives up. Too early does no harm.
+    fn handle_timeout(&mut self, now: Time) {
+        let _ = now;
+    }
+
+    /// The transport has ended: nothing more will arrive, and nothing can be sent.
+    fn handle_close(&mut self, now: Time);
+
+    /// Takes application data; over datagrams each call makes one.
     ///
     /// # Errors
-    /// The [`Failure`] that ended the handshake.
-    fn start(&mut self, now: Time) -> Result<(), Failure>;
+    /// [`WriteError`]; nothing has been taken then.
+    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError>;
 
-    /// Hands over what arrived: a chunk of the stream, or one datagram.
-    ///
-    /// # Errors
-    /// The [`Failure`] that ended the handshake.
-    fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<(), Failure>;
+    /// Tells the peer that this is the end.
+    fn close(&mut self, now: Time);
 
-    /// Appends the next unit to send to `buffer` (all pending bytes of a stream, or one datagram).
-    /// False: nothing to send, and the buffer is as it was.
-    fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool;
+    /// Appends the next unit to send to `buffer`: all pending bytes of a stream, or one datagram.
+    /// False: there is nothing to send, and the buffer is as it was.
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool;
 
-    /// When [`timeout`](Self::timeout) wants to be called, if ever.
-    fn deadline(&self) -> Option<Time> {
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called, if ever.
+    fn poll_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// The deadline has come: retransmit, or give up.
-    ///
-    /// # Errors
-    /// The [`Failure`] that ended the handshake.
-    fn timeout(&mut self, now: Time) -> Result<(), Failure> {
-        let _ = now;
-        Ok(())
-    }
-
-    /// True once this side may send application data.
-    fn is_established(&self) -> bool;
-
-    /// True where the handshake resumed an earlier session.
-    fn is_resumed(&self) -> bool;
+    /// The next thing that happened.
+    fn poll_event(&mut self) -> Option<Event>;
 
     /// The state it is in, in the stack's own words; for error messages.
     fn state(&self) -> String;
 
-    /// Queues application data.
-    ///
-    /// # Errors
-    /// The [`Failure`] that ended the connection.
-    fn send(&mut self, now: Time, data: &[u8]) -> Result<(), Failure>;
+    /// The session that a later connection can resume, as far as this one has made one.
+    fn session(&self) -> Option<Session> {
+        None
+    }
 
-    /// Appends application data that has arrived to `buffer`; false where there is none.
-    ///
-    /// # Errors
-    /// The [`Failure`] that ended the connection.
-    fn take_received(&mut self, now: Time, buffer: &mut Vec<u8>) -> Result<bool, Failure>;
+    /// The chain that the peer presented as DER, leaf first; empty where it presented none, or in another form.
+    fn peer_certificates(&self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+}
+
+impl<E: Endpoint + ?Sized> Endpoint for Box<E> {
+    fn side(&self) -> Side {
+        (**self).side()
+    }
+
+    fn transport(&self) -> Transport {
+        (**self).transport()
+    }
+
+    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
+        (**self).handle_input(now, bytes);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        (**self).handle_timeout(now);
+    }
+
+    fn handle_close(&mut self, now: Time) {
+        (**self).handle_close(now);
+    }
+
+    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
+        (**self).write(now, data)
+    }
+
+    fn close(&mut self, now: Time) {
+        (**self).close(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
+        (**self).poll_transmit(now, buffer)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        (**self).poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        (**self).poll_event()
+    }
+
+    fn state(&self) -> String {
+        (**self).state()
+    }
+
+    fn session(&self) -> Option<Session> {
+        (**self).session()
+    }
+
+    fn peer_certificates(&self) -> Vec<Vec<u8>> {
+        (**self).peer_certificates()
+    }
 }

@@ -1,28 +1,38 @@
 //! The shared words of Shakedown.
 //!
-//! Everything that more than one room of the house talks about is named here, and nothing else is:
+//! Everything that more than one package talks about is named here, and nothing else is:
 //!
 //! - [`suite`]: what is negotiated, with a parser and one canonical spelling;
-//! - [`message`], [`operation`]: what a handshake is made of;
-//! - [`recorder`]: a tape onto which stacks write marks while a handshake runs;
-//! - [`ledger`]: turns a tape into a [`Trace`] whose books balance;
+//! - [`identity`]: suite, stacks, carrier and credentials, under which anything is measured and kept;
+//! - [`message`], [`operation`], [`flight`]: what a handshake is made of;
 //! - [`endpoint`]: the sans-IO face of every protocol stack;
+//! - [`recorder`]: what stacks write while an endpoint works; [`recording`]: the log it goes to, one for each endpoint;
+//! - [`half_trace`], [`trace`](mod@trace), [`samples`]: what one log says, what two say together, and what all
+//!   repetitions do;
 //! - [`driver`]: the one loop that runs two endpoints against each other in memory.
 //!
-//! This crate depends on no other crate of the workspace, opens no socket, and reads a clock in one
-//! place only ([`recorder::ticks`]).
+//! This crate knows no stack, opens no socket, and reads a clock in one place only ([`recorder::ticks`]).
 
 mod clock;
 pub mod driver;
 pub mod endpoint;
-pub mod ledger;
+pub mod flight;
+pub mod half_trace;
+pub mod identity;
 pub mod message;
 pub mod operation;
 pub mod recorder;
+pub mod recording;
+pub mod samples;
 pub mod suite;
+pub mod trace;
 
-pub use endpoint::{Endpoint, Failure, Side};
-pub use ledger::{MessageRecord, OperationRecord, Trace};
+pub use endpoint::{CloseReason, Endpoint, Event, Failure, Negotiated, Session, Side, WriteError};
+pub use half_trace::{AccountingError, HalfMessage, HalfTrace, OperationRecord};
+pub use identity::{Carrier, Credentials, HandshakeId, StackId};
 pub use message::MessageName;
 pub use operation::{Class, Operation, Primitive};
+pub use recording::{Counter, Recorded, Recording};
+pub use samples::Samples;
 pub use suite::Suite;
+pub use trace::{MessageRecord, Trace};

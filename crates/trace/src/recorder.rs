@@ -1,38 +1,49 @@
-//! The tape: what stacks write down while a handshake runs.
+//! What stacks and timed primitives write while an endpoint works.
 //!
-//! Stacks and timed primitives call the free functions here; they do nothing unless a tape is running on
-//! this thread. The tape is a plain list of events in the order of time, so that writing one costs a clock
-//! reading and a push; everything else is worked out afterwards by [`crate::ledger`].
+//! The functions here write to the event log that is current on this thread, and do nothing where none is. A
+//! [`Recording`](crate::Recording) makes its log the current one for the length of one call into its endpoint, so any
+//! number of connections take turns on a thread. Writing an event costs a clock reading and a push; everything else is
+//! worked out afterwards by [`crate::half_trace`].
 //!
 //! The vocabulary is small on purpose:
 //!
-//! - [`enter`] and [`leave`] frame the time in which a side has the processor (its *marked time*);
 //! - [`boundary`]: whatever message was being worked on is done;
-//! - [`sent`], [`received`]: the stretch of time around this point, from the last boundary to the next,
-//!   belongs to that message;
-//! - [`carry_on`]: what follows belongs to the message before the latest one;
-//! - [`operation`]: a primitive ran from one tick to another.
+//! - [`sent`], [`received`]: the span of time around this point, from the last boundary to the next, belongs to that
+//!   message; [`adjust_sent`], [`adjust_received`] correct its bytes where they are known only later;
+//! - [`attribute_to_previous`]: what follows belongs to the message before the latest one;
+//! - [`operation`]: a primitive ran from one reading to another.
 
-use crate::{MessageName, Primitive, Side, clock};
+use crate::clock;
+use crate::{MessageName, Primitive};
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 
-pub use crate::clock::{Ticks, name as clock_name, ticks};
+pub use crate::clock::{Ticks, name as clock_name};
 
-/// One entry of a tape.
+/// One entry of an event log. Times are raw readings of the log's counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A side starts working.
-    Enter(Side, Ticks),
-    /// A side stops working.
-    Leave(Side, Ticks),
+    /// A call into the endpoint begins.
+    Enter(Ticks),
+    /// It returns.
+    Leave(Ticks),
     /// Work on the current message is done.
     Boundary(Ticks),
     /// A message has been built and handed to the transport, with its bytes on the wire.
     Sent(MessageName, u32, Ticks),
-    /// A message has been read; its processing goes on.
-    Received(MessageName, Ticks),
+    /// A message has been read, with its bytes on the wire; its processing goes on.
+    Received(MessageName, u32, Ticks),
+    /// The latest message sent has more or fewer bytes than was said.
+    AdjustSent(i32),
+    /// The latest message received has more or fewer bytes than was said.
+    AdjustReceived(i32),
     /// What follows belongs to the message before the latest.
-    CarryOn(Ticks),
+    AttributeToPrevious(Ticks),
+    /// A datagram, or the pending bytes of a stream, left the endpoint: its length, and a fingerprint of a datagram's
+    /// content, by which it is known when it is sent again.
+    UnitSent(u32, u64),
+    /// A datagram, or a chunk of the stream, was handed to the endpoint.
+    UnitReceived(u32),
     /// A primitive ran.
     Operation {
         /// What ran.
@@ -48,115 +59,123 @@ pub enum Event {
     },
 }
 
-/// The events of one handshake in order of time. While it runs, times are readings of [`ticks`]; once stopped,
-/// nanoseconds.
-#[derive(Clone, Debug, Default)]
-pub struct Tape {
-    /// In the order in which they were written.
-    pub events: Vec<Event>,
+/// Where readings come from while a log is current.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    /// No log is current.
+    Off,
+    /// The clock of [`crate::clock`].
+    Clock,
+    /// A counter of the caller's.
+    Custom(fn() -> Ticks),
+}
+
+struct Current {
+    source: Cell<Source>,
+    /// Not dropped with the thread, so that reaching it costs no check whether it still lives. It owns memory only
+    /// during a call, after which the memory goes back to the recording that lent it.
+    events: RefCell<ManuallyDrop<Vec<Event>>>,
 }
 
 thread_local! {
-    static TAPE: RefCell<Tape> = const { RefCell::new(Tape { events: Vec::new() }) };
-    /// Apart from the tape, so that whoever asks whether to measure pays no more than a look.
-    static RECORDING: Cell<bool> = const { Cell::new(false) };
+    static CURRENT: Current = const {
+        Current { source: Cell::new(Source::Off), events: RefCell::new(ManuallyDrop::new(Vec::new())) }
+    };
 }
 
-/// Starts recording on this thread. The tape given is cleared and reused, so that no allocation falls into
-/// what is measured.
-pub fn start(mut tape: Tape) {
-    clock::calibrate();
-    tape.events.clear();
-    if tape.events.capacity() < 4096 {
-        tape.events.reserve(4096);
-    }
-    TAPE.with_borrow_mut(|slot| *slot = tape);
-    RECORDING.set(true);
+/// Exchanges the thread's current log and source of readings for others; gives the source there was.
+pub(crate) fn exchange(events: &mut Vec<Event>, source: Source) -> Source {
+    CURRENT.with(|current| {
+        std::mem::swap(&mut **current.events.borrow_mut(), events);
+        current.source.replace(source)
+    })
 }
 
-/// Stops recording on this thread and hands the tape over; an empty one where none was running.
-#[must_use]
-pub fn stop() -> Tape {
-    if !RECORDING.replace(false) {
-        return Tape::default();
-    }
-    let mut tape = TAPE.take();
-    tape.events.iter_mut().for_each(Event::convert);
-    tape
-}
-
-/// True while a tape is running on this thread.
+/// True while a log is current on this thread.
 #[must_use]
 #[inline]
 pub fn is_recording() -> bool {
-    RECORDING.get()
+    CURRENT.with(|current| !matches!(current.source.get(), Source::Off))
 }
 
-impl Event {
-    /// Each reading is converted by itself, so that differences keep adding up.
-    fn convert(&mut self) {
-        match self {
-            Self::Enter(_, at)
-            | Self::Leave(_, at)
-            | Self::Boundary(at)
-            | Self::Sent(_, _, at)
-            | Self::Received(_, at)
-            | Self::CarryOn(at) => *at = clock::nanoseconds(*at),
-            Self::Operation { start, end, .. } => {
-                *start = clock::nanoseconds(*start);
-                *end = clock::nanoseconds(*end);
-            }
+/// Reads the counter of the log that is current; the clock where none is.
+#[must_use]
+#[inline]
+pub fn ticks() -> Ticks {
+    CURRENT.with(|current| match current.source.get() {
+        Source::Off | Source::Clock => clock::ticks(),
+        Source::Custom(read) => read(),
+    })
+}
+
+#[inline]
+fn push(event: Event) {
+    CURRENT.with(|current| {
+        if !matches!(current.source.get(), Source::Off) {
+            current.events.borrow_mut().push(event);
         }
-    }
+    });
 }
 
+/// Writes an event that needs a reading.
 #[inline]
-fn push(event: impl FnOnce() -> Event) {
+fn push_at(event: impl FnOnce(Ticks) -> Event) {
     if is_recording() {
-        TAPE.with_borrow_mut(|tape| tape.events.push(event()));
+        push(event(ticks()));
     }
 }
 
-/// A side starts working.
-#[inline]
-pub fn enter(side: Side) {
-    push(|| Event::Enter(side, ticks()));
+/// A call into the endpoint begins.
+pub(crate) fn enter() {
+    push_at(Event::Enter);
 }
 
-/// A side stops working.
-#[inline]
-pub fn leave(side: Side) {
-    push(|| Event::Leave(side, ticks()));
+/// It returns.
+pub(crate) fn leave() {
+    push_at(Event::Leave);
 }
 
 /// Work on the current message is done.
 #[inline]
 pub fn boundary() {
-    push(|| Event::Boundary(ticks()));
+    push_at(Event::Boundary);
 }
 
 /// A message of `bytes` bytes on the wire has been built.
 #[inline]
 pub fn sent(name: MessageName, bytes: u32) {
-    push(|| Event::Sent(name, bytes, ticks()));
+    push_at(|at| Event::Sent(name, bytes, at));
 }
 
-/// A message has been read.
+/// A message of `bytes` bytes on the wire has been read.
 #[inline]
-pub fn received(name: MessageName) {
-    push(|| Event::Received(name, ticks()));
+pub fn received(name: MessageName, bytes: u32) {
+    push_at(|at| Event::Received(name, bytes, at));
+}
+
+/// The latest message sent has `difference` bytes more than was said, as where a record's overhead is known only once
+/// the record is full. Costs no reading.
+#[inline]
+pub fn adjust_sent(difference: i32) {
+    push(Event::AdjustSent(difference));
+}
+
+/// The latest message received has `difference` bytes more than was said. Costs no reading.
+#[inline]
+pub fn adjust_received(difference: i32) {
+    push(Event::AdjustReceived(difference));
 }
 
 /// What follows belongs to the message before the latest.
 #[inline]
-pub fn carry_on() {
-    push(|| Event::CarryOn(ticks()));
+pub fn attribute_to_previous() {
+    push_at(Event::AttributeToPrevious);
 }
 
 /// A primitive ran from `start` to `end`, two readings of [`ticks`].
 #[inline]
 pub fn operation(primitive: Primitive, start: Ticks, end: Ticks, bytes: u32, counts: bool) {
-    push(|| Event::Operation { primitive, start, end, bytes, counts });
+    push(Event::Operation { primitive, start, end, bytes, counts });
 }
 
 /// Runs `work` as one operation of `primitive` over `bytes` bytes.

@@ -1,0 +1,428 @@
+//! What one side's event log says.
+//!
+//! A side's time is what its calls took. It is cut into *spans* at boundaries. A span in which a message was sent or
+//! received belongs to that message; one that ends without an owner flows into the next, and what is left when a call
+//! returns is unattributed. Operations belong to the message that owns their span. By construction:
+//!
+//! - messages and unattributed time add up to the side's time exactly;
+//! - the operations of a message never exceed it.
+
+use crate::recorder::{Event, Ticks};
+use crate::recording::{Counter, Recording};
+use crate::{MessageName, Primitive, Side};
+use std::collections::VecDeque;
+
+/// A message, as one side saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HalfMessage {
+    /// Who sent it.
+    pub from: Side,
+    /// Its RFC name.
+    pub name: MessageName,
+    /// On the wire: record headers, padding, MAC or tag included.
+    pub bytes: u32,
+    /// The datagram, write or chunk that carried its first byte, counted from 1 in each direction. For a message
+    /// received, the one that completed it.
+    pub unit: u32,
+    /// How often this side sent its datagram again.
+    pub retransmissions: u32,
+    /// What this side spent on it, in the counter's unit.
+    pub spent: u64,
+}
+
+/// One public-key call, or the sum of one kind of symmetric work in a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationRecord {
+    /// Who did it.
+    pub side: Side,
+    /// Index of the message it was done for; `None` for work outside any.
+    pub message: Option<usize>,
+    /// What was done.
+    pub primitive: Primitive,
+    /// What it took, in the counter's unit.
+    pub spent: u64,
+    /// How often; 1 for a public-key call.
+    pub count: u32,
+    /// Bytes worked on; 0 for public-key calls.
+    pub bytes: u32,
+}
+
+/// One side of one connection: all that this side alone can know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HalfTrace {
+    /// Which side.
+    pub side: Side,
+    /// What its figures count.
+    pub counter: Counter,
+    /// Sent and received, in the order of this side.
+    pub messages: Vec<HalfMessage>,
+    /// In the order of time; symmetric work merged per message and algorithm.
+    pub operations: Vec<OperationRecord>,
+    /// What its calls took, in the counter's unit.
+    pub total: u64,
+    /// Of that, what belongs to no message.
+    pub unattributed: u64,
+    /// Datagrams or writes that it sent.
+    pub units_sent: u32,
+    /// Datagrams or chunks that it received.
+    pub units_received: u32,
+}
+
+/// What is wrong with event logs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum AccountingError {
+    #[error("the {side} adjusted the bytes of a message before the first")]
+    NothingToAdjust { side: Side },
+    #[error("the {side} received a {name} that its peer never sent")]
+    NeverSent { side: Side, name: MessageName },
+    #[error("two halves of one handshake count {client} and {server}")]
+    Counters { client: &'static str, server: &'static str },
+    #[error("both halves are the {side}'s")]
+    OneSide { side: Side },
+    #[error("repetitions differ in shape: {one}, and {other}")]
+    Shape { one: String, other: String },
+}
+
+impl HalfTrace {
+    /// Works out what a recording says about `side`.
+    ///
+    /// # Errors
+    /// [`AccountingError`] where events contradict each other: a defect of the stack that wrote them.
+    pub fn of(side: Side, recording: &Recording) -> Result<Self, AccountingError> {
+        Self::of_events(side, recording.counter(), recording.events())
+    }
+
+    fn of_events(side: Side, counter: Counter, events: &[Event]) -> Result<Self, AccountingError> {
+        let mut account = Account::new(side, counter);
+        for event in events {
+            account.enter(event)?;
+        }
+        Ok(account.half)
+    }
+
+    /// Bytes of the messages that a side sent, as far as this side saw them.
+    #[must_use]
+    pub fn bytes_from(&self, side: Side) -> u64 {
+        let sent = self.messages.iter().filter(|message| message.from == side);
+        sent.map(|message| u64::from(message.bytes)).sum()
+    }
+}
+
+/// A log being worked out. Owners are places in `half.messages`.
+struct Account {
+    half: HalfTrace,
+    /// When the current call began.
+    entered: u64,
+    /// When the current span began.
+    since: u64,
+    owner: Option<usize>,
+    /// The message owned before `owner`.
+    previous: Option<usize>,
+    /// Operations of the current span, not merged yet.
+    pending: Vec<OperationRecord>,
+    /// Latest message sent, and received.
+    latest: [Option<usize>; 2],
+    /// Messages sent whose bytes have not left in a unit yet, with what is left of them.
+    unsent: VecDeque<(usize, u32)>,
+    /// Fingerprints of the units sent.
+    fingerprints: Vec<u64>,
+}
+
+const SENT: usize = 0;
+const RECEIVED: usize = 1;
+
+impl Account {
+    fn new(side: Side, counter: Counter) -> Self {
+        let half = HalfTrace {
+            side,
+            counter,
+            messages: Vec::new(),
+            operations: Vec::new(),
+            total: 0,
+            unattributed: 0,
+            units_sent: 0,
+            units_received: 0,
+        };
+        Self {
+            half,
+            entered: 0,
+            since: 0,
+            owner: None,
+            previous: None,
+            pending: Vec::new(),
+            latest: [None; 2],
+            unsent: VecDeque::new(),
+            fingerprints: Vec::new(),
+        }
+    }
+
+    fn enter(&mut self, event: &Event) -> Result<(), AccountingError> {
+        let side = self.half.side;
+        match *event {
+            Event::Enter(at) => {
+                self.entered = self.at(at);
+                self.since = self.entered;
+            }
+            Event::Leave(at) => {
+                let at = self.at(at);
+                self.close(at, true);
+                self.half.total += at - self.entered;
+            }
+            Event::Boundary(at) => self.close(self.at(at), false),
+            Event::Sent(name, bytes, at) => {
+                let place = self.message(side, name, bytes, at);
+                self.latest[SENT] = Some(place);
+                self.unsent.push_back((place, bytes));
+            }
+            Event::Received(name, bytes, at) => {
+                let place = self.message(side.peer(), name, bytes, at);
+                self.half.messages[place].unit = self.half.units_received;
+                self.latest[RECEIVED] = Some(place);
+            }
+            Event::AdjustSent(difference) => {
+                let place = self.adjust(SENT, difference)?;
+                if let Some((_, left)) = self.unsent.iter_mut().find(|(unsent, _)| *unsent == place) {
+                    *left = left.saturating_add_signed(difference);
+                }
+            }
+            Event::AdjustReceived(difference) => {
+                self.adjust(RECEIVED, difference)?;
+            }
+            Event::AttributeToPrevious(at) => {
+                let earlier = self.previous;
+                self.close(self.at(at), false);
+                self.owner = earlier;
+            }
+            Event::UnitSent(bytes, fingerprint) => self.unit_sent(bytes, fingerprint),
+            Event::UnitReceived(_) => self.half.units_received += 1,
+            Event::Operation { primitive, start, end, bytes, counts } => {
+                let spent = self.at(end) - self.at(start);
+                let count = u32::from(counts);
+                self.pending.push(OperationRecord { side, message: None, primitive, spent, count, bytes });
+            }
+        }
+        Ok(())
+    }
+
+    /// Each reading is converted by itself, so that differences keep adding up.
+    fn at(&self, ticks: Ticks) -> u64 {
+        self.half.counter.convert(ticks)
+    }
+
+    /// A message becomes the owner of the span; its place.
+    fn message(&mut self, from: Side, name: MessageName, bytes: u32, at: Ticks) -> usize {
+        if self.owner.is_some() {
+            self.close(self.at(at), false);
+        }
+        let place = self.half.messages.len();
+        self.half.messages.push(HalfMessage { from, name, bytes, unit: 0, retransmissions: 0, spent: 0 });
+        self.owner = Some(place);
+        place
+    }
+
+    fn adjust(&mut self, direction: usize, difference: i32) -> Result<usize, AccountingError> {
+        let place = self.latest[direction].ok_or(AccountingError::NothingToAdjust { side: self.half.side })?;
+        let message = &mut self.half.messages[place];
+        message.bytes = message.bytes.saturating_add_signed(difference);
+        Ok(place)
+    }
+
+    /// Ends the current span. Without an owner it flows into the next, unless the call returns.
+    fn close(&mut self, at: u64, last: bool) {
+        if self.owner.is_none() && !last {
+            return;
+        }
+        let length = at - self.since;
+        match self.owner {
+            None => self.half.unattributed += length,
+            Some(place) => {
+                self.half.messages[place].spent += length;
+                self.previous = Some(place);
+            }
+        }
+        for mut operation in self.pending.drain(..) {
+            operation.message = self.owner;
+            merge(&mut self.half.operations, operation);
+        }
+        self.since = at;
+        self.owner = None;
+    }
+
+    /// Finds the messages whose bytes a unit carries. One that carries none that is new repeats an earlier datagram,
+    /// or holds an alert or application data.
+    fn unit_sent(&mut self, bytes: u32, fingerprint: u64) {
+        self.half.units_sent += 1;
+        let unit = self.half.units_sent;
+        self.fingerprints.push(fingerprint);
+        let mut room = bytes;
+        if self.unsent.is_empty() {
+            self.sent_again(fingerprint);
+        }
+        while let Some((place, left)) = self.unsent.front_mut() {
+            let taken = room.min(*left);
+            *left -= taken;
+            room -= taken;
+            let message = &mut self.half.messages[*place];
+            if message.unit == 0 {
+                message.unit = unit;
+            }
+            if *left > 0 {
+                break;
+            }
+            self.unsent.pop_front();
+            if room == 0 {
+                break;
+            }
+        }
+    }
+
+    fn sent_again(&mut self, fingerprint: u64) {
+        let earlier = &self.fingerprints[..self.fingerprints.len() - 1];
+        if fingerprint == 0 {
+            return;
+        }
+        let Some(unit) = earlier.iter().position(|known| *known == fingerprint) else { return };
+        let unit = u32::try_from(unit + 1).unwrap_or(u32::MAX);
+        let side = self.half.side;
+        for message in &mut self.half.messages {
+            if message.from == side && message.unit == unit {
+                message.retransmissions += 1;
+            }
+        }
+    }
+}
+
+fn merge(operations: &mut Vec<OperationRecord>, record: OperationRecord) {
+    // A public-key call stands by itself; what is only work towards one (checking the key that was just read)
+    // joins the latest of its kind.
+    let joins = record.primitive.operation.is_symmetric() || record.count == 0;
+    let same = |known: &&mut OperationRecord| {
+        joins && known.primitive == record.primitive && known.message == record.message
+    };
+    if let Some(known) = operations.iter_mut().rev().find(same) {
+        known.spent += record.spent;
+        known.count += record.count;
+        known.bytes += record.bytes;
+    } else {
+        operations.push(record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Operation;
+    use proptest::prelude::*;
+
+    /// Readings that need no conversion.
+    const PLAIN: Counter = Counter::custom("steps", || 0);
+
+    fn half(events: &[Event]) -> HalfTrace {
+        HalfTrace::of_events(Side::Client, PLAIN, events).expect("events are consistent")
+    }
+
+    fn operation(start: Ticks, end: Ticks) -> Event {
+        let primitive = Primitive::new(Operation::Sign, "rsa", "rsa2048");
+        Event::Operation { primitive, start, end, bytes: 0, counts: true }
+    }
+
+    #[test]
+    fn spans_without_an_owner_flow_into_the_next() {
+        let half = half(&[
+            Event::Enter(0),
+            Event::Boundary(5),
+            operation(6, 9),
+            Event::Sent(MessageName::ClientHello, 100, 10),
+            Event::Boundary(12),
+            operation(13, 14),
+            Event::Leave(15),
+            Event::UnitReceived(90),
+            Event::Enter(20),
+            Event::Boundary(21),
+            Event::Received(MessageName::ServerHello, 90, 25),
+            Event::Leave(30),
+        ]);
+        assert_eq!((half.total, half.unattributed), (25, 3));
+        assert_eq!(half.messages[0].spent, 12);
+        assert_eq!(half.messages[1].spent, 10);
+        assert_eq!((half.messages[1].from, half.messages[1].unit), (Side::Server, 1));
+        assert_eq!(half.operations[0].message, Some(0));
+        assert_eq!(half.operations[1].message, None);
+    }
+
+    #[test]
+    fn what_follows_is_attributed_to_the_message_before() {
+        let half = half(&[
+            Event::Enter(0),
+            Event::Sent(MessageName::ServerHello, 90, 10),
+            Event::Boundary(11),
+            Event::Sent(MessageName::ChangeCipherSpec, 6, 15),
+            Event::AttributeToPrevious(16),
+            operation(17, 27),
+            Event::Boundary(30),
+            Event::Leave(30),
+        ]);
+        assert_eq!(half.messages[0].spent, 11 + 14);
+        assert_eq!(half.messages[1].spent, 5);
+        assert_eq!(half.operations[0].message, Some(0));
+    }
+
+    #[test]
+    fn units_carry_messages_by_their_bytes() {
+        let half = half(&[
+            Event::Enter(0),
+            Event::Sent(MessageName::ServerHello, 90, 1),
+            Event::Sent(MessageName::Certificate, 200, 2),
+            Event::Sent(MessageName::ServerHelloDone, 0, 3),
+            Event::AdjustSent(10),
+            Event::Leave(4),
+            // The second message is fragmented.
+            Event::UnitSent(150, 7),
+            Event::UnitSent(150, 8),
+            // The first unit again, then something else.
+            Event::UnitSent(150, 7),
+            Event::UnitSent(20, 9),
+        ]);
+        let units: Vec<_> = half.messages.iter().map(|m| (m.unit, m.bytes, m.retransmissions)).collect();
+        assert_eq!(units, [(1, 90, 1), (1, 200, 1), (2, 10, 0)]);
+        assert_eq!(half.units_sent, 4);
+    }
+
+    #[test]
+    fn bytes_of_nothing_cannot_be_adjusted() {
+        let error = HalfTrace::of_events(Side::Client, PLAIN, &[Event::AdjustReceived(1)]);
+        assert_eq!(error, Err(AccountingError::NothingToAdjust { side: Side::Client }));
+    }
+
+    proptest! {
+        /// Whatever events a call holds, messages and unattributed time add up to all of it.
+        #[test]
+        fn accounts_balance(
+            kinds in prop::collection::vec(0_u8..5, 0..40),
+            gaps in prop::collection::vec(0_u64..50, 41),
+        ) {
+            let mut at = 0;
+            let mut events = vec![Event::Enter(at)];
+            for (kind, gap) in kinds.iter().zip(&gaps) {
+                let start = at;
+                at += gap;
+                events.push(match kind {
+                    0 => Event::Boundary(at),
+                    1 => Event::Sent(MessageName::Certificate, 1, at),
+                    2 => Event::Received(MessageName::Certificate, 1, at),
+                    3 => Event::AttributeToPrevious(at),
+                    _ => operation(start, at),
+                });
+            }
+            events.push(Event::Leave(at + 7));
+            let half = half(&events);
+            let messages: u64 = half.messages.iter().map(|message| message.spent).sum();
+            prop_assert_eq!(messages + half.unattributed, half.total);
+            for (index, message) in half.messages.iter().enumerate() {
+                let inside = half.operations.iter().filter(|operation| operation.message == Some(index));
+                prop_assert!(inside.map(|operation| operation.spent).sum::<u64>() <= message.spent);
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The event log of one endpoint, and the wrapper that keeps it.
+
+use crate::clock;
+use crate::endpoint::{Endpoint, Event as Happened, Session, Side, Time, Transport, WriteError};
+use crate::half_trace::{AccountingError, HalfTrace};
+use crate::recorder::{self, Event, Source, Ticks};
+
+/// What is counted while an endpoint works: nanoseconds, or whatever a function of the caller's reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    unit: &'static str,
+    /// `None`: the clock of this crate.
+    read: Option<fn() -> Ticks>,
+}
+
+impl Counter {
+    /// Nanoseconds of the clock that [`recorder::clock_name`] names.
+    pub const NANOSECONDS: Self = Self { unit: "ns", read: None };
+
+    /// Another counter that never decreases on a thread, such as instructions; `unit` says what it counts.
+    #[must_use]
+    pub const fn custom(unit: &'static str, read: fn() -> Ticks) -> Self {
+        Self { unit, read: Some(read) }
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        self.unit
+    }
+
+    fn source(self) -> Source {
+        self.read.map_or(Source::Clock, Source::Custom)
+    }
+
+    /// A reading in the counter's unit, from an arbitrary start. Never decreases from one reading to a later one.
+    #[must_use]
+    pub fn convert(self, ticks: Ticks) -> u64 {
+        if self.read.is_some() { ticks } else { clock::nanoseconds(ticks) }
+    }
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self::NANOSECONDS
+    }
+}
+
+impl PartialEq for Counter {
+    /// By unit: figures of one unit may be joined.
+    fn eq(&self, other: &Self) -> bool {
+        self.unit == other.unit
+    }
+}
+
+impl Eq for Counter {}
+
+/// The event log of one endpoint.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    counter: Counter,
+    events: Vec<Event>,
+}
+
+/// Events that a log has room for from the start, so that the first calls do not have to find it: those of a usual
+/// handshake's side.
+const ROOM: usize = 256;
+
+impl Recording {
+    /// An empty log of a counter's readings.
+    #[must_use]
+    pub fn new(counter: Counter) -> Self {
+        // Learns the clock's speed before anything is timed.
+        clock::calibrate();
+        Self { counter, events: Vec::with_capacity(ROOM) }
+    }
+
+    /// What its readings count.
+    #[must_use]
+    pub fn counter(&self) -> Counter {
+        self.counter
+    }
+
+    /// The events so far, in the order in which they were written.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// An empty log in the same memory, so that no allocation falls into what is measured next.
+    #[must_use]
+    pub fn cleared(mut self) -> Self {
+        self.events.clear();
+        self
+    }
+
+    /// Makes this the thread's current log while `work` runs, as one call of the endpoint. A log that was current
+    /// before is so again afterwards, and sees nothing of this.
+    pub fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let _current = MadeCurrent::new(self);
+        work()
+    }
+}
+
+/// While it lives, a recording's log is the thread's current one.
+struct MadeCurrent<'a> {
+    recording: &'a mut Recording,
+    before: Source,
+}
+
+impl<'a> MadeCurrent<'a> {
+    fn new(recording: &'a mut Recording) -> Self {
+        let before = recorder::exchange(&mut recording.events, recording.counter.source());
+        recorder::enter();
+        Self { recording, before }
+    }
+}
+
+impl Drop for MadeCurrent<'_> {
+    fn drop(&mut self) {
+        recorder::leave();
+        recorder::exchange(&mut self.recording.events, self.before);
+    }
+}
+
+/// An endpoint with a recording of its own: every call in which it works is written there.
+///
+/// It is an endpoint itself, so driver, simulator and server need no instrumentation. Whatever the stack and its
+/// primitives tell the [recorder] during a call goes to this endpoint's log, however many connections take turns on the
+/// thread, and whichever thread it is.
+pub struct Recorded<E> {
+    inner: E,
+    recording: Recording,
+}
+
+impl<E: Endpoint> Recorded<E> {
+    /// Wraps an endpoint that has done nothing yet.
+    pub fn new(inner: E, recording: Recording) -> Self {
+        Self { inner, recording }
+    }
+
+    /// The endpoint inside.
+    pub fn inner(&self) -> &E {
+        &self.inner
+    }
+
+    /// The log so far.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// Takes wrapper and endpoint apart.
+    pub fn into_parts(self) -> (E, Recording) {
+        (self.inner, self.recording)
+    }
+
+    /// What the log says.
+    ///
+    /// # Errors
+    /// [`AccountingError`] where events contradict each other: a defect of the stack that wrote them.
+    pub fn half_trace(&self) -> Result<HalfTrace, AccountingError> {
+        HalfTrace::of(self.inner.side(), &self.recording)
+    }
+}
+
+impl<E: Endpoint> Endpoint for Recorded<E> {
+    fn side(&self) -> Side {
+        self.inner.side()
+    }
+
+    fn transport(&self) -> Transport {
+        self.inner.transport()
+    }
+
+    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
+        self.recording.events.push(Event::UnitReceived(length(bytes)));
+        self.recording.during(|| self.inner.handle_input(now, bytes));
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.recording.during(|| self.inner.handle_timeout(now));
+    }
+
+    fn handle_close(&mut self, now: Time) {
+        self.recording.during(|| self.inner.handle_close(now));
+    }
+
+    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
+        self.recording.during(|| self.inner.write(now, data))
+    }
+
+    fn close(&mut self, now: Time) {
+        self.recording.during(|| self.inner.close(now));
+    }
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
+        let start = buffer.len();
+        let sent = self.recording.during(|| self.inner.poll_transmit(now, buffer));
+        if sent {
+            let unit = &buffer[start..];
+            let fingerprint = match self.inner.transport() {
+                Transport::Stream => 0,
+                Transport::Datagram => fingerprint(unit),
+            };
+            self.recording.events.push(Event::UnitSent(length(unit), fingerprint));
+        }
+        sent
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.inner.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<Happened> {
+        self.inner.poll_event()
+    }
+
+    fn state(&self) -> String {
+        self.inner.state()
+    }
+
+    fn session(&self) -> Option<Session> {
+        self.inner.session()
+    }
+
+    fn peer_certificates(&self) -> Vec<Vec<u8>> {
+        self.inner.peer_certificates()
+    }
+}
+
+fn length(unit: &[u8]) -> u32 {
+    u32::try_from(unit.len()).unwrap_or(u32::MAX)
+}
+
+/// Tells datagrams of one connection apart. Not a cryptographic hash: nobody gains by a collision, for what is sent is
+/// this side's own.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    // FNV's prime and offset, eight bytes at a time.
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(PRIME).rotate_left(23);
+    let mut words = bytes.chunks_exact(8);
+    let mut hash = mix(0xcbf2_9ce4_8422_2325, bytes.len() as u64);
+    for word in words.by_ref() {
+        hash = mix(hash, u64::from_le_bytes(word.try_into().unwrap_or_default()));
+    }
+    let rest = words.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    // 0 is kept for units of streams.
+    mix(hash, rest).max(1)
+}

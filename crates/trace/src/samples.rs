@@ -1,0 +1,281 @@
+//! Every repetition of one handshake, kept.
+
+use crate::half_trace::AccountingError;
+use crate::identity::HandshakeId;
+use crate::recording::Counter;
+use crate::trace::Trace;
+use crate::{MessageName, Primitive, Side};
+use std::collections::HashMap;
+
+/// One message in every repetition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageSamples {
+    /// Who sends it.
+    pub from: Side,
+    /// Its RFC name.
+    pub name: MessageName,
+    /// Its flight, from 1; `None` for what is sent after the handshake.
+    pub flight: Option<u32>,
+    /// The datagram or write that carries it, from 1 in its direction.
+    pub unit: u32,
+    /// How often its datagram was sent again.
+    pub retransmissions: Vec<u32>,
+    /// On the wire.
+    pub bytes: Vec<u32>,
+    /// What its sender spent on it, in the counter's unit.
+    pub generate: Vec<u64>,
+    /// What its receiver spent on it.
+    pub process: Vec<u64>,
+}
+
+/// One operation in every repetition; all 0 in those that did not have it, so that means add up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationSamples {
+    /// Who does it.
+    pub side: Side,
+    /// Index of the message it is done for; `None` for work outside any.
+    pub message: Option<usize>,
+    /// What is done.
+    pub primitive: Primitive,
+    /// What it took, in the counter's unit.
+    pub spent: Vec<u64>,
+    /// How often.
+    pub count: Vec<u32>,
+    /// Bytes worked on.
+    pub bytes: Vec<u32>,
+}
+
+/// Repetitions of one handshake, of one shape: the same messages of the same senders in the same order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Samples {
+    /// What was repeated.
+    pub id: HandshakeId,
+    /// What the figures count.
+    pub counter: Counter,
+    /// In the order in which they are sent.
+    pub messages: Vec<MessageSamples>,
+    /// The client's, then the server's, as far as the first repetition has them.
+    pub operations: Vec<OperationSamples>,
+    /// What each side's calls took: client, server.
+    pub total: [Vec<u64>; 2],
+    /// Of these, what belongs to no message: client, server.
+    pub unattributed: [Vec<u64>; 2],
+    repetitions: usize,
+    /// Where in `operations` the n-th call of a primitive in a message of a side is.
+    places: HashMap<Place, usize>,
+}
+
+/// The n-th call of a primitive in a message of a side.
+type Place = (Side, Option<usize>, Primitive, usize);
+
+impl Samples {
+    /// No repetitions yet.
+    #[must_use]
+    pub fn new(id: HandshakeId, counter: Counter) -> Self {
+        Self {
+            id,
+            counter,
+            messages: Vec::new(),
+            operations: Vec::new(),
+            total: [Vec::new(), Vec::new()],
+            unattributed: [Vec::new(), Vec::new()],
+            repetitions: 0,
+            places: HashMap::new(),
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.repetitions
+    }
+
+    /// True before the first.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.repetitions == 0
+    }
+
+    /// Adds a repetition.
+    ///
+    /// # Errors
+    /// [`AccountingError::Shape`] where its messages are not those of the first, [`AccountingError::Counters`] where it
+    /// counts something else. Nothing has been added then.
+    pub fn push(&mut self, trace: &Trace) -> Result<(), AccountingError> {
+        if trace.counter != self.counter {
+            let (client, server) = (self.counter.unit(), trace.counter.unit());
+            return Err(AccountingError::Counters { client, server });
+        }
+        if self.is_empty() {
+            self.messages = trace.messages.iter().map(MessageSamples::of).collect();
+        }
+        self.check_shape(trace)?;
+        for (samples, message) in self.messages.iter_mut().zip(&trace.messages) {
+            samples.retransmissions.push(message.retransmissions);
+            samples.bytes.push(message.bytes);
+            samples.generate.push(message.generate);
+            samples.process.push(message.process);
+        }
+        for side in Side::BOTH {
+            self.total[side as usize].push(trace.total[side as usize]);
+            self.unattributed[side as usize].push(trace.unattributed[side as usize]);
+        }
+        self.push_operations(trace);
+        self.repetitions += 1;
+        Ok(())
+    }
+
+    fn check_shape(&self, trace: &Trace) -> Result<(), AccountingError> {
+        let ours = self.messages.iter().map(|message| (message.from, message.name, message.flight));
+        let theirs = trace.messages.iter().map(|message| (message.from, message.name, message.flight));
+        if ours.clone().eq(theirs.clone()) {
+            return Ok(());
+        }
+        Err(AccountingError::Shape { one: shape(ours), other: shape(theirs) })
+    }
+
+    fn push_operations(&mut self, trace: &Trace) {
+        let mut seen: HashMap<(Side, Option<usize>, Primitive), usize> = HashMap::new();
+        for record in &trace.operations {
+            let nth = seen.entry((record.side, record.message, record.primitive)).or_default();
+            let place = (record.side, record.message, record.primitive, *nth);
+            *nth += 1;
+            let index = *self.places.entry(place).or_insert_with(|| {
+                self.operations.push(OperationSamples::absent(place, self.repetitions));
+                self.operations.len() - 1
+            });
+            let samples = &mut self.operations[index];
+            samples.spent.push(record.spent);
+            samples.count.push(record.count);
+            samples.bytes.push(record.bytes);
+        }
+        for samples in &mut self.operations {
+            samples.spent.resize(self.repetitions + 1, 0);
+            samples.count.resize(self.repetitions + 1, 0);
+            samples.bytes.resize(self.repetitions + 1, 0);
+        }
+    }
+
+    /// Number of flights.
+    #[must_use]
+    pub fn flights(&self) -> u32 {
+        self.messages.iter().filter_map(|message| message.flight).max().unwrap_or(0)
+    }
+
+    /// Bytes that a side sent, in each repetition.
+    #[must_use]
+    pub fn bytes_from(&self, side: Side) -> Vec<u64> {
+        let mut sums = vec![0; self.repetitions];
+        for message in self.messages.iter().filter(|message| message.from == side) {
+            for (sum, bytes) in sums.iter_mut().zip(&message.bytes) {
+                *sum += u64::from(*bytes);
+            }
+        }
+        sums
+    }
+
+    /// True where some message had not the same bytes in every repetition, as by signatures in DER.
+    #[must_use]
+    pub fn bytes_vary(&self) -> bool {
+        self.messages.iter().any(|message| message.bytes.windows(2).any(|pair| pair[0] != pair[1]))
+    }
+}
+
+impl MessageSamples {
+    fn of(message: &crate::MessageRecord) -> Self {
+        Self {
+            from: message.from,
+            name: message.name,
+            flight: message.flight,
+            unit: message.unit,
+            retransmissions: Vec::new(),
+            bytes: Vec::new(),
+            generate: Vec::new(),
+            process: Vec::new(),
+        }
+    }
+}
+
+impl OperationSamples {
+    /// Of an operation that no repetition had so far.
+    fn absent((side, message, primitive, _): Place, repetitions: usize) -> Self {
+        let (spent, count, bytes) = (vec![0; repetitions], vec![0; repetitions], vec![0; repetitions]);
+        Self { side, message, primitive, spent, count, bytes }
+    }
+}
+
+fn shape(messages: impl Iterator<Item = (Side, MessageName, Option<u32>)>) -> String {
+    messages.map(|(from, name, _)| format!("{from}:{name}")).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::half_trace::OperationRecord;
+    use crate::{Carrier, Credentials, MessageRecord, Operation, StackId};
+
+    fn id() -> HandshakeId {
+        HandshakeId {
+            suite: "tls1.2/psk".parse().expect("a suite"),
+            client_stack: StackId::unknown(),
+            server_stack: StackId::unknown(),
+            carrier: Carrier::Bare,
+            credentials: Credentials::Generated,
+        }
+    }
+
+    fn trace(name: MessageName, bytes: u32, signs: u64) -> Trace {
+        let primitive = Primitive::new(Operation::Sign, "rsa", "rsa2048");
+        let operation = |spent| OperationRecord {
+            side: Side::Client,
+            message: Some(0),
+            primitive,
+            spent,
+            count: 1,
+            bytes: 0,
+        };
+        let message = MessageRecord {
+            from: Side::Client,
+            name,
+            flight: Some(1),
+            unit: 1,
+            retransmissions: 0,
+            bytes,
+            generate: 9,
+            process: 4,
+        };
+        Trace {
+            counter: Counter::NANOSECONDS,
+            messages: vec![message],
+            operations: (1..=signs).map(operation).collect(),
+            total: [10, 5],
+            unattributed: [1, 1],
+        }
+    }
+
+    #[test]
+    fn every_repetition_is_kept_and_what_is_missing_in_one_counts_as_done_without() {
+        let mut samples = Samples::new(id(), Counter::NANOSECONDS);
+        for (bytes, signs) in [(100, 1), (100, 2), (101, 0)] {
+            samples.push(&trace(MessageName::ClientHello, bytes, signs)).expect("of one shape");
+        }
+        assert_eq!(samples.len(), 3);
+        assert_eq!(samples.messages[0].bytes, [100, 100, 101]);
+        assert_eq!(samples.total[0], [10, 10, 10]);
+        assert_eq!(samples.bytes_from(Side::Client), [100, 100, 101]);
+        assert!(samples.bytes_vary());
+        let spent: Vec<_> = samples.operations.iter().map(|operation| operation.spent.clone()).collect();
+        assert_eq!(spent, [[1, 1, 0], [0, 2, 0]]);
+        assert_eq!(samples.operations[1].count, [0, 1, 0]);
+    }
+
+    #[test]
+    fn repetitions_of_another_shape_are_refused() {
+        let mut samples = Samples::new(id(), Counter::NANOSECONDS);
+        samples.push(&trace(MessageName::ClientHello, 1, 0)).expect("the first");
+        let error = samples.push(&trace(MessageName::Finished, 1, 0));
+        assert!(matches!(error, Err(AccountingError::Shape { .. })), "{error:?}");
+        assert_eq!(samples.len(), 1);
+        assert_eq!(samples.messages[0].bytes, [1]);
+    }
+}

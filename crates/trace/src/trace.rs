@@ -1,0 +1,259 @@
+//! Two halves of one handshake, joined.
+
+use crate::flight::Flights;
+use crate::half_trace::{AccountingError, HalfTrace, OperationRecord};
+use crate::recording::Counter;
+use crate::{MessageName, Side};
+
+/// One message of a handshake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageRecord {
+    /// Who sent it.
+    pub from: Side,
+    /// Its RFC name.
+    pub name: MessageName,
+    /// Which run of messages of one sender it belongs to, from 1; `None` for tickets that TLS 1.3 sends after
+    /// its handshake is over.
+    pub flight: Option<u32>,
+    /// Which datagram or write of its sender carried its first byte, from 1.
+    pub unit: u32,
+    /// How often its sender sent that datagram again.
+    pub retransmissions: u32,
+    /// On the wire: record headers, padding, MAC or tag included.
+    pub bytes: u32,
+    /// What its sender spent on it, in the counter's unit.
+    pub generate: u64,
+    /// What its receiver spent on it.
+    pub process: u64,
+}
+
+/// The record of one handshake: both sides of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// What its figures count.
+    pub counter: Counter,
+    /// In the order in which they were sent.
+    pub messages: Vec<MessageRecord>,
+    /// The client's, then the server's, each in the order of time.
+    pub operations: Vec<OperationRecord>,
+    /// What each side's calls took, in the counter's unit: client, server.
+    pub total: [u64; 2],
+    /// Of these, what belongs to no message: client, server.
+    pub unattributed: [u64; 2],
+}
+
+impl Trace {
+    /// Joins what the two sides did for each message, and numbers the flights.
+    ///
+    /// The order of messages comes from what each side sent before and after what it received, not from clocks, so the
+    /// halves may come from two machines. A message that left no trace at its receiver took it nothing.
+    ///
+    /// # Errors
+    /// [`AccountingError`] where the halves do not belong together.
+    pub fn join(client: &HalfTrace, server: &HalfTrace) -> Result<Self, AccountingError> {
+        for (half, side) in [(client, Side::Client), (server, Side::Server)] {
+            if half.side != side {
+                return Err(AccountingError::OneSide { side: half.side });
+            }
+        }
+        if client.counter != server.counter {
+            let (client, server) = (client.counter.unit(), server.counter.unit());
+            return Err(AccountingError::Counters { client, server });
+        }
+        let halves = [client, server];
+        let partners = [partners(client, server)?, partners(server, client)?];
+        let mut trace = Self {
+            counter: client.counter,
+            messages: Vec::new(),
+            operations: Vec::new(),
+            total: halves.map(|half| half.total),
+            unattributed: halves.map(|half| half.unattributed),
+        };
+        let mut merged = Merge::new(halves, &partners);
+        let mut flights = Flights::default();
+        while let Some((side, place)) = merged.next()? {
+            let message = &halves[side as usize].messages[place];
+            trace.messages.push(MessageRecord {
+                from: side,
+                name: message.name,
+                flight: flights.next(side, message.name),
+                unit: message.unit,
+                retransmissions: message.retransmissions,
+                bytes: message.bytes,
+                generate: message.spent,
+                process: 0,
+            });
+        }
+        for (half, places) in halves.into_iter().zip(&merged.places) {
+            for (message, place) in half.messages.iter().zip(places) {
+                if let (true, Some(place)) = (message.from != half.side, *place) {
+                    trace.messages[place].process += message.spent;
+                }
+            }
+            trace.operations.extend(half.operations.iter().map(|operation| OperationRecord {
+                message: operation.message.and_then(|place| places[place]),
+                ..operation.clone()
+            }));
+        }
+        Ok(trace)
+    }
+
+    /// Bytes that a side sent.
+    #[must_use]
+    pub fn bytes_from(&self, side: Side) -> u64 {
+        let sent = self.messages.iter().filter(|message| message.from == side);
+        sent.map(|message| u64::from(message.bytes)).sum()
+    }
+
+    /// Number of flights.
+    #[must_use]
+    pub fn flights(&self) -> u32 {
+        self.messages.iter().filter_map(|message| message.flight).max().unwrap_or(0)
+    }
+
+    /// What one side alone knows of it: the times that it spent, and its operations.
+    pub fn operations_of(&self, side: Side) -> impl Iterator<Item = &OperationRecord> {
+        self.operations.iter().filter(move |operation| operation.side == side)
+    }
+}
+
+/// For each message of a half: the place in the other half of the message that it is, where it was received.
+fn partners(half: &HalfTrace, peer: &HalfTrace) -> Result<Vec<Option<usize>>, AccountingError> {
+    let mut candidates =
+        peer.messages.iter().enumerate().filter(|(_, message)| message.from == peer.side);
+    let partner = |message: &crate::half_trace::HalfMessage| {
+        if message.from == half.side {
+            return Ok(None);
+        }
+        // The peer's messages arrive in order.
+        let found = candidates.find(|(_, candidate)| candidate.name == message.name);
+        let missing = AccountingError::NeverSent { side: half.side, name: message.name };
+        found.map(|(place, _)| Some(place)).ok_or(missing)
+    };
+    half.messages.iter().map(partner).collect()
+}
+
+/// Brings the messages of two halves into the order in which they were sent.
+struct Merge<'a> {
+    halves: [&'a HalfTrace; 2],
+    partners: &'a [Vec<Option<usize>>; 2],
+    /// How far each half has been read.
+    read: [usize; 2],
+    /// Where each message of each half stands in the trace.
+    places: [Vec<Option<usize>>; 2],
+    emitted: usize,
+    /// Who sent last, and goes on while it can.
+    sender: Side,
+}
+
+impl<'a> Merge<'a> {
+    fn new(halves: [&'a HalfTrace; 2], partners: &'a [Vec<Option<usize>>; 2]) -> Self {
+        let places = halves.map(|half| vec![None; half.messages.len()]);
+        Self { halves, partners, read: [0; 2], places, emitted: 0, sender: Side::Client }
+    }
+
+    /// The next message to be sent: who sends it, and its place in that half.
+    fn next(&mut self) -> Result<Option<(Side, usize)>, AccountingError> {
+        let mut waiting = None;
+        for side in [self.sender, self.sender.peer()] {
+            let own = side as usize;
+            while let Some(message) = self.halves[own].messages.get(self.read[own]) {
+                let place = self.read[own];
+                match self.partners[own][place] {
+                    None => {
+                        self.places[own][place] = Some(self.emitted);
+                        self.emitted += 1;
+                        self.read[own] += 1;
+                        self.sender = side;
+                        return Ok(Some((side, place)));
+                    }
+                    Some(partner) => match self.places[side.peer() as usize][partner] {
+                        Some(sent) => {
+                            self.places[own][place] = Some(sent);
+                            self.read[own] += 1;
+                        }
+                        None => {
+                            waiting = Some(AccountingError::NeverSent { side, name: message.name });
+                            break;
+                        }
+                    },
+                }
+            }
+        }
+        // Each waits for a message that the other sends only after one that it waits for.
+        waiting.map_or(Ok(None), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::half_trace::HalfMessage;
+    use MessageName::{ClientHello, Finished, NewSessionTicket, ServerHello};
+
+    fn half(side: Side, messages: &[(Side, MessageName, u64)]) -> HalfTrace {
+        let message = |&(from, name, spent): &(Side, MessageName, u64)| HalfMessage {
+            from,
+            name,
+            bytes: 10,
+            unit: 1,
+            retransmissions: 0,
+            spent,
+        };
+        HalfTrace {
+            side,
+            counter: Counter::NANOSECONDS,
+            messages: messages.iter().map(message).collect(),
+            operations: Vec::new(),
+            total: messages.iter().map(|message| message.2).sum(),
+            unattributed: 0,
+            units_sent: 0,
+            units_received: 0,
+        }
+    }
+
+    const C: Side = Side::Client;
+    const S: Side = Side::Server;
+
+    #[test]
+    fn halves_join_in_the_order_of_sending() {
+        let client = half(
+            C,
+            &[(C, ClientHello, 1), (S, ServerHello, 2), (C, Finished, 4), (S, NewSessionTicket, 8)],
+        );
+        let server = half(
+            S,
+            &[(C, ClientHello, 16), (S, ServerHello, 32), (S, Finished, 64), (C, Finished, 128), (S, NewSessionTicket, 256)],
+        );
+        let trace = Trace::join(&client, &server).expect("they belong together");
+        let found: Vec<_> =
+            trace.messages.iter().map(|m| (m.from, m.name, m.flight, m.generate, m.process)).collect();
+        assert_eq!(
+            found,
+            [
+                (C, ClientHello, Some(1), 1, 16),
+                (S, ServerHello, Some(2), 32, 2),
+                // The client left no trace of reading it; that took it nothing, and the order is still known.
+                (S, Finished, Some(2), 64, 0),
+                (C, Finished, Some(3), 4, 128),
+                (S, NewSessionTicket, None, 256, 8),
+            ]
+        );
+        assert_eq!(trace.total, [15, 496]);
+    }
+
+    #[test]
+    fn halves_that_do_not_belong_together_do_not_join() {
+        let client = half(C, &[(C, ClientHello, 1), (S, ServerHello, 2)]);
+        let silent = half(S, &[(C, ClientHello, 1)]);
+        let error = AccountingError::NeverSent { side: C, name: ServerHello };
+        assert_eq!(Trace::join(&client, &silent), Err(error));
+        assert_eq!(Trace::join(&client, &client), Err(AccountingError::OneSide { side: C }));
+        let other = HalfTrace { counter: Counter::custom("instructions", || 0), ..silent };
+        assert!(matches!(Trace::join(&client, &other), Err(AccountingError::Counters { .. })));
+        // Each claims to have heard from the other first.
+        let client = half(C, &[(S, ServerHello, 2), (C, ClientHello, 1)]);
+        let server = half(S, &[(C, ClientHello, 1), (S, ServerHello, 2)]);
+        assert!(matches!(Trace::join(&client, &server), Err(AccountingError::NeverSent { .. })));
+    }
+}
