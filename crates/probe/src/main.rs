@@ -44,7 +44,7 @@ fn list(filter: &[String]) -> String {
 }
 
 fn measure(arguments: &Arguments) -> ExitCode {
-    let machine = Machine::look();
+    let machine = Machine::detect();
     let mut line = Line::new(arguments.quiet);
     let timed = primitives::time(&arguments.options, &mut |progress| {
         line.show(progress);

@@ -105,7 +105,7 @@ fn suites(py: Python<'_>, all: bool) -> PyResult<Bound<'_, PyAny>> {
 /// What this machine is.
 #[pyfunction]
 fn machine(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    Ok(pythonize(py, &Machine::look())?)
+    Ok(pythonize(py, &Machine::detect())?)
 }
 
 /// Runs `work` without the interpreter lock, but takes it every so often to look for Ctrl-C and to report

@@ -67,7 +67,7 @@ pub fn device_profile(
 ) -> PyResult<String> {
     let timings: Vec<Timing> =
         depythonize(timed).map_err(|error| PyValueError::new_err(format!("timings: {error}")))?;
-    let machine = Machine::look();
+    let machine = Machine::detect();
     let title = title.unwrap_or_else(|| machine.cpu.clone());
     let source = format!("shakedown primitives, version {}, on this machine", env!("CARGO_PKG_VERSION"));
     let about = About { name, title, date, source, machine };

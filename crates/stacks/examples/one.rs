@@ -3,6 +3,10 @@
 use shakedown_stacks::{Settings, measure};
 use std::ops::ControlFlow;
 
+/// Rust's own allocations are counted beside OpenSSL's.
+#[global_allocator]
+static ALLOCATOR: shakedown_ossl::memory::Counting = shakedown_ossl::memory::Counting;
+
 fn main() {
     eprintln!("memory: {}", shakedown_ossl::memory::install());
     for name in std::env::args().skip(1) {
@@ -14,23 +18,24 @@ fn main() {
             Err(error) => println!("{name}: {error}"),
             Ok(found) => {
                 println!(
-                    "{}: {} B, {} flights, client {:.0} us, server {:.0} us, remainder {:.1} {:.1}, books {:.4}, preempted {}",
+                    "{}: {} B, {} flights, client {:.0} us, server {:.0} us, unattributed {:.1} {:.1}, coverage {:.4}, preempted {}",
                     found.suite,
                     found.bytes.total,
                     found.flights,
-                    found.handshake.client_us.median,
-                    found.handshake.server_us.median,
-                    found.remainder_us.client,
-                    found.remainder_us.server,
-                    found.books.ratio,
+                    found.handshake.client_us.summary.median,
+                    found.handshake.server_us.summary.median,
+                    found.unattributed_us.client,
+                    found.unattributed_us.server,
+                    found.accounting.coverage,
                     found.preempted
                 );
                 println!("  {:?}", found.memory);
                 for message in &found.messages {
                     println!(
-                        "  {:2} {:6} {:20} {:5} B  {:8.1} {:8.1}",
+                        "  {:2} {:6} {:2} {:20} {:5} B  {:8.1} {:8.1}",
                         message.index,
                         message.from,
+                        message.unit,
                         message.name,
                         message.bytes,
                         message.generate_us,

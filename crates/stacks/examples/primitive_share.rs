@@ -7,14 +7,13 @@
 use nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
-use shakedown_stacks::{Rig, Settings, prepare};
-use shakedown_trace::driver::Wire;
-use shakedown_trace::recorder::{self, Tape};
-use shakedown_trace::{Class, Suite, Trace};
+use shakedown_stacks::{Peers, Settings, prepare};
+use shakedown_trace::driver::Loopback;
+use shakedown_trace::{Class, Counter, Recorded, Recording, Suite, Trace};
 use std::error::Error;
 use std::time::Duration;
 
-/// Pairs that are run first and thrown away.
+/// Pairs that are run first and discarded.
 const WARM_UP: usize = 50;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -25,15 +24,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut one = CpuSet::new();
     one.set(sched_getcpu()?)?;
     sched_setaffinity(Pid::from_raw(0), &one)?;
-    let mut rig = prepare(&suite, &Settings::default())?;
-    let (mut wire, mut tape) = (Wire::new(), Tape::default());
+    let peers = prepare(&suite, &Settings::default())?;
+    let mut loopback = Loopback::new();
     let mut found = Vec::with_capacity(pairs);
     for pair in 0..WARM_UP + pairs {
         let times = if pair % 2 == 0 {
-            [bare(rig.as_mut(), &mut wire)?, primitives(rig.as_mut(), &mut wire, &mut tape)?]
+            [bare(&peers, &mut loopback)?, primitives(&peers, &mut loopback)?]
         } else {
-            let theirs = primitives(rig.as_mut(), &mut wire, &mut tape)?;
-            [bare(rig.as_mut(), &mut wire)?, theirs]
+            let theirs = primitives(&peers, &mut loopback)?;
+            [bare(&peers, &mut loopback)?, theirs]
         };
         if pair >= WARM_UP {
             found.push(format!("[{},{}]", times[0], times[1]));
@@ -43,22 +42,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn bare(rig: &mut dyn Rig, wire: &mut Wire) -> Result<u128, Box<dyn Error>> {
-    let mut pair = rig.pair()?;
+fn bare(peers: &Peers, loopback: &mut Loopback) -> Result<u128, Box<dyn Error>> {
+    let mut pair = peers.pair()?;
     let before = Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?);
-    wire.handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ())?;
+    loopback.handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ())?;
     let after = Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?);
     Ok((after - before).as_nanos())
 }
 
-fn primitives(rig: &mut dyn Rig, wire: &mut Wire, tape: &mut Tape) -> Result<u128, Box<dyn Error>> {
-    let mut pair = rig.pair()?;
-    recorder::start(std::mem::take(tape));
-    let outcome = wire.handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ());
-    *tape = recorder::stop();
-    outcome?;
-    let trace = Trace::from_tape(tape)?;
+fn primitives(peers: &Peers, loopback: &mut Loopback) -> Result<u128, Box<dyn Error>> {
+    let pair = peers.pair()?;
+    let recording = || Recording::new(Counter::NANOSECONDS);
+    let mut client = Recorded::new(pair.client, recording());
+    let mut server = Recorded::new(pair.server, recording());
+    loopback.handshake(&mut client, &mut server, &mut ())?;
+    let trace = Trace::join(&client.half_trace()?, &server.half_trace()?)?;
     let public_key =
         trace.operations.iter().filter(|record| record.primitive.operation.class() != Class::Common);
-    Ok(public_key.map(|record| u128::from(record.ns)).sum())
+    Ok(public_key.map(|record| u128::from(record.spent)).sum())
 }

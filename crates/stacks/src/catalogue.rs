@@ -1,6 +1,6 @@
 //! Which suites there are, as far as a list can say: one part varied at a time.
 
-use crate::rig::supports;
+use crate::registry::Registry;
 use serde::Serialize;
 use shakedown_trace::Suite;
 use shakedown_trace::suite::{Authentication, Cipher, Curve, Group, KeyExchange, KeyType, Mode, Protocol};
@@ -11,7 +11,7 @@ pub struct Offer {
     /// Canonical name, or the name that was tried.
     pub suite: String,
     /// Which stack runs it.
-    pub stack: Option<&'static str>,
+    pub stack: Option<String>,
     /// False where nothing runs it.
     pub supported: bool,
     /// Why not.
@@ -21,19 +21,22 @@ pub struct Offer {
 /// Every protocol and key exchange in every authentication and mode, and for each its groups, keys and
 /// ciphers one at a time. With `all`, what can't be run is listed too, with the reason.
 #[must_use]
-pub fn suites(all: bool) -> Vec<Offer> {
+pub fn suites(registry: &Registry, all: bool) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
     for name in names() {
         let offer = match name.parse::<Suite>() {
-            Ok(suite) => match supports(&suite) {
-                Ok(stack) => {
-                    Offer { suite: suite.to_string(), stack: Some(stack), supported: true, reason: None }
-                }
-                Err(refusal) => Offer {
+            Ok(suite) => match registry.supports(&suite) {
+                Ok(stack) => Offer {
+                    suite: suite.to_string(),
+                    stack: Some(stack.id().name.into_owned()),
+                    supported: true,
+                    reason: None,
+                },
+                Err(unsupported) => Offer {
                     suite: suite.to_string(),
                     stack: None,
                     supported: false,
-                    reason: Some(refusal.reason),
+                    reason: Some(unsupported.reason),
                 },
             },
             Err(error) => {
@@ -45,6 +48,16 @@ pub fn suites(all: bool) -> Vec<Offer> {
         }
     }
     offers
+}
+
+/// A suite of each key exchange of a protocol, all else left to defaults.
+pub(crate) fn plain_suites(protocol: Protocol) -> Vec<Suite> {
+    let name = |exchange: &KeyExchange| match exchange {
+        KeyExchange::Ephemeral => "x25519",
+        other => other.as_str(),
+    };
+    let names = KeyExchange::of(protocol).iter().map(name);
+    names.filter_map(|name| format!("{}/{name}", protocol.as_str()).parse().ok()).collect()
 }
 
 /// The reason without the name that stands beside it, and without the list of what else is accepted.
@@ -110,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_catalogue_is_large_and_its_names_are_canonical() {
-        let offers = suites(false);
+        let offers = suites(&Registry::default(), false);
         assert!(offers.len() > 500, "{}", offers.len());
         for offer in &offers {
             let suite: Suite = offer.suite.parse().expect("supported suites parse");
@@ -120,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_says_why() {
-        let offers = suites(true);
+        let offers = suites(&Registry::default(), true);
         let impossible = offers.iter().find(|offer| offer.suite == "tls1.3/psk/resumed").expect("listed");
         assert!(impossible.reason.as_deref().is_some_and(|reason| reason.contains("pre-shared key")));
         assert!(offers.iter().any(|offer| offer.suite.starts_with("dtls1.2/") && !offer.supported));

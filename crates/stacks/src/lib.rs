@@ -1,25 +1,50 @@
 //! Protocol stacks behind [`Endpoint`](shakedown_trace::Endpoint), and what is measured on them.
 //!
-//! A stack is one module that makes a [`Rig`] for a suite: everything two endpoints need, built before any
-//! clock starts. [`measure`] runs a rig's endpoints against each other and knows no stack by name but to
-//! choose one.
+//! A [`Stack`] makes [`Connector`]s and [`Acceptor`]s for a suite, and these make endpoints; the [`Registry`] holds all
+//! stacks, and any client meets any server ([`prepare`]). [`measure`], [`memory`], [`transfer`] and [`capture`] run
+//! endpoints against each other and know no stack by name.
+//!
+//! # How a stack comes in
+//!
+//! 1. A folder of its own, `src/NAME/`, with a type that implements [`Stack`]:
+//!    - [`id`](Stack::id): its name, as `--client-stack` takes it, and its version;
+//!    - [`supports`](Stack::supports): for each suite and side, yes or the reason why not. It must be no wherever the
+//!      stack would negotiate anything else than the suite says;
+//!    - [`client`](Stack::client) and [`server`](Stack::server) turn a [`Setup`] into whatever the stack shares among
+//!      connections. Private key and chain are in [`Setup::identities`]: a side takes its own
+//!      ([`Identities::of`]) and trusts the peer's root, at [`Setup::now_unix_s`];
+//!    - [`Connector::connect`] and [`Acceptor::accept`] make endpoints that have done nothing yet: a client builds its
+//!      first flight when it is first polled for output. A session to resume is opaque
+//!      ([`Session`](shakedown_trace::Session)); the client's [`session`](shakedown_trace::Endpoint::session) gives it.
+//!
+//!    What it negotiated goes into [`Negotiated`](shakedown_trace::Negotiated), which is compared with the suite
+//!    wherever a handshake counts.
+//! 2. `lib.rs`: `mod NAME;`.
+//! 3. `registry.rs`: one entry in [`Registry::with`], behind those that are preferred.
+//!
+//! Where [`Setup::instrumented`] is true the stack tells [`recorder`](shakedown_trace::recorder) of messages, with
+//! their bytes on the wire, and of primitives; nothing else needs to be known of recordings, for the functions write to
+//! the log of the endpoint that is being called. The tests in `tests/openssl` and `tests/pairs` run over every pair of
+//! stacks that supports a suite.
 
+pub mod capture;
 pub mod catalogue;
 pub mod machine;
 pub mod measure;
 pub mod memory;
 pub mod openssl;
+mod peers;
 pub mod primitives;
 mod processor;
-pub mod recording;
-mod rig;
+mod registry;
+mod settings;
+mod stack;
 pub mod transfer;
 pub mod wtls;
 
-/// Rust's own allocations are counted beside OpenSSL's in every program that runs a stack.
-#[global_allocator]
-static ALLOCATOR: shakedown_ossl::memory::Counting = shakedown_ossl::memory::Counting;
-
-pub use rig::{
-    CertificateForm, Notices, Pair, Rig, Settings, SetupError, Subject, Unsupported, prepare, supports,
+pub use peers::{Pair, Peers, prepare};
+pub use registry::{Entry, Registry};
+pub use settings::{Notices, Settings};
+pub use stack::{
+    Acceptor, Connector, Identities, KeyLog, Listener, Reason, SetupError, Setup, Stack, Unsupported,
 };

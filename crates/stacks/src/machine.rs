@@ -27,9 +27,9 @@ pub struct Machine {
 pub const BUILD_PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
 
 impl Machine {
-    /// Looks at the machine that this runs on. What the system does not tell is left unknown.
+    /// The machine that this runs on. What the system does not tell is left unknown.
     #[must_use]
-    pub fn look() -> Self {
+    pub fn detect() -> Self {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| {
             let line = cpuinfo.lines().find(|line| line.starts_with(name))?;

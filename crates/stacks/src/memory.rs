@@ -6,12 +6,13 @@
 //! connections are counted apart. Nothing is timed here, and nothing is instrumented.
 
 use crate::measure::MeasureError;
-use crate::rig::{Rig, Settings, Subject, prepare};
+use crate::peers::{Peers, prepare};
+use crate::settings::Settings;
 use serde::Serialize;
 use shakedown_ossl::memory::{Account, Held, clear_errors, count, held, on};
-use shakedown_trace::driver::Wire;
+use shakedown_trace::driver::Loopback;
 use shakedown_trace::endpoint::{Time, Transport};
-use shakedown_trace::{Endpoint, Failure, Side, Suite};
+use shakedown_trace::{Endpoint, Event, Session, Side, Suite, WriteError};
 
 /// What one connection, and what the context behind it, takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -37,31 +38,31 @@ pub struct ContextBytes {
 /// Handshakes that fill the caches of the library before anything is counted.
 const WARM_UP: usize = 2;
 
-/// Counts one connection of a suite; `None` where this process can't count OpenSSL's memory.
+/// Counts one connection of a suite; `None` where this process can't count OpenSSL's memory or Rust's.
 ///
 /// # Errors
 /// [`MeasureError`] where the suite can't be run.
 pub fn measure(suite: &Suite, settings: &Settings) -> Result<Option<Memory>, MeasureError> {
-    if !shakedown_ossl::memory::install() {
+    if !shakedown_ossl::memory::install() || !rust_is_counted() {
         return Ok(None);
     }
     let settings = Settings { instrumented: false, ..settings.clone() };
-    let mut wire = Wire::new();
-    let mut warm = prepare(suite, &settings)?;
+    let mut loopback = Loopback::new();
+    let warm = prepare(suite, &settings)?;
     for _ in 0..WARM_UP {
         let mut pair = warm.pair()?;
-        run(suite, &mut wire, pair.client.as_mut(), pair.server.as_mut())?;
+        run(suite, &mut loopback, pair.client.as_mut(), pair.server.as_mut())?;
     }
     count(|| {
-        let mut rig = prepare(suite, &settings)?;
+        let peers = prepare(suite, &settings)?;
         // The first connection leaves caches behind in the contexts: blinding of the private key, parsed
         // extensions. They are the contexts', not a connection's.
-        drop(connect(suite, rig.as_mut(), &mut wire, Account::ClientContext, Account::ServerContext)?);
+        drop(connect(&peers, &mut loopback, Account::ClientContext, Account::ServerContext)?);
         let context_bytes = ContextBytes {
             client: held(Account::ClientContext).bytes,
             server: held(Account::ServerContext).bytes,
         };
-        let (client, server) = connect(suite, rig.as_mut(), &mut wire, Account::Client, Account::Server)?;
+        let (client, server) = connect(&peers, &mut loopback, Account::Client, Account::Server)?;
         let (of_client, of_server): (Held, Held) = (held(Account::Client), held(Account::Server));
         drop(client);
         drop(server);
@@ -76,35 +77,46 @@ pub fn measure(suite: &Suite, settings: &Settings) -> Result<Option<Memory>, Mea
     })
 }
 
+/// Whether this program's global allocator is the counting one: each program chooses its own.
+fn rust_is_counted() -> bool {
+    count(|| {
+        on(Account::Client, || {
+            let block = std::hint::black_box(Box::new([0_u8; 64]));
+            let counted = held(Account::Client).bytes > 0;
+            drop(block);
+            counted
+        })
+    })
+}
+
 /// Makes both endpoints on their accounts and runs them against each other.
 fn connect(
-    suite: &Suite,
-    rig: &mut dyn Rig,
-    wire: &mut Wire,
+    peers: &Peers,
+    loopback: &mut Loopback,
     client: Account,
     server: Account,
 ) -> Result<(Counted, Counted), MeasureError> {
-    let mut client = Counted { account: client, inner: on(client, || rig.client())? };
-    let mut server = Counted { account: server, inner: on(server, || rig.server())? };
-    run(suite, wire, &mut client, &mut server)?;
+    let mut client = Counted { account: client, inner: on(client, || peers.client())? };
+    let mut server = Counted { account: server, inner: on(server, || peers.server())? };
+    run(&peers.id.suite, loopback, &mut client, &mut server)?;
     clear_errors();
     Ok((client, server))
 }
 
 fn run(
     suite: &Suite,
-    wire: &mut Wire,
+    loopback: &mut Loopback,
     client: &mut dyn Endpoint,
     server: &mut dyn Endpoint,
 ) -> Result<(), MeasureError> {
-    let outcome = wire.handshake(client, server, &mut ());
+    let outcome = loopback.handshake(client, server, &mut ());
     outcome.map(drop).map_err(|error| MeasureError::Handshake { suite: suite.to_string(), error })
 }
 
 /// An endpoint whose every call is on its account.
 struct Counted {
     account: Account,
-    inner: Box<dyn Subject>,
+    inner: Box<dyn Endpoint>,
 }
 
 impl Endpoint for Counted {
@@ -116,43 +128,43 @@ impl Endpoint for Counted {
         self.inner.transport()
     }
 
-    fn start(&mut self, now: Time) -> Result<(), Failure> {
-        on(self.account, || self.inner.start(now))
+    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
+        on(self.account, || self.inner.handle_input(now, bytes));
     }
 
-    fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<(), Failure> {
-        on(self.account, || self.inner.receive(now, bytes))
+    fn handle_timeout(&mut self, now: Time) {
+        on(self.account, || self.inner.handle_timeout(now));
     }
 
-    fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
-        on(self.account, || self.inner.transmit(now, buffer))
+    fn handle_close(&mut self, now: Time) {
+        on(self.account, || self.inner.handle_close(now));
     }
 
-    fn deadline(&self) -> Option<Time> {
-        self.inner.deadline()
+    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
+        on(self.account, || self.inner.write(now, data))
     }
 
-    fn timeout(&mut self, now: Time) -> Result<(), Failure> {
-        on(self.account, || self.inner.timeout(now))
+    fn close(&mut self, now: Time) {
+        on(self.account, || self.inner.close(now));
     }
 
-    fn is_established(&self) -> bool {
-        self.inner.is_established()
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
+        on(self.account, || self.inner.poll_transmit(now, buffer))
     }
 
-    fn is_resumed(&self) -> bool {
-        self.inner.is_resumed()
+    fn poll_timeout(&self) -> Option<Time> {
+        self.inner.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        on(self.account, || self.inner.poll_event())
     }
 
     fn state(&self) -> String {
         self.inner.state()
     }
 
-    fn send(&mut self, now: Time, data: &[u8]) -> Result<(), Failure> {
-        on(self.account, || self.inner.send(now, data))
-    }
-
-    fn take_received(&mut self, now: Time, buffer: &mut Vec<u8>) -> Result<bool, Failure> {
-        on(self.account, || self.inner.take_received(now, buffer))
+    fn session(&self) -> Option<Session> {
+        self.inner.session()
     }
 }

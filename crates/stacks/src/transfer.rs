@@ -2,15 +2,16 @@
 //!
 //! Shin, Gupta and Myers timed transfers of 130 to 2048 KiB over SSL on an open and on a WEP-protected 802.11b network.
 //! Here the server sends that much application data to the client over an established connection; each side's
-//! time is its marked time. With [`Link::Wep`] every frame is really enciphered and deciphered: a fresh 24-bit IV
+//! time is its CPU time. With [`Link::Wep`] every frame is really enciphered and deciphered: a fresh 24-bit IV
 //! in front of the key, RC4 over payload and CRC-32 (IEEE 802.11-1999, section 8.2).
 
 use crate::measure::{MeasureError, Summary};
-use crate::rig::{Pair, Settings, prepare};
+use crate::peers::{Pair, prepare};
+use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
-use shakedown_trace::driver::Wire;
+use shakedown_trace::driver::{DriveError, Loopback};
 use shakedown_trace::endpoint::{Time, Transport};
-use shakedown_trace::{Side, Suite};
+use shakedown_trace::{CloseReason, Endpoint, Event, Side, Suite};
 use std::time::{Duration, Instant};
 
 /// What lies under the connection.
@@ -59,15 +60,15 @@ pub fn measure(
 ) -> Result<Vec<Transfer>, MeasureError> {
     let settings = Settings { instrumented: false, ..settings.clone() };
     let failed = |error| MeasureError::Handshake { suite: suite.to_string(), error };
-    let mut rig = prepare(suite, &settings)?;
+    let peers = prepare(suite, &settings)?;
     let mut transfers = Vec::with_capacity(sizes_bytes.len());
     for &data_bytes in sizes_bytes {
         let (mut client_us, mut server_us) = (Vec::new(), Vec::new());
         let mut last = Passed::default();
         // The first transfer fills buffers and caches.
         for repetition in 0..=repeat {
-            let mut pair = rig.pair()?;
-            Wire::new().handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ()).map_err(failed)?;
+            let mut pair = peers.pair()?;
+            Loopback::new().handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ()).map_err(failed)?;
             last = transfer(suite, &mut pair, data_bytes, link)?;
             if repetition > 0 {
                 client_us.push(last.client.as_secs_f64() * 1e6);
@@ -96,27 +97,24 @@ struct Passed {
 
 /// Sends `data_bytes` from server to client and checks that all of it arrived.
 fn transfer(suite: &Suite, pair: &mut Pair, data_bytes: usize, link: Link) -> Result<Passed, MeasureError> {
-    let failed = |failure: shakedown_trace::Failure| MeasureError::Handshake {
-        suite: suite.to_string(),
-        error: failure.into(),
-    };
     let (client, server) = (pair.client.as_mut(), pair.server.as_mut());
     let datagrams = server.transport() == Transport::Datagram;
     let piece = vec![0x5a_u8; if datagrams { DATAGRAM_PIECE_BYTES } else { PIECE_BYTES }];
     let mut passed = Passed::default();
     let mut wep = Wep::default();
     let (mut sent, mut arrived) = (0, 0);
-    let (mut unit, mut received) = (Vec::new(), Vec::new());
+    let mut unit = Vec::new();
     while sent < data_bytes {
         let length = piece.len().min(data_bytes - sent);
         let start = Instant::now();
-        server.send(Time::ZERO, &piece[..length]).map_err(failed)?;
+        let written = server.write(Time::ZERO, &piece[..length]);
         passed.server += start.elapsed();
+        written.map_err(|error| MeasureError::Transfer { suite: suite.to_string(), reason: error.to_string() })?;
         sent += length;
         loop {
             unit.clear();
             let start = Instant::now();
-            let more = server.transmit(Time::ZERO, &mut unit);
+            let more = server.poll_transmit(Time::ZERO, &mut unit);
             let frames = if more { wep.seal(link, &unit) } else { Vec::new() };
             passed.server += start.elapsed();
             if !more {
@@ -126,11 +124,10 @@ fn transfer(suite: &Suite, pair: &mut Pair, data_bytes: usize, link: Link) -> Re
             passed.wire_bytes += frames.iter().map(|frame| frame.len() as u64).sum::<u64>();
             let start = Instant::now();
             let opened = wep.open(link, &frames);
-            client.receive(Time::ZERO, &opened).map_err(failed)?;
-            received.clear();
-            client.take_received(Time::ZERO, &mut received).map_err(failed)?;
+            client.handle_input(Time::ZERO, &opened);
+            let received = received(client);
             passed.client += start.elapsed();
-            arrived += received.len();
+            arrived += received.map_err(|error| MeasureError::Handshake { suite: suite.to_string(), error })?;
         }
     }
     if arrived != data_bytes {
@@ -139,6 +136,20 @@ fn transfer(suite: &Suite, pair: &mut Pair, data_bytes: usize, link: Link) -> Re
         return Err(MeasureError::WrongKind { suite: suite.to_string(), difference });
     }
     Ok(passed)
+}
+
+/// Takes the data that has arrived at an endpoint, and counts its bytes.
+fn received(endpoint: &mut dyn Endpoint) -> Result<usize, DriveError> {
+    let mut bytes = 0;
+    while let Some(event) = endpoint.poll_event() {
+        match event {
+            Event::Established(_) => {}
+            Event::Data(data) => bytes += data.len(),
+            Event::Closed(CloseReason::Failed(failure)) => return Err(failure.into()),
+            Event::Closed(_) => return Err(DriveError::Ended { side: endpoint.side() }),
+        }
+    }
+    Ok(bytes)
 }
 
 /// Both ends of a WEP link with one key.

@@ -1,26 +1,30 @@
-//! Measuring a suite: repetitions, set apart where they were disturbed, summarised.
+//! Measuring a suite: repetitions, set apart where they were preempted, kept and summarised.
 
 mod repetition;
 mod result;
 mod statistics;
 
-pub use result::{Books, Bytes, Measurement, MessageFigures, OperationFigures, PerSide, StackName};
-pub use statistics::Summary;
+pub use result::{
+    Accounting, Bytes, Measurement, MessageFigures, OperationFigures, PerSide, Unattributed,
+};
+pub use statistics::{Sampled, Summary};
 
 use crate::machine::Machine;
+use crate::peers::{Peers, prepare};
 use crate::processor::Pinned;
-use crate::rig::{Rig, Settings, SetupError, prepare};
-use repetition::{Repetition, repeat_once};
-use shakedown_trace::Suite;
-use shakedown_trace::driver::{DriveError, Wire};
-use shakedown_trace::ledger::LedgerError;
-use shakedown_trace::recorder::Tape;
+use crate::settings::Settings;
+use crate::stack::SetupError;
+use repetition::{Buffers, Repetition, repeat_once};
+use shakedown_trace::driver::DriveError;
+use shakedown_trace::{AccountingError, Counter, Samples, Suite};
 use std::ops::ControlFlow;
 
 /// Handshakes that are run before the first that counts: they fill caches and blind private keys.
 const WARM_UP: usize = 5;
-/// Tries for each repetition asked for, before disturbed ones are accepted as too many.
+/// Tries for each repetition asked for, before preempted ones are accepted as too many.
 const TRIES: usize = 10;
+/// The most repetitions that are taken: every one is kept, at some hundred figures each.
+pub const MAX_REPEAT: usize = 1_000_000;
 
 /// Why a suite could not be measured.
 #[derive(Debug, thiserror::Error)]
@@ -32,17 +36,20 @@ pub enum MeasureError {
     Handshake { suite: String, error: DriveError },
     #[error("{suite}: not the handshake that was asked for: {difference}")]
     WrongKind { suite: String, difference: String },
-    #[error("{suite}: the books of a repetition do not close: {error}")]
-    Ledger { suite: String, error: LedgerError },
-    #[error("{suite}: messages hold {counted} bytes, but {travelled} travelled")]
-    Bytes { suite: String, counted: u64, travelled: u64 },
-    #[error("{suite}: repetitions differ in shape: {difference}")]
-    Shape { suite: String, difference: String },
-    #[error("{suite}: the number of repetitions must be at least 1")]
-    NoRepetitions { suite: String },
+    #[error("{suite}: what was recorded of a repetition contradicts itself: {error}")]
+    Accounting { suite: String, error: AccountingError },
+    #[error("{suite}: messages hold {counted} bytes, but {transferred} were transferred")]
+    Bytes { suite: String, counted: u64, transferred: u64 },
+    #[error("{suite}: {repeat} repetitions; accepted: 1 to {MAX_REPEAT}")]
+    Repetitions { suite: String, repeat: usize },
+    #[error("{suite}: a transfer failed: {reason}")]
+    Transfer { suite: String, reason: String },
     #[error("interrupted")]
     Interrupted,
 }
+
+/// Told how much is done; may stop the work.
+pub type Step<'a> = &'a mut dyn FnMut(usize) -> ControlFlow<()>;
 
 /// Measures a suite `repeat` times.
 ///
@@ -54,48 +61,69 @@ pub fn measure(
     suite: &Suite,
     repeat: usize,
     settings: &Settings,
-    progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    progress: Step<'_>,
 ) -> Result<Measurement, MeasureError> {
-    if repeat == 0 {
-        return Err(MeasureError::NoRepetitions { suite: suite.to_string() });
+    if !(1..=MAX_REPEAT).contains(&repeat) {
+        return Err(MeasureError::Repetitions { suite: suite.to_string(), repeat });
     }
-    let mut rig = prepare(suite, settings)?;
-    let mut measurement = measure_rig(suite, repeat, rig.as_mut(), progress)?;
+    let peers = prepare(suite, settings)?;
+    let mut measurement = measure_peers(repeat, &peers, progress)?;
     measurement.memory = crate::memory::measure(suite, settings)?;
     Ok(measurement)
 }
 
-/// Measures whatever a rig makes.
+/// Measures whatever two peers run.
 ///
 /// # Errors
 /// As [`measure`].
-pub fn measure_rig(
-    suite: &Suite,
+pub fn measure_peers(
     repeat: usize,
-    rig: &mut dyn Rig,
-    progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    peers: &Peers,
+    progress: Step<'_>,
 ) -> Result<Measurement, MeasureError> {
     // Before pinning, after which this thread sees one processor only.
-    let machine = Machine::look();
+    let machine = Machine::detect();
     let _pinned = Pinned::to_current_processor();
-    let mut wire = Wire::new();
-    let mut tape = Tape::default();
-    let mut kept: Vec<Repetition> = Vec::with_capacity(repeat);
-    let mut disturbed: Vec<Repetition> = Vec::new();
+    let mut buffers = Buffers::new();
     for _ in 0..WARM_UP {
-        let (_, used) = repeat_once(suite, rig, &mut wire, tape)?;
-        tape = used;
+        repeat_once(peers, &mut buffers)?;
     }
-    while kept.len() < repeat && kept.len() + disturbed.len() < repeat.saturating_mul(TRIES) {
-        let (repetition, used) = repeat_once(suite, rig, &mut wire, tape)?;
-        tape = used;
-        if repetition.disturbed { &mut disturbed } else { &mut kept }.push(repetition);
-        if progress(kept.len()).is_break() {
+    let mut kept = Kept::new(peers);
+    let mut preempted = Kept::new(peers);
+    while kept.samples.len() < repeat
+        && kept.samples.len() + preempted.samples.len() < repeat.saturating_mul(TRIES)
+    {
+        let repetition = repeat_once(peers, &mut buffers)?;
+        let list = if repetition.preempted { &mut preempted } else { &mut kept };
+        list.push(&repetition)?;
+        if progress(kept.samples.len()).is_break() {
             return Err(MeasureError::Interrupted);
         }
     }
-    let preempted = disturbed.len();
+    let discarded = preempted.samples.len();
     // Figures with a warning are better than none.
-    let used = if kept.is_empty() { disturbed } else { kept };
-    result::summarise(suite, repeat, preempted, machine, rig.stack(), &used)
+    let used = if kept.samples.is_empty() { preempted } else { kept };
+    Ok(result::summarise(repeat, discarded, machine, &used.samples, used.cpu_ns))
+}
+
+/// Repetitions of one kind.
+struct Kept {
+    samples: Samples,
+    /// Thread CPU time of all of them.
+    cpu_ns: u64,
+}
+
+impl Kept {
+    fn new(peers: &Peers) -> Self {
+        Self { samples: Samples::new(peers.id.clone(), Counter::NANOSECONDS), cpu_ns: 0 }
+    }
+
+    fn push(&mut self, repetition: &Repetition) -> Result<(), MeasureError> {
+        self.cpu_ns += repetition.cpu_ns;
+        let pushed = self.samples.push(&repetition.trace);
+        pushed.map_err(|error| {
+            let suite = self.samples.id.suite.to_string();
+            MeasureError::Accounting { suite, error }
+        })
+    }
 }

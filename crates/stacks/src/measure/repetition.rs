@@ -1,12 +1,11 @@
 //! One handshake, and whether anything else got in its way.
 
 use super::MeasureError;
+use crate::peers::Peers;
 use crate::processor::context_switches;
-use crate::rig::Rig;
 use nix::time::{ClockId, clock_gettime};
-use shakedown_trace::driver::Wire;
-use shakedown_trace::recorder::{self, Tape};
-use shakedown_trace::{Side, Suite, Trace};
+use shakedown_trace::driver::Loopback;
+use shakedown_trace::{AccountingError, Counter, Recorded, Recording, Side, Trace};
 use std::sync::OnceLock;
 
 /// One handshake's trace, and the clocks around it.
@@ -16,44 +15,67 @@ pub struct Repetition {
     /// Thread CPU time around the handshake, in nanoseconds.
     pub cpu_ns: u64,
     /// The thread lost the processor on the way.
-    pub disturbed: bool,
+    pub preempted: bool,
 }
 
-/// Marked time may exceed CPU time by this much before time is taken to have been stolen: two readings of
+/// Memory that one repetition leaves to the next, so that no allocation falls into what is measured.
+pub struct Buffers {
+    loopback: Loopback,
+    recordings: [Recording; 2],
+}
+
+impl Buffers {
+    /// Empty ones.
+    pub fn new() -> Self {
+        let recording = || Recording::new(Counter::NANOSECONDS);
+        Self { loopback: Loopback::new(), recordings: [recording(), recording()] }
+    }
+}
+
+/// Attributed time may exceed CPU time by this much before the thread is taken to have been preempted: two readings of
 /// the CPU clock, and a fiftieth.
 const TOLERATED_NS: u64 = 2_000;
 const TOLERATED_SHARE: u64 = 50;
 
 /// Runs one handshake from fresh endpoints and checks that it was the one asked for.
-pub fn repeat_once(
-    suite: &Suite,
-    rig: &mut dyn Rig,
-    wire: &mut Wire,
-    tape: Tape,
-) -> Result<(Repetition, Tape), MeasureError> {
+pub fn repeat_once(peers: &Peers, buffers: &mut Buffers) -> Result<Repetition, MeasureError> {
+    let suite = &peers.id.suite;
     let name = || suite.to_string();
-    let mut pair = rig.pair()?;
+    let pair = peers.pair()?;
     clock_cost_ns();
-    recorder::start(tape);
+    let [first, second] = std::mem::take(&mut buffers.recordings);
+    let mut client = Recorded::new(pair.client, first);
+    let mut server = Recorded::new(pair.server, second);
     let switches_before = context_switches();
     let cpu_before = thread_cpu_ns();
-    let outcome = wire.handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ());
+    let outcome = buffers.loopback.handshake(&mut client, &mut server, &mut ());
     let cpu_ns = (thread_cpu_ns() - cpu_before).saturating_sub(clock_cost_ns());
     let switches = context_switches() - switches_before;
-    let tape = recorder::stop();
-    let travelled = outcome.map_err(|error| MeasureError::Handshake { suite: name(), error })?;
-    for endpoint in [&pair.client, &pair.server] {
-        endpoint.confirm().map_err(|difference| MeasureError::WrongKind { suite: name(), difference })?;
+    let handshake = outcome.map_err(|error| MeasureError::Handshake { suite: name(), error })?;
+    for negotiated in [&handshake.client, &handshake.server] {
+        if let Some(difference) = negotiated.difference(suite) {
+            return Err(MeasureError::WrongKind { suite: name(), difference });
+        }
     }
-    let trace = Trace::from_tape(&tape).map_err(|error| MeasureError::Ledger { suite: name(), error })?;
+    let joined = join(&client, &server);
+    buffers.recordings = [client.into_parts().1, server.into_parts().1];
+    buffers.recordings.iter_mut().for_each(Recording::clear);
+    let trace = joined.map_err(|error| MeasureError::Accounting { suite: name(), error })?;
     let counted = trace.bytes_from(Side::Client) + trace.bytes_from(Side::Server);
-    let all = travelled.client_to_server + travelled.server_to_client;
-    if counted != all {
-        return Err(MeasureError::Bytes { suite: name(), counted, travelled: all });
+    let transferred = handshake.transferred.total();
+    if counted != transferred {
+        return Err(MeasureError::Bytes { suite: name(), counted, transferred });
     }
-    let marked: u64 = trace.marked_ns.iter().sum();
-    let stolen = marked > cpu_ns + cpu_ns / TOLERATED_SHARE + TOLERATED_NS;
-    Ok((Repetition { trace, cpu_ns, disturbed: switches > 0 || stolen }, tape))
+    let attributed: u64 = trace.total.iter().sum();
+    let exceeds = attributed > cpu_ns + cpu_ns / TOLERATED_SHARE + TOLERATED_NS;
+    Ok(Repetition { trace, cpu_ns, preempted: switches > 0 || exceeds })
+}
+
+fn join<E: shakedown_trace::Endpoint>(
+    client: &Recorded<E>,
+    server: &Recorded<E>,
+) -> Result<Trace, AccountingError> {
+    Trace::join(&client.half_trace()?, &server.half_trace()?)
 }
 
 fn thread_cpu_ns() -> u64 {

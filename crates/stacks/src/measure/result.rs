@@ -1,56 +1,60 @@
 //! The figures of a suite, in the shape that is printed and stored.
 
-use super::repetition::Repetition;
-use super::{MeasureError, Summary};
+use super::statistics::{Sampled, Summary};
 use crate::machine::Machine;
 use crate::memory::Memory;
 use serde::Serialize;
-use shakedown_trace::ledger::OperationRecord;
-use shakedown_trace::{Class, MessageName, Operation, Primitive, Side, Suite, Trace, recorder};
-use std::collections::HashMap;
+use shakedown_trace::samples::{MessageSamples, OperationSamples};
+use shakedown_trace::{
+    Carrier, Class, Credentials, MessageName, Operation, Samples, Side, StackId, recorder,
+};
 
-/// What a suite costs here.
+/// What a suite costs here. Its identity is the first five fields; every figure of time carries the samples it
+/// summarises.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
     /// Canonical name.
     pub suite: String,
-    /// Which implementation ran it.
-    pub stack: StackName,
+    /// What the client ran.
+    pub client_stack: StackId,
+    /// What the server ran.
+    pub server_stack: StackId,
+    /// In what the handshake was carried.
+    pub carrier: Carrier,
+    /// Whose certificates were presented.
+    pub credentials: Credentials,
     /// How the figures were obtained: `measured`.
     pub kind: &'static str,
     /// Repetitions asked for.
     pub repeat: usize,
-    /// Repetitions that were set aside because something else took the processor.
+    /// Repetitions that were discarded because the thread was preempted.
     pub preempted: usize,
     /// Where.
     pub machine: Machine,
-    /// Which clock the marks come from.
+    /// Which clock the timestamps come from.
     pub clock: &'static str,
-    /// Marked time of each side, in microseconds.
-    pub handshake: PerSide<Summary>,
+    /// What is counted.
+    pub counter: &'static str,
+    /// Each side's time, in microseconds.
+    pub handshake: PerSide<Sampled>,
     /// On the wire.
     pub bytes: Bytes,
+    /// Some message had not the same bytes in every repetition, as by signatures in DER.
+    pub bytes_vary: bool,
     /// Runs of messages of one sender.
     pub flights: u32,
     /// In the order in which they were sent.
     pub messages: Vec<MessageFigures>,
     /// Public-key calls one by one; symmetric work per side, message and algorithm.
     pub operations: Vec<OperationFigures>,
-    /// Median of each side's time outside any message, in microseconds.
-    pub remainder_us: Remainder,
-    /// Marked time against the CPU clock, over all repetitions used.
-    pub books: Books,
-    /// Bytes that one connection holds; missing where this process can't count OpenSSL's.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Each side's time outside any message, in microseconds.
+    pub unattributed_us: Unattributed,
+    /// Attributed time against the CPU clock, over all repetitions used.
+    pub accounting: Accounting,
+    /// Bytes that one connection holds; `None` where this process can't count them.
     pub memory: Option<Memory>,
-}
-
-/// A stack's name and version.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names say it
-pub struct StackName {
-    pub name: &'static str,
-    pub version: String,
+    /// From what all randomness was drawn; `None`: the system's.
+    pub seed: Option<u64>,
 }
 
 /// One figure for each side.
@@ -64,11 +68,13 @@ pub struct PerSide<T> {
 /// Time outside any message, in microseconds.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)] // the names say it
-pub struct Remainder {
+pub struct Unattributed {
     pub client: f64,
     pub server: f64,
     pub client_mean: f64,
     pub server_mean: f64,
+    pub client_samples: Vec<f64>,
+    pub server_samples: Vec<f64>,
 }
 
 /// Bytes on the wire: medians, for a signature's DER encoding varies.
@@ -88,11 +94,16 @@ pub struct MessageFigures {
     pub from: Side,
     pub name: MessageName,
     pub flight: Option<u32>,
+    /// Which datagram or write of its sender carried it, from 1.
+    pub unit: u32,
+    pub retransmissions: u32,
     pub bytes: u64,
     pub generate_us: f64,
     pub process_us: f64,
     pub generate_mean_us: f64,
     pub process_mean_us: f64,
+    pub generate_samples_us: Vec<f64>,
+    pub process_samples_us: Vec<f64>,
 }
 
 /// One operation.
@@ -109,143 +120,104 @@ pub struct OperationFigures {
     pub mean_us: f64,
     pub count: u64,
     pub bytes: u64,
+    pub samples_us: Vec<f64>,
 }
 
 /// Two clocks over the same repetitions.
 #[derive(Clone, Debug, Serialize)]
-pub struct Books {
-    /// Both sides' marked time, summed, in microseconds.
-    pub marked_us: f64,
+pub struct Accounting {
+    /// Both sides' time, summed, in microseconds.
+    pub attributed_us: f64,
     /// The thread CPU clock, read once around each repetition, summed, in microseconds.
     pub cpu_us: f64,
     /// The first over the second.
-    pub ratio: f64,
+    pub coverage: f64,
 }
 
-/// Where an operation belongs: the n-th call of a primitive in a message of a side.
-type Place = (Side, Option<usize>, Primitive, usize);
-
 pub fn summarise(
-    suite: &Suite,
     repeat: usize,
     preempted: usize,
     machine: Machine,
-    (name, version): (&'static str, String),
-    repetitions: &[Repetition],
-) -> Result<Measurement, MeasureError> {
-    let traces: Vec<&Trace> = repetitions.iter().map(|repetition| &repetition.trace).collect();
-    let shape = shape(traces[0]);
-    if let Some(other) = traces.iter().map(|trace| self::shape(trace)).find(|other| *other != shape) {
-        let difference = format!("{shape} and {other}");
-        return Err(MeasureError::Shape { suite: suite.to_string(), difference });
-    }
-    let side_us = |side: Side| summary(&traces, |trace| us(trace.marked_ns[side as usize]));
-    let remainder = |side: Side| summary(&traces, |trace| us(trace.remainder_ns[side as usize]));
-    let bytes_from = |side: Side| whole(summary(&traces, |trace| float(trace.bytes_from(side))).median);
+    samples: &Samples,
+    cpu_ns: u64,
+) -> Measurement {
+    let side_us = |side: Side| Sampled::of(us(&samples.total[side as usize]));
+    let unattributed = |side: Side| Sampled::of(us(&samples.unattributed[side as usize]));
+    let bytes_from = |side: Side| median(samples.bytes_from(side).into_iter().map(float));
     let (client_to_server, server_to_client) = (bytes_from(Side::Client), bytes_from(Side::Server));
-    let marked: u64 = traces.iter().flat_map(|trace| trace.marked_ns).sum();
-    let cpu: u64 = repetitions.iter().map(|repetition| repetition.cpu_ns).sum();
-    let (client, server) = (remainder(Side::Client), remainder(Side::Server));
-    Ok(Measurement {
-        suite: suite.to_string(),
-        stack: StackName { name, version },
+    let attributed: u64 = samples.total.iter().flatten().sum();
+    let (client, server) = (unattributed(Side::Client), unattributed(Side::Server));
+    let (attributed_us, cpu_us) = (float(attributed) / 1000.0, float(cpu_ns) / 1000.0);
+    Measurement {
+        suite: samples.id.suite.to_string(),
+        client_stack: samples.id.client_stack.clone(),
+        server_stack: samples.id.server_stack.clone(),
+        carrier: samples.id.carrier,
+        credentials: samples.id.credentials.clone(),
         kind: "measured",
         repeat,
         preempted,
         machine,
         clock: recorder::clock_name(),
+        counter: samples.counter.unit(),
         handshake: PerSide { client_us: side_us(Side::Client), server_us: side_us(Side::Server) },
         bytes: Bytes { client_to_server, server_to_client, total: client_to_server + server_to_client },
-        flights: traces[0].flights(),
-        messages: messages(&traces),
-        operations: operations(&traces),
-        remainder_us: Remainder {
-            client: client.median,
-            server: server.median,
-            client_mean: client.mean,
-            server_mean: server.mean,
+        bytes_vary: samples.bytes_vary(),
+        flights: samples.flights(),
+        messages: samples.messages.iter().enumerate().map(message).collect(),
+        operations: samples.operations.iter().map(operation).collect(),
+        unattributed_us: Unattributed {
+            client: client.summary.median,
+            server: server.summary.median,
+            client_mean: client.summary.mean,
+            server_mean: server.summary.mean,
+            client_samples: client.samples,
+            server_samples: server.samples,
         },
+        accounting: Accounting { attributed_us, cpu_us, coverage: attributed_us / cpu_us.max(0.001) },
         memory: None,
-        books: Books { marked_us: us(marked), cpu_us: us(cpu), ratio: us(marked) / us(cpu.max(1)) },
-    })
-}
-
-/// What must be the same in every repetition: who sent which message in which flight.
-fn shape(trace: &Trace) -> String {
-    let message = |record: &shakedown_trace::MessageRecord| format!("{}:{}", record.from, record.name);
-    trace.messages.iter().map(message).collect::<Vec<_>>().join(" ")
-}
-
-fn messages(traces: &[&Trace]) -> Vec<MessageFigures> {
-    let figures = |(index, first): (usize, &shakedown_trace::MessageRecord)| {
-        let of = |reading: fn(&shakedown_trace::MessageRecord) -> f64| {
-            summary(traces, |trace| reading(&trace.messages[index]))
-        };
-        let generate = of(|record| us(record.generate_ns));
-        let process = of(|record| us(record.process_ns));
-        MessageFigures {
-            index,
-            from: first.from,
-            name: first.name,
-            flight: first.flight,
-            bytes: whole(of(|record| f64::from(record.bytes)).median),
-            generate_us: generate.median,
-            process_us: process.median,
-            generate_mean_us: generate.mean,
-            process_mean_us: process.mean,
-        }
-    };
-    traces[0].messages.iter().enumerate().map(figures).collect()
-}
-
-/// Operations that some repetitions have and others do not count as 0 where they are missing, so that means
-/// add up.
-fn operations(traces: &[&Trace]) -> Vec<OperationFigures> {
-    let mut order: Vec<Place> = Vec::new();
-    let mut readings: HashMap<Place, Vec<&OperationRecord>> = HashMap::new();
-    for trace in traces {
-        let mut seen: HashMap<(Side, Option<usize>, Primitive), usize> = HashMap::new();
-        for record in &trace.operations {
-            let nth = seen.entry((record.side, record.message, record.primitive)).or_default();
-            let place = (record.side, record.message, record.primitive, *nth);
-            *nth += 1;
-            let list = readings.entry(place).or_insert_with(|| {
-                order.push(place);
-                Vec::with_capacity(traces.len())
-            });
-            list.push(record);
-        }
+        seed: None,
     }
-    let figures = |place: &Place| {
-        let (side, message, primitive, _) = *place;
-        let records = &readings[place];
-        let padded = |reading: fn(&OperationRecord) -> f64| {
-            let missing = std::iter::repeat_n(0.0, traces.len() - records.len());
-            Summary::of(&records.iter().map(|record| reading(record)).chain(missing).collect::<Vec<_>>())
-        };
-        let time = padded(|record| us(record.ns));
-        OperationFigures {
-            side,
-            message,
-            operation: primitive.operation,
-            algorithm: primitive.algorithm,
-            parameters: primitive.parameters,
-            class: primitive.operation.class(),
-            us: time.median,
-            mean_us: time.mean,
-            count: whole(padded(|record| f64::from(record.count)).median),
-            bytes: whole(padded(|record| f64::from(record.bytes)).median),
-        }
-    };
-    order.iter().map(figures).collect()
 }
 
-fn summary(traces: &[&Trace], reading: impl Fn(&Trace) -> f64) -> Summary {
-    Summary::of(&traces.iter().map(|trace| reading(trace)).collect::<Vec<_>>())
+fn message((index, samples): (usize, &MessageSamples)) -> MessageFigures {
+    let (generate, process) = (Sampled::of(us(&samples.generate)), Sampled::of(us(&samples.process)));
+    MessageFigures {
+        index,
+        from: samples.from,
+        name: samples.name,
+        flight: samples.flight,
+        unit: samples.unit,
+        retransmissions: samples.retransmissions.iter().copied().max().unwrap_or(0),
+        bytes: median(samples.bytes.iter().copied().map(f64::from)),
+        generate_us: generate.summary.median,
+        process_us: process.summary.median,
+        generate_mean_us: generate.summary.mean,
+        process_mean_us: process.summary.mean,
+        generate_samples_us: generate.samples,
+        process_samples_us: process.samples,
+    }
 }
 
-fn us(ns: u64) -> f64 {
-    float(ns) / 1000.0
+fn operation(samples: &OperationSamples) -> OperationFigures {
+    let time = Sampled::of(us(&samples.spent));
+    OperationFigures {
+        side: samples.side,
+        message: samples.message,
+        operation: samples.primitive.operation,
+        algorithm: samples.primitive.algorithm,
+        parameters: samples.primitive.parameters,
+        class: samples.primitive.operation.class(),
+        us: time.summary.median,
+        mean_us: time.summary.mean,
+        count: median(samples.count.iter().copied().map(f64::from)),
+        bytes: median(samples.bytes.iter().copied().map(f64::from)),
+        samples_us: time.samples,
+    }
+}
+
+fn us(ns: &[u64]) -> Vec<f64> {
+    ns.iter().map(|ns| float(*ns) / 1000.0).collect()
 }
 
 #[allow(clippy::cast_precision_loss)] // times and bytes of a handshake are far below 2^53
@@ -253,8 +225,8 @@ fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// The nearest whole number; medians of even counts may lie half way.
+/// The whole number nearest to the median; those of even counts may lie half way.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // readings are small and not negative
-fn whole(number: f64) -> u64 {
-    number.round() as u64
+fn median(readings: impl Iterator<Item = f64>) -> u64 {
+    Summary::of(&readings.collect::<Vec<_>>()).median.round() as u64
 }

@@ -15,6 +15,23 @@ pub struct Summary {
     pub n: usize,
 }
 
+/// A summary, and the readings themselves in the order in which they were taken.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)] // the names say it
+pub struct Sampled {
+    #[serde(flatten)]
+    pub summary: Summary,
+    pub samples: Vec<f64>,
+}
+
+impl Sampled {
+    /// Keeps and summarises readings.
+    #[must_use]
+    pub fn of(samples: Vec<f64>) -> Self {
+        Self { summary: Summary::of(&samples), samples }
+    }
+}
+
 impl Summary {
     /// Summarises readings; all zero where there are none.
     #[must_use]

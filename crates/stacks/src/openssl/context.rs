@@ -1,7 +1,7 @@
 //! The two `SSL_CTX` of a suite.
 
 use super::{marks, names, psk};
-use crate::rig::{Settings, SetupError};
+use crate::stack::{Setup, SetupError};
 use foreign_types::ForeignType;
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
@@ -17,41 +17,18 @@ use shakedown_trace::suite::{Authentication, Group, GroupKind, KeyExchange, KeyT
 use shakedown_trace::{Side, Suite};
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, OnceLock, PoisonError};
-
-/// What the two sides show each other.
-pub struct Identities {
-    /// The server's, where the key exchange has certificates.
-    pub server: Option<Identity>,
-    /// The client's, where the server asks for one.
-    pub client: Option<Identity>,
-}
-
-impl Identities {
-    /// Makes them, or takes them from where they are kept.
-    pub fn of(suite: &Suite, settings: &Settings) -> Result<Self, SetupError> {
-        let mut identities = Self { server: None, client: None };
-        if !suite.has_certificates() {
-            return Ok(identities);
-        }
-        let store = settings.store()?;
-        let identity = |side, own: &Option<OwnIdentity>| match own {
-            Some(OwnIdentity::X509(own)) => Ok(own.clone()),
-            _ => store.identity(&suite.keys, side, &settings.profile, settings.now_unix_s),
-        };
-        identities.server = Some(identity(Side::Server, &settings.own_server)?);
-        if matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual)) {
-            identities.client = Some(identity(Side::Client, &settings.own_client)?);
-        }
-        settings.hear(&store);
-        Ok(identities)
-    }
-}
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The timed and the bare library context, made when first needed.
 pub fn library(timed: bool) -> Result<Library, LibraryError> {
     static LIBRARIES: [OnceLock<Library>; 2] = [const { OnceLock::new() }; 2];
+    // Contexts are never freed, so a thread that comes second must not make another.
+    static MAKING: Mutex<()> = Mutex::new(());
     let slot = &LIBRARIES[usize::from(timed)];
+    if let Some(library) = slot.get() {
+        return Ok(*library);
+    }
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(library) = slot.get() {
         return Ok(*library);
     }
@@ -66,15 +43,11 @@ const PREFER_NO_DHE_KEX: u64 = 1 << 35;
 const NO_AUTO_CHAIN: libc::c_long = 0x8;
 
 /// Builds the context of one side of a suite.
-pub fn build(
-    side: Side,
-    suite: &Suite,
-    settings: &Settings,
-    identities: &Identities,
-) -> Result<SslContext, SetupError> {
-    let library = library(settings.instrumented)?;
-    let mut builder = builder(library, suite, settings)?;
-    authenticate(side, library, suite, settings, identities, &mut builder)?;
+pub fn build(side: Side, setup: &Setup) -> Result<SslContext, SetupError> {
+    let suite = &setup.suite;
+    let library = library(setup.instrumented)?;
+    let mut builder = builder(library, setup)?;
+    authenticate(side, library, setup, &mut builder)?;
     // With a bare pre-shared key libssl still sends a share, which goes unused.
     let unused = (suite.protocol == Protocol::Tls13).then_some(Group::X25519);
     if let Some(group) = suite.group.or(unused) {
@@ -91,7 +64,7 @@ pub fn build(
     }
     if side == Side::Server {
         builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
-    } else if let Some(log) = &settings.key_log {
+    } else if let Some(log) = &setup.key_log {
         let lines = Arc::clone(log);
         builder.set_keylog_callback(move |_, line| {
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
@@ -100,29 +73,24 @@ pub fn build(
     Ok(builder.build())
 }
 
-/// Who shows what, and who trusts whom.
+/// Who presents what, and who trusts whom.
 fn authenticate(
     side: Side,
     library: Library,
-    suite: &Suite,
-    settings: &Settings,
-    identities: &Identities,
+    setup: &Setup,
     builder: &mut SslContextBuilder,
 ) -> Result<(), SetupError> {
-    let (own, peer) = match side {
-        Side::Client => (&identities.client, &identities.server),
-        Side::Server => (&identities.server, &identities.client),
-    };
+    let suite = &setup.suite;
     // A client that is only asked for a certificate answers with an empty list.
-    let shows = side == Side::Server || suite.authentication == Some(Authentication::Mutual);
-    if let Some(own) = own.as_ref().filter(|_| shows) {
-        show(library, builder, own)?;
+    let presents = side == Side::Server || suite.authentication == Some(Authentication::Mutual);
+    if let Some(identity) = identity(setup, side)?.filter(|_| presents) {
+        present(library, builder, identity)?;
     }
-    let Some(peer) = peer else {
+    let Some(peer) = identity(setup, side.peer())? else {
         builder.set_verify(SslVerifyMode::NONE);
         return Ok(());
     };
-    let root = trust(library, builder, &peer.root, settings.now_unix_s)?;
+    let root = trust(library, builder, &peer.root, setup.now_unix_s)?;
     let mut mode = SslVerifyMode::PEER;
     if side == Side::Server {
         builder.add_client_ca(&root).map_err(refused("name the clients' root"))?;
@@ -134,12 +102,24 @@ fn authenticate(
     Ok(())
 }
 
+/// What a side presents; libssl knows X.509 only.
+pub fn identity(setup: &Setup, side: Side) -> Result<Option<&Identity>, SetupError> {
+    match setup.identities.of(side) {
+        None => Ok(None),
+        Some(OwnIdentity::X509(identity)) => Ok(Some(identity)),
+        Some(OwnIdentity::Wtls(_)) => {
+            Err(SetupError::CertificateForm { stack: super::NAME, suite: setup.suite.to_string() })
+        }
+    }
+}
+
 fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
     move |stack| SetupError::OpenSsl { what, stack }
 }
 
 /// What both sides have in common.
-fn builder(library: Library, suite: &Suite, settings: &Settings) -> Result<SslContextBuilder, SetupError> {
+fn builder(library: Library, setup: &Setup) -> Result<SslContextBuilder, SetupError> {
+    let suite = &setup.suite;
     let mut builder = empty(library)?;
     let version = match suite.protocol {
         Protocol::Ssl3 => SslVersion::SSL3,
@@ -163,10 +143,10 @@ fn builder(library: Library, suite: &Suite, settings: &Settings) -> Result<SslCo
             .set_sigalgs_list("RSA+SHA256:ECDSA+SHA256:DSA+SHA256")
             .map_err(refused("set the signature schemes"))?;
     }
-    tickets_and_sessions(&mut builder, suite, settings)?;
+    tickets_and_sessions(&mut builder, setup)?;
     // SAFETY: the context is live.
     unsafe {
-        if settings.instrumented {
+        if setup.instrumented {
             marks::install(builder.as_ptr())
         } else {
             marks::install_alerts(builder.as_ptr())
@@ -209,19 +189,16 @@ unsafe extern "C" fn allow_all(
 }
 
 /// Full handshakes issue no tickets unless asked; sessions are kept where the suite resumes one.
-fn tickets_and_sessions(
-    builder: &mut SslContextBuilder,
-    suite: &Suite,
-    settings: &Settings,
-) -> Result<(), SetupError> {
+fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Result<(), SetupError> {
+    let suite = &setup.suite;
     let mut options = SslOptions::empty();
     let tls13 = suite.protocol == Protocol::Tls13;
-    let wants_tickets = suite.mode == Mode::Ticket || (suite.mode == Mode::Full && settings.tickets > 0);
+    let wants_tickets = suite.mode == Mode::Ticket || (suite.mode == Mode::Full && setup.tickets > 0);
     if !tls13 && !wants_tickets {
         options |= SslOptions::NO_TICKET;
     }
-    // The handshake that makes the session needs one ticket; the resumption itself issues none (see the rig).
-    let tickets = if suite.mode == Mode::Resumed { 1 } else { settings.tickets };
+    // The handshake that makes the session needs one ticket; the resumption itself issues none (see `accept`).
+    let tickets = if suite.mode == Mode::Resumed { 1 } else { setup.tickets };
     builder.set_num_tickets(tickets as usize).map_err(refused("set the number of tickets"))?;
     if suite.key_exchange == KeyExchange::Psk && tls13 {
         options |= SslOptions::from_bits_retain(ALLOW_NO_DHE_KEX as _)
@@ -241,8 +218,8 @@ fn tickets_and_sessions(
     Ok(())
 }
 
-/// Lets a side show a chain.
-fn show(library: Library, builder: &mut SslContextBuilder, identity: &Identity) -> Result<(), SetupError> {
+/// Lets a side present a chain.
+fn present(library: Library, builder: &mut SslContextBuilder, identity: &Identity) -> Result<(), SetupError> {
     let refused = refused("take a certificate");
     for (place, der) in identity.chain.iter().enumerate() {
         let certificate = certificate(library, der).map_err(&refused)?;

@@ -1,17 +1,22 @@
 //! One libssl connection over two memory BIOs.
 
 use super::marks::{self, Watch};
-use super::names;
-use crate::rig::{SetupError, Subject};
+use super::names::Expected;
+use crate::stack::SetupError;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslSession};
 use openssl_sys as sys;
 use shakedown_ossl::ffi;
 use shakedown_trace::endpoint::{Time, Transport};
-use shakedown_trace::suite::Protocol;
-use shakedown_trace::{Endpoint, Failure, Side, Suite};
-use std::ffi::CStr;
-use std::rc::Rc;
+use shakedown_trace::suite::{KeyExchange, Protocol};
+use shakedown_trace::{CloseReason, Endpoint, Event, Failure, Negotiated, Session, Side, WriteError};
+use std::ffi::{CStr, c_char};
+use std::sync::Arc;
+
+unsafe extern "C" {
+    fn SSL_get0_group_name(ssl: *mut sys::SSL) -> *const c_char;
+    fn SSL_SESSION_is_resumable(session: *const sys::SSL_SESSION) -> libc::c_int;
+}
 
 /// A connection's end.
 pub struct TlsEndpoint {
@@ -19,12 +24,33 @@ pub struct TlsEndpoint {
     ssl: Ssl,
     watch: Box<Watch>,
     side: Side,
-    suite: Rc<Suite>,
+    expected: Arc<Expected>,
+    /// Owned by `ssl`.
     read_bio: *mut sys::BIO,
     write_bio: *mut sys::BIO,
+    phase: Phase,
+    /// Not polled yet.
+    established: Option<Box<Negotiated>>,
     /// Application data that has arrived.
     received: Vec<u8>,
+    /// Not polled yet.
+    closed: Option<CloseReason>,
 }
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    Handshaking,
+    Established,
+    Over,
+}
+
+// SAFETY: a libssl connection may be used by one thread after another, only not by two at once (man 7 ossl-guide-libraries-
+// introduction, "Thread safety"), and `&mut self` sees to that. Its two memory BIOs belong to it alone and move with it;
+// the raw pointers are used only through `self`. The watch is boxed, so libssl's pointer to it stays good when the
+// endpoint moves, and its cells are touched only by callbacks that libssl makes within calls on this connection.
+unsafe impl Send for TlsEndpoint {}
 
 const BIO_CTRL_PENDING: libc::c_int = 10;
 
@@ -33,7 +59,7 @@ impl TlsEndpoint {
     pub fn new(
         context: &SslContext,
         side: Side,
-        suite: Rc<Suite>,
+        expected: Arc<Expected>,
         peer_name: Option<&str>,
     ) -> Result<Self, SetupError> {
         let refused = |what| move |stack| SetupError::OpenSsl { what, stack };
@@ -48,8 +74,8 @@ impl TlsEndpoint {
             return Err(SetupError::OpenSsl { what: "make a memory BIO", stack: ErrorStack::get() });
         }
         let watch = Box::<Watch>::default();
-        // SAFETY: the connection is live and takes the BIOs over; they live as long as it does. The watch is
-        // boxed and freed after the connection.
+        // SAFETY: the connection is live and takes the BIOs over; they live as long as it does. The watch is boxed, so
+        // it does not move, and it is a later field of the same value than the connection, so it is freed after it.
         unsafe {
             ffi::SSL_set_bio(raw(&ssl), read_bio, write_bio);
             marks::attach(raw(&ssl), &raw const *watch);
@@ -58,34 +84,51 @@ impl TlsEndpoint {
             Side::Client => ssl.set_connect_state(),
             Side::Server => ssl.set_accept_state(),
         }
-        Ok(Self { ssl, watch, side, suite, read_bio, write_bio, received: Vec::new() })
+        Ok(Self {
+            ssl,
+            watch,
+            side,
+            expected,
+            read_bio,
+            write_bio,
+            phase: Phase::Waiting,
+            established: None,
+            received: Vec::new(),
+            closed: None,
+        })
     }
 
     /// Offers a session to resume.
-    ///
-    /// # Safety
-    /// The session must come from a context with the same settings.
-    pub unsafe fn offer(&mut self, session: &SslSession) -> Result<(), SetupError> {
-        // SAFETY: handed on to the caller.
+    pub fn offer(&mut self, session: &SslSession) -> Result<(), SetupError> {
+        // SAFETY: `set_session` asks for a session of a context with the same settings, for libssl trusts what it holds
+        // of the peer. Sessions reach here from clients of this stack; libssl checks protocol and cipher itself.
         unsafe { self.ssl.set_session(session) }
             .map_err(|stack| SetupError::OpenSsl { what: "offer a session", stack })
     }
 
-    /// The session that this connection has made, if any.
-    pub fn session(&self) -> Option<SslSession> {
-        self.ssl.session().map(ToOwned::to_owned)
+    /// Sets how many tickets a server of TLS 1.3 issues on this connection.
+    pub fn issue_tickets(&mut self, tickets: usize) -> Result<(), SetupError> {
+        self.ssl
+            .set_num_tickets(tickets)
+            .map_err(|stack| SetupError::OpenSsl { what: "set the number of tickets", stack })
     }
 
-    fn handshake(&mut self) -> Result<(), Failure> {
+    /// Goes on with the handshake as far as the bytes reach.
+    fn handshake(&mut self) {
+        self.phase = Phase::Handshaking;
         // SAFETY: the connection is live.
         let result = unsafe { sys::SSL_do_handshake(raw(&self.ssl)) };
-        self.check(result)
+        self.check(result);
+        if self.phase == Phase::Handshaking && self.ssl.is_init_finished() {
+            self.phase = Phase::Established;
+            self.established = Some(Box::new(self.negotiated()));
+        }
     }
 
-    /// Turns libssl's answer into a failure, unless it only wants more bytes.
-    fn check(&self, result: libc::c_int) -> Result<(), Failure> {
+    /// Ends the connection where libssl's answer is a failure, and not only a wish for more bytes.
+    fn check(&mut self, result: libc::c_int) {
         if result > 0 {
-            return Ok(());
+            return;
         }
         const READING: libc::c_int = 3;
         // SSL_get_error would take any leftover in the error queue for a failure, and libcrypto leaves one there
@@ -94,8 +137,19 @@ impl TlsEndpoint {
         if unsafe { ffi::SSL_want(raw(&self.ssl)) } == READING && self.watch.alert().is_none() {
             // SAFETY: no arguments.
             unsafe { sys::ERR_clear_error() };
-            return Ok(());
+            return;
         }
+        const RECEIVED_SHUTDOWN: libc::c_int = 2;
+        // SAFETY: the connection is live.
+        let closed_by_peer = unsafe { sys::SSL_get_shutdown(raw(&self.ssl)) } & RECEIVED_SHUTDOWN != 0;
+        if closed_by_peer && self.watch.alert().is_none() {
+            return self.end(CloseReason::Peer);
+        }
+        let failure = self.failure();
+        self.end(CloseReason::Failed(failure));
+    }
+
+    fn failure(&self) -> Failure {
         let stack = ErrorStack::get();
         let reason =
             stack.errors().first().and_then(openssl::error::Error::reason).unwrap_or("connection closed");
@@ -107,13 +161,20 @@ impl TlsEndpoint {
         } else {
             format!("{reason} ({})", verify.error_string())
         };
-        Err(Failure { side: self.side, state: self.state(), alert: self.watch.alert(), reason })
+        Failure { side: self.side, state: self.state(), alert: self.watch.alert(), reason }
+    }
+
+    fn end(&mut self, reason: CloseReason) {
+        if self.phase != Phase::Over {
+            self.phase = Phase::Over;
+            self.closed = Some(reason);
+        }
     }
 
     /// Reads what libssl has decrypted; post-handshake messages are processed on the way.
-    fn read(&mut self) -> Result<(), Failure> {
+    fn read(&mut self) {
         let mut chunk = [0_u8; 4096];
-        loop {
+        while self.phase == Phase::Established {
             let mut length = 0;
             // SAFETY: the connection is live and the buffer is as long as said.
             let result = unsafe {
@@ -124,6 +185,40 @@ impl TlsEndpoint {
             }
             self.received.extend_from_slice(&chunk[..length]);
         }
+    }
+
+    /// What libssl says the handshake came to.
+    fn negotiated(&self) -> Negotiated {
+        let suite = &self.expected.suite;
+        // SAFETY: the connection is live.
+        let version = unsafe { sys::SSL_version(raw(&self.ssl)) };
+        let protocol = match version {
+            sys::SSL3_VERSION => Protocol::Ssl3,
+            sys::TLS1_VERSION => Protocol::Tls10,
+            sys::TLS1_1_VERSION => Protocol::Tls11,
+            sys::TLS1_2_VERSION => Protocol::Tls12,
+            _ => Protocol::Tls13,
+        };
+        // SAFETY: the connection is live; names of ciphers are static, null becomes "(NONE)".
+        let cipher_suite = unsafe {
+            let cipher = sys::SSL_get_current_cipher(raw(&self.ssl));
+            CStr::from_ptr(sys::SSL_CIPHER_get_name(cipher)).to_str().unwrap_or("")
+        };
+        let (named, cipher) = self.expected.cipher(cipher_suite);
+        // SAFETY: the connection is live; names of groups belong to its context and are copied from at once.
+        let group = unsafe {
+            let name = SSL_get0_group_name(raw(&self.ssl));
+            (!name.is_null()).then(|| CStr::from_ptr(name)).and_then(|name| self.expected.group(&name.to_string_lossy()))
+        };
+        let reused = self.ssl.session_reused();
+        // To libssl, a handshake by a TLS 1.3 pre-shared key is a resumption.
+        let psk = matches!(suite.key_exchange, KeyExchange::Psk | KeyExchange::PskDhe) && reused;
+        let (key_exchange, resumed) = match protocol {
+            Protocol::Tls13 if psk => (Some(suite.key_exchange), false),
+            Protocol::Tls13 => (Some(KeyExchange::Ephemeral), reused),
+            _ => (named, reused),
+        };
+        Negotiated { protocol, key_exchange, cipher, cipher_suite, group, resumed, optimized: false }
     }
 
     /// Bytes that wait in a BIO.
@@ -156,27 +251,65 @@ impl Endpoint for TlsEndpoint {
         Transport::Stream
     }
 
-    fn start(&mut self, _: Time) -> Result<(), Failure> {
-        match self.side {
-            Side::Client => self.handshake(),
-            Side::Server => Ok(()),
+    fn handle_input(&mut self, _: Time, mut bytes: &[u8]) {
+        if self.phase == Phase::Over {
+            return;
+        }
+        while !bytes.is_empty() {
+            let length = libc::c_int::try_from(bytes.len()).unwrap_or(libc::c_int::MAX);
+            // SAFETY: the BIO lives as long as the connection; the slice is readable for its length.
+            let taken = unsafe { sys::BIO_write(self.read_bio, bytes.as_ptr().cast(), length) };
+            // A memory BIO takes all that it is given.
+            bytes = bytes.get(usize::try_from(taken).unwrap_or(bytes.len()).max(1)..).unwrap_or_default();
+        }
+        if self.phase != Phase::Established {
+            self.handshake();
+        }
+        if self.phase == Phase::Established && Self::pending(self.read_bio) > 0 {
+            self.read();
         }
     }
 
-    fn receive(&mut self, _: Time, bytes: &[u8]) -> Result<(), Failure> {
-        let length = libc::c_int::try_from(bytes.len()).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the BIO lives as long as the connection; the slice is readable for its length.
-        unsafe { sys::BIO_write(self.read_bio, bytes.as_ptr().cast(), length) };
-        if !self.is_established() {
-            self.handshake()?;
-        }
-        if self.is_established() && Self::pending(self.read_bio) > 0 {
-            self.read()?;
-        }
-        Ok(())
+    fn handle_close(&mut self, _: Time) {
+        self.end(CloseReason::Truncated);
     }
 
-    fn transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> bool {
+    fn write(&mut self, _: Time, data: &[u8]) -> Result<(), WriteError> {
+        let side = self.side;
+        match self.phase {
+            Phase::Established => {}
+            Phase::Over => return Err(WriteError::Closed { side }),
+            Phase::Waiting | Phase::Handshaking => return Err(WriteError::NotEstablished { side }),
+        }
+        if data.is_empty() {
+            return Ok(());
+        }
+        let mut written = 0;
+        // SAFETY: the connection is live; the slice is readable for its length. A memory BIO takes all at once.
+        let result =
+            unsafe { sys::SSL_write_ex(raw(&self.ssl), data.as_ptr().cast(), data.len(), &raw mut written) };
+        if result == 1 {
+            return Ok(());
+        }
+        let failure = self.failure();
+        let reason = failure.reason.clone();
+        self.end(CloseReason::Failed(failure));
+        Err(WriteError::Refused { side, reason })
+    }
+
+    fn close(&mut self, _: Time) {
+        if self.phase == Phase::Established {
+            // Queues close_notify; the peer's own is not waited for.
+            // SAFETY: the connection is live, and past its handshake.
+            unsafe { sys::SSL_shutdown(raw(&self.ssl)) };
+        }
+        self.end(CloseReason::Local);
+    }
+
+    fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> bool {
+        if self.phase == Phase::Waiting && self.side == Side::Client {
+            self.handshake();
+        }
         let pending = Self::pending(self.write_bio);
         if pending == 0 {
             return false;
@@ -190,12 +323,14 @@ impl Endpoint for TlsEndpoint {
         buffer.len() > start
     }
 
-    fn is_established(&self) -> bool {
-        self.ssl.is_init_finished()
-    }
-
-    fn is_resumed(&self) -> bool {
-        self.ssl.session_reused()
+    fn poll_event(&mut self) -> Option<Event> {
+        if let Some(negotiated) = self.established.take() {
+            return Some(Event::Established(negotiated));
+        }
+        if !self.received.is_empty() {
+            return Some(Event::Data(std::mem::take(&mut self.received)));
+        }
+        self.closed.take().map(Event::Closed)
     }
 
     fn state(&self) -> String {
@@ -204,50 +339,22 @@ impl Endpoint for TlsEndpoint {
         text.to_string_lossy().into_owned()
     }
 
-    fn send(&mut self, _: Time, data: &[u8]) -> Result<(), Failure> {
-        let mut written = 0;
-        // SAFETY: the connection is live; the slice is readable for its length. A memory BIO takes all at once.
-        let result =
-            unsafe { sys::SSL_write_ex(raw(&self.ssl), data.as_ptr().cast(), data.len(), &raw mut written) };
-        self.check(result)
+    fn session(&self) -> Option<Session> {
+        let session = self.ssl.session()?;
+        // SAFETY: the session is live while the connection is borrowed.
+        let resumable = unsafe { SSL_SESSION_is_resumable(foreign_types::ForeignTypeRef::as_ptr(session)) } == 1;
+        resumable.then(|| Session::new(session.to_owned()))
     }
 
-    fn take_received(&mut self, _: Time, buffer: &mut Vec<u8>) -> Result<bool, Failure> {
-        if self.is_established() && (Self::pending(self.read_bio) > 0 || self.ssl.pending() > 0) {
-            self.read()?;
+    fn peer_certificates(&self) -> Vec<Vec<u8>> {
+        let der = |certificate: &openssl::x509::X509Ref| certificate.to_der().ok();
+        // libssl leaves the leaf out of the chain that it shows a server.
+        let leaf = self.ssl.peer_certificate().and_then(|leaf| der(&leaf));
+        let chain: Vec<_> =
+            self.ssl.peer_cert_chain().into_iter().flatten().filter_map(der).collect();
+        match leaf {
+            Some(leaf) if chain.first() != Some(&leaf) => std::iter::once(leaf).chain(chain).collect(),
+            _ => chain,
         }
-        buffer.append(&mut self.received);
-        Ok(!buffer.is_empty())
     }
-}
-
-impl Subject for TlsEndpoint {
-    fn confirm(&self) -> Result<(), String> {
-        let version = match self.suite.protocol {
-            Protocol::Ssl3 => "SSLv3",
-            Protocol::Tls10 => "TLSv1",
-            Protocol::Tls11 => "TLSv1.1",
-            Protocol::Tls12 => "TLSv1.2",
-            _ => "TLSv1.3",
-        };
-        if self.ssl.version_str() != version {
-            return Err(format!("asked for {version}, got {}", self.ssl.version_str()));
-        }
-        let wanted = names::cipher_suite(&self.suite);
-        let cipher = self.ssl.current_cipher().map_or("none", openssl::ssl::SslCipherRef::name);
-        if cipher != wanted {
-            return Err(format!("asked for {wanted}, got {cipher}"));
-        }
-        if self.is_resumed() != (self.suite.is_resumption() || is_tls13_psk(&self.suite)) {
-            let resumed = if self.is_resumed() { "was resumed" } else { "was not resumed" };
-            return Err(format!("the session {resumed}"));
-        }
-        Ok(())
-    }
-}
-
-/// To libssl, a handshake by a TLS 1.3 pre-shared key is a resumption.
-fn is_tls13_psk(suite: &Suite) -> bool {
-    use shakedown_trace::suite::KeyExchange;
-    suite.protocol == Protocol::Tls13 && matches!(suite.key_exchange, KeyExchange::Psk | KeyExchange::PskDhe)
 }

@@ -2,9 +2,10 @@
 //!
 //! The message callback fires when a record's header has been read or written, when a message has been read
 //! in full, and when one has been handed to the record layer; the info callback's LOOP events come between
-//! two messages, after the work that follows sending. Together they cut each side's time into stretches
-//! (see [`shakedown_trace::ledger`]).
+//! two messages, after the work that follows sending. Together they cut each side's time into spans
+//! (see [`shakedown_trace::half_trace`]).
 
+use super::alerts;
 use openssl_sys as sys;
 use shakedown_ossl::ffi;
 use shakedown_trace::{MessageName, recorder};
@@ -14,8 +15,14 @@ use std::cell::Cell;
 #[derive(Default)]
 pub struct Watch {
     /// Bytes of records written since the last message.
-    pending_bytes: Cell<u32>,
-    /// A ChangeCipherSpec has been read and not been marked yet.
+    written: Cell<u32>,
+    /// Bytes of records read since the last message.
+    read: Cell<u32>,
+    /// Bytes of the latest message read by its own header; 0 once another record has begun.
+    latest_read: Cell<u32>,
+    /// What was booked for the latest message read.
+    latest_booked: Cell<u32>,
+    /// A ChangeCipherSpec has been read and the recorder has not been told yet.
     change_cipher_spec: Cell<bool>,
     /// The last fatal alert, sent or received.
     alert: Cell<Option<u8>>,
@@ -24,49 +31,40 @@ pub struct Watch {
 impl Watch {
     /// The name of the last fatal alert.
     pub fn alert(&self) -> Option<String> {
-        let number = self.alert.get()?;
-        let known = ALERTS.iter().find(|row| row.0 == number);
-        Some(known.map_or_else(|| format!("alert_{number}"), |row| row.1.to_owned()))
+        self.alert.get().map(alerts::name)
+    }
+
+    /// A record's header has been read.
+    fn record_read(&self, kind: u8, bytes: u32) {
+        self.flush_change_cipher_spec();
+        recorder::boundary();
+        self.read.set(self.read.get() + bytes);
+        self.latest_read.set(0);
+        self.change_cipher_spec.set(libc::c_int::from(kind) == CHANGE_CIPHER_SPEC);
+    }
+
+    /// A message of `length` bytes with its own header has been read. The first in its record is booked all bytes of the
+    /// record; where another follows in the same record, that one takes what the first does not fill: header, MAC and
+    /// padding belong to the last.
+    fn message_read(&self, name: MessageName, length: u32) {
+        let mut bytes = self.read.take();
+        let before = self.latest_read.get();
+        if bytes == 0 && before > 0 {
+            bytes = self.latest_booked.get().saturating_sub(before);
+            recorder::adjust_received(-bytes.cast_signed());
+        }
+        recorder::received(name, bytes);
+        self.latest_read.set(length);
+        self.latest_booked.set(bytes);
+    }
+
+    /// A ChangeCipherSpec never comes as a message; its record's header announced it.
+    fn flush_change_cipher_spec(&self) {
+        if self.change_cipher_spec.replace(false) {
+            recorder::received(MessageName::ChangeCipherSpec, self.read.take());
+        }
     }
 }
-
-/// Fatal alerts by their RFC names (IANA "TLS Alerts", with SSL 3.0's); libssl has words for some only.
-const ALERTS: [(u8, &str); 34] = [
-    (0, "close_notify"),
-    (10, "unexpected_message"),
-    (20, "bad_record_mac"),
-    (21, "decryption_failed"),
-    (22, "record_overflow"),
-    (30, "decompression_failure"),
-    (40, "handshake_failure"),
-    (41, "no_certificate"),
-    (42, "bad_certificate"),
-    (43, "unsupported_certificate"),
-    (44, "certificate_revoked"),
-    (45, "certificate_expired"),
-    (46, "certificate_unknown"),
-    (47, "illegal_parameter"),
-    (48, "unknown_ca"),
-    (49, "access_denied"),
-    (50, "decode_error"),
-    (51, "decrypt_error"),
-    (60, "export_restriction"),
-    (70, "protocol_version"),
-    (71, "insufficient_security"),
-    (80, "internal_error"),
-    (86, "inappropriate_fallback"),
-    (90, "user_canceled"),
-    (100, "no_renegotiation"),
-    (109, "missing_extension"),
-    (110, "unsupported_extension"),
-    (111, "certificate_unobtainable"),
-    (112, "unrecognized_name"),
-    (113, "bad_certificate_status_response"),
-    (114, "bad_certificate_hash_value"),
-    (115, "unknown_psk_identity"),
-    (116, "certificate_required"),
-    (120, "no_application_protocol"),
-];
 
 const HEADER: libc::c_int = 256;
 const CHANGE_CIPHER_SPEC: libc::c_int = 20;
@@ -77,6 +75,8 @@ const FATAL: u8 = 2;
 const LOOP: libc::c_int = 1;
 /// `SSL_CB_ALERT`.
 const ALERT_EVENT: libc::c_int = 0x4000;
+/// Bytes of a record's header.
+const RECORD_HEADER_BYTES: u32 = 5;
 
 /// ServerHello with this random is a HelloRetryRequest (RFC 8446 section 4.1.3); it starts with these bytes.
 const RETRY_RANDOM: [u8; 8] = [0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11];
@@ -133,15 +133,13 @@ unsafe extern "C" fn on_message(
     let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) };
     let sending = write == 1;
     match (content_type, data) {
-        (HEADER, [kind, _, _, high, low, ..]) if sending => {
-            let _ = kind;
-            let bytes = 5 + u32::from(u16::from_be_bytes([*high, *low]));
-            watch.pending_bytes.set(watch.pending_bytes.get() + bytes);
-        }
-        (HEADER, [kind, ..]) => {
-            watch.flush_change_cipher_spec();
-            recorder::boundary();
-            watch.change_cipher_spec.set(libc::c_int::from(*kind) == CHANGE_CIPHER_SPEC);
+        (HEADER, [kind, _, _, high, low, ..]) => {
+            let bytes = RECORD_HEADER_BYTES + u32::from(u16::from_be_bytes([*high, *low]));
+            if sending {
+                watch.written.set(watch.written.get() + bytes);
+            } else {
+                watch.record_read(*kind, bytes);
+            }
         }
         (HANDSHAKE, [kind, ..]) => {
             let Some(mut name) = MessageName::from_tls(*kind) else { return };
@@ -149,29 +147,20 @@ unsafe extern "C" fn on_message(
                 name = MessageName::HelloRetryRequest;
             }
             if sending {
-                recorder::sent(name, watch.pending_bytes.take());
+                recorder::sent(name, watch.written.take());
             } else {
-                recorder::received(name);
+                watch.message_read(name, u32::try_from(length).unwrap_or(u32::MAX));
             }
         }
         (CHANGE_CIPHER_SPEC, _) if sending => {
-            recorder::sent(MessageName::ChangeCipherSpec, watch.pending_bytes.take());
+            recorder::sent(MessageName::ChangeCipherSpec, watch.written.take());
             if version >= sys::TLS1_3_VERSION {
                 // For compatibility only; libssl changes its keys here for the message before.
-                recorder::carry_on();
+                recorder::attribute_to_previous();
             }
         }
         (ALERT, [FATAL, number, ..]) => watch.alert.set(Some(*number)),
         _ => {}
-    }
-}
-
-impl Watch {
-    /// A ChangeCipherSpec never comes as a message; its record's header announced it.
-    fn flush_change_cipher_spec(&self) {
-        if self.change_cipher_spec.replace(false) {
-            recorder::received(MessageName::ChangeCipherSpec);
-        }
     }
 }
 

@@ -1,12 +1,15 @@
-//! The stack `openssl`: libssl as it is, in memory, with marks.
+//! The stack `openssl`: libssl as it is, in memory, with its callbacks told to the recorder.
 
+mod alerts;
 mod context;
 mod endpoint;
 mod marks;
 mod names;
 mod psk;
-mod rig;
+mod stack;
 
 pub(crate) use context::library;
-pub use names::supports;
-pub use rig::OpensslRig;
+pub use stack::Openssl;
+
+/// The stack's name.
+const NAME: &str = "openssl";

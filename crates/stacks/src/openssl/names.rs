@@ -1,8 +1,8 @@
 //! Suite names in OpenSSL's words, and what OpenSSL can't do.
 
-use crate::rig::Unsupported;
+use crate::stack::Reason;
 use shakedown_trace::Suite;
-use shakedown_trace::suite::{Cipher, Group, KeyExchange, KeyType, Protocol, TlsCipher};
+use shakedown_trace::suite::{Cipher, Curve, Group, GroupKind, KeyExchange, KeyType, Protocol, TlsCipher};
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
@@ -104,13 +104,10 @@ fn ciphers_with(suite: &Suite) -> Vec<&'static str> {
 }
 
 /// Says whether this build of OpenSSL can run a suite.
-///
-/// # Errors
-/// [`Unsupported`] with the reason.
-pub fn supports(suite: &Suite) -> Result<(), Unsupported> {
-    let refuse = |reason: String| Err(Unsupported { suite: suite.to_string(), reason });
+pub fn supports(suite: &Suite) -> Result<(), Reason> {
+    let refuse = |reason: String| Err(Reason(reason));
     if matches!(suite.protocol, Protocol::Wtls | Protocol::Dtls12) {
-        return refuse(format!("the stack openssl does not run {} in memory", suite.protocol.as_str()));
+        return refuse(format!("the stack {} does not run {}", super::NAME, suite.protocol.as_str()));
     }
     let name = cipher_suite(suite);
     if suite.protocol != Protocol::Tls13 && !known().contains(&name) {
@@ -130,4 +127,45 @@ pub fn supports(suite: &Suite) -> Result<(), Unsupported> {
         return refuse("an RSA key below 768 bits is too small for RSASSA-PSS with SHA-256".into());
     }
     Ok(())
+}
+
+/// What a connection of a suite is expected to report, in OpenSSL's words, so that the usual case is two comparisons.
+pub struct Expected {
+    /// The suite.
+    pub suite: Suite,
+    cipher_suite: String,
+    group: Option<String>,
+}
+
+impl Expected {
+    /// Of a suite.
+    pub fn of(suite: &Suite) -> Self {
+        let group = suite.group.filter(|_| suite.key_exchange.group_kind() != Some(GroupKind::FiniteField));
+        Self { suite: suite.clone(), cipher_suite: cipher_suite(suite), group: group.map(self::group) }
+    }
+
+    /// The cipher of an established connection, and up to TLS 1.2 the key exchange that its name holds.
+    pub fn cipher(&self, name: &str) -> (Option<KeyExchange>, Option<Cipher>) {
+        if name == self.cipher_suite {
+            return (Some(self.suite.key_exchange), Some(self.suite.cipher));
+        }
+        let protocol = self.suite.protocol;
+        let exchanges = KeyExchange::of(protocol).iter();
+        let ciphers = || TlsCipher::ALL.into_iter().map(|row| Cipher::Tls(row.0));
+        let found = exchanges.flat_map(|exchange| ciphers().map(|cipher| (*exchange, cipher))).find(|pair| {
+            let (key_exchange, cipher) = *pair;
+            cipher_suite(&Suite { key_exchange, cipher, ..self.suite.clone() }) == name
+        });
+        found.map_or((None, None), |(exchange, cipher)| (Some(exchange), Some(cipher)))
+    }
+
+    /// The group of an established connection.
+    pub fn group(&self, name: &str) -> Option<Group> {
+        let curve = || if name == "secp256r1" { "prime256v1" } else { name };
+        if self.group.as_ref().is_some_and(|expected| expected.eq_ignore_ascii_case(curve())) {
+            return self.suite.group;
+        }
+        let named = Group::NAMED.into_iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
+        named.map(|row| row.0).or_else(|| Curve::from_openssl(name).map(Group::Curve))
+    }
 }

@@ -6,12 +6,12 @@
 //! handshake without public keys runs, so that the processor's caches are as they are inside one.
 
 mod evp;
-mod exercise;
+mod workload;
 mod ffi;
-mod interlude;
+mod disturbance;
 mod profile;
 mod sampling;
-mod subject;
+mod target;
 mod symmetric;
 mod timing;
 mod wtls;
@@ -20,9 +20,9 @@ pub use profile::{About, device_profile};
 pub use timing::{Spread, Timing};
 
 use crate::processor::Pinned;
-use crate::rig::SetupError;
+use crate::stack::SetupError;
 use evp::Evp;
-use interlude::Interlude;
+use disturbance::CacheDisturbance;
 use sampling::Readings;
 use shakedown_pki::{PkiError, Store};
 pub use shakedown_trace::Primitive;
@@ -30,7 +30,7 @@ use shakedown_trace::suite::KeyType;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use subject::Subject;
+use target::Target;
 
 /// Why primitives could not be timed.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum Failure {
     #[error(transparent)]
     Keys(#[from] PkiError),
     #[error("the handshake between two rounds failed: {reason}")]
-    Interlude { reason: String },
+    Disturbance { reason: String },
     #[error(
         "no primitive matches '{filter}'; accepted: beginnings of operations, algorithms and parameters, such as 'sign', 'verify rsa', 'ecdh p256', 'aes-128-gcm'"
     )]
@@ -94,9 +94,9 @@ pub struct Progress<'a> {
 /// The primitives that [`time`] would give for a filter, in that order.
 #[must_use]
 pub fn list(filter: &[String]) -> Vec<Primitive> {
-    Subject::all()
+    Target::all()
         .into_iter()
-        .flat_map(Subject::primitives)
+        .flat_map(Target::primitives)
         .filter(|primitive| matches(primitive, filter))
         .collect()
 }
@@ -120,11 +120,11 @@ pub fn time(
     if !(options.seconds > 0.0 && options.seconds <= 3600.0) {
         return Err(Failure::Seconds { seconds: options.seconds });
     }
-    let wanted: Vec<(Subject, Vec<Primitive>)> = Subject::all()
+    let wanted: Vec<(Target, Vec<Primitive>)> = Target::all()
         .into_iter()
-        .map(|subject| {
-            let all = subject.primitives().into_iter();
-            (subject, all.filter(|primitive| matches(primitive, &options.filter)).collect())
+        .map(|target| {
+            let all = target.primitives().into_iter();
+            (target, all.filter(|primitive| matches(primitive, &options.filter)).collect())
         })
         .filter(|(_, primitives): &(_, Vec<_>)| !primitives.is_empty())
         .collect();
@@ -133,16 +133,16 @@ pub fn time(
     }
     let evp = Evp::new(crate::openssl::library(true).map_err(SetupError::from)?);
     let _pinned = Pinned::to_current_processor();
-    let mut interlude = if options.back_to_back { Interlude::none() } else { Interlude::handshake()? };
+    let mut disturbance = if options.back_to_back { CacheDisturbance::none() } else { CacheDisturbance::handshake()? };
     let budget = Duration::from_secs_f64(options.seconds);
     let mut timings = Vec::new();
     let total = wanted.len();
-    for (done, (subject, primitives)) in wanted.into_iter().enumerate() {
+    for (done, (target, primitives)) in wanted.into_iter().enumerate() {
         let now = primitives[0];
         if progress(Progress { done, total, now: &now }).is_break() {
             return Err(Failure::Interrupted);
         }
-        let mut exercise = exercise::prepare(subject, evp, &|key| private_key(key, options))?;
+        let mut workload = workload::prepare(target, evp, &|key| private_key(key, options))?;
         let mut last = Instant::now();
         let mut breathe = || {
             if last.elapsed() < BREATH {
@@ -151,13 +151,13 @@ pub fn time(
             last = Instant::now();
             progress(Progress { done, total, now: &now })
         };
-        let readings = Readings::take(&mut exercise, primitives, budget, &mut interlude, &mut breathe)?;
+        let readings = Readings::take(&mut workload, primitives, budget, &mut disturbance, &mut breathe)?;
         timings.extend(readings.timings());
     }
     Ok(timings)
 }
 
-/// How often progress is told within one subject.
+/// How often progress is told within one target.
 const BREATH: Duration = Duration::from_millis(50);
 
 /// A private key from the store; where there is no place for one, a new key that nobody keeps.
@@ -178,9 +178,9 @@ fn private_key(key: KeyType, options: &Options) -> Result<Vec<u8>, Failure> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::exercise::Exercise;
+    use super::workload::Workload;
     use super::*;
-    use shakedown_trace::recorder::Tape;
+    use shakedown_trace::{Counter, Recording};
     use std::collections::HashSet;
 
     fn words(words: &[&str]) -> Vec<String> {
@@ -192,28 +192,29 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("shakedown-primitives-{}", std::process::id()));
         let options = Options { cache: Some(folder.clone()), ..Options::default() };
         let evp = Evp::new(crate::openssl::library(true).unwrap());
-        for subject in Subject::all() {
-            let mut exercise = exercise::prepare(subject, evp, &|key| private_key(key, &options)).unwrap();
+        for target in Target::all() {
+            let mut workload = workload::prepare(target, evp, &|key| private_key(key, &options)).unwrap();
             // The first round may do what later ones need not.
             for round in 0..2 {
-                let (tape, _) = sampling::record(Tape::default(), || match &mut exercise {
-                    Exercise::PublicKey(work) => work(),
+                let mut recording = Recording::new(Counter::NANOSECONDS);
+                sampling::record(&mut recording, || match &mut workload {
+                    Workload::PublicKey(work) => work(),
                     // Whole blocks, as in a record.
-                    Exercise::Symmetric(work) => work(96),
+                    Workload::Symmetric(work) => work(96),
                 })
                 .unwrap();
-                let found: HashSet<_> = sampling::on_tape(&tape).into_iter().collect();
-                let said: HashSet<_> = subject.primitives().into_iter().collect();
-                let found: HashSet<_> = match exercise {
-                    Exercise::PublicKey(_) => {
+                let found: HashSet<_> = sampling::completed(&recording).into_iter().collect();
+                let said: HashSet<_> = target.primitives().into_iter().collect();
+                let found: HashSet<_> = match workload {
+                    Workload::PublicKey(_) => {
                         found.into_iter().filter(|p| !p.operation.is_symmetric()).collect()
                     }
-                    Exercise::Symmetric(_) => found,
+                    Workload::Symmetric(_) => found,
                 };
-                assert!(said.is_subset(&found), "{subject:?}, round {round}: {said:?}, but {found:?}");
-                // The WTLS engine's exercise of a curve that TLS has too is there for one of its primitives only.
-                let more = matches!(subject, Subject::Wtls(_));
-                assert!(more || found == said, "{subject:?}, round {round}: {found:?}, not {said:?}");
+                assert!(said.is_subset(&found), "{target:?}, round {round}: {said:?}, but {found:?}");
+                // The WTLS engine's workload of a curve that TLS has too is there for one of its primitives only.
+                let more = matches!(target, Target::Wtls(_));
+                assert!(more || found == said, "{target:?}, round {round}: {found:?}, not {said:?}");
             }
         }
         std::fs::remove_dir_all(folder).unwrap();

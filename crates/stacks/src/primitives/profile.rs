@@ -162,7 +162,7 @@ mod tests {
             title: "A \"test\"".into(),
             date: "2026-01-01".into(),
             source: "a test".into(),
-            machine: Machine { clock_hz: Some(3_000_000_000), ..Machine::look() },
+            machine: Machine { clock_hz: Some(3_000_000_000), ..Machine::detect() },
         }
     }
 

@@ -1,29 +1,29 @@
-//! Repeating an exercise until its figures are good enough.
+//! Repeating an workload until its figures are good enough.
 
-use super::exercise::Exercise;
+use super::workload::Workload;
 use super::timing::{Spread, Timing, median_interval};
-use super::{Failure, Interlude};
+use super::{Failure, CacheDisturbance};
 use crate::processor::context_switches;
-use shakedown_trace::Primitive;
-use shakedown_trace::recorder::{self, Event, Tape};
+use shakedown_trace::recorder::Event;
+use shakedown_trace::{Counter, Primitive, Recording};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Rounds before the first that counts.
 const WARM_UP: usize = 3;
 /// Rounds that are made whatever they cost, unless that is more than [`PATIENCE`] times what was granted.
-const FEWEST: usize = 25;
+const MIN_ROUNDS: usize = 25;
 const PATIENCE: u32 = 6;
-/// Rounds after which an exercise may be done before its time is up: when every median is known to within
+/// Rounds after which an workload may be done before its time is up: when every median is known to within
 /// [`GOOD_ENOUGH`] of itself. A signature by rejection goes on for the sake of its tail.
 const ENOUGH: usize = 300;
 const ENOUGH_FOR_A_TAIL: usize = 1500;
 const GOOD_ENOUGH: f64 = 0.002;
-/// Symmetric work is timed on so few and on so many bytes; the difference is what bytes cost.
+/// Symmetric work is timed on few and on many bytes; the difference is what bytes cost.
 const FEW_BYTES: usize = 64;
 const MANY_BYTES: usize = FEW_BYTES + 4096;
 
-/// Readings of the primitives of one exercise, in microseconds, each the mean of a round.
+/// Readings of the primitives of one workload, in microseconds, each the mean of a round.
 pub struct Readings {
     primitives: Vec<Primitive>,
     /// Of public-key calls, or of symmetric work on few bytes.
@@ -37,32 +37,32 @@ pub struct Readings {
 struct Lists {
     quiet: Vec<Vec<f64>>,
     /// From rounds in which something else took the processor.
-    disturbed: Vec<Vec<f64>>,
-    disturbed_rounds: usize,
+    preempted: Vec<Vec<f64>>,
+    preempted_rounds: usize,
 }
 
 impl Lists {
     fn new(primitives: usize) -> Self {
         Self {
             quiet: vec![Vec::new(); primitives],
-            disturbed: vec![Vec::new(); primitives],
-            disturbed_rounds: 0,
+            preempted: vec![Vec::new(); primitives],
+            preempted_rounds: 0,
         }
     }
 
     #[allow(clippy::cast_precision_loss)] // nanoseconds of a round are far below 2^53
-    fn enter(&mut self, primitives: &[Primitive], tape: &Tape, switched: bool) {
-        self.disturbed_rounds += usize::from(switched);
-        let lists = if switched { &mut self.disturbed } else { &mut self.quiet };
+    fn enter(&mut self, primitives: &[Primitive], recording: &Recording, switched: bool) {
+        self.preempted_rounds += usize::from(switched);
+        let lists = if switched { &mut self.preempted } else { &mut self.quiet };
         for (primitive, list) in primitives.iter().zip(lists) {
-            let (ns, count) = total(tape, *primitive);
+            let (ns, count) = total(recording, *primitive);
             if count > 0 {
                 list.push(ns as f64 / 1000.0 / count as f64);
             }
         }
     }
 
-    /// Undisturbed rounds.
+    /// Unpreempted rounds.
     fn rounds(&self) -> usize {
         self.quiet.iter().map(Vec::len).min().unwrap_or(0)
     }
@@ -70,34 +70,35 @@ impl Lists {
     /// The spread of each primitive's readings. Where the machine is so busy that hardly a round got through, all
     /// count: the processor is lost in one call of a round, so that the medians of the others stand.
     fn spreads(self) -> Vec<Spread> {
-        let few = self.rounds() < FEWEST;
-        let lists = self.quiet.into_iter().zip(self.disturbed);
+        let few = self.rounds() < MIN_ROUNDS;
+        let lists = self.quiet.into_iter().zip(self.preempted);
         lists
-            .map(|(mut quiet, disturbed)| {
+            .map(|(mut quiet, preempted)| {
                 if few {
-                    quiet.extend(disturbed);
+                    quiet.extend(preempted);
                 }
-                Spread::of(&quiet, self.disturbed_rounds)
+                Spread::of(&quiet, self.preempted_rounds)
             })
             .collect()
     }
 }
 
-/// Sum of one primitive's times on a tape, in nanoseconds, and how often it completed.
-fn total(tape: &Tape, wanted: Primitive) -> (u64, u64) {
-    tape.events.iter().fold((0, 0), |(ns, count), event| match event {
+/// Sum of one primitive's times in a recording, in nanoseconds, and how often it completed.
+fn total(recording: &Recording, wanted: Primitive) -> (u64, u64) {
+    let at = |ticks| recording.counter().convert(ticks);
+    recording.events().iter().fold((0, 0), |(ns, count), event| match event {
         Event::Operation { primitive, start, end, counts, .. } if *primitive == wanted => {
-            (ns + (end - start), count + u64::from(*counts))
+            (ns + (at(*end) - at(*start)), count + u64::from(*counts))
         }
         _ => (ns, count),
     })
 }
 
-/// Every primitive on a tape that completed.
+/// Every primitive in a recording that completed.
 #[cfg(test)]
-pub fn on_tape(tape: &Tape) -> Vec<Primitive> {
+pub fn completed(recording: &Recording) -> Vec<Primitive> {
     let mut found = Vec::new();
-    for event in &tape.events {
+    for event in recording.events() {
         if let Event::Operation { primitive, counts: true, .. } = event
             && !found.contains(primitive)
         {
@@ -107,42 +108,44 @@ pub fn on_tape(tape: &Tape) -> Vec<Primitive> {
     found
 }
 
-/// Runs one round with a tape; the tape comes back, and whether the processor was lost on the way.
-pub fn record<T>(tape: Tape, work: impl FnOnce() -> Result<T, Failure>) -> Result<(Tape, bool), Failure> {
+/// Records one round, in the place of what was recorded before; true where the thread was preempted.
+pub fn record<T>(
+    recording: &mut Recording,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<bool, Failure> {
+    recording.clear();
     let before = context_switches();
-    recorder::start(tape);
-    let outcome = work();
-    let tape = recorder::stop();
+    let outcome = recording.during(work);
     let switched = context_switches() != before;
-    outcome.map(|_| (tape, switched))
+    outcome.map(|_| switched)
 }
 
 impl Readings {
-    /// Repeats an exercise for about `budget`.
+    /// Repeats an workload for about `budget`.
     pub fn take(
-        exercise: &mut Exercise,
+        workload: &mut Workload,
         primitives: Vec<Primitive>,
         budget: Duration,
-        interlude: &mut Interlude,
+        disturbance: &mut CacheDisturbance,
         breathe: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Self, Failure> {
         let lists = || Lists::new(primitives.len());
         let mut readings = Self { few: lists(), many: lists(), primitives };
-        let mut tape = Tape::default();
+        let mut recording = Recording::new(Counter::NANOSECONDS);
         for _ in 0..WARM_UP {
-            tape = readings.round(exercise, interlude, tape, false)?;
+            readings.round(workload, disturbance, &mut recording, false)?;
         }
         let start = Instant::now();
         let mut rounds = 0;
         loop {
-            tape = readings.round(exercise, interlude, tape, true)?;
+            readings.round(workload, disturbance, &mut recording, true)?;
             rounds += 1;
             if breathe().is_break() {
                 return Err(Failure::Interrupted);
             }
             let spent = start.elapsed();
             let patient = spent >= budget * PATIENCE && rounds >= 3;
-            let planned = spent >= budget && readings.few.rounds() >= FEWEST;
+            let planned = spent >= budget && readings.few.rounds() >= MIN_ROUNDS;
             if patient || planned || (rounds % 100 == 0 && readings.good_enough()) {
                 return Ok(readings);
             }
@@ -151,33 +154,32 @@ impl Readings {
 
     fn round(
         &mut self,
-        exercise: &mut Exercise,
-        interlude: &mut Interlude,
-        tape: Tape,
+        workload: &mut Workload,
+        disturbance: &mut CacheDisturbance,
+        recording: &mut Recording,
         counts: bool,
-    ) -> Result<Tape, Failure> {
-        interlude.play()?;
-        match exercise {
-            Exercise::PublicKey(work) => {
-                let (tape, switched) = record(tape, work)?;
+    ) -> Result<(), Failure> {
+        disturbance.run()?;
+        match workload {
+            Workload::PublicKey(work) => {
+                let switched = record(recording, work)?;
                 if counts {
-                    self.few.enter(&self.primitives, &tape, switched);
+                    self.few.enter(&self.primitives, recording, switched);
                 }
-                Ok(tape)
             }
-            Exercise::Symmetric(work) => {
-                let (tape, switched) = record(tape, || work(FEW_BYTES))?;
+            Workload::Symmetric(work) => {
+                let switched = record(recording, || work(FEW_BYTES))?;
                 if counts {
-                    self.few.enter(&self.primitives, &tape, switched);
+                    self.few.enter(&self.primitives, recording, switched);
                 }
-                interlude.play()?;
-                let (tape, switched) = record(tape, || work(MANY_BYTES))?;
+                disturbance.run()?;
+                let switched = record(recording, || work(MANY_BYTES))?;
                 if counts {
-                    self.many.enter(&self.primitives, &tape, switched);
+                    self.many.enter(&self.primitives, recording, switched);
                 }
-                Ok(tape)
             }
         }
+        Ok(())
     }
 
     fn good_enough(&self) -> bool {
@@ -232,31 +234,33 @@ mod tests {
 
     #[test]
     #[allow(clippy::float_cmp)] // exact in binary
-    fn disturbed_rounds_count_only_where_there_are_too_few_others() {
+    fn preempted_rounds_count_only_where_there_are_too_few_others() {
         let mut lists = Lists::new(1);
-        (lists.quiet[0], lists.disturbed[0], lists.disturbed_rounds) =
-            (vec![1.0; FEWEST], vec![9.0; 100], 100);
+        (lists.quiet[0], lists.preempted[0], lists.preempted_rounds) =
+            (vec![1.0; MIN_ROUNDS], vec![9.0; 100], 100);
         let spread = lists.spreads()[0];
-        assert_eq!((spread.max, spread.n, spread.preempted), (1.0, FEWEST, 100));
+        assert_eq!((spread.max, spread.n, spread.preempted), (1.0, MIN_ROUNDS, 100));
         let mut lists = Lists::new(1);
-        (lists.quiet[0], lists.disturbed[0], lists.disturbed_rounds) = (vec![1.0; 2], vec![9.0; 3], 3);
+        (lists.quiet[0], lists.preempted[0], lists.preempted_rounds) = (vec![1.0; 2], vec![9.0; 3], 3);
         let spread = lists.spreads()[0];
         assert_eq!((spread.median, spread.n, spread.preempted), (9.0, 5, 3));
     }
 
     #[test]
-    fn a_tape_is_added_up_by_primitive() {
-        use shakedown_trace::Operation;
+    fn a_recording_is_added_up_by_primitive() {
+        use shakedown_trace::{Operation, recorder};
         let (one, other) = (
             Primitive::new(Operation::Sign, "rsa", "rsa512"),
             Primitive::new(Operation::Verify, "rsa", "rsa512"),
         );
-        let event =
-            |primitive, start, end, counts| Event::Operation { primitive, start, end, bytes: 0, counts };
-        let events = vec![event(one, 0, 5, true), event(other, 6, 7, false), event(one, 8, 10, false)];
-        let tape = Tape { events };
-        assert_eq!(total(&tape, one), (7, 1));
-        assert_eq!(total(&tape, other), (1, 0));
-        assert_eq!(on_tape(&tape), [one]);
+        let mut recording = Recording::new(Counter::custom("steps", || 0));
+        recording.during(|| {
+            recorder::operation(one, 0, 5, 0, true);
+            recorder::operation(other, 6, 7, 0, false);
+            recorder::operation(one, 8, 10, 0, false);
+        });
+        assert_eq!(total(&recording, one), (7, 1));
+        assert_eq!(total(&recording, other), (1, 0));
+        assert_eq!(completed(&recording), [one]);
     }
 }

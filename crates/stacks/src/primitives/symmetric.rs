@@ -3,7 +3,7 @@
 use super::Failure;
 use super::evp::{Evp, check, failed};
 use super::ffi as more;
-use super::subject::Subject;
+use super::target::Target;
 use foreign_types::ForeignType;
 use libc::{c_int, c_void};
 use openssl::pkey::{PKey, Private};
@@ -14,20 +14,20 @@ use std::ptr;
 
 type Sized = Box<dyn FnMut(usize) -> Result<(), Failure>>;
 
-/// The most bytes that an exercise is asked to work on.
-pub const MOST_BYTES: usize = 8192;
+/// The most bytes that an workload is asked to work on.
+pub const MAX_BYTES: usize = 8192;
 /// Room for a tag, a hash or a block behind the output.
 const SPARE_BYTES: usize = 64;
 
-/// Makes the exercise of a symmetric subject; of any other, nothing.
-pub fn prepare(subject: Subject, evp: Evp) -> Result<Sized, Failure> {
-    match subject {
-        Subject::Digest(name) => digest(evp, name),
-        Subject::Hmac(name) => hmac(evp, name),
-        Subject::Cipher(name) => cipher(evp, name),
-        Subject::TlsPrf(name) => tls_prf(evp, name),
-        Subject::Hkdf(name) => hkdf(evp, name),
-        Subject::Key(_) | Subject::Agreement(_) | Subject::Encapsulation(_) | Subject::Wtls(_) => {
+/// Makes the workload of a symmetric target; of any other, nothing.
+pub fn prepare(target: Target, evp: Evp) -> Result<Sized, Failure> {
+    match target {
+        Target::Digest(name) => digest(evp, name),
+        Target::Hmac(name) => hmac(evp, name),
+        Target::Cipher(name) => cipher(evp, name),
+        Target::TlsPrf(name) => tls_prf(evp, name),
+        Target::Hkdf(name) => hkdf(evp, name),
+        Target::Key(_) | Target::Agreement(_) | Target::Encapsulation(_) | Target::Wtls(_) => {
             Ok(Box::new(|_| Ok(())))
         }
     }
@@ -70,14 +70,14 @@ fn digest(evp: Evp, name: &str) -> Result<Sized, Failure> {
         sys::EVP_MD_free,
         WHAT,
     )?;
-    let data = vec![0x5A; MOST_BYTES];
+    let data = vec![0x5A; MAX_BYTES];
     Ok(Box::new(move |size| {
         let (running, copy) = (digest_context()?, digest_context()?);
         let mut value = [0_u8; 64];
         // SAFETY: contexts and buffers live through the calls; no hash is longer than 64 bytes.
         unsafe {
             check(sys::EVP_DigestInit_ex(running.0, algorithm.0, ptr::null_mut()), WHAT)?;
-            check(sys::EVP_DigestUpdate(running.0, data.as_ptr().cast(), size.min(MOST_BYTES)), WHAT)?;
+            check(sys::EVP_DigestUpdate(running.0, data.as_ptr().cast(), size.min(MAX_BYTES)), WHAT)?;
             check(sys::EVP_MD_CTX_copy_ex(copy.0, running.0), WHAT)?;
             check(sys::EVP_DigestFinal_ex(copy.0, value.as_mut_ptr(), ptr::null_mut()), WHAT)
         }
@@ -103,7 +103,7 @@ fn hmac(evp: Evp, name: &str) -> Result<Sized, Failure> {
         }
         PKey::from_ptr(key)
     };
-    let data = vec![0x5A; MOST_BYTES];
+    let data = vec![0x5A; MAX_BYTES];
     Ok(Box::new(move |size| {
         let (running, copy) = (digest_context()?, digest_context()?);
         let mut value = [0_u8; 64];
@@ -121,7 +121,7 @@ fn hmac(evp: Evp, name: &str) -> Result<Sized, Failure> {
             );
             check(begun, WHAT)?;
             check(sys::EVP_MD_CTX_copy_ex(copy.0, running.0), WHAT)?;
-            check(more::EVP_DigestSignUpdate(copy.0, data.as_ptr().cast(), size.min(MOST_BYTES)), WHAT)?;
+            check(more::EVP_DigestSignUpdate(copy.0, data.as_ptr().cast(), size.min(MAX_BYTES)), WHAT)?;
             check(sys::EVP_DigestSignFinal(copy.0, value.as_mut_ptr(), &raw mut length), WHAT)
         }
     }))
@@ -156,10 +156,10 @@ fn cipher(evp: Evp, name: &str) -> Result<Sized, Failure> {
     let key: Vec<u8> = (1..=32).collect();
     let iv = [0x5A_u8; 16];
     let header = [0x5A_u8; 13];
-    let data = vec![0x5A_u8; MOST_BYTES];
-    let mut out = vec![0_u8; MOST_BYTES + SPARE_BYTES];
+    let data = vec![0x5A_u8; MAX_BYTES];
+    let mut out = vec![0_u8; MAX_BYTES + SPARE_BYTES];
     Ok(Box::new(move |size| {
-        let size = c_int::try_from(size.min(MOST_BYTES)).unwrap_or(0);
+        let size = c_int::try_from(size.min(MAX_BYTES)).unwrap_or(0);
         // SAFETY: no arguments; a null result is checked.
         let context = Owned::new(unsafe { sys::EVP_CIPHER_CTX_new() }, sys::EVP_CIPHER_CTX_free, WHAT)?;
         let mut length = 0;
@@ -245,7 +245,7 @@ fn tls_prf(evp: Evp, name: &str) -> Result<Sized, Failure> {
     let algorithm = derivation(evp, c"TLS1-PRF")?;
     let mut hash = hash_name(name).into_bytes_with_nul();
     let (mut secret, mut label, mut seed) = ([0x5A; 48], *b"key expansion", [0x5A; 64]);
-    let mut out = vec![0; MOST_BYTES];
+    let mut out = vec![0; MAX_BYTES];
     Ok(Box::new(move |size| {
         let text = hash.len() - 1;
         let params = [
@@ -255,7 +255,7 @@ fn tls_prf(evp: Evp, name: &str) -> Result<Sized, Failure> {
             param(c"seed", OCTETS, &mut seed),
             end(),
         ];
-        derive(&algorithm, &params, &mut out[..size.min(MOST_BYTES)])
+        derive(&algorithm, &params, &mut out[..size.min(MAX_BYTES)])
     }))
 }
 
@@ -267,7 +267,7 @@ fn hkdf(evp: Evp, name: &str) -> Result<Sized, Failure> {
     let hash_bytes = if name == "sha384" { 48 } else { 32 };
     let (mut key, mut context) = (vec![0x5A; hash_bytes], vec![0x5A; hash_bytes]);
     let (mut mode, mut prefix, mut label) = (EXPAND_ONLY.to_ne_bytes(), *b"tls13 ", *b"c hs traffic");
-    let mut out = vec![0; MOST_BYTES];
+    let mut out = vec![0; MAX_BYTES];
     Ok(Box::new(move |size| {
         let text = hash.len() - 1;
         let params = [
@@ -279,6 +279,6 @@ fn hkdf(evp: Evp, name: &str) -> Result<Sized, Failure> {
             param(c"data", OCTETS, &mut context),
             end(),
         ];
-        derive(&algorithm, &params, &mut out[..size.min(MOST_BYTES)])
+        derive(&algorithm, &params, &mut out[..size.min(MAX_BYTES)])
     }))
 }

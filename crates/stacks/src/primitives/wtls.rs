@@ -1,9 +1,9 @@
 //! The WTLS engine's primitives, by its own calls through the provider that books them.
 
 use super::Failure;
-use super::exercise::Exercise;
-use super::subject::Wtls;
-use super::symmetric::MOST_BYTES;
+use super::workload::Workload;
+use super::target::Wtls;
+use super::symmetric::MAX_BYTES;
 use crate::wtls::provider::Timed;
 use shakedown_wtls::crypto::{CryptoError, Group, Provider, PublicKeyRef};
 use shakedown_wtls::{BulkCipher, Curve, DhGroup, HashAlgorithm, PointForm};
@@ -13,20 +13,20 @@ fn random(out: &mut [u8]) {
     let _ = openssl::rand::rand_bytes(out);
 }
 
-/// Makes the exercise of something that only WTLS has.
-pub fn prepare(subject: Wtls) -> Result<Exercise, Failure> {
+/// Makes the workload of something that only WTLS has.
+pub fn prepare(target: Wtls) -> Result<Workload, Failure> {
     let provider = Timed::new()?;
-    Ok(match subject {
+    Ok(match target {
         Wtls::Curve(curve) => {
             let curve = curve.wtls_name().and_then(Curve::from_name).ok_or(CryptoError::InvalidKey)?;
             let private = provider.generate(Group::Ec(curve), &mut random)?;
-            Exercise::PublicKey(Box::new(move || {
+            Workload::PublicKey(Box::new(move || {
                 curve_round(&provider, curve, &private).map_err(Failure::from)
             }))
         }
         Wtls::Agreement(bits) => {
             let group = if bits == 512 { DhGroup::group_1() } else { DhGroup::group_2() };
-            Exercise::PublicKey(Box::new(move || {
+            Workload::PublicKey(Box::new(move || {
                 let server = provider.generate(Group::Dh(&group), &mut random)?;
                 let client = provider.generate(Group::Dh(&group), &mut random)?;
                 let import = |key| {
@@ -44,22 +44,22 @@ pub fn prepare(subject: Wtls) -> Result<Exercise, Failure> {
                 _ => BulkCipher::DesCbc,
             };
             let key: Vec<u8> = (1..).take(cipher.key_bytes()).collect();
-            let mut data = vec![0x5A; MOST_BYTES];
-            Exercise::Symmetric(Box::new(move |size| {
-                provider.cbc_encrypt(cipher, &key, &[0x5A; 8], &mut data[..size.min(MOST_BYTES) / 8 * 8]);
+            let mut data = vec![0x5A; MAX_BYTES];
+            Workload::Symmetric(Box::new(move |size| {
+                provider.cbc_encrypt(cipher, &key, &[0x5A; 8], &mut data[..size.min(MAX_BYTES) / 8 * 8]);
                 Ok(())
             }))
         }
         Wtls::Prf(hash) => {
             let hash = if hash == "md5" { HashAlgorithm::Md5 } else { HashAlgorithm::Sha1 };
-            let mut out = vec![0; MOST_BYTES];
-            Exercise::Symmetric(Box::new(move |size| {
+            let mut out = vec![0; MAX_BYTES];
+            Workload::Symmetric(Box::new(move |size| {
                 provider.prf(
                     hash,
                     &[0x5A; 20],
                     "key expansion",
                     &[&[0x5A; 34]],
-                    &mut out[..size.min(MOST_BYTES)],
+                    &mut out[..size.min(MAX_BYTES)],
                 );
                 Ok(())
             }))

@@ -1,29 +1,29 @@
 //! A suite in the engine's words.
 
 use super::provider::Timed;
-use crate::rig::{CertificateForm, Settings, SetupError};
+use super::Options;
+use crate::stack::{SetupError, Setup};
 use shakedown_certs::CertsError;
 use shakedown_certs::own::OwnIdentity;
 use shakedown_certs::wtls as certs;
-use shakedown_pki::Store;
 use shakedown_trace::suite::{Authentication, Cipher, Group, KeyExchange, KeyType, Mode};
-use shakedown_trace::{Side, Suite};
+use shakedown_trace::Suite;
 use shakedown_wtls::certificate::{CertificateError, ChainCertificate};
 use shakedown_wtls::{
     BulkCipher, CipherSuite, ClientAuthentication, ClientConfig, Curve, DhGroup, EncodedRsaKey,
-    HandshakeMode, Identifier, Identity, KeyExchangeId, KeyExchangeSuite, KnownClient, MacAlgorithm,
+    Identifier, Identity, KeyExchangeId, KeyExchangeSuite, KnownClient, MacAlgorithm,
     MemorySessions, ParameterSpecifier, ServerConfig, Session, SessionId, SessionStore, SharedSecret,
     TemporaryRsaKey,
 };
 use std::sync::Arc;
 
-/// Sessions a server keeps: more than a measurement has open at a time.
-const SESSIONS: usize = 64;
+/// Sessions a server keeps: more than anything here has open at a time.
+const SESSIONS: usize = 1024;
 
 /// Names sessions and keeps none.
-struct Forgetful;
+struct StatelessSessions;
 
-impl SessionStore for Forgetful {
+impl SessionStore for StatelessSessions {
     fn insert(&self, _: Session) {}
 
     fn find(&self, _: &SessionId) -> Option<Session> {
@@ -33,7 +33,7 @@ impl SessionStore for Forgetful {
     fn remove(&self, _: &SessionId) {}
 }
 
-/// What shared-secret suites share, and what they call it.
+/// What shared-secret suites share, and its name.
 const SHARED_SECRET: &[u8; 20] = b"shakedown lab secret";
 const SHARED_SECRET_NAME: &str = "Client_identity";
 
@@ -74,16 +74,6 @@ pub fn cipher_suite(suite: &Suite) -> CipherSuite {
     CipherSuite { bulk, mac }
 }
 
-/// Which of the engine's flows a suite takes.
-pub fn mode(suite: &Suite) -> HandshakeMode {
-    match (suite.mode, suite.key_exchange) {
-        (Mode::Resumed | Mode::Ticket, _) => HandshakeMode::Resumed,
-        (Mode::Optimized, _) => HandshakeMode::Optimised,
-        (Mode::Full, KeyExchange::SharedSecret) => HandshakeMode::Abbreviated,
-        (Mode::Full, _) => HandshakeMode::Full,
-    }
-}
-
 /// The engine's curve of a suite's.
 fn curve(curve: shakedown_trace::suite::Curve) -> Option<Curve> {
     Curve::from_name(curve.wtls_name()?)
@@ -93,50 +83,10 @@ fn failed(error: impl Into<CertsError>) -> SetupError {
     SetupError::Certs(error.into())
 }
 
-/// What the two sides show each other.
-pub struct Identities {
-    server: Option<OwnIdentity>,
-    client: Option<OwnIdentity>,
-    store: Store,
-}
-
-impl Identities {
-    /// The user's own, else from the store.
-    pub fn of(suite: &Suite, settings: &Settings) -> Result<Self, SetupError> {
-        let store = settings.store()?;
-        let (keys, profile, now_unix_s) = (&suite.keys, &settings.profile, settings.now_unix_s);
-        let shown = |side: Side, own: &Option<OwnIdentity>| -> Result<OwnIdentity, SetupError> {
-            Ok(match (own, settings.certificate_form) {
-                (Some(own), _) => own.clone(),
-                (None, CertificateForm::X509) => {
-                    OwnIdentity::X509(store.identity(keys, side, profile, now_unix_s)?)
-                }
-                (None, CertificateForm::Wtls) => {
-                    let private_curves = settings.private_curves;
-                    OwnIdentity::Wtls(certs::identity(
-                        &store,
-                        keys,
-                        side,
-                        profile,
-                        now_unix_s,
-                        private_curves,
-                    )?)
-                }
-            })
-        };
-        let server = suite.has_certificates().then(|| shown(Side::Server, &settings.own_server));
-        let mutual = suite.authentication == Some(Authentication::Mutual);
-        let client = mutual.then(|| shown(Side::Client, &settings.own_client));
-        let identities = Self { server: server.transpose()?, client: client.transpose()?, store };
-        settings.hear(&identities.store);
-        Ok(identities)
-    }
-}
-
-/// What a certified suite's client offers: its curve tells the server which certificate will do.
-fn offer(suite: &Suite, settings: &Settings) -> Result<KeyExchangeId, SetupError> {
+/// What a certified suite's client offers: its curve tells the server which certificate fits.
+fn offer(suite: &Suite, options: Options) -> Result<KeyExchangeId, SetupError> {
     let of_curve =
-        |name| curve(name).map(|curve| ParameterSpecifier::of_curve(curve, settings.private_curves));
+        |name| curve(name).map(|curve| ParameterSpecifier::of_curve(curve, options.private_curves));
     let parameters = match (suite.key_exchange, suite.group, suite.keys.first().copied()) {
         (KeyExchange::DhAnon, Some(Group::Dh(bits)), _) => {
             ParameterSpecifier::of_group(&group(bits)).map_err(|error| failed_encoding(&error))?
@@ -155,7 +105,7 @@ fn offer(suite: &Suite, settings: &Settings) -> Result<KeyExchangeId, SetupError
 }
 
 fn failed_encoding(error: &dyn std::fmt::Display) -> SetupError {
-    SetupError::NoSession { reason: error.to_string() }
+    SetupError::Stack { stack: super::NAME, what: "encode key exchange parameters", reason: error.to_string() }
 }
 
 fn group(bits: u16) -> Arc<DhGroup> {
@@ -166,47 +116,52 @@ fn shared_secret() -> SharedSecret {
     SharedSecret { identifier: Identifier::text(SHARED_SECRET_NAME), secret: SHARED_SECRET.to_vec().into() }
 }
 
-fn leaf(shown: &OwnIdentity) -> Result<ChainCertificate, SetupError> {
-    let leaf = shown.wtls_chain().map_err(failed)?.into_iter().next();
+fn leaf(presented: &OwnIdentity) -> Result<ChainCertificate, SetupError> {
+    let leaf = presented.wtls_chain().map_err(failed)?.into_iter().next();
     leaf.ok_or_else(|| failed(CertificateError::Missing))
 }
 
-fn identity(provider: &Timed, shown: &OwnIdentity, suite: &Suite) -> Result<Identity<Timed>, SetupError> {
-    let key = certs::private_key(provider.inner(), shown.key())?;
+fn identity(provider: &Timed, presented: &OwnIdentity, suite: &Suite) -> Result<Identity<Timed>, SetupError> {
+    let key = certs::private_key(provider.inner(), presented.key())?;
     let name = suite.keys.first().map_or("", |key| key.standard_name());
-    let identity = Identity::new(shown.wtls_chain().map_err(failed)?, provider.private_key(key, name))
+    let identity = Identity::new(presented.wtls_chain().map_err(failed)?, provider.private_key(key, name))
         .map_err(failed)?;
     // A root whose name is too long to travel is asked for by the hash of its key.
-    Ok(match shown {
+    Ok(match presented {
         OwnIdentity::Wtls(_) => identity,
         OwnIdentity::X509(_) => identity.with_authority(Identifier::KeyHash(
-            shown.wtls_anchor(provider, false).map_err(failed)?.key_hash,
+            presented.wtls_anchor(provider, false).map_err(failed)?.key_hash,
         )),
     })
+}
+
+/// What the client presents. One that is only asked for a certificate answers without.
+fn client_identity(setup: &Setup) -> Option<&OwnIdentity> {
+    setup.identities.client.as_ref().filter(|_| setup.suite.authentication == Some(Authentication::Mutual))
 }
 
 /// The client's side of a suite.
 pub fn client(
     provider: &Timed,
-    suite: &Suite,
-    settings: &Settings,
-    identities: &Identities,
+    setup: &Setup,
+    options: Options,
 ) -> Result<ClientConfig<Timed>, SetupError> {
-    let mut offer = offer(suite, settings)?;
-    if let (Mode::Optimized, Some(own)) = (suite.mode, &identities.client) {
+    let suite = &setup.suite;
+    let mut offer = offer(suite, options)?;
+    if let (Mode::Optimized, Some(own)) = (suite.mode, client_identity(setup)) {
         let leaf = leaf(own)?;
-        let hash = leaf.public_key(true).key_hash(provider, settings.private_curves);
+        let hash = leaf.public_key(true).key_hash(provider, options.private_curves);
         offer.identifier = Identifier::KeyHash(hash.map_err(failed)?);
     }
     let mut config = ClientConfig::new(vec![offer]);
     config.cipher_suites = vec![cipher_suite(suite)];
-    config.settings.private_curves = settings.private_curves;
-    config.settings.distinguish_record_errors = settings.distinguish_record_errors;
-    if let Some(server) = &identities.server {
-        config.anchors.push(server.wtls_anchor(provider, settings.private_curves).map_err(failed)?);
+    config.settings.private_curves = options.private_curves;
+    config.settings.distinguish_record_errors = options.distinguish_record_errors;
+    if let Some(server) = &setup.identities.server {
+        config.anchors.push(server.wtls_anchor(provider, options.private_curves).map_err(failed)?);
         config.server_name = Some(server.subject().to_owned());
     }
-    if let Some(own) = &identities.client {
+    if let Some(own) = client_identity(setup) {
         config.identity = Some(identity(provider, own, suite)?);
     }
     if suite.key_exchange == KeyExchange::SharedSecret {
@@ -218,31 +173,31 @@ pub fn client(
 /// The server's side of a suite.
 pub fn server(
     provider: &Timed,
-    suite: &Suite,
-    settings: &Settings,
-    identities: &Identities,
+    setup: &Setup,
+    options: Options,
 ) -> Result<ServerConfig<Timed>, SetupError> {
+    let suite = &setup.suite;
     let mut config = ServerConfig::new(vec![key_exchange(suite)]);
     config.cipher_suites = vec![cipher_suite(suite)];
-    config.settings.private_curves = settings.private_curves;
-    config.settings.distinguish_record_errors = settings.distinguish_record_errors;
+    config.settings.private_curves = options.private_curves;
+    config.settings.distinguish_record_errors = options.distinguish_record_errors;
     // A full handshake gets a session ID, as from any server that could resume it, but leaves nothing behind.
     config.sessions = match suite.is_resumption() {
         true => Arc::new(MemorySessions::new(SESSIONS)),
-        false => Arc::new(Forgetful),
+        false => Arc::new(StatelessSessions),
     };
     config.client_authentication = match suite.authentication {
         Some(Authentication::Requested) => ClientAuthentication::Requested,
         Some(Authentication::Mutual) => ClientAuthentication::Required,
         _ => ClientAuthentication::None,
     };
-    if let Some(own) = &identities.server {
+    if let Some(own) = &setup.identities.server {
         config.identities.push(identity(provider, own, suite)?);
     }
-    if let Some(peer) = &identities.client {
-        config.anchors.push(peer.wtls_anchor(provider, settings.private_curves).map_err(failed)?);
+    if let Some(peer) = client_identity(setup) {
+        config.anchors.push(peer.wtls_anchor(provider, options.private_curves).map_err(failed)?);
         if suite.mode == Mode::Optimized {
-            let known = KnownClient::new(provider, leaf(peer)?, settings.private_curves);
+            let known = KnownClient::new(provider, leaf(peer)?, options.private_curves);
             config.known_clients.push(known.map_err(failed)?);
         }
     }
@@ -250,8 +205,8 @@ pub fn server(
         (KeyExchange::DhAnon, Some(Group::Dh(bits)), _) => config.groups.push(group(bits)),
         (KeyExchange::EcdhAnon, Some(Group::Curve(name)), _) => config.curves.extend(curve(name)),
         (KeyExchange::RsaAnon, _, Some(kind)) => {
-            config.temporary_rsa_keys.push(temporary_key(provider, &identities.store, *kind)?);
-            settings.hear(&identities.store);
+            let pkcs8 = setup.identities.temporary_key.as_deref().unwrap_or_default();
+            config.temporary_rsa_keys.push(temporary_key(provider, pkcs8, *kind)?);
         }
         (KeyExchange::SharedSecret, _, _) => config.shared_secrets.push(shared_secret()),
         _ => {}
@@ -259,13 +214,13 @@ pub fn server(
     Ok(config)
 }
 
-/// A key of RSA_anon, made beforehand.
+/// A key of RSA_anon, generated beforehand.
 fn temporary_key(
     provider: &Timed,
-    store: &Store,
+    pkcs8: &[u8],
     kind: KeyType,
 ) -> Result<TemporaryRsaKey<Timed>, SetupError> {
-    let key = certs::private_key(provider.inner(), &store.temporary_key(kind)?)?;
+    let key = certs::private_key(provider.inner(), pkcs8)?;
     let (exponent, modulus) = provider.inner().rsa_public(&key).map_err(failed)?;
     let public = EncodedRsaKey::new(&exponent, &modulus).map_err(|error| failed_encoding(&error))?;
     Ok(TemporaryRsaKey { key: provider.private_key(key, kind.standard_name()), public })

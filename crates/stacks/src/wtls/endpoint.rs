@@ -1,109 +1,192 @@
 //! A connection of the engine behind the `Endpoint` trait.
 
+use super::config;
 use super::marks::Marks;
-use super::provider::Timed;
-use crate::rig::Subject;
+use super::provider::{self, Timed};
 use shakedown_trace::endpoint::{Time, Transport};
-use shakedown_trace::{Endpoint, Failure, Side, Suite};
-use shakedown_wtls::{
-    Client, ClientConfig, CloseReason, Context, Established, Event, HandshakeMode, ServerConfig,
-    ServerConnection, Session,
+use shakedown_trace::operation::intern;
+use shakedown_trace::suite::{Cipher, Group, KeyExchange, Protocol, WtlsBulk, WtlsMac};
+use shakedown_trace::{
+    CloseReason, Endpoint, Event, Failure, Negotiated, Session, Side, Suite, WriteError, suite,
 };
-use std::rc::Rc;
+use shakedown_wtls::crypto::KeyKind;
+use shakedown_wtls::{
+    CipherSuite, Client, ClientConfig, Close, CloseReason as EngineReason, Context, Established,
+    Event as EngineEvent, HandshakeMode, KeyExchangeFamily, SendError, ServerConfig, ServerConnection,
+};
 use std::sync::Arc;
 
-/// What both sides have in common.
-pub struct World {
+/// What connections of one suite have in common.
+pub struct Environment {
     pub suite: Suite,
     pub provider: Timed,
     /// What time it is when a driver's clock stands at zero.
     pub epoch_unix_s: u64,
 }
 
+impl Environment {
+    /// Gives `work` the context of one call into the engine.
+    pub fn call<T>(&self, now: Time, work: impl FnOnce(&mut Context<'_, Timed>) -> T) -> T {
+        let mut random = |out: &mut [u8]| {
+            // OpenSSL's generator does not fail once it is seeded, and it is before anything is timed.
+            let _ = openssl::rand::rand_bytes(out);
+        };
+        let mut context = Context {
+            now: shakedown_wtls::Time { elapsed: now, unix_s: self.epoch_unix_s + now.as_secs() },
+            provider: &self.provider,
+            random: &mut random,
+            observer: &mut Marks,
+        };
+        work(&mut context)
+    }
+
+    /// One of the engine's events in the words of all stacks; `None` for what they have no word for.
+    pub fn event(&self, side: Side, open: bool, event: EngineEvent) -> Option<Event> {
+        match event {
+            EngineEvent::Established(established) => {
+                Some(Event::Established(Box::new(self.negotiated(&established))))
+            }
+            EngineEvent::Data(data) => Some(Event::Data(data)),
+            EngineEvent::Closed(reason) => {
+                let failed = |alert: Option<String>, reason: String| {
+                    let state = state(open).to_owned();
+                    CloseReason::Failed(Failure { side, state, alert, reason })
+                };
+                Some(Event::Closed(match reason {
+                    EngineReason::Local => CloseReason::Local,
+                    EngineReason::Peer => CloseReason::Peer,
+                    EngineReason::Failed(error) => {
+                        failed(Some(error.alert().description.to_string()), error.to_string())
+                    }
+                    EngineReason::Alert(alert) => failed(
+                        Some(alert.description.to_string()),
+                        "the peer ended the connection".to_owned(),
+                    ),
+                    EngineReason::TimedOut => failed(None, "the peer did not answer".to_owned()),
+                }))
+            }
+            _ => None,
+        }
+    }
+
+    /// What a handshake came to.
+    fn negotiated(&self, established: &Established) -> Negotiated {
+        let wanted = config::cipher_suite(&self.suite);
+        let (cipher, cipher_suite) = if established.cipher_suite == wanted {
+            (Some(self.suite.cipher), self.suite.cipher.name())
+        } else {
+            let cipher = cipher(established.cipher_suite);
+            let spelt = || intern(&format!("{:?}", established.cipher_suite));
+            (cipher, cipher.map_or_else(spelt, Cipher::name))
+        };
+        let anonymous = matches!(self.suite.key_exchange, KeyExchange::DhAnon | KeyExchange::EcdhAnon);
+        let group = established.exchanged.filter(|_| anonymous).and_then(group);
+        Negotiated {
+            protocol: Protocol::Wtls,
+            key_exchange: key_exchange(established.key_exchange.family()),
+            cipher,
+            cipher_suite,
+            group,
+            resumed: established.mode == HandshakeMode::Resumed,
+            optimized: established.mode == HandshakeMode::Optimised,
+        }
+    }
+}
+
+/// The state of a connection in words.
+fn state(open: bool) -> &'static str {
+    if open { "open" } else { "handshaking" }
+}
+
+/// Cipher and MAC in the words of suite names.
+fn cipher(found: CipherSuite) -> Option<Cipher> {
+    let bulk = WtlsBulk::ALL.into_iter().find(|row| row.0.number() == found.bulk.number())?.0;
+    let mac = WtlsMac::ALL.into_iter().find(|row| row.0.number() == found.mac.number())?.0;
+    Some(Cipher::Wtls(bulk, mac))
+}
+
+fn key_exchange(family: KeyExchangeFamily) -> Option<KeyExchange> {
+    Some(match family {
+        KeyExchangeFamily::SharedSecret => KeyExchange::SharedSecret,
+        KeyExchangeFamily::DhAnon => KeyExchange::DhAnon,
+        KeyExchangeFamily::RsaAnon => KeyExchange::RsaAnon,
+        KeyExchangeFamily::Rsa => KeyExchange::Rsa,
+        KeyExchangeFamily::EcdhAnon => KeyExchange::EcdhAnon,
+        KeyExchangeFamily::EcdhEcdsa => KeyExchange::EcdhEcdsa,
+        _ => return None,
+    })
+}
+
+fn group(kind: KeyKind) -> Option<Group> {
+    match kind {
+        KeyKind::Dh { bits, .. } => u16::try_from(bits).ok().map(Group::Dh),
+        KeyKind::Ec(curve) => suite::Curve::from_name(provider::curve_name(curve)).map(Group::Curve),
+        KeyKind::Rsa { .. } => None,
+    }
+}
+
+/// Why the engine did not take data.
+pub fn write_error(side: Side, closed: bool, error: &SendError) -> WriteError {
+    match error {
+        SendError::NotOpen if closed => WriteError::Closed { side },
+        SendError::NotOpen => WriteError::NotEstablished { side },
+        SendError::TooLong { length, max } => WriteError::TooLong { bytes: *length, largest: *max },
+        other => WriteError::Refused { side, reason: other.to_string() },
+    }
+}
+
 /// The engine's two faces. A client begins to speak as soon as it exists, so it is made late.
 enum Engine {
-    Waiting(Arc<ClientConfig<Timed>>, Option<Session>),
+    Waiting(Arc<ClientConfig<Timed>>, Option<shakedown_wtls::Session>),
     Client(Box<Client<Timed>>),
     Server(Box<ServerConnection<Timed>>),
 }
 
 /// A connection's end.
 pub struct WtlsEndpoint {
-    world: Rc<World>,
+    environment: Arc<Environment>,
     engine: Engine,
-    established: Option<Box<Established>>,
-    received: Vec<u8>,
+    /// The transport ended before the connection did.
+    truncated: bool,
 }
 
 /// Calls the same method on whichever engine there is.
 macro_rules! on_engine {
-    ($self:ident, $engine:ident => $call:expr, waiting: $waiting:expr) => {
-        match &mut $self.engine {
+    ($engine:expr, $name:ident => $call:expr, waiting: $waiting:expr) => {
+        match $engine {
             Engine::Waiting(..) => $waiting,
-            Engine::Client($engine) => $call,
-            Engine::Server($engine) => $call,
+            Engine::Client($name) => $call,
+            Engine::Server($name) => $call,
         }
     };
 }
 
 impl WtlsEndpoint {
-    pub fn client(world: Rc<World>, config: Arc<ClientConfig<Timed>>, session: Option<Session>) -> Self {
-        Self { world, engine: Engine::Waiting(config, session), established: None, received: Vec::new() }
+    pub fn client(
+        environment: Arc<Environment>,
+        config: Arc<ClientConfig<Timed>>,
+        session: Option<shakedown_wtls::Session>,
+    ) -> Self {
+        Self { environment, engine: Engine::Waiting(config, session), truncated: false }
     }
 
-    pub fn server(world: Rc<World>, config: Arc<ServerConfig<Timed>>) -> Self {
+    pub fn server(environment: Arc<Environment>, config: Arc<ServerConfig<Timed>>) -> Self {
         let engine = Engine::Server(Box::new(ServerConnection::new(config)));
-        Self { world, engine, established: None, received: Vec::new() }
+        Self { environment, engine, truncated: false }
     }
 
-    /// The session that this connection has made, if any.
-    pub fn session(&self) -> Option<Session> {
-        match &self.engine {
-            Engine::Waiting(..) => None,
-            Engine::Client(client) => client.session().cloned(),
-            Engine::Server(server) => server.session().cloned(),
-        }
-    }
-
-    /// Gives `work` the world of one call.
+    /// Gives `work` the engine and the context of one call.
     fn call<T>(&mut self, now: Time, work: impl FnOnce(&mut Engine, &mut Context<'_, Timed>) -> T) -> T {
-        let mut random = |out: &mut [u8]| {
-            // OpenSSL's generator does not fail once it is seeded, and it is before anything is timed.
-            let _ = openssl::rand::rand_bytes(out);
-        };
-        let mut context = Context {
-            now: shakedown_wtls::Time { elapsed: now, unix_s: self.world.epoch_unix_s + now.as_secs() },
-            provider: &self.world.provider,
-            random: &mut random,
-            observer: &mut Marks,
-        };
-        work(&mut self.engine, &mut context)
+        let engine = &mut self.engine;
+        self.environment.call(now, |context| work(engine, context))
     }
 
-    /// Takes the engine's news; a connection that ended is a failure.
-    fn news(&mut self) -> Result<(), Failure> {
-        while let Some(event) = on_engine!(self, engine => engine.poll_event(), waiting: None) {
-            match event {
-                Event::Established(established) => self.established = Some(established),
-                Event::Data(data) => self.received.extend_from_slice(&data),
-                Event::Closed(reason) => {
-                    let (alert, reason) = match reason {
-                        CloseReason::Failed(error) => {
-                            (Some(error.alert().description.to_string()), error.to_string())
-                        }
-                        CloseReason::Alert(alert) => {
-                            (Some(alert.description.to_string()), "the peer ended the connection".to_owned())
-                        }
-                        CloseReason::TimedOut => (None, "the peer did not answer".to_owned()),
-                        CloseReason::Peer => (None, "the peer closed the connection".to_owned()),
-                        CloseReason::Local => continue,
-                    };
-                    return Err(Failure { side: self.side(), state: self.state(), alert, reason });
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+    fn is_open(&self) -> bool {
+        on_engine!(&self.engine, engine => engine.is_open(), waiting: false)
+    }
+
+    fn is_closed(&self) -> bool {
+        on_engine!(&self.engine, engine => engine.is_closed(), waiting: false)
     }
 }
 
@@ -119,99 +202,72 @@ impl Endpoint for WtlsEndpoint {
         Transport::Datagram
     }
 
-    fn start(&mut self, now: Time) -> Result<(), Failure> {
+    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
         self.call(now, |engine, context| {
-            if let Engine::Waiting(config, session) = engine {
-                *engine = Engine::Client(Box::new(Client::new(Arc::clone(config), session.take(), context)));
-            }
+            on_engine!(engine, engine => engine.handle_datagram(context, bytes), waiting: ());
         });
-        self.news()
     }
 
-    fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<(), Failure> {
-        self.call(now, |engine, context| match engine {
-            Engine::Waiting(..) => {}
-            Engine::Client(client) => client.handle_datagram(context, bytes),
-            Engine::Server(server) => server.handle_datagram(context, bytes),
+    fn handle_timeout(&mut self, now: Time) {
+        self.call(now, |engine, context| {
+            on_engine!(engine, engine => engine.handle_timeout(context), waiting: ());
         });
-        self.news()
     }
 
-    fn transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> bool {
-        let datagram = on_engine!(self, engine => engine.poll_transmit(), waiting: None);
+    fn handle_close(&mut self, _: Time) {
+        self.truncated |= !self.is_closed();
+    }
+
+    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
+        let sent = self.call(now, |engine, context| {
+            on_engine!(engine, engine => engine.send(context, data), waiting: Err(SendError::NotOpen))
+        });
+        sent.map_err(|error| write_error(self.side(), self.is_closed(), &error))
+    }
+
+    fn close(&mut self, now: Time) {
+        self.call(now, |engine, context| {
+            on_engine!(engine, engine => engine.close(context, Close::Connection), waiting: ());
+        });
+    }
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
+        if matches!(self.engine, Engine::Waiting(..)) {
+            self.call(now, |engine, context| {
+                if let Engine::Waiting(config, session) = engine {
+                    let client = Client::new(Arc::clone(config), session.take(), context);
+                    *engine = Engine::Client(Box::new(client));
+                }
+            });
+        }
+        let datagram = on_engine!(&mut self.engine, engine => engine.poll_transmit(), waiting: None);
         datagram.is_some_and(|datagram| {
             buffer.extend_from_slice(&datagram);
             true
         })
     }
 
-    fn deadline(&self) -> Option<Time> {
-        match &self.engine {
-            Engine::Waiting(..) => None,
-            Engine::Client(client) => client.poll_timeout(),
-            Engine::Server(server) => server.poll_timeout(),
+    fn poll_timeout(&self) -> Option<Time> {
+        on_engine!(&self.engine, engine => engine.poll_timeout(), waiting: None)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        let (side, open) = (self.side(), self.is_open());
+        while let Some(event) = on_engine!(&mut self.engine, engine => engine.poll_event(), waiting: None) {
+            let event = self.environment.event(side, open, event);
+            if event.is_some() {
+                return event;
+            }
         }
-    }
-
-    fn timeout(&mut self, now: Time) -> Result<(), Failure> {
-        self.call(now, |engine, context| match engine {
-            Engine::Waiting(..) => {}
-            Engine::Client(client) => client.handle_timeout(context),
-            Engine::Server(server) => server.handle_timeout(context),
-        });
-        self.news()
-    }
-
-    fn is_established(&self) -> bool {
-        match &self.engine {
-            Engine::Waiting(..) => false,
-            Engine::Client(client) => client.is_open(),
-            Engine::Server(server) => server.is_open(),
-        }
-    }
-
-    fn is_resumed(&self) -> bool {
-        self.established.as_ref().is_some_and(|established| established.mode == HandshakeMode::Resumed)
+        std::mem::take(&mut self.truncated).then_some(Event::Closed(CloseReason::Truncated))
     }
 
     fn state(&self) -> String {
-        let state = if self.is_established() { "open" } else { "handshaking" };
-        state.to_owned()
+        state(self.is_open()).to_owned()
     }
 
-    fn send(&mut self, now: Time, data: &[u8]) -> Result<(), Failure> {
-        let sent = self.call(now, |engine, context| match engine {
-            Engine::Waiting(..) => Ok(()),
-            Engine::Client(client) => client.send(context, data),
-            Engine::Server(server) => server.send(context, data),
-        });
-        let (side, state) = (self.side(), self.state());
-        sent.map_err(|error| Failure { side, state, alert: None, reason: error.to_string() })
-    }
-
-    fn take_received(&mut self, _: Time, buffer: &mut Vec<u8>) -> Result<bool, Failure> {
-        buffer.append(&mut self.received);
-        Ok(!buffer.is_empty())
-    }
-}
-
-impl Subject for WtlsEndpoint {
-    fn confirm(&self) -> Result<(), String> {
-        let Some(established) = &self.established else {
-            return Err("the connection was never established".into());
-        };
-        let wanted = super::config::mode(&self.world.suite);
-        if established.mode != wanted {
-            return Err(format!("asked for a handshake of mode {wanted:?}, got {:?}", established.mode));
-        }
-        let cipher = super::config::cipher_suite(&self.world.suite);
-        if established.cipher_suite != cipher {
-            return Err(format!("asked for {cipher:?}, got {:?}", established.cipher_suite));
-        }
-        let family = super::config::key_exchange(&self.world.suite).family();
-        if established.key_exchange.family() != family {
-            return Err(format!("asked for {family:?}, got {:?}", established.key_exchange));
-        }
-        Ok(())
+    fn session(&self) -> Option<Session> {
+        let session = on_engine!(&self.engine, engine => engine.session(), waiting: None);
+        session.cloned().map(Session::new)
     }
 }

@@ -1,4 +1,4 @@
-//! The engine's announcements, as marks on the tape.
+//! The engine's announcements, told to the recorder.
 
 use shakedown_trace::{MessageName, recorder};
 use shakedown_wtls::{Message, Observer};
@@ -16,9 +16,9 @@ impl Observer for Marks {
         recorder::boundary();
     }
 
-    fn processed(&mut self, message: Message, _: usize) {
+    fn processed(&mut self, message: Message, wire_bytes: usize) {
         if let Some(name) = name(message) {
-            recorder::received(name);
+            recorder::received(name, u32::try_from(wire_bytes).unwrap_or(u32::MAX));
             recorder::boundary();
         }
     }

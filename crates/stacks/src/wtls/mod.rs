@@ -1,9 +1,14 @@
-//! The stack `wtls`: the engine of `shakedown-wtls`, with marks and a stopwatch around its primitives.
+//! The stack `wtls`: the engine of `shakedown-wtls`, whose messages are told to the recorder and whose primitives are
+//! timed.
 
 mod config;
 mod endpoint;
+mod listener;
 mod marks;
 pub(crate) mod provider;
-mod rig;
+mod stack;
 
-pub use rig::{WtlsRig, supports};
+pub use stack::{CertificateForm, Options, Wtls};
+
+/// The stack's name.
+const NAME: &str = "wtls";

@@ -1,4 +1,4 @@
-//! A provider around the engine's provider: each primitive is booked where the engine calls it.
+//! A provider around the engine's provider: each primitive is timed where the engine calls it.
 
 use shakedown_trace::operation::intern;
 use shakedown_trace::suite::{Curve as CurveName, Group as DhGroup, KeyFamily, Protocol};
@@ -12,7 +12,7 @@ use shakedown_wtls::{BulkCipher, Curve, HashAlgorithm, PointForm};
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// OpenSSL's primitives with a stopwatch.
+/// OpenSSL's primitives, timed.
 pub struct Timed {
     inner: OpenSsl,
 }
@@ -87,7 +87,7 @@ fn bytes(parts: &[&[u8]]) -> u32 {
 }
 
 /// Times a public-key call.
-fn booked<T>(
+fn public_key<T>(
     operation: Operation,
     family: KeyFamily,
     parameters: &'static str,
@@ -130,7 +130,7 @@ impl Provider for Timed {
         message: &[u8],
         random: &mut dyn Random,
     ) -> Result<Vec<u8>, CryptoError> {
-        booked(Operation::Encrypt, KeyFamily::Rsa, key.parameters, || {
+        public_key(Operation::Encrypt, KeyFamily::Rsa, key.parameters, || {
             self.inner.rsa_encrypt(&key.inner, message, random)
         })
     }
@@ -142,17 +142,17 @@ impl Provider for Timed {
         version: u8,
         fallback: &[u8; RSA_SECRET_BYTES],
     ) -> Result<Zeroizing<[u8; RSA_SECRET_BYTES]>, CryptoError> {
-        booked(Operation::Decrypt, KeyFamily::Rsa, key.parameters, || {
+        public_key(Operation::Decrypt, KeyFamily::Rsa, key.parameters, || {
             self.inner.rsa_decrypt(&key.inner, ciphertext, version, fallback)
         })
     }
 
     fn rsa_sign(&self, key: &Self::PrivateKey, hash: &[u8]) -> Result<Vec<u8>, CryptoError> {
-        booked(Operation::Sign, KeyFamily::Rsa, key.parameters, || self.inner.rsa_sign(&key.inner, hash))
+        public_key(Operation::Sign, KeyFamily::Rsa, key.parameters, || self.inner.rsa_sign(&key.inner, hash))
     }
 
     fn rsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
-        booked(Operation::Verify, KeyFamily::Rsa, key.parameters, || {
+        public_key(Operation::Verify, KeyFamily::Rsa, key.parameters, || {
             self.inner.rsa_verify(&key.inner, hash, signature)
         })
     }
@@ -163,20 +163,20 @@ impl Provider for Timed {
         hash: &[u8],
         random: &mut dyn Random,
     ) -> Result<Vec<u8>, CryptoError> {
-        booked(Operation::Sign, KeyFamily::Ec, key.parameters, || {
+        public_key(Operation::Sign, KeyFamily::Ec, key.parameters, || {
             self.inner.ecdsa_sign(&key.inner, hash, random)
         })
     }
 
     fn ecdsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
-        booked(Operation::Verify, KeyFamily::Ec, key.parameters, || {
+        public_key(Operation::Verify, KeyFamily::Ec, key.parameters, || {
             self.inner.ecdsa_verify(&key.inner, hash, signature)
         })
     }
 
     fn generate(&self, group: Group<'_>, random: &mut dyn Random) -> Result<Self::PrivateKey, CryptoError> {
         let parameters = parameters(group.kind(), &[]);
-        let inner = booked(Operation::Keygen, family(group.kind()), parameters, || {
+        let inner = public_key(Operation::Keygen, family(group.kind()), parameters, || {
             self.inner.generate(group, random)
         })?;
         Ok(Named { inner, parameters })
@@ -191,7 +191,7 @@ impl Provider for Timed {
         key: &Self::PrivateKey,
         peer: &Self::PublicKey,
     ) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
-        booked(Operation::Derive, family(key.kind()), key.parameters, || {
+        public_key(Operation::Derive, family(key.kind()), key.parameters, || {
             self.inner.derive(&key.inner, &peer.inner)
         })
     }

@@ -1,10 +1,9 @@
-//! What the tests of this crate share: one handshake, its trace, and the books of a trace.
+//! What the tests of this crate share: one handshake, its trace, and the accounting of a trace.
 
 use shakedown_stacks::measure::{self, Measurement};
 use shakedown_stacks::{Settings, prepare};
-use shakedown_trace::driver::Wire;
-use shakedown_trace::recorder::{self, Tape};
-use shakedown_trace::{Side, Suite, Trace};
+use shakedown_trace::driver::Loopback;
+use shakedown_trace::{Counter, Recorded, Recording, Side, Suite, Trace};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
@@ -43,49 +42,60 @@ pub fn measure(name: &str, repeat: usize) -> Measurement {
 /// Runs one handshake under the instrument, checks that it is the one asked for and that all of its bytes
 /// are in messages.
 pub fn trace(suite: &Suite, settings: &Settings) -> Result<Trace, String> {
-    let mut rig = prepare(suite, settings).map_err(|error| error.to_string())?;
-    let mut pair = rig.pair().map_err(|error| error.to_string())?;
-    recorder::start(Tape::default());
-    let outcome = Wire::new().handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ());
-    let tape = recorder::stop();
-    let travelled = outcome.map_err(|error| error.to_string())?;
-    pair.client.confirm()?;
-    pair.server.confirm()?;
-    let trace = Trace::from_tape(&tape).map_err(|error| error.to_string())?;
+    let peers = prepare(suite, settings).map_err(|error| error.to_string())?;
+    let pair = peers.pair().map_err(|error| error.to_string())?;
+    let mut client = Recorded::new(pair.client, Recording::new(Counter::NANOSECONDS));
+    let mut server = Recorded::new(pair.server, Recording::new(Counter::NANOSECONDS));
+    let outcome = Loopback::new().handshake(&mut client, &mut server, &mut ());
+    let handshake = outcome.map_err(|error| error.to_string())?;
+    for negotiated in [&handshake.client, &handshake.server] {
+        if let Some(difference) = negotiated.difference(suite) {
+            return Err(difference);
+        }
+    }
+    let half = |endpoint: &Recorded<_>| endpoint.half_trace().map_err(|error| error.to_string());
+    let (client, server) = (half(&client)?, half(&server)?);
+    let trace = Trace::join(&client, &server).map_err(|error| error.to_string())?;
+    let transferred = handshake.transferred;
     let bytes = [trace.bytes_from(Side::Client), trace.bytes_from(Side::Server)];
-    if bytes != [travelled.client_to_server, travelled.server_to_client] {
-        return Err(format!("messages hold {bytes:?} bytes of {travelled:?}"));
+    if bytes != [transferred.client_to_server, transferred.server_to_client] {
+        return Err(format!("messages hold {bytes:?} bytes of {transferred:?}"));
+    }
+    // What the receiver counted is what the sender did.
+    let read = [server.bytes_from(Side::Client), client.bytes_from(Side::Server)];
+    if bytes != read {
+        return Err(format!("messages hold {bytes:?} bytes as sent and {read:?} as received"));
     }
     Ok(trace)
 }
 
-/// What does not balance in a trace; nothing where the books are right.
+/// What does not balance in a trace; nothing where the accounting is right.
 pub fn imbalances(trace: &Trace) -> Vec<String> {
     let mut found = Vec::new();
     for side in [Side::Client, Side::Server] {
         let spent = |from: Side, generate: u64, process: u64| if from == side { generate } else { process };
         let mut in_messages = 0;
         for (index, message) in trace.messages.iter().enumerate() {
-            let whole = spent(message.from, message.generate_ns, message.process_ns);
+            let whole = spent(message.from, message.generate, message.process);
             in_messages += whole;
             let inside =
                 trace.operations.iter().filter(|record| record.side == side && record.message == Some(index));
-            let inside: u64 = inside.map(|record| record.ns).sum();
+            let inside: u64 = inside.map(|record| record.spent).sum();
             if inside > whole {
                 found.push(format!("{side}: operations of {} take {inside} of its {whole} ns", message.name));
             }
         }
         let outside =
             trace.operations.iter().filter(|record| record.side == side && record.message.is_none());
-        let outside: u64 = outside.map(|record| record.ns).sum();
-        let (marked, remainder) = (trace.marked_ns[side as usize], trace.remainder_ns[side as usize]);
-        if in_messages + remainder != marked {
+        let outside: u64 = outside.map(|record| record.spent).sum();
+        let (total, unattributed) = (trace.total[side as usize], trace.unattributed[side as usize]);
+        if in_messages + unattributed != total {
             found.push(format!(
-                "{side}: messages {in_messages} and remainder {remainder} are not {marked} ns"
+                "{side}: messages {in_messages} and unattributed {unattributed} are not {total} ns"
             ));
         }
-        if outside > remainder {
-            found.push(format!("{side}: operations outside messages take {outside} of {remainder} ns"));
+        if outside > unattributed {
+            found.push(format!("{side}: operations outside messages take {outside} of {unattributed} ns"));
         }
     }
     found

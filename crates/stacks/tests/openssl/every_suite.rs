@@ -1,8 +1,8 @@
-//! Whatever the catalogue offers really shakes hands; its books balance, and what it does is called by names
+//! Whatever the catalogue offers really shakes hands; its accounting balances, and what it does is called by names
 //! that the suite knows.
 
 use super::common;
-use shakedown_stacks::catalogue;
+use shakedown_stacks::{Registry, catalogue};
 use shakedown_trace::suite::{KeyExchange, KeyFamily, Protocol};
 use shakedown_trace::{Operation, Suite, Trace};
 
@@ -12,8 +12,8 @@ fn every_offered_suite_shakes_hands() {
     let settings = common::settings();
     let mut failures = Vec::new();
     let mut run = 0;
-    for offer in catalogue::suites(false) {
-        if offer.stack != Some("openssl") {
+    for offer in catalogue::suites(&Registry::default(), false) {
+        if offer.stack.as_deref() != Some("openssl") {
             continue;
         }
         let suite = common::suite(&offer.suite);
@@ -38,7 +38,7 @@ fn every_offered_suite_shakes_hands() {
 fn what_is_not_offered_is_refused() {
     let settings = common::settings();
     let mut refused = 0;
-    for offer in catalogue::suites(true).into_iter().filter(|offer| !offer.supported) {
+    for offer in catalogue::suites(&Registry::default(), true).into_iter().filter(|offer| !offer.supported) {
         assert!(offer.reason.as_deref().is_some_and(|reason| !reason.is_empty()), "{}", offer.suite);
         if let Ok(suite) = offer.suite.parse::<Suite>() {
             let error = shakedown_stacks::prepare(&suite, &settings).err().map(|error| error.to_string());

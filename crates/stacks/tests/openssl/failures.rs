@@ -2,25 +2,25 @@
 
 use super::common::{self, settings, suite};
 use shakedown_pki::Profile;
-use shakedown_stacks::{Settings, Subject, prepare};
-use shakedown_trace::driver::{DriveError, Travelled, Wire};
+use shakedown_stacks::{Settings, prepare};
+use shakedown_trace::driver::{DriveError, Handshake, Loopback};
 use shakedown_trace::endpoint::{Time, Transport};
-use shakedown_trace::{Endpoint, Failure, Side};
+use shakedown_trace::{Endpoint, Event, Failure, Side, WriteError};
 
-fn client(name: &str, settings: &Settings) -> Box<dyn Subject> {
+fn client(name: &str, settings: &Settings) -> Box<dyn Endpoint> {
     prepare(&suite(name), settings).unwrap().pair().unwrap().client
 }
 
-fn server(name: &str, settings: &Settings) -> Box<dyn Subject> {
+fn server(name: &str, settings: &Settings) -> Box<dyn Endpoint> {
     prepare(&suite(name), settings).unwrap().pair().unwrap().server
 }
 
-fn run(client: &mut dyn Endpoint, server: &mut dyn Endpoint) -> Result<Travelled, DriveError> {
-    Wire::new().handshake(client, server, &mut ())
+fn run(client: &mut dyn Endpoint, server: &mut dyn Endpoint) -> Result<Handshake, DriveError> {
+    Loopback::new().handshake(client, server, &mut ())
 }
 
 /// The failure of a client and a server that were made apart.
-fn failure(mut client: Box<dyn Subject>, mut server: Box<dyn Subject>) -> Failure {
+fn failure(mut client: Box<dyn Endpoint>, mut server: Box<dyn Endpoint>) -> Failure {
     match run(client.as_mut(), server.as_mut()) {
         Err(DriveError::Failed(failure)) => failure,
         other => panic!("not a failed handshake: {other:?}"),
@@ -155,11 +155,11 @@ fn no_common_protocol() {
 }
 
 /// Changes a unit on its way.
-type Meddle = Box<dyn FnMut(&mut Vec<u8>)>;
+type Meddle = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
 /// Changes what an endpoint sends.
 struct Meddled {
-    inner: Box<dyn Subject>,
+    inner: Box<dyn Endpoint>,
     meddle: Meddle,
 }
 
@@ -170,37 +170,34 @@ impl Endpoint for Meddled {
     fn transport(&self) -> Transport {
         self.inner.transport()
     }
-    fn start(&mut self, now: Time) -> Result<(), Failure> {
-        self.inner.start(now)
+    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
+        self.inner.handle_input(now, bytes);
     }
-    fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<(), Failure> {
-        self.inner.receive(now, bytes)
+    fn handle_close(&mut self, now: Time) {
+        self.inner.handle_close(now);
     }
-    fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
-        let sent = self.inner.transmit(now, buffer);
+    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
+        self.inner.write(now, data)
+    }
+    fn close(&mut self, now: Time) {
+        self.inner.close(now);
+    }
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
+        let sent = self.inner.poll_transmit(now, buffer);
         if sent {
             (self.meddle)(buffer);
         }
         sent && !buffer.is_empty()
     }
-    fn is_established(&self) -> bool {
-        self.inner.is_established()
-    }
-    fn is_resumed(&self) -> bool {
-        self.inner.is_resumed()
+    fn poll_event(&mut self) -> Option<Event> {
+        self.inner.poll_event()
     }
     fn state(&self) -> String {
         self.inner.state()
     }
-    fn send(&mut self, now: Time, data: &[u8]) -> Result<(), Failure> {
-        self.inner.send(now, data)
-    }
-    fn take_received(&mut self, now: Time, buffer: &mut Vec<u8>) -> Result<bool, Failure> {
-        self.inner.take_received(now, buffer)
-    }
 }
 
-fn meddled(inner: Box<dyn Subject>, meddle: impl FnMut(&mut Vec<u8>) + 'static) -> Meddled {
+fn meddled(inner: Box<dyn Endpoint>, meddle: impl FnMut(&mut Vec<u8>) + Send + 'static) -> Meddled {
     Meddled { inner, meddle: Box::new(meddle) }
 }
 
@@ -244,18 +241,17 @@ fn garbled_flights() {
                     }
                     seen += bytes.len();
                 };
-                let mut rig = prepare(&suite(name), &settings()).unwrap();
-                let pair = rig.pair().unwrap();
+                let pair = prepare(&suite(name), &settings()).unwrap().pair().unwrap();
                 let (mut client, mut server) = match from {
                     Side::Client => (meddled(pair.client, flip), meddled(pair.server, |_| ())),
                     Side::Server => (meddled(pair.client, |_| ()), meddled(pair.server, flip)),
                 };
                 match run(&mut client, &mut server) {
                     // A place beyond what the side sends, or bits that nobody reads in the clear (a session ID).
-                    Ok(travelled) => {
+                    Ok(handshake) => {
                         let sent = match from {
-                            Side::Client => travelled.client_to_server,
-                            Side::Server => travelled.server_to_client,
+                            Side::Client => handshake.transferred.client_to_server,
+                            Side::Server => handshake.transferred.server_to_client,
                         };
                         assert!(
                             place as u64 >= sent,
@@ -311,37 +307,28 @@ impl Endpoint for Chatterbox {
     fn transport(&self) -> Transport {
         Transport::Stream
     }
-    fn start(&mut self, _: Time) -> Result<(), Failure> {
+    fn handle_input(&mut self, _: Time, _: &[u8]) {}
+    fn handle_close(&mut self, _: Time) {}
+    fn write(&mut self, _: Time, _: &[u8]) -> Result<(), WriteError> {
         Ok(())
     }
-    fn receive(&mut self, _: Time, _: &[u8]) -> Result<(), Failure> {
-        Ok(())
-    }
-    fn transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> bool {
+    fn close(&mut self, _: Time) {}
+    fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> bool {
         buffer.push(0);
         true
     }
-    fn is_established(&self) -> bool {
-        false
-    }
-    fn is_resumed(&self) -> bool {
-        false
+    fn poll_event(&mut self) -> Option<Event> {
+        None
     }
     fn state(&self) -> String {
         "chatting".into()
-    }
-    fn send(&mut self, _: Time, _: &[u8]) -> Result<(), Failure> {
-        Ok(())
-    }
-    fn take_received(&mut self, _: Time, _: &mut Vec<u8>) -> Result<bool, Failure> {
-        Ok(false)
     }
 }
 
 #[test]
 fn endless_talk() {
     let error = run(&mut Chatterbox(Side::Client), &mut Chatterbox(Side::Server)).unwrap_err();
-    assert!(matches!(error, DriveError::TooManyTurns { .. }), "{error}");
+    assert!(matches!(error, DriveError::TooManyRounds { .. }), "{error}");
     assert!(error.to_string().contains("client in state chatting"), "{error}");
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test that panics has found something
 
-mod books;
+mod accounting;
 mod common;
 mod every_suite;
 mod exponents;

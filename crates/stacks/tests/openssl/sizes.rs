@@ -1,7 +1,7 @@
 //! Bytes on the wire against Kuo, Tschofenig, Meyer and Fu, "Comparison Studies between Pre-Shared Key and Public
 //! Key Exchange Mechanisms for Transport Layer Security", IFI-TB-2006-001, table 4.1.
 //!
-//! What hangs on key sizes alone must be the paper's to the byte. The rest is not: the paper's certificates had
+//! What depends on key sizes alone must be the paper's to the byte. The rest is not: the paper's certificates had
 //! other names and extensions (and keys of DSA carry their parameters), its hello messages other offers.
 
 use super::common;

@@ -1,4 +1,4 @@
-//! The books balance: inside each repetition exactly, and between the two clocks over all of them.
+//! The accounting balances: inside each repetition exactly, and between the two clocks over all of them.
 
 use super::common;
 
@@ -26,26 +26,26 @@ fn clocks_agree_and_little_lies_outside_messages() {
         let mut spoilt = Vec::new();
         for _ in 0..TRIES {
             let found = common::measure(name, REPETITIONS);
-            let outside = |remainder: f64, whole: f64| remainder / whole;
-            let client = outside(found.remainder_us.client_mean, found.handshake.client_us.mean);
-            let server = outside(found.remainder_us.server_mean, found.handshake.server_us.mean);
+            let outside = |unattributed: f64, whole: f64| unattributed / whole;
+            let client = outside(found.unattributed_us.client_mean, found.handshake.client_us.summary.mean);
+            let server = outside(found.unattributed_us.server_mean, found.handshake.server_us.summary.mean);
             println!(
-                "{name}: marked over CPU {:.4}, outside messages {:.1} % of the client's time, {:.1} % of the server's, {} preempted",
-                found.books.ratio,
+                "{name}: attributed over CPU {:.4}, outside messages {:.1} % of the client's time, {:.1} % of the server's, {} preempted",
+                found.accounting.coverage,
                 100.0 * client,
                 100.0 * server,
                 found.preempted
             );
-            let balanced = (0.98..=1.02).contains(&found.books.ratio) && client <= 0.10 && server <= 0.10;
+            let balanced = (0.98..=1.02).contains(&found.accounting.coverage) && client <= 0.10 && server <= 0.10;
             if balanced {
                 spoilt.clear();
                 break;
             }
-            spoilt.push(format!("{:.4} {client:.3} {server:.3}", found.books.ratio));
+            spoilt.push(format!("{:.4} {client:.3} {server:.3}", found.accounting.coverage));
         }
         assert!(
             spoilt.is_empty(),
-            "{name}: marked over CPU, and shares outside messages, in {TRIES} tries: {spoilt:?}"
+            "{name}: attributed over CPU, and shares outside messages, in {TRIES} tries: {spoilt:?}"
         );
     }
 }
@@ -63,10 +63,10 @@ fn means_add_up() {
             let messages: f64 = found.messages.iter().map(spent).sum();
             let (whole, outside) = match side {
                 shakedown_trace::Side::Client => {
-                    (found.handshake.client_us.mean, found.remainder_us.client_mean)
+                    (found.handshake.client_us.summary.mean, found.unattributed_us.client_mean)
                 }
                 shakedown_trace::Side::Server => {
-                    (found.handshake.server_us.mean, found.remainder_us.server_mean)
+                    (found.handshake.server_us.summary.mean, found.unattributed_us.server_mean)
                 }
             };
             assert!(

@@ -1,9 +1,11 @@
-//! Handshakes as packets: each suite runs once, and what travelled is written as a capture.
+//! Handshakes as packets: each suite runs once, and what was sent is written as a capture.
 
 use crate::measure::MeasureError;
-use crate::rig::{KeyLog, Settings, prepare};
+use crate::peers::prepare;
+use crate::settings::Settings;
+use crate::stack::KeyLog;
 use shakedown_capture::write::{Chunk, Conversation, WriteError, Writer};
-use shakedown_trace::driver::{Tap, Wire};
+use shakedown_trace::driver::{Loopback, Tap};
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::{Side, Suite};
 use std::io::Write;
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Why handshakes could not be written as a capture.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say it
-pub enum RecordingError {
+pub enum CapturingError {
     #[error(transparent)]
     Handshake(#[from] MeasureError),
     #[error(transparent)]
@@ -23,9 +25,9 @@ pub enum RecordingError {
     KeyLog { path: String, error: std::io::Error },
 }
 
-/// What travelled in one handshake.
+/// What was sent in one handshake.
 #[derive(Clone, Debug)]
-pub struct Recording {
+pub struct Sent {
     /// TCP or UDP.
     pub transport: Transport,
     /// Who sent what, and when since the start.
@@ -43,22 +45,22 @@ impl Tap for Stopwatch {
     }
 }
 
-/// Runs one handshake and keeps what travelled.
+/// Runs one handshake and keeps what was sent.
 ///
 /// # Errors
 /// [`MeasureError`] where it can't be set up or fails.
-pub fn record(suite: &Suite, settings: &Settings) -> Result<Recording, MeasureError> {
-    let mut rig = prepare(suite, settings)?;
+pub fn run(suite: &Suite, settings: &Settings) -> Result<Sent, MeasureError> {
+    let peers = prepare(suite, settings)?;
     // What the handshake that made a session logged belongs to no connection of the capture.
     if let Some(log) = &settings.key_log {
         log.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
-    let mut pair = rig.pair()?;
+    let mut pair = peers.pair()?;
     let transport = pair.client.transport();
     let mut tap = Stopwatch { start: Instant::now(), units: Vec::new() };
-    let outcome = Wire::new().handshake(pair.client.as_mut(), pair.server.as_mut(), &mut tap);
+    let outcome = Loopback::new().handshake(pair.client.as_mut(), pair.server.as_mut(), &mut tap);
     outcome.map_err(|error| MeasureError::Handshake { suite: suite.to_string(), error })?;
-    Ok(Recording { transport, units: tap.units })
+    Ok(Sent { transport, units: tap.units })
 }
 
 /// Port that a capture's servers sit on: HTTPS, and the one WAP gave to WTLS with WTP.
@@ -72,28 +74,28 @@ fn server_port(transport: Transport) -> u16 {
 /// Runs each suite once and writes all connections into one capture, their secrets into a key log.
 ///
 /// # Errors
-/// [`RecordingError`]; neither file appears unless all of it could be written.
+/// [`CapturingError`]; neither file appears unless all of it could be written.
 pub fn write_capture(
     suites: &[Suite],
     settings: &Settings,
     capture: &Path,
     key_log: Option<&Path>,
-) -> Result<(), RecordingError> {
+) -> Result<(), CapturingError> {
     let mut writer = Writer::create(capture)?;
     let mut secrets = Vec::new();
     let mut start = Duration::from_secs(u64::try_from(settings.now_unix_s).unwrap_or(0));
     for suite in suites {
         let log = KeyLog::default();
         let logged = Settings { key_log: Some(log.clone()), instrumented: false, ..settings.clone() };
-        let recording = record(suite, &logged)?;
-        let chunks: Vec<Chunk<'_>> = recording
+        let sent = run(suite, &logged)?;
+        let chunks: Vec<Chunk<'_>> = sent
             .units
             .iter()
             .map(|(from, time, bytes)| Chunk { from: *from, time: *time, bytes })
             .collect();
-        let (client, server) = writer.addresses(server_port(recording.transport));
+        let (client, server) = writer.addresses(server_port(sent.transport));
         writer.connection(&Conversation {
-            transport: recording.transport,
+            transport: sent.transport,
             client,
             server,
             start,
@@ -104,7 +106,7 @@ pub fn write_capture(
     }
     writer.finish()?;
     if let Some(path) = key_log {
-        let failed = |error| RecordingError::KeyLog { path: path.display().to_string(), error };
+        let failed = |error| CapturingError::KeyLog { path: path.display().to_string(), error };
         let mut file = std::fs::File::create(path).map_err(failed)?;
         for line in secrets {
             writeln!(file, "{line}").map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Holds connections of one side alone, so that an independent tool can weigh them: `weigh_side SUITE SIDE COUNT`.
+//! Holds connections of one side alone, so that an independent tool can measure the heap: `hold_side SUITE SIDE COUNT`.
 //!
 //! The other side runs in a child process, driven through pipes by the same loop that `measure` uses. Under a heap
 //! profiler this process then holds COUNT clients, or servers, and nothing of their peers. While the last
@@ -6,23 +6,28 @@
 //! that a profiler with a clock of instructions sees the plateau, and marks its end with one more
 //! allocation of [`MARK_BYTES`].
 
-use shakedown_stacks::{Settings, Subject, prepare};
-use shakedown_trace::driver::Wire;
+use shakedown_stacks::{Peers, SetupError, Settings, prepare};
+use shakedown_trace::driver::Loopback;
 use shakedown_trace::endpoint::{Time, Transport};
-use shakedown_trace::{Endpoint, Failure, Side, Suite};
+use shakedown_trace::suite::Protocol;
+use shakedown_trace::{CloseReason, Endpoint, Event, Failure, Negotiated, Side, Suite, WriteError};
 use std::cell::RefCell;
 use std::error::Error;
 use std::hint::black_box;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-const USAGE: &str = "usage: weigh_side SUITE client|server COUNT";
+const USAGE: &str = "usage: hold_side SUITE client|server COUNT";
 /// Bytes of the allocation that ends the plateau.
 const MARK_BYTES: usize = 8;
-/// Turns of a loop that does nothing, long beside all that a profiler counts between two looks.
+/// Rounds of a loop that does nothing, long beside all that a profiler counts between two snapshots.
 const PLATEAU: u64 = 40_000_000;
-/// Room for the largest flight, so that no buffer grows while anything is weighed.
+/// Room for the largest flight, so that no buffer grows while anything is measured.
 const BUFFER_BYTES: usize = 128 * 1024;
+
+/// Rust's own allocations are counted beside OpenSSL's.
+#[global_allocator]
+static ALLOCATOR: shakedown_ossl::memory::Counting = shakedown_ossl::memory::Counting;
 
 fn main() -> Result<(), Box<dyn Error>> {
     shakedown_ossl::memory::install();
@@ -37,24 +42,31 @@ fn main() -> Result<(), Box<dyn Error>> {
     if last == "peer" { serve(&suite, side) } else { hold(&suite, side, last.parse()?) }
 }
 
+fn make(peers: &Peers, side: Side) -> Result<Box<dyn Endpoint>, SetupError> {
+    if side == Side::Client { peers.client() } else { peers.server() }
+}
+
 fn hold(suite: &Suite, side: Side, count: usize) -> Result<(), Box<dyn Error>> {
-    let mut rig = prepare(suite, &settings())?;
+    let peers = prepare(suite, &settings())?;
     let mut child = Command::new(std::env::current_exe()?)
         .args([suite.to_string().as_str(), side.peer().as_str(), "peer"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let mut wire = Wire::new();
-    let mut held: Vec<Box<dyn Subject>> = Vec::with_capacity(count);
+    let mut loopback = Loopback::new();
+    let mut held: Vec<Box<dyn Endpoint>> = Vec::with_capacity(count);
     let mut remote = Remote::new(&mut child, side.peer())?;
     for _ in 0..count {
         remote.ask(b'n', Time::ZERO, &[])?;
-        let mut local = if side == Side::Client { rig.client()? } else { rig.server()? };
-        match side {
-            Side::Client => wire.handshake(local.as_mut(), &mut remote, &mut ())?,
-            Side::Server => wire.handshake(&mut remote, local.as_mut(), &mut ())?,
+        let mut local = make(&peers, side)?;
+        let handshake = match side {
+            Side::Client => loopback.handshake(local.as_mut(), &mut remote, &mut ())?,
+            Side::Server => loopback.handshake(&mut remote, local.as_mut(), &mut ())?,
         };
-        local.confirm()?;
+        let negotiated = if side == Side::Client { handshake.client } else { handshake.server };
+        if let Some(difference) = negotiated.difference(suite) {
+            return Err(difference.into());
+        }
         held.push(local);
     }
     for turn in 0..PLATEAU {
@@ -65,31 +77,39 @@ fn hold(suite: &Suite, side: Side, count: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Answers the requests of the process that weighs, from standard input to standard output.
+/// Answers the requests of the process that holds, from standard input to standard output.
 fn serve(suite: &Suite, side: Side) -> Result<(), Box<dyn Error>> {
-    let mut rig = prepare(suite, &settings())?;
-    let mut make = || if side == Side::Client { rig.client() } else { rig.server() };
-    let mut endpoint = make()?;
+    let peers = prepare(suite, &settings())?;
+    let mut endpoint = make(&peers, side)?;
     let (mut requests, mut replies) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut bytes = Vec::new();
     while let Ok((verb, now)) = read_request(&mut requests, &mut bytes) {
         let mut reply = Vec::new();
         let done = match verb {
-            b'n' => make().map(|new| endpoint = new).map_err(|error| error.to_string()),
-            b's' => endpoint.start(now).map_err(|failure| failure.to_string()),
-            b'r' => endpoint.receive(now, &bytes).map_err(|failure| failure.to_string()),
-            b'o' => endpoint.timeout(now).map_err(|failure| failure.to_string()),
+            b'n' => make(&peers, side).map(|new| endpoint = new).map_err(|error| error.to_string()),
+            b'r' => {
+                endpoint.handle_input(now, &bytes);
+                Ok(())
+            }
+            b'o' => {
+                endpoint.handle_timeout(now);
+                Ok(())
+            }
             b't' => {
                 reply.push(0);
-                reply[0] = u8::from(endpoint.transmit(now, &mut reply));
+                reply[0] = u8::from(endpoint.poll_transmit(now, &mut reply));
                 Ok(())
             }
-            b'e' => {
-                reply.push(u8::from(endpoint.is_established()));
-                Ok(())
-            }
+            b'e' => match endpoint.poll_event() {
+                Some(Event::Closed(CloseReason::Failed(failure))) => Err(failure.to_string()),
+                Some(Event::Closed(_)) => Err("the connection ended".into()),
+                event => {
+                    reply.push(u8::from(matches!(event, Some(Event::Established(_)))));
+                    Ok(())
+                }
+            },
             b'd' => {
-                reply.extend(endpoint.deadline().map(nanoseconds).unwrap_or(u64::MAX).to_be_bytes());
+                reply.extend(endpoint.poll_timeout().map(nanoseconds).unwrap_or(u64::MAX).to_be_bytes());
                 Ok(())
             }
             _ => Err(format!("unknown request {verb}")),
@@ -167,19 +187,27 @@ impl Endpoint for Remote {
     }
 
     fn transport(&self) -> Transport {
-        // Datagrams are passed one at a time until there is none, which does for a stream too.
         Transport::Datagram
     }
 
-    fn start(&mut self, now: Time) -> Result<(), Failure> {
-        self.ask(b's', now, &[])
+    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
+        // Failures come back with the next event.
+        let _ = self.ask(b'r', now, bytes);
     }
 
-    fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<(), Failure> {
-        self.ask(b'r', now, bytes)
+    fn handle_timeout(&mut self, now: Time) {
+        let _ = self.ask(b'o', now, &[]);
     }
 
-    fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
+    fn handle_close(&mut self, _: Time) {}
+
+    fn write(&mut self, _: Time, _: &[u8]) -> Result<(), WriteError> {
+        Err(WriteError::Refused { side: self.side, reason: "it is in the other process".into() })
+    }
+
+    fn close(&mut self, _: Time) {}
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
         let asked = self.ask(b't', now, &[]);
         let reply = &self.link.borrow().reply;
         match (asked, reply.split_first()) {
@@ -191,33 +219,32 @@ impl Endpoint for Remote {
         }
     }
 
-    fn deadline(&self) -> Option<Time> {
+    fn poll_timeout(&self) -> Option<Time> {
         self.ask(b'd', Time::ZERO, &[]).ok()?;
         let nanoseconds = u64::from_be_bytes(self.link.borrow().reply.as_slice().try_into().ok()?);
         (nanoseconds != u64::MAX).then(|| Time::from_nanos(nanoseconds))
     }
 
-    fn timeout(&mut self, now: Time) -> Result<(), Failure> {
-        self.ask(b'o', now, &[])
-    }
-
-    fn is_established(&self) -> bool {
-        self.ask(b'e', Time::ZERO, &[]).is_ok() && self.link.borrow().reply == [1]
-    }
-
-    fn is_resumed(&self) -> bool {
-        false
+    fn poll_event(&mut self) -> Option<Event> {
+        match self.ask(b'e', Time::ZERO, &[]) {
+            Err(failure) => Some(Event::Closed(CloseReason::Failed(failure))),
+            Ok(()) if self.link.borrow().reply == [1] => {
+                // What it negotiated is checked at the side that is held.
+                Some(Event::Established(Box::new(Negotiated {
+                    protocol: Protocol::Tls13,
+                    key_exchange: None,
+                    cipher: None,
+                    cipher_suite: "unknown",
+                    group: None,
+                    resumed: false,
+                    optimized: false,
+                })))
+            }
+            Ok(()) => None,
+        }
     }
 
     fn state(&self) -> String {
         "in the other process".into()
-    }
-
-    fn send(&mut self, _: Time, _: &[u8]) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn take_received(&mut self, _: Time, _: &mut Vec<u8>) -> Result<bool, Failure> {
-        Ok(false)
     }
 }

@@ -4,9 +4,9 @@ use shakedown_trace::operation::intern;
 use shakedown_trace::suite::{Curve, Group, KeyType, Protocol};
 use shakedown_trace::{Operation, Primitive};
 
-/// One thing to exercise. All its primitives are timed together, as a handshake uses them together.
+/// One thing to time. All its primitives are timed together, as a handshake uses them together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum Target {
     /// A certificate key; on a curve, with an ephemeral agreement beside it.
     Key(KeyType),
     /// Diffie–Hellman modulo a prime, x25519 or x448.
@@ -32,7 +32,7 @@ pub enum Subject {
 pub enum Wtls {
     /// A curve that TLS does not have.
     Curve(Curve),
-    /// The specification's Diffie-Hellman group of so many bits, with 160-bit exponents.
+    /// The specification's Diffie-Hellman group of N bits, with 160-bit exponents.
     Agreement(u16),
     /// Records under a cipher that TLS does not have, by the triples' name.
     Cipher(&'static str),
@@ -66,7 +66,7 @@ const WTLS_PRFS: [&str; 2] = ["sha1", "md5"];
 const TLS_PRFS: [&str; 3] = ["md5-sha1", "sha256", "sha384"];
 const HKDFS: [&str; 2] = ["sha256", "sha384"];
 
-impl Subject {
+impl Target {
     /// Everything that suites can name, public keys first.
     pub fn all() -> Vec<Self> {
         let sizes = KeyType::RSA_BITS.into_iter();
@@ -103,7 +103,7 @@ impl Subject {
             .collect()
     }
 
-    /// The triples that exercising it yields.
+    /// The triples that its workload yields.
     pub fn primitives(self) -> Vec<Primitive> {
         use Operation::{Cipher, Derive, Digest, Import, Keygen, Mac, Prf};
         let one = |operation, algorithm| vec![Primitive::new(operation, algorithm, "")];

@@ -2,17 +2,17 @@
 
 use super::Failure;
 use super::evp::{Evp, Scheme};
-use super::subject::Subject;
+use super::target::Target;
 use super::symmetric;
 use openssl::pkey::{PKey, Params, Private, Public};
 use shakedown_trace::suite::{Group, KeyType, Protocol};
 use std::ffi::{CStr, CString};
 
 /// Work that can be repeated.
-pub enum Exercise {
+pub enum Workload {
     /// Public-key calls; one round is one handshake's worth of them.
     PublicKey(Box<dyn FnMut() -> Result<(), Failure>>),
-    /// Symmetric work on so many bytes.
+    /// Symmetric work on that number of bytes.
     Symmetric(Box<dyn FnMut(usize) -> Result<(), Failure>>),
 }
 
@@ -20,14 +20,14 @@ pub enum Exercise {
 const MESSAGE_BYTES: usize = 256;
 const SHA256: Option<&CStr> = Some(c"SHA256");
 
-/// Makes the exercise of a subject. `key` gives private keys as PKCS #8.
+/// Makes the workload of a target. `key` gives private keys as PKCS #8.
 pub fn prepare(
-    subject: Subject,
+    target: Target,
     evp: Evp,
     key: &dyn Fn(KeyType) -> Result<Vec<u8>, Failure>,
-) -> Result<Exercise, Failure> {
-    let public_key = match subject {
-        Subject::Key(wanted) => {
+) -> Result<Workload, Failure> {
+    let public_key = match target {
+        Target::Key(wanted) => {
             let pkcs8 = key(wanted)?;
             let private = evp.private_key(&pkcs8)?;
             let spki = private
@@ -42,25 +42,25 @@ pub fn prepare(
                 }
             }
         }
-        Subject::Agreement(Group::Dh(bits)) => {
+        Target::Agreement(Group::Dh(bits)) => {
             let (prime, generator) = shakedown_pki::dh::group(bits).unwrap_or((&[], &[]));
             finite_field(evp, evp.finite_field(prime, generator, None)?, prime, generator)
         }
-        Subject::Agreement(group @ Group::Ffdhe(_)) => {
+        Target::Agreement(group @ Group::Ffdhe(_)) => {
             let name = CString::new(group.parameters(Protocol::Tls12)).unwrap_or_default();
             let parameters = evp.parameters_in(c"DH", &name)?;
             Box::new(move || agree(evp, c"DH", &name, &parameters, true))
         }
-        Subject::Agreement(group) => {
+        Target::Agreement(group) => {
             let name = if group == Group::X448 { c"X448" } else { c"X25519" };
             let parameters = evp.parameters_in(name, name)?;
             Box::new(move || agree(evp, name, name, &parameters, false))
         }
-        Subject::Encapsulation(group) => encapsulation(evp, kem(group)),
-        Subject::Wtls(wtls) => return super::wtls::prepare(wtls),
-        symmetric => return symmetric::prepare(symmetric, evp).map(Exercise::Symmetric),
+        Target::Encapsulation(group) => encapsulation(evp, kem(group)),
+        Target::Wtls(wtls) => return super::wtls::prepare(wtls),
+        symmetric => return symmetric::prepare(symmetric, evp).map(Workload::Symmetric),
     };
-    Ok(Exercise::PublicKey(public_key))
+    Ok(Workload::PublicKey(public_key))
 }
 
 type Rounds = Box<dyn FnMut() -> Result<(), Failure>>;

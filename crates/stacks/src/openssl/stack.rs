@@ -1,0 +1,87 @@
+//! The stack's face in the registry: contexts of a suite, and the connections made from them.
+
+use super::context;
+use super::endpoint::TlsEndpoint;
+use super::names::{self, Expected};
+use crate::stack::{Acceptor, Connector, Reason, SetupError, Setup, Stack};
+use openssl::ssl::{SslContext, SslSession};
+use shakedown_trace::suite::Protocol;
+use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
+use std::sync::Arc;
+
+/// libssl of the OpenSSL that is built in.
+pub struct Openssl;
+
+/// What connections of one side of a suite are made from.
+struct Contexts {
+    side: Side,
+    context: SslContext,
+    expected: Arc<Expected>,
+    /// What a client checks.
+    server_name: Option<String>,
+}
+
+impl Openssl {
+    fn contexts(side: Side, setup: &Setup) -> Result<Contexts, SetupError> {
+        let server_name = match side {
+            Side::Client => context::identity(setup, Side::Server)?.map(|identity| identity.subject.clone()),
+            Side::Server => None,
+        };
+        Ok(Contexts {
+            side,
+            context: context::build(side, setup)?,
+            expected: Arc::new(Expected::of(&setup.suite)),
+            server_name,
+        })
+    }
+}
+
+impl Contexts {
+    fn endpoint(&self) -> Result<TlsEndpoint, SetupError> {
+        TlsEndpoint::new(&self.context, self.side, Arc::clone(&self.expected), self.server_name.as_deref())
+    }
+}
+
+impl Stack for Openssl {
+    fn id(&self) -> StackId {
+        StackId::new(super::NAME, shakedown_ossl::version())
+    }
+
+    fn supports(&self, suite: &Suite, _: Side) -> Result<(), Reason> {
+        names::supports(suite)
+    }
+
+    fn client(&self, setup: &Setup) -> Result<Arc<dyn Connector>, SetupError> {
+        Ok(Arc::new(Self::contexts(Side::Client, setup)?))
+    }
+
+    fn server(&self, setup: &Setup) -> Result<Arc<dyn Acceptor>, SetupError> {
+        Ok(Arc::new(Self::contexts(Side::Server, setup)?))
+    }
+}
+
+impl Connector for Contexts {
+    fn connect(&self, session: Option<&Session>) -> Result<Box<dyn Endpoint>, SetupError> {
+        let mut client = self.endpoint()?;
+        if let Some(session) = session {
+            let foreign = SetupError::ForeignSession { stack: super::NAME };
+            client.offer(session.get::<SslSession>().ok_or(foreign)?)?;
+        }
+        Ok(Box::new(client))
+    }
+}
+
+impl Acceptor for Contexts {
+    fn accept(&self) -> Result<Box<dyn Endpoint>, SetupError> {
+        let mut server = self.endpoint()?;
+        let suite = &self.expected.suite;
+        if suite.protocol == Protocol::Tls13 && suite.is_resumption() {
+            server.issue_tickets(0)?;
+        }
+        Ok(Box::new(server))
+    }
+
+    fn accept_issuing(&self) -> Result<Box<dyn Endpoint>, SetupError> {
+        Ok(Box::new(self.endpoint()?))
+    }
+}

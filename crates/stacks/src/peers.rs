@@ -1,0 +1,92 @@
+//! A client and a server of one suite, ready to meet as often as is wanted.
+
+use crate::settings::Settings;
+use crate::stack::{Acceptor, Connector, SetupError};
+use shakedown_ossl::memory::{self, Account};
+use shakedown_trace::driver::Loopback;
+use shakedown_trace::{Carrier, Endpoint, HandshakeId, Session, Side, Suite};
+use std::sync::Arc;
+
+/// Everything that endpoints of one suite need, made before any clock starts. Shared by threads.
+pub struct Peers {
+    /// What they run, and on which stacks.
+    pub id: HandshakeId,
+    connector: Arc<dyn Connector>,
+    acceptor: Arc<dyn Acceptor>,
+    session: Option<Session>,
+}
+
+/// A client and a server that have not met yet.
+pub struct Pair {
+    /// The side that speaks first.
+    pub client: Box<dyn Endpoint>,
+    /// The side that answers.
+    pub server: Box<dyn Endpoint>,
+}
+
+/// Sets a suite up on the stacks that the settings choose: credentials, contexts, and the session to resume.
+///
+/// # Errors
+/// [`SetupError`], of which [`SetupError::Unsupported`] and [`SetupError::UnknownStack`] are the user's to mend.
+pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> {
+    let choose = |side, name: &Option<String>| settings.registry.choose(suite, side, name.as_deref());
+    let client = choose(Side::Client, &settings.client_stack)?;
+    let server = choose(Side::Server, &settings.server_stack)?;
+    let identities = settings.identities(suite, client.as_ref(), server.as_ref())?;
+    let setup = settings.setup(suite, identities);
+    let id = HandshakeId {
+        suite: suite.clone(),
+        client_stack: client.id(),
+        server_stack: server.id(),
+        carrier: Carrier::Bare,
+        credentials: settings.credentials(suite),
+    };
+    let connector = memory::on(Account::ClientContext, || client.client(&setup))?;
+    let acceptor = memory::on(Account::ServerContext, || server.server(&setup))?;
+    let mut peers = Peers { id, connector, acceptor, session: None };
+    if suite.is_resumption() {
+        peers.session = Some(peers.make_session()?);
+    }
+    Ok(peers)
+}
+
+impl Peers {
+    /// A fresh client.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the stack refuses.
+    pub fn client(&self) -> Result<Box<dyn Endpoint>, SetupError> {
+        self.connector.connect(self.session.as_ref())
+    }
+
+    /// A fresh server.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the stack refuses.
+    pub fn server(&self) -> Result<Box<dyn Endpoint>, SetupError> {
+        self.acceptor.accept()
+    }
+
+    /// Both, to run against each other.
+    ///
+    /// # Errors
+    /// [`SetupError`] where a stack refuses.
+    pub fn pair(&self) -> Result<Pair, SetupError> {
+        Ok(Pair { client: self.client()?, server: self.server()? })
+    }
+
+    /// What makes the server's ends of connections.
+    #[must_use]
+    pub fn acceptor(&self) -> &Arc<dyn Acceptor> {
+        &self.acceptor
+    }
+
+    /// Runs the full handshake whose session is then resumed.
+    fn make_session(&self) -> Result<Session, SetupError> {
+        let (mut client, mut server) = (self.connector.connect(None)?, self.acceptor.accept_issuing()?);
+        Loopback::new()
+            .handshake(client.as_mut(), server.as_mut(), &mut ())
+            .map_err(|error| SetupError::NoSession { reason: error.to_string() })?;
+        client.session().ok_or_else(|| SetupError::NoSession { reason: "the server issued none".into() })
+    }
+}

@@ -1,0 +1,171 @@
+//! Which stacks there are.
+
+use crate::openssl::Openssl;
+use crate::stack::{Reason, SetupError, Stack, Unsupported};
+use crate::wtls::{self, Wtls};
+use serde::Serialize;
+use shakedown_trace::suite::Protocol;
+use shakedown_trace::{Side, Suite};
+use std::fmt;
+use std::sync::Arc;
+
+/// Stacks by name, the preferred ones first.
+#[derive(Clone)]
+pub struct Registry {
+    stacks: Arc<[Arc<dyn Stack>]>,
+}
+
+impl Default for Registry {
+    /// Every stack of this program, as it is unless told otherwise.
+    fn default() -> Self {
+        Self::with(wtls::Options::default())
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.stacks.iter().map(|stack| stack.id())).finish()
+    }
+}
+
+/// A stack, and what it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// As options and results write it.
+    pub name: String,
+    /// In its own numbering.
+    pub version: String,
+    /// Protocols of which it runs some suite as a client.
+    pub client: Vec<&'static str>,
+    /// Protocols of which it runs some suite as a server.
+    pub server: Vec<&'static str>,
+}
+
+impl Registry {
+    /// Every stack of this program, with what each alone is told.
+    #[must_use]
+    pub fn with(wtls: wtls::Options) -> Self {
+        Self::new(vec![Arc::new(Openssl), Arc::new(Wtls::new(wtls))])
+    }
+
+    /// These stacks and no others.
+    #[must_use]
+    pub fn new(stacks: Vec<Arc<dyn Stack>>) -> Self {
+        Self { stacks: stacks.into() }
+    }
+
+    /// All stacks, the preferred ones first.
+    pub fn stacks(&self) -> impl Iterator<Item = &Arc<dyn Stack>> {
+        self.stacks.iter()
+    }
+
+    /// The stack of a name.
+    ///
+    /// # Errors
+    /// [`SetupError::UnknownStack`].
+    pub fn get(&self, name: &str) -> Result<&Arc<dyn Stack>, SetupError> {
+        let names = || self.stacks().map(|stack| stack.id().name.into_owned()).collect::<Vec<_>>().join(", ");
+        let found = self.stacks().find(|stack| stack.id().name == name);
+        found.ok_or_else(|| SetupError::UnknownStack { name: name.to_owned(), accepted: names() })
+    }
+
+    /// The stack of a name, if it can be that side of a suite; without a name, the first that can.
+    ///
+    /// # Errors
+    /// [`SetupError::UnknownStack`], or [`SetupError::Unsupported`] with the reason.
+    pub fn choose(
+        &self,
+        suite: &Suite,
+        side: Side,
+        name: Option<&str>,
+    ) -> Result<&Arc<dyn Stack>, SetupError> {
+        let refuse = |reason: String| Unsupported { suite: suite.to_string(), reason };
+        if let Some(name) = name {
+            let stack = self.get(name)?;
+            return match stack.supports(suite, side) {
+                Ok(()) => Ok(stack),
+                Err(Reason(reason)) => Err(refuse(reason).into()),
+            };
+        }
+        let mut reasons = Vec::new();
+        for stack in self.stacks() {
+            match stack.supports(suite, side) {
+                Ok(()) => return Ok(stack),
+                Err(reason) => reasons.push((stack.speaks(suite.protocol), reason)),
+            }
+        }
+        // Who speaks the protocol has more to say than who does not.
+        let told = reasons.iter().find(|(speaks, _)| *speaks).or(reasons.first());
+        let no_stack = || format!("no stack here runs {}", suite.protocol.as_str());
+        Err(refuse(told.filter(|(speaks, _)| *speaks).map_or_else(no_stack, |told| told.1.0.clone())).into())
+    }
+
+    /// The stack that runs both sides of a suite unless told otherwise.
+    ///
+    /// # Errors
+    /// [`Unsupported`] with the reason.
+    pub fn supports(&self, suite: &Suite) -> Result<&Arc<dyn Stack>, Unsupported> {
+        let chosen = self.choose(suite, Side::Client, None).and_then(|_| self.choose(suite, Side::Server, None));
+        chosen.map_err(|error| match error {
+            SetupError::Unsupported(unsupported) => unsupported,
+            other => Unsupported { suite: suite.to_string(), reason: other.to_string() },
+        })
+    }
+
+    /// What each stack runs.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Entry> {
+        let entry = |stack: &Arc<dyn Stack>| {
+            let id = stack.id();
+            let runs = |side| {
+                let protocols = Protocol::ALL.into_iter().filter(|(protocol, _)| stack.speaks_as(*protocol, side));
+                protocols.map(|(_, name)| name).collect()
+            };
+            Entry {
+                name: id.name.into_owned(),
+                version: id.version.into_owned(),
+                client: runs(Side::Client),
+                server: runs(Side::Server),
+            }
+        };
+        self.stacks().map(entry).collect()
+    }
+}
+
+impl dyn Stack {
+    /// True where it runs some suite of a protocol.
+    fn speaks(&self, protocol: Protocol) -> bool {
+        Side::BOTH.into_iter().any(|side| self.speaks_as(protocol, side))
+    }
+
+    /// True where one side of it does.
+    fn speaks_as(&self, protocol: Protocol, side: Side) -> bool {
+        let suites = crate::catalogue::plain_suites(protocol);
+        suites.iter().any(|suite| self.supports(suite, side).is_ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn stacks_say_which_protocols_they_run() {
+        let entries = Registry::default().entries();
+        let of = |name: &str| entries.iter().find(|entry| entry.name == name).unwrap().client.clone();
+        assert_eq!(of("openssl"), ["ssl3", "tls1.0", "tls1.1", "tls1.2", "tls1.3"]);
+        assert_eq!(of("wtls"), ["wtls"]);
+    }
+
+    #[test]
+    fn a_stack_is_chosen_by_name_or_by_what_it_can() {
+        let registry = Registry::default();
+        let suite: Suite = "tls1.2/psk".parse().unwrap();
+        assert_eq!(registry.choose(&suite, Side::Client, None).unwrap().id().name, "openssl");
+        let refused = registry.choose(&suite, Side::Server, Some("wtls")).err().unwrap().to_string();
+        assert!(refused.starts_with("tls1.2/psk: the stack wtls runs wtls only"), "{refused}");
+        let unknown = registry.get("gnutls").err().unwrap().to_string();
+        assert_eq!(unknown, "unknown stack 'gnutls'; accepted: openssl, wtls");
+    }
+}

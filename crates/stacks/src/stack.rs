@@ -1,0 +1,204 @@
+//! What an implementation of protocols must offer to be run here.
+
+use crate::settings::Settings;
+use shakedown_certs::CertsError;
+use shakedown_certs::own::OwnIdentity;
+use shakedown_pki::{PkiError, Store};
+use shakedown_trace::endpoint::{Event, Time};
+use shakedown_trace::{Endpoint, Session, Side, StackId, Suite, WriteError};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+/// Lines of a key log, shared with whoever writes them to a file.
+pub type KeyLog = Arc<Mutex<Vec<String>>>;
+
+/// Why a stack does not run a suite, without the suite's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Reason(pub String);
+
+impl Reason {
+    /// A reason in words.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// No stack here runs a suite, or not the one that was asked for, though the suite's name is sound.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{suite}: {reason}")]
+pub struct Unsupported {
+    /// Canonical name.
+    pub suite: String,
+    /// Why not.
+    pub reason: String,
+}
+
+/// Why a stack could not be set up for a suite.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum SetupError {
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    #[error("unknown stack '{name}'; accepted: {accepted}")]
+    UnknownStack { name: String, accepted: String },
+    #[error(transparent)]
+    Pki(#[from] PkiError),
+    #[error(transparent)]
+    Certs(#[from] CertsError),
+    #[error(transparent)]
+    Library(#[from] shakedown_ossl::LibraryError),
+    #[error("OpenSSL refused to {what}: {stack}")]
+    OpenSsl { what: &'static str, stack: ::openssl::error::ErrorStack },
+    #[error("{stack} could not {what}: {reason}")]
+    Stack { stack: &'static str, what: &'static str, reason: String },
+    #[error("no session to resume: {reason}")]
+    NoSession { reason: String },
+    #[error("a session of another stack cannot be resumed by {stack}")]
+    ForeignSession { stack: &'static str },
+    #[error("{stack} takes no certificates of this form in {suite}")]
+    CertificateForm { stack: &'static str, suite: String },
+}
+
+/// What both sides present, with the private keys. A client takes its own and trusts the server's root, and the other
+/// way round.
+#[derive(Clone, Debug, Default)]
+pub struct Identities {
+    /// The server's, where the key exchange has certificates.
+    pub server: Option<OwnIdentity>,
+    /// The client's, where the server asks for one.
+    pub client: Option<OwnIdentity>,
+    /// The server's uncertified key as PKCS #8, where the key exchange has one (`rsa_anon`).
+    pub temporary_key: Option<Vec<u8>>,
+}
+
+impl Identities {
+    /// What a side presents.
+    #[must_use]
+    pub fn of(&self, side: Side) -> Option<&OwnIdentity> {
+        match side {
+            Side::Client => self.client.as_ref(),
+            Side::Server => self.server.as_ref(),
+        }
+    }
+}
+
+/// What a stack is told to make one side of a suite. What only one stack has a use for is told to that stack when it
+/// enters the registry.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// What to negotiate, and nothing else.
+    pub suite: Suite,
+    /// What both sides present.
+    pub identities: Identities,
+    /// Time at which certificates must be valid, in seconds since 1970-01-01 00:00 UTC: when the driver's time is 0.
+    pub now_unix_s: i64,
+    /// Tickets that the server issues after full handshakes.
+    pub tickets: u32,
+    /// Times primitives and tells the recorder of messages; without, the stack runs as if nobody observed it.
+    pub instrumented: bool,
+    /// The largest datagram that endpoints make.
+    pub largest_datagram_bytes: usize,
+    /// Where the client logs secrets for captures.
+    pub key_log: Option<KeyLog>,
+}
+
+/// An implementation of protocols. Entries of a [`Registry`](crate::Registry) are shared by threads.
+pub trait Stack: Send + Sync {
+    /// Its name and version.
+    fn id(&self) -> StackId;
+
+    /// Whether it can be one side of a suite.
+    ///
+    /// # Errors
+    /// The [`Reason`] why not.
+    fn supports(&self, suite: &Suite, side: Side) -> Result<(), Reason>;
+
+    /// Makes whatever clients of a suite share.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the stack refuses.
+    fn client(&self, setup: &Setup) -> Result<Arc<dyn Connector>, SetupError>;
+
+    /// Makes whatever a server of a suite shares among its connections.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the stack refuses.
+    fn server(&self, setup: &Setup) -> Result<Arc<dyn Acceptor>, SetupError>;
+
+    /// What a side presents in this stack where the user supplied nothing: X.509 from the store, unless the stack has
+    /// a form of its own.
+    ///
+    /// # Errors
+    /// [`SetupError`] where it can't be made.
+    fn generate(
+        &self,
+        suite: &Suite,
+        side: Side,
+        settings: &Settings,
+        store: &Store,
+    ) -> Result<OwnIdentity, SetupError> {
+        let identity = store.identity(&suite.keys, side, &settings.profile, settings.now_unix_s)?;
+        Ok(OwnIdentity::X509(identity))
+    }
+}
+
+/// Makes clients of one suite.
+pub trait Connector: Send + Sync {
+    /// A client that has done nothing yet, resuming `session` if there is one.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the stack refuses; [`SetupError::ForeignSession`] for a session of another stack.
+    fn connect(&self, session: Option<&Session>) -> Result<Box<dyn Endpoint>, SetupError>;
+}
+
+/// Makes a server's ends of connections.
+pub trait Acceptor: Send + Sync {
+    /// A server's end that has done nothing yet, for a stream or for one peer's datagrams. In suites that resume a
+    /// session it issues no ticket.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the stack refuses.
+    fn accept(&self) -> Result<Box<dyn Endpoint>, SetupError>;
+
+    /// One that leaves its client a session to resume: for the full handshake before a resumption.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the stack refuses.
+    fn accept_issuing(&self) -> Result<Box<dyn Endpoint>, SetupError> {
+        self.accept()
+    }
+
+    /// A server of many peers over datagrams; `None` where the protocol runs on streams.
+    fn listen(&self) -> Option<Box<dyn Listener>> {
+        None
+    }
+}
+
+/// A server of many peers over datagrams, driven as an [`Endpoint`] is. It holds no more for peers that have proved
+/// nothing than its stack's limits say.
+pub trait Listener: Send {
+    /// Takes a datagram from `peer`.
+    fn handle_input(&mut self, now: Time, peer: SocketAddr, bytes: &[u8]);
+
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come. Too early does no harm.
+    fn handle_timeout(&mut self, now: Time);
+
+    /// Takes application data for a peer, one datagram a call.
+    ///
+    /// # Errors
+    /// [`WriteError`]; nothing has been taken then.
+    fn write(&mut self, now: Time, peer: SocketAddr, data: &[u8]) -> Result<(), WriteError>;
+
+    /// Tells a peer that this is the end.
+    fn close(&mut self, now: Time, peer: SocketAddr);
+
+    /// Appends the next datagram to `buffer`, and says for whom; `None`: there is nothing to send.
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<SocketAddr>;
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called, if ever.
+    fn poll_timeout(&self) -> Option<Time>;
+
+    /// The next thing that happened, and with whom.
+    fn poll_event(&mut self) -> Option<(SocketAddr, Event)>;
+}

@@ -1,0 +1,65 @@
+//! The engine's server of many peers behind the `Listener` trait.
+
+use super::endpoint::{Environment, write_error};
+use super::provider::Timed;
+use crate::stack::Listener;
+use shakedown_trace::endpoint::{Event, Time};
+use shakedown_trace::{Side, WriteError};
+use shakedown_wtls::{Close, Limits, ServerConfig};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Peers of one server.
+pub struct Peers {
+    environment: Arc<Environment>,
+    engine: shakedown_wtls::Listener<SocketAddr, Timed>,
+}
+
+impl Peers {
+    pub fn new(environment: Arc<Environment>, config: Arc<ServerConfig<Timed>>) -> Self {
+        Self { environment, engine: shakedown_wtls::Listener::new(config, Limits::default()) }
+    }
+}
+
+impl Listener for Peers {
+    fn handle_input(&mut self, now: Time, peer: SocketAddr, bytes: &[u8]) {
+        let Self { environment, engine } = self;
+        environment.call(now, |context| engine.handle_datagram(context, peer, bytes));
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        let Self { environment, engine } = self;
+        environment.call(now, |context| engine.handle_timeout(context));
+    }
+
+    fn write(&mut self, now: Time, peer: SocketAddr, data: &[u8]) -> Result<(), WriteError> {
+        let Self { environment, engine } = self;
+        let sent = environment.call(now, |context| engine.send(context, &peer, data));
+        sent.map_err(|error| write_error(Side::Server, false, &error))
+    }
+
+    fn close(&mut self, now: Time, peer: SocketAddr) {
+        let Self { environment, engine } = self;
+        environment.call(now, |context| engine.close(context, &peer, Close::Connection));
+    }
+
+    fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
+        let (peer, datagram) = self.engine.poll_transmit()?;
+        buffer.extend_from_slice(&datagram);
+        Some(peer)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.engine.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<(SocketAddr, Event)> {
+        while let Some((peer, event)) = self.engine.poll_event() {
+            // A connection that has ended was open or not; the engine does not say, and the reason tells more.
+            if let Some(event) = self.environment.event(Side::Server, false, event) {
+                return Some((peer, event));
+            }
+        }
+        None
+    }
+}
