@@ -67,6 +67,9 @@ pub fn to_python(error: MeasureError) -> PyErr {
     let message = error.to_string();
     match error {
         MeasureError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
+        MeasureError::Repetitions { .. } | MeasureError::Setup(SetupError::UnknownStack { .. }) => {
+            InvalidOption::new_err(message)
+        }
         MeasureError::Handshake { error, .. } => handshake_failed(&message, &error),
         MeasureError::Interrupted => PyKeyboardInterrupt::new_err(message),
         _ => CoreError::new_err(message),
@@ -76,7 +79,8 @@ pub fn to_python(error: MeasureError) -> PyErr {
 fn handshake_failed(message: &str, error: &DriveError) -> PyErr {
     let (side, state, alert) = match error {
         DriveError::Failed(failure) => (failure.side.as_str(), failure.state.clone(), failure.alert.clone()),
-        DriveError::TooManyTurns { client, .. } | DriveError::Deadlock { client, .. } => {
+        DriveError::Ended { side } => (side.as_str(), "closed".to_owned(), None),
+        DriveError::TooManyRounds { client, .. } | DriveError::Deadlock { client, .. } => {
             ("client", client.clone(), None)
         }
     };

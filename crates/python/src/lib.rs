@@ -15,12 +15,16 @@ use pyo3::types::PyDict;
 use pythonize::pythonize;
 use shakedown_stacks::machine::{BUILD_PROFILE, Machine};
 use shakedown_stacks::measure;
-use shakedown_stacks::{catalogue, recording, supports};
+use shakedown_stacks::{Registry, capture as captures, catalogue};
 use shakedown_trace::suite::{CurveFamily, ExpectedOperation, Group, KeyFamily};
 use shakedown_trace::{Operation, Suite};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+/// Rust's own allocations are counted beside OpenSSL's.
+#[global_allocator]
+static ALLOCATOR: shakedown_ossl::memory::Counting = shakedown_ossl::memory::Counting;
 
 /// How often a long computation looks for Ctrl-C and tells its progress.
 const BREATH: Duration = Duration::from_millis(50);
@@ -51,7 +55,8 @@ fn describe<'py>(py: Python<'py>, suite: &str) -> PyResult<Bound<'py, PyAny>> {
     parts.set_item("authentication", suite.authentication.map(|authentication| authentication.as_str()))?;
     parts.set_item("mode", suite.mode.as_str())?;
     parts.set_item("cipher", suite.cipher.name())?;
-    parts.set_item("stack", supports(&suite).ok())?;
+    let stack = Registry::default().supports(&suite).ok().map(|stack| stack.id().name.into_owned());
+    parts.set_item("stack", stack)?;
     parts.set_item("transport", pythonize(py, &suite.transport())?)?;
     parts.set_item("is_resumption", suite.is_resumption())?;
     parts.set_item("full", suite.full().to_string())?;
@@ -98,8 +103,15 @@ fn algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 #[pyfunction]
 #[pyo3(signature = (all = false))]
 fn suites(py: Python<'_>, all: bool) -> PyResult<Bound<'_, PyAny>> {
-    let offers = py.detach(|| catalogue::suites(all));
+    let offers = py.detach(|| catalogue::suites(&Registry::default(), all));
     Ok(pythonize(py, &offers)?)
+}
+
+/// The stacks there are: name, version, and the protocols of which each runs some suite as client and as server.
+#[pyfunction]
+fn stacks(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let entries = py.detach(|| Registry::default().entries());
+    Ok(pythonize(py, &entries)?)
 }
 
 /// What this machine is.
@@ -172,10 +184,10 @@ fn capture(
         Some(first) => options.for_suite(first)?.1,
         None => options.settings()?,
     };
-    let written = py.detach(|| recording::write_capture(&suites, &settings, &path, keylog.as_deref()));
+    let written = py.detach(|| captures::write_capture(&suites, &settings, &path, keylog.as_deref()));
     notices::keep(&settings.notices);
     written.map_err(|error| match error {
-        recording::RecordingError::Handshake(error) => to_python(error),
+        captures::CapturingError::Handshake(error) => to_python(error),
         other => errors::CaptureError::new_err(other.to_string()),
     })
 }
@@ -195,6 +207,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(describe, module)?,
         wrap_pyfunction!(algorithms, module)?,
         wrap_pyfunction!(suites, module)?,
+        wrap_pyfunction!(stacks, module)?,
         wrap_pyfunction!(machine, module)?,
         wrap_pyfunction!(measure_suite, module)?,
         wrap_pyfunction!(capture, module)?,

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use shakedown_certs::CertsError;
 use shakedown_certs::own::{self, OwnFiles};
 use shakedown_pki::Profile;
-use shakedown_stacks::{CertificateForm, Settings};
+use shakedown_stacks::wtls::{self, CertificateForm};
+use shakedown_stacks::{Registry, Settings};
 use shakedown_trace::Suite;
 use std::path::PathBuf;
 
@@ -22,7 +23,7 @@ pub struct Options {
     profile: Option<PathBuf>,
     /// Where keys and certificates are kept.
     cache: Option<PathBuf>,
-    /// The server's own chain, its key and the root that clients are to trust.
+    /// The server's user-supplied chain, its key and the root that clients are to trust.
     chain: Option<PathBuf>,
     key: Option<PathBuf>,
     ca: Option<PathBuf>,
@@ -33,7 +34,11 @@ pub struct Options {
     /// Of these files; the client's may have another.
     password: Option<String>,
     client_password: Option<String>,
-    /// WTLS: the form of certificates that are made, `wtls` or `x509`.
+    /// Names of stacks: of both sides, or of one.
+    stack: Option<String>,
+    client_stack: Option<String>,
+    server_stack: Option<String>,
+    /// WTLS: the form of generated certificates, `wtls` or `x509`.
     certificate_form: Option<CertificateForm>,
     /// WTLS: private numbers for curves that have none.
     private_curves: bool,
@@ -49,8 +54,8 @@ impl Options {
         pythonize::depythonize(given).map_err(|error| CoreError::new_err(format!("options: {error}")))
     }
 
-    /// The settings of a suite's rig, the suite with the keys of a user's own certificates where there are any, and
-    /// what the user should know about them.
+    /// The settings of a suite, the suite with the keys of user-supplied certificates where there are any, and what
+    /// the user should know about them.
     pub fn for_suite(self, suite: &Suite) -> PyResult<(Suite, Settings, Vec<String>)> {
         let files = |chain: &Option<PathBuf>, key: &Option<PathBuf>, ca: &Option<PathBuf>, password| {
             chain.clone().map(|chain| OwnFiles { chain, key: key.clone(), ca: ca.clone(), password })
@@ -61,11 +66,15 @@ impl Options {
         let now_unix_s = self.now.unwrap_or(Settings::default().now_unix_s);
         let loaded =
             own::load(suite, server.as_ref(), client.as_ref(), now_unix_s).map_err(certificates_refused)?;
-        let settings = Settings { own_server: loaded.server, own_client: loaded.client, ..self.settings()? };
+        let settings = Settings {
+            server_identity: loaded.server,
+            client_identity: loaded.client,
+            ..self.settings()?
+        };
         Ok((loaded.suite, settings, loaded.notes))
     }
 
-    /// The settings of a rig, own certificates aside.
+    /// The settings, user-supplied certificates aside.
     pub fn settings(self) -> PyResult<Settings> {
         let defaults = Settings::default();
         let profile = match &self.profile {
@@ -73,13 +82,27 @@ impl Options {
                 .map_err(|error| InvalidOption::new_err(error.to_string()))?,
             None => defaults.profile,
         };
+        let registry = Registry::with(wtls::Options {
+            certificate_form: self.certificate_form.unwrap_or_default(),
+            private_curves: self.private_curves,
+            ..wtls::Options::default()
+        });
+        let named = |name: Option<String>| {
+            let name = name.or_else(|| self.stack.clone());
+            if let Some(name) = &name {
+                registry.get(name).map_err(|error| InvalidOption::new_err(error.to_string()))?;
+            }
+            Ok::<_, PyErr>(name)
+        };
+        let (client_stack, server_stack) = (named(self.client_stack)?, named(self.server_stack)?);
         Ok(Settings {
             now_unix_s: self.now.unwrap_or(defaults.now_unix_s),
             tickets: self.tickets.unwrap_or(defaults.tickets),
             profile,
             cache: self.cache.or(defaults.cache),
-            certificate_form: self.certificate_form.unwrap_or_default(),
-            private_curves: self.private_curves,
+            registry,
+            client_stack,
+            server_stack,
             ..Settings::default()
         })
     }

@@ -24,8 +24,8 @@
 //!
 //! Where [`Setup::instrumented`] is true the stack tells [`recorder`](shakedown_trace::recorder) of messages, with
 //! their bytes on the wire, and of primitives; nothing else needs to be known of recordings, for the functions write to
-//! the log of the endpoint that is being called. The tests in `tests/openssl` and `tests/pairs` run over every pair of
-//! stacks that supports a suite.
+//! the log of the endpoint that is being called. The tests in `tests/stacks` run over
+//! whatever the registry holds.
 
 pub mod capture;
 pub mod catalogue;

@@ -1,4 +1,4 @@
-//! The stack `openssl` and what is measured on it, from outside. One program, for linking OpenSSL takes long.
+//! Stacks and what is measured on them, from outside. One program, for linking OpenSSL takes long.
 
 #![allow(clippy::unwrap_used)] // a test that panics has found something
 
@@ -7,6 +7,8 @@ mod common;
 mod every_suite;
 mod exponents;
 mod failures;
+mod foreign;
+mod interleaving;
 mod messages;
 mod operations;
 mod sizes;
