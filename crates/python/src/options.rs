@@ -66,11 +66,8 @@ impl Options {
         let now_unix_s = self.now.unwrap_or(Settings::default().now_unix_s);
         let loaded =
             own::load(suite, server.as_ref(), client.as_ref(), now_unix_s).map_err(certificates_refused)?;
-        let settings = Settings {
-            server_identity: loaded.server,
-            client_identity: loaded.client,
-            ..self.settings()?
-        };
+        let settings =
+            Settings { server_identity: loaded.server, client_identity: loaded.client, ..self.settings()? };
         Ok((loaded.suite, settings, loaded.notes))
     }
 

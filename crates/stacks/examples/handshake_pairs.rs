@@ -64,7 +64,8 @@ impl Buffers {
     fn recorded(&mut self, peers: &Peers) -> Result<u64, Box<dyn Error>> {
         let pair = peers.pair()?;
         let [first, second] = std::mem::take(&mut self.recordings);
-        let (mut client, mut server) = (Recorded::new(pair.client, first), Recorded::new(pair.server, second));
+        let (mut client, mut server) =
+            (Recorded::new(pair.client, first), Recorded::new(pair.server, second));
         let time = self.timed(&mut client, &mut server);
         self.recordings = [client.into_parts().1, server.into_parts().1];
         self.recordings.iter_mut().for_each(Recording::clear);

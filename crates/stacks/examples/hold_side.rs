@@ -6,7 +6,7 @@
 //! that a profiler with a clock of instructions sees the plateau, and marks its end with one more
 //! allocation of [`MARK_BYTES`].
 
-use shakedown_stacks::{Peers, SetupError, Settings, prepare};
+use shakedown_stacks::{Peers, Settings, SetupError, prepare};
 use shakedown_trace::driver::Loopback;
 use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::suite::Protocol;

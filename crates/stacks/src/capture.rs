@@ -88,11 +88,8 @@ pub fn write_capture(
         let log = KeyLog::default();
         let logged = Settings { key_log: Some(log.clone()), instrumented: false, ..settings.clone() };
         let sent = run(suite, &logged)?;
-        let chunks: Vec<Chunk<'_>> = sent
-            .units
-            .iter()
-            .map(|(from, time, bytes)| Chunk { from: *from, time: *time, bytes })
-            .collect();
+        let chunks: Vec<Chunk<'_>> =
+            sent.units.iter().map(|(from, time, bytes)| Chunk { from: *from, time: *time, bytes }).collect();
         let (client, server) = writer.addresses(server_port(sent.transport));
         writer.connection(&Conversation {
             transport: sent.transport,

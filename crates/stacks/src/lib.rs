@@ -46,5 +46,5 @@ pub use peers::{Pair, Peers, prepare};
 pub use registry::{Entry, Registry};
 pub use settings::{Notices, Settings};
 pub use stack::{
-    Acceptor, Connector, Identities, KeyLog, Listener, Reason, SetupError, Setup, Stack, Unsupported,
+    Acceptor, Connector, Identities, KeyLog, Listener, Reason, Setup, SetupError, Stack, Unsupported,
 };

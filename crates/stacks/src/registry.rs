@@ -105,7 +105,8 @@ impl Registry {
     /// # Errors
     /// [`Unsupported`] with the reason.
     pub fn supports(&self, suite: &Suite) -> Result<&Arc<dyn Stack>, Unsupported> {
-        let chosen = self.choose(suite, Side::Client, None).and_then(|_| self.choose(suite, Side::Server, None));
+        let chosen =
+            self.choose(suite, Side::Client, None).and_then(|_| self.choose(suite, Side::Server, None));
         chosen.map_err(|error| match error {
             SetupError::Unsupported(unsupported) => unsupported,
             other => Unsupported { suite: suite.to_string(), reason: other.to_string() },
@@ -118,7 +119,8 @@ impl Registry {
         let entry = |stack: &Arc<dyn Stack>| {
             let id = stack.id();
             let runs = |side| {
-                let protocols = Protocol::ALL.into_iter().filter(|(protocol, _)| stack.speaks_as(*protocol, side));
+                let protocols =
+                    Protocol::ALL.into_iter().filter(|(protocol, _)| stack.speaks_as(*protocol, side));
                 protocols.map(|(_, name)| name).collect()
             };
             Entry {

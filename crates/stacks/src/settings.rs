@@ -1,7 +1,7 @@
 //! What the user may ask of a handshake besides its suite.
 
 use crate::registry::Registry;
-use crate::stack::{Identities, KeyLog, SetupError, Setup, Stack};
+use crate::stack::{Identities, KeyLog, Setup, SetupError, Stack};
 use shakedown_certs::own::OwnIdentity;
 use shakedown_pki::{PkiError, Profile, Store};
 use shakedown_trace::endpoint::DEFAULT_LARGEST_DATAGRAM_BYTES;

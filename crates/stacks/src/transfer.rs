@@ -109,7 +109,10 @@ fn transfer(suite: &Suite, pair: &mut Pair, data_bytes: usize, link: Link) -> Re
         let start = Instant::now();
         let written = server.write(Time::ZERO, &piece[..length]);
         passed.server += start.elapsed();
-        written.map_err(|error| MeasureError::Transfer { suite: suite.to_string(), reason: error.to_string() })?;
+        written.map_err(|error| MeasureError::Transfer {
+            suite: suite.to_string(),
+            reason: error.to_string(),
+        })?;
         sent += length;
         loop {
             unit.clear();
@@ -127,7 +130,8 @@ fn transfer(suite: &Suite, pair: &mut Pair, data_bytes: usize, link: Link) -> Re
             client.handle_input(Time::ZERO, &opened);
             let received = received(client);
             passed.client += start.elapsed();
-            arrived += received.map_err(|error| MeasureError::Handshake { suite: suite.to_string(), error })?;
+            arrived +=
+                received.map_err(|error| MeasureError::Handshake { suite: suite.to_string(), error })?;
         }
     }
     if arrived != data_bytes {

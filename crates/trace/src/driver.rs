@@ -123,7 +123,11 @@ impl Loopback {
             }
             let rounds = progress.transferred.rounds;
             if rounds >= MAX_ROUNDS {
-                return Err(DriveError::TooManyRounds { rounds, client: client.state(), server: server.state() });
+                return Err(DriveError::TooManyRounds {
+                    rounds,
+                    client: client.state(),
+                    server: server.state(),
+                });
             }
         }
     }

@@ -222,7 +222,8 @@ impl Account {
     }
 
     fn adjust(&mut self, direction: usize, difference: i32) -> Result<usize, AccountingError> {
-        let place = self.latest[direction].ok_or(AccountingError::NothingToAdjust { side: self.half.side })?;
+        let place =
+            self.latest[direction].ok_or(AccountingError::NothingToAdjust { side: self.half.side })?;
         let message = &mut self.half.messages[place];
         message.bytes = message.bytes.saturating_add_signed(difference);
         Ok(place)

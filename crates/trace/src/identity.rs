@@ -180,9 +180,6 @@ mod tests {
         assert_eq!(id.to_string(), "tls1.2/psk (openssl 3.6.3 against unknown)");
         id.carrier = Carrier::Eap;
         id.credentials = Credentials::UserSupplied("1f3a".into());
-        assert_eq!(
-            id.to_string(),
-            "tls1.2/psk (openssl 3.6.3 against unknown, eap, user-supplied:1f3a)"
-        );
+        assert_eq!(id.to_string(), "tls1.2/psk (openssl 3.6.3 against unknown, eap, user-supplied:1f3a)");
     }
 }

@@ -119,8 +119,7 @@ impl Trace {
 
 /// For each message of a half: the place in the other half of the message that it is, where it was received.
 fn partners(half: &HalfTrace, peer: &HalfTrace) -> Result<Vec<Option<usize>>, AccountingError> {
-    let mut candidates =
-        peer.messages.iter().enumerate().filter(|(_, message)| message.from == peer.side);
+    let mut candidates = peer.messages.iter().enumerate().filter(|(_, message)| message.from == peer.side);
     let partner = |message: &crate::half_trace::HalfMessage| {
         if message.from == half.side {
             return Ok(None);
@@ -217,13 +216,17 @@ mod tests {
 
     #[test]
     fn halves_join_in_the_order_of_sending() {
-        let client = half(
-            C,
-            &[(C, ClientHello, 1), (S, ServerHello, 2), (C, Finished, 4), (S, NewSessionTicket, 8)],
-        );
+        let client =
+            half(C, &[(C, ClientHello, 1), (S, ServerHello, 2), (C, Finished, 4), (S, NewSessionTicket, 8)]);
         let server = half(
             S,
-            &[(C, ClientHello, 16), (S, ServerHello, 32), (S, Finished, 64), (C, Finished, 128), (S, NewSessionTicket, 256)],
+            &[
+                (C, ClientHello, 16),
+                (S, ServerHello, 32),
+                (S, Finished, 64),
+                (C, Finished, 128),
+                (S, NewSessionTicket, 256),
+            ],
         );
         let trace = Trace::join(&client, &server).expect("they belong together");
         let found: Vec<_> =

@@ -4,9 +4,7 @@ mod repetition;
 mod result;
 mod statistics;
 
-pub use result::{
-    Accounting, Bytes, Measurement, MessageFigures, OperationFigures, PerSide, Unattributed,
-};
+pub use result::{Accounting, Bytes, Measurement, MessageFigures, OperationFigures, PerSide, Unattributed};
 pub use statistics::{Sampled, Summary};
 
 use crate::machine::Machine;
@@ -76,11 +74,7 @@ pub fn measure(
 ///
 /// # Errors
 /// As [`measure`].
-pub fn measure_peers(
-    repeat: usize,
-    peers: &Peers,
-    progress: Step<'_>,
-) -> Result<Measurement, MeasureError> {
+pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result<Measurement, MeasureError> {
     // Before pinning, after which this thread sees one processor only.
     let machine = Machine::detect();
     let _pinned = Pinned::to_current_processor();

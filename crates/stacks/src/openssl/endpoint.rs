@@ -208,7 +208,9 @@ impl TlsEndpoint {
         // SAFETY: the connection is live; names of groups belong to its context and are copied from at once.
         let group = unsafe {
             let name = SSL_get0_group_name(raw(&self.ssl));
-            (!name.is_null()).then(|| CStr::from_ptr(name)).and_then(|name| self.expected.group(&name.to_string_lossy()))
+            (!name.is_null())
+                .then(|| CStr::from_ptr(name))
+                .and_then(|name| self.expected.group(&name.to_string_lossy()))
         };
         let reused = self.ssl.session_reused();
         // To libssl, a handshake by a TLS 1.3 pre-shared key is a resumption.
@@ -342,7 +344,8 @@ impl Endpoint for TlsEndpoint {
     fn session(&self) -> Option<Session> {
         let session = self.ssl.session()?;
         // SAFETY: the session is live while the connection is borrowed.
-        let resumable = unsafe { SSL_SESSION_is_resumable(foreign_types::ForeignTypeRef::as_ptr(session)) } == 1;
+        let resumable =
+            unsafe { SSL_SESSION_is_resumable(foreign_types::ForeignTypeRef::as_ptr(session)) } == 1;
         resumable.then(|| Session::new(session.to_owned()))
     }
 
@@ -350,8 +353,7 @@ impl Endpoint for TlsEndpoint {
         let der = |certificate: &openssl::x509::X509Ref| certificate.to_der().ok();
         // libssl leaves the leaf out of the chain that it shows a server.
         let leaf = self.ssl.peer_certificate().and_then(|leaf| der(&leaf));
-        let chain: Vec<_> =
-            self.ssl.peer_cert_chain().into_iter().flatten().filter_map(der).collect();
+        let chain: Vec<_> = self.ssl.peer_cert_chain().into_iter().flatten().filter_map(der).collect();
         match leaf {
             Some(leaf) if chain.first() != Some(&leaf) => std::iter::once(leaf).chain(chain).collect(),
             _ => chain,

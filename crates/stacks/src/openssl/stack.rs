@@ -3,7 +3,7 @@
 use super::context;
 use super::endpoint::TlsEndpoint;
 use super::names::{self, Expected};
-use crate::stack::{Acceptor, Connector, Reason, SetupError, Setup, Stack};
+use crate::stack::{Acceptor, Connector, Reason, Setup, SetupError, Stack};
 use openssl::ssl::{SslContext, SslSession};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};

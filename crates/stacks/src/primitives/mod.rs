@@ -5,15 +5,15 @@
 //! each use, as in a handshake; a server's private key lives on, as in a server. Between two rounds a
 //! handshake without public keys runs, so that the processor's caches are as they are inside one.
 
-mod evp;
-mod workload;
-mod ffi;
 mod disturbance;
+mod evp;
+mod ffi;
 mod profile;
 mod sampling;
-mod target;
 mod symmetric;
+mod target;
 mod timing;
+mod workload;
 mod wtls;
 
 pub use profile::{About, device_profile};
@@ -21,8 +21,8 @@ pub use timing::{Spread, Timing};
 
 use crate::processor::Pinned;
 use crate::stack::SetupError;
-use evp::Evp;
 use disturbance::CacheDisturbance;
+use evp::Evp;
 use sampling::Readings;
 use shakedown_pki::{PkiError, Store};
 pub use shakedown_trace::Primitive;
@@ -133,7 +133,8 @@ pub fn time(
     }
     let evp = Evp::new(crate::openssl::library(true).map_err(SetupError::from)?);
     let _pinned = Pinned::to_current_processor();
-    let mut disturbance = if options.back_to_back { CacheDisturbance::none() } else { CacheDisturbance::handshake()? };
+    let mut disturbance =
+        if options.back_to_back { CacheDisturbance::none() } else { CacheDisturbance::handshake()? };
     let budget = Duration::from_secs_f64(options.seconds);
     let mut timings = Vec::new();
     let total = wanted.len();

@@ -1,8 +1,8 @@
 //! Repeating an workload until its figures are good enough.
 
-use super::workload::Workload;
 use super::timing::{Spread, Timing, median_interval};
-use super::{Failure, CacheDisturbance};
+use super::workload::Workload;
+use super::{CacheDisturbance, Failure};
 use crate::processor::context_switches;
 use shakedown_trace::recorder::Event;
 use shakedown_trace::{Counter, Primitive, Recording};

@@ -2,8 +2,8 @@
 
 use super::Failure;
 use super::evp::{Evp, Scheme};
-use super::target::Target;
 use super::symmetric;
+use super::target::Target;
 use openssl::pkey::{PKey, Params, Private, Public};
 use shakedown_trace::suite::{Group, KeyType, Protocol};
 use std::ffi::{CStr, CString};

@@ -1,9 +1,9 @@
 //! The WTLS engine's primitives, by its own calls through the provider that books them.
 
 use super::Failure;
-use super::workload::Workload;
-use super::target::Wtls;
 use super::symmetric::MAX_BYTES;
+use super::target::Wtls;
+use super::workload::Workload;
 use crate::wtls::provider::Timed;
 use shakedown_wtls::crypto::{CryptoError, Group, Provider, PublicKeyRef};
 use shakedown_wtls::{BulkCipher, Curve, DhGroup, HashAlgorithm, PointForm};

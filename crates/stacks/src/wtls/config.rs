@@ -1,19 +1,18 @@
 //! A suite in the engine's words.
 
-use super::provider::Timed;
 use super::Options;
-use crate::stack::{SetupError, Setup};
+use super::provider::Timed;
+use crate::stack::{Setup, SetupError};
 use shakedown_certs::CertsError;
 use shakedown_certs::own::OwnIdentity;
 use shakedown_certs::wtls as certs;
-use shakedown_trace::suite::{Authentication, Cipher, Group, KeyExchange, KeyType, Mode};
 use shakedown_trace::Suite;
+use shakedown_trace::suite::{Authentication, Cipher, Group, KeyExchange, KeyType, Mode};
 use shakedown_wtls::certificate::{CertificateError, ChainCertificate};
 use shakedown_wtls::{
-    BulkCipher, CipherSuite, ClientAuthentication, ClientConfig, Curve, DhGroup, EncodedRsaKey,
-    Identifier, Identity, KeyExchangeId, KeyExchangeSuite, KnownClient, MacAlgorithm,
-    MemorySessions, ParameterSpecifier, ServerConfig, Session, SessionId, SessionStore, SharedSecret,
-    TemporaryRsaKey,
+    BulkCipher, CipherSuite, ClientAuthentication, ClientConfig, Curve, DhGroup, EncodedRsaKey, Identifier,
+    Identity, KeyExchangeId, KeyExchangeSuite, KnownClient, MacAlgorithm, MemorySessions, ParameterSpecifier,
+    ServerConfig, Session, SessionId, SessionStore, SharedSecret, TemporaryRsaKey,
 };
 use std::sync::Arc;
 
@@ -105,7 +104,11 @@ fn offer(suite: &Suite, options: Options) -> Result<KeyExchangeId, SetupError> {
 }
 
 fn failed_encoding(error: &dyn std::fmt::Display) -> SetupError {
-    SetupError::Stack { stack: super::NAME, what: "encode key exchange parameters", reason: error.to_string() }
+    SetupError::Stack {
+        stack: super::NAME,
+        what: "encode key exchange parameters",
+        reason: error.to_string(),
+    }
 }
 
 fn group(bits: u16) -> Arc<DhGroup> {
@@ -141,11 +144,7 @@ fn client_identity(setup: &Setup) -> Option<&OwnIdentity> {
 }
 
 /// The client's side of a suite.
-pub fn client(
-    provider: &Timed,
-    setup: &Setup,
-    options: Options,
-) -> Result<ClientConfig<Timed>, SetupError> {
+pub fn client(provider: &Timed, setup: &Setup, options: Options) -> Result<ClientConfig<Timed>, SetupError> {
     let suite = &setup.suite;
     let mut offer = offer(suite, options)?;
     if let (Mode::Optimized, Some(own)) = (suite.mode, client_identity(setup)) {
@@ -171,11 +170,7 @@ pub fn client(
 }
 
 /// The server's side of a suite.
-pub fn server(
-    provider: &Timed,
-    setup: &Setup,
-    options: Options,
-) -> Result<ServerConfig<Timed>, SetupError> {
+pub fn server(provider: &Timed, setup: &Setup, options: Options) -> Result<ServerConfig<Timed>, SetupError> {
     let suite = &setup.suite;
     let mut config = ServerConfig::new(vec![key_exchange(suite)]);
     config.cipher_suites = vec![cipher_suite(suite)];

@@ -5,7 +5,7 @@ use super::endpoint::{Environment, WtlsEndpoint};
 use super::listener::Peers;
 use super::provider::Timed;
 use crate::settings::Settings;
-use crate::stack::{Acceptor, Connector, Listener, Reason, SetupError, Setup, Stack};
+use crate::stack::{Acceptor, Connector, Listener, Reason, Setup, SetupError, Stack};
 use shakedown_certs::CertsError;
 use shakedown_certs::own::OwnIdentity;
 use shakedown_certs::wtls as certs;

@@ -36,7 +36,8 @@ fn clocks_agree_and_little_lies_outside_messages() {
                 100.0 * server,
                 found.preempted
             );
-            let balanced = (0.98..=1.02).contains(&found.accounting.coverage) && client <= 0.10 && server <= 0.10;
+            let balanced =
+                (0.98..=1.02).contains(&found.accounting.coverage) && client <= 0.10 && server <= 0.10;
             if balanced {
                 spoilt.clear();
                 break;

@@ -74,7 +74,9 @@ fn public_key_operations(half: &HalfTrace) -> Vec<String> {
         !operation.is_symmetric() && operation != Operation::Import
     });
     let mut found: Vec<_> = public_key
-        .map(|operation| format!("{} {}", operation.primitive.operation.as_str(), operation.primitive.parameters))
+        .map(|operation| {
+            format!("{} {}", operation.primitive.operation.as_str(), operation.primitive.parameters)
+        })
         .collect();
     found.sort();
     found
@@ -93,6 +95,9 @@ use MessageName::{
     Finished, ServerHello, ServerHelloDone, ServerKeyExchange,
 };
 use Side::{Client as C, Server as S};
+
+/// Suite, messages, what the foreign side is told, public-key operations of ours.
+type Case<T> = (&'static str, &'static [(Side, MessageName)], T, &'static [&'static str]);
 
 const TLS_1_3: [(Side, MessageName); 9] = [
     (C, ClientHello),
@@ -121,17 +126,19 @@ const TLS_1_2: [(Side, MessageName); 10] = [
 #[test]
 fn our_server_facing_a_foreign_client() {
     let _shared = common::shared();
-    let cases: [(&str, &[(Side, MessageName)], &[&str], &[&str]); 2] = [
-        ("tls1.3/x25519/rsa2048/server", &TLS_1_3, &["-tls1_3", "-groups", "X25519"], &[
-            "derive x25519",
-            "keygen x25519",
-            "sign rsa2048",
-        ]),
-        ("tls1.2/ecdhe_rsa+p256/rsa2048/server", &TLS_1_2, &["-tls1_2", "-groups", "P-256"], &[
-            "derive p256",
-            "keygen p256",
-            "sign rsa2048",
-        ]),
+    let cases: [Case<&[&str]>; 2] = [
+        (
+            "tls1.3/x25519/rsa2048/server",
+            &TLS_1_3,
+            &["-tls1_3", "-groups", "X25519"],
+            &["derive x25519", "keygen x25519", "sign rsa2048"],
+        ),
+        (
+            "tls1.2/ecdhe_rsa+p256/rsa2048/server",
+            &TLS_1_2,
+            &["-tls1_2", "-groups", "P-256"],
+            &["derive p256", "keygen p256", "sign rsa2048"],
+        ),
     ];
     for (name, messages, options, operations) in cases {
         let peers = prepare(&common::suite(name), &common::settings()).unwrap();
@@ -151,19 +158,19 @@ fn our_server_facing_a_foreign_client() {
 #[test]
 fn our_client_facing_a_foreign_server() {
     let _shared = common::shared();
-    let cases: [(&str, &[(Side, MessageName)], &str, &[&str]); 2] = [
-        ("tls1.3/x25519/rsa2048/server", &TLS_1_3, "-tls1_3", &[
-            "derive x25519",
-            "keygen x25519",
-            "verify rsa2048",
-            "verify rsa2048",
-        ]),
-        ("tls1.2/ecdhe_rsa+p256/rsa2048/server", &TLS_1_2, "-tls1_2", &[
-            "derive p256",
-            "keygen p256",
-            "verify rsa2048",
-            "verify rsa2048",
-        ]),
+    let cases: [Case<&str>; 2] = [
+        (
+            "tls1.3/x25519/rsa2048/server",
+            &TLS_1_3,
+            "-tls1_3",
+            &["derive x25519", "keygen x25519", "verify rsa2048", "verify rsa2048"],
+        ),
+        (
+            "tls1.2/ecdhe_rsa+p256/rsa2048/server",
+            &TLS_1_2,
+            "-tls1_2",
+            &["derive p256", "keygen p256", "verify rsa2048", "verify rsa2048"],
+        ),
     ];
     for (name, messages, version, operations) in cases {
         let suite = common::suite(name);

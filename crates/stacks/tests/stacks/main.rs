@@ -5,6 +5,7 @@
 mod accounting;
 mod common;
 mod every_suite;
+mod expected_operations;
 mod exponents;
 mod failures;
 mod foreign;

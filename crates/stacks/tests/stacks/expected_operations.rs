@@ -1,14 +1,12 @@
 //! The table of expected operations against what the stacks really do: every suite of the catalogue, and every
 //! protocol and key exchange in every authentication, mode and depth of chain.
 
-use shakedown_stacks::{Settings, catalogue, prepare};
-use shakedown_trace::driver::Wire;
-use shakedown_trace::recorder::{self, Tape};
+use super::common;
+use shakedown_stacks::{Registry, catalogue};
 use shakedown_trace::suite::{Authentication, KeyExchange, LeafKind, Mode, Protocol};
-use shakedown_trace::{Operation, Primitive, Side, Suite, Trace};
+use shakedown_trace::{Operation, Primitive, Side, Suite};
 use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::path::Path;
 
 /// A call and where it is booked, in one line.
 fn line(side: Side, primitive: Primitive, place: impl Display) -> String {
@@ -17,14 +15,8 @@ fn line(side: Side, primitive: Primitive, place: impl Display) -> String {
 }
 
 /// One handshake's public-key calls, sorted.
-fn recorded(suite: &Suite, settings: &Settings) -> Result<Vec<String>, String> {
-    let mut rig = prepare(suite, settings).map_err(|error| error.to_string())?;
-    let mut pair = rig.pair().map_err(|error| error.to_string())?;
-    recorder::start(Tape::default());
-    let outcome = Wire::new().handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ());
-    let tape = recorder::stop();
-    outcome.map_err(|error| error.to_string())?;
-    let trace = Trace::from_tape(&tape).map_err(|error| error.to_string())?;
+fn recorded(suite: &Suite) -> Result<Vec<String>, String> {
+    let trace = common::trace(suite, &common::settings())?;
     let calls = trace.operations.iter().filter(|one| {
         !one.primitive.operation.is_symmetric() && one.primitive.operation != Operation::Import
     });
@@ -49,13 +41,11 @@ fn expected(suite: &Suite) -> Vec<String> {
 }
 
 fn compare(suites: impl Iterator<Item = Suite>) -> usize {
-    let keys = Path::new(env!("CARGO_TARGET_TMPDIR")).join("keys");
-    let settings = Settings { cache: Some(keys), ..Settings::default() };
     let mut compared = 0;
     let mut failures = Vec::new();
     for suite in suites {
         compared += 1;
-        match recorded(&suite, &settings) {
+        match recorded(&suite) {
             Err(error) => failures.push(format!("{suite}: {error}")),
             Ok(done) => {
                 let expected = expected(&suite);
@@ -72,7 +62,7 @@ fn compare(suites: impl Iterator<Item = Suite>) -> usize {
 
 #[test]
 fn every_suite_of_the_catalogue_does_what_the_table_says() {
-    let offers = catalogue::suites(false);
+    let offers = catalogue::suites(&Registry::default(), false);
     let compared = compare(offers.iter().map(|offer| offer.suite.parse().expect("offered suites parse")));
     assert!(compared > 1000, "only {compared} suites are offered");
 }
@@ -103,7 +93,8 @@ fn parts_together_do_what_the_table_says() {
         }
     }
     let suites = names.iter().filter_map(|name| name.parse::<Suite>().ok());
-    let compared = compare(suites.filter(|suite| shakedown_stacks::supports(suite).is_ok()));
+    let registry = Registry::default();
+    let compared = compare(suites.filter(|suite| registry.supports(suite).is_ok()));
     assert!(compared > 400, "only {compared}");
 }
 
