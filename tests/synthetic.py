@@ -130,9 +130,13 @@ def measurement(suite: str = "tls1.2/dhe_rsa+dh2048/rsa2048/server", repeat: int
     operations.append(_operation("client", None, "digest", "sha256", "", "common", 0.5, 1, 32))
     sent = {side: sum(m["bytes"] for m in messages if m["from"] == side) for side in ("client", "server")}
     flights = max(m["flight"] for m in messages if m["flight"])
+    stack = {"name": "wtls" if suite.startswith("wtls") else "openssl", "version": "3.6.0"}
     return {
         "suite": suite,
-        "stack": {"name": "wtls" if suite.startswith("wtls") else "openssl", "version": "3.6.0"},
+        "client_stack": stack,
+        "server_stack": stack,
+        "carrier": "bare",
+        "credentials": "generated",
         "kind": "measured",
         "repeat": repeat,
         "preempted": 1,
@@ -149,7 +153,7 @@ def measurement(suite: str = "tls1.2/dhe_rsa+dh2048/rsa2048/server", repeat: int
         "flights": flights,
         "messages": messages,
         "operations": operations,
-        "remainder_us": remainder,
+        "unattributed_us": remainder,
         "memory": {
             "client_peak_bytes": 61_440,
             "client_held_bytes": 40_960,

@@ -98,7 +98,7 @@ def without_times(entry: dict[str, Any]) -> dict[str, Any]:
     """What pricing and simulation read of a measured suite."""
     messages = ("index", "from", "name", "flight", "bytes")
     operations = ("side", "message", "operation", "algorithm", "parameters", "class", "count", "bytes")
-    kept = {key: entry[key] for key in ("suite", "stack", "kind", "bytes", "flights")}
+    kept = {key: entry[key] for key in ("suite", "client_stack", "server_stack", "kind", "bytes", "flights")}
     kept["messages"] = [{key: message[key] for key in messages} for message in entry["messages"]]
     kept["operations"] = [{key: operation[key] for key in operations} for operation in entry["operations"]]
     return kept

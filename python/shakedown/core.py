@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from shakedown.measurement import Measurement
 
 DEFAULT_REPEAT = 30
+
+_SAMPLES = re.compile("(.*_)?samples(_us)?")
 
 OWN_MATERIAL = {"chain": ("key", "ca"), "client_chain": ("client_key", "client_ca", "client_password")}
 """Each side's own chain among the options of `measure`, and what has no use without it."""
@@ -118,6 +121,7 @@ def measure(
     now: int | None = None,
     tickets: int | None = None,
     profile: str | Path | None = None,
+    samples: bool = False,
     progress: Callable[[int], None] | None = None,
     **options: object,
 ) -> Measurement:
@@ -125,7 +129,9 @@ def measure(
 
     `seed` fixes the randomness that is not the cryptography's own; `now` is the time (Unix seconds) at
     which certificates are checked: left out, a fixed day, or the present where some are your own; `tickets`
-    is how many TLS 1.3 tickets the server sends; `profile` is a certificate profile (TOML). `progress` is
+    is how many TLS 1.3 tickets the server sends; `profile` is a certificate profile (TOML). With `samples`
+    every repetition's figure is given beside each median. `client_stack` and `server_stack` name the stacks
+    of the two sides, `stack` that of both; the default is the first that runs the suite. `progress` is
     called with the number of repetitions done. Ctrl-C stops it. A debug build is refused: its times mean
     nothing.
 
@@ -155,37 +161,25 @@ def measure(
     except core.InvalidOption as error:
         raise InputError(str(error)) from error
     result["certificates"] = certificates_of(result["suite"], options)
-    return cast("Measurement", result)
+    return cast("Measurement", result if samples else without_samples(result))
 
 
-def as_agreed(result: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
-    """A measurement in the words of `shakedown.schema`, until the core itself speaks them."""
-    from shakedown.schema.identity import credentials
+def without_samples(figures: Any) -> Any:  # noqa: ANN401 - JSON has any type
+    """A measurement, or part of one, without every repetition's figure."""
+    if isinstance(figures, dict):
+        kept = {key: value for key, value in figures.items() if not _SAMPLES.fullmatch(key)}
+        return {key: without_samples(value) for key, value in kept.items()}
+    return [without_samples(one) for one in figures] if isinstance(figures, list) else figures
 
-    if "stack" not in result:
-        return result
-    stack, whose = result.pop("stack"), result.pop("certificates")
-    rest, books = result.pop("remainder_us"), result.pop("books")
-    sides = tuple(whose)
-    for message in result["messages"]:
-        message.update(unit=None, retransmissions=0)
-    result.update(
-        client_stack=stack,
-        server_stack=stack,
-        carrier="bare",
-        credentials=credentials(tuple(side for side in sides if whose[side] == "own"), sides),
-        counter="ns",
-        unattributed_us=rest,
-        accounting={
-            "attributed_us": books["marked_us"],
-            "cpu_us": books["cpu_us"],
-            "coverage": books["ratio"],
-        },
-        memory=result.get("memory"),
-        bytes_vary=False,
-        seed=seed,
-    )
-    return result
+
+def as_agreed(result: dict[str, Any]) -> dict[str, Any]:
+    """A measurement as `shakedown.schema` has it: whose certificates they are is in its credentials."""
+    return {key: value for key, value in result.items() if key != "certificates"}
+
+
+def stacks() -> list[dict[str, Any]]:
+    """The stacks there are: name, version, and the protocols that each runs as client and as server."""
+    return cast("list[dict[str, Any]]", native().stacks())
 
 
 def certificates_of(suite: str, options: Mapping[str, object]) -> dict[str, str]:

@@ -88,7 +88,7 @@ class PerSide(TypedDict):
     server: float
 
 
-class Remainder(TypedDict):
+class Unattributed(TypedDict):
     """Time of each side outside any message: medians, and means, which add up with those of messages."""
 
     client: float
@@ -112,7 +112,10 @@ class Measurement(TypedDict):
     """One suite, measured; `certificates` says whose each side that has any shows."""
 
     suite: str
-    stack: Stack
+    client_stack: Stack
+    server_stack: Stack
+    carrier: str
+    credentials: str
     kind: str
     repeat: int
     preempted: int
@@ -123,8 +126,8 @@ class Measurement(TypedDict):
     flights: int
     messages: list[Message]
     operations: list[Operation]
-    remainder_us: Remainder
-    memory: NotRequired[Memory]
+    unattributed_us: Unattributed
+    memory: NotRequired[Memory | None]
     certificates: NotRequired[dict[Side, Literal["own", "made"]]]
     transfers: NotRequired[list[dict[str, Any]]]
 

@@ -64,7 +64,7 @@ def test_the_contract(measured, position):
             for message in one["messages"]
         )
         mean = one["handshake"][f"{side}_us"]["mean"]
-        assert spent + one["remainder_us"][f"{side}_mean"] == pytest.approx(mean, rel=1e-6)
+        assert spent + one["unattributed_us"][f"{side}_mean"] == pytest.approx(mean, rel=1e-6)
         assert sum(time_by_class_us(one, side).values()) == pytest.approx(mean)
         assert time_by_class_us(one, side)["common"] > 0
 

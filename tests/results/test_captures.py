@@ -319,7 +319,7 @@ def test_a_sound_trace_is_taken(tmp_path):
         (spoilt(CAPTURED, "kind", ["captured"]), 'kind is neither "measured" nor "captured"'),
         (spoilt(MEASURED, "handshake", {"client_us": 3}), "trace 2: handshake.client_us is 3, not an object"),
         (spoilt(MEASURED, "operations", {}), "trace 2: operations is an object, not an array"),
-        (spoilt(MEASURED, "stack", None), "trace 2: stack is null, not an object"),
+        (spoilt(MEASURED, "client_stack", None), "trace 2: client_stack is null, not an object"),
         (spoilt(MEASURED, "preempted", 10**400), "trace 2: preempted is 1000"),
         (spoilt(MEASURED, "certificates", {"server": "hers"}), 'is "hers", not "own" or "made"'),
     ],

@@ -46,7 +46,7 @@ def overview(results: Results) -> Section | None:
     if not results.measurements:
         return None
     owned = any(whose_own(one) for one in results.measurements)
-    remembered = any("memory" in one for one in results.measurements)
+    remembered = any(one.get("memory") is not None for one in results.measurements)
     rows = []
     for one in results.measurements:
         cells = [
@@ -213,7 +213,7 @@ def _waterfall_block(one: Measurement, folded: bool) -> Block:
                 "kind": one["kind"],
             }
         )
-    outside = one["remainder_us"]
+    outside = one["unattributed_us"]
     figure = Figure(
         name=f"waterfall-{slug(one['suite'])}",
         title=one["suite"],
@@ -245,7 +245,7 @@ def provenance(results: Results) -> Section:
     """What made these figures, so that somebody else can make them again."""
     manifest = results.manifest
     build = manifest.get("build") or {}
-    stacks = sorted({f"{one['stack']['name']} {one['stack']['version']}" for one in results.measurements})
+    stacks = sorted({f"{one['client_stack']['name']} {one['client_stack']['version']}" for one in results.measurements})
     clocks = sorted({one["clock"] for one in results.measurements})
     used = sorted({one["repeat"] for one in results.measurements})
     preempted = sum(one["preempted"] for one in results.measurements)

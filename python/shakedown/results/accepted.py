@@ -33,7 +33,8 @@ CAPTURED: dict[str, Any] = {**TRACE, "bytes": _BYTES, "flights": WHOLE}
 
 MEASURED: dict[str, Any] = {
     **CAPTURED,
-    "stack": {"name": TEXT, "version": STRING},
+    "client_stack": {"name": TEXT, "version": STRING},
+    "server_stack": {"name": TEXT, "version": STRING},
     "repeat": WHOLE,
     "preempted": WHOLE,
     "clock": STRING,
@@ -44,7 +45,7 @@ MEASURED: dict[str, Any] = {
     "operations": [
         OPERATION | {"class": one_of(*CLASSES), "us": NUMBER, "mean_us": NUMBER, "count": SIZE, "bytes": SIZE}
     ],
-    "remainder_us": _PER_SIDE | {"client_mean": NUMBER, "server_mean": NUMBER},
+    "unattributed_us": _PER_SIDE | {"client_mean": NUMBER, "server_mean": NUMBER},
     "memory?": {
         **dict.fromkeys(
             ("client_peak_bytes", "client_held_bytes", "server_peak_bytes", "server_held_bytes"), NUMBER

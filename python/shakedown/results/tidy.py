@@ -18,7 +18,7 @@ message.process     us     time its receiver took, by statistic
 operation.time      us     one public-key call, or one kind of symmetric work in a message, by statistic
 operation.count     1      calls in it
 operation.bytes     bytes  bytes worked on
-remainder.time      us     time of `side` outside any message
+unattributed.time      us     time of `side` outside any message
 memory.peak         bytes  most that `side` held for the connection
 memory.held         bytes  what it holds after the handshake
 memory.context      bytes  what its context holds for all connections
@@ -91,8 +91,8 @@ _STATISTICS: tuple[Literal["median", "mean", "sd", "min", "max"], ...] = (
     "max",
 )
 _IN_ROWS = {
-    "suite", "stack", "kind", "repeat", "preempted", "handshake", "bytes", "flights",
-    "messages", "operations", "remainder_us", "memory",
+    "suite", "client_stack", "server_stack", "kind", "repeat", "preempted", "handshake", "bytes", "flights",
+    "messages", "operations", "unattributed_us", "memory",
 }  # fmt: skip
 
 Row = dict[str, Any]
@@ -118,8 +118,8 @@ def to_table(measurement: Measurement, provenance: str) -> pl.DataFrame:
     """The measurement's figures as a table with the columns of `SCHEMA`."""
     common: Row = {
         "suite": measurement["suite"],
-        "stack": measurement["stack"]["name"],
-        "stack_version": measurement["stack"]["version"],
+        "stack": measurement["client_stack"]["name"],
+        "stack_version": measurement["client_stack"]["version"],
         "kind": measurement["kind"],
         "certificates": whose_certificates(measurement.get("certificates")),
         "provenance": provenance,
@@ -181,9 +181,9 @@ def _rows(measurement: Measurement) -> Iterator[Row]:
         yield figure("operation.count", "1", operation["count"], **place)
         yield figure("operation.bytes", "bytes", operation["bytes"], **place)
     for side in SIDES:
-        remainder = cast("dict[str, float]", measurement["remainder_us"])
-        yield figure("remainder.time", "us", remainder[side], side=side, statistic="median")
-        yield figure("remainder.time", "us", remainder[f"{side}_mean"], side=side, statistic="mean")
+        remainder = cast("dict[str, float]", measurement["unattributed_us"])
+        yield figure("unattributed.time", "us", remainder[side], side=side, statistic="median")
+        yield figure("unattributed.time", "us", remainder[f"{side}_mean"], side=side, statistic="mean")
     memory = measurement.get("memory")
     if memory is not None:
         yield figure("memory.left", "bytes", memory["released_bytes"])
@@ -203,7 +203,8 @@ def from_table(table: pl.DataFrame, rest: Mapping[str, Any]) -> Measurement:
     first = figures.rows[0]
     measurement: dict[str, Any] = {
         "suite": first["suite"],
-        "stack": {"name": first["stack"], "version": first["stack_version"]},
+        "client_stack": {"name": first["stack"], "version": first["stack_version"]},
+        "server_stack": {"name": first["stack"], "version": first["stack_version"]},
         "kind": first["kind"],
         "repeat": _count(figures.one("handshake.repeat")),
         "preempted": _count(figures.one("handshake.preempted")),
@@ -216,8 +217,8 @@ def from_table(table: pl.DataFrame, rest: Mapping[str, Any]) -> Measurement:
         "flights": _count(figures.one("handshake.flights")),
         "messages": figures.messages(),
         "operations": figures.operations(),
-        "remainder_us": {
-            f"{side}{suffix}": figures.one("remainder.time", side=side, statistic=statistic)["value"]
+        "unattributed_us": {
+            f"{side}{suffix}": figures.one("unattributed.time", side=side, statistic=statistic)["value"]
             for suffix, statistic in (("", "median"), ("_mean", "mean"))
             for side in SIDES
         },

@@ -70,6 +70,8 @@ class UnattributedTime(Object, frozen=True, kw_only=True):
     server: Number
     client_mean: Number
     server_mean: Number
+    client_samples: Samples = UNSET
+    server_samples: Samples = UNSET
 
     def mean(self, side: Side) -> int | float:
         """One side's mean."""
