@@ -37,6 +37,7 @@ mod peers;
 pub mod primitives;
 mod processor;
 mod registry;
+pub mod rustls;
 mod settings;
 mod stack;
 pub mod transfer;

@@ -5,7 +5,7 @@ use crate::stack::{Acceptor, Connector, SetupError};
 use shakedown_ossl::memory::{self, Account};
 use shakedown_trace::driver::Loopback;
 use shakedown_trace::{Carrier, Endpoint, HandshakeId, Session, Side, Suite};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Everything that endpoints of one suite need, made before any clock starts. Shared by threads.
 pub struct Peers {
@@ -13,7 +13,8 @@ pub struct Peers {
     pub id: HandshakeId,
     connector: Arc<dyn Connector>,
     acceptor: Arc<dyn Acceptor>,
-    session: Option<Session>,
+    /// What clients resume; made again where it resumes no more often.
+    session: Mutex<Option<Session>>,
 }
 
 /// A client and a server that have not met yet.
@@ -43,9 +44,9 @@ pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> 
     };
     let connector = memory::on(Account::ClientContext, || client.client(&setup))?;
     let acceptor = memory::on(Account::ServerContext, || server.server(&setup))?;
-    let mut peers = Peers { id, connector, acceptor, session: None };
+    let peers = Peers { id, connector, acceptor, session: Mutex::default() };
     if suite.is_resumption() {
-        peers.session = Some(peers.make_session()?);
+        peers.renew_session()?;
     }
     Ok(peers)
 }
@@ -56,7 +57,13 @@ impl Peers {
     /// # Errors
     /// [`SetupError`] where the stack refuses.
     pub fn client(&self) -> Result<Box<dyn Endpoint>, SetupError> {
-        self.connector.connect(self.session.as_ref())
+        match self.connector.connect(self.session().as_ref()) {
+            Err(SetupError::SpentSession) => {
+                self.renew_session()?;
+                self.connector.connect(self.session().as_ref())
+            }
+            other => other,
+        }
     }
 
     /// A fresh server.
@@ -79,6 +86,16 @@ impl Peers {
     #[must_use]
     pub fn acceptor(&self) -> &Arc<dyn Acceptor> {
         &self.acceptor
+    }
+
+    fn session(&self) -> Option<Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn renew_session(&self) -> Result<(), SetupError> {
+        let session = self.make_session()?;
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+        Ok(())
     }
 
     /// Runs the full handshake whose session is then resumed.

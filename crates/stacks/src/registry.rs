@@ -1,6 +1,7 @@
 //! Which stacks there are.
 
 use crate::openssl::Openssl;
+use crate::rustls::Rustls;
 use crate::stack::{Reason, SetupError, Stack, Unsupported};
 use crate::wtls::{self, Wtls};
 use serde::Serialize;
@@ -45,7 +46,7 @@ impl Registry {
     /// Every stack of this program, with what each alone is told.
     #[must_use]
     pub fn with(wtls: wtls::Options) -> Self {
-        Self::new(vec![Arc::new(Openssl), Arc::new(Wtls::new(wtls))])
+        Self::new(vec![Arc::new(Openssl), Arc::new(Rustls), Arc::new(Wtls::new(wtls))])
     }
 
     /// These stacks and no others.
@@ -168,6 +169,6 @@ mod tests {
         let refused = registry.choose(&suite, Side::Server, Some("wtls")).err().unwrap().to_string();
         assert!(refused.starts_with("tls1.2/psk: the stack wtls runs wtls only"), "{refused}");
         let unknown = registry.get("gnutls").err().unwrap().to_string();
-        assert_eq!(unknown, "unknown stack 'gnutls'; accepted: openssl, wtls");
+        assert_eq!(unknown, "unknown stack 'gnutls'; accepted: openssl, rustls, wtls");
     }
 }

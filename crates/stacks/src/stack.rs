@@ -56,6 +56,8 @@ pub enum SetupError {
     NoSession { reason: String },
     #[error("a session of another stack cannot be resumed by {stack}")]
     ForeignSession { stack: &'static str },
+    #[error("every ticket of the session has been used")]
+    SpentSession,
     #[error("{stack} takes no certificates of this form in {suite}")]
     CertificateForm { stack: &'static str, suite: String },
 }
@@ -148,7 +150,8 @@ pub trait Connector: Send + Sync {
     /// A client that has done nothing yet, resuming `session` if there is one.
     ///
     /// # Errors
-    /// [`SetupError`] where the stack refuses; [`SetupError::ForeignSession`] for a session of another stack.
+    /// [`SetupError`] where the stack refuses; [`SetupError::ForeignSession`] for a session of another stack;
+    /// [`SetupError::SpentSession`] where it resumes no more often.
     fn connect(&self, session: Option<&Session>) -> Result<Box<dyn Endpoint>, SetupError>;
 }
 

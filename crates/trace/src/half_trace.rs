@@ -7,7 +7,7 @@
 //! - messages and unattributed time add up to the side's time exactly;
 //! - the operations of a message never exceed it.
 
-use crate::recorder::{Event, Ticks};
+use crate::recorder::{Event, Ticks, UNSIZED};
 use crate::recording::{Counter, Recording};
 use crate::{MessageName, Primitive, Side};
 use std::collections::VecDeque;
@@ -188,6 +188,17 @@ impl Account {
             }
             Event::AdjustReceived(difference) => {
                 self.adjust(RECEIVED, difference)?;
+            }
+            Event::SizeSent(bytes) => {
+                let messages = &mut self.half.messages;
+                let unsized_yet = |(place, _): &&mut (usize, u32)| messages[*place].bytes == UNSIZED;
+                let (place, left) = self
+                    .unsent
+                    .iter_mut()
+                    .find(unsized_yet)
+                    .ok_or(AccountingError::NothingToAdjust { side })?;
+                messages[*place].bytes = bytes;
+                *left = bytes;
             }
             Event::AttributeToPrevious(at) => {
                 let earlier = self.previous;

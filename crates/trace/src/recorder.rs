@@ -9,7 +9,8 @@
 //!
 //! - [`boundary`]: whatever message was being worked on is done;
 //! - [`sent`], [`received`]: the span of time around this point, from the last boundary to the next, belongs to that
-//!   message; [`adjust_sent`], [`adjust_received`] correct its bytes where they are known only later;
+//!   message; [`adjust_sent`], [`adjust_received`] and [`size_sent`] correct its bytes where they are known only
+//!   later;
 //! - [`attribute_to_previous`]: what follows belongs to the message before the latest one;
 //! - [`operation`]: a primitive ran from one reading to another.
 
@@ -19,6 +20,9 @@ use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 
 pub use crate::clock::{Ticks, name as clock_name};
+
+/// Bytes of a message sent that only its records will tell; [`size_sent`] says them before the unit leaves.
+pub const UNSIZED: u32 = 0;
 
 /// One entry of an event log. Times are raw readings of the log's counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub enum Event {
     AdjustSent(i32),
     /// The latest message received has more or fewer bytes than was said.
     AdjustReceived(i32),
+    /// The earliest message sent as [`UNSIZED`] has so many bytes.
+    SizeSent(u32),
     /// What follows belongs to the message before the latest.
     AttributeToPrevious(Ticks),
     /// A datagram, or the pending bytes of a stream, left the endpoint: its length, and a fingerprint of a datagram's
@@ -164,6 +170,12 @@ pub fn adjust_sent(difference: i32) {
 #[inline]
 pub fn adjust_received(difference: i32) {
     push(Event::AdjustReceived(difference));
+}
+
+/// The earliest message that was sent as [`UNSIZED`] has `bytes` bytes on the wire. Costs no reading.
+#[inline]
+pub fn size_sent(bytes: u32) {
+    push(Event::SizeSent(bytes));
 }
 
 /// What follows belongs to the message before the latest.

@@ -1,0 +1,204 @@
+//! Client and server configurations of a suite.
+
+use super::sessions::{KeptSessions, OneSession, TimedTickets};
+use super::verifier::Observed;
+use super::{NAME, names, provider};
+use crate::stack::{Setup, SetupError};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{Resumption, Tls12Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::time_provider::TimeProvider;
+use rustls::{ClientConfig, KeyLog, RootCertStore, ServerConfig, SupportedProtocolVersion};
+use shakedown_certs::own::OwnIdentity;
+use shakedown_pki::Identity;
+use shakedown_trace::Side;
+use shakedown_trace::suite::{Authentication, Mode, Protocol};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// Tickets that one full handshake leaves where TLS 1.3 is resumed: each resumes once.
+const TICKETS_OF_A_SESSION: usize = 256;
+
+/// A server's configurations.
+pub struct Configs {
+    /// For handshakes that are asked for.
+    pub usual: Arc<ServerConfig>,
+    /// For the full handshake before a resumption: with a ticket in TLS 1.3.
+    pub issuing: Arc<ServerConfig>,
+}
+
+fn refused<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> SetupError {
+    move |error| SetupError::Stack { stack: NAME, what, reason: error.to_string() }
+}
+
+/// The time at which certificates must be valid.
+#[derive(Debug)]
+struct Fixed(UnixTime);
+
+impl TimeProvider for Fixed {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(self.0)
+    }
+}
+
+fn time(setup: &Setup) -> UnixTime {
+    UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(setup.now_unix_s).unwrap_or(0)))
+}
+
+/// The provider with the suite's cipher and group, and nothing else to negotiate.
+///
+/// Up to TLS 1.2 a client's groups also say which curves the server's certificates may have (RFC 8422 section 5.1):
+/// a client names them after the group to use, and a server takes that group alone.
+fn provider(setup: &Setup, side: Side) -> Result<Arc<CryptoProvider>, SetupError> {
+    let suite = &setup.suite;
+    let mut provider = if setup.instrumented { provider::timed() } else { provider::bare() };
+    let cipher = names::cipher_suite(suite);
+    provider.cipher_suites.retain(|known| Some(known.suite()) == cipher);
+    let wanted =
+        suite.group.into_iter().chain(names::certificate_groups(suite, side)).filter_map(names::group);
+    let known = std::mem::take(&mut provider.kx_groups);
+    for group in wanted {
+        let chosen = |candidate: &&&dyn SupportedKxGroup| candidate.name() == group;
+        let listed = provider.kx_groups.iter().any(|listed| listed.name() == group);
+        provider.kx_groups.extend(known.iter().find(chosen).filter(|_| !listed));
+    }
+    if provider.cipher_suites.is_empty() || provider.kx_groups.is_empty() {
+        let reason = format!("it does not offer {suite}");
+        return Err(SetupError::Stack { stack: NAME, what: "choose cipher and group", reason });
+    }
+    Ok(Arc::new(provider))
+}
+
+static TLS12: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS12];
+static TLS13: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
+
+fn versions(setup: &Setup) -> &'static [&'static SupportedProtocolVersion] {
+    match setup.suite.protocol {
+        Protocol::Tls12 => &TLS12,
+        _ => &TLS13,
+    }
+}
+
+fn identity(setup: &Setup, side: Side) -> Result<Option<&Identity>, SetupError> {
+    match setup.identities.of(side) {
+        None => Ok(None),
+        Some(OwnIdentity::X509(identity)) => Ok(Some(identity)),
+        Some(OwnIdentity::Wtls(_)) => {
+            Err(SetupError::CertificateForm { stack: NAME, suite: setup.suite.to_string() })
+        }
+    }
+}
+
+fn roots(identity: &Identity) -> Result<Arc<RootCertStore>, SetupError> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(identity.root.clone())).map_err(refused("trust the peer's root"))?;
+    Ok(Arc::new(roots))
+}
+
+fn chain(identity: &Identity) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+    let chain = identity.chain.iter().map(|der| CertificateDer::from(der.clone())).collect();
+    (chain, PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(identity.key.clone())))
+}
+
+/// What clients of a suite share, and the name that they check.
+pub fn client(setup: &Setup) -> Result<(ClientConfig, ServerName<'static>), SetupError> {
+    let provider = provider(setup, Side::Client)?;
+    let server = identity(setup, Side::Server)?;
+    let server = server.ok_or_else(|| SetupError::Stack {
+        stack: NAME,
+        what: "check the server",
+        reason: "the suite has no server certificate".into(),
+    })?;
+    let verifier = WebPkiServerVerifier::builder_with_provider(roots(server)?, Arc::clone(&provider))
+        .build()
+        .map_err(refused("make a verifier of servers"))?;
+    let builder = ClientConfig::builder_with_details(provider, Arc::new(Fixed(time(setup))))
+        .with_protocol_versions(versions(setup))
+        .map_err(refused("set the protocol"))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Observed::new(verifier as Arc<dyn ServerCertVerifier>)));
+    let own = identity(setup, Side::Client)?;
+    let mutual = setup.suite.authentication == Some(Authentication::Mutual);
+    let mut config = match own.filter(|_| mutual) {
+        Some(own) => {
+            let (chain, key) = chain(own);
+            builder.with_client_auth_cert(chain, key).map_err(refused("take the client's certificate"))?
+        }
+        None => builder.with_no_client_auth(),
+    };
+    if let Some(log) = &setup.key_log {
+        config.key_log = Arc::new(Lines(Arc::clone(log)));
+    }
+    let name = ServerName::try_from(server.subject.clone()).map_err(refused("check the server's name"))?;
+    Ok((config, name))
+}
+
+/// The configuration with a store of one connection's own. rustls resumes only where verifier and credentials are
+/// the very objects that the session was made with, which clones share.
+pub fn with_sessions(config: &ClientConfig, setup: &Setup, sessions: Arc<OneSession>) -> ClientConfig {
+    let by_id = match setup.suite.mode {
+        Mode::Resumed => Tls12Resumption::SessionIdOnly,
+        Mode::Ticket => Tls12Resumption::SessionIdOrTickets,
+        _ if setup.tickets > 0 => Tls12Resumption::SessionIdOrTickets,
+        _ => Tls12Resumption::Disabled,
+    };
+    let mut config = config.clone();
+    config.resumption = Resumption::store(sessions).tls12_resumption(by_id);
+    config
+}
+
+/// What a server of a suite shares among its connections.
+pub fn server(setup: &Setup) -> Result<Configs, SetupError> {
+    let provider = provider(setup, Side::Server)?;
+    let own = identity(setup, Side::Server)?;
+    let own = own.ok_or_else(|| SetupError::Stack {
+        stack: NAME,
+        what: "present a certificate",
+        reason: "the suite has none".into(),
+    })?;
+    let builder = ServerConfig::builder_with_details(Arc::clone(&provider), Arc::new(Fixed(time(setup))))
+        .with_protocol_versions(versions(setup))
+        .map_err(refused("set the protocol"))?;
+    let builder = match (setup.suite.authentication, identity(setup, Side::Client)?) {
+        (Some(Authentication::Requested | Authentication::Mutual), Some(peer)) => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots(peer)?, provider);
+            let asks = setup.suite.authentication == Some(Authentication::Requested);
+            let verifier = if asks { verifier.allow_unauthenticated() } else { verifier };
+            let verifier = verifier.build().map_err(refused("make a verifier of clients"))?;
+            builder.with_client_cert_verifier(Arc::new(Observed::new(verifier)))
+        }
+        _ => builder.with_no_client_auth(),
+    };
+    let (chain, key) = chain(own);
+    let mut config =
+        builder.with_single_cert(chain, key).map_err(refused("take the server's certificate"))?;
+    let tls13 = setup.suite.protocol == Protocol::Tls13;
+    let resumes = setup.suite.is_resumption();
+    let by_ticket = setup.tickets > 0 || setup.suite.mode == Mode::Ticket || resumes && tls13;
+    config.session_storage = match resumes && !by_ticket {
+        true => Arc::new(KeptSessions::default()),
+        false => Arc::new(NoServerSessionStorage {}),
+    };
+    if by_ticket {
+        let inner = aws_lc_rs::Ticketer::new().map_err(refused("make keys for tickets"))?;
+        config.ticketer = Arc::new(TimedTickets { inner });
+    }
+    config.send_tls13_tickets = if resumes { 0 } else { setup.tickets as usize };
+    let mut issuing = config.clone();
+    issuing.send_tls13_tickets = TICKETS_OF_A_SESSION;
+    Ok(Configs { usual: Arc::new(config), issuing: Arc::new(issuing) })
+}
+
+/// Lines of a key log, as they are gathered.
+#[derive(Debug)]
+struct Lines(crate::stack::KeyLog);
+
+impl KeyLog for Lines {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let line = format!("{label} {} {}", hex(client_random), hex(secret));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+}

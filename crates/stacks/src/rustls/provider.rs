@@ -1,0 +1,697 @@
+//! rustls's cryptography, timed: every object of a `CryptoProvider` in a wrapper that writes down what ran.
+//!
+//! All wrappers are here, because rustls 0.24 changes these traits. They are made once and live as long as the
+//! program, as the traits ask for `&'static` objects. A bare connection takes the provider inside.
+
+use super::marks::{Marks, tell};
+use rustls::crypto::cipher::{
+    AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, KeyBlockShape, MessageDecrypter,
+    MessageEncrypter, OutboundOpaqueMessage, OutboundPlainMessage, Tls12AeadAlgorithm, Tls13AeadAlgorithm,
+    UnsupportedOperationError,
+};
+use rustls::crypto::hash::{Context, Hash, HashAlgorithm, Output};
+use rustls::crypto::tls12::Prf;
+use rustls::crypto::tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError};
+use rustls::crypto::{
+    ActiveKeyExchange, CompletedKeyExchange, CryptoProvider, KeyProvider, SharedSecret, SupportedKxGroup,
+    WebPkiSupportedAlgorithms, aws_lc_rs, hmac,
+};
+use rustls::ffdhe_groups::FfdheGroup;
+use rustls::pki_types::{
+    AlgorithmIdentifier, InvalidSignature, PrivateKeyDer, SignatureVerificationAlgorithm, alg_id,
+};
+use rustls::sign::{Signer, SigningKey};
+use rustls::{
+    CipherSuite, CipherSuiteCommon, ConnectionTrafficSecrets, ContentType, Error, NamedGroup,
+    ProtocolVersion, SignatureAlgorithm, SignatureScheme, SupportedCipherSuite, SupportedProtocolVersion,
+    Tls12CipherSuite, Tls13CipherSuite,
+};
+use shakedown_trace::operation::intern;
+use shakedown_trace::{MessageName, Operation, Primitive, recorder};
+use std::sync::{Arc, OnceLock};
+
+/// The provider that both kinds of connection are made from.
+pub fn bare() -> CryptoProvider {
+    aws_lc_rs::default_provider()
+}
+
+/// The same with every object wrapped.
+pub fn timed() -> CryptoProvider {
+    static TIMED: OnceLock<CryptoProvider> = OnceLock::new();
+    TIMED.get_or_init(wrap).clone()
+}
+
+fn leak<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+fn wrap() -> CryptoProvider {
+    let provider = bare();
+    let groups = aws_lc_rs::ALL_KX_GROUPS.iter();
+    let groups =
+        groups.filter_map(|group| Some(leak(Group { inner: *group, names: group_names(group.name())? })));
+    CryptoProvider {
+        cipher_suites: provider.cipher_suites.iter().filter_map(|suite| cipher_suite(*suite)).collect(),
+        kx_groups: groups.map(|group| group as &dyn SupportedKxGroup).collect(),
+        signature_verification_algorithms: verifiers(provider.signature_verification_algorithms),
+        secure_random: provider.secure_random,
+        key_provider: leak(Keys { inner: provider.key_provider }),
+    }
+}
+
+fn length(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+fn symmetric(operation: Operation, algorithm: &'static str) -> Primitive {
+    Primitive::new(operation, algorithm, "")
+}
+
+// ---------------------------------------------------------------------------------------------- key exchange
+
+/// Family and parameters of a group, and whether it is a KEM.
+#[derive(Clone, Copy, Debug)]
+struct GroupNames {
+    algorithm: &'static str,
+    parameters: &'static str,
+    kem: bool,
+}
+
+fn group_names(group: NamedGroup) -> Option<GroupNames> {
+    let (algorithm, parameters, kem) = match group {
+        NamedGroup::X25519 => ("ecdh", "x25519", false),
+        NamedGroup::secp256r1 => ("ecdh", "p256", false),
+        NamedGroup::secp384r1 => ("ecdh", "p384", false),
+        NamedGroup::X25519MLKEM768 => ("hybrid", "x25519mlkem768", true),
+        NamedGroup::secp256r1MLKEM768 => ("hybrid", "secp256r1mlkem768", true),
+        NamedGroup::MLKEM768 => ("mlkem", "mlkem768", true),
+        NamedGroup::MLKEM1024 => ("mlkem", "mlkem1024", true),
+        _ => return None,
+    };
+    Some(GroupNames { algorithm, parameters, kem })
+}
+
+impl GroupNames {
+    fn primitive(self, operation: Operation) -> Primitive {
+        Primitive::new(operation, self.algorithm, self.parameters)
+    }
+}
+
+#[derive(Debug)]
+struct Group {
+    inner: &'static dyn SupportedKxGroup,
+    names: GroupNames,
+}
+
+impl SupportedKxGroup for Group {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
+        let inner = recorder::timed(self.names.primitive(Operation::Keygen), 0, || self.inner.start())?;
+        Ok(Box::new(Exchange { inner, names: self.names }))
+    }
+
+    fn start_and_complete(&self, peer: &[u8]) -> Result<CompletedKeyExchange, Error> {
+        if self.names.kem {
+            let encapsulate = self.names.primitive(Operation::Encapsulate);
+            return recorder::timed(encapsulate, 0, || self.inner.start_and_complete(peer));
+        }
+        let exchange = self.start()?;
+        Ok(CompletedKeyExchange {
+            group: exchange.group(),
+            pub_key: exchange.pub_key().to_vec(),
+            secret: exchange.complete(peer)?,
+        })
+    }
+
+    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
+        self.inner.ffdhe_group()
+    }
+
+    fn name(&self) -> NamedGroup {
+        self.inner.name()
+    }
+
+    fn fips(&self) -> bool {
+        self.inner.fips()
+    }
+
+    fn usable_for_version(&self, version: ProtocolVersion) -> bool {
+        self.inner.usable_for_version(version)
+    }
+}
+
+struct Exchange {
+    inner: Box<dyn ActiveKeyExchange>,
+    names: GroupNames,
+}
+
+impl Exchange {
+    fn finish(
+        self,
+        work: impl FnOnce(Box<dyn ActiveKeyExchange>) -> Result<SharedSecret, Error>,
+    ) -> Result<SharedSecret, Error> {
+        let operation = if self.names.kem { Operation::Decapsulate } else { Operation::Derive };
+        recorder::timed(self.names.primitive(operation), 0, || work(self.inner))
+    }
+}
+
+impl ActiveKeyExchange for Exchange {
+    fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
+        self.finish(|inner| inner.complete(peer))
+    }
+
+    fn complete_for_tls_version(
+        self: Box<Self>,
+        peer: &[u8],
+        version: &SupportedProtocolVersion,
+    ) -> Result<SharedSecret, Error> {
+        self.finish(|inner| inner.complete_for_tls_version(peer, version))
+    }
+
+    fn hybrid_component(&self) -> Option<(NamedGroup, &[u8])> {
+        self.inner.hybrid_component()
+    }
+
+    fn complete_hybrid_component(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
+        // The classical half alone: the server chose it over the hybrid.
+        let names =
+            self.inner.hybrid_component().and_then(|(group, _)| group_names(group)).unwrap_or(self.names);
+        recorder::timed(names.primitive(Operation::Derive), 0, || self.inner.complete_hybrid_component(peer))
+    }
+
+    fn pub_key(&self) -> &[u8] {
+        self.inner.pub_key()
+    }
+
+    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
+        self.inner.ffdhe_group()
+    }
+
+    fn group(&self) -> NamedGroup {
+        self.inner.group()
+    }
+}
+
+// ------------------------------------------------------------------------------------------------ signatures
+
+#[derive(Debug)]
+struct Keys {
+    inner: &'static dyn KeyProvider,
+}
+
+impl KeyProvider for Keys {
+    fn load_private_key(&self, key: PrivateKeyDer<'static>) -> Result<Arc<dyn SigningKey>, Error> {
+        Ok(Arc::new(TimedKey { inner: self.inner.load_private_key(key)? }))
+    }
+
+    fn fips(&self) -> bool {
+        self.inner.fips()
+    }
+}
+
+#[derive(Debug)]
+struct TimedKey {
+    inner: Arc<dyn SigningKey>,
+}
+
+impl SigningKey for TimedKey {
+    fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
+        let inner = self.inner.choose_scheme(offered)?;
+        let primitive = match self.inner.public_key() {
+            Some(key) => signature_primitive(Operation::Sign, key.as_ref()),
+            None => Primitive::new(Operation::Sign, "unknown", ""),
+        };
+        Some(Box::new(TimedSigner { inner, primitive }))
+    }
+
+    fn public_key(&self) -> Option<rustls::pki_types::SubjectPublicKeyInfoDer<'_>> {
+        self.inner.public_key()
+    }
+
+    fn algorithm(&self) -> SignatureAlgorithm {
+        self.inner.algorithm()
+    }
+}
+
+#[derive(Debug)]
+struct TimedSigner {
+    inner: Box<dyn Signer>,
+    primitive: Primitive,
+}
+
+impl Signer for TimedSigner {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
+        recorder::timed(self.primitive, 0, || self.inner.sign(message))
+    }
+
+    fn scheme(&self) -> SignatureScheme {
+        self.inner.scheme()
+    }
+}
+
+/// The primitive of a key, from its SubjectPublicKeyInfo. Keys come from the suite's vocabulary or a user's own
+/// certificate, which was held against it.
+fn signature_primitive(operation: Operation, spki: &[u8]) -> Primitive {
+    let holds = |id: &AlgorithmIdentifier| spki.windows(id.len()).take(8).any(|window| window == &id[..]);
+    let (algorithm, parameters) = if holds(&alg_id::ECDSA_P256) {
+        ("ecdsa", "p256")
+    } else if holds(&alg_id::ECDSA_P384) {
+        ("ecdsa", "p384")
+    } else if holds(&alg_id::ECDSA_P521) {
+        ("ecdsa", "p521")
+    } else if holds(&alg_id::ED25519) {
+        ("eddsa", "ed25519")
+    } else {
+        // SubjectPublicKeyInfo of RSA: 24 bytes before RSAPublicKey for any modulus of 1,024 to 16,384 bits.
+        ("rsa", rsa_name(spki.get(24..).unwrap_or_default()))
+    };
+    Primitive::new(operation, algorithm, parameters)
+}
+
+/// The suite vocabulary's name of an RSAPublicKey (RFC 8017 appendix A.1.1).
+fn rsa_name(public_key: &[u8]) -> &'static str {
+    let bits = rsa_modulus(public_key).map_or(0, |modulus| {
+        let significant = modulus.iter().skip_while(|byte| **byte == 0);
+        let (bytes, first) = (significant.clone().count(), significant.copied().next().unwrap_or(0));
+        (bytes * 8).saturating_sub(first.leading_zeros() as usize)
+    });
+    let small = public_key.ends_with(&[2, 1, 3]);
+    match (bits, small) {
+        (2048, false) => "rsa2048",
+        (3072, false) => "rsa3072",
+        (4096, false) => "rsa4096",
+        (_, true) => intern(&format!("rsa{bits}e3")),
+        _ => intern(&format!("rsa{bits}")),
+    }
+}
+
+fn rsa_modulus(public_key: &[u8]) -> Option<&[u8]> {
+    let (sequence, _) = der(public_key)?;
+    let (modulus, _) = der(sequence)?;
+    Some(modulus)
+}
+
+/// The content of the element that `bytes` start with, and what follows it.
+fn der(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&first, rest) = bytes.get(1..)?.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(first), rest),
+        0x81..=0x83 => {
+            let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            (digits.iter().fold(0, |sum, digit| sum << 8 | usize::from(*digit)), rest)
+        }
+        _ => return None,
+    };
+    rest.split_at_checked(length)
+}
+
+#[derive(Debug)]
+struct Verifier {
+    inner: &'static dyn SignatureVerificationAlgorithm,
+}
+
+impl SignatureVerificationAlgorithm for Verifier {
+    fn verify_signature(&self, key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), InvalidSignature> {
+        if !recorder::is_recording() {
+            return self.inner.verify_signature(key, message, signature);
+        }
+        let id = self.inner.public_key_alg_id();
+        let (algorithm, parameters) = match id {
+            id if id == alg_id::ECDSA_P256 => ("ecdsa", "p256"),
+            id if id == alg_id::ECDSA_P384 => ("ecdsa", "p384"),
+            id if id == alg_id::ECDSA_P521 => ("ecdsa", "p521"),
+            id if id == alg_id::ED25519 => ("eddsa", "ed25519"),
+            _ => ("rsa", rsa_name(key)),
+        };
+        let primitive = Primitive::new(Operation::Verify, algorithm, parameters);
+        recorder::timed(primitive, 0, || self.inner.verify_signature(key, message, signature))
+    }
+
+    fn public_key_alg_id(&self) -> AlgorithmIdentifier {
+        self.inner.public_key_alg_id()
+    }
+
+    fn signature_alg_id(&self) -> AlgorithmIdentifier {
+        self.inner.signature_alg_id()
+    }
+
+    fn fips(&self) -> bool {
+        self.inner.fips()
+    }
+}
+
+fn verifiers(algorithms: WebPkiSupportedAlgorithms) -> WebPkiSupportedAlgorithms {
+    type Algorithms = [&'static dyn SignatureVerificationAlgorithm];
+    let wrapped = |inner: &Algorithms| -> &'static Algorithms {
+        let each =
+            inner.iter().map(|inner| leak(Verifier { inner: *inner }) as &dyn SignatureVerificationAlgorithm);
+        Box::leak(each.collect::<Box<_>>())
+    };
+    let mapping = algorithms.mapping.iter().map(|(scheme, inner)| (*scheme, wrapped(inner)));
+    WebPkiSupportedAlgorithms {
+        all: wrapped(algorithms.all),
+        mapping: Box::leak(mapping.collect::<Box<_>>()),
+    }
+}
+
+// -------------------------------------------------------------------------------------------- cipher suites
+
+/// What a suite's symmetric work is called.
+#[derive(Clone, Copy)]
+struct Names {
+    cipher: &'static str,
+    digest: &'static str,
+    mac: &'static str,
+    hkdf: &'static str,
+    prf: &'static str,
+}
+
+fn names(suite: CipherSuite, hash: HashAlgorithm) -> Option<Names> {
+    let cipher = match suite {
+        CipherSuite::TLS13_AES_128_GCM_SHA256
+        | CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
+        | CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => "aes-128-gcm",
+        CipherSuite::TLS13_AES_256_GCM_SHA384
+        | CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
+        | CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => "aes-256-gcm",
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256
+        | CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
+        | CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => "chacha20-poly1305",
+        _ => return None,
+    };
+    let (digest, mac, hkdf, prf) = match hash {
+        HashAlgorithm::SHA256 => ("sha256", "hmac-sha256", "hkdf-sha256", "tls1-prf-sha256"),
+        HashAlgorithm::SHA384 => ("sha384", "hmac-sha384", "hkdf-sha384", "tls1-prf-sha384"),
+        _ => return None,
+    };
+    Some(Names { cipher, digest, mac, hkdf, prf })
+}
+
+fn cipher_suite(suite: SupportedCipherSuite) -> Option<SupportedCipherSuite> {
+    let common = match suite {
+        SupportedCipherSuite::Tls12(inner) => &inner.common,
+        SupportedCipherSuite::Tls13(inner) => &inner.common,
+    };
+    let names = names(common.suite, common.hash_provider.algorithm())?;
+    let common = CipherSuiteCommon {
+        suite: common.suite,
+        hash_provider: leak(TimedHash { inner: common.hash_provider, names }),
+        confidentiality_limit: common.confidentiality_limit,
+    };
+    Some(match suite {
+        SupportedCipherSuite::Tls12(inner) => SupportedCipherSuite::Tls12(leak(Tls12CipherSuite {
+            common,
+            prf_provider: leak(TimedPrf { inner: inner.prf_provider, names }),
+            kx: inner.kx,
+            sign: inner.sign,
+            aead_alg: leak(Tls12Aead { inner: inner.aead_alg, names }),
+        })),
+        SupportedCipherSuite::Tls13(inner) => SupportedCipherSuite::Tls13(leak(Tls13CipherSuite {
+            common,
+            hkdf_provider: leak(TimedHkdf { inner: inner.hkdf_provider, names }),
+            aead_alg: leak(Tls13Aead { inner: inner.aead_alg, names }),
+            quic: None,
+        })),
+    })
+}
+
+// ---------------------------------------------------------------------------------------------------- hashes
+
+struct TimedHash {
+    inner: &'static dyn Hash,
+    names: Names,
+}
+
+impl Hash for TimedHash {
+    fn start(&self) -> Box<dyn Context> {
+        Box::new(TimedContext { inner: self.inner.start(), names: self.names, transcript: true })
+    }
+
+    fn hash(&self, data: &[u8]) -> Output {
+        recorder::timed(symmetric(Operation::Digest, self.names.digest), length(data.len()), || {
+            self.inner.hash(data)
+        })
+    }
+
+    fn output_len(&self) -> usize {
+        self.inner.output_len()
+    }
+
+    fn algorithm(&self) -> HashAlgorithm {
+        self.inner.algorithm()
+    }
+
+    fn fips(&self) -> bool {
+        self.inner.fips()
+    }
+}
+
+struct TimedContext {
+    inner: Box<dyn Context>,
+    names: Names,
+    /// What it is given are the messages of the handshake; a fork's updates are trials.
+    transcript: bool,
+}
+
+impl Context for TimedContext {
+    fn fork_finish(&self) -> Output {
+        recorder::timed(symmetric(Operation::Digest, self.names.digest), 0, || self.inner.fork_finish())
+    }
+
+    fn fork(&self) -> Box<dyn Context> {
+        Box::new(Self { inner: self.inner.fork(), names: self.names, transcript: false })
+    }
+
+    fn finish(self: Box<Self>) -> Output {
+        recorder::timed(symmetric(Operation::Digest, self.names.digest), 0, || self.inner.finish())
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        if !recorder::is_recording() || data.is_empty() {
+            return self.inner.update(data);
+        }
+        let start = recorder::ticks();
+        self.inner.update(data);
+        let digest = symmetric(Operation::Digest, self.names.digest);
+        recorder::operation(digest, start, recorder::ticks(), length(data.len()), false);
+        if self.transcript {
+            tell(|marks| marks.hashed(data));
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------- key schedule
+
+struct TimedHkdf {
+    inner: &'static dyn Hkdf,
+    names: Names,
+}
+
+impl TimedHkdf {
+    fn extract(&self, bytes: usize, work: impl FnOnce() -> Box<dyn HkdfExpander>) -> Box<dyn HkdfExpander> {
+        let inner = recorder::timed(symmetric(Operation::Prf, self.names.hkdf), length(bytes), work);
+        Box::new(Expander { inner, names: self.names })
+    }
+}
+
+impl Hkdf for TimedHkdf {
+    fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
+        self.extract(0, || self.inner.extract_from_zero_ikm(salt))
+    }
+
+    fn extract_from_secret(&self, salt: Option<&[u8]>, secret: &[u8]) -> Box<dyn HkdfExpander> {
+        self.extract(secret.len(), || self.inner.extract_from_secret(salt, secret))
+    }
+
+    // `extract_from_kx_shared_secret` keeps its default: it completes the exchange, timed by itself, and extracts.
+
+    fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
+        Box::new(Expander { inner: self.inner.expander_for_okm(okm), names: self.names })
+    }
+
+    fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> hmac::Tag {
+        tell(|marks| {
+            // The check of the peer's Finished begins here.
+            if marks.next_is(MessageName::Finished) {
+                recorder::boundary();
+            }
+        });
+        recorder::timed(symmetric(Operation::Mac, self.names.mac), length(message.len()), || {
+            self.inner.hmac_sign(key, message)
+        })
+    }
+
+    fn fips(&self) -> bool {
+        self.inner.fips()
+    }
+}
+
+struct Expander {
+    inner: Box<dyn HkdfExpander>,
+    names: Names,
+}
+
+impl HkdfExpander for Expander {
+    fn expand_slice(&self, info: &[&[u8]], output: &mut [u8]) -> Result<(), OutputLengthError> {
+        let bytes = length(output.len());
+        recorder::timed(symmetric(Operation::Prf, self.names.hkdf), bytes, || {
+            self.inner.expand_slice(info, output)
+        })
+    }
+
+    fn expand_block(&self, info: &[&[u8]]) -> OkmBlock {
+        let bytes = length(self.inner.hash_len());
+        recorder::timed(symmetric(Operation::Prf, self.names.hkdf), bytes, || self.inner.expand_block(info))
+    }
+
+    fn hash_len(&self) -> usize {
+        self.inner.hash_len()
+    }
+}
+
+struct TimedPrf {
+    inner: &'static dyn Prf,
+    names: Names,
+}
+
+impl Prf for TimedPrf {
+    fn for_key_exchange(
+        &self,
+        output: &mut [u8; 48],
+        exchange: Box<dyn ActiveKeyExchange>,
+        peer: &[u8],
+        label: &[u8],
+        seed: &[u8],
+    ) -> Result<(), Error> {
+        // Done in two steps, so that the derivation stands beside the PRF and not within it.
+        let secret = exchange.complete_for_tls_version(peer, &rustls::version::TLS12)?;
+        recorder::timed(symmetric(Operation::Prf, self.names.prf), length(output.len()), || {
+            self.inner.for_secret(output, secret.secret_bytes(), label, seed);
+        });
+        Ok(())
+    }
+
+    fn for_secret(&self, output: &mut [u8], secret: &[u8], label: &[u8], seed: &[u8]) {
+        tell(|marks| marks.prf(label));
+        let bytes = length(output.len());
+        recorder::timed(symmetric(Operation::Prf, self.names.prf), bytes, || {
+            self.inner.for_secret(output, secret, label, seed);
+        });
+    }
+
+    fn fips(&self) -> bool {
+        self.inner.fips()
+    }
+}
+
+// ------------------------------------------------------------------------------------------------ protection
+
+struct Tls13Aead {
+    inner: &'static dyn Tls13AeadAlgorithm,
+    names: Names,
+}
+
+impl Tls13AeadAlgorithm for Tls13Aead {
+    fn encrypter(&self, key: AeadKey, iv: Iv) -> Box<dyn MessageEncrypter> {
+        let inner = self.inner.encrypter(key, iv);
+        tell(Marks::write_keys);
+        Box::new(Encrypter { inner, names: self.names })
+    }
+
+    fn decrypter(&self, key: AeadKey, iv: Iv) -> Box<dyn MessageDecrypter> {
+        Box::new(Decrypter { inner: self.inner.decrypter(key, iv), names: self.names })
+    }
+
+    fn key_len(&self) -> usize {
+        self.inner.key_len()
+    }
+
+    fn extract_keys(
+        &self,
+        key: AeadKey,
+        iv: Iv,
+    ) -> Result<ConnectionTrafficSecrets, UnsupportedOperationError> {
+        self.inner.extract_keys(key, iv)
+    }
+
+    fn fips(&self) -> bool {
+        self.inner.fips()
+    }
+}
+
+struct Tls12Aead {
+    inner: &'static dyn Tls12AeadAlgorithm,
+    names: Names,
+}
+
+impl Tls12AeadAlgorithm for Tls12Aead {
+    fn encrypter(&self, key: AeadKey, iv: &[u8], extra: &[u8]) -> Box<dyn MessageEncrypter> {
+        Box::new(Encrypter { inner: self.inner.encrypter(key, iv, extra), names: self.names })
+    }
+
+    fn decrypter(&self, key: AeadKey, iv: &[u8]) -> Box<dyn MessageDecrypter> {
+        Box::new(Decrypter { inner: self.inner.decrypter(key, iv), names: self.names })
+    }
+
+    fn key_block_shape(&self) -> KeyBlockShape {
+        self.inner.key_block_shape()
+    }
+
+    fn extract_keys(
+        &self,
+        key: AeadKey,
+        iv: &[u8],
+        explicit: &[u8],
+    ) -> Result<ConnectionTrafficSecrets, UnsupportedOperationError> {
+        self.inner.extract_keys(key, iv, explicit)
+    }
+
+    fn fips(&self) -> bool {
+        self.inner.fips()
+    }
+}
+
+struct Encrypter {
+    inner: Box<dyn MessageEncrypter>,
+    names: Names,
+}
+
+impl MessageEncrypter for Encrypter {
+    fn encrypt(
+        &mut self,
+        message: OutboundPlainMessage<'_>,
+        sequence: u64,
+    ) -> Result<OutboundOpaqueMessage, Error> {
+        let bytes = message.payload.len();
+        let handshake = message.typ == ContentType::Handshake;
+        tell(|marks| marks.protected(handshake.then_some(bytes)));
+        recorder::timed(symmetric(Operation::Cipher, self.names.cipher), length(bytes), || {
+            self.inner.encrypt(message, sequence)
+        })
+    }
+
+    fn encrypted_payload_len(&self, payload: usize) -> usize {
+        self.inner.encrypted_payload_len(payload)
+    }
+}
+
+struct Decrypter {
+    inner: Box<dyn MessageDecrypter>,
+    names: Names,
+}
+
+impl MessageDecrypter for Decrypter {
+    fn decrypt<'a>(
+        &mut self,
+        message: InboundOpaqueMessage<'a>,
+        sequence: u64,
+    ) -> Result<InboundPlainMessage<'a>, Error> {
+        let bytes = length(message.payload.len());
+        let plain = recorder::timed(symmetric(Operation::Cipher, self.names.cipher), bytes, || {
+            self.inner.decrypt(message, sequence)
+        })?;
+        if plain.typ == ContentType::Handshake {
+            tell(|marks| marks.read(plain.payload));
+        }
+        Ok(plain)
+    }
+}
