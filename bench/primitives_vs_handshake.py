@@ -14,12 +14,12 @@ import argparse
 import os
 import statistics
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 import click
 
-from shakedown import core
+from shakedown import api, core
+from shakedown.schema.primitives import Timing
+from shakedown.schema.trace import Operation
 
 SUITES = (
     "tls1.2/rsa/rsa2048/server",
@@ -71,25 +71,24 @@ def main() -> int:
 
 def compare(suite: str, repeat: int, seconds: float) -> tuple[float, float]:
     """Measured and predicted public-key time of both sides, in microseconds."""
-    operations = [
-        one for one in core.measure(suite, repeat=repeat)["operations"] if one["operation"] not in SYMMETRIC
-    ]
+    measured_here = api.measure(suite, repeat=repeat)
+    operations = [one for one in measured_here.operations if one.operation not in SYMMETRIC]
     prices: dict[Triple, float] = {}
-    for parameters in sorted({one["parameters"] for one in operations}):
+    for parameters in sorted({one.parameters or "" for one in operations}):
         for timed in core.primitives(filter=[parameters], seconds=seconds):
-            prices[_triple(timed)] = _middle(timed, timed["us"]["median"], timed["us"]["mean"])
-    measured = sum(_middle(one, one["us"], one["mean_us"]) for one in operations)
-    predicted = sum(prices[_triple(one)] * one["count"] for one in operations)
+            prices[_triple(timed)] = _middle(timed, timed.us.median, timed.us.mean)
+    measured = sum(_middle(one, one.us, one.mean_us) for one in operations)
+    predicted = sum(prices[_triple(one)] * one.count for one in operations)
     return measured, predicted
 
 
-def _triple(one: Mapping[str, Any]) -> Triple:
-    return one["operation"], one["algorithm"], one["parameters"]
+def _triple(one: Operation | Timing) -> Triple:
+    return one.operation, one.algorithm, one.parameters or ""
 
 
-def _middle(one: Mapping[str, Any], median: float, mean: float) -> float:
+def _middle(one: Operation | Timing, median: float, mean: float) -> float:
     """Signing with ML-DSA is a distribution, of which only the mean adds up."""
-    return mean if (one["operation"], one["algorithm"]) == ("sign", "mldsa") else median
+    return mean if (one.operation, one.algorithm) == ("sign", "mldsa") else median
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ def main() -> int:
         for target, back_to_back in ((loops, True), (handshakes, False)):
             for words in FILTERS:
                 for one in core.primitives(filter=words, seconds=0.5, back_to_back=back_to_back):
-                    triple = one["operation"], one["algorithm"], one["parameters"]
-                    target[triple].append(one["us"]["median"])
+                    triple = one.operation, one.algorithm, one.parameters
+                    target[triple].append(one.us.median)
     version = subprocess.run(
         ["openssl", "version"], capture_output=True, text=True, check=True
     ).stdout.split()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 
-import synthetic
+import real
 
 
 class CoreError(Exception):
@@ -60,13 +61,16 @@ class FakeCore(ModuleType):
     def describe(self, suite: str) -> dict:
         if suite.startswith("ssl3"):
             raise Unsupported(f"{suite}: this stack has no SSL 3.0")
-        return {"stack": "openssl"}
+        return {"stack": "openssl", "authentication": None, "key_exchange": "psk"}
 
     def suites(self, all: bool = False) -> list[dict]:
         return [{"suite": name, "stack": "openssl", "supported": True, "reason": None} for name in KNOWN]
 
+    def stacks(self) -> list[dict]:
+        return [{"name": "openssl", "version": "3.6.0", "client": ["tls1.2"], "server": ["tls1.2"]}]
+
     def machine(self) -> dict:
-        return synthetic.MACHINE
+        return real.native.machine()
 
     def measure(self, suite, repeat, *, options=None, progress=None) -> dict:
         self.measured.append((suite, repeat, options))
@@ -74,10 +78,13 @@ class FakeCore(ModuleType):
             progress(repeat)
         if suite in self.raising:
             raise self.raising[suite]
-        return synthetic.measurement(suite, repeat)
+        return real.raw(suite, repeat)
 
     def capture(self, suites, path, *, keylog=None, options=None) -> None:
-        self.captured.append((suites, path, keylog, options))
+        self.captured.append((suites, options))
+        for name in (path, keylog):
+            if name is not None:
+                Path(name).write_text(f"{len(suites)} suites")
 
     def take_notices(self) -> list[str]:
         return []

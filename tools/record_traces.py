@@ -14,11 +14,14 @@ import sys
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from shakedown import core
+from shakedown import api, core
 from shakedown.errors import InputError
 from shakedown.pricing.library import SHIPPED, write_library
+from shakedown.schema import builtins
+from shakedown.schema.measured import Measurement
+from shakedown.schema.trace import bare
 
 ROOT = Path(__file__).parents[1]
 REPEAT = 9
@@ -94,14 +97,9 @@ def systematic() -> Iterator[str]:
     yield "tls1.3/psk"
 
 
-def without_times(entry: dict[str, Any]) -> dict[str, Any]:
+def without_times(measured: Measurement) -> dict[str, Any]:
     """What pricing and simulation read of a measured suite."""
-    messages = ("index", "from", "name", "flight", "bytes")
-    operations = ("side", "message", "operation", "algorithm", "parameters", "class", "count", "bytes")
-    kept = {key: entry[key] for key in ("suite", "client_stack", "server_stack", "kind", "bytes", "flights")}
-    kept["messages"] = [{key: message[key] for key in messages} for message in entry["messages"]]
-    kept["operations"] = [{key: operation[key] for key in operations} for operation in entry["operations"]]
-    return kept
+    return cast("dict[str, Any]", builtins(bare(measured)))
 
 
 def main() -> None:
@@ -116,7 +114,7 @@ def main() -> None:
     entries = []
     for suite in sorted(suites):
         try:
-            entries.append(without_times(dict(core.measure(suite, REPEAT))))
+            entries.append(without_times(api.measure(suite, REPEAT)))
         except Exception as error:
             print(f"left out: {error}", file=sys.stderr)
     write_library(path, entries)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
 
 import shakedown
 
@@ -107,14 +106,14 @@ def main(suites: Sequence[str]) -> int:
     worst = 0.0
     print(f"{'suite':30} side    figure     ours  massif  difference")
     for suite in suites or SUITES:
-        memory = cast("dict[str, int]", shakedown.measure(suite, repeat=5)["memory"])
+        memory = shakedown.measure(suite, repeat=5).memory
         for side in ("client", "server"):
             with ThreadPoolExecutor() as pool:
                 few, many = pool.map(partial(weigh, example, suite, side), COUNTS)
             held = (many.plateau_bytes - few.plateau_bytes) / (COUNTS[1] - COUNTS[0]) - SLOT_BYTES
             peak = held + many.peak_bytes - many.plateau_bytes
             for figure, massif in (("held", held), ("peak", peak)):
-                ours = memory[f"{side}_{figure}_bytes"]
+                ours = getattr(memory, f"{side}_{figure}_bytes")
                 difference = ours / massif - 1.0
                 worst = max(worst, abs(difference))
                 print(f"{suite:30} {side:7} {figure:6} {ours:8} {massif:7.0f}  {difference:+.2%}")

@@ -2,7 +2,7 @@
 
 >>> import shakedown
 >>> result = shakedown.measure("tls1.2/psk", repeat=30)
->>> result["bytes"]["total"]  # doctest: +SKIP
+>>> result.bytes.total  # doctest: +SKIP
 
 Importing the package loads nothing else and has no side effects; each name is loaded when first used.
 """
@@ -12,7 +12,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shakedown.core import canonical, describe, inspect, machine, measure, primitives, suites
+    from shakedown.api import (
+        bearers,
+        capacity,
+        capture,
+        certs,
+        devices,
+        inspect,
+        machine,
+        measure,
+        predict,
+        primitives,
+        report,
+        reproduce,
+        stacks,
+        suites,
+    )
+    from shakedown.core import canonical, describe
     from shakedown.errors import InputError, ShakedownError
     from shakedown.experiment import Experiment, load_experiment
     from shakedown.results.folder import Results, load_results
@@ -21,21 +37,17 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
-    "canonical": "core",
-    "describe": "core",
-    "inspect": "core",
-    "machine": "core",
-    "measure": "core",
-    "primitives": "core",
-    "suites": "core",
-    "InputError": "errors",
-    "ShakedownError": "errors",
-    "Experiment": "experiment",
-    "load_experiment": "experiment",
-    "Results": "results",
-    "load_results": "results",
-    "run_experiment": "runner",
-}
+    "api": (
+        "bearers", "capacity", "capture", "certs", "devices", "inspect", "machine", "measure", "predict",
+        "primitives", "report", "reproduce", "stacks", "suites",
+    ),
+    "core": ("canonical", "describe"),
+    "errors": ("InputError", "ShakedownError"),
+    "experiment": ("Experiment", "load_experiment"),
+    "results.folder": ("Results", "load_results"),
+    "runner": ("run_experiment",),
+}  # fmt: skip
+"""Where each name lives."""
 
 __all__ = [
     "Experiment",
@@ -43,15 +55,24 @@ __all__ = [
     "Results",
     "ShakedownError",
     "__version__",
+    "bearers",
     "canonical",
+    "capacity",
+    "capture",
+    "certs",
     "describe",
+    "devices",
     "inspect",
     "load_experiment",
     "load_results",
     "machine",
     "measure",
+    "predict",
     "primitives",
+    "report",
+    "reproduce",
     "run_experiment",
+    "stacks",
     "suites",
 ]
 
@@ -60,13 +81,14 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - the names above have types 
     if name == "__version__":
         from shakedown.core import build
 
-        return build()["shakedown"]
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+        return build().shakedown
+    for home, names in _HOMES.items():
+        if name in names:
+            from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{home}"), name)
+            found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,28 +1,23 @@
-"""The one door to the native core. Everything typed, nothing measured or decided here."""
+"""The entry point to the native core: everything typed by the schema, nothing measured or decided here."""
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from shakedown.errors import InputError, NoUseError, ShakedownError, did_you_mean
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from shakedown._core import Inspected as Inspected
-    from shakedown._core import Inspection as Inspection
-    from shakedown.measurement import Measurement
-
-DEFAULT_REPEAT = 30
-
-_SAMPLES = re.compile("(.*_)?samples(_us)?")
-
-OWN_MATERIAL = {"chain": ("key", "ca"), "client_chain": ("client_key", "client_ca", "client_password")}
-"""Each side's own chain among the options of `measure`, and what has no use without it."""
+    from shakedown.scenario import HandshakeId, Options
+    from shakedown.schema.captured import CaptureSummary, Connection
+    from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
+    from shakedown.schema.measured import Machine, Measurement, Transfer
+    from shakedown.schema.primitives import Timing
+    from shakedown.schema.trace import CapturedTrace
 
 
 def native() -> ModuleType:
@@ -93,178 +88,86 @@ def describe(suite: str) -> dict[str, Any]:
         raise InputError(_with_suggestion(str(error), suite)) from error
 
 
-def suites(*, all: bool = False) -> list[dict[str, Any]]:
+def suites(*, all: bool = False) -> list[SuiteEntry]:
     """Suites that can be run; with `all`, those that cannot too, each with the reason."""
-    return cast("list[dict[str, Any]]", native().suites(all))
+    from shakedown.schema import convert
+    from shakedown.schema.catalogue import SuiteEntry
+
+    return convert(native().suites(all), list[SuiteEntry])
 
 
-def machine() -> dict[str, Any]:
+def stacks() -> list[StackEntry]:
+    """The implementations that run suites."""
+    from shakedown.schema import convert
+    from shakedown.schema.catalogue import StackEntry
+
+    return convert(native().stacks(), list[StackEntry])
+
+
+def machine() -> Machine:
     """What this machine is: the provenance of every figure measured here."""
-    return cast("dict[str, Any]", native().machine())
+    from shakedown.schema import convert
+    from shakedown.schema.measured import Machine
+
+    return convert(native().machine(), Machine)
 
 
-def build() -> dict[str, str]:
+def build() -> Build:
     """Versions and profile of the build that measures."""
+    from shakedown.schema.catalogue import Build
+
     core = native()
-    return {
-        "shakedown": core.__version__,
-        "profile": core.BUILD_PROFILE,
-        "openssl": core.OPENSSL_VERSION,
-    }
+    return Build(shakedown=core.__version__, profile=core.BUILD_PROFILE, openssl=core.OPENSSL_VERSION)
 
 
 def measure(
-    suite: str,
-    repeat: int = DEFAULT_REPEAT,
-    *,
-    seed: int | None = None,
-    now: int | None = None,
-    tickets: int | None = None,
-    profile: str | Path | None = None,
-    samples: bool = False,
-    progress: Callable[[int], None] | None = None,
-    **options: object,
+    handshake: HandshakeId, options: Options, progress: Callable[[int], None] | None = None
 ) -> Measurement:
-    """Runs a suite's handshake `repeat` times in memory and says what each part of it cost.
+    """Runs a suite's handshake in memory and says what each part of it cost.
 
-    `seed` fixes the randomness that is not the cryptography's own; `now` is the time (Unix seconds) at
-    which certificates are checked: left out, a fixed day, or the present where some are your own; `tickets`
-    is how many TLS 1.3 tickets the server sends; `profile` is a certificate profile (TOML). With `samples`
-    every repetition's figure is given beside each median. `client_stack` and `server_stack` name the stacks
-    of the two sides, `stack` that of both; the default is the first that runs the suite. `progress` is
-    called with the number of repetitions done. Ctrl-C stops it. A debug build is refused: its times mean
-    nothing.
-
-    `options` are files of your own certificates instead of made ones: `chain` is the server's, leaf first,
-    `key` its private key and `ca` the root that clients trust, where they are not in the chain's file;
-    `client_chain`, `client_key` and `client_ca` are the client's, in mutual suites; `password` opens them
-    (`client_password` the client's, where it differs). The result's suite is then named by their keys. For
-    WTLS, `certificate_form="x509"` makes certificates of that form, and `private_curves=True` gives numbers
-    to curves that have none.
-
-    Raises `InputError` for names that name nothing, options that don't go together and certificates that
-    are no good, the core's `Unsupported` for suites that cannot run here, its `HandshakeFailed` where the
-    peers did not come to terms.
+    `progress` is called with the number of repetitions done. Ctrl-C stops it. A debug build is refused: its
+    times mean nothing. Raises `InputError` for names that name nothing and options that are no good, the
+    core's `Unsupported` for suites that cannot run here, its `HandshakeFailed` where the handshake failed.
     """
-    if repeat < 1:
-        raise InputError(f"repeat is {repeat}; accepted: 1 or more")
-    core = native()
-    if core.BUILD_PROFILE != "release":
-        raise ShakedownError(
-            'this is a debug build, whose times mean nothing; "make build" makes a release one'
+    from shakedown.schema import convert
+    from shakedown.schema.measured import Measurement
+
+    core = _release_build()
+    with _complaints(handshake.suite):
+        found = core.measure(
+            handshake.suite, options.repeat, options=_chosen(options, handshake), progress=progress
         )
-    chosen = _fitting([suite], seed=seed, now=now, tickets=tickets, profile=profile, **options)
-    try:
-        result = core.measure(suite, repeat, options=chosen, progress=progress)
-    except core.InvalidSuite as error:
-        raise InputError(_with_suggestion(str(error), suite)) from error
-    except core.InvalidOption as error:
-        raise InputError(str(error)) from error
-    result["certificates"] = certificates_of(result["suite"], options)
-    return cast("Measurement", result if samples else without_samples(result))
+    return convert(found, Measurement)
 
 
-def without_samples(figures: Any) -> Any:  # noqa: ANN401 - JSON has any type
-    """A measurement, or part of one, without every repetition's figure."""
-    if isinstance(figures, dict):
-        kept = {key: value for key, value in figures.items() if not _SAMPLES.fullmatch(key)}
-        return {key: without_samples(value) for key, value in kept.items()}
-    return [without_samples(one) for one in figures] if isinstance(figures, list) else figures
-
-
-def as_agreed(result: dict[str, Any]) -> dict[str, Any]:
-    """A measurement as `shakedown.schema` has it: whose certificates they are is in its credentials."""
-    return {key: value for key, value in result.items() if key != "certificates"}
-
-
-def stacks() -> list[dict[str, Any]]:
-    """The stacks there are: name, version, and the protocols that each runs as client and as server."""
-    return cast("list[dict[str, Any]]", native().stacks())
-
-
-def certificates_of(suite: str, options: Mapping[str, object]) -> dict[str, str]:
-    """Whose certificates each side that has any shows in a suite: the user's `own`, or `made` ones."""
+def presenting(suite: str) -> tuple[Literal["client", "server"], ...]:
+    """The sides that present certificates in a suite."""
     about = describe(suite)
-    authentication = about.get("authentication")
-    sides = {"server": "chain"} if authentication or about.get("key_exchange") == "rsa_psk" else {}
-    if authentication == "mutual":
-        sides["client"] = "client_chain"
-    return {side: "own" if options.get(option) else "made" for side, option in sides.items()}
-
-
-def unpaired(options: Mapping[str, object]) -> tuple[str, str] | None:
-    """An option that has no use without a chain, and which chain is missing; None where all go together."""
-    for chain, others in OWN_MATERIAL.items():
-        for other in others:
-            if options.get(other) and not options.get(chain):
-                return other, chain
-    return None
-
-
-def moment(now: int | None, options: Mapping[str, object]) -> int | None:
-    """When certificates are checked (Unix seconds): `now`, else today where some are the user's own.
-
-    None is the laboratory's fixed day, which is for those that are made.
-    """
-    if now is None and any(options.get(chain) for chain in OWN_MATERIAL):
-        return int(time.time())
-    return now
-
-
-def _fitting(suites: Sequence[str], **options: object) -> dict[str, object] | None:
-    """Options of `measure` for the core, once they go together and the user's own files are sound.
-
-    Raises `InputError`.
-    """
-    alone = unpaired(options)
-    if alone is not None:
-        raise InputError(f"{alone[0]} goes with {alone[1]}, which is missing")
-    chosen = _chosen(**{**options, "now": moment(cast("int | None", options.get("now")), options)})
-    for suite in suites if any(options.get(chain) for chain in OWN_MATERIAL) else ():
-        _named_by_own(suite, chosen)
-        _check_form(suite, options)
-    return chosen
-
-
-def _check_form(suite: str, options: Mapping[str, object]) -> None:
-    if options.get("certificate_form") and set(certificates_of(suite, options).values()) == {"own"}:
-        raise InputError(
-            f"{suite}: a certificate form is for certificates that are made, and all that this suite "
-            "shows are your own; accepted: one or the other"
-        )
+    if about.get("authentication") == "mutual":
+        return ("client", "server")
+    return ("server",) if about.get("authentication") or about.get("key_exchange") == "rsa_psk" else ()
 
 
 def take_notices() -> list[str]:
     """What a user should know although nothing failed, since the last call: kept keys that were damaged and
-    made again, one line each.
+    generated again, one line each.
     """
     return cast("list[str]", native().take_notices())
 
 
 def capture(
-    suites: Sequence[str],
-    path: str | Path,
-    *,
-    keylog: str | Path | None = None,
-    **options: object,
+    handshakes: Sequence[HandshakeId], path: str | Path, *, keylog: str | Path | None, options: Options
 ) -> None:
     """Writes one handshake of each suite into a capture, and their secrets into a key log.
 
-    `options` are those of `measure`. Raises `InputError` where they don't go together, the core's
-    `CaptureError` where a file cannot be written.
+    Raises the core's `CaptureError` where a file cannot be written.
     """
     native().capture(
-        list(suites),
+        [one.suite for one in handshakes],
         str(path),
         keylog=None if keylog is None else str(keylog),
-        options=_fitting(suites, **options),
+        options=_chosen(options, handshakes[0] if handshakes else None),
     )
-
-
-def _chosen(**options: object) -> dict[str, object] | None:
-    """The options that were given, paths as text; None where there are none."""
-    given = {key: value for key, value in options.items() if value is not None}
-    return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()} or None
 
 
 def primitives(
@@ -273,7 +176,7 @@ def primitives(
     seconds: float = 1.0,
     back_to_back: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Timing]:
     """Times every primitive that the suites use, on this machine; one object a triple.
 
     `filter` holds words, each of which must begin the operation, algorithm or parameters of a primitive.
@@ -282,11 +185,10 @@ def primitives(
     `progress` is told how many keys, groups and algorithms are done, of how many, and which is at work.
     Raises `InputError` where nothing matches or `seconds` is none.
     """
-    core = native()
-    if core.BUILD_PROFILE != "release":
-        raise ShakedownError(
-            'this is a debug build, whose times mean nothing; "make build" makes a release one'
-        )
+    from shakedown.schema import convert
+    from shakedown.schema.primitives import Timing
+
+    core = _release_build()
     words = None if filter is None else list(filter)
     try:
         timed = core.primitives(
@@ -294,35 +196,95 @@ def primitives(
         )
     except ValueError as error:
         raise InputError(str(error)) from error
-    return cast("list[dict[str, Any]]", timed)
+    return convert(timed, list[Timing])
 
 
-def device_profile(
-    timed: Sequence[Mapping[str, Any]], *, name: str, date: str, title: str | None = None
-) -> str:
+def device_profile(timed: Sequence[Timing], *, name: str, date: str, title: str | None = None) -> str:
     """What `primitives` timed on this machine, as the text of a device profile (TOML)."""
-    return cast(str, native().device_profile(list(timed), name=name, title=title, date=date))
+    from shakedown.schema import builtins
+
+    return cast(str, native().device_profile(builtins(timed), name=name, title=title, date=date))
 
 
 def transfers(
-    suite: str,
-    sizes_bytes: Sequence[int],
-    *,
-    link: str = "open",
-    repeat: int = DEFAULT_REPEAT,
-    **options: object,
-) -> list[dict[str, Any]]:
+    handshake: HandshakeId, sizes_bytes: Sequence[int], *, link: str, options: Options
+) -> list[Transfer]:
     """Bulk data after the handshake: for each size, both sides' time (us) and the bytes on the link.
 
-    `link` is `open`, or `wep`, which enciphers every frame. `options` are `measure`'s. Raises `InputError`.
+    `link` is `open`, or `wep`, which encrypts every frame. Raises `InputError`.
     """
+    from shakedown.schema import convert
+    from shakedown.schema.measured import Transfer
+
     core = native()
-    chosen = _fitting([suite], **options)
-    try:
-        found = core.transfers(suite, list(sizes_bytes), link=cast(Any, link), repeat=repeat, options=chosen)
-    except (core.InvalidSuite, core.InvalidOption, core.Unsupported) as error:
-        raise InputError(str(error)) from error
-    return cast("list[dict[str, Any]]", found)
+    with _complaints(handshake.suite):
+        found = core.transfers(
+            handshake.suite,
+            list(sizes_bytes),
+            link=cast(Any, link),
+            repeat=options.repeat,
+            options=_chosen(options, handshake),
+        )
+    return convert(found, list[Transfer])
+
+
+class Inspected:
+    """A connection of a capture, decoded when asked for."""
+
+    def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
+        """Wraps the core's."""
+        self._inner = inner
+
+    @property
+    def json(self) -> str:
+        """The connection as a line of JSON."""
+        return cast(str, self._inner.json)
+
+    @property
+    def connection(self) -> Connection:
+        """Its messages, flights and bytes."""
+        from shakedown.schema import decode
+        from shakedown.schema.captured import Connection
+
+        return decode(self._inner.json, Connection)
+
+    @property
+    def trace(self) -> CapturedTrace | None:
+        """What `predict --traces` can use; None where not all of the handshake is visible."""
+        from shakedown.schema import convert
+        from shakedown.schema.trace import CapturedTrace
+
+        found = self._inner.trace
+        return None if found is None else convert(found, CapturedTrace)
+
+    @property
+    def refused(self) -> str | None:
+        """Why it makes no trace."""
+        return cast("str | None", self._inner.refused)
+
+
+class Inspection:
+    """A capture being read: its connections as they end, those that it leaves open last, by their index."""
+
+    def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
+        """Wraps the core's."""
+        self._inner = inner
+
+    def __iter__(self) -> Iterator[Inspected]:
+        return map(Inspected, self._inner)
+
+    @property
+    def summary(self) -> CaptureSummary:
+        """What the file held, as far as it was read."""
+        from shakedown.schema import convert
+        from shakedown.schema.captured import CaptureSummary
+
+        return convert(self._inner.summary, CaptureSummary)
+
+    @property
+    def problem(self) -> str | None:
+        """Why reading ended before the file did, else None."""
+        return cast("str | None", self._inner.problem)
 
 
 def inspect(
@@ -331,39 +293,27 @@ def inspect(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Inspection:
-    """Opens a capture and reads it as it is iterated over, in bounded memory: its connections as they end.
+    """Opens a capture and reads it as it is iterated over, in bounded memory.
 
-    Each item has `connection`: its fields, with messages, flights and bytes; `json`: the same as a line of
-    text; `trace`: what `predict --traces` can use, or None, and then `refused`: why not. Connections that the
-    capture leaves open come last, by their index. After the last, the iterator's `summary` says what the file
-    held, and `problem` why reading ended before the end of the file, else None. `progress` is called with the
-    number of bytes read. Ctrl-C stops it. Raises `InputError` where nothing could be read.
+    `progress` is called with the number of bytes read. Ctrl-C stops it. Raises `InputError` where nothing
+    could be read.
     """
     core = native()
     try:
         found = core.inspect(str(path), None if keylog is None else str(keylog), progress=progress)
     except core.CaptureError as error:
         raise InputError(str(error)) from error
-    return cast("Inspection", found)
+    return Inspection(found)
 
 
-def own(suite: str, **options: object) -> tuple[str, list[str]]:
-    """The suite's name with the keys of the user's own certificates, and remarks on them.
+def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
+    """The suite's name with the keys of user-supplied certificates, and remarks on them.
 
-    `options` are `measure`'s: `chain`, `key`, `ca` are the server's files, `client_chain`, `client_key`,
-    `client_ca` the client's, `password` theirs (`client_password` where the client differs), `now` the time
-    at which they must be valid: left out, today.
     Raises `NoUseError` where the suite has no use for them, `InputError` where something is wrong with them.
     """
-    named = _named_by_own(suite, _fitting([], **options))
-    _check_form(suite, options)
-    return named
-
-
-def _named_by_own(suite: str, chosen: dict[str, object] | None) -> tuple[str, list[str]]:
     core = native()
     try:
-        return cast("tuple[str, list[str]]", core.own(suite, chosen or {}))
+        return cast("tuple[str, list[str]]", core.own(suite, _chosen(options, None) or {}))
     except core.InvalidSuite as error:
         raise InputError(_with_suggestion(str(error), suite)) from error
     except core.Unsupported as error:
@@ -379,16 +329,51 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
     None are left out, and what was made comes as a list of one. Raises `InputError` with the core's one line.
     """
     core = native()
+    given = {
+        key: str(value) if isinstance(value, Path) else value
+        for key, value in request.items()
+        if value is not None
+    }
     try:
-        answer = core.certs(_chosen(**request))
+        answer = core.certs(given)
     except core.CoreError as error:
         raise InputError(str(error)) from error
     return answer if isinstance(answer, list) else [answer]
+
+
+def _release_build() -> ModuleType:
+    core = native()
+    if core.BUILD_PROFILE != "release":
+        raise ShakedownError(
+            'this is a debug build, whose times mean nothing; "make build" makes a release one'
+        )
+    return core
+
+
+@contextmanager
+def _complaints(suite: str) -> Iterator[None]:
+    """What the core says of names and options, as our own errors."""
+    core = native()
+    try:
+        yield
+    except core.InvalidSuite as error:
+        raise InputError(_with_suggestion(str(error), suite)) from error
+    except core.InvalidOption as error:
+        raise InputError(str(error)) from error
+
+
+def _chosen(options: Options, handshake: HandshakeId | None) -> dict[str, object] | None:
+    """The options that were given, as the core takes them; None where there are none."""
+    given: dict[str, object] = {key: value for key, value in options.given().items() if key != "repeat"}
+    if handshake is not None:
+        stacks = {"client_stack": handshake.client_stack, "server_stack": handshake.server_stack}
+        given |= {side: name for side, name in stacks.items() if name is not None}
+    return given or None
 
 
 def _with_suggestion(message: str, suite: str) -> str:
     """The core's line, with the nearest name it could have been, where a slip of the hand explains it."""
     if "did you mean" in message or "impossible" in message:
         return message
-    known = (entry["suite"] for entry in suites())
+    known = (entry["suite"] for entry in native().suites(False))
     return message + did_you_mean(suite.lower(), known, cutoff=0.8)

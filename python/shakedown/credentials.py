@@ -1,28 +1,31 @@
-"""A user's own certificates in an experiment: which files, to which suites they go, and what they are.
+"""User-supplied certificates in an experiment: which files, to which suites they go, and what they are.
 
 A suite that leaves its keys out takes the user's chain wherever it can; one that names keys takes it where
-they are the chain's keys, and keeps certificates made of the named keys elsewhere. So one experiment holds a
-user's own chain against others.
+they are the chain's keys, and keeps certificates generated for the named keys elsewhere. So one experiment
+holds a user's chain against others.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from shakedown.errors import InputError, NoUseError
-from shakedown.measurement import SIDES, Side
+from shakedown.scenario import Options
+from shakedown.schema.base import SIDES, Side
+from shakedown.schema.certificates import ChainFiles, Description, UserChain
 
-JUDGED_AT_LEVEL = 2
-"""OpenSSL's security level at which the report judges certificates: what its clients have by default."""
+VALIDATION_LEVEL = 2
+"""OpenSSL's security level at which the report validates certificates: what its clients have by default."""
 
 
 @dataclass(frozen=True)
-class OwnFiles:
-    """What one side shows: a chain, leaf first, its key and root where they are not in the chain's file."""
+class SideFiles:
+    """What one side presents: a chain, leaf first; its key and root where they are in other files."""
 
     side: Side
     chain: Path
@@ -35,17 +38,18 @@ class OwnFiles:
         """From the environment, where it can be kept out of files."""
         return os.environ.get(self.password_env) if self.password_env else None
 
-    def options(self) -> dict[str, object]:
+    def options(self) -> dict[str, str]:
         """These files as options of `measure`."""
         prefix = "" if self.side == "server" else "client_"
         given = {"chain": self.chain, "key": self.key, "ca": self.ca, "password": self.password}
-        return {prefix + name: value for name, value in given.items() if value is not None}
+        return {prefix + name: str(value) for name, value in given.items() if value is not None}
 
-    def about(self, now: int) -> dict[str, Any]:
-        """What the chain is and what a peer would refuse at `now` (Unix seconds); names of files, no keys."""
+    def described(self, now: int) -> Description:
+        """What the chain is, and what a peer would refuse about it at `now` (Unix seconds)."""
         from shakedown import core
+        from shakedown.schema import convert
 
-        [shown] = core.certs(
+        [found] = core.certs(
             {
                 "do": "show",
                 "files": [str(self.chain)],
@@ -53,44 +57,37 @@ class OwnFiles:
                 "ca": self.ca,
                 "password": self.password,
                 "side": self.side,
-                "level": JUDGED_AT_LEVEL,
+                "level": VALIDATION_LEVEL,
                 "now": now,
             }
         )
-        files = {"chain": self.chain, "key": self.key, "ca": self.ca}
-        names = {name: path.name for name, path in files.items() if path is not None}
-        description = {key: value for key, value in shown.items() if key != "file"}
-        return {"files": names, "judged_at": now, "level": JUDGED_AT_LEVEL, **description}
+        return convert({key: value for key, value in found.items() if key != "file"}, Description)
 
-
-@dataclass(frozen=True)
-class OwnMaterial:
-    """Each side's files, checked at `now` (Unix seconds), and which sides show theirs in which suite."""
-
-    files: Mapping[Side, OwnFiles] = field(default_factory=dict)
-    now: int = 0
-    used: Mapping[str, tuple[Side, ...]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    def options(self, suite: str) -> dict[str, object]:
-        """Options of `measure` for a suite: nothing where it shows certificates that were made here."""
-        sides = self.used.get(suite, ())
-        options: dict[str, object] = {"now": self.now} if sides else {}
-        for side in sides:
-            options |= self.files[side].options()
-        return options
+    def about(self, now: int, suites: Sequence[str]) -> UserChain:
+        """What a manifest keeps: names of files, no folders, no keys."""
+        return UserChain(
+            **msgspec.structs.asdict(self.described(now)),
+            suites=tuple(suites),
+            files=ChainFiles(
+                chain=self.chain.name,
+                key=self.key.name if self.key else None,
+                ca=self.ca.name if self.ca else None,
+            ),
+            verification_time=now,
+            level=VALIDATION_LEVEL,
+        )
 
 
 @dataclass(frozen=True)
 class Assigned:
-    """A suite by the name that it has with the user's certificates, and the sides that show them."""
+    """A suite by the name that it has with the user's certificates, and the sides that present them."""
 
     suite: str
     sides: tuple[Side, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-class WrongMaterialError(InputError):
+class WrongChainError(InputError):
     """One side's files are no good, whatever the suite."""
 
     def __init__(self, side: Side, reason: str) -> None:
@@ -99,10 +96,10 @@ class WrongMaterialError(InputError):
         self.side = side
 
 
-def assign(written: str, suite: str, files: Mapping[Side, OwnFiles], now: int) -> Assigned:
-    """Which of the files a suite shows; `written` is its name as the user wrote it, `suite` canonical.
+def assign(written: str, suite: str, files: Mapping[Side, SideFiles], now: int) -> Assigned:
+    """Which of the files a suite presents; `written` is its name as the user wrote it, `suite` canonical.
 
-    Raises `WrongMaterialError` where they are no good: unreadable, no pair, out of order, not valid at `now`.
+    Raises `WrongChainError` where they are no good: unreadable, no pair, out of order, not valid at `now`.
     """
     from shakedown import core
 
@@ -120,28 +117,30 @@ def assign(written: str, suite: str, files: Mapping[Side, OwnFiles], now: int) -
 
 
 def _named(
-    suite: str, sides: Sequence[Side], files: Mapping[Side, OwnFiles], now: int
+    suite: str, sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int
 ) -> tuple[str, list[str]]:
     from shakedown import core
 
-    options: dict[str, object] = {"now": now}
-    for side in sides:
-        options |= files[side].options()
     try:
-        return core.own(suite, **options)
+        return core.named_by_chain(suite, _options(sides, files, now))
     except NoUseError:
         raise
     except InputError as error:
-        raise WrongMaterialError(_culprit(suite, sides, files, now), str(error)) from error
+        raise WrongChainError(_culprit(suite, sides, files, now), str(error)) from error
 
 
-def _culprit(suite: str, sides: Sequence[Side], files: Mapping[Side, OwnFiles], now: int) -> Side:
+def _options(sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -> Options:
+    given = {key: value for side in sides for key, value in files[side].options().items()}
+    return Options(now=now, **given)  # type: ignore[arg-type]  # the keys are those of files
+
+
+def _culprit(suite: str, sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -> Side:
     """Of the sides whose files were tried together, the one whose are no good."""
     from shakedown import core
 
     for side in sides[:-1]:
         try:
-            core.own(suite, **{"now": now, **files[side].options()})
+            core.named_by_chain(suite, _options([side], files, now))
         except NoUseError:
             continue
         except InputError:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MAX_WORD = 200
+"""Characters of a word that is compared with others: comparing is quadratic in its length."""
+
 
 class ShakedownError(Exception):
     """Something went wrong that is not a defect of this program; `str()` is one clear line."""
@@ -24,6 +27,8 @@ class NoUseError(InputError):
 
 def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str:
     """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`."""
+    if len(word) > MAX_WORD:
+        return ""
     nearest = difflib.get_close_matches(word, list(accepted), n=1, cutoff=cutoff)
     return f'; did you mean "{nearest[0]}"?' if nearest else ""
 

@@ -1,4 +1,4 @@
-"""Experiments: a TOML file that names suites, repetitions, and what they are asked.
+"""Experiments: a TOML file that names suites, repetitions, and where they are priced.
 
     name = "quickstart"
     title = "Which handshake for a small device?"
@@ -6,7 +6,7 @@
     suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
     repeat = 30
 
-A table for each side names the user's own certificates, and captures are inspected and priced beside suites:
+A table for each side names the user's certificates, and captures are inspected and priced beside suites:
 
     captures = [{ file = "gateway.pcapng", keylog = "keys.log" }]
 
@@ -22,103 +22,68 @@ from __future__ import annotations
 import os
 import re
 import time as clock
-import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from shakedown.credentials import OwnFiles, OwnMaterial, WrongMaterialError, assign
-from shakedown.errors import InputError, did_you_mean, os_reason
-from shakedown.measurement import SIDES, Side
-from shakedown.toml_text import describe, locate, syntax_error
+import msgspec
+
+from shakedown.credentials import Assigned, SideFiles, WrongChainError, assign
+from shakedown.errors import InputError, did_you_mean
+from shakedown.files import limits
+from shakedown.files.toml import describe, load_toml, locate
+from shakedown.scenario import CaptureFile, HandshakeId, Options, Places, Scenario
+from shakedown.schema.base import SIDES, Side
+from shakedown.schema.saved import AboutExperiment
 from shakedown.units import parse_rate_per_s
 
-DEFAULT_REPEAT = 30
-_MOST_REPETITIONS = 1_000_000
-_MOST_TICKETS = 16
-_KEYS = {
-    "name", "title", "question", "suites", "repeat", "seed", "now", "tickets", "profile",
-    "devices", "server_device", "bearers", "rates", "captures", "wtls", *SIDES,
+FILE_KEYS = ("chain", "key", "ca", "password_env")
+CAPTURE_KEYS = ("file", "keylog")
+_OTHER_KEYS = {
+    "name", "title", "question", "suites", "devices", "server_device", "bearers", "rates", "captures",
+    "stack", "client_stack", "server_stack", *SIDES,
 }  # fmt: skip
-_OWN_KEYS = ("chain", "key", "ca", "password_env")
-_CAPTURE_KEYS = ("file", "keylog")
-_CERTIFICATE_FORMS = ("wtls", "x509")
-_WTLS_KEYS = ("certificate_form", "private_curves")
-
-
-@dataclass(frozen=True)
-class CaptureFile:
-    """A capture to inspect, and the key log that unlocks it."""
-
-    file: Path
-    keylog: Path | None = None
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What to run, and what to ask of it; suites are canonical, in the order of the file.
+    """What to run, and where to price it; scenarios are in the order of the file.
 
-    With own certificates, a suite that shows them is called by their keys.
+    With user-supplied certificates, a suite that presents them is called by their keys.
     """
 
-    name: str
-    suites: tuple[str, ...]
-    repeat: int = DEFAULT_REPEAT
-    title: str = ""
-    question: str = ""
-    seed: int | None = None
-    now: int | None = None
-    tickets: int | None = None
-    profile: str | None = None
-    devices: tuple[str, ...] = ()
-    server_device: str | None = None
-    bearers: tuple[str, ...] = ()
-    rates_per_s: tuple[float, ...] = ()
-    own: OwnMaterial = field(default_factory=OwnMaterial)
-    captures: tuple[CaptureFile, ...] = ()
-    wtls: Mapping[str, object] = field(default_factory=dict)
-    text: str = field(default="", repr=False)
+    about: AboutExperiment
+    scenarios: tuple[Scenario, ...]
+    places: Places = field(default_factory=Places)
+    chains: Mapping[Side, SideFiles] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
-    def options(self, suite: str) -> dict[str, object]:
-        """What `measure` takes beside the suite and the number of repetitions."""
-        given = {"seed": self.seed, "now": self.now, "tickets": self.tickets, "profile": self.profile}
-        options: dict[str, object] = {key: value for key, value in given.items() if value is not None}
-        if suite.startswith("wtls/"):
-            options |= self.wtls
-        options |= self.own.options(suite)
-        if "certificate_form" in options and suite in self.own.used:
-            from shakedown.core import certificates_of
+    @property
+    def name(self) -> str:
+        """Its name: the file's, where it gives none."""
+        return self.about.name
 
-            if "made" not in certificates_of(suite, options).values():
-                # The form is for certificates that are made, and this suite shows none.
-                del options["certificate_form"]
-        return options
+    def of(self, kind: Literal["measured", "captured"]) -> tuple[Scenario, ...]:
+        """Scenarios of a kind."""
+        return tuple(one for one in self.scenarios if one.kind == kind)
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """The suites that are measured."""
+        return tuple(one.label for one in self.of("measured"))
+
+    def presented(self, side: Side) -> tuple[str, ...]:
+        """The suites in which a side presents the user's certificates."""
+        return tuple(one.label for one in self.of("measured") if side in one.options.user_supplied)
 
 
-def load_experiment(path: str | Path, canonical: Callable[[str], str] | None = None) -> Experiment:
-    """Reads and checks an experiment; raises `InputError`.
-
-    `canonical` turns a suite's name into its one spelling, or raises `InputError`; left out, the native
-    core's is used.
-    """
+def load_experiment(path: str | Path) -> Experiment:
+    """Reads and checks an experiment; raises `InputError`."""
     path = Path(path)
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a text file in UTF-8 (byte {error.start})") from error
-    if canonical is None:
-        from shakedown.core import runnable
-
-        canonical = runnable
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(syntax_error(path, text, str(error))) from error
-    return _Reader(path, text, data).experiment(canonical)
+    data, text = load_toml(path, limits.MAX_EXPERIMENT_BYTES, "TOML file")
+    return _Reader(path, text, data).experiment()
 
 
 class _Reader:
@@ -126,54 +91,147 @@ class _Reader:
 
     def __init__(self, path: Path, text: str, data: Mapping[str, Any]) -> None:
         self.path, self.text, self.data = path, text, data
+        fields = {one.name: one for one in msgspec.structs.fields(Options)}
+        self.tables: dict[str, list[str]] = {}
+        for name, one in fields.items():
+            self.tables.setdefault(_extra(one.type).get("table", ""), []).append(name)
+        # Passwords are named by their variable, and stand in the sides' tables.
+        self.top = [name for name in self.tables[""] if _extra(fields[name].type)["form"] != "secret"]
 
-    def experiment(self, canonical: Callable[[str], str]) -> Experiment:
-        self.no_others(self.data, _KEYS)
+    def experiment(self) -> Experiment:
+        self.no_others(self.data, {*_OTHER_KEYS, *self.top, "wtls"})
         if "suites" not in self.data and "captures" not in self.data:
             raise InputError(f'{self.path}: key suites is missing; accepted: suites = ["tls1.2/psk", …]')
-        profile = self.string("profile", "")
-        from_file = profile.endswith(".toml") or "/" in profile
-        if from_file and not (self.path.parent / profile).is_file():
-            raise self.wrong("profile", f'there is no file "{profile}" beside the experiment')
-        if profile and not from_file:
-            self.certificate_profile(profile)
+        options = self.options()
         captures = self.captures()
-        now = self.moment("now")
-        suites, own = self.suites(canonical, now)
+        written = self.strings("suites", limits.MAX_SUITES)
+        files = {side: files for side in SIDES if (files := self.side_files(side)) is not None}
+        if not written:
+            if files:
+                raise self.wrong(next(iter(files)), "no suite is there to present these certificates")
+            if "captures" not in self.data:
+                raise self.wrong("suites", "is empty; accepted: one suite or more")
+        # User-supplied certificates are for the world as it is, not for the laboratory's fixed day.
+        today = int(clock.time()) if options.now is None else options.now
+        measured, notes = self.measured(written, files, today, options)
+        places = self.places()
         return Experiment(
-            name=self.string("name", self.path.stem, pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
-            title=self.string("title", ""),
-            question=self.string("question", ""),
-            suites=suites,
-            repeat=self.whole("repeat", 1, _MOST_REPETITIONS) or DEFAULT_REPEAT,
-            seed=self.whole("seed", 0, 2**64 - 1),
-            now=now,
-            tickets=self.whole("tickets", 0, _MOST_TICKETS),
-            profile=str(self.path.parent / profile) if from_file else profile or None,
-            devices=self.profiles("devices", self.strings("devices")),
-            server_device=next(iter(self.profiles("server_device", self.optional("server_device"))), None),
-            bearers=self.profiles("bearers", self.strings("bearers")),
-            rates_per_s=self.rates("rates"),
-            own=own,
-            captures=captures,
-            wtls=self.wtls(suites),
-            text=self.text,
+            about=AboutExperiment(
+                name=self.string("name", self.path.stem, pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
+                title=self.string("title", ""),
+                question=self.string("question", ""),
+                text=self.text,
+            ),
+            scenarios=(*captures, *measured),
+            places=places,
+            chains=files,
+            notes=notes,
         )
 
     def wrong(self, key: str, what: str, element: str | None = None) -> InputError:
         return InputError(f"{self.path}, line {locate(self.text, key, element)}, key {key}: {what}")
+
+    def options(self) -> Options:
+        """The options at the file's top and in the table of what only WTLS suites know."""
+        given: dict[str, object] = {}
+        for name in self.top:
+            if name in self.data:
+                given[name] = self.option(name, name, self.data[name])
+        table = self.data.get("wtls", {})
+        if not isinstance(table, dict):
+            raise self.wrong("wtls", f"found {describe(table)}; accepted: a table, as [wtls]")
+        self.no_others(table, self.tables["wtls"], "wtls")
+        for name, value in table.items():
+            given[name] = self.option(name, f"wtls.{name}", value)
+        if table and not any(
+            one.strip().lower().startswith("wtls/") for one in self.strings("suites", limits.MAX_SUITES)
+        ):
+            raise self.wrong("wtls", "no suite of wtls is there to have a use for it")
+        return Options(**given)  # type: ignore[arg-type]  # each has been checked against its field
+
+    def option(self, name: str, key: str, value: object) -> object:
+        """One option's value, checked against its definition."""
+        kind = next(one.type for one in msgspec.structs.fields(Options) if one.name == name)
+        form = _extra(kind)["form"]
+        if form == "time":
+            return self.unix_s(key, value)
+        try:
+            msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            raise self.wrong(key, f"found {describe(value)}; accepted: {accepted(kind)}") from None
+        if form == "name or file":
+            return self.profile_option(key, str(value))
+        return value
+
+    def unix_s(self, key: str, value: object) -> int:
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime.combine(value, time())
+        if isinstance(value, datetime):
+            value = int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limits.MAX_UNIX_S:
+            return value
+        raise self.wrong(
+            key,
+            f"found {describe(value)}; accepted: Unix seconds before the year 10000, or a date as 2026-01-31",
+        )
+
+    def profile_option(self, key: str, name: str) -> str:
+        """A certificate profile: its name, or the path of a file beside the experiment."""
+        if name.endswith(".toml") or "/" in name:
+            if not (self.path.parent / name).is_file():
+                raise self.wrong(key, f'there is no file "{name}" beside the experiment')
+            return str(self.path.parent / name)
+        from shakedown import core
+
+        known = [str(one["name"]) for one in core.certs({"do": "profiles"})]
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}, or a .toml file"
+            raise self.wrong(key, f'there is no certificate profile "{name}"{hint}')
+        return name
 
     def string(self, key: str, default: str, pattern: str | None = None) -> str:
         value = self.data.get(key, default)
         if not isinstance(value, str):
             raise self.wrong(key, f"found {describe(value)}; accepted: a string")
         if pattern and not re.fullmatch(pattern, value):
-            raise self.wrong(key, f'found "{value}"; accepted: letters, digits, ".", "_" and "-", at most 64')
+            raise self.wrong(
+                key, f'found {describe(value)}; accepted: letters, digits, ".", "_" and "-", at most 64'
+            )
         return value
 
-    def optional(self, key: str) -> tuple[str, ...]:
-        value = self.string(key, "")
-        return (value,) if value else ()
+    def strings(self, key: str, most: int) -> tuple[str, ...]:
+        value = self.data.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.wrong(key, f'found {describe(value)}; accepted: an array of strings, as ["…", "…"]')
+        self.bounded(key, value, most)
+        seen: set[str] = set()
+        for item in value:
+            if item in seen:
+                raise self.wrong(key, f"{describe(item)} is repeated", item)
+            seen.add(item)
+        return tuple(value)
+
+    def bounded(self, key: str, value: Collection[object], most: int) -> None:
+        if len(value) > most:
+            raise self.wrong(key, f"found {len(value):,} of them; accepted: {most:,} at most")
+
+    def places(self) -> Places:
+        """Where the handshakes are priced."""
+        server = self.string("server_device", "")
+        devices = self.profiles("devices", self.strings("devices", limits.MAX_PLACES))
+        bearers = self.profiles("bearers", self.strings("bearers", limits.MAX_PLACES))
+        if len(devices) * len(bearers) > limits.MAX_PLACES:
+            raise self.wrong(
+                "bearers",
+                f"found {len(devices):,} devices with {len(bearers):,} bearers each; accepted: "
+                f"{limits.MAX_PLACES:,} pairs at most",
+            )
+        return Places(
+            devices=devices,
+            server_device=next(iter(self.profiles("server_device", (server,) if server else ())), None),
+            bearers=bearers,
+            rates_per_s=self.rates("rates"),
+        )
 
     def profiles(self, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names, each of which must be a profile's."""
@@ -184,150 +242,149 @@ class _Reader:
             for name in names:
                 if name not in known:
                     hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
-                    raise self.wrong(key, f'there is no profile "{name}"{hint}', name)
+                    raise self.wrong(key, f"there is no profile {describe(name)}{hint}", name)
         return names
 
-    def certificate_profile(self, name: str) -> None:
-        """Refuses what is no certificate profile's name."""
-        from shakedown import core
-
-        known = [str(one["name"]) for one in core.certs({"do": "profiles"})]
-        if name not in known:
-            hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}, or a .toml file"
-            raise self.wrong("profile", f'there is no certificate profile "{name}"{hint}')
-
-    def wtls(self, suites: Collection[str]) -> dict[str, object]:
-        """The table of what only WTLS suites know."""
-        table = self.data.get("wtls", {})
-        if not isinstance(table, dict):
-            raise self.wrong("wtls", f"found {describe(table)}; accepted: a table, as [wtls]")
-        self.no_others(table, _WTLS_KEYS, "wtls")
-        form = table.get("certificate_form", _CERTIFICATE_FORMS[0])
-        if form not in _CERTIFICATE_FORMS:
-            accepted = ", ".join(_CERTIFICATE_FORMS)
-            raise self.wrong("wtls.certificate_form", f"found {describe(form)}; accepted: {accepted}")
-        private = table.get("private_curves", False)
-        if not isinstance(private, bool):
-            raise self.wrong("wtls.private_curves", f"found {describe(private)}; accepted: true, false")
-        if table and not any(suite.startswith("wtls/") for suite in suites):
-            raise self.wrong("wtls", "no suite of wtls is there to have a use for it")
-        return dict(table)
-
-    def whole(self, key: str, least: int, most: int) -> int | None:
-        value = self.data.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise self.wrong(key, f"found {describe(value)}; accepted: a whole number from {least} to {most}")
-        return value
-
-    def moment(self, key: str) -> int | None:
-        value = self.data.get(key)
-        if value is None:
-            return None
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return value
-        if isinstance(value, date) and not isinstance(value, datetime):
-            value = datetime.combine(value, time())
-        if isinstance(value, datetime):
-            return int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
-        raise self.wrong(key, f"found {describe(value)}; accepted: Unix seconds, or a date as 2026-01-31")
-
-    def strings(self, key: str) -> tuple[str, ...]:
+    def rates(self, key: str) -> tuple[float, ...]:
         value = self.data.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.wrong(key, f'found {describe(value)}; accepted: an array of strings, as ["…", "…"]')
-        twice = next((item for position, item in enumerate(value) if item in value[:position]), None)
-        if twice is not None:
-            raise self.wrong(key, f'"{twice}" stands there twice', twice)
-        return tuple(value)
-
-    def suites(self, canonical: Callable[[str], str], now: int | None) -> tuple[tuple[str, ...], OwnMaterial]:
-        """The suites, and which of them show the user's own certificates."""
-        written = self.strings("suites")
-        files = {side: files for side in SIDES if (files := self.own_files(side)) is not None}
-        if not written:
-            if files:
-                raise self.wrong(next(iter(files)), "no suite is there to show these certificates")
-            if "captures" in self.data:
-                return (), OwnMaterial()
-            raise self.wrong("suites", "is empty; accepted: one suite or more")
-        # The user's own certificates are for the world as it is, not for the laboratory's fixed day.
-        today = int(clock.time()) if now is None else now
-        found: dict[str, str] = {}
-        used: dict[str, tuple[Side, ...]] = {}
-        notes: list[str] = []
-        for name in written:
-            try:
-                suite = canonical(name)
-            except InputError as error:
-                raise self.wrong("suites", str(error), name) from error
-            if files:
-                try:
-                    shown = assign(name, suite, files, today)
-                except WrongMaterialError as error:
-                    raise self.wrong(error.side, str(error)) from error
-                suite, used[shown.suite] = shown.suite, shown.sides
-                notes += [f"{suite}: {note}" for note in shown.notes]
-            if suite in found:
-                raise self.wrong("suites", f'"{name}" and "{found[suite]}" are the same suite, {suite}', name)
-            found[suite] = name
-        for side, one in files.items():
-            if not any(side in sides for sides in used.values()):
-                raise self.wrong(side, self.nobody_shows(one, today))
-        return tuple(found), OwnMaterial(files, today, used, tuple(notes))
-
-    def nobody_shows(self, files: OwnFiles, now: int) -> str:
-        """Why files go to no suite, and what would have a use for them."""
-        keys = files.about(now)["keys_name"]
-        if files.side == "client":
-            return (
-                "no suite here shows these certificates; accepted: a suite with /mutual that leaves its keys "
-                f"out, or names these: {keys}"
-            )
-        return (
-            "no suite here shows these certificates; accepted: a suite that leaves its keys out, as "
-            f"tls1.3/x25519, or names these: {keys}"
-        )
-
-    def own_files(self, side: Side) -> OwnFiles | None:
-        """A side's table of certificates."""
-        table = self.data.get(side)
-        if table is None:
-            return None
-        if not isinstance(table, dict):
+        if not isinstance(value, list):
             raise self.wrong(
-                side, f'found {describe(table)}; accepted: a table, as [{side}] with chain = "…", key = "…"'
+                key, f'found {describe(value)}; accepted: an array of rates, as ["10/s", "300/s"]'
             )
-        self.no_others(table, _OWN_KEYS, side)
+        self.bounded(key, value, limits.MAX_RATES)
+        rates = []
+        for item in value:
+            if isinstance(item, bool) or not isinstance(item, str | int | float):
+                raise self.wrong(key, f'found {describe(item)}; accepted: a rate, as "10/s"')
+            try:
+                rates.append(parse_rate_per_s(item))
+            except InputError as error:
+                raise self.wrong(key, str(error), describe(item).strip('"')) from error
+        return tuple(rates)
+
+    def measured(
+        self, written: tuple[str, ...], files: Mapping[Side, SideFiles], today: int, options: Options
+    ) -> tuple[list[Scenario], tuple[str, ...]]:
+        """A scenario a suite; with those that present the user's certificates, under the name of their
+        keys.
+        """
+        found: dict[str, str] = {}
+        scenarios: list[Scenario] = []
+        notes: list[str] = []
+        stacks = self.stacks()
+        for name in written:
+            one = self.assigned(name, files, today)
+            if one.suite in found:
+                raise self.wrong(
+                    "suites",
+                    f"{describe(name)} and {describe(found[one.suite])} are the same suite, {one.suite}",
+                    name,
+                )
+            found[one.suite] = name
+            notes += [f"{one.suite}: {note}" for note in one.notes]
+            scenarios.append(
+                Scenario(
+                    kind="measured",
+                    handshake=HandshakeId(
+                        suite=one.suite,
+                        client_stack=stacks.get("client_stack"),
+                        server_stack=stacks.get("server_stack"),
+                        credentials="user-supplied" if one.sides else "generated",
+                    ),
+                    options=self.for_suite(one, files, today, options),
+                )
+            )
+        for side, side_files in files.items():
+            if not any(side in one.options.user_supplied for one in scenarios):
+                raise self.wrong(side, nobody_presents(side_files, today))
+        return scenarios, tuple(notes)
+
+    def assigned(self, name: str, files: Mapping[Side, SideFiles], today: int) -> Assigned:
+        from shakedown.core import runnable
+
+        try:
+            suite = runnable(name)
+        except InputError as error:
+            raise self.wrong("suites", str(error), name) from error
+        if not files:
+            return Assigned(suite)
+        try:
+            return assign(name, suite, files, today)
+        except WrongChainError as error:
+            raise self.wrong(error.side, str(error)) from error
+
+    def for_suite(
+        self, one: Assigned, files: Mapping[Side, SideFiles], today: int, options: Options
+    ) -> Options:
+        """What `measure` takes beside this suite."""
+        changes: dict[str, Any] = {}
+        if not one.suite.startswith("wtls/"):
+            changes |= {"certificate_form": None, "private_curves": False}
+        if one.sides:
+            changes["now"] = today
+            for side in one.sides:
+                changes |= files[side].options()
+            from shakedown.core import presenting
+
+            if set(presenting(one.suite)) <= set(one.sides):
+                # The form is for generated certificates, and this suite presents none.
+                changes["certificate_form"] = None
+        return msgspec.structs.replace(options, **changes) if changes else options
+
+    def stacks(self) -> dict[str, str]:
+        """The stacks that run the two sides, where the file names them."""
+        both = self.string("stack", "")
+        found = {side: self.string(f"{side}_stack", both) for side in SIDES}
+        for side, name in found.items():
+            if name:
+                from shakedown import core
+
+                known = [one.name for one in core.stacks()]
+                if name not in known:
+                    key = f"{side}_stack" if f"{side}_stack" in self.data else "stack"
+                    hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
+                    raise self.wrong(key, f"there is no stack {describe(name)}{hint}")
+        return {f"{side}_stack": name for side, name in found.items() if name}
+
+    def side_files(self, side: Side) -> SideFiles | None:
+        """A side's table of the user's certificates."""
+        if side not in self.data:
+            return None
+        table = self.data[side]
+        if not isinstance(table, dict):
+            raise self.wrong(side, f"found {describe(table)}; accepted: a table, as [{side}]")
+        self.no_others(table, FILE_KEYS, side)
         if "chain" not in table:
-            raise self.wrong(side, f'chain is missing; accepted: [{side}] with chain = "…", key = "…"')
+            raise self.wrong(side, 'chain is missing; accepted: chain = "…", a file of certificates')
         variable = self.entry(table, side, "password_env")
         if variable is not None and variable not in os.environ:
             raise self.wrong(f"{side}.password_env", f"the environment has no variable {variable}", variable)
         chain, key, ca = (self.file(table, side, name) for name in ("chain", "key", "ca"))
         assert chain is not None
-        return OwnFiles(side, chain, key, ca, variable)
+        return SideFiles(side, chain, key, ca, variable)
 
-    def captures(self) -> tuple[CaptureFile, ...]:
+    def captures(self) -> list[Scenario]:
         value = self.data.get("captures", [])
         shape = 'an array of tables, as [{ file = "gateway.pcapng", keylog = "keys.log" }]'
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise self.wrong("captures", f"found {describe(value)}; accepted: {shape}")
         if not value and "captures" in self.data and "suites" not in self.data:
             raise self.wrong("captures", f"is empty; accepted: {shape}")
-        found: list[CaptureFile] = []
+        self.bounded("captures", value, limits.MAX_CAPTURES)
+        found: dict[Path, Scenario] = {}
         for table in value:
-            self.no_others(table, _CAPTURE_KEYS, "captures")
+            self.no_others(table, CAPTURE_KEYS, "captures")
             if "file" not in table:
                 raise self.wrong("captures", f"file is missing; accepted: {shape}")
-            file, keylog = (self.file(table, "captures", name) for name in _CAPTURE_KEYS)
+            file, keylog = (self.file(table, "captures", name) for name in CAPTURE_KEYS)
             assert file is not None
-            if any(one.file == file for one in found):
-                raise self.wrong("captures.file", f'"{table["file"]}" stands there twice', table["file"])
+            if file in found:
+                raise self.wrong("captures.file", f"{describe(table['file'])} is repeated", table["file"])
             self.opens(file, keylog, table)
-            found.append(CaptureFile(file, keylog))
-        return tuple(found)
+            found[file] = Scenario(
+                kind="captured", capture=CaptureFile(file=str(file), keylog=str(keylog) if keylog else None)
+            )
+        return list(found.values())
 
     def opens(self, file: Path, keylog: Path | None, table: Mapping[str, Any]) -> None:
         """Refuses what is no capture, or no key log, before anything is measured."""
@@ -336,8 +393,8 @@ class _Reader:
         try:
             core.inspect(file, keylog)
         except InputError as error:
-            told = "keylog" if keylog is not None and str(error).startswith(str(keylog)) else "file"
-            raise self.wrong(f"captures.{told}", str(error), table[told]) from error
+            key = "keylog" if keylog is not None and str(error).startswith(str(keylog)) else "file"
+            raise self.wrong(f"captures.{key}", str(error), table[key]) from error
 
     def no_others(self, table: Mapping[str, Any], known: Collection[str], inside: str = "") -> None:
         """Refuses keys that mean nothing."""
@@ -359,25 +416,56 @@ class _Reader:
         if name is None:
             return None
         path = self.path.parent / name
-        if not path.is_file():
-            what = "is a folder" if path.is_dir() else "does not exist"
+        try:
+            there, folder = path.is_file(), path.is_dir()
+        except ValueError:
+            there = folder = False
+        if not there:
+            what = "is a folder" if folder else "does not exist"
             raise self.wrong(
-                f"{inside}.{key}", f'"{name}" {what}; accepted: a file, from the experiment\'s folder', name
+                f"{inside}.{key}",
+                f"{describe(name)} {what}; accepted: a file, from the experiment's folder",
+                name,
             )
         return path
 
-    def rates(self, key: str) -> tuple[float, ...]:
-        value = self.data.get(key, [])
-        if not isinstance(value, list):
-            raise self.wrong(
-                key, f'found {describe(value)}; accepted: an array of rates, as ["10/s", "300/s"]'
-            )
-        rates = []
-        for item in value:
-            if isinstance(item, bool) or not isinstance(item, str | int | float):
-                raise self.wrong(key, f'found {describe(item)}; accepted: a rate, as "10/s"')
-            try:
-                rates.append(parse_rate_per_s(item))
-            except InputError as error:
-                raise self.wrong(key, str(error), str(item)) from error
-        return tuple(rates)
+
+def nobody_presents(files: SideFiles, now: int) -> str:
+    """Why files go to no suite, and what would have a use for them."""
+    keys = files.described(now).keys_name
+    if files.side == "client":
+        return (
+            "no suite here presents these certificates; accepted: a suite with /mutual that leaves its keys "
+            f"out, or names these: {keys}"
+        )
+    return (
+        "no suite here presents these certificates; accepted: a suite that leaves its keys out, as "
+        f"tls1.3/x25519, or names these: {keys}"
+    )
+
+
+def accepted(kind: Any) -> str:  # noqa: ANN401 - a type
+    """What an option takes, in words."""
+    about = msgspec.inspect.type_info(kind)
+    inner = next(
+        one
+        for one in (about.types if isinstance(about, msgspec.inspect.UnionType) else [about])
+        if not isinstance(one, msgspec.inspect.NoneType)
+    )
+    if isinstance(inner, msgspec.inspect.Metadata):
+        inner = inner.type
+    if isinstance(inner, msgspec.inspect.IntType):
+        least, most = inner.ge or 0, 2**64 - 1 if inner.le is None else inner.le
+        return f"a whole number from {least} to {most}"
+    if isinstance(inner, msgspec.inspect.LiteralType):
+        return ", ".join(map(str, inner.values))
+    return "true, false" if isinstance(inner, msgspec.inspect.BoolType) else "a string"
+
+
+def _extra(kind: Any) -> dict[str, str]:  # noqa: ANN401 - a type
+    """What an option's definition says of it besides its type."""
+    about = msgspec.inspect.type_info(kind)
+    for one in about.types if isinstance(about, msgspec.inspect.UnionType) else [about]:
+        if isinstance(one, msgspec.inspect.Metadata) and one.extra:
+            return one.extra
+    return {}

@@ -1,22 +1,22 @@
-"""Runs experiments: each suite measured, then written down before the next begins."""
+"""Runs experiments: each scenario's figures made, then written down before the next begins."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from shakedown import core
-from shakedown.credentials import OwnMaterial
-from shakedown.errors import ShakedownError
 from shakedown.experiment import Experiment
-from shakedown.measurement import Measurement
-from shakedown.pricing.experiment_predictions import forecast
-from shakedown.results.captures import Capture, cut_short, keep
-from shakedown.results.folder import ResultsWriter
+from shakedown.kinds import KINDS, Kind, Run, kind
+from shakedown.results.writer import ResultsWriter
+from shakedown.scenario import Scenario
+from shakedown.schema.base import Object
+from shakedown.schema.saved import Failure, Manifest, Planned
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,10 @@ class Outcome:
     failures: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"Outcome({self.measured} measured{failed}, in {self.folder})"
+
 
 def run_experiment(
     experiment: Experiment,
@@ -39,123 +43,98 @@ def run_experiment(
     replace: bool = False,
     command: Sequence[str] = (),
     progress: Callable[[int, int, str], None] | None = None,
+    printed: Callable[[Object], None] | None = None,
 ) -> Outcome:
-    """Inspects the experiment's captures, then measures its suites, and saves each as it comes.
+    """Inspects the experiment's captures, measures its suites, prices both, and saves each as it comes.
 
     A suite whose handshake fails is noted and the others go on. Ctrl-C closes the folder, with what was
-    measured in it, and raises `KeyboardInterrupt`. `progress` is called with the position of the suite, the
-    repetitions done of it, and its name; before that, with zeros and what is being read.
+    found in it, and raises `KeyboardInterrupt`. `progress` is called with the number of suites done, the
+    repetitions done of the next, and what is being done; `printed` with each object, as commands print it.
 
     Raises `InputError` where a capture cannot be read or the folder not be written, `ShakedownError` where it
     no longer can.
     """
-    captures: list[Capture] = []
-    for one in experiment.captures:
+    measured, notes = 0, list(chain_lines(experiment))
+
+    def tell(done: int, label: str) -> None:
         if progress is not None:
-            progress(0, 0, f"reading {one.file.name}")
-        captures.append(read_capture(one.file, one.keylog))
-    writer = ResultsWriter(folder, _manifest(experiment, command), replace=replace)
-    failures: list[tuple[str, str]] = []
-    measured: list[Measurement] = []
+            progress(measured, done, label)
 
-    def close(ended: str) -> None:
-        notes = [{"suite": suite, "reason": reason} for suite, reason in failures]
-        writer.close(ended=ended, failures=notes)
-
+    run = Run(experiment, tell)
+    planned = [Planned(kind=one.kind, about=one.label) for one in experiment.scenarios]
+    if experiment.places:
+        planned += [Planned(kind="modelled", about=one.label) for one in experiment.of("measured")]
+    # What cannot be read is found before anything is written.
+    first: dict[Scenario, Any] = {one: kind("captured").run(one, run) for one in experiment.of("captured")}
+    total = len(experiment.of("measured"))
+    writer = ResultsWriter(folder, _manifest(experiment, planned, command), replace=replace)
     try:
-        if captures:
-            writer.add_captures(captures)
-        for position, suite in enumerate(experiment.suites):
-
-            def tell(done: int, position: int = position, suite: str = suite) -> None:
-                if progress is not None:
-                    progress(position, min(done, experiment.repeat), suite)
-
-            tell(0)
-            try:
-                result = core.measure(suite, experiment.repeat, progress=tell, **experiment.options(suite))  # type: ignore[arg-type]  # each option has been checked by the experiment's reader
-            except Exception as error:
-                if not core.is_failure(error):
-                    raise
-                # The core's line begins with the suite's name, which stands beside the reason anyway.
-                failures.append((suite, str(error).removeprefix(f"{suite}: ")))
-                continue
-            writer.add(result)
-            measured.append(result)
-        foreseen = forecast(experiment, measured, captures)
-        if foreseen.predictions or foreseen.unpriced:
-            writer.add_models(foreseen.predictions, foreseen.queues, foreseen.unpriced)
+        with writer:
+            for name in KINDS:
+                module = kind(name)
+                for batch in module.scenarios(run):
+                    made = _made(module, batch, run, writer, first)
+                    measured += len(made) if name == "measured" else 0
+                    for scenario, found in made:
+                        notes += run.keep(scenario, found)
+                        if printed is not None:
+                            for one in module.printed(found):
+                                printed(one)
     except KeyboardInterrupt:
-        close("interrupted")
         raise KeyboardInterrupt(
-            f"interrupted: {writer.parts} of {len(experiment.suites)} suites kept in {writer.folder}"
+            f"interrupted: {measured} of {total} suites kept in {writer.folder}"
         ) from None
-    except BaseException:
-        # The folder stays readable without this last note; the first error is the one to tell.
-        with suppress(ShakedownError):
-            close("failed")
-        raise
-    close("complete")
-    notes = (*own_lines(experiment.own), *experiment.own.notes, *_remarks(captures), *core.take_notices())
-    return Outcome(writer.folder, writer.parts, tuple(failures), notes)
+    failures = tuple((one.suite, one.reason) for one in writer.failures)
+    return Outcome(writer.folder, measured, failures, (*notes, *experiment.notes, *core.take_notices()))
 
 
-def read_capture(file: Path, keylog: Path | None = None) -> Capture:
-    """Inspects a capture; what is kept of it is bounded. Raises `InputError` where it cannot be read."""
-    return keep(file, keylog, core.inspect(file, keylog))
+def _made(
+    module: Kind, batch: Sequence[Scenario], run: Run, writer: ResultsWriter, first: dict[Scenario, Any]
+) -> list[tuple[Scenario, Any]]:
+    """A batch's figures, written down as one part; of a handshake that failed, the reason."""
+    import polars as pl
+
+    made: list[tuple[Scenario, Any]] = []
+    for scenario in batch:
+        run.progress(0, scenario.label)
+        try:
+            made.append((scenario, first.pop(scenario, None) or module.run(scenario, run)))
+        except Exception as error:
+            if not core.is_failure(error):
+                raise
+            # The core's line begins with the suite's name, which stands beside the reason anyway.
+            reason = str(error).removeprefix(f"{scenario.label}: ")
+            writer.fail(Failure(suite=scenario.label, reason=reason, kind=scenario.kind))
+    if made:
+        table = pl.concat([module.rows(scenario, found) for scenario, found in made])
+        writer.add(batch[0].kind, batch[0].label, table)
+    return made
 
 
-def own_lines(own: OwnMaterial) -> list[str]:
-    """Which suites show whose own certificates, a line a side."""
-    lines = []
-    for side in own.files:
-        shown = [suite for suite, sides in own.used.items() if side in sides]
-        lines.append(f"the {side}'s own certificates: {', '.join(shown)}")
-    return lines
+def chain_lines(experiment: Experiment) -> list[str]:
+    """Which suites present whose certificates, a line a side."""
+    return [
+        f"the {side}'s certificates are yours in: {', '.join(experiment.presented(side))}"
+        for side in experiment.chains
+    ]
 
 
-def _remarks(captures: Sequence[Capture]) -> list[str]:
-    """What of the captures was not read, or not kept."""
-    remarks = []
-    for one in captures:
-        if one["problem"]:
-            remarks.append(cut_short(one["capture"], one["problem"]))
-        if not one["kinds"]:
-            remarks.append(f"{one['capture']}: no handshake in it")
-    return remarks
-
-
-def _manifest(experiment: Experiment, command: Sequence[str]) -> dict[str, Any]:
-    return {
-        "experiment": {
-            "name": experiment.name,
-            "title": experiment.title,
-            "question": experiment.question,
-            "suites": list(experiment.suites),
-            "repeat": experiment.repeat,
-            "devices": list(experiment.devices),
-            "server_device": experiment.server_device,
-            "bearers": list(experiment.bearers),
-            "rates_per_s": list(experiment.rates_per_s),
-            "captures": [one.file.name for one in experiment.captures],
-            "text": experiment.text,
+def _manifest(experiment: Experiment, planned: Sequence[Planned], command: Sequence[str]) -> Manifest:
+    options = [one.options for one in experiment.of("measured")]
+    validated = next((one.now for one in options if one.user_supplied), None)
+    return Manifest(
+        provenance=token_hex(6),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        experiment=experiment.about,
+        certificates={
+            side: files.about(validated or 0, experiment.presented(side))
+            for side, files in experiment.chains.items()
         },
-        "certificates": _certificates(experiment.own),
-        "seed": experiment.seed,
-        "now": experiment.now,
-        "command": list(command),
-        "machine": core.machine(),
-        "build": core.build(),
-        "python": sys.version.split()[0],
-    }
-
-
-def _certificates(own: OwnMaterial) -> dict[str, Any]:
-    """By side, what the user's own certificates are and which suites show them: names of files, no keys."""
-    return {
-        side: {
-            "suites": [suite for suite, sides in own.used.items() if side in sides],
-            **files.about(own.now),
-        }
-        for side, files in own.files.items()
-    }
+        seed=next((one.seed for one in options), None),
+        now=next((one.now for one in options if not one.user_supplied), None),
+        command=tuple(command),
+        machine=core.machine(),
+        build=core.build(),
+        python=sys.version.split()[0],
+        planned=tuple(planned),
+    )

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import core
+from shakedown import api
 from shakedown.errors import InputError
+from shakedown.scenario import options_of
 
 STYLES = ("automated", "cross-signed", "extended", "large-root", "many-names")
 
@@ -86,17 +87,17 @@ def test_a_form_is_for_certificates_that_are_made(shakedown, tmp_path, form):
     done = shakedown("measure", "wtls/rsa", "--certificate-form", form, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     [line] = done.stderr.splitlines()
-    assert "wtls/rsa/rsa1024/server: a certificate form is for certificates that are made" in line
+    assert "wtls/rsa/rsa1024/server: a certificate form is for generated certificates" in line
     for use in (
-        lambda: core.measure("wtls/rsa", 1, certificate_form=form, **files),
-        lambda: core.transfers("wtls/rsa", [1024], repeat=1, certificate_form=form, **files),
-        lambda: core.capture(["wtls/rsa"], tmp_path / "x.pcap", certificate_form=form, **files),
+        lambda: api.measure("wtls/rsa", 1, certificate_form=form, **files),
+        lambda: api.measure("wtls/rsa", 1, transfer_bytes=[1024], certificate_form=form, **files),
+        lambda: api.capture(["wtls/rsa"], tmp_path / "x.pcap", certificate_form=form, **files),
     ):
-        with pytest.raises(InputError, match="a certificate form is for certificates that are made"):
+        with pytest.raises(InputError, match="a certificate form is for generated certificates"):
             use()
     # The client's are still made, and in that form.
-    found = core.measure("wtls/rsa/mutual", 1, certificate_form=form, **files)
-    assert found["certificates"] == {"server": "own", "client": "made"}
+    found = api.measure("wtls/rsa/mutual", 1, certificate_form=form, **files)
+    assert found.credentials.startswith("user-supplied:")
 
 
 def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
@@ -106,26 +107,26 @@ def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
     assert done.returncode == 0, done.stderr
     files = {"chain": folder / "chain.pem", "key": folder / "key.pem", "ca": folder / "ca.pem"}
     january = 1_736_500_000
-    found = core.measure("tls1.3/x25519", 1, now=january, **files)
-    assert found["suite"] == "tls1.3/x25519/p256/server"
+    found = api.measure("tls1.3/x25519", 1, now=january, **files)
+    assert found.suite == "tls1.3/x25519/p256/server"
     for use in (
-        lambda: core.measure("tls1.3/x25519", 1, **files),
-        lambda: core.transfers("tls1.3/x25519", [1024], repeat=1, **files),
-        lambda: core.capture(["tls1.3/x25519"], tmp_path / "x.pcap", **files),
-        lambda: core.own("tls1.3/x25519", **files),
+        lambda: api.measure("tls1.3/x25519", 1, **files),
+        lambda: api.measure("tls1.3/x25519", 1, transfer_bytes=[1024], **files),
+        lambda: api.capture(["tls1.3/x25519"], tmp_path / "x.pcap", **files),
+        lambda: api.named_by_chain("tls1.3/x25519", options_of(files).checked()),
     ):
         with pytest.raises(InputError, match="expired at 2025-01-31"):
             use()
     for alone, chain in (("key", "chain"), ("ca", "chain"), ("client_key", "client_chain")):
         with pytest.raises(InputError, match=f"^{alone} goes with {chain}, which is missing$"):
-            core.measure("tls1.3/x25519", 1, **{alone: folder / "key.pem"})
+            api.measure("tls1.3/x25519", 1, **{alone: folder / "key.pem"})
 
 
 def test_a_password_alone_changes_no_day():
     """It may stand in the environment for other commands."""
-    assert core.moment(None, {"password": "secret", "chain": None}) is None
-    assert core.moment(7, {"chain": "c.pem"}) == 7
-    assert core.moment(None, {"client_chain": "c.pem"}) > 1_700_000_000
+    assert options_of({"password": "secret", "chain": None}).checked().now is None
+    assert options_of({"now": 7, "chain": "c.pem"}).checked().now == 7
+    assert options_of({"client_chain": "c.pem"}).checked().now > 1_700_000_000
 
 
 @pytest.mark.parametrize(

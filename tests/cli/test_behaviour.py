@@ -7,16 +7,20 @@ import json
 import subprocess
 import sys
 
+import polars as pl
 import pytest
 
 import fakecore
-import synthetic
+import real
 from shakedown.cli import SECTIONS, exit_status
 from shakedown.experiment import Experiment
-from shakedown.pricing.experiment_predictions import forecast
-from shakedown.results.folder import load_results
+from shakedown.kinds import Run, modelled
+from shakedown.kinds.unsaved import results_of
+from shakedown.results.folder import Results, load_results
+from shakedown.scenario import Places, Scenario
+from shakedown.schema.saved import AboutExperiment
 
-HEAVY = ("polars", "rich", "vl_convert", "jinja2", "numpy", "shakedown._core")
+HEAVY = ("polars", "rich", "vl_convert", "jinja2", "numpy", "msgspec", "shakedown._core")
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -72,7 +76,8 @@ def test_options_reach_the_core(fake, capsys, tmp_path):
     assert exit_status(["measure", "tls1.2/psk", *map(str, arguments)]) == 0
     options = {"seed": 5, "now": 1769817600, "tickets": 0}
     assert fake.measured == [("tls1.2/psk", 30, options)]
-    assert fake.captured == [(["tls1.2/psk"], str(capture), str(keys), options)]
+    assert fake.captured == [(["tls1.2/psk"], options)]
+    assert capture.read_text() == keys.read_text() == "1 suites"
 
 
 def test_an_experiment_reaches_the_core(fake, capsys, tmp_path):
@@ -86,7 +91,7 @@ def test_an_experiment_reaches_the_core(fake, capsys, tmp_path):
         ("tls1.2/psk", 4, {"seed": 9, "now": 1769817600, "profile": str(tmp_path / "names.toml")})
     ]
     assert [one["suite"] for one in json.loads(capsys.readouterr().out)] == ["tls1.2/psk"]
-    assert load_results(tmp_path / "r").experiment["text"] == experiment.read_text()
+    assert load_results(tmp_path / "r").manifest.experiment.text == experiment.read_text()
 
 
 def test_runs_without_a_folder_find_a_free_one(fake, capsys, tmp_path, monkeypatch):
@@ -109,22 +114,28 @@ def test_tables_name_bytes_round_trips_and_both_sides(fake, capsys):
 def test_tables_lose_nothing_on_narrow_screens(fake, width):
     from rich.console import Console
 
-    from shakedown.terminal.tables import measured_tables, predicted_tables
+    from shakedown.terminal.measured import measured_tables
+    from shakedown.terminal.modelled import predicted_tables
 
-    measured = [synthetic.measurement(suite) for suite in fakecore.KNOWN]
-    experiment = Experiment("e", fakecore.KNOWN, devices=("phone", "cortex-m4"), bearers=("lte", "nb-iot"))
+    measured = [real.measurement(suite) for suite in fakecore.KNOWN]
+    places = Places(devices=("phone", "cortex-m4"), bearers=("lte", "nb-iot"))
+    run = Run(Experiment(AboutExperiment(name="e"), (), places))
+    for one in measured:
+        run.keep(Scenario(kind="measured", handshake=real.identity(one)), one)
+    priced = [
+        modelled.rows(one, modelled.run(one, run)) for batch in modelled.scenarios(run) for one in batch
+    ]
+    plain = results_of(measured)
+    results = Results(plain.manifest, pl.concat([plain.table, *priced]))
     screen = Console(width=width, record=True, file=io.StringIO())
-    for table in (
-        *measured_tables(measured, width),
-        *predicted_tables(forecast(experiment, measured).predictions, width),
-    ):
+    for table in (*measured_tables(results, width), *predicted_tables(results, width)):
         screen.print(table)
     text = screen.export_text()
     assert "…" not in text
     for suite in fakecore.KNOWN:
         assert suite in text
     for one in measured:
-        assert f"{one['bytes']['total']:,}" in text
+        assert f"{one.bytes.total:,}" in text
     for word in ("phone", "cortex-m4", "lte", "nb-iot"):
         assert word in text
 
@@ -136,6 +147,9 @@ def test_report_exports(fake, capsys, tmp_path):
     assert exit_status(["run", str(experiment), "--out", folder, "--no-report"]) == 0
     capsys.readouterr()
     assert exit_status(["report", folder, "--csv", str(table), "--json"]) == 0
-    out = capsys.readouterr().out
-    assert json.loads(out) == list(load_results(folder).measurements)
-    assert table.read_text().startswith("suite,stack,stack_version,")
+    [one] = json.loads(capsys.readouterr().out)
+    loaded = load_results(folder)
+    assert (one["suite"], one["kind"]) == ("tls1.2/psk", "measured")
+    assert [figure.get("value") for figure in one["figures"]] == loaded.table["value"].to_list()
+    assert table.read_text().startswith("suite,client_stack,client_stack_version,")
+    assert table.read_text().count("\n") == 1 + loaded.table.height

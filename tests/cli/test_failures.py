@@ -12,7 +12,7 @@ import pytest
 
 import fakecore
 from shakedown.cli import exit_status
-from shakedown.results import folder as results_module
+from shakedown.files import write as writing
 from shakedown.results.folder import load_results
 
 SUITES = ["tls1.2/psk", "tls1.2/rsa/rsa2048/server", "tls1.3/x25519/p256/server"]
@@ -39,10 +39,10 @@ def test_a_failed_handshake_leaves_the_others_of_a_run(fake, capsys, experiment,
     assert exit_status(["run", experiment, "--out", str(tmp_path / "r"), "--no-report"]) == 1
     assert f"error: {line}\n" in capsys.readouterr().err
     loaded = load_results(tmp_path / "r")
-    assert list(loaded.by_suite) == [SUITES[0], SUITES[2]]
-    assert loaded.manifest["failures"] == [
-        {"suite": SUITES[1], "reason": "client failed (alert bad_certificate)"}
-    ]
+    assert loaded.handshakes["suite"].to_list() == [SUITES[0], SUITES[2]]
+    [failure] = loaded.manifest.failures
+    assert (failure.suite, failure.reason) == (SUITES[1], "client failed (alert bad_certificate)")
+    assert loaded.is_whole
 
 
 def test_an_unsupported_suite_is_wrong_input(fake, capsys):
@@ -67,8 +67,9 @@ def test_an_interrupted_run_keeps_what_there_is(fake, capsys, experiment, tmp_pa
     assert SUITES[1] in out
     assert err == f"error: interrupted: 2 of 3 suites kept in {folder}\n"
     loaded = load_results(folder)
-    assert list(loaded.by_suite) == SUITES[:2]
-    assert loaded.manifest["ended"] == "interrupted"
+    assert loaded.handshakes["suite"].to_list() == SUITES[:2]
+    assert loaded.manifest.ended == "interrupted"
+    assert [one.about for one in loaded.missing] == SUITES[2:]
 
 
 def test_a_disk_that_fills_up_keeps_what_there_is(fake, capsys, experiment, tmp_path, monkeypatch):
@@ -77,19 +78,24 @@ def test_a_disk_that_fills_up_keeps_what_there_is(fake, capsys, experiment, tmp_
 
     def full(descriptor: int) -> None:
         written.append(descriptor)
-        # The manifest and the first part take two flushes each: file and folder.
-        if len(written) > 4:
+        # The manifest takes two flushes, file and folder, the list of parts one; the first part three.
+        if len(written) > 7:
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(descriptor)
 
-    monkeypatch.setattr(results_module.os, "fsync", full)
+    monkeypatch.setattr(writing.os, "fsync", full)
     folder = tmp_path / "r"
     assert exit_status(["run", experiment, "--out", str(folder)]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == f"error: {folder}: results cannot be written: no space left on device; kept: 1 suites\n"
-    assert list(load_results(folder).by_suite) == SUITES[:1]
-    assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "part-0001.parquet"]
+    assert err == f"error: {folder}: results cannot be written: no space left on device; kept: 1 parts\n"
+    monkeypatch.undo()
+    assert load_results(folder).handshakes["suite"].to_list() == SUITES[:1]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "manifest.json",
+        "part-0001.parquet",
+        "parts.jsonl",
+    ]
 
 
 def test_a_defect_is_one_line_and_a_traceback_on_request(fake, capsys, monkeypatch):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import core
+from shakedown import api
 from shakedown.cli import exit_status
 
 SUITES = ("tls1.2/ecdhe_rsa/rsa2048", "tls1.3/x25519/p256", "wtls/rsa/rsa1024/mutual")
@@ -23,7 +23,7 @@ PACKET_HEADER_BYTES, FILE_HEADER_BYTES = 16, 24
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("capture") / "some.pcap"
-    core.capture(SUITES, path, keylog=path.with_suffix(".keys"))
+    api.capture(SUITES, path, keylog=path.with_suffix(".keys"))
     return path
 
 
@@ -109,14 +109,18 @@ def test_traces_are_a_file_of_what_can_be_told(capture, tmp_path, capsys):
         "tls1.2/ecdhe_rsa+x25519/rsa2048/server",
         "wtls/rsa/rsa1024/mutual",
     ]
-    out_of(capsys, capture, "--traces", path, "--keylog", capture.with_suffix(".keys"))
+    before = path.read_bytes()
+    assert exit_status(["inspect", str(capture), "--traces", str(path)]) == 2
+    assert capsys.readouterr().err == f"error: {path}: exists already; accepted: another name, or --force\n"
+    assert path.read_bytes() == before
+    out_of(capsys, capture, "--traces", path, "--force", "--keylog", capture.with_suffix(".keys"))
     assert len(json.loads(path.read_text(encoding="utf-8"))) == 3
     assert [one.name for one in tmp_path.iterdir()] == ["traces.json"]
 
 
 def test_without_a_trace_there_is_no_file(tmp_path, capsys):
     capture, path = tmp_path / "closed.pcap", tmp_path / "traces.json"
-    core.capture(["tls1.3/x25519/p256"], capture)
+    api.capture(["tls1.3/x25519/p256"], capture)
     out_of(capsys, capture, "--traces", path, status=2)
     assert [one.name for one in tmp_path.iterdir()] == ["closed.pcap"]
 
@@ -221,4 +225,4 @@ def test_traces_that_cannot_be_written_are_refused_before_anything_is_read(captu
     assert exit_status(["inspect", str(capture), "--traces", str(path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == f"error: {path}: traces cannot be written there: no such file or directory\n"
+    assert err == f"error: {path}: cannot be written: no such folder\n"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+import msgspec
 import pytest
 
-import synthetic
+import real
 from papers.conftest import DOCUMENTED
 from shakedown.errors import InputError
 from shakedown.papers import here
@@ -45,19 +46,15 @@ def test_messages_add_up_to_the_bytes(known):
         assert len(cost.flight_bytes()) == cost.flights
 
 
-def test_the_least_of_the_rounds_counts_and_minima_where_all_was_disturbed():
-    calm = synthetic.measurement()
-    slow = {
-        **calm,
-        "handshake": {side: {**s, "median": 10 * s["median"]} for side, s in calm["handshake"].items()},
-    }
-    assert here.condense([slow, calm]).client_us == pytest.approx(
-        calm["handshake"]["client_us"]["median"], abs=1e-3
-    )
-    disturbed = {**slow, "preempted": 10 * calm["repeat"]}
-    assert here.condense([disturbed]).client_us == pytest.approx(
-        calm["handshake"]["client_us"]["min"], abs=1e-3
-    )
+def test_the_least_of_the_rounds_counts_and_minima_where_all_was_preempted():
+    replace = msgspec.structs.replace
+    calm = replace(real.measurement(), preempted=0)
+    times = calm.handshake
+    slower = [replace(one, median=10 * one.median) for one in (times.client_us, times.server_us)]
+    slow = replace(calm, handshake=replace(times, client_us=slower[0], server_us=slower[1]))
+    assert here.condense([slow, calm]).client_us == pytest.approx(times.client_us.median, abs=1e-3)
+    preempted = replace(slow, preempted=10 * calm.repeat)
+    assert here.condense([preempted]).client_us == pytest.approx(times.client_us.min, abs=1e-3)
 
 
 def test_a_suite_that_cannot_run_is_missing_with_its_reason(fake):

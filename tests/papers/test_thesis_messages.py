@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from shakedown import core
+from shakedown import api
 from shakedown.papers import here as measuring
 from shakedown.papers.load import DATA, load
 from shakedown.papers.thesis import messages, sizes
 from shakedown.papers.thesis.inputs import SLUG, Thesis
 from shakedown.papers.thesis.messages import Kind
+from shakedown.schema.measured import Measurement
 from witness.wtls.captures import read
 from witness.wtls.decoder import decode
 from witness.wtls.messages import Certificates
@@ -25,13 +26,13 @@ each_case = pytest.mark.parametrize(("case", "how"), CASES, ids=IDS)
 
 
 @pytest.fixture(scope="module")
-def measured() -> dict[str, Any]:
+def measured() -> dict[str, Measurement]:
     """All 48 handshakes, measured now."""
-    return {case.suite(how): core.measure(case.suite(how), 1) for case, how in CASES}
+    return {case.suite(how): api.measure(case.suite(how), 1) for case, how in CASES}
 
 
 @pytest.fixture(scope="module")
-def here(measured: dict[str, Any]) -> measuring.Here:
+def here(measured: dict[str, Measurement]) -> measuring.Here:
     return measuring.Here("", "", {suite: measuring.condense([one]) for suite, one in measured.items()})
 
 
@@ -43,10 +44,10 @@ def printed_order(column: str) -> list[tuple[str, str]]:
 
 
 @each_case
-def test_messages_come_in_the_printed_order(measured: dict[str, Any], case: Any, how: str) -> None:
+def test_messages_come_in_the_printed_order(measured: dict[str, Measurement], case: Any, how: str) -> None:
     column = f"sent_{how}_{'rsa' if case.family == 'rsa' else 'ecdh'}"
-    found = measured[case.suite(how)]["messages"]
-    assert [(one["from"], one["name"]) for one in found] == printed_order(column)
+    found = measured[case.suite(how)].messages
+    assert [(one.sender, one.name) for one in found] == printed_order(column)
 
 
 @pytest.mark.parametrize(
@@ -68,17 +69,19 @@ def test_the_printed_orders_are_these(family: str, how: Any, count: int, missing
 
 
 @each_case
-def test_every_message_is_its_encoding_and_its_numbers(measured: dict[str, Any], case: Any, how: Any) -> None:
+def test_every_message_is_its_encoding_and_its_numbers(
+    measured: dict[str, Measurement], case: Any, how: Any
+) -> None:
     kind = Kind(case.family, how)
-    for one in measured[case.suite(how)]["messages"]:
-        message = (one["from"], one["name"])
+    for one in measured[case.suite(how)].messages:
+        message = (one.sender, one.name)
         numbers = messages.numbers(case, how, message)
-        assert one["bytes"] == sizes.encoding_bytes(kind, message) + numbers.here_bytes, message
+        assert one.bytes == sizes.encoding_bytes(kind, message) + numbers.here_bytes, message
 
 
 def test_the_fields_are_what_travels(tmp_path: Path) -> None:
     """Read by the decoder that was written from the specification."""
-    core.capture(["wtls/ecdh_ecdsa/160p/mutual"], tmp_path / "one.pcap")
+    api.capture(["wtls/ecdh_ecdsa/160p/mutual"], tmp_path / "one.pcap")
     ((_, datagrams),) = read(tmp_path / "one.pcap").items()
     connection = decode(datagrams)
     hello = connection.client_hello
@@ -179,8 +182,7 @@ LEAST_FACTORS = [
 
 def least_us(suite: str, side: str) -> float:
     """A side's least time over the repetitions, which a busy machine disturbs least."""
-    found = core.measure(suite, REPEAT)["handshake"]
-    return found["client_us" if side == "client" else "server_us"]["min"]
+    return api.measure(suite, REPEAT).handshake.of(side).min
 
 
 @pytest.mark.parametrize(("side", "more", "less", "factor"), LEAST_FACTORS)

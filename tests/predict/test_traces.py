@@ -100,21 +100,39 @@ def spoilt(change) -> str:
         ("", "holds no traces"),
         ("[]", "holds no traces"),
         ("{", "not JSON"),
-        ('[{"suite": "tls1.2/psk"}]', "messages is missing"),
-        ('[{"suite": "tls1.2/psk", "messages": [], "operations": []}]', "messages is empty"),
+        ('[{"suite": "tls1.2/psk"}]', "missing required field `messages`"),
+        (
+            '[{"suite": "tls1.2/psk", "messages": [], "operations": []}]',
+            "messages: expected `array` of length >= 1",
+        ),
         (
             spoilt(lambda one: one["operations"][1].update(side="both")),
-            r'operations\[1\]\.side is "both", not',
+            r"operations\[1\]\.side: invalid enum value 'both'",
         ),
         (
             spoilt(lambda one: one["messages"][0].update(bytes=-1)),
-            r"messages\[0\]\.bytes is -1, not a number",
+            r"messages\[0\]\.bytes: expected `int` >= 0",
         ),
-        (spoilt(lambda one: one["messages"][0].update(bytes=None)), r"messages\[0\]\.bytes is null"),
-        (spoilt(lambda one: one["messages"][0].update(bytes=float("nan"))), r"messages\[0\]\.bytes is NaN"),
-        (spoilt(lambda one: one["messages"][0].update(flight="1")), r'messages\[0\]\.flight is "1"'),
-        (spoilt(lambda one: one["operations"][0].update(count=-2)), r"operations\[0\]\.count is -2"),
-        (spoilt(lambda one: one["operations"][0].update(algorithm=["rsa"])), r"algorithm is an array"),
+        (
+            spoilt(lambda one: one["messages"][0].update(bytes=None)),
+            r"messages\[0\]\.bytes: expected `int \| float`, got `null`",
+        ),
+        (
+            spoilt(lambda one: one["messages"][0].update(bytes=float("nan"))),
+            r"messages\[0\]\.bytes: expected `float` >= 0",
+        ),
+        (
+            spoilt(lambda one: one["messages"][0].update(flight="1")),
+            r"messages\[0\]\.flight: expected `int \| null`, got `str`",
+        ),
+        (
+            spoilt(lambda one: one["operations"][0].update(count=-2)),
+            r"operations\[0\]\.count: expected `int` >= 0",
+        ),
+        (
+            spoilt(lambda one: one["operations"][0].update(algorithm=["rsa"])),
+            r"algorithm: expected `str`, got `array`",
+        ),
     ],
 )
 def test_a_file_that_holds_no_traces(tmp_path, content, words):

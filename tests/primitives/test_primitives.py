@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import core
+from shakedown import api, core
 from shakedown.errors import InputError
 from shakedown.profiles import parse_device
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
@@ -26,12 +26,8 @@ def names() -> set[tuple[str, str, str]]:
 def test_every_public_key_operation_of_a_trace_is_a_primitive(
     suite: str, names: set[tuple[str, str, str]]
 ) -> None:
-    operations = core.measure(suite, repeat=1)["operations"]
-    public = {
-        (one["operation"], one["algorithm"], one["parameters"])
-        for one in operations
-        if one["operation"] not in SYMMETRIC_OPERATIONS
-    }
+    operations = api.measure(suite, repeat=1).operations
+    public = {one.triple for one in operations if one.operation not in SYMMETRIC_OPERATIONS}
     assert public <= names
 
 
@@ -47,8 +43,8 @@ def test_timings_become_a_profile_with_the_same_figures() -> None:
     assert (device.name, device.title, device.date) == ("bench-board", 'A "board"', "2026-01-01")
     assert len(device.costs) == len(timed) > 0
     for one in timed:
-        cost = device.costs[one["operation"], one["algorithm"], one["parameters"]]
-        assert cost.mean_s == pytest.approx(one["us"]["median"] * 1e-6, rel=1e-3)
+        cost = device.costs[one.operation, one.algorithm, one.parameters]
+        assert cost.mean_s == pytest.approx(one.us.median * 1e-6, rel=1e-3)
 
 
 def test_signing_with_ml_dsa_is_a_distribution() -> None:

@@ -11,14 +11,23 @@ from itertools import pairwise
 
 import pytest
 
-import synthetic
+import real
 from browser import Browser
-from shakedown.measurement import time_by_class_us
-from shakedown.report import write_report
-from shakedown.report.waterfall import timeline
-from shakedown.report.words import answer, duration, findings, times
-from shakedown.results.folder import ResultsWriter, load_results
+from shakedown import core
+from shakedown.charts.timeline import timeline
+from shakedown.kinds import measured
+from shakedown.kinds.unsaved import results_of
+from shakedown.reporting import write_report
+from shakedown.reporting.measured import answer, findings
+from shakedown.reporting.text import plain
+from shakedown.results.folder import load_results
+from shakedown.results.writer import ResultsWriter
+from shakedown.scenario import HandshakeId, Options, Scenario
+from shakedown.schema.measured import Measurement
+from shakedown.schema.saved import AboutExperiment, Manifest, Planned
+from shakedown.terminal.figures import time_us, times
 
+TICKETS = Options(repeat=2, tickets=2)
 SUITES = (
     "tls1.2/dhe_rsa+dh2048/rsa2048/server",
     "tls1.2/dhe_rsa+dh2048/rsa2048/mutual",
@@ -29,18 +38,26 @@ SUITES = (
 )
 
 
+def add(writer: ResultsWriter, one: Measurement) -> None:
+    scenario = Scenario(kind="measured", handshake=real.identity(one))
+    writer.add("measured", one.suite, measured.rows(scenario, one))
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    manifest = {
-        "experiment": {"title": "Six <handshakes> & more", "question": "What?", "text": "suites = []"},
-        "machine": synthetic.MACHINE,
-        "build": {"shakedown": "0.0.0"},
-        "command": ["shakedown", "run"],
-    }
-    writer = ResultsWriter(tmp_path_factory.mktemp("r"), manifest)
-    for suite in SUITES:
-        writer.add(synthetic.measurement(suite))
-    writer.close(ended="complete")
+    manifest = Manifest(
+        provenance="0123456789ab",
+        created="2026-01-31T12:00:00+00:00",
+        experiment=AboutExperiment(
+            title="Six <handshakes> & more", question="What?", text="suites = []\n# \x1b[31m"
+        ),
+        machine=core.machine(),
+        build=core.build(),
+        command=("shakedown", "run"),
+    )
+    with ResultsWriter(tmp_path_factory.mktemp("r"), manifest) as writer:
+        for suite in SUITES:
+            add(writer, real.measurement(suite))
     return load_results(writer.folder)
 
 
@@ -49,63 +66,67 @@ def page(results):
     return write_report(results, results.folder / "report.html")
 
 
-def plain(sentence) -> str:
-    return "".join(piece.text for piece in sentence)
+def both_us(suite: str) -> float:
+    one = real.measurement(suite).handshake
+    return one.client_us.mean + one.server_us.mean
 
 
 def test_the_answer_is_computed_from_the_results(results):
-    def both(suite):
-        one = results.by_suite[suite]["handshake"]
-        return one["client_us"]["mean"] + one["server_us"]["mean"]
-
-    ordered = sorted(SUITES, key=both)
-    sizes = sorted(SUITES, key=lambda suite: results.by_suite[suite]["bytes"]["total"])
-    first, second = map(plain, answer(results.by_suite))
+    ordered = sorted(SUITES, key=both_us)
+    sizes = sorted(SUITES, key=lambda suite: real.measurement(suite).bytes.total)
+    first, second = map(plain, answer(results))
     assert first == (
-        f"Of 6 handshakes, {ordered[0]} takes the least time, {duration(both(ordered[0]))} of both sides "
-        f"together, and {ordered[-1]} the most, {duration(both(ordered[-1]))}: "
-        f"{times(both(ordered[-1]) / both(ordered[0]))} as long."
+        f"Of 6 handshakes, {ordered[0]} takes the least time, {time_us(both_us(ordered[0]))} of both sides "
+        f"together, and {ordered[-1]} the most, {time_us(both_us(ordered[-1]))}: "
+        f"{times(both_us(ordered[-1]) / both_us(ordered[0]))} as long."
     )
     assert sizes[0] in second
-    assert f"{results.by_suite[sizes[-1]]['bytes']['total']:,} bytes ({sizes[-1]})" in second
+    assert f"{real.measurement(sizes[-1]).bytes.total:,} bytes ({sizes[-1]})" in second
 
 
 def test_what_stands_out_compares_suites_that_differ_in_one_part(results):
-    resumption, mutual, quantum, parts = map(plain, findings(results.by_suite))
+    resumption, mutual, quantum, parts = map(plain, findings(results))
     assert resumption.startswith("Resuming tls1.2/dhe_rsa+dh2048/rsa2048/server saves ")
     assert "tls1.2/dhe_rsa+dh2048/rsa2048/mutual" in mutual
-    assert (
-        "tls1.3/x25519mlkem768/mldsa65/server sends 1.8 times the bytes of tls1.3/x25519/p256/server"
-        in quantum
-    )
+    ratio = times(real.measurement(SUITES[5]).bytes.total / real.measurement(SUITES[4]).bytes.total)
+    assert f"{SUITES[5]} sends {ratio} the bytes of {SUITES[4]}" in quantum
     assert "public-key operations" in parts
-    assert findings({"tls1.2/psk": results.by_suite["tls1.2/psk"]}) == []
+    assert findings(results_of([real.measurement("tls1.2/psk")])) == []
 
 
 def test_time_by_class_adds_up_to_the_mean():
-    measurement = synthetic.measurement()
+    measurement = real.measurement()
     for side in ("client", "server"):
-        split = time_by_class_us(measurement, side)
-        assert sum(split.values()) == pytest.approx(measurement["handshake"][f"{side}_us"]["mean"])
+        split = measurement.time_by_class_us(side)
+        assert sum(split.values()) == pytest.approx(measurement.handshake.of(side).mean)
         assert split["key"] > 0
         assert split["signature"] > 0
 
 
 def test_the_timeline_holds_every_message_twice_and_leaves_no_gap():
-    measurement = synthetic.measurement("tls1.3/x25519/p256/server")
-    works, flights = timeline(measurement)
-    assert len(works) == 2 * len(measurement["messages"])
+    measurement = real.measurement("tls1.3/x25519/p256/server")
+    results = results_of([measurement])
+    works, flights = timeline(results.messages.to_dicts(), results.operations.to_dicts())
+    assert len(works) == 2 * len(measurement.messages)
     for before, after in pairwise(works):
         assert before.end_us == after.start_us
-    spent = sum(m["generate_mean_us"] + m["process_mean_us"] for m in measurement["messages"])
+    spent = sum(m.generate_mean_us + m.process_mean_us for m in measurement.messages)
     assert works[-1].end_us == pytest.approx(spent)
     assert [(flight.number, flight.sender) for flight in flights] == [
         (1, "client"),
         (2, "server"),
         (3, "client"),
-        (None, "server"),
     ]
-    assert sum(flight.size_bytes for flight in flights) == measurement["bytes"]["total"]
+    assert sum(flight.size_bytes for flight in flights) == measurement.bytes.total
+    inside = [operation for work in works for operation in work.operations]
+    assert len(inside) == sum(one.message is not None for one in measurement.operations)
+
+
+def test_tickets_after_the_handshake_are_a_run_of_their_own():
+    ticketed = core.measure(HandshakeId(suite="tls1.3/x25519/p256/server"), TICKETS)
+    results = results_of([ticketed])
+    _, flights = timeline(results.messages.to_dicts(), results.operations.to_dicts())
+    assert (flights[-1].number, flights[-1].sender, flights[-1].messages) == (None, "server", 2)
 
 
 def test_the_page_stands_alone(page):
@@ -140,10 +161,10 @@ def test_figures_are_files_too(page, results):
     rows = list(csv.DictReader(io.StringIO((figures / "bytes.csv").read_text())))
     for suite in SUITES:
         total = sum(float(row["bytes"]) for row in rows if row["suite"] == suite)
-        assert total == results.by_suite[suite]["bytes"]["total"]
+        assert total == real.measurement(suite).bytes.total
 
 
-def test_meaning_does_not_hang_on_colour_alone(page):
+def test_meaning_does_not_depend_on_colour_alone(page):
     """Every fill of data is a pattern, and the patterns differ by their strokes."""
     text = page.read_text()
     patterns = dict(re.findall(r'<pattern id="fill-(\w+)".*?<rect[^>]*>(.*?)</pattern>', text))
@@ -151,11 +172,43 @@ def test_meaning_does_not_hang_on_colour_alone(page):
 
 
 def test_many_suites_are_folded(tmp_path):
-    writer = ResultsWriter(tmp_path, {})
-    for number in range(17):
-        writer.add(synthetic.measurement(f"tls1.2/psk/x{number}"))
-    page = write_report(load_results(tmp_path), tmp_path / "report.html")
+    results = results_of(real.named(f"tls1.2/psk/x{number}") for number in range(17))
+    page = write_report(results, tmp_path / "report.html")
     assert page.read_text().count('<details class="fold">') == 17
+
+
+def test_nothing_in_a_page_moves_what_is_beside_it(tmp_path):
+    """Escapes and bidirectional overrides are shown, in texts, attributes, drawings."""
+    hostile = "tls1.2/psk \x1b]0;owned\x07\u202egnp.exe\x9b31m"
+    about = AboutExperiment(title=f"T {hostile}", question=hostile, text=f"a\n\tb {hostile}")
+    manifest = Manifest(provenance="p", created="", experiment=about, command=(hostile,))
+    page = write_report(results_of([real.named(hostile)], manifest), tmp_path / "r.html")
+    texts = [page.read_text(), *(one.read_text() for one in (tmp_path / "figures").glob("*.svg"))]
+    for text in texts:
+        assert [one for one in text if not one.isprintable() and one not in "\n\t"] == []
+    assert "\\x1b]0;owned\\x07\\u202egnp.exe" in texts[0]
+    for path in (tmp_path / "figures").iterdir():
+        assert path.name.isprintable()
+
+
+def test_a_run_that_did_not_end_says_so_on_top(tmp_path):
+    planned = tuple(Planned(kind="measured", about=suite) for suite in SUITES[:4])
+    writer = ResultsWriter(tmp_path / "r", Manifest(provenance="p", created="", planned=planned))
+    for suite in SUITES[:2]:
+        add(writer, real.measurement(suite))
+    page = write_report(load_results(writer.folder), tmp_path / "r" / "report.html").read_text()
+    [warning] = re.findall(r'<p class="warning".*?>(.*?)</p>', page, re.DOTALL)
+    assert warning == (
+        "This run has not ended: it was killed, or still runs. Missing are 2 of 4 parts: "
+        f"measured: {SUITES[2]}, {SUITES[3]}."
+    )
+    writer.close("interrupted")
+    page = write_report(load_results(writer.folder), tmp_path / "r" / "report.html").read_text()
+    assert "This run was interrupted. Missing are 2 of 4 parts" in page
+
+
+def test_a_run_that_ended_has_no_warning(page):
+    assert 'class="warning"' not in page.read_text()
 
 
 @pytest.mark.browser

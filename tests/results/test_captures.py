@@ -6,21 +6,25 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-import own_material as own
-import synthetic
+import real
+import supplied
 from shakedown import core
+from shakedown.charts.ladder import waits
 from shakedown.errors import InputError
 from shakedown.experiment import load_experiment
+from shakedown.kinds import captured
+from shakedown.kinds.unsaved import results_of_json
 from shakedown.pricing.predict import predict
 from shakedown.pricing.trace import parse_trace
-from shakedown.report import write_report
-from shakedown.report.ladder import waits
-from shakedown.results import captures
-from shakedown.results.captures import sealed_bytes, wire_bytes
-from shakedown.results.folder import load_results, results_of_json
-from shakedown.runner import read_capture, run_experiment
+from shakedown.reporting import write_report
+from shakedown.results import queries
+from shakedown.results.folder import load_results
+from shakedown.runner import run_experiment
+from shakedown.schema import builtins
+from shakedown.schema.captured import Capture
 
 SUITES = ("tls1.2/ecdhe_rsa/rsa2048", "tls1.3/x25519/p256/server", "tls1.2/psk", "tls1.3/x25519/p256/mutual")
 NAMES = [core.canonical(suite) for suite in SUITES]
@@ -33,53 +37,64 @@ captures = [{ file = "gateway.pcap", keylog = "gateway.keys" }]
 """
 
 
+def read_capture(file: Path, keylog: Path | None = None) -> Capture:
+    return captured.keep(file, keylog, core.inspect(file, keylog))
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("home")
-    own.capture(folder, *SUITES)
+    supplied.capture(folder, *SUITES)
     return folder
 
 
 @pytest.fixture(scope="module")
 def results(home, tmp_path_factory):
-    experiment = load_experiment(own.experiment(home, TEXT))
+    experiment = load_experiment(supplied.experiment(home, TEXT))
     return load_results(run_experiment(experiment, tmp_path_factory.mktemp("out") / "r").folder)
 
 
 def test_every_connection_is_kept_and_counted(results):
-    [found] = results.captures
+    [found] = queries.captures(results.table).to_dicts()
     assert (found["capture"], found["keylog"], found["problem"]) == ("gateway.pcap", "gateway.keys", None)
-    assert [one["suite"] for one in found["connections"]] == NAMES
-    assert sorted(kind["suite"] for kind in found["kinds"]) == sorted(NAMES)
-    assert all(kind["count"] == 1 and kind["complete"] for kind in found["kinds"])
+    assert queries.connections(results.table)["suite"].to_list() == NAMES
+    kinds = queries.capture_kinds(results.table)
+    assert sorted(kinds["suite"]) == sorted(NAMES)
+    assert kinds.select("count", "complete").unique().rows() == [(1.0, 1.0)]
 
 
 def test_captured_rows_say_what_inspect_says(results, home):
     direct = [one.connection for one in core.inspect(home / "gateway.pcap", home / "gateway.keys")]
     rows = results.table.filter(results.table["kind"] == "captured")
     assert set(rows["capture"]) == {"gateway.pcap"}
+    view = queries.connections(results.table)
+    messages = queries.captured_messages(results.table)
     for connection in direct:
-        mine = rows.filter(rows["connection"] == connection["index"])
-        total = mine.filter((mine["quantity"] == "handshake.bytes") & mine["side"].is_null())["value"].item()
-        assert total == connection["bytes"]["total"]
-        waited = mine.filter(mine["quantity"] == "message.wait")["value"].sum()
-        assert waited == pytest.approx(sum(message["wait_s"] for message in connection["messages"]))
+        [row] = view.filter(pl.col("connection") == connection.index).to_dicts()
+        assert (row["bytes"], row["flights"]) == (connection.bytes.total, connection.flights)
+        assert (row["client"], row["server"]) == (connection.client, connection.server)
+        assert (row["resumed"], row["complete"]) == (connection.resumed, connection.complete)
+        mine = messages.filter(pl.col("connection") == connection.index)
+        assert mine["message"].to_list() == [message.name for message in connection.messages]
+        assert mine["wait_s"].to_list() == [message.wait_s for message in connection.messages]
 
 
 def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, home):
     traces = {
-        one.trace["suite"]: parse_trace(one.trace, "here")
+        one.trace.suite: parse_trace(builtins(one.trace), "here")
         for one in core.inspect(home / "gateway.pcap", home / "gateway.keys")
     }
-    assert [row["suite"] for row in results.captured_predictions] == [n for n in NAMES for _ in range(2)]
-    for row in results.captured_predictions:
+    priced = results.predictions.filter(pl.col("capture").is_not_null()).to_dicts()
+    assert [row["suite"] for row in priced] == [n for n in NAMES for _ in range(2)]
+    for row in priced:
         [alone] = predict([row["suite"]], device="cortex-m4", bearer=row["bearer"], traces=traces)
-        assert row["kind"] == "modelled"
         assert row["capture"] == "gateway.pcap"
-        assert {key: row[key] for key in alone} == alone
+        assert {key: row[key] for key in alone if key in row} == {
+            key: value for key, value in alone.items() if key in row
+        }
     # The measured suite of the same name stays apart.
-    assert {row["suite"] for row in results.predictions} == {"tls1.2/psk"}
-    assert all("capture" not in row for row in results.predictions)
+    own = results.predictions.filter(pl.col("capture").is_null())
+    assert set(own["suite"]) == {"tls1.2/psk"}
 
 
 def test_the_report_holds_connections_waits_and_prices(results, tmp_path):
@@ -88,14 +103,14 @@ def test_the_report_holds_connections_waits_and_prices(results, tmp_path):
     for name in NAMES:
         assert name in section
     assert section.count(">captured</span>") >= 2 + len(NAMES)
-    assert 'id="figure-captured-elsewhere"' in section
+    assert 'id="figure-captured-predictions"' in section
     assert {path.name for path in (tmp_path / "figures").glob("captured-1-*.csv")} == {
         f"captured-1-{number}.csv" for number in range(len(NAMES))
     }
 
 
 def test_without_suites_an_experiment_runs_and_its_report_answers(home, tmp_path, shakedown):
-    own.experiment(home, 'captures = [{ file = "gateway.pcap" }]\nbearers = ["lte"]\n')
+    supplied.experiment(home, 'captures = [{ file = "gateway.pcap" }]\nbearers = ["lte"]\n')
     done = shakedown("run", home / "e.toml", "--out", tmp_path / "r")
     assert done.returncode == 0, done.stderr
     assert "gateway.pcap: 4 connections" in done.stdout
@@ -107,44 +122,44 @@ def test_without_suites_an_experiment_runs_and_its_report_answers(home, tmp_path
 
 
 def test_bytes_that_stayed_encrypted_count(home):
-    with_keys = read_capture(home / "gateway.pcap", home / "gateway.keys")["connections"]
-    without = read_capture(home / "gateway.pcap")["connections"]
+    with_keys = read_capture(home / "gateway.pcap", home / "gateway.keys").connections
+    without = read_capture(home / "gateway.pcap").connections
     for opened, closed in zip(with_keys, without, strict=True):
-        assert wire_bytes(closed) == wire_bytes(opened) == opened["bytes"]["total"]
-    assert sealed_bytes(without[1]) > sealed_bytes(with_keys[1]) == 0
+        assert closed.connection.wire_bytes == opened.connection.wire_bytes == opened.connection.bytes.total
+    assert without[1].connection.encrypted.bytes > with_keys[1].connection.encrypted.bytes == 0
 
 
 def test_what_is_kept_is_bounded_and_all_are_counted(home, monkeypatch):
-    monkeypatch.setattr(captures, "MOST_CONNECTIONS", 1)
-    monkeypatch.setattr(captures, "MOST_KINDS", 2)
-    monkeypatch.setattr(captures, "MOST_TRACES", 2)
-    monkeypatch.setattr(captures, "MOST_MESSAGES", 3)
+    monkeypatch.setattr(captured, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(captured, "MAX_KINDS", 2)
+    monkeypatch.setattr(captured, "MAX_TRACES", 2)
+    monkeypatch.setattr(captured, "MAX_MESSAGES", 3)
     found = read_capture(home / "gateway.pcap", home / "gateway.keys")
     # The first, and those that are priced.
-    assert [one["suite"] for one in found["connections"]] == NAMES[:2]
-    assert [len(one["messages"]) for one in found["connections"]] == [3, 3]
-    assert found["connections"][1]["messages_left_out"] > 0
-    assert sum(kind["count"] for kind in found["kinds"]) + found["uncounted"] == 4
-    assert len(found["traces"]) == 2
-    assert found["unpriced"] == NAMES[2:]
+    assert [one.connection.suite for one in found.connections] == NAMES[:2]
+    assert [len(one.connection.messages) for one in found.connections] == [3, 3]
+    assert found.connections[1].messages_left_out > 0
+    assert sum(kind.count for kind in found.kinds) + found.uncounted == 4
+    assert len(found.traces) == 2
+    assert list(found.unpriced) == NAMES[2:]
 
 
 def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown):
     whole = (home / "gateway.pcap").read_bytes()
     (tmp_path / "gateway.pcap").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "gateway.keys").write_bytes((home / "gateway.keys").read_bytes())
-    own.experiment(tmp_path, TEXT)
+    supplied.experiment(tmp_path, TEXT)
     done = shakedown("run", "e.toml", "--out", "r", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "gateway.pcap: " in done.stderr
-    assert "what was before that is told, and connections may lack what came after" in done.stderr
+    assert "what came before is used, and connections may lack what came after" in done.stderr
     inspected = shakedown("inspect", "gateway.pcap", cwd=tmp_path)
     assert inspected.returncode == 2
     [line] = inspected.stderr.splitlines()
     assert line.removeprefix("error: ") in done.stderr.splitlines()
-    [found] = load_results(tmp_path / "r").captures
-    assert found["problem"]
-    assert found["connections"][0]["complete"]
+    table = load_results(tmp_path / "r").table
+    assert queries.captures(table)["problem"].item()
+    assert queries.connections(table)["complete"][0] == 1
     assert "could not be read to its end" in (tmp_path / "r" / "report.html").read_text()
 
 
@@ -168,7 +183,7 @@ def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown
         ("[[captures]]\nfile = 'e.toml'", "line 2, key captures.file: "),
         (
             "[[captures]]\nfile = 'gateway.pcap'\n[[captures]]\nfile = 'gateway.pcap'",
-            'key captures.file: "gateway.pcap" stands there twice',
+            'key captures.file: "gateway.pcap" is repeated',
         ),
         ("[[captures]]\nfile = 'gateway.pcap'\nkeylog = 'gateway.pcap'", "key captures.keylog: "),
         ("suites = []\n", "line 1, key suites: is empty"),
@@ -176,7 +191,7 @@ def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown
     ],
 )
 def test_wrong_captures_are_one_line_with_its_number_and_key(home, text, said):
-    path = own.experiment(home, text)
+    path = supplied.experiment(home, text)
     with pytest.raises(InputError) as caught:
         load_experiment(path)
     assert said in str(caught.value)
@@ -184,26 +199,26 @@ def test_wrong_captures_are_one_line_with_its_number_and_key(home, text, said):
 
 
 def test_damaged_captures_in_results_are_told_in_one_line(home, tmp_path):
-    experiment = load_experiment(own.experiment(home, 'captures = [{ file = "gateway.pcap" }]'))
+    experiment = load_experiment(supplied.experiment(home, 'captures = [{ file = "gateway.pcap" }]'))
     folder = run_experiment(experiment, tmp_path / "r").folder
-    part = folder / "captured.parquet"
+    part = folder / "part-0001.parquet"
     part.write_bytes(part.read_bytes()[:-50])
-    with pytest.raises(InputError, match=r"captured\.parquet: damaged"):
+    with pytest.raises(InputError, match=r"part-0001\.parquet: damaged"):
         load_results(folder)
     part.unlink()
-    with pytest.raises(InputError, match=r"captured\.parquet is missing"):
+    with pytest.raises(InputError, match=r"part-0001\.parquet is missing"):
         load_results(folder)
 
 
 def test_waits_fill_the_time_and_are_named_by_their_cause():
-    def message(index, sender, time_s, wait_s, network_s, peer_s):
+    def message(index, sender, time_s, wait_s, network_s, sender_s):
         return {
-            "index": index,
-            "from": sender,
+            "message_index": index,
+            "sender": sender,
             "time_s": time_s,
             "wait_s": wait_s,
             "network_s": network_s,
-            "peer_s": peer_s,
+            "sender_s": sender_s,
         }
 
     found = list(
@@ -257,7 +272,7 @@ def test_names_are_printed_as_they_are(home, tmp_path, shakedown):
     """Brackets are no markup, and what stands between colons is no emoji."""
     name = "[b]:bee:.pcap"
     (tmp_path / name).write_bytes((home / "gateway.pcap").read_bytes())
-    own.experiment(tmp_path, f'captures = [{{ file = "{name}" }}]')
+    supplied.experiment(tmp_path, f'captures = [{{ file = "{name}" }}]')
     done = shakedown("run", "e.toml", "--out", "r", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"Captured in {name}: " in done.stdout
@@ -282,7 +297,7 @@ CAPTURED = {
     "messages": [{"index": 0, "from": "client", "name": "ClientHello", "flight": 1, "bytes": 100}],
     "operations": [],
 }
-MEASURED = synthetic.measurement("tls1.2/psk")
+MEASURED = real.raw("tls1.2/psk")
 
 
 def spoilt(whole: Mapping[str, object], key: str, value: object) -> str:
@@ -293,8 +308,8 @@ def spoilt(whole: Mapping[str, object], key: str, value: object) -> str:
 def test_a_sound_trace_is_taken(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([CAPTURED, MEASURED]))
-    found = results_of_json(path, core.canonical)
-    assert (len(found.captures), len(found.measurements)) == (1, 1)
+    found = results_of_json(path)
+    assert (queries.captures(found.table).height, found.handshakes.height) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -305,30 +320,42 @@ def test_a_sound_trace_is_taken(tmp_path):
         ('{"suite": "tls1.2/psk"}', "holds no traces"),
         ("[1]", "holds no traces"),
         ('[{"suite": "tls1.2/psk"}]', 'kind is neither "measured" nor "captured"'),
-        ('[{"suite": "tls1.2/psk", "kind": "captured"}]', "trace 1: messages is missing; accepted: what"),
-        ('[{"suite": "tls1.2/psk", "kind": "measured"}]', "trace 1: messages is missing; accepted: what"),
-        (json.dumps([synthetic.measurement("tls1.2/psk")] * 2), "stands there twice"),
-        (spoilt(CAPTURED, "bytes", None), "trace 2: bytes is null, not an object; accepted"),
-        (spoilt(CAPTURED, "bytes", {"total": -1}), "trace 2: bytes.client_to_server is missing"),
-        (spoilt(CAPTURED, "flights", -3), "trace 2: flights is -3, not a whole number of 0 or more"),
-        (spoilt(CAPTURED, "messages", []), "trace 2: messages is empty"),
-        (spoilt(CAPTURED, "messages", [7]), "trace 2: messages[0] is 7, not an object"),
-        (spoilt(CAPTURED, "suite", 7), "trace 2: suite is 7, not a string"),
+        (
+            '[{"suite": "tls1.2/psk", "kind": "captured"}]',
+            "trace 1: object missing required field `bytes`",
+        ),
+        ('[{"suite": "tls1.2/psk", "kind": "measured"}]', "trace 1: object missing required field `"),
+        (json.dumps([MEASURED] * 2), "is repeated"),
+        (spoilt(CAPTURED, "bytes", None), "trace 2: bytes: expected `object`, got `null`; accepted"),
+        (spoilt(CAPTURED, "bytes", {"total": 1}), "bytes: object missing required field `client_to_server`"),
+        (spoilt(CAPTURED, "flights", -3), "trace 2: flights: expected `int` >= 0"),
+        (spoilt(CAPTURED, "messages", []), "trace 2: messages: is empty"),
+        (spoilt(CAPTURED, "messages", [7]), "trace 2: messages[0]: expected `object`, got `int`"),
+        (spoilt(CAPTURED, "suite", 7), "trace 2: suite: expected `str`, got `int`"),
+        (spoilt(CAPTURED, "suite", " "), "trace 2: suite: expected a non-empty string"),
         (spoilt(CAPTURED, "suite", "banana"), "trace 2: suite 'banana'"),
         (spoilt(CAPTURED, "suite", "tls9/psk"), "trace 2: suite 'tls9/psk': unknown protocol 'tls9'"),
         (spoilt(CAPTURED, "kind", ["captured"]), 'kind is neither "measured" nor "captured"'),
-        (spoilt(MEASURED, "handshake", {"client_us": 3}), "trace 2: handshake.client_us is 3, not an object"),
-        (spoilt(MEASURED, "operations", {}), "trace 2: operations is an object, not an array"),
-        (spoilt(MEASURED, "client_stack", None), "trace 2: client_stack is null, not an object"),
-        (spoilt(MEASURED, "preempted", 10**400), "trace 2: preempted is 1000"),
-        (spoilt(MEASURED, "certificates", {"server": "hers"}), 'is "hers", not "own" or "made"'),
+        (spoilt(CAPTURED, "colour", "red"), "trace 2: object contains unknown field `colour`"),
+        (
+            spoilt(MEASURED, "handshake", {"client_us": 3}),
+            "handshake.client_us: expected `object`",
+        ),
+        (spoilt(MEASURED, "operations", {}), "trace 2: operations: expected `array`, got `object`"),
+        (spoilt(MEASURED, "client_stack", None), "trace 2: client_stack: expected `object`, got `null`"),
+        (spoilt(MEASURED, "preempted", 10**400), "trace 2: preempted: "),
+        (spoilt(MEASURED, "flights", 2**60), "trace 2: flights: expected `int` <= 9007199254740992"),
+        (spoilt(MEASURED, "carrier", "pigeon"), "trace 2: carrier: invalid enum value 'pigeon'"),
+        ("[" * 100_000, "not JSON: nested deeper than"),
+        ('[{"kind": "measured", "repeat": ' + "9" * 5000 + "}]", "more than 4,300 digits"),
     ],
+    ids=lambda value: value[:40],
 )
 def test_other_json_is_refused_in_one_line(tmp_path, content, said):
     path = tmp_path / "x.json"
     path.write_text(content)
     with pytest.raises(InputError) as caught:
-        results_of_json(path, core.canonical)
+        results_of_json(path)
     assert said in str(caught.value)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)

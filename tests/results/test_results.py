@@ -1,50 +1,156 @@
-"""Results go to disk and come back the same; damage is told in one line."""
+"""Results go to disk and come back the same; what is not the run's own is neither touched nor believed."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 
-import synthetic
+import real
 from shakedown.errors import InputError
-from shakedown.results.folder import FORMAT, SCHEMA_VERSION, ResultsWriter, load_results
-from shakedown.results.tidy import SCHEMA, from_table, rest_of, to_table
+from shakedown.files.write import digest
+from shakedown.kinds import measured, quantities
+from shakedown.kinds.unsaved import results_of
+from shakedown.results.folder import load_results
+from shakedown.results.table import SCHEMA
+from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, ResultsWriter
+from shakedown.scenario import Scenario
+from shakedown.schema.base import CLASSES, SIDES
+from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Planned
 
 SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519mlkem768/mldsa65/server")
 
 
+def manifest(**more: object) -> Manifest:
+    return Manifest(provenance="0123456789ab", created="2026-01-31T12:00:00+00:00", **more)
+
+
+def planned(*suites: str) -> tuple[Planned, ...]:
+    return tuple(Planned(kind="measured", about=suite) for suite in suites)
+
+
+def table_of(suite: str) -> pl.DataFrame:
+    one = real.measurement(suite)
+    return measured.rows(Scenario(kind="measured", handshake=real.identity(one)), one)
+
+
+def write(folder: Path, *suites: str, **more: object) -> ResultsWriter:
+    writer = ResultsWriter(folder, manifest(planned=planned(*suites), **more))
+    for suite in suites:
+        writer.add("measured", suite, table_of(suite))
+    return writer
+
+
 @pytest.fixture
-def folder(tmp_path):
-    writer = ResultsWriter(tmp_path / "r", {"seed": 1})
-    for suite in SUITES:
-        writer.add(synthetic.measurement(suite))
-    writer.close(ended="complete")
+def folder(tmp_path) -> Path:
+    with write(tmp_path / "r", *SUITES) as writer:
+        pass
     return writer.folder
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_a_measurement_survives_the_table(suite):
-    measurement = synthetic.measurement(suite)
-    table = to_table(measurement, "here")
-    assert dict(table.schema) == SCHEMA
-    assert from_table(table, rest_of(measurement)) == measurement
+def test_every_figure_of_a_measurement_is_in_the_table(suite):
+    """Each number of the printed object, at its place; samples are in their column."""
+    one = real.measurement(suite)
+    rows = table_of(suite)
+    assert dict(rows.schema) == SCHEMA
+
+    def value(quantity: str, **columns: object) -> float:
+        return rows.filter(quantity=quantity, **columns)["value"].item()
+
+    for side in SIDES:
+        spread = one.handshake.of(side)
+        for statistic in measured.STATISTICS:
+            assert value("handshake.time", side=side, statistic=statistic) == getattr(spread, statistic)
+        assert value("handshake.bytes", side=side) == one.bytes.of(side)
+        assert value("unattributed.time", side=side, statistic="mean") == one.unattributed_us.mean(side)
+    for item, message in enumerate(one.messages):
+        place = {"item": item, "message": message.name, "message_index": message.index}
+        assert value("message.bytes", **place) == message.bytes
+        assert value("message.generate", statistic="median", **place) == message.generate_us
+        assert value("message.process", statistic="mean", **place) == message.process_mean_us
+    for item, operation in enumerate(one.operations):
+        place = {"item": item, "operation": operation.operation, "class": operation.class_}
+        assert value("operation.time", statistic="median", **place) == operation.us
+        assert value("operation.time", statistic="mean", **place) == operation.mean_us
+        assert value("operation.count", **place) == operation.count
+        assert value("operation.bytes", **place) == operation.bytes
+    assert value("memory.peak", side="client") == one.memory.client_peak_bytes
+    assert value("accounting.coverage") == one.accounting.coverage
 
 
-def test_what_the_table_does_not_know_survives_too():
-    measurement = synthetic.measurement()
-    measurement["transfers"] = [{"bytes": 1024, "client_us": 3.5}]
-    del measurement["memory"]
-    measurement["messages"][2]["bytes"] = 830.5
-    assert from_table(to_table(measurement, "here"), rest_of(measurement)) == measurement
+def test_samples_stand_in_their_column():
+    one = real.measurement("tls1.2/psk")
+    times = msgspec.structs.replace(one.handshake.client_us, samples=(1.0, 2.5))
+    sampled = msgspec.structs.replace(one, handshake=msgspec.structs.replace(one.handshake, client_us=times))
+    rows = measured.rows(Scenario(kind="measured", handshake=real.identity(one)), sampled)
+    kept = rows.filter(quantity="handshake.time", side="client", statistic="median")["samples"]
+    assert kept.to_list() == [[1.0, 2.5]]
+
+
+def test_every_quantity_is_documented_and_unique():
+    found = load_quantities()
+    known = {one.name for _, one in quantities()}
+    assert found <= known
+    names = [(kind, one.name) for kind, one in quantities()]
+    assert len(names) == len(set(names))
+
+
+def test_the_documentation_lists_all_columns_and_quantities():
+    text = (Path(__file__).parents[2] / "docs/reference/results.md").read_text()
+    for name in SCHEMA:
+        assert f"`{name}`" in text
+    for kind, one in quantities():
+        assert f"| `{one.name}` |" in text.split(f"### {kind}\n")[1].split("###")[0]
+
+
+def load_quantities() -> set[str]:
+    return set(results_of(map(real.measurement, SUITES)).table["quantity"].unique())
+
+
+def test_the_view_of_handshakes_is_what_the_objects_say():
+    results = results_of(map(real.measurement, SUITES))
+    for row, suite in zip(results.handshakes.to_dicts(), SUITES, strict=True):
+        one = real.measurement(suite)
+        assert (row["label"], row["suite"], row["flights"]) == (suite, suite, one.flights)
+        assert row["bytes"] == one.bytes.total
+        for side in SIDES:
+            split = {kind: row[f"{side}_{kind}_us"] for kind in CLASSES}
+            assert split == pytest.approx(one.time_by_class_us(side))
+
+
+def with_server(one, name: str):
+    stack = msgspec.structs.replace(one.server_stack, name=name)
+    return msgspec.structs.replace(one, server_stack=stack)
+
+
+def test_two_stacks_of_one_suite_stay_apart():
+    one = real.measurement("tls1.2/psk")
+    other = msgspec.structs.replace(
+        one, server_stack=msgspec.structs.replace(one.server_stack, name="rustls")
+    )
+    results = results_of([one, other])
+    assert results.handshakes["label"].to_list() == ["tls1.2/psk · openssl", "tls1.2/psk · openssl → rustls"]
+    assert results.handshakes["scenario"].n_unique() == 2
+    assert results.messages.height == 2 * len(one.messages)
 
 
 def test_folders_survive(folder):
     loaded = load_results(folder)
-    assert list(loaded.measurements) == [synthetic.measurement(suite) for suite in SUITES]
-    assert (loaded.manifest["format"], loaded.manifest["schema"]) == (FORMAT, SCHEMA_VERSION)
-    assert loaded.table["provenance"].unique().to_list() == [loaded.manifest["provenance"]]
+    expected = pl.concat(map(table_of, SUITES)).with_columns(provenance=pl.lit("0123456789ab"))
+    assert loaded.table.equals(expected)
+    assert (loaded.manifest.format, loaded.manifest.schema) == (FORMAT, SCHEMA_VERSION)
+    assert loaded.is_whole
+
+
+def test_results_show_themselves_in_a_few_lines(folder):
+    shown = repr(load_results(folder))
+    assert "3 measured" in shown
+    assert len(shown) < 300
 
 
 def test_the_table_is_tidy(folder):
@@ -54,39 +160,66 @@ def test_the_table_is_tidy(folder):
         "suite", "value"
     )
     expected = [
-        (one["suite"], operation["mean_us"])
-        for one in map(synthetic.measurement, SUITES)
-        for operation in one["operations"]
-        if operation["operation"] == "sign"
+        (one.suite, operation.mean_us)
+        for one in map(real.measurement, SUITES)
+        for operation in one.operations
+        if operation.operation == "sign"
     ]
     assert spent.rows() == expected
 
 
-def test_an_unfinished_run_is_readable(tmp_path):
-    writer = ResultsWriter(tmp_path / "r", {})
-    writer.add(synthetic.measurement("tls1.2/psk"))
+def test_the_table_as_objects_has_every_figure_once(folder):
+    loaded = load_results(folder)
+    objects = list(loaded.figures())
+    assert [one.suite for one in objects] == list(SUITES)
+    assert sum(len(one.figures) for one in objects) == loaded.table.height
+    assert objects[0].client_stack.name == "openssl"
+    values = [figure.value for one in objects for figure in one.figures]
+    assert values == loaded.table["value"].to_list()
+
+
+def test_an_unfinished_run_is_readable_and_says_so(tmp_path):
+    writer = ResultsWriter(tmp_path / "r", manifest(planned=planned("tls1.2/psk", SUITES[0])))
+    writer.add("measured", "tls1.2/psk", table_of("tls1.2/psk"))
     # No close: the process was killed here.
-    assert list(load_results(writer.folder).by_suite) == ["tls1.2/psk"]
+    loaded = load_results(writer.folder)
+    assert loaded.handshakes["suite"].to_list() == ["tls1.2/psk"]
+    assert not loaded.is_whole
+    assert [one.about for one in loaded.missing] == [SUITES[0]]
+    assert "not ended" in repr(loaded)
+
+
+def test_a_part_that_was_named_and_not_written_is_missing_not_damaged(tmp_path):
+    """Killed between the list's line and the part's name."""
+    writer = write(tmp_path / "r", *SUITES[:2])
+    (tmp_path / "r" / "part-0002.parquet").unlink()
+    loaded = load_results(writer.folder)
+    assert loaded.handshakes["suite"].to_list() == [SUITES[0]]
+    assert [one.about for one in loaded.missing] == [SUITES[1]]
+
+
+def test_a_line_that_was_cut_off_is_no_line(tmp_path):
+    writer = write(tmp_path / "r", SUITES[0])
+    with (writer.folder / JOURNAL).open("ab") as journal:
+        journal.write(b'{"file":"part-0002.par')
+    assert load_results(writer.folder).handshakes.height == 1
+
+
+def test_failures_are_not_missing(tmp_path):
+    writer = ResultsWriter(tmp_path / "r", manifest(planned=planned(*SUITES[:2])))
+    writer.add("measured", SUITES[0], table_of(SUITES[0]))
+    writer.fail(Failure(suite=SUITES[1], reason="no shared cipher"))
+    for _ in range(2):
+        loaded = load_results(writer.folder)
+        assert loaded.missing == ()
+        assert [one.suite for one in loaded.manifest.failures] == [SUITES[1]]
+        writer.close("complete")
 
 
 def test_an_empty_run_is_readable(tmp_path):
-    writer = ResultsWriter(tmp_path / "r", {})
-    loaded = load_results(writer.folder)
-    assert loaded.measurements == ()
+    loaded = load_results(ResultsWriter(tmp_path / "r", manifest()).folder)
+    assert loaded.handshakes.height == 0
     assert dict(loaded.table.schema) == SCHEMA
-
-
-def test_folders_of_the_first_schema_are_read_and_say_nothing_of_what_came_later(folder):
-    before = load_results(folder)
-    for part in folder.glob("part-*.parquet"):
-        about = json.loads(pl.read_parquet_metadata(part)["shakedown"])
-        table = pl.read_parquet(part).drop("certificates", "capture", "connection")
-        table.write_parquet(part, metadata={"shakedown": json.dumps({**about, "schema": 1})})
-    _edit(folder, schema=1)
-    loaded = load_results(folder)
-    assert loaded.measurements == before.measurements
-    assert dict(loaded.table.schema) == SCHEMA
-    assert loaded.table["certificates"].unique().to_list() == [None]
 
 
 def spoil_format(folder):
@@ -96,17 +229,22 @@ def spoil_format(folder):
 
 def spoil_schema(folder):
     _edit(folder, schema=SCHEMA_VERSION + 1)
-    return f"schema version {SCHEMA_VERSION + 1}; accepted: 1 and {SCHEMA_VERSION}"
+    return f"schema version {SCHEMA_VERSION + 1}; accepted: {SCHEMA_VERSION}"
 
 
 def spoil_manifest(folder):
-    (folder / "manifest.json").write_text("{")
-    return "not valid JSON"
+    (folder / MANIFEST).write_text("{")
+    return "not JSON"
+
+
+def deep_manifest(folder):
+    (folder / MANIFEST).write_text("[" * 100_000)
+    return "not JSON: nested deeper"
 
 
 def spoil_part(folder):
     (folder / "part-0002.parquet").write_bytes(b"PAR1 nonsense")
-    return "part-0002.parquet: damaged"
+    return "part-0002.parquet: damaged: not the file that the manifest lists"
 
 
 def cut_part(folder):
@@ -117,87 +255,101 @@ def cut_part(folder):
 
 def drop_middle_part(folder):
     (folder / "part-0002.parquet").unlink()
-    return "part-0002.parquet is missing (3 parts were written)"
+    return "part-0002.parquet is missing (3 parts listed)"
 
 
 def drop_last_part(folder):
     (folder / "part-0003.parquet").unlink()
-    return "part-0003.parquet is missing (3 parts were written)"
+    return "part-0003.parquet is missing (3 parts listed)"
 
 
 def drop_rows(folder):
     part = folder / "part-0001.parquet"
-    about = pl.read_parquet_metadata(part)["shakedown"]
+    about = pl.read_parquet_metadata(part)[PART_KEY]
     table = pl.read_parquet(part).filter(pl.col("quantity") != "handshake.flights")
-    table.write_parquet(part, metadata={"shakedown": about})
-    return "part-0001.parquet: damaged: no row handshake.flights"
+    table.write_parquet(part, metadata={PART_KEY: about})
+    return "part-0001.parquet: damaged: changed since it was written"
 
 
 def other_columns(folder):
     part = folder / "part-0001.parquet"
-    about = pl.read_parquet_metadata(part)["shakedown"]
-    pl.read_parquet(part).drop("unit").write_parquet(part, metadata={"shakedown": about})
+    about = pl.read_parquet_metadata(part)[PART_KEY]
+    pl.read_parquet(part).drop("unit").write_parquet(part, metadata={PART_KEY: about})
+    parts = json.loads((folder / MANIFEST).read_text())["parts"]
+    parts[0]["sha256"] = digest(part.read_bytes())
+    _edit(folder, parts=parts)
     return "its columns are not those of schema"
 
 
-def part_of_another_schema(folder):
-    part = folder / "part-0001.parquet"
-    table = pl.read_parquet(part)
-    table.write_parquet(part, metadata={"shakedown": json.dumps({"schema": 99, "rest": {}})})
-    return "schema version 99"
+def part_of_another_run(folder):
+    with ResultsWriter(
+        folder.parent / "other", msgspec.structs.replace(manifest(), provenance="ba98")
+    ) as one:
+        one.add("measured", SUITES[0], table_of(SUITES[0]))
+    shutil.copy(one.folder / "part-0001.parquet", folder)
+    return "part-0001.parquet: a part of another run (ba98), not of this one (0123456789ab)"
+
+
+def the_same_part_twice(folder):
+    shutil.copy(folder / "part-0001.parquet", folder / "part-0003.parquet")
+    return "part-0003.parquet: a copy of part-0001.parquet, not the part that the manifest lists"
+
+
+def a_part_listed_twice(folder):
+    parts = json.loads((folder / MANIFEST).read_text())["parts"]
+    _edit(folder, parts=[*parts, parts[0]])
+    return "damaged: part-0001.parquet is listed twice"
+
+
+def a_part_elsewhere(folder):
+    parts = json.loads((folder / MANIFEST).read_text())["parts"]
+    parts[0]["file"] = "../part-0001.parquet"
+    _edit(folder, parts=parts)
+    return "damaged: parts[0].file: expected `str` matching"
 
 
 def foreign_part(folder):
     pl.DataFrame({"a": [1]}).write_parquet(folder / "part-0001.parquet")
-    return "part-0001.parquet: damaged"
-
-
-def drop_models(folder):
-    writer = ResultsWriter(folder, {}, replace=True)
-    writer.add_models([], [])
-    writer.close()
-    load_results(folder)
-    (folder / "modelled.parquet").unlink()
-    return "modelled.parquet is missing"
+    return "part-0001.parquet: damaged: not the file that the manifest lists"
 
 
 def certificates_of_another_kind(folder):
     _edit(folder, certificates={"server": 3})
-    return "manifest.json: damaged: certificates.server is 3, not an object"
+    return "manifest.json: damaged: certificates[...]: expected `object`, got `int`"
 
 
 def certificates_without_contents(folder):
     _edit(folder, certificates={"client": {"suites": [], "files": {}}})
-    return "manifest.json: damaged: certificates.client.files.chain is missing"
+    return "manifest.json: damaged: certificates[...].files: object missing required field `chain`"
 
 
 def command_of_another_kind(folder):
     _edit(folder, command="shakedown run")
-    return 'manifest.json: damaged: command is "shakedown run", not an array'
+    return "manifest.json: damaged: command: expected `array`, got `str`"
 
 
 def experiment_of_another_kind(folder):
     _edit(folder, experiment=["x"])
-    return "manifest.json: damaged: experiment is an array, not an object"
+    return "manifest.json: damaged: experiment: expected `object`, got `array`"
 
 
 def failures_of_another_kind(folder):
     _edit(folder, failures=[{"suite": "tls1.2/psk"}])
-    return "manifest.json: damaged: failures[0].reason is missing"
+    return "manifest.json: damaged: failures[0]: object missing required field `reason`"
 
 
 def parts_of_another_kind(folder):
     _edit(folder, parts=-1)
-    return "manifest.json: damaged: parts is -1, not a whole number"
+    return "manifest.json: damaged: parts: expected `array`, got `int`"
 
 
 def drop_manifest(folder):
-    (folder / "manifest.json").unlink()
+    (folder / MANIFEST).unlink()
     return "holds no manifest.json"
 
 
 def _edit(folder, **changes):
-    path = folder / "manifest.json"
+    path = folder / MANIFEST
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
@@ -207,16 +359,19 @@ def _edit(folder, **changes):
         spoil_format,
         spoil_schema,
         spoil_manifest,
+        deep_manifest,
         spoil_part,
         cut_part,
         drop_middle_part,
         drop_last_part,
         drop_rows,
         other_columns,
-        part_of_another_schema,
+        part_of_another_run,
+        the_same_part_twice,
+        a_part_listed_twice,
+        a_part_elsewhere,
         foreign_part,
         drop_manifest,
-        drop_models,
         certificates_of_another_kind,
         certificates_without_contents,
         command_of_another_kind,
@@ -238,8 +393,66 @@ def test_damage_is_told_in_one_line(folder, spoil):
 
 def test_replacing_leaves_nothing_of_the_old_run(folder):
     with pytest.raises(InputError, match="holds results already"):
-        ResultsWriter(folder, {})
-    writer = ResultsWriter(folder, {}, replace=True)
-    writer.add(synthetic.measurement("tls1.2/psk"))
-    writer.close()
-    assert list(load_results(folder).by_suite) == ["tls1.2/psk"]
+        ResultsWriter(folder, manifest())
+    with ResultsWriter(folder, manifest(), replace=True) as writer:
+        writer.add("measured", "tls1.2/psk", table_of("tls1.2/psk"))
+    assert load_results(folder).handshakes["suite"].to_list() == ["tls1.2/psk"]
+    assert sorted(path.name for path in folder.iterdir()) == [MANIFEST, "part-0001.parquet"]
+
+
+def test_a_killed_run_can_be_replaced(tmp_path):
+    killed = write(tmp_path / "r", *SUITES)
+    killed._release()
+    (tmp_path / "r" / ".part-0002.parquet.01234567.draft").touch()
+    with ResultsWriter(tmp_path / "r", manifest(), replace=True):
+        pass
+    assert [path.name for path in (tmp_path / "r").iterdir()] == [MANIFEST]
+
+
+FOREIGN = ("part-0001.parquet", "part-00000-1f3a.snappy.parquet", "captured.parquet", "modelled.parquet",
+           "report.html", MANIFEST, JOURNAL, "notes.txt")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("linked", [False, True])
+def test_other_peoples_files_stay_as_they_are(tmp_path, name, replace, linked):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    target = tmp_path / "elsewhere" if linked else folder / name
+    target.write_text("mine")
+    if linked:
+        (folder / name).symlink_to(target)
+    with pytest.raises(InputError) as caught:
+        ResultsWriter(folder, manifest(), replace=replace)
+    assert str(folder) in str(caught.value)
+    assert target.read_text() == "mine"
+    assert [path.name for path in folder.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "part-0004.parquet", "report.html"])
+def test_replacing_spares_what_others_put_there(folder, name):
+    (folder / name).write_text("mine")
+    with ResultsWriter(folder, manifest(), replace=True) as writer:
+        for suite in (*SUITES, "tls1.2/psk", SUITES[0], SUITES[2]):
+            writer.add("measured", suite, table_of(suite).filter(pl.int_range(pl.len()) > len(writer.parts)))
+    assert (folder / name).read_text() == "mine"
+    assert load_results(folder).manifest.parts[-1].file in ("part-0006.parquet", "part-0007.parquet")
+
+
+def test_a_part_that_somebody_changed_is_not_removed(folder):
+    (folder / "part-0002.parquet").write_text("mine")
+    with ResultsWriter(folder, manifest(), replace=True):
+        pass
+    assert (folder / "part-0002.parquet").read_text() == "mine"
+    assert not (folder / "part-0001.parquet").exists()
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    first = ResultsWriter(tmp_path / "r", manifest())
+    for replace in (False, True):
+        with pytest.raises(InputError, match="another run is writing there"):
+            ResultsWriter(tmp_path / "r", manifest(), replace=replace)
+    first.close("complete")
+    with pytest.raises(InputError, match="holds results already"):
+        ResultsWriter(tmp_path / "r", manifest())

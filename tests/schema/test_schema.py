@@ -40,10 +40,6 @@ def printed(home):
         command = [sys.executable, "-m", "shakedown", *arguments, "--json"]
         done = subprocess.run(command, cwd=home, capture_output=True, timeout=100)
         assert done.returncode == 0, done.stderr
-        if arguments[0] == "measure":
-            from shakedown.core import as_agreed
-
-            return json.dumps([as_agreed(one) for one in json.loads(done.stdout)]).encode()
         return done.stdout
 
     run("certs", "make", "p256@rsa2048", "--out", "x509")
@@ -61,9 +57,10 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     ],
     "connection": [("inspect", "some.pcap"), ("inspect", "some.pcap", "--keylog", "some.keys")],
     "suite": [("suites", "--all")],
+    "stack": [("stacks",)],
     "primitive": [
         ("primitives", "sign", "p256", "--seconds", "0.05", "--out", "p.toml"),
-        ("primitives", "digest", "sha256", "--seconds", "0.05", "--out", "p.toml"),
+        ("primitives", "digest", "sha256", "--seconds", "0.05", "--out", "q.toml"),
     ],
     "certificate": [("certs", "show", "x509/chain.pem", "--key", "x509/key.pem"),
                     ("certs", "show", "wtls/chain.pem")],
@@ -110,11 +107,10 @@ def test_files_of_traces_are_what_the_schema_says(printed, home):
 def test_what_the_core_says_of_machine_and_capture(printed, home):
     from shakedown import core
 
-    msgspec.convert(core.machine(), Machine)
+    assert isinstance(core.machine(), Machine)
     found = core.inspect(home / "some.pcap")
-    for one in found:
-        msgspec.convert(one.connection, Connection)
-    msgspec.convert(found.summary, CaptureSummary)
+    assert all(isinstance(one.connection, Connection) for one in found)
+    assert isinstance(found.summary, CaptureSummary)
 
 
 def test_the_published_schema_is_fresh():
@@ -150,7 +146,7 @@ def test_every_object_is_strict_and_frozen():
     ("change", "said"),
     [
         ({"suite": None}, "x.json: [0].suite: expected `str`, got `null`"),
-        ({"suite": " "}, "x.json: [0].suite: expected `str` matching regex"),
+        ({"suite": " "}, "x.json: [0].suite: expected a non-empty string"),
         ({"flights": -3}, "x.json: [0].flights: expected `int` >= 0"),
         ({"messages": []}, "x.json: [0].messages: expected `array` of length >= 1"),
         ({"messages": [7]}, "x.json: [0].messages[0]: expected `object`, got `int`"),

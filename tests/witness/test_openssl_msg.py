@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from shakedown import core
+from shakedown import api
 from witness.hellos import SCSV, hello, of_capture
 from witness.openssl import Seen, handshake
 from witness.ours import KEY, Message
@@ -130,10 +130,10 @@ def _run(program: str, suite: str, chains: Path, folder: Path) -> Run:
     if made:
         client += ["-verify_return_error", "-CAfile", made["server"] / "ca.pem"]
     seen = handshake(program, folder, server, client)
-    core.capture([suite], folder / "ours.pcap", **ours)
-    messages = core.measure(suite, 1, **ours)["messages"]
+    api.capture([suite], folder / "ours.pcap", **ours)
+    messages = api.measure(suite, 1, **ours).messages
     return Run(
-        [Message(one["from"], one["name"], int(one["bytes"])) for one in messages],
+        [Message(one.sender, one.name, int(one.bytes)) for one in messages],
         *seen,
         of_capture(folder / "ours.pcap"),
         made,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from shakedown import core
+from shakedown import api, core
+from shakedown.schema.captured import Connection
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.toml"
 OTHERS = [
@@ -22,23 +22,22 @@ SUITES = tomllib.loads(QUICKSTART.read_text(encoding="utf-8"))["suites"] + OTHER
 
 
 @pytest.fixture(scope="module")
-def read_back(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def read_back(tmp_path_factory: pytest.TempPathFactory) -> list[Connection]:
     folder = tmp_path_factory.mktemp("capture")
-    core.capture(SUITES, folder / "all.pcap", keylog=folder / "all.keys")
+    api.capture(SUITES, folder / "all.pcap", keylog=folder / "all.keys")
     found = core.inspect(folder / "all.pcap", folder / "all.keys")
-    connections = sorted((one.connection for one in found), key=lambda connection: connection["index"])
+    connections = sorted((one.connection for one in found), key=lambda one: one.index)
     assert found.problem is None
     assert len(connections) == len(SUITES)
     return connections
 
 
 @pytest.mark.parametrize("place", range(len(SUITES)), ids=SUITES)
-def test_inspect_reads_what_measure_saw(place: int, read_back: list[dict[str, Any]]) -> None:
-    connection, measured = read_back[place], core.measure(SUITES[place], 1)
-    assert connection["flights"] == measured["flights"]
-    pairs = zip(connection["messages"], measured["messages"], strict=True)
+def test_inspect_reads_what_measure_saw(place: int, read_back: list[Connection]) -> None:
+    connection, measured = read_back[place], api.measure(SUITES[place], 1)
+    assert connection.flights == measured.flights
+    pairs = zip(connection.messages, measured.messages, strict=True)
     for theirs, ours in pairs:
-        for part in ("from", "name", "flight"):
-            assert theirs[part] == ours[part]  # type: ignore[literal-required]
+        assert (theirs.sender, theirs.name, theirs.flight) == (ours.sender, ours.name, ours.flight)
         # A DER signature of DSA or ECDSA is a byte or two longer or shorter from one handshake to the next.
-        assert abs(theirs["bytes"] - ours["bytes"]) <= 4
+        assert abs(theirs.bytes - ours.bytes) <= 4

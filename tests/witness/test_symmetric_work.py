@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from shakedown import core
+from shakedown import api
+from shakedown.schema import builtins
 
 SIDES = ("client", "server")
 HEADER, TYPE, VERIFY_DATA = 5, 1, 12
@@ -52,7 +53,7 @@ class Books:
 
 
 def books(suite: str) -> Books:
-    found = core.measure(suite, 3)
+    found = builtins(api.measure(suite, 3))
     return Books(found["messages"], found["operations"])
 
 

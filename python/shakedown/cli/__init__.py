@@ -16,9 +16,10 @@ from typing import NoReturn
 import click
 
 from shakedown.errors import ShakedownError, did_you_mean, os_reason
+from shakedown.text import visible
 
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Measure": ("suites", "measure", "primitives", "run", "inspect", "certs"),
+    "Measure": ("suites", "stacks", "measure", "primitives", "run", "inspect", "certs"),
     "Ask": ("predict", "capacity", "simulate", "advise", "devices", "bearers"),
     "Read": ("report", "reproduce", "validate"),
     "On the network": ("serve", "load", "bearer", "eap", "aka"),
@@ -32,7 +33,7 @@ COMPLETION_VARIABLE = "_SHAKEDOWN_COMPLETE"
 STATUS_FAILURE, STATUS_WRONG_INPUT, STATUS_INTERRUPTED, STATUS_BROKEN_PIPE = 1, 2, 130, 141
 
 
-class CommandHouse(click.Group):
+class Commands(click.Group):
     """A group whose commands are modules beside this one, imported when asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: D102 - click's own contract
@@ -56,7 +57,7 @@ class CommandHouse(click.Group):
         known = self.list_commands(ctx)
         if name not in known and not name.startswith("-"):
             accepted = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
-            raise click.UsageError(f'unknown command "{name}"{accepted}', ctx)
+            raise click.UsageError(f'unknown command "{name[:60]}"{accepted}', ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: D102
@@ -78,12 +79,12 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
     from shakedown.core import build
 
     about = build()
-    click.echo(f"shakedown {about['shakedown']} ({about['profile']} build, OpenSSL {about['openssl']})")
+    click.echo(f"shakedown {about.shakedown} ({about.profile} build, OpenSSL {about.openssl})")
     ctx.exit()
 
 
 @click.group(
-    cls=CommandHouse,
+    cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog='"shakedown COMMAND --help" tells more. Documentation: docs/ in the source tree.',
@@ -157,7 +158,8 @@ def _fail(message: str, status: int, error: BaseException | None = None) -> int:
         traceback.print_exception(error)
     if message.lower().startswith("error: "):
         message = message[len("error: ") :]
-    line = " ".join(message.split())
+    # Spaces only: what else could end a line or move the cursor is shown, not obeyed.
+    line = visible(" ".join(message.split(" ")).strip())
     try:
         click.echo(f"error: {line[:1].lower() + line[1:] if _is_sentence(line) else line}", err=True)
         sys.stdout.flush()

@@ -1,20 +1,23 @@
-"""How commands print: JSON, tables, progress."""
+"""How commands print: JSON, tables, lines, progress. All that reaches a terminal goes through here.
+
+Names and notes come from files that others wrote: whatever is printed is made visible first.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from shakedown.text import json_safe, visible, visible_lines
 
-    from shakedown.measurement import Measurement
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
     from shakedown.results.folder import Results
 
 WIDTH_WHEN_NOT_A_TERMINAL = 200
@@ -22,64 +25,104 @@ WIDTH_WHEN_NOT_A_TERMINAL = 200
 
 REFRESH_EVERY_S = 0.1
 
+Command = TypeVar("Command", bound=Callable[..., object])
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print only JSON on standard output: an array of objects."
 )
 
+force_option = click.option("--force", is_flag=True, help="Replace files that exist.")
+
 
 def print_json(objects: Sequence[object]) -> None:
     """One JSON array on standard output; figures that are not numbers would be a defect, so they raise."""
-    click.echo(json.dumps(list(objects), indent=2, ensure_ascii=False, allow_nan=False))
+    from shakedown.schema.base import encode_pretty
+
+    click.echo(json_safe(encode_pretty(list(objects))))
+
+
+class JsonArray:
+    """A JSON array on standard output whose objects are printed as they come."""
+
+    def __init__(self) -> None:
+        """Opens it."""
+        self._separator = "["
+        self.count = 0
+
+    def add(self, one: object) -> None:
+        """Prints an object."""
+        from shakedown.schema.base import encode_pretty
+
+        text = encode_pretty([one]).removeprefix("[").removesuffix("]").rstrip("\n")
+        click.echo(self._separator + json_safe(text), nl=False)
+        self._separator = ","
+        self.count += 1
+
+    def close(self) -> None:
+        """Closes it."""
+        click.echo("\n]" if self.count else "[]")
+
+
+def raw_json(text: str) -> None:
+    """JSON that is ready, as it is."""
+    sys.stdout.write(json_safe(text))
+
+
+def echo(line: str) -> None:
+    """A line of data on standard output."""
+    click.echo(visible(line))
+
+
+def echo_lines(text: str) -> None:
+    """A text of several lines on standard output."""
+    click.echo(visible_lines(text), nl=not text.endswith("\n"))
+
+
+def note(message: str) -> None:
+    """A remark that is not data, on standard error."""
+    click.echo(visible(message), err=True)
 
 
 def console() -> Console:
     """The terminal for people; colours only where it has them and NO_COLOR does not forbid them.
 
     Text is printed as it is: files have brackets in their names, and addresses what elsewhere is an emoji.
+    Nothing in it can move the cursor.
     """
     from rich.console import Console
+    from rich.segment import Segment
+
+    class SafeConsole(Console):
+        """A console whose texts are visible, whatever they hold."""
+
+        def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:  # noqa: ANN401 - rich's own
+            for segment in super().render(*arguments, **options):
+                text = segment.text
+                if segment.control or text.replace("\n", "").isprintable():
+                    yield segment
+                else:
+                    yield Segment(visible_lines(text).replace("\t", "\\t"), segment.style)
 
     width = None if sys.stdout.isatty() else WIDTH_WHEN_NOT_A_TERMINAL
-    return Console(width=width, highlight=False, markup=False, emoji=False)
+    return SafeConsole(width=width, highlight=False, markup=False, emoji=False)
 
 
-def show_measurements(
-    measurements: Sequence[Measurement], predictions: Sequence[Mapping[str, Any]] = ()
-) -> None:
-    """The tables for people: what was measured, and what was predicted from it."""
-    from shakedown.terminal.tables import measured_tables, predicted_tables
-
+def show(tables: Iterable[RenderableType]) -> None:
+    """Tables, and lines between them."""
     screen = console()
-    for table in measured_tables(measurements, screen.width):
-        screen.print(table)
-    for table in predicted_tables(predictions, screen.width):
+    for table in tables:
         screen.print(table)
 
 
 def show_results(results: Results) -> None:
-    """All tables of an experiment: measured, predicted, captured."""
-    from shakedown.terminal.captured_tables import captured_predictions_table, captures_tables
+    """All tables of an experiment: measured, modelled, captured."""
+    from shakedown.kinds import KINDS, kind
 
-    show_measurements(results.measurements, results.predictions)
     screen = console()
-    for table in captures_tables(results.captures):
-        screen.print(table)
-    if results.captured_predictions:
-        screen.print(captured_predictions_table(results.captured_predictions))
-
-
-def show_transfers(measurements: Sequence[Measurement]) -> None:
-    """What bulk data cost, where it was asked for."""
-    from shakedown.terminal.tables import transfer_table
-
-    for measurement in measurements:
-        if "transfers" in measurement:
-            console().print(transfer_table(measurement))
-
-
-def note(message: str) -> None:
-    """A remark that is not data, on standard error."""
-    click.echo(message, err=True)
+    # Captures are run first, and shown last: measured figures are what most experiments are for.
+    for name in sorted(KINDS, key=lambda name: name == "captured"):
+        for table in kind(name).terminal(results, screen.width):
+            screen.print(table)
 
 
 @contextmanager
@@ -107,12 +150,12 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
         redirect_stderr=False,
     )
     with bars:
-        task = bars.add_task(what, total=total)
+        task = bars.add_task(visible(what), total=total)
         drawn_s = 0.0
 
         def update(done: int, label: str) -> None:
             nonlocal drawn_s
-            bars.update(task, completed=done, description=label)
+            bars.update(task, completed=done, description=visible(label))
             now_s = monotonic()
             if now_s - drawn_s >= REFRESH_EVERY_S:
                 bars.refresh()

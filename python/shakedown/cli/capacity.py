@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from shakedown.cli._options import suites_argument
 from shakedown.cli._output import console, json_option, note, print_json
 from shakedown.cli._scenario import Duration, capacity_table, scenario_options
-from shakedown.cli._suites import suites_argument
 
 
 @click.command("capacity")

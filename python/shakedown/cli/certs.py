@@ -1,15 +1,17 @@
-"""`certs`: makes certificates, and says of any what it is, what it costs and what a peer would refuse."""
+"""`certs`: makes certificates, and says of any what it is, its bytes and what a peer would refuse."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._output import console, json_option, note, print_json
-from shakedown.cli._suites import Moment
+from shakedown.cli._options import Time
+from shakedown.cli._output import console, echo, echo_lines, json_option, note, print_json
+
+if TYPE_CHECKING:
+    from shakedown.schema.certificates import Description, MadeChain
 
 _file = click.Path(path_type=Path)
 _password = click.option(
@@ -23,7 +25,7 @@ _side = click.option(
     type=click.Choice(["server", "client"]),
     default="server",
     show_default=True,
-    help="Who shows the chain.",
+    help="Who presents the chain.",
 )
 _profile = click.option(
     "--profile",
@@ -59,7 +61,7 @@ def command() -> None:
 @click.option("--host", help="Whom the peer means to talk to.")
 @_side
 @click.option("--level", type=int, default=2, show_default=True, help="The peer's security level, 0 to 5.")
-@click.option("--at", type=Moment(), help="Time at which it is judged.  [default: now]")
+@click.option("--at", type=Time(), help="Verification time.  [default: now]")
 @json_option
 def show(
     files: tuple[Path, ...],
@@ -72,9 +74,11 @@ def show(
     at: int | None,
     as_json: bool,
 ) -> None:
-    """Describe certificates: X.509 in PEM, DER, PKCS #12, WTLS in PEM or as it travels."""
-    shown = _ask(
-        do="show",
+    """Describe certificates: X.509 in PEM, DER, PKCS #12; WTLS in PEM or as it is sent."""
+    from shakedown import api
+
+    found = api.certs(
+        "show",
         files=[str(file) for file in files],
         key=key,
         ca=ca,
@@ -82,13 +86,13 @@ def show(
         host=host,
         side=side,
         level=level,
-        now=int(time.time()) if at is None else at,
+        now=at,
     )
     if as_json:
-        print_json(shown)
+        print_json(found)
         return
-    for entry in shown:
-        _print_description(entry["file"], entry, f"security level {level}")
+    for entry in found:
+        _print_description(entry.file, entry, f"security level {level}")
 
 
 @command.command("make")
@@ -126,10 +130,12 @@ def make(
     """Make a chain of new keys: leaf, issuers and root.
 
     Keys are those of suite names, as in "p256@rsa2048@rsa4096"; a lone leaf is issued by a root of its own
-    kind. Left out, they are the profile's usual ones. Options on names and dates are about the leaf.
+    kind. Default: the profile's usual ones. Options on names and dates are about the leaf.
     """
-    [made] = _ask(
-        do="make",
+    from shakedown import api
+
+    [made] = api.certs(
+        "make",
         keys=keys,
         out=out,
         overwrite=overwrite,
@@ -141,7 +147,6 @@ def make(
         not_before=not_before,
         days=days,
         password=password,
-        now=int(time.time()),
     )
     _print_made(made, out, as_json)
 
@@ -185,8 +190,10 @@ def issue(
     as_json: bool,
 ) -> None:
     """Make one certificate with a new key: a root, or what an issuer of yours issues."""
-    [made] = _ask(
-        do="issue",
+    from shakedown import api
+
+    [made] = api.certs(
+        "issue",
         place=place,
         key=key,
         out=out,
@@ -200,7 +207,6 @@ def issue(
         alternative_names=list(alternative_names),
         not_before=not_before,
         days=days,
-        now=int(time.time()),
     )
     _print_made(made, out, as_json)
 
@@ -210,49 +216,44 @@ def issue(
 @json_option
 def profiles(name: str | None, as_json: bool) -> None:
     """List the certificate profiles that come along, or print one: a start for your own."""
+    from shakedown import api
     from shakedown.errors import InputError, did_you_mean
 
-    known = _ask(do="profiles")
+    known = api.certs("profiles")
     if name is not None:
-        chosen = [entry for entry in known if entry["name"] == name]
+        chosen = [entry for entry in known if entry.name == name]
         if not chosen:
-            names = [entry["name"] for entry in known]
+            names = [entry.name for entry in known]
             hint = did_you_mean(name, names) or f"; accepted: {', '.join(names)}"
             raise InputError(f"unknown certificate profile '{name}'{hint}")
         known = chosen
     if as_json:
         print_json(known)
     elif name is not None:
-        click.echo(known[0]["text"], nl=False)
+        echo_lines(known[0].text)
     else:
         for entry in known:
-            click.echo(f"{entry['name']:<20} {entry['keys']}")
+            echo(f"{entry.name:<20} {entry.keys}")
 
 
-def _ask(**request: object) -> list[dict[str, Any]]:
-    from shakedown import core
-
-    return core.certs(request)
-
-
-def _print_made(made: dict[str, Any], out: Path, as_json: bool) -> None:
+def _print_made(made: MadeChain, out: Path, as_json: bool) -> None:
     if as_json:
         print_json([made])
         return
-    for file in made["files"]:
-        note(f"{file['path']}: {file['what']}, {file['bytes']:,} bytes")
-    _print_description(str(out / "chain.pem"), made["description"], "security level 0")
+    for file in made.files:
+        note(f"{file.path}: {file.what}, {file.bytes:,} bytes")
+    _print_description(str(out / "chain.pem"), made.description, "security level 0")
 
 
-def _print_description(file: str, description: dict[str, Any], judged: str) -> None:
+def _print_description(file: str, description: Description, level: str) -> None:
     from rich.text import Text
 
-    from shakedown.terminal.certificate_tables import certificate_table, headline, refusal_lines
+    from shakedown.terminal.certificates import certificate_table, finding_lines, headline
 
     screen = console()
     screen.print(Text(headline(file, description), style="bold"))
-    for place, certificate in enumerate(description["certificates"], start=1):
+    for place, certificate in enumerate(description.certificates, start=1):
         screen.print(certificate_table(place, certificate))
-    for line in refusal_lines(description, judged):
+    for line in finding_lines(description, level):
         screen.print(Text(line))
     screen.print()

@@ -7,29 +7,29 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._output import console, json_option, note, progress_bar
+from shakedown.cli._output import console, echo, force_option, json_option, note, progress_bar, raw_json
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from shakedown.core import Inspected, Inspection
 
-MOST_IN_FULL = 20
+MAX_IN_FULL = 20
 """Connections of which each message is shown; more of them are shown as one line each."""
 
-MOST_REFUSALS = 5
+MAX_REFUSALS = 5
 """Connections left out of the traces that are named one by one."""
 
 
 @click.command("inspect")
 @click.argument("capture", type=click.Path(path_type=Path), metavar="FILE.pcap")
-@click.option("--keylog", type=click.Path(path_type=Path), help="Key log that unlocks what is encrypted.")
+@click.option("--keylog", type=click.Path(path_type=Path), help="Key log that decrypts what is encrypted.")
 @click.option(
-    "--summary", is_flag=True, help=f"A line for each connection; so too where there are over {MOST_IN_FULL}."
+    "--summary", is_flag=True, help=f"A line for each connection; so too where there are over {MAX_IN_FULL}."
 )
 @click.option(
     "--connection",
@@ -44,6 +44,7 @@ MOST_REFUSALS = 5
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write what predict --traces takes: the connections whose suite is fully visible.",
 )
+@force_option
 @json_option
 def command(
     capture: Path,
@@ -51,6 +52,7 @@ def command(
     summary: bool,
     numbers: tuple[int, ...],
     traces: Path | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Read a capture: its connections, their handshake messages and bytes.
@@ -60,26 +62,27 @@ def command(
     """
     from shakedown import core
     from shakedown.errors import InputError
-    from shakedown.results.captures import cut_short
+    from shakedown.kinds.captured import cut_short
 
     with ExitStack() as stack:
         size_mb = -(-capture.stat().st_size // 1_000_000) if capture.is_file() else 0
         bar = stack.enter_context(ExitStack())
         update = bar.enter_context(progress_bar(size_mb, "MB read"))
         found = core.inspect(capture, keylog, progress=lambda read: update(read // 1_000_000, "MB read"))
-        connections: Iterator[Inspected] = found
+        connections: Iterator[Inspected] = iter(found)
         if traces is not None:
-            connections = stack.enter_context(Traces(traces, capture)).passing(found)
+            connections = stack.enter_context(Traces(traces, capture, force)).passing(found)
         if numbers:
             connections = _only(connections, found, capture, set(numbers), to_the_end=traces is not None)
         if as_json:
             _print_json(connections)
         else:
             _print_tables(connections, found, capture, bar, summary and not numbers, bool(numbers))
-    if found.summary["evicted"]:
+    evicted = found.summary.evicted
+    if evicted:
         note(
-            f"{found.summary['evicted']:,} connections were told before their end: more were open at a time "
-            "than memory is granted for"
+            f"{evicted:,} connections were emitted before their end: more were open at a time "
+            "than memory is allowed for"
         )
     if found.problem is not None:
         # What could be read has been shown; that it is not all must not be overlooked.
@@ -93,14 +96,14 @@ def _only(
     from shakedown.errors import InputError
 
     for one in connections:
-        index = one.connection["index"]
+        index = one.connection.index
         if index in numbers:
             numbers.remove(index)
             yield one
         if not numbers and not to_the_end:
             return
     if numbers:
-        held = found.summary["connections"]
+        held = found.summary.connections
         there = f"from 0 to {held - 1}" if held else "none"
         line = f"{capture}: no connection {min(numbers)}; there are {held:,}: {there}"
         raise InputError(line + _unread(found.problem))
@@ -113,14 +116,14 @@ def _unread(problem: str | None) -> str:
 
 def _print_json(connections: Iterator[Inspected]) -> None:
     """One array, an object a line; it is closed even where reading ends early."""
-    sys.stdout.write("[")
+    raw_json("[")
     separator = "\n"
     try:
         for one in connections:
-            sys.stdout.write(separator + one.json)
+            raw_json(separator + one.json)
             separator = ",\n"
     finally:
-        sys.stdout.write("\n]\n")
+        raw_json("\n]\n")
 
 
 def _print_tables(
@@ -132,23 +135,23 @@ def _print_tables(
     in_full: bool,
 ) -> None:
     """Few connections in full, many as a line each."""
-    from shakedown.terminal.capture_tables import (
+    from shakedown.terminal.connections import (
         SUMMARY_HEADING,
         connection_table,
         summary_line,
         summary_totals,
     )
 
-    first = list(islice(connections, 0 if in_full else MOST_IN_FULL + 1))
+    first = list(islice(connections, 0 if in_full else MAX_IN_FULL + 1))
     if sys.stdout.isatty():
         # A bar and the lines would write over each other, and the lines show progress enough.
         bar.close()
-    if summary or len(first) > MOST_IN_FULL:
+    if summary or len(first) > MAX_IN_FULL:
         if first:
-            click.echo(SUMMARY_HEADING)
+            echo(SUMMARY_HEADING)
         for one in chain(first, connections):
-            click.echo(summary_line(one.connection))
-        click.echo(f"{capture}: {summary_totals(found.summary)}")
+            echo(summary_line(one.connection))
+        echo(f"{capture}: {summary_totals(found.summary)}")
         return
     shown = False
     for one in chain(first, connections):
@@ -156,46 +159,39 @@ def _print_tables(
         shown = True
     if not shown:
         held = found.summary
-        others = f"{held['packets']:,} packets, {held['other_flows']:,} connections that speak something else"
-        click.echo(f"{capture}: no handshake of TLS, DTLS or WTLS in it; {others}")
+        others = f"{held.packets:,} packets, {held.other_flows:,} connections that speak something else"
+        echo(f"{capture}: no handshake of TLS, DTLS or WTLS in it; {others}")
 
 
 class Traces:
     """A file of traces being written: one JSON array, whole or not at all."""
 
-    def __init__(self, path: Path, capture: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, capture: Path, replace: bool) -> None:
+        from shakedown.files.write import Destination
+
         self._capture = capture
+        self._file = Destination(path, replace=replace)
         self._problem: str | None = None
-        self._draft = path.with_name(path.name + ".part")
         self._refused: list[str] = []
         self._refusals = 0
         self._written = 0
-        self._file: TextIO | None = None
 
     def __enter__(self) -> Traces:
-        from shakedown.errors import InputError, os_reason
-
-        try:
-            self._file = self._draft.open("w", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{self._path}: traces cannot be written there: {os_reason(error)}") from error
         return self
 
     def passing(self, connections: Inspection) -> Iterator[Inspected]:
         """Passes connections on and writes the traces that they make."""
-        import json
+        from shakedown.schema import encode
 
-        assert self._file is not None
         for one in connections:
             trace, refused = one.trace, one.refused
             if trace is not None:
                 self._file.write(",\n" if self._written else "[\n")
-                self._file.write(json.dumps(trace, allow_nan=False))
+                self._file.write(encode(trace))
                 self._written += 1
             elif refused is not None:
                 self._refusals += 1
-                if len(self._refused) < MOST_REFUSALS:
+                if len(self._refused) < MAX_REFUSALS:
                     self._refused.append(refused)
             yield one
         self._problem = connections.problem
@@ -205,21 +201,16 @@ class Traces:
     ) -> None:
         from shakedown.errors import InputError
 
-        assert self._file is not None
-        try:
-            if kind is None and self._written:
-                self._file.write("\n]\n")
-            self._file.close()
-            if kind is None and self._written:
-                self._draft.replace(self._path)
-        finally:
-            self._draft.unlink(missing_ok=True)
+        if kind is not None or not self._written:
+            self._file.abandon()
         if kind is not None:
             return
         if not self._written:
             reasons = "; ".join(self._refused[:3]) or "there is none"
             line = f"{self._capture}: no connection of it makes a trace: {reasons}"
             raise InputError(line + _unread(self._problem))
+        self._file.write("\n]\n")
+        self._file.commit()
         for reason in self._refused:
             note(f"left out: {reason}")
         if self._refusals > len(self._refused):

@@ -7,76 +7,38 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._output import (
-    json_option,
-    note,
-    print_json,
-    progress_bar,
-    show_measurements,
-    show_transfers,
-)
-from shakedown.cli._own import own_material_options
-from shakedown.cli._suites import Moment, suites_argument
+from shakedown.cli._options import MeasureCommand, suites_argument
+from shakedown.cli._output import force_option, json_option, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
-    from shakedown.measurement import Measurement
+    from shakedown.scenario import HandshakeId, Options
+    from shakedown.schema.measured import Measurement
+
+WTLS_ONLY = ("certificate_form", "private_curves")
 
 
-@click.command("measure")
+@click.command("measure", cls=MeasureCommand)
 @suites_argument
 @click.option(
-    "--repeat",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    help="Handshakes per suite.",
+    "--stack", metavar="NAME", help='Runs both sides; "stacks" lists them.  [default: the suite\'s]'
 )
-@click.option(
-    "--seed",
-    metavar="N",
-    type=click.IntRange(min=0),
-    help="Seed of the randomness that is not cryptographic.",
-)
-@click.option(
-    "--now",
-    type=Moment(),
-    help="Time at which certificates are checked; left out, a fixed one; today with certificates of yours.",
-)
-@click.option(
-    "--tickets", metavar="N", type=click.IntRange(0, 16), help="TLS 1.3 tickets that the server sends."
-)
-@click.option(
-    "--profile",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="NAME|FILE.toml",
-    help='Certificate profile; "certs profiles" lists those that come along.',
-)
-@own_material_options
-@click.option(
-    "--certificate-form",
-    type=click.Choice(["wtls", "x509"]),
-    help="WTLS: the form of the certificates that are made; your own have theirs.  [default: wtls]",
-)
-@click.option(
-    "--private-curves",
-    is_flag=True,
-    help="WTLS: numbers of our own for curves without one, which otherwise travel in full.",
-)
+@click.option("--client-stack", metavar="NAME", help="Runs the client's side.")
+@click.option("--server-stack", metavar="NAME", help="Runs the server's side.")
+@click.option("--samples", is_flag=True, help="--json: every repetition's figure beside each median.")
 @click.option(
     "--transfer",
     "sizes_kib",
     metavar="SIZE",
     type=click.IntRange(1, 1 << 20),
     multiple=True,
-    help="After the handshake, transfer SIZE KiB from server to client; may be given several times.",
+    help="After the handshake, transfer SIZE KiB from server to client; may be repeated.",
 )
 @click.option(
     "--link",
     type=click.Choice(["open", "wep"]),
     default="open",
     show_default=True,
-    help="What lies under a transfer; wep enciphers every frame.",
+    help="What lies under a transfer; wep encrypts every frame.",
 )
 @click.option(
     "--pcap",
@@ -86,73 +48,72 @@ if TYPE_CHECKING:
 @click.option(
     "--keylog",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the key log that unlocks the capture.",
+    help="Write the key log that decrypts the capture.",
 )
+@force_option
 @json_option
 def command(
     suites: tuple[str, ...],
-    repeat: int,
-    seed: int | None,
-    now: int | None,
-    tickets: int | None,
-    profile: Path | None,
-    certificate_form: str | None,
-    private_curves: bool,
+    stack: str | None,
+    client_stack: str | None,
+    server_stack: str | None,
+    samples: bool,
     sizes_kib: tuple[int, ...],
     link: str,
     pcap: Path | None,
     keylog: Path | None,
+    force: bool,
     as_json: bool,
-    **own: Path | str | None,
+    **options: object,
 ) -> None:
     """Measure what handshakes cost here: time per message and operation, and bytes, on both sides.
 
     SUITE is protocol/key-exchange[/keys][/authentication][/mode][/cipher], as in tls1.3/x25519/p256/server;
     "shakedown suites" lists them.
     """
-    from shakedown import core
+    from shakedown import api, core
+    from shakedown.files.write import check_free
+    from shakedown.scenario import options_of
 
     if keylog and not pcap:
-        raise click.UsageError("--keylog goes with --pcap, which it unlocks")
+        raise click.UsageError("--keylog goes with --pcap, which it decrypts")
     if link != "open" and not sizes_kib:
         raise click.UsageError("--link goes with --transfer, under which it lies")
+    for path in (pcap, keylog):
+        if path is not None:
+            check_free(path, force)
     names = [core.canonical(suite) for suite in suites]
-    wtls = {"certificate_form": certificate_form, "private_curves": private_curves or None}
-    if any(wtls.values()) and not all(name.startswith("wtls/") for name in names):
+    if any(options[name] for name in WTLS_ONLY) and not all(name.startswith("wtls/") for name in names):
         raise click.UsageError("--certificate-form and --private-curves are for suites of wtls alone")
-    alone = core.unpaired(own)
+    given = options_of(options)
+    alone = given.unpaired()
     if alone is not None:
         raise click.UsageError(f"--{alone[0]} goes with --{alone[1]}".replace("_", "-"))
-    if any(own[chain] for chain in core.OWN_MATERIAL):
-        # One moment for all that follows.
-        now = core.moment(now, own)
-        names = [_named_by_own(name, now=now, certificate_form=certificate_form, **own) for name in names]
+    # One verification time for all that follows.
+    chosen = given.checked()
+    if chosen.user_supplied:
+        names = [_named_by_chain(name, chosen) for name in names]
+    handshakes = [api.identity(name, chosen, client_stack or stack, server_stack or stack) for name in names]
     measured: list[Measurement] = []
+    repeat = chosen.repeat
     try:
-        with progress_bar(repeat * len(names), "measuring") as update:
-            for position, name in enumerate(names):
+        with progress_bar(repeat * len(handshakes), "measuring") as update:
+            for position, one in enumerate(handshakes):
 
-                def tell(done: int, position: int = position, name: str = name) -> None:
-                    update(position * repeat + min(done, repeat), name)
+                def tell(done: int, position: int = position, one: HandshakeId = one) -> None:
+                    update(position * repeat + min(done, repeat), one.suite)
 
                 tell(0)
-                result = core.measure(
-                    name,
-                    repeat,
-                    seed=seed,
-                    now=now,
-                    tickets=tickets,
-                    profile=profile,
-                    progress=tell,
-                    **wtls,
-                    **own,
-                )
-                if sizes_kib:
-                    sizes_bytes = [1024 * size for size in sizes_kib]
-                    result["transfers"] = core.transfers(
-                        name, sizes_bytes, link=link, repeat=repeat, now=now, profile=profile, **wtls, **own
+                measured.append(
+                    api.measure_one(
+                        one,
+                        chosen,
+                        samples=samples,
+                        transfer_bytes=[1024 * size for size in sizes_kib],
+                        link=link,
+                        progress=tell,
                     )
-                measured.append(result)
+                )
     except KeyboardInterrupt:
         _show(measured, as_json)
         raise KeyboardInterrupt(f"interrupted: {len(measured)} of {len(names)} suites measured") from None
@@ -164,25 +125,15 @@ def command(
     for remark in core.take_notices():
         note(remark)
     if pcap:
-        core.capture(
-            names,
-            pcap,
-            keylog=keylog,
-            seed=seed,
-            now=now,
-            tickets=tickets,
-            profile=profile,
-            **wtls,
-            **own,
-        )
+        api.write_capture(handshakes, pcap, keylog, chosen, replace=force)
         note(f"capture: {pcap}")
 
 
-def _named_by_own(name: str, **options: object) -> str:
+def _named_by_chain(name: str, options: Options) -> str:
     """The suite's name with the keys of the user's certificates."""
-    from shakedown import core
+    from shakedown.api import named_by_chain
 
-    found, notes = core.own(name, **options)
+    found, notes = named_by_chain(name, options)
     for remark in notes:
         note(f"{found}: {remark}")
     return found
@@ -192,5 +143,11 @@ def _show(measured: list[Measurement], as_json: bool) -> None:
     if as_json:
         print_json(measured)
     elif measured:
-        show_measurements(measured)
-        show_transfers(measured)
+        from msgspec import UNSET
+
+        from shakedown.cli._output import show_results
+        from shakedown.kinds.unsaved import results_of
+        from shakedown.terminal.measured import transfer_table
+
+        show_results(results_of(measured))
+        show(transfer_table(one) for one in measured if one.transfers is not UNSET)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._output import console, json_option, note, print_json, progress_bar
+from shakedown.cli._output import console, force_option, json_option, note, print_json, progress_bar
 from shakedown.cli._scenario import Duration
+
+if TYPE_CHECKING:
+    from shakedown.schema.primitives import Timing
 
 
 @click.command("primitives")
 @click.argument("words", nargs=-1, metavar="[WORD]…")
 @click.option(
-    "--filter", "filters", multiple=True, metavar="WORDS", help="The same as WORDs; may be given again."
+    "--filter", "filters", multiple=True, metavar="WORDS", help="The same as WORDs; may be repeated."
 )
 @click.option(
     "--seconds",
@@ -29,9 +34,15 @@ from shakedown.cli._scenario import Duration
     help="Write the device profile there, under the file's own name.  [default: this-machine's place, "
     "unless WORDs leave some out]",
 )
+@force_option
 @json_option
 def command(
-    words: tuple[str, ...], filters: tuple[str, ...], seconds: float, out: Path | None, as_json: bool
+    words: tuple[str, ...],
+    filters: tuple[str, ...],
+    seconds: float,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Time every primitive that the suites use, on this machine.
 
@@ -40,23 +51,27 @@ def command(
     WORDs narrow the list to primitives of which each word begins the operation, algorithm or parameters,
     as in "primitives sign rsa" or "primitives ecdh p256".
     """
-    from shakedown import core
+    from shakedown import api
+    from shakedown.files.write import check_free
     from shakedown.profiles import this_machine_path
 
     chosen = [*words, *filters]
+    if out is not None:
+        check_free(out, force)
     with progress_bar(1000, "primitives") as update:
-        timed = core.primitives(
-            filter=chosen,
+        timed = api.primitives(
+            *chosen,
             seconds=seconds,
             progress=lambda done, total, name: update(1000 * done // total, name),
         )
     path = out or (None if chosen else this_machine_path())
     if path is not None:
-        _write_profile(timed, path)
+        # this-machine's own place is for what was timed last.
+        _write_profile(timed, path, replace=force or out is None)
     if as_json:
         print_json(timed)
     else:
-        from shakedown.terminal.primitive_tables import primitive_tables
+        from shakedown.terminal.primitives import primitive_tables
 
         for table in primitive_tables(timed):
             console().print(table, "")
@@ -64,22 +79,20 @@ def command(
         note(f"{len(timed)} primitives written to {path}")
 
 
-def _write_profile(timed: list[dict[str, object]], path: Path) -> None:
-    """Writes beside the file first, so that a full disk leaves no half of a profile."""
+def _write_profile(timed: Sequence[Timing], path: Path, *, replace: bool) -> None:
     import tomllib
 
     from shakedown import core
     from shakedown.errors import InputError, os_reason
+    from shakedown.files.write import write
     from shakedown.profiles.device import parse_device
 
     date = datetime.now(tz=UTC).date().isoformat()
     text = core.device_profile(timed, name=path.stem, date=date)
     parse_device(tomllib.loads(text), str(path))
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"{path}: {os_reason(error)}; accepted: a file that can be written") from None
+    if replace:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{path}: {os_reason(error)}; accepted: a file that can be written") from None
+    write(path, text, replace=replace)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._output import json_option, note, print_json, show_results
+from shakedown.cli._output import JsonArray, json_option, note, show_results
 
 
 @click.command("report")
@@ -14,9 +14,9 @@ from shakedown.cli._output import json_option, note, print_json, show_results
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The page; left out, RESULTS/report.html or TRACES.html.",
+    help="The page.  [default: RESULTS/report.html or TRACES.html]",
 )
-@click.option("--force", is_flag=True, help="Replace a page that exists; RESULTS/report.html always is.")
+@click.option("--force", is_flag=True, help="Replace files that exist; RESULTS/report.html always is.")
 @click.option(
     "--csv", "csv_path", type=click.Path(dir_okay=False, path_type=Path), help="Write the tidy table as CSV."
 )
@@ -24,27 +24,37 @@ from shakedown.cli._output import json_option, note, print_json, show_results
 def command(results: Path, out: Path | None, force: bool, csv_path: Path | None, as_json: bool) -> None:
     """Write saved results as one self-contained HTML page, with its figures beside it.
 
-    RESULTS is a folder that "run" wrote. What "measure --json" or "inspect --traces" wrote will do too.
+    RESULTS is a folder that "run" wrote. What "measure --json" or "inspect --traces" wrote also works.
+    --json prints the table instead of a page: an object for each scenario, with all of its figures.
     """
-    from shakedown import core
-    from shakedown.errors import InputError
-    from shakedown.results.folder import load_results, results_of_json
+    from shakedown.api import load_any
+    from shakedown.files.write import check_free, write
+    from shakedown.reporting.write import ACCEPTED
 
     its_own = results / "report.html"
     page = out or (results.with_suffix(".html") if results.is_file() else its_own)
-    if page.exists() and not (force or as_json) and page.resolve() != its_own.resolve():
-        raise InputError(f"{page}: exists already; accepted: another --out, or --force")
-    loaded = results_of_json(results, core.canonical) if results.is_file() else load_results(results)
+    if not as_json and page != its_own and not force:
+        check_free(page, accepted=ACCEPTED)
     if csv_path:
-        loaded.write_csv(csv_path)
+        check_free(csv_path, force)
+    loaded = load_any(results)
+    if csv_path:
+        write(csv_path, loaded.csv(), replace=force)
         note(f"table:   {csv_path}")
     if as_json:
-        print_json([*loaded.measurements, *loaded.predictions, *loaded.captured_predictions])
+        array = JsonArray()
+        for one in loaded.figures():
+            array.add(one)
+        array.close()
         return
-    if not loaded.measurements and not loaded.captures:
-        note(f"{results}: no suite was measured; there is nothing to report")
+    if not loaded.is_whole:
+        from shakedown.reporting.provenance import warning
+
+        note(warning(loaded))
+    if not loaded.table.height:
+        note(f"{results}: it holds no figures; there is nothing to report")
         return
-    from shakedown.report import write_report
+    from shakedown.reporting import write_report
 
     show_results(loaded)
-    note(f"report:  {write_report(loaded, page)}")
+    note(f"report:  {write_report(loaded, page, replace=force)}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._output import json_option, note, print_json, progress_bar, show_results
+from shakedown.cli._output import JsonArray, json_option, note, progress_bar, show_results
 
 
 @click.command("run")
@@ -15,10 +15,10 @@ from shakedown.cli._output import json_option, note, print_json, progress_bar, s
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for the results; left out, a new one: results/NAME.",
+    help="Folder for the results: a new or an empty one.  [default: a new one, results/NAME]",
 )
 @click.option("--force", is_flag=True, help="Replace the results that the folder holds.")
-@click.option("--no-report", is_flag=True, help="Leave the HTML report out.")
+@click.option("--no-report", is_flag=True, help="Write no HTML report.")
 @json_option
 def command(experiment: Path, out: Path | None, force: bool, no_report: bool, as_json: bool) -> None:
     """Run an experiment: measure suites, read captures, save the results, write the report."""
@@ -28,33 +28,41 @@ def command(experiment: Path, out: Path | None, force: bool, no_report: bool, as
 
     wanted = load_experiment(experiment)
     folder = out or _free_folder(wanted.name)
+    measured = wanted.of("measured")
+    repeat = measured[0].options.repeat if measured else 1
+    array = JsonArray() if as_json else None
 
     def show() -> None:
-        results = load_results(folder)
-        if as_json:
-            print_json([*results.measurements, *results.predictions, *results.captured_predictions])
+        if array is not None:
+            array.close()
         else:
-            show_results(results)
+            show_results(load_results(folder))
 
     try:
-        with progress_bar(len(wanted.suites) * wanted.repeat, "running") as update:
+        with progress_bar(len(measured) * repeat, "running") as update:
             outcome = run_experiment(
                 wanted,
                 folder,
                 replace=force,
                 command=["shakedown", *sys.argv[1:]],
-                progress=lambda position, done, suite: update(position * wanted.repeat + done, suite),
+                progress=lambda position, done, label: update(position * repeat + done, label),
+                printed=None if array is None else array.add,
             )
-    except KeyboardInterrupt:
-        show()
+    except KeyboardInterrupt as error:
+        if str(error):
+            show()
+        raise
+    except Exception:
+        if array is not None and array.count:
+            array.close()
         raise
     show()
     for remark in outcome.notes:
         note(remark)
     note(f"results: {folder}")
     results = load_results(folder)
-    if not no_report and (results.measurements or results.captures):
-        from shakedown.report import write_report
+    if not no_report and results.table.height:
+        from shakedown.reporting import write_report
 
         note(f"report:  {write_report(results, folder / 'report.html')}")
     for suite, reason in outcome.failures:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from shakedown.cli._output import console, json_option, print_json
+from shakedown.cli._output import console, echo, json_option, print_json
 
 
 @click.command("suites")
@@ -16,21 +16,20 @@ def command(show_all: bool, as_json: bool, words: tuple[str, ...]) -> None:
 
     WORDs narrow the list to names that contain every one of them, as in "suites tls1.2 mutual".
     """
-    from shakedown import core
+    from shakedown import api
 
-    entries = [entry for entry in core.suites(all=show_all) if all(word in entry["suite"] for word in words)]
+    entries = api.suites(*words, all=show_all)
     if as_json:
         print_json(entries)
         return
     if not show_all:
         for entry in entries:
-            click.echo(entry["suite"])
+            echo(entry.suite)
         return
-    from rich.table import Table
-    from rich.text import Text
+    from shakedown.terminal.figures import NOTHING, yes_no
+    from shakedown.terminal.tables import plain_table
 
-    table = Table("suite", "stack", "runs", "why not", box=None, pad_edge=False, header_style="bold")
+    table = plain_table(["suite", "stack", "runs", "why not"])
     for entry in entries:
-        runs = "yes" if entry["supported"] else "no"
-        table.add_row(Text(entry["suite"]), entry["stack"] or "–", runs, Text(entry["reason"] or ""))
+        table.add_row(entry.suite, entry.stack or NOTHING, yes_no(entry.supported), entry.reason or "")
     console().print(table)

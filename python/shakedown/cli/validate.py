@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._output import note
+from shakedown.cli._output import echo, note
 
 
 @click.command("validate")
@@ -14,22 +14,22 @@ from shakedown.cli._output import note
 def command(experiment: Path) -> None:
     """Check an experiment file without running it."""
     from shakedown.experiment import load_experiment
-    from shakedown.runner import own_lines
+    from shakedown.runner import chain_lines
+    from shakedown.terminal.figures import count
 
     found = load_experiment(experiment)
-    parts = [_many(len(found.suites), "suite"), _many(found.repeat, "repetition")] if found.suites else []
+    measured, places = found.of("measured"), found.places
+    parts = (
+        [count(len(measured), "suite"), count(measured[0].options.repeat, "repetition")] if measured else []
+    )
     for values, what in (
-        (found.devices, "device"),
-        (found.bearers, "bearer"),
-        (found.rates_per_s, "rate"),
-        (found.captures, "capture"),
+        (places.devices, "device"),
+        (places.bearers, "bearer"),
+        (places.rates_per_s, "rate"),
+        (found.of("captured"), "capture"),
     ):
         if values:
-            parts.append(_many(len(values), what))
-    click.echo(f"{experiment}: valid: {', '.join(parts)}")
-    for remark in (*own_lines(found.own), *found.own.notes):
+            parts.append(count(len(values), what))
+    echo(f"{experiment}: valid: {', '.join(parts)}")
+    for remark in (*chain_lines(found), *found.notes):
         note(remark)
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -7,14 +7,15 @@ disturbs least. Ratios are formed from figures of one run on one machine.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
 
 from shakedown.errors import InputError, os_reason
-from shakedown.measurement import Measurement, Side
+from shakedown.scenario import HandshakeId, Options
+from shakedown.schema.base import Side
+from shakedown.schema.measured import Machine, MeasuredOperation, Measurement
 
 ROUNDS = 5
 """Every suite is measured so many times, all suites in turn, so that a disturbance hits one round of each."""
@@ -178,52 +179,55 @@ def condense(rounds: Sequence[Measurement]) -> Cost:
     first = rounds[0]
     messages = tuple(
         MessageCost(
-            message["from"],
-            message["name"],
-            message["bytes"],
-            least(one["messages"][number]["generate_us"] for one in rounds),
-            least(one["messages"][number]["process_us"] for one in rounds),
+            message.sender,
+            message.name,
+            message.bytes,
+            least(one.messages[number].generate_us for one in rounds),
+            least(one.messages[number].process_us for one in rounds),
         )
-        for number, message in enumerate(first["messages"])
+        for number, message in enumerate(first.messages)
     )
     operations = []
-    for operation in first["operations"]:
-        if operation["class"] == "common" and operation["operation"] not in _KEPT_COMMON:
+    for operation in first.operations:
+        if operation.class_ == "common" and operation.operation not in _KEPT_COMMON:
             continue
         same = [_matching(one, operation) for one in rounds]
         operations.append(
             OperationCost(
-                operation["side"],
-                operation["message"],
-                operation["operation"],
-                operation["algorithm"],
-                operation["parameters"] or "",
-                operation["class"],
+                operation.side,
+                operation.message,
+                operation.operation,
+                operation.algorithm,
+                operation.parameters or "",
+                operation.class_,
                 least(us for us in same if us is not None),
             )
         )
     return Cost(
-        first["suite"],
-        least(_undisturbed(one, "client_us") for one in rounds),
-        least(_undisturbed(one, "server_us") for one in rounds),
-        first["bytes"]["total"],
-        first["flights"],
+        first.suite,
+        least(_undisturbed(one, "client") for one in rounds),
+        least(_undisturbed(one, "server") for one in rounds),
+        first.bytes.total,
+        first.flights,
         messages,
         tuple(operations),
     )
 
 
-def _undisturbed(measurement: Measurement, side: Literal["client_us", "server_us"]) -> float:
-    """A side's median; its least where other programs took the processor away in most repetitions."""
-    spread = measurement["handshake"][side]
-    return spread["min"] if measurement["preempted"] > measurement["repeat"] else spread["median"]
+def _undisturbed(measurement: Measurement, side: Side) -> float:
+    """A side's median; its least where most repetitions were preempted."""
+    spread = measurement.handshake.of(side)
+    return spread.min if measurement.preempted > measurement.repeat else spread.median
 
 
-def _matching(measurement: Measurement, wanted: Mapping[str, Any]) -> float | None:
-    keys = ("side", "message", "operation", "algorithm", "parameters")
-    for operation in measurement["operations"]:
-        if all(operation[key] == wanted[key] for key in keys):  # type: ignore[literal-required]
-            return operation["us"]
+def _matching(measurement: Measurement, wanted: MeasuredOperation) -> float | None:
+    for operation in measurement.operations:
+        if (operation.side, operation.message, operation.triple) == (
+            wanted.side,
+            wanted.message,
+            wanted.triple,
+        ):
+            return operation.us
     return None
 
 
@@ -258,7 +262,7 @@ def measure(
     begun = perf_counter()
     wanted = list(dict.fromkeys(suites))
     here = Here(
-        _machine_words(core.machine(), core.build()["openssl"]),
+        _machine_words(core.machine(), core.build().openssl),
         datetime.now(UTC).date().isoformat(),
     )
     rounds: dict[str, list[Measurement]] = {suite: [] for suite in wanted}
@@ -270,7 +274,7 @@ def measure(
             if progress:
                 progress(number * len(wanted) + position, suite)
             try:
-                rounds[suite].append(core.measure(suite, each))
+                rounds[suite].append(core.measure(HandshakeId(suite=suite), Options(repeat=each)))
             except Exception as error:
                 if not (core.is_failure(error) or isinstance(error, InputError)):
                     raise
@@ -283,10 +287,9 @@ def measure(
     return here
 
 
-def _machine_words(machine: Mapping[str, Any], openssl: str) -> str:
-    clock_hz = machine.get("clock_hz")
-    clock = f"{clock_hz / 1e9:.2f} GHz" if clock_hz else ""
-    return ", ".join(part for part in (machine.get("cpu"), clock, f"OpenSSL {openssl}") if part)
+def _machine_words(machine: Machine, openssl: str) -> str:
+    clock = f"{machine.clock_hz / 1e9:.2f} GHz" if machine.clock_hz else ""
+    return ", ".join(part for part in (machine.cpu, clock, f"OpenSSL {openssl}") if part)
 
 
 TRANSFERS_EACH = 5
@@ -299,22 +302,27 @@ def _measure_transfers(here: Here, suite: str, wanted: Transfers) -> None:
     for number in range(ROUNDS):
         for link in wanted.links:
             try:
-                found = core.transfers(suite, wanted.sizes_bytes, link=link, repeat=TRANSFERS_EACH)
+                found = core.transfers(
+                    HandshakeId(suite=suite),
+                    wanted.sizes_bytes,
+                    link=link,
+                    options=Options(repeat=TRANSFERS_EACH),
+                )
             except Exception as error:
                 if not (core.is_failure(error) or isinstance(error, InputError)):
                     raise
                 here.missing.setdefault(suite, str(error))
                 return
             for one in found:
-                key = (suite, link, one["data_bytes"])
-                client, server = one["client_us"]["median"], one["server_us"]["median"]
+                key = (suite, link, one.data_bytes)
+                client, server = float(one.client_us.median), float(one.server_us.median)
                 if number:
                     client, server = (
                         min(client, here.bulks[key].client_us),
                         min(server, here.bulks[key].server_us),
                     )
                 here.bulks[key] = Bulk(
-                    suite, link, one["data_bytes"], one["wire_bytes"], round(client, 3), round(server, 3)
+                    suite, link, one.data_bytes, one.wire_bytes, round(client, 3), round(server, 3)
                 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from shakedown.papers.draw import Drawing
+from shakedown.papers.drawing import Drawing
 from shakedown.papers.paper import Reproduction
 from shakedown.papers.rows import DIFFERS, VERDICTS, Row
 from shakedown.papers.text import counts_text, figure_text, markdown_table

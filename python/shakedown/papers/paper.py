@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shakedown.papers import judge
-from shakedown.papers.draw import Drawing
+from shakedown.papers.drawing import Drawing
 from shakedown.papers.here import Here, Transfers
 from shakedown.papers.judge import Check
 from shakedown.papers.load import PaperData

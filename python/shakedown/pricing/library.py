@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from shakedown.errors import InputError, did_you_mean, os_reason
@@ -141,11 +141,14 @@ def open_library(path: Path | None = None, say: Callable[[str], None] = lambda l
 
     def record(suite: str) -> Mapping[str, Any]:
         from shakedown import core
+        from shakedown.scenario import HandshakeId, Options
+        from shakedown.schema import builtins
+        from shakedown.schema.trace import bare
 
-        measured = core.measure(suite, RECORD_REPEAT)
+        measured = core.measure(HandshakeId(suite=suite), Options(repeat=RECORD_REPEAT))
         for notice in core.take_notices():
             say(notice)
-        return measured
+        return cast("Mapping[str, Any]", builtins(bare(measured)))
 
     def canonical(suite: str) -> str:
         from shakedown import core

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shakedown.errors import InputError
-from shakedown.measurement import Side
 from shakedown.models.ranges import Range, exactly
 from shakedown.pricing.extrapolation import Figure, call_figure
 from shakedown.pricing.trace import Operation, Trace
 from shakedown.profiles.device import Device, Triple
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
+from shakedown.schema.base import Side
 
 CLOCK_SPREAD = 2.0
 """Range, ×/÷, of figures that were scaled by the ratio of two clocks."""

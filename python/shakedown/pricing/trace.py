@@ -8,31 +8,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from shakedown.errors import InputError
-from shakedown.measurement import Side
-from shakedown.results.shapes import SIZE, STRING, TEXT, WHOLE, Choice, Some, misfit, one_of
+from shakedown.schema.base import Amount, Count, Side, Text, convert
 
-SIDE = one_of("client", "server")
-MESSAGE: dict[str, Any] = {
-    "index": WHOLE,
-    "from": SIDE,
-    "name": TEXT,
-    "flight": Choice(WHOLE, None),
-    "bytes": SIZE,
-}
-OPERATION: dict[str, Any] = {
-    "side": SIDE,
-    "message": Choice(WHOLE, None),
-    "operation": TEXT,
-    "algorithm": STRING,
-    "parameters": Choice(STRING, None),
-    "count?": Choice(SIZE, None),
-    "bytes?": Choice(SIZE, None),
-}
-TRACE: dict[str, Any] = {"suite": TEXT, "messages": Some(MESSAGE), "operations": [OPERATION]}
-"""What every trace must hold, as a shape (see `shakedown.results.shapes`)."""
+
+class _Message(msgspec.Struct, frozen=True, rename={"sender": "from"}):
+    """What of a message is priced; the rest of it does not matter."""
+
+    index: Count
+    sender: Side
+    name: Text
+    flight: Count | None
+    bytes: Amount
+
+
+class _Operation(msgspec.Struct, frozen=True):
+    """What of an operation is priced."""
+
+    side: Side
+    message: Count | None
+    operation: Text
+    algorithm: str
+    parameters: str | None
+    count: Amount | None = None
+    bytes: Amount | None = None
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """What of an object of ``measure --json`` is priced."""
+
+    suite: Text
+    messages: Annotated[tuple[_Message, ...], msgspec.Meta(min_length=1)]
+    operations: tuple[_Operation, ...]
+
 
 _DATAGRAM_PROTOCOLS = ("dtls1.2", "wtls")
 
@@ -109,20 +121,21 @@ def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
     Raises:
         InputError: naming ``where`` and what is missing or wrong.
     """
-    wrong = misfit(entry, TRACE)
-    if wrong:
-        raise InputError(f"{where}: {wrong}; accepted: objects of measure --json")
+    try:
+        found = convert(entry, _Entry, where)
+    except InputError as error:
+        raise InputError(f"{error}; accepted: objects of measure --json") from None
     messages = tuple(
-        Message(m["index"], m["from"], m["name"], m["flight"], float(m["bytes"])) for m in entry["messages"]
+        Message(one.index, one.sender, one.name, one.flight, float(one.bytes)) for one in found.messages
     )
     operations = tuple(
         Operation(
-            o["side"],
-            o["message"],
-            (o["operation"], o["algorithm"], o["parameters"] or ""),
-            1 if o.get("count") is None else int(o["count"]),
-            int(o.get("bytes") or 0),
+            one.side,
+            one.message,
+            (one.operation, one.algorithm, one.parameters or ""),
+            1 if one.count is None else int(one.count),
+            int(one.bytes or 0),
         )
-        for o in entry["operations"]
+        for one in found.operations
     )
-    return Trace(entry["suite"], messages, operations)
+    return Trace(found.suite, messages, operations)

@@ -25,7 +25,8 @@ _AMOUNT = msgspec.Meta(ge=0, le=MAX_NUMBER)
 Number = Annotated[int, _NUMBER] | Annotated[float, _NUMBER]
 Amount = Annotated[int, _AMOUNT] | Annotated[float, _AMOUNT]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
-Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
+NOT_EMPTY = r"\S"
+Text = Annotated[str, msgspec.Meta(pattern=NOT_EMPTY)]
 
 MAX_SHOWN_TEXT = 60
 
@@ -102,5 +103,7 @@ def _told(error: msgspec.ValidationError, where: str) -> str:
     """``where: messages[2].bytes: expected `int`, got `null` ``."""
     reason, _, place = str(error).partition(" - at `$")
     place = place.rstrip("`").lstrip(".")
-    reason = reason[:1].lower() + reason[1:]
+    reason = reason[:1].lower() + reason[1:].replace(
+        f"`str` matching regex {NOT_EMPTY!r}", "a non-empty string"
+    )
     return ": ".join(part for part in (where, place, reason) if part)

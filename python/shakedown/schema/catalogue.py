@@ -15,11 +15,12 @@ class SuiteEntry(Object, frozen=True, kw_only=True):
 
 
 class StackEntry(Object, frozen=True, kw_only=True):
-    """An implementation that runs suites: its version, the protocols it speaks."""
+    """An implementation that runs suites, and the protocols of which it is a client, and a server."""
 
     name: Text
     version: str
-    protocols: tuple[str, ...]
+    client: tuple[str, ...]
+    server: tuple[str, ...]
 
 
 class Build(Object, frozen=True, kw_only=True):

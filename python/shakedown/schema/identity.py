@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shakedown.schema.base import Carrier, Object, Side, Text
+from shakedown.schema.base import Carrier, Object, Text
 
 
 class StackId(Object, frozen=True, kw_only=True):
@@ -16,7 +16,8 @@ class Identified(Object, frozen=True, kw_only=True):
     """The identity of a handshake: two results may be laid side by side under any of its parts.
 
     A stack is null where nobody knows it: of the two ends of a captured connection. `credentials` says whose
-    certificates and keys are presented: `generated`, or whose else; null where nobody knows.
+    certificates and keys are presented: `generated`, `generated:PROFILE`, or `user-supplied:FINGERPRINT`;
+    null where nobody knows.
     """
 
     suite: Text
@@ -30,14 +31,3 @@ class Identified(Object, frozen=True, kw_only=True):
         """`openssl`, or `openssl → rustls` where the two sides differ; nothing where they are unknown."""
         names = [one.name for one in (self.client_stack, self.server_stack) if one is not None]
         return " → ".join(dict.fromkeys(names))
-
-
-def credentials(user_supplied: tuple[Side, ...], sides: tuple[Side, ...]) -> str:
-    """How an identity names certificates: `generated`, `user-supplied`, or `user-supplied server`.
-
-    `sides` are those that present any.
-    """
-    supplied = [side for side in sides if side in user_supplied]
-    if not supplied:
-        return "generated"
-    return "user-supplied" if len(supplied) == len(sides) else f"user-supplied {supplied[0]}"

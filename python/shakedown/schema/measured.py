@@ -153,12 +153,10 @@ class Measurement(Trace, frozen=True, kw_only=True):
     transfers: tuple[Transfer, ...] | UnsetType = UNSET
 
     def __repr__(self) -> str:
-        from shakedown.units import duration_us
-
         client, server = (self.handshake.of(side).mean for side in ("client", "server"))
         return (
-            f"Measurement({self.suite}, {self.stacks}: client {duration_us(client)}, "
-            f"server {duration_us(server)}, {self.bytes.total:,} bytes, {self.flights} flights)"
+            f"Measurement({self.suite}, {self.stacks}: client {client:,.0f} µs, server {server:,.0f} µs, "
+            f"{self.bytes.total:,} bytes, {self.flights} flights)"
         )
 
     def time_by_class_us(self, side: Side) -> dict[Class, float]:

@@ -12,7 +12,7 @@ from shakedown.schema.catalogue import StackEntry, SuiteEntry
 from shakedown.schema.certificates import CertificateProfile, DescribedFile, MadeChain
 from shakedown.schema.measured import Measurement
 from shakedown.schema.primitives import Timing
-from shakedown.schema.saved import Manifest
+from shakedown.schema.saved import Manifest, ScenarioFigures
 from shakedown.schema.trace import CapturedTrace
 
 PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
@@ -25,6 +25,7 @@ PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "certificate": (DescribedFile, "An object of certs show --json."),
     "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
     "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),
+    "figures": (ScenarioFigures, "An object of report --json."),
     "manifest": (Manifest, "The file manifest.json of a results folder."),
 }
 """Objects by the name of their schema's file, and who prints or writes them."""

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from shakedown.schema.base import Count, Object, Side, Text
+from shakedown.schema.base import Count, Number, Object, Side, Text
 from shakedown.schema.catalogue import Build
 from shakedown.schema.certificates import UserChain
+from shakedown.schema.identity import StackId
 from shakedown.schema.measured import Machine
 
 FORMAT: Literal["shakedown results"] = "shakedown results"
@@ -28,7 +29,7 @@ class AboutExperiment(Object, frozen=True, kw_only=True):
 
 
 class Part(Object, frozen=True, kw_only=True):
-    """A part of the table: its file, what it holds, and the file's digest."""
+    """A part of the table: its file, the file's digest, and what it holds."""
 
     file: PartName
     sha256: Sha256
@@ -41,13 +42,21 @@ class Failure(Object, frozen=True, kw_only=True):
 
     suite: str
     reason: str
+    kind: str = "measured"
+
+
+class Planned(Object, frozen=True, kw_only=True):
+    """A part that a run means to write."""
+
+    kind: Text
+    about: str
 
 
 class Manifest(Object, frozen=True, kw_only=True):
     """Where a run's figures come from, which parts it wrote, and how it ended.
 
-    `ended` is null while the run goes on, and for ever where it was killed; `planned` is how many parts
-    were to be written.
+    `ended` is null while the run goes on, and for ever where it was killed; parts and failures are then
+    listed in `parts.jsonl`, a line each, written before the part itself.
     """
 
     format: Literal["shakedown results"] = FORMAT
@@ -62,7 +71,57 @@ class Manifest(Object, frozen=True, kw_only=True):
     machine: Machine | None = None
     build: Build | None = None
     python: str = ""
-    planned: tuple[str, ...] = ()
+    planned: tuple[Planned, ...] = ()
     parts: tuple[Part, ...] = ()
     failures: tuple[Failure, ...] = ()
     ended: Literal["complete", "interrupted", "failed"] | None = None
+
+
+class Figure(Object, frozen=True, kw_only=True, omit_defaults=True):
+    """A row of the table without its scenario; what does not apply is left out."""
+
+    quantity: Text
+    side: Side | None = None
+    item: int | None = None
+    message_index: int | None = None
+    message: str | None = None
+    sender: Side | None = None
+    flight: int | None = None
+    message_unit: int | None = None
+    operation: str | None = None
+    algorithm: str | None = None
+    parameters: str | None = None
+    class_: str | None = msgspec.field(name="class", default=None)
+    rate_per_s: Number | None = None
+    statistic: str | None = None
+    value: Number | None = None
+    unit: str | None = None
+    text: str | None = None
+    n: int | None = None
+    samples: tuple[Number, ...] | None = None
+
+
+class ScenarioFigures(Object, frozen=True, kw_only=True, omit_defaults=True):
+    """All figures of one scenario, as the table has them."""
+
+    scenario: Text
+    kind: Text
+    provenance: Text
+    suite: str | None = None
+    client_stack: StackId | None = None
+    server_stack: StackId | None = None
+    carrier: str | None = None
+    credentials: str | None = None
+    device: str | None = None
+    server_device: str | None = None
+    bearer: str | None = None
+    workers: int | None = None
+    model: str | None = None
+    capture: str | None = None
+    connection: int | None = None
+    figures: tuple[Figure, ...]
+
+    def __repr__(self) -> str:
+        where = [self.suite, self.capture, self.device, self.bearer]
+        what = " ".join(one for one in where if one)
+        return f"ScenarioFigures({self.kind} {what}: {len(self.figures)} figures)"

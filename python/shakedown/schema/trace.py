@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeVar
 
-import msgspec
-
 from shakedown.schema.base import Amount, Class, Count, Kind, Object, Side, Text
 from shakedown.schema.identity import Identified
 
@@ -98,7 +96,23 @@ def flights(messages: Sequence[M]) -> Iterator[list[M]]:
         yield run
 
 
-def needs_messages(trace: Trace) -> None:
-    """Refuses a trace without messages. Raises `msgspec.ValidationError`."""
-    if not trace.messages:
-        raise msgspec.ValidationError("A trace has at least one message - at `$.messages`")
+def bare(trace: Trace) -> Trace:
+    """A trace without what only its kind has: times, samples."""
+    return Trace(
+        suite=trace.suite,
+        client_stack=trace.client_stack,
+        server_stack=trace.server_stack,
+        carrier=trace.carrier,
+        credentials=trace.credentials,
+        kind=trace.kind,
+        bytes=trace.bytes,
+        flights=trace.flights,
+        messages=tuple(
+            Message(**{name: getattr(one, name) for name in Message.__struct_fields__})
+            for one in trace.messages
+        ),
+        operations=tuple(
+            Operation(**{name: getattr(one, name) for name in Operation.__struct_fields__})
+            for one in trace.operations
+        ),
+    )

@@ -49,8 +49,8 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         str(path),
         options={"cache": str(folder / "keys"), "certificate_form": request.param},
     )
-    found = {one.connection["index"]: one.connection for one in core.inspect(path)}
-    return {keys: [found[at]["suite"], *found[at]["problems"]] for at, keys in enumerate(asked)}
+    found = {one.connection.index: one.connection for one in core.inspect(path)}
+    return {keys: [found[at].suite, *found[at].problems] for at, keys in enumerate(asked)}
 
 
 def _pairs() -> Iterator[tuple[str, str]]:

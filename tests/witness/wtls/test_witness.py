@@ -30,7 +30,7 @@ Body = TypeVar("Body")
 
 
 def sorted_by_index(connections: Iterable[core.Inspected]) -> list[core.Inspected]:
-    return sorted(connections, key=lambda one: int(one.connection["index"]))
+    return sorted(connections, key=lambda one: int(one.connection.index))
 
 
 NOW_S = 1767225600  # 2026-01-01, the laboratory's day
@@ -65,7 +65,7 @@ def test_same_messages_and_bytes_as_measured(captured: Captured, suite: str) -> 
 
 def test_inspect_gives_each_handshake_its_name(captured: Captured) -> None:
     """But for those that show too little: sessions made elsewhere, chains that the server holds."""
-    found = [one.connection["suite"] for one in sorted_by_index(core.inspect(captured.path))]
+    found = [one.connection.suite for one in sorted_by_index(core.inspect(captured.path))]
     hidden = ("/resumed", "/optimized")
     assert found == [None if suite.endswith(hidden) else suite for suite in CASES]
 

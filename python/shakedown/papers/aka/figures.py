@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from shakedown import charts
 from shakedown.models import energy
-from shakedown.papers import draw
 from shakedown.papers.aka.inputs import GPRS, SETUPS, SLUG, TIMES, Study, base_current_ma
-from shakedown.papers.draw import Drawing
+from shakedown.papers.drawing import Drawing
 from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
 
@@ -38,7 +38,7 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
                 f"Times of an access, {setup}",
                 unpublished,
                 "published",
-                draw.spans(values, "time", "mean_ms", "low_ms", "high_ms", "time in ms"),
+                charts.spans(values, "time", "mean_ms", "low_ms", "high_ms", "time in ms"),
                 values,
             )
         )
@@ -58,7 +58,7 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
             "Handshake time (THT) in the three set-ups",
             "Published means (line) and one standard deviation either way (grey).",
             "published",
-            draw.spans(setups, "set-up", "mean_ms", "low_ms", "high_ms", "THT in ms"),
+            charts.spans(setups, "set-up", "mean_ms", "low_ms", "high_ms", "THT in ms"),
             setups,
         )
     )
@@ -117,6 +117,6 @@ def _battery(study: Study) -> Drawing:
         f"({base:.0f} mA) is what "
         "makes an idle connection last 2.5 h. No values were printed but the two lifetimes.",
         "modelled",
-        draw.lines(values, "time in h", "charge in %", "situation", marks=marks, x_max=3.6),
+        charts.lines(values, "time in h", "charge in %", "situation", marks=marks, x_max=3.6),
         values,
     )

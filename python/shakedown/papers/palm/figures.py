@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shakedown.papers import draw
-from shakedown.papers.draw import Drawing
+from shakedown import charts
+from shakedown.papers.drawing import Drawing
 from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
 from shakedown.papers.palm.inputs import DEVICES, SLUG
@@ -51,7 +51,7 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
             "Execution time of primitives (logarithmic)",
             "The report's figures.",
             "published",
-            draw.grouped_bars(bars, "primitive", "device", "time in ms", log=True),
+            charts.grouped_bars(bars, "primitive", "device", "time in ms", log=True),
             bars,
         ),
         Drawing(
@@ -60,7 +60,7 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
             "Client's cryptographic time, sums of primitives",
             note,
             "modelled",
-            draw.stacked_bars(
+            charts.stacked_bars(
                 values, "handshake", "part", "client time in s", facet="authentication", free=True
             ),
             values,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shakedown.papers import draw
-from shakedown.papers.draw import Drawing
+from shakedown import charts
+from shakedown.papers.drawing import Drawing, waiting
 from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
 from shakedown.papers.pda.inputs import CIPHERS, DH, RSA, SLUG, STEPS, SUITES, Study
@@ -25,7 +25,7 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
             "4": "Client's time by step, RSA and DH",
             "5": "Server's time by step, RSA and DH",
         }
-        return [*(draw.waiting(SLUG, number, title, waits) for number, title in titles.items()), bulk]
+        return [*(waiting(SLUG, number, title, waits) for number, title in titles.items()), bulk]
     study = Study(data)
     pda_ms = study["pda_open_full_handshake_total"]
     published = {
@@ -88,7 +88,7 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
                 title,
                 note,
                 "measured",
-                draw.grouped_bars(values, "step", "series", y, log=True, x_title="step of the handshake"),
+                charts.grouped_bars(values, "step", "series", y, log=True, x_title="step of the handshake"),
                 values,
             )
         )
@@ -134,7 +134,7 @@ def _figure_6(here: Here) -> Drawing:
     for side in ("client", "server"):
         pairs, growth = transfers_of(here, RSA), wep_growth(here, RSA, side)
         if pairs is None or growth is None:
-            return draw.waiting(SLUG, "6", title, "transfers after a handshake, with WEP framing")
+            return waiting(SLUG, "6", title, "transfers after a handshake, with WEP framing")
         name = f"{side}, {'receives' if side == 'client' else 'sends'}"
         words.append(f"{side} {1e6 * 2**20 * growth.s_per_byte:.0f} µs a MiB (R² {growth.determination:.3f})")
         for size, plain, wep in pairs:
@@ -151,6 +151,6 @@ def _figure_6(here: Here) -> Drawing:
         "CRC-32. Regression: "
         f"{'; '.join(words)}. The study drew PDA and laptop and printed no values.",
         "measured",
-        draw.regression(values, x, y, "side", "what"),
+        charts.regression(values, x, y, "side", "what"),
         values,
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shakedown.measurement import Side
 from shakedown.models.transport import flight_s, wep_wire_bytes
 from shakedown.papers.here import Cost, Here
 from shakedown.papers.load import PaperData
 from shakedown.papers.pda.inputs import NETWORK_BITS_PER_S, Study
+from shakedown.schema.base import Side
 
 _TO_SERVER = ("ServerHello", "Certificate", "ServerKeyExchange", "ServerHelloDone")
 

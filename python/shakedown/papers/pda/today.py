@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shakedown.measurement import Side
 from shakedown.papers import judge
 from shakedown.papers.here import Here
 from shakedown.papers.judge import Check
@@ -19,6 +18,7 @@ from shakedown.papers.pda.steps import (
     with_network_us,
 )
 from shakedown.papers.pda.transfers import wep_growth
+from shakedown.schema.base import Side
 
 
 def today(data: PaperData, here: Here) -> Sequence[Today]:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shakedown.measurement import Side
 from shakedown.papers import judge
 from shakedown.papers.here import Bulk, Here
 from shakedown.papers.judge import Check
 from shakedown.papers.pda.inputs import BULK, RSA, TRANSFERS
+from shakedown.schema.base import Side
 
 
 class Growth(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from shakedown.measurement import SIDES
 from shakedown.models.transmission import (
     transmission_s,
 )
@@ -40,6 +39,7 @@ from shakedown.papers.psk.orders import (
     slower_machines,
 )
 from shakedown.papers.psk.rates import above_100k, at_10k, small_or_slow
+from shakedown.schema.base import SIDES
 
 
 def checks(data: PaperData, here: Here) -> Mapping[str, Check]:

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shakedown.measurement import Side
+from shakedown import charts
 from shakedown.models.handshake import duration_s
 from shakedown.models.transmission import (
     transmission_s,
 )
-from shakedown.papers import draw
-from shakedown.papers.draw import Drawing
+from shakedown.papers.drawing import Drawing, waiting
 from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
 from shakedown.papers.psk.inputs import (
@@ -27,6 +26,7 @@ from shakedown.papers.psk.inputs import (
     suite,
 )
 from shakedown.papers.psk.rates import fast_factor
+from shakedown.schema.base import Side
 
 
 def figures(data: PaperData, here: Here) -> list[Drawing]:
@@ -49,7 +49,7 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
     if missing:
         waits = "handshakes measured here (the report prints no processing time)"
         numbers = [*titles, "4.5", "4.6", "4.7"]
-        return [draw.waiting(SLUG, number, "processing or duration", waits) for number in numbers]
+        return [waiting(SLUG, number, "processing or duration", waits) for number in numbers]
     drawings = [
         _processing_figure(here, number, "client" if side == "client" else "server", mechanisms, words)
         for number, (side, mechanisms, words) in titles.items()
@@ -79,7 +79,7 @@ def _processing_figure(here: Here, number: str, side: Side, mechanisms: Sequence
         f"{side.capitalize()}'s processing time: {words}",
         "Measured here; the report printed no values. Each panel has a scale of its own.",
         "measured",
-        draw.stacked_bars(values, "mechanism", "class", "time in ms", facet="key", free=True),
+        charts.stacked_bars(values, "mechanism", "class", "time in ms", facet="key", free=True),
         values,
     )
 
@@ -122,7 +122,7 @@ def _duration_figures(data: PaperData, here: Here) -> list[Drawing]:
             "Handshake duration against throughput, 1024 bit",
             note,
             "modelled",
-            draw.lines(
+            charts.lines(
                 sweep,
                 "throughput in bit/s",
                 "duration in s",
@@ -153,7 +153,9 @@ def _duration_figures(data: PaperData, here: Here) -> list[Drawing]:
                 f"Handshake duration by key size, {pair}",
                 note + " Each panel has a scale of its own.",
                 "modelled",
-                draw.grouped_bars(values, "key size", "mechanism", "duration in s", facet="rate", free=True),
+                charts.grouped_bars(
+                    values, "key size", "mechanism", "duration in s", facet="rate", free=True
+                ),
                 values,
             )
         )

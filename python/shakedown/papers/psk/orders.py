@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from shakedown.measurement import SIDES
 from shakedown.papers import judge
 from shakedown.papers.here import Here
 from shakedown.papers.judge import Check
 from shakedown.papers.load import PaperData
 from shakedown.papers.psk.inputs import KEY_BITS, NAMES, processing_s, size_bytes, suite
 from shakedown.papers.psk.rates import crossovers_bits_per_s
+from shakedown.schema.base import SIDES
 
 
 def _ascending(here: Here, order: Sequence[str], bits: int) -> bool:

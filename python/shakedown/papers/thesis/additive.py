@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from statistics import median
 
-from shakedown.measurement import Side
 from shakedown.models.processing import processing_s
 from shakedown.papers.thesis.inputs import Authentication, Case, Thesis
+from shakedown.schema.base import Side
 
 _KEY_EXCHANGE = {"client": "client_kx_pct", "server": "server_kx_pct"}
 _PUBLIC = {

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shakedown.measurement import Side
-from shakedown.papers import draw
-from shakedown.papers.draw import Drawing
+from shakedown import charts
+from shakedown.papers.drawing import Drawing
 from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
 from shakedown.papers.thesis import network
@@ -28,6 +27,7 @@ from shakedown.papers.thesis.inputs import (
 )
 from shakedown.papers.thesis.network_claims import modelled_s, overall_s
 from shakedown.papers.thesis.queue import RATES_PER_S, Point, Queue, points, queue
+from shakedown.schema.base import Side
 
 GROUPS = {1: "prime curves", 2: "Koblitz curves", 3: "random curves", 4: "RSA"}
 
@@ -74,7 +74,7 @@ def _processing(thesis: Thesis) -> list[Drawing]:
                     f"Table {4.1 + position / 10:.1f}. The client is the Nokia 7650, the server the WAP "
                     "gateway.",
                     "published",
-                    draw.grouped_bars(
+                    charts.grouped_bars(
                         values, "CA/end", "side", y, log=True, x_title="certificate of CA / end"
                     ),
                     values,
@@ -113,7 +113,9 @@ def _percentages(thesis: Thesis) -> list[Drawing]:
                 + ("ECDH_ECDSA" if family == "ecc" else "RSA"),
                 f"Table {table_number}.",
                 "published",
-                draw.stacked_bars(values, "CA/end", "part", y, y_max=100, x_title="certificate of CA / end"),
+                charts.stacked_bars(
+                    values, "CA/end", "part", y, y_max=100, x_title="certificate of CA / end"
+                ),
                 values,
             )
         )
@@ -231,7 +233,7 @@ def _wait_figure(
         f"{note} Whole handshakes a second that the server really takes: {capacities}."
         + (" Crosses are the points that the thesis prints." if marks else ""),
         "modelled",
-        draw.lines(
+        charts.lines(
             values, _RATE, _WAIT, "certificates", marks=marks, y_max=limit_ms, x_max=float(RATES_PER_S[-1])
         ),
         values,
@@ -262,7 +264,7 @@ def _pings(data: PaperData) -> list[Drawing]:
                 "is twice that of "
                 "the traversal delay in table 4.14.",
                 "published",
-                draw.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
+                charts.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
                 values,
             )
         )
@@ -296,7 +298,7 @@ def _pings(data: PaperData) -> list[Drawing]:
                 f"4.2 gives {eight:.1f} "
                 f"ms as printed, and {without:.1f} ms without its factor 8.",
                 "modelled",
-                draw.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
+                charts.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
                 values,
             )
         )
@@ -334,7 +336,7 @@ def _overall(thesis: Thesis) -> list[Drawing]:
                 f"Whole handshakes on CSD, category {category}",
                 "Tables 4.1, 4.2 and 4.12, no queue. Each panel has a scale of its own.",
                 "modelled",
-                draw.stacked_bars(
+                charts.stacked_bars(
                     values,
                     "CA/end",
                     "part",
@@ -373,7 +375,9 @@ def _bearers(thesis: Thesis) -> list[Drawing]:
                 "sizes are not split, so "
                 "half of the bytes are taken to go each way.",
                 "modelled",
-                draw.grouped_bars(values, "CA/end", "bearer", y, log=True, x_title="certificate of CA / end"),
+                charts.grouped_bars(
+                    values, "CA/end", "bearer", y, log=True, x_title="certificate of CA / end"
+                ),
                 values,
             )
         )
@@ -400,7 +404,7 @@ def _with_queue(thesis: Thesis) -> list[Drawing]:
                 "Equation 3.1 with tables 4.1 and 4.12 and one wait in the queue; each curve ends where its "
                 "queue runs away.",
                 "modelled",
-                draw.lines(
+                charts.lines(
                     values,
                     _RATE,
                     y,

@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from shakedown.measurement import Side
 from shakedown.models.arrays import Floats
 from shakedown.papers.load import PaperData
+from shakedown.schema.base import Side
 
 SLUG = "wtls-nokia7650"
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shakedown.measurement import Side
 from shakedown.papers.load import PaperData
 from shakedown.papers.thesis.additive import field_bytes, order_bytes, public_bytes, signature_bytes
 from shakedown.papers.thesis.inputs import AUTHENTICATIONS, Authentication, Case, Thesis
+from shakedown.schema.base import Side
 
 FLOW = "tables_3_5_to_3_9_message_flow"
 

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from shakedown.measurement import Side
 from shakedown.papers import judge
 from shakedown.papers.judge import Check
 from shakedown.papers.thesis.inputs import AUTHENTICATIONS, Authentication, Case, Thesis
+from shakedown.schema.base import Side
 
 Time = Callable[[Case, Authentication, Side], float]
 """A side's time of a case: the thesis's, or today's."""

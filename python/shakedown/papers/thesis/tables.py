@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shakedown.measurement import SIDES
 from shakedown.papers.judge import cell_row
 from shakedown.papers.load import PaperData
 from shakedown.papers.rows import Row
@@ -22,6 +21,7 @@ from shakedown.papers.thesis.inputs import (
     Thesis,
 )
 from shakedown.papers.thesis.queue import points
+from shakedown.schema.base import SIDES
 
 TIME_TOLERANCE, SHARE_TOLERANCE, DELAY_TOLERANCE = "5 %", "1", "10 %"
 """Of processing times; of shares, in percentage points; of transmission delays."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shakedown.measurement import SIDES, Side
 from shakedown.papers import judge
 from shakedown.papers.here import Cost, Here
 from shakedown.papers.judge import Check, cell_row
@@ -24,6 +23,7 @@ from shakedown.papers.thesis.inputs import (
     Thesis,
 )
 from shakedown.papers.thesis.processing_claims import growth_violations, order_check, prime_ratios, violations
+from shakedown.schema.base import SIDES, Side
 
 
 def share_here(cost: Cost, side: Side, column: str) -> float:

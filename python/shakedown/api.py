@@ -1,0 +1,396 @@
+"""Every command that prints figures, as a function: what `shakedown.measure`, `shakedown.predict` … are.
+
+They take and return the objects of `shakedown.schema`, which show themselves in a few lines; what goes wrong
+raises `ShakedownError`, wrong input `InputError`. Each loads what it needs when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shakedown.errors import InputError
+from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
+
+if TYPE_CHECKING:
+    from shakedown.core import Inspection
+    from shakedown.results.folder import Results
+    from shakedown.scenario import HandshakeId, Options
+    from shakedown.schema.catalogue import StackEntry, SuiteEntry
+    from shakedown.schema.measured import Machine, Measurement
+    from shakedown.schema.primitives import Timing
+
+LINKS = ("open", "wep")
+
+
+def suites(*words: str, all: bool = False) -> list[SuiteEntry]:
+    """Suites that can be run, whose names hold all of the words; with `all`, those that cannot too."""
+    from shakedown import core
+
+    return [entry for entry in core.suites(all=all) if all_in(words, entry.suite)]
+
+
+def all_in(words: Iterable[str], text: str) -> bool:
+    """Whether a text holds every word."""
+    return not [word for word in words if word not in text]
+
+
+def stacks() -> list[StackEntry]:
+    """The implementations that run suites."""
+    from shakedown import core
+
+    return core.stacks()
+
+
+def machine() -> Machine:
+    """What this machine is: the provenance of every figure measured here."""
+    from shakedown import core
+
+    return core.machine()
+
+
+def measure(
+    suite: str,
+    repeat: int | None = None,
+    *,
+    stack: str | None = None,
+    client_stack: str | None = None,
+    server_stack: str | None = None,
+    samples: bool = False,
+    transfer_bytes: Sequence[int] = (),
+    link: str = "open",
+    progress: Callable[[int], None] | None = None,
+    **options: object,
+) -> Measurement:
+    """Runs a suite's handshake `repeat` times in memory and says what each part of it cost.
+
+    Args:
+        suite: its name; with user-supplied certificates the result's is that of their keys.
+        repeat: handshakes; 30 where it is left out.
+        stack, client_stack, server_stack: which implementations run both sides, or one; the suite's usual
+        one. samples: keep every repetition's figure beside the medians.
+        transfer_bytes: after the handshake, transfer as many bytes from server to client, each in turn.
+        link: what lies under a transfer: `open`, or `wep`, which encrypts every frame.
+        progress: called with the number of repetitions done. Ctrl-C stops it.
+        **options: those of `shakedown.scenario.Options`: `seed`, `now`, `tickets`, `profile`, files of
+            certificates (`chain`, `key`, `ca`, `client_chain` …), `certificate_form`, `private_curves`.
+
+    Raises:
+        InputError: for names that name nothing, options that don't go together, certificates that are no
+        good. ShakedownError: for a debug build, whose times mean nothing.
+        CoreError: the core's own, where the handshake failed (`HandshakeFailed`) or cannot run here
+            (`Unsupported`).
+    """
+    from shakedown.scenario import options_of
+
+    given = {**options, **({} if repeat is None else {"repeat": repeat})}
+    chosen = options_of(given).checked()
+    if chosen.user_supplied:
+        suite, _ = named_by_chain(suite, chosen)
+    handshake = identity(suite, chosen, client_stack or stack, server_stack or stack)
+    return measure_one(
+        handshake, chosen, samples=samples, transfer_bytes=transfer_bytes, link=link, progress=progress
+    )
+
+
+def identity(
+    suite: str, options: Options, client_stack: str | None = None, server_stack: str | None = None
+) -> HandshakeId:
+    """The identity under which a suite is measured. Raises `InputError` for stacks that there are not."""
+    from shakedown.scenario import HandshakeId
+
+    for name in (client_stack, server_stack):
+        if name is not None:
+            check_stack(name)
+    return HandshakeId(
+        suite=suite,
+        client_stack=client_stack,
+        server_stack=server_stack,
+        credentials="user-supplied" if options.user_supplied else "generated",
+    )
+
+
+def check_stack(name: str) -> None:
+    """Raises `InputError` for a stack that there is not."""
+    from shakedown import core
+    from shakedown.errors import did_you_mean
+
+    known = [one.name for one in core.stacks()]
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
+        raise InputError(f'there is no stack "{name}"{hint}')
+
+
+def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
+    """The suite's name with the keys of user-supplied certificates, and remarks on them. Raises
+    `InputError`.
+    """
+    from shakedown import core
+
+    named = core.named_by_chain(suite, options)
+    if options.certificate_form and set(core.presenting(suite)) <= set(options.user_supplied):
+        raise InputError(
+            f"{suite}: a certificate form is for generated certificates, and all that this suite presents "
+            "are yours; accepted: one or the other"
+        )
+    return named
+
+
+def measure_one(
+    handshake: HandshakeId,
+    options: Options,
+    *,
+    samples: bool = False,
+    transfer_bytes: Sequence[int] = (),
+    link: str = "open",
+    progress: Callable[[int], None] | None = None,
+) -> Measurement:
+    """As `measure`, of a handshake that is checked and named already."""
+    import msgspec
+
+    from shakedown import core
+    from shakedown.kinds.measured import without_samples
+
+    for size in transfer_bytes:
+        if not 1 <= size <= 1 << 30:
+            raise InputError(f"a transfer of {size} bytes; accepted: from 1 to {1 << 30:,}")
+    found = core.measure(handshake, options, progress=progress)
+    if transfer_bytes:
+        moved = core.transfers(handshake, transfer_bytes, link=link, options=options)
+        found = msgspec.structs.replace(found, transfers=tuple(moved))
+    return found if samples else without_samples(found)
+
+
+def capture(
+    suites: Sequence[str],
+    path: str | Path,
+    *,
+    keylog: str | Path | None = None,
+    replace: bool = False,
+    **options: object,
+) -> None:
+    """Writes one handshake of each suite into a capture, and their secrets into a key log.
+
+    `options` are those of `measure`. Neither file may exist, unless `replace`. Raises `InputError`.
+    """
+    from shakedown.scenario import options_of
+
+    chosen = options_of(options).checked()
+    names = [named_by_chain(suite, chosen)[0] if chosen.user_supplied else suite for suite in suites]
+    write_capture([identity(name, chosen) for name in names], Path(path), keylog, chosen, replace=replace)
+
+
+def write_capture(
+    handshakes: Sequence[HandshakeId],
+    path: Path,
+    keylog: str | Path | None,
+    options: Options,
+    *,
+    replace: bool,
+) -> None:
+    """As `capture`, of handshakes that are checked and named already."""
+    import tempfile
+
+    from shakedown import core
+    from shakedown.files.write import check_free, write
+
+    targets = [path] if keylog is None else [path, Path(keylog)]
+    for target in targets:
+        check_free(target, replace)
+    # The core writes into a folder of its own; what comes out takes its name once it is whole.
+    with tempfile.TemporaryDirectory(prefix="shakedown-") as folder:
+        drafts = [Path(folder) / f"{number}{target.suffix}" for number, target in enumerate(targets)]
+        core.capture(handshakes, drafts[0], keylog=drafts[1] if len(drafts) > 1 else None, options=options)
+        for draft, target in zip(drafts, targets, strict=True):
+            write(target, draft.read_bytes(), replace=replace)
+
+
+def primitives(
+    *words: str,
+    seconds: float = 1.0,
+    back_to_back: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Timing]:
+    """Times every primitive that the suites use, or those whose names the words begin; see
+    `core.primitives`.
+    """
+    from shakedown import core
+
+    return core.primitives(filter=words, seconds=seconds, back_to_back=back_to_back, progress=progress)
+
+
+def inspect(
+    path: str | Path,
+    keylog: str | Path | None = None,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Inspection:
+    """Opens a capture and reads it as it is iterated over, in bounded memory: its connections as they end.
+
+    Each item has `connection`: an object with messages, flights and bytes; `trace`: what `predict` can use,
+    or None, and then `refused`: why not. After the last, the iterator's `summary` says what the file held,
+    and `problem` why reading ended before the end of the file, else None. `progress` is called with the
+    number of bytes read. Raises `InputError` where nothing could be read.
+    """
+    from shakedown import core
+
+    return core.inspect(path, keylog, progress=progress)
+
+
+def predict(
+    suites: str | Sequence[str],
+    *,
+    device: str = DEFAULT_DEVICE,
+    server_device: str = DEFAULT_SERVER_DEVICE,
+    bearer: str = DEFAULT_BEARER,
+    rate_per_s: float = 0.0,
+    model: str = "default",
+    workers: int = 1,
+    traces: str | Path | None = None,
+    scale_from: str | None = None,
+) -> list[Any]:
+    """What handshakes cost elsewhere: a row a suite, priced from recorded traces and profiles.
+
+    `traces` is a file that `measure --json` or `inspect --traces` wrote; left out, the library that comes
+    along. See `shakedown.pricing.predict.predict`.
+    """
+    from shakedown.pricing import predict as pricing
+
+    return list(
+        pricing.predict(
+            _several(suites),
+            device=device,
+            server_device=server_device,
+            bearer=bearer,
+            rate_per_s=rate_per_s,
+            model=model,
+            workers=workers,
+            traces=_library(traces),
+            scale_from=scale_from,
+        )
+    )
+
+
+def capacity(
+    suites: str | Sequence[str],
+    *,
+    within_s: float,
+    device: str = DEFAULT_DEVICE,
+    server_device: str = DEFAULT_SERVER_DEVICE,
+    bearer: str = DEFAULT_BEARER,
+    percentile: float | None = None,
+    workers: int = 1,
+    traces: str | Path | None = None,
+    scale_from: str | None = None,
+) -> list[Any]:
+    """The highest rate at which handshakes stay within a promised time: a row a suite.
+
+    See `predict`, and `shakedown.pricing.predict.capacity`.
+    """
+    from shakedown.pricing import predict as pricing
+
+    return list(
+        pricing.capacity(
+            _several(suites),
+            within_s=within_s,
+            device=device,
+            server_device=server_device,
+            bearer=bearer,
+            percentile=percentile,
+            workers=workers,
+            traces=_library(traces),
+            scale_from=scale_from,
+        )
+    )
+
+
+def _several(suites: str | Sequence[str]) -> list[str]:
+    return [suites] if isinstance(suites, str) else list(suites)
+
+
+def _library(traces: str | Path | None) -> Any:  # noqa: ANN401 - pricing is imported late
+    from shakedown.pricing.library import open_library
+
+    return open_library(None if traces is None else Path(traces))
+
+
+def devices(*names: str) -> list[Any]:
+    """Device profiles: those of these names, or paths; without any, all."""
+    from shakedown.profiles import device_names, load_device
+
+    return [load_device(name) for name in names or device_names()]
+
+
+def bearers(*names: str) -> list[Any]:
+    """Bearer profiles: those of these names, or paths; without any, all."""
+    from shakedown.profiles import bearer_names, load_bearer
+
+    return [load_bearer(name) for name in names or bearer_names()]
+
+
+def reproduce(
+    paper: str = "all",
+    *,
+    repeat: int = 30,
+    measured: str | Path | None = None,
+    measure: bool = True,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Any]:
+    """Repeats founding papers: their tables, figures and claims, beside what the same handshakes cost here.
+
+    `measured` is a file of figures that were measured before (`measured.jsonl`); with `measure=False` all is
+    computed from the papers' own inputs. Raises `InputError`.
+    """
+    from shakedown import papers
+    from shakedown.papers import here
+
+    known = None if measure else here.Here()
+    if measured is not None:
+        known = here.load(Path(measured))
+    return papers.reproduce(papers.names(paper), repeat=repeat, measured=known, progress=progress)
+
+
+def certs(do: str, **request: object) -> list[Any]:
+    """Makes, issues or describes certificates: `do` is `show`, `make`, `issue` or `profiles`.
+
+    The fields of a request are the options of the command: `certs("show", files=["chain.pem"])`,
+    `certs("make", keys="p256@rsa2048", out="folder")`. Returns objects of `shakedown.schema.certificates`.
+    Raises `InputError`.
+    """
+    import time
+
+    from shakedown import core
+    from shakedown.schema import convert
+    from shakedown.schema.certificates import CertificateProfile, DescribedFile, MadeChain
+
+    kinds = {"show": DescribedFile, "make": MadeChain, "issue": MadeChain, "profiles": CertificateProfile}
+    if do not in kinds:
+        raise InputError(f'"{do}" is nothing that certs does; accepted: {", ".join(kinds)}')
+    now = {} if do == "profiles" else {"now": int(time.time())}
+    given = {key: value for key, value in request.items() if value is not None}
+    found = core.certs({"do": do, **now, **given})
+    return convert(found, list[kinds[do]])  # type: ignore[valid-type]  # the types of a table
+
+
+def report(results: Results | str | Path, path: str | Path | None = None, *, replace: bool = False) -> Path:
+    """Writes results, or a folder of them, as a page with its figures; returns where it is.
+
+    Left out, `path` is the folder's own `report.html`. Raises `InputError`.
+    """
+    from shakedown.reporting import write_report
+
+    loaded = load_any(results) if isinstance(results, (str, Path)) else results
+    if path is None:
+        if loaded.folder is None:
+            raise InputError("results that are in no folder need a path for their page")
+        path = loaded.folder / "report.html"
+    return write_report(loaded, path, replace=replace)
+
+
+def load_any(path: str | Path) -> Results:
+    """A results folder, or a file that `measure --json` or `inspect --traces` wrote. Raises `InputError`."""
+    from shakedown.kinds.unsaved import results_of_json
+    from shakedown.results.folder import load_results
+
+    return load_results(path) if not Path(path).exists() or Path(path).is_dir() else results_of_json(path)

@@ -1,0 +1,92 @@
+"""Options and arguments that several commands share; those of `measure` come from their one definition."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shakedown.files.limits import MAX_UNIX_S
+
+suites_argument = click.argument("suites", nargs=-1, required=True, metavar="SUITE…")
+
+
+class Time(click.ParamType[int]):
+    """A point in time: Unix seconds, or an ISO date or date and time (UTC where it names no zone)."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        try:
+            found = int(text) if text.lstrip("-").isdigit() else _unix_s(text)
+        except ValueError:
+            found = -1
+        if not 0 <= found <= MAX_UNIX_S:
+            self.fail(
+                f'"{text[:40]}" is no time; accepted: Unix seconds before the year 10000, or an ISO date as '
+                "2026-01-31",
+                param,
+                ctx,
+            )
+        return found
+
+
+def _unix_s(text: str) -> int:
+    when = datetime.fromisoformat(text)
+    return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
+
+
+class MeasureCommand(click.Command):
+    """A command with the options of `measure` by their definition; None is what was not given.
+
+    They are made when the command is used: the program's help, which loads every command, need not wait.
+    """
+
+    _made = False
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        if not self._made:
+            import msgspec
+
+            from shakedown.scenario import Options
+
+            fields = [one for one in msgspec.structs.fields(Options) if one.name != "client_password"]
+            # After the argument, before the command's other options.
+            self.params[1:1] = [_option(one) for one in fields]
+            self._made = True
+        return super().get_params(ctx)
+
+
+def _option(field: Any) -> click.Option:  # noqa: ANN401 - msgspec's description of a field
+    from msgspec import inspect as types
+
+    about = types.type_info(field.type)
+    for one in about.types if isinstance(about, types.UnionType) else (about,):
+        if isinstance(one, types.Metadata):
+            about = one
+    assert isinstance(about, types.Metadata)
+    extra: dict[str, str] = about.extra or {}
+    inner, form = about.type, extra.get("form", "")
+    text: str = (about.extra_json_schema or {}).get("description", "")
+    more: dict[str, Any] = {"help": text, "metavar": extra.get("metavar") or None}
+    if isinstance(inner, types.BoolType):
+        more |= {"is_flag": True, "default": None, "metavar": None}
+    elif form == "time":
+        more["type"] = Time()
+    elif form == "secret":
+        more |= {"envvar": "SHAKEDOWN_PASSWORD", "show_envvar": True}
+    elif form:
+        more["type"] = click.Path(dir_okay=False, path_type=Path)
+        more["metavar"] = more["metavar"] or "FILE"
+    elif isinstance(inner, types.LiteralType):
+        more["type"] = click.Choice([str(one) for one in inner.values])
+    elif isinstance(inner, types.IntType):
+        more["type"] = click.IntRange(inner.ge, inner.le)
+        if isinstance(field.default, int):
+            more["help"] = f"{text}  [default: {field.default}]"
+    return click.Option([f"--{field.name.replace('_', '-')}", field.name], **more)

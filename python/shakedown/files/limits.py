@@ -1,0 +1,86 @@
+"""How much is read: sizes, depths and counts, each with its line of error.
+
+What a file is for decides how long it may be. Nothing here is a limit of the machine: the numbers are far
+above all sensible use, and far below what would take the memory away.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from shakedown.errors import InputError, os_reason
+
+MIB: Final = 1 << 20
+
+MAX_EXPERIMENT_BYTES = 16 * MIB
+MAX_PROFILE_BYTES = 4 * MIB
+MAX_IMPORT_BYTES = 64 * MIB
+MAX_TRACES_BYTES = 512 * MIB
+MAX_MANIFEST_BYTES = 256 * MIB
+MAX_PART_BYTES = 2048 * MIB
+
+MAX_DEPTH = 100
+"""Tables and arrays inside each other, in TOML and JSON."""
+
+MAX_DIGITS = 4300
+"""Digits of a whole number: more are refused by Python's own reader."""
+
+MAX_SUITES = 200_000
+MAX_PLACES = 100_000
+"""Pairs of device and bearer in an experiment."""
+MAX_RATES = 10_000
+MAX_CAPTURES = 1_000
+MAX_REPEAT = 1_000_000
+MAX_TICKETS = 16
+
+MAX_UNIX_S = 253_402_300_799
+"""The last second of the year 9999, where calendars end."""
+
+
+def read_bytes(path: Path, max_bytes: int, what: str = "file") -> bytes:
+    """All of a file that is no longer than it may be. Raises `InputError`.
+
+    Devices and pipes are read like files, so that what never ends is refused once it is too long.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(max_bytes + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except ValueError as error:
+        # A NUL in the name.
+        raise InputError(f"{str(path)!r}: cannot be read: {error}") from error
+    if len(content) > max_bytes:
+        raise InputError(f"{path}: longer than {max_bytes // MIB} MiB; accepted: a {what} of at most that")
+    return content
+
+
+def read_text(path: Path, max_bytes: int, what: str = "file") -> str:
+    """All of a text file in UTF-8. Raises `InputError`."""
+    content = read_bytes(path, max_bytes, what)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text file in UTF-8 (byte {error.start})") from error
+
+
+def parse_json(text: str | bytes, where: str) -> Any:  # noqa: ANN401 - JSON has any type
+    """JSON from outside as plain values. Raises `InputError`."""
+    import json
+
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise InputError(f"{where}: not JSON: nested deeper than {MAX_DEPTH}") from None
+    except ValueError as error:
+        raise InputError(f"{where}: not JSON: {digits_line(error) or error}") from None
+
+
+def digits_line(error: ValueError) -> str:
+    """What to say of a whole number of thousands of digits; nothing for any other error."""
+    return (
+        f"a whole number of more than {MAX_DIGITS:,} digits"
+        if "integer string conversion" in str(error)
+        else ""
+    )

@@ -1,0 +1,89 @@
+"""TOML as people wrote it: where a key stands, what was found there, and why a text is none."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from shakedown.errors import InputError
+from shakedown.files.limits import MAX_DEPTH, digits_line, read_text
+
+MAX_TOLD = 80
+"""Characters of a value that an error line repeats."""
+
+
+def load_toml(path: Path, max_bytes: int, what: str) -> tuple[dict[str, Any], str]:
+    """A TOML file's tables, and its text. Raises `InputError` in one line with the number of the line."""
+    text = read_text(path, max_bytes, what)
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(syntax_error(path, text, str(error))) from error
+    except RecursionError:
+        raise InputError(f"{path}: not valid TOML: nested deeper than {MAX_DEPTH}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not valid TOML: {digits_line(error) or error}") from None
+    if depth(data) > MAX_DEPTH:
+        raise InputError(f"{path}: not valid TOML: nested deeper than {MAX_DEPTH}")
+    return data, text
+
+
+def depth(value: object) -> int:
+    """How many tables and arrays stand inside each other."""
+    level, here = 0, [value]
+    while here := [one for one in here if isinstance(one, dict | list)]:
+        level += 1
+        here = [inner for one in here for inner in (one.values() if isinstance(one, dict) else one)]
+    return level
+
+
+def syntax_error(path: Path, text: str, reason: str) -> str:
+    """tomllib's complaint as ours, with the line and what stands on it."""
+    match = re.fullmatch(r"(.*?) \(at (?:line (\d+), column \d+|end of document)\)", reason, re.DOTALL)
+    lines = text.splitlines() or [""]
+    number = int(match[2]) if match and match[2] else len(lines)
+    what = match[1] if match else reason
+    what = what[:1].lower() + what[1:]
+    key = re.match(r"\s*([\w.\-]+)\s*=", lines[number - 1] if number <= len(lines) else "")
+    named = f", key {key[1]}" if key else ""
+    return f"{path}, line {number}{named}: not valid TOML: {what}"
+
+
+def locate(text: str, key: str, element: str | None = None) -> int:
+    """The line on which a key of a TOML text stands, or a string in its array; 1 if nowhere.
+
+    A key of a table is written `table.key`; where only the table is found, the table's line counts.
+    """
+    lines = text.splitlines()
+    table, _, inner = key.partition(".")
+    if inner:
+        start = locate(text, table)
+        at = re.compile(rf"""(?:^|[\s{{,.])["']?{re.escape(inner)}["']?\s*=""")
+        for number, line in enumerate(lines[start - 1 :], start=start):
+            if at.search(line) and (element is None or element in line):
+                return number
+        return start
+    at = re.compile(rf"""\s*(?:\[+\s*)?["']?{re.escape(key)}["']?\s*(?:=|\.|\])""")
+    for number, line in enumerate(lines, start=1):
+        if not at.match(line):
+            continue
+        if element is not None:
+            for later, candidate in enumerate(lines[number - 1 :], start=number):
+                if element in candidate:
+                    return later
+        return number
+    return 1
+
+
+def describe(value: object) -> str:
+    """A TOML value as an error line names it, cut where it is long."""
+    names: dict[type, str] = {dict: "a table", list: "an array", bool: "a truth value"}
+    if type(value) in names:
+        return f"{names[type(value)]} ({value})" if isinstance(value, bool) else names[type(value)]
+    try:
+        text = f'"{value}"' if isinstance(value, str) else str(value)
+    except ValueError as error:
+        return digits_line(error) or "a value that cannot be printed"
+    return text if len(text) <= MAX_TOLD else f"{text[: MAX_TOLD - 1]}…"

@@ -1,0 +1,194 @@
+"""Writing files: all of it or nothing, even if the power goes, and nothing replaced unasked.
+
+Everything is written beside its final name, flushed to the disk and renamed. A name that exists is refused
+unless its replacement was asked for; a symbolic link is a name that exists, and is never followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import IO
+
+from shakedown.errors import InputError, os_reason
+
+DRAFT_SUFFIX = ".draft"
+
+FORCE = "another name, or --force"
+
+
+def check_free(path: Path, replace: bool = False, accepted: str = FORCE) -> None:
+    """Refuses a name that exists, or a folder that does not, before any work is done. Raises `InputError`."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: cannot be written: no such folder")
+    if path.is_dir():
+        raise InputError(f"{path}: cannot be written: is a directory")
+    if not replace and os.path.lexists(path) and not _is_special(path):
+        raise InputError(f"{path}: exists already; accepted: {accepted}")
+
+
+class Draft:
+    """A file in the making, beside its final name; every method raises `OSError`."""
+
+    def __init__(self, path: Path) -> None:
+        """Makes the draft: a new file, whatever stands at its name."""
+        self.path = path
+        self._draft = path.with_name(f".{path.name}.{token_hex(4)}{DRAFT_SUFFIX}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._file: IO[bytes] = os.fdopen(os.open(self._draft, flags, 0o666), "wb")
+
+    def write(self, content: bytes | str) -> None:
+        """Adds to the file."""
+        self._file.write(content.encode() if isinstance(content, str) else content)
+
+    def commit(self, *, replace: bool) -> None:
+        """Gives the file its name, once it is on the disk; `FileExistsError` where that is taken."""
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            if replace:
+                self._draft.replace(self.path)
+            else:
+                _rename_exclusively(self._draft, self.path)
+        finally:
+            self.abandon()
+        flush_folder(self.path.parent)
+
+    def abandon(self) -> None:
+        """Leaves nothing behind."""
+        with suppress(OSError):
+            self._file.close()
+        self._draft.unlink(missing_ok=True)
+
+
+class Destination:
+    """Where a command writes what its user asked for; every method raises `InputError` in one line."""
+
+    def __init__(self, path: Path, *, replace: bool, accepted: str = FORCE) -> None:
+        """Refuses a name that is taken, before anything is written."""
+        self.path, self._replace, self._accepted = path, replace, accepted
+        check_free(path, replace, accepted)
+        self._special: IO[bytes] | None = None
+        self._draft: Draft | None = None
+        with self._told():
+            if _is_special(path):
+                # A device or a pipe has no content to be lost.
+                self._special = path.open("wb", buffering=0)
+            else:
+                self._draft = Draft(path)
+
+    def write(self, content: bytes | str) -> None:
+        """Adds to the file."""
+        with self._told():
+            if self._draft is not None:
+                self._draft.write(content)
+            elif self._special is not None:
+                self._special.write(content.encode() if isinstance(content, str) else content)
+
+    def commit(self) -> None:
+        """Gives the file its name."""
+        with self._told():
+            if self._draft is not None:
+                self._draft.commit(replace=self._replace)
+            elif self._special is not None:
+                self._special.close()
+
+    def abandon(self) -> None:
+        """Leaves nothing behind."""
+        if self._draft is not None:
+            self._draft.abandon()
+        elif self._special is not None:
+            self._special.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except FileExistsError as error:
+            raise InputError(f"{self.path}: exists already; accepted: {self._accepted}") from error
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written: {os_reason(error)}") from error
+
+
+@contextmanager
+def writing(path: Path, *, replace: bool = False, accepted: str = FORCE) -> Iterator[Destination]:
+    """A file to write into, which takes its name at the end; after an error nothing is left.
+
+    Raises `InputError` where the name exists or cannot be written.
+    """
+    destination = Destination(path, replace=replace, accepted=accepted)
+    try:
+        yield destination
+    except BaseException:
+        destination.abandon()
+        raise
+    destination.commit()
+
+
+def write(path: Path, content: bytes | str, *, replace: bool = False, accepted: str = FORCE) -> None:
+    """Writes a whole file. Raises `InputError` where it exists, unasked, or cannot be written."""
+    with writing(path, replace=replace, accepted=accepted) as file:
+        file.write(content)
+
+
+def write_durably(path: Path, content: bytes, *, replace: bool) -> None:
+    """Writes a whole file of our own in a folder of our own.
+
+    Raises `OSError`; `FileExistsError` where the name is taken and must not be replaced.
+    """
+    draft = Draft(path)
+    try:
+        draft.write(content)
+    except BaseException:
+        draft.abandon()
+        raise
+    draft.commit(replace=replace)
+
+
+def flush_folder(folder: Path) -> None:
+    """Makes the folder's list of names as durable as the files in it."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return sha256(content).hexdigest()
+
+
+def digest_of(path: Path) -> str | None:
+    """The digest of a regular file; None for anything else, symbolic links included."""
+    with suppress(OSError):
+        if stat.S_ISREG(path.lstat().st_mode):
+            return digest(path.read_bytes())
+    return None
+
+
+def _rename_exclusively(draft: Path, path: Path) -> None:
+    """Gives a draft its name, or raises `FileExistsError`: whoever comes second loses."""
+    try:
+        os.link(draft, path, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without hard links: claim the name first.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666))
+        draft.replace(path)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether a name is a device, a pipe or a socket: something to write into, not to replace."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)

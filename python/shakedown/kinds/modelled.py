@@ -1,0 +1,265 @@
+"""Modelled: recorded handshakes priced on devices, sent over bearers, queued at servers, by formulas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from shakedown.errors import InputError
+from shakedown.results.table import Quantity, Row, complete, fact, figure, frame
+from shakedown.scenario import Scenario
+from shakedown.schema.identity import Identified
+from shakedown.schema.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+    from shakedown.kinds import Run, Source
+    from shakedown.pricing.library import TraceLibrary
+    from shakedown.pricing.predict import Scenario as Priced
+    from shakedown.reporting.section import Section
+    from shakedown.reporting.text import Sentence
+    from shakedown.results.folder import Results
+
+QUANTITIES = (
+    Quantity("predicted.client", "s", "the client's processing, on its device"),
+    Quantity("predicted.server", "s", "the server's"),
+    Quantity("predicted.transmission", "s", "on the bearer"),
+    Quantity("predicted.queue", "s", "wait for a worker of the server; null: no steady state"),
+    Quantity("predicted.total", "s", "all of it; also as statistics low and high; null: no steady state"),
+    Quantity("predicted.utilisation", "1", "share of time that a worker of the server works"),
+    Quantity("predicted.energy", "J", "energy of the client; null where the profiles do not give it"),
+    Quantity(
+        "predicted.extrapolated", "s", "work whose price is not the device's own; text: how it was found"
+    ),
+    Quantity("predicted.extrapolated.source", "", "text: from whose figures"),
+    Quantity("predicted.unpriced", "", "text: why there is no price"),
+    Quantity("queue.service", "s", "the server's work for one handshake"),
+    Quantity("queue.wait", "s", "wait at the server, at `rate_per_s`"),
+    Quantity("queue.knee", "1/s", "rate with the highest power: rate over response time (Kleinrock 1979)"),
+    Quantity("queue.saturation", "1/s", "rate at which the queue saturates"),
+)
+
+CURVE_POINTS = 48
+"""Rates at which a queue's curve is computed, from none to almost saturation."""
+
+NEAREST_TO_SATURATION = 0.99
+
+_WIDE = {
+    "client_s": ("predicted.client", "s", None),
+    "server_s": ("predicted.server", "s", None),
+    "transmission_s": ("predicted.transmission", "s", None),
+    "queue_s": ("predicted.queue", "s", None),
+    "total_s": ("predicted.total", "s", None),
+    "low_s": ("predicted.total", "s", "low"),
+    "high_s": ("predicted.total", "s", "high"),
+    "utilisation": ("predicted.utilisation", "1", None),
+    "energy_j": ("predicted.energy", "J", None),
+}
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A server's time for one handshake, by the rate at which handshakes arrive."""
+
+    service_s: float
+    knee_per_s: float
+    saturation_per_s: float
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """One handshake in one place: rows of `predict` at each rate, or why there are none; and the queue."""
+
+    identity: Identified
+    capture: str | None = None
+    connection: int | None = None
+    predictions: tuple[Mapping[str, Any], ...] = ()
+    queue: Queue | None = None
+    unpriced: str | None = None
+
+
+def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
+    """What was recorded, in all places of the experiment; a batch a handshake, measured ones first."""
+    places = run.experiment.places
+    if not places:
+        return
+    for handshake, capture, connection in sorted(run.traces, key=lambda source: source[1] is not None):
+        yield tuple(places.scenarios(handshake, capture=capture, connection=connection))
+
+
+def run(scenario: Scenario, run: Run) -> Modelled:
+    """Prices a handshake in one place. What nothing can price is said, and no error."""
+    from shakedown.pricing import predict
+
+    assert scenario.handshake is not None
+    source = (scenario.handshake, scenario.capture, scenario.connection)
+    trace = run.traces[source]
+    name = None if scenario.capture is None else Path(scenario.capture.file).name
+    run.progress(0, f"pricing {scenario.label}")
+    try:
+        priced = _priced(scenario, trace)
+    except InputError as error:
+        return Modelled(trace, name, scenario.connection, unpriced=str(error))
+    rows = tuple(
+        cast("Mapping[str, Any]", predict._row(priced, "default", rate, scenario.load.workers))
+        for rate in scenario.load.rates_per_s
+    )
+    # A queue is the same in all places of a handshake: it stands with the first that has a price.
+    queue = queue_of(priced) if scenario.capture is None and source not in run.queued else None
+    run.queued.add(source)
+    return Modelled(trace, name, scenario.connection, rows, queue)
+
+
+def _priced(scenario: Scenario, trace: Trace) -> Priced:
+    from shakedown.pricing import predict
+    from shakedown.pricing.trace import parse_trace
+    from shakedown.schema import builtins
+
+    # A library is asked for suites by name and nothing else.
+    traces = cast("TraceLibrary", {trace.suite: parse_trace(builtins(trace), trace.suite)})
+    device, server, bearer = scenario.device, scenario.server_device, scenario.bearer
+    assert device is not None
+    assert server is not None
+    assert bearer is not None
+    return predict.scenario(trace.suite, device, server, bearer, traces=traces)
+
+
+def queue_of(priced: Priced) -> Queue | None:
+    """The server's queue, or None where no server cost is known, so that nothing limits it."""
+    import numpy as np
+
+    service_s = priced.server.total.mean
+    if service_s <= 0:
+        return None
+    saturation = 1 / service_s
+    rates = saturation * np.linspace(0, NEAREST_TO_SATURATION, CURVE_POINTS)
+    waits = priced.wait_s("default", rates, 1)
+    fine = saturation * np.linspace(0.001, NEAREST_TO_SATURATION, 990)
+    power = fine / (service_s + priced.wait_s("default", fine, 1))
+    points = [(float(rate), float(wait)) for rate, wait in zip(rates, waits, strict=True)]
+    return Queue(
+        service_s=service_s,
+        knee_per_s=float(fine[int(np.nanargmax(power))]),
+        saturation_per_s=saturation,
+        points=tuple((rate, wait) for rate, wait in points if math.isfinite(wait)),
+    )
+
+
+def rows(scenario: Scenario, found: Modelled) -> pl.DataFrame:
+    """Predictions as rows of the table, column by column: there may be very many rates."""
+    import polars as pl
+
+    from shakedown.results.table import identity_columns
+
+    common: Row = {
+        "scenario": scenario.key,
+        "kind": "modelled",
+        **identity_columns(found.identity),
+        "device": scenario.device,
+        "server_device": scenario.server_device,
+        "bearer": scenario.bearer,
+        "workers": scenario.load.workers,
+        "model": "default",
+        "capture": None
+        if scenario.capture is None
+        else Scenario(kind="captured", capture=scenario.capture).label,
+        "connection": scenario.connection,
+    }
+    tables = [frame(_facts(found), common)]
+    if found.predictions:
+        tables.append(predicted_rows(found.predictions, common))
+    return pl.concat(tables)
+
+
+def predicted_rows(predictions: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> pl.DataFrame:
+    """Figures of predictions as rows."""
+    import polars as pl
+
+    from shakedown.results.table import SCHEMA
+
+    wide = pl.DataFrame(
+        {
+            "rate_per_s": [one["rate_per_s"] for one in predictions],
+            **{name: [_figure(one, name) for one in predictions] for name in _WIDE},
+        },
+        schema={"rate_per_s": pl.Float64(), **dict.fromkeys(_WIDE, pl.Float64())},
+    )
+    long = wide.unpivot(index="rate_per_s", on=list(_WIDE), variable_name="name")
+    named = {
+        column: pl.col("name").replace_strict(
+            {name: what[at] for name, what in _WIDE.items()}, return_dtype=pl.String
+        )
+        for at, column in enumerate(("quantity", "unit", "statistic"))
+    }
+    constant = {name: pl.lit(value, SCHEMA[name]) for name, value in common.items()}
+    return complete(long.with_columns(**named, **constant).drop("name"))
+
+
+def _figure(one: Mapping[str, Any], name: str) -> float | None:
+    if name in ("low_s", "high_s"):
+        return cast("float | None", one["range_s"][name == "high_s"])
+    return cast("float | None", one[name])
+
+
+def _facts(found: Modelled) -> Iterator[Row]:
+    """What holds at all rates."""
+    if found.unpriced is not None:
+        yield fact("predicted.unpriced", found.unpriced)
+    for one in found.predictions[0]["extrapolated"] if found.predictions else ():
+        place = {key: one[key] for key in ("side", "operation", "algorithm", "parameters")}
+        place["n"] = int(one["count"])
+        how = {"text": one["method"], **place}
+        yield figure("predicted.extrapolated", "s", one["time_s"], statistic="mean", **how)
+        for statistic, value in zip(("low", "high"), one["range_s"], strict=True):
+            yield figure("predicted.extrapolated", "s", value, statistic=statistic, **place)
+        yield fact("predicted.extrapolated.source", one.get("source") or None, **place)
+    if found.queue is not None:
+        queue = found.queue
+        yield figure("queue.service", "s", queue.service_s)
+        yield figure("queue.knee", "1/s", queue.knee_per_s)
+        yield figure("queue.saturation", "1/s", queue.saturation_per_s)
+        for rate, wait in queue.points:
+            yield figure("queue.wait", "s", wait, rate_per_s=rate)
+
+
+def printed(found: Modelled) -> Iterable[Any]:
+    """What `predict --json` prints."""
+    place = {} if found.capture is None else {"capture": found.capture, "connection": found.connection}
+    return ({**one, **place} for one in found.predictions)
+
+
+def traces(scenario: Scenario, found: Modelled) -> dict[Source, Trace]:
+    """Nothing: what is priced was recorded before."""
+    return {}
+
+
+def notes(found: Modelled) -> list[str]:
+    """Nothing to tell."""
+    return []
+
+
+def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+    """Handshakes by device and bearer, and the server's load."""
+    from shakedown.terminal.modelled import predicted_tables
+
+    return predicted_tables(results, width)
+
+
+def sections(results: Results) -> Iterable[Section]:
+    """Predictions, and the server's queue."""
+    from shakedown.reporting.modelled import sections
+
+    return sections(results)
+
+
+def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
+    """The captured handshake where it takes longest, and the quickest measured one in the same place."""
+    from shakedown.reporting.modelled import answer
+
+    return answer(results), []

@@ -1,0 +1,58 @@
+"""A figure of a paper, drawn or waiting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shakedown.charts.figure import Definition, Figure
+from shakedown.charts.parts import Values, title_of
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of a paper, drawn or waiting.
+
+    Attributes:
+        number: as the paper numbers it.
+        title: what it shows.
+        note: where its figures come from, and what was never published.
+        kind: modelled, measured or published.
+        definition: Vega-Lite, or None for a figure that waits.
+        data: what is drawn, as figures.
+        waits_for: the part that is missing, empty where nothing is.
+    """
+
+    slug: str
+    number: str
+    title: str
+    note: str
+    kind: str
+    definition: Definition | None = None
+    data: Values = ()
+    waits_for: str = ""
+
+    @property
+    def name(self) -> str:
+        """The figure's file name without its ending."""
+        number = self.number.translate(str.maketrans(". ", "--", "()"))
+        return f"{self.slug}-figure-{number}"
+
+    @property
+    def heading(self) -> str:
+        """The figure's number and title."""
+        return f"{'Figures' if ' ' in self.number else 'Figure'} {self.number}: {self.title}"
+
+    def figure(self) -> Figure:
+        """The house's figure. Raises `ValueError` for one that waits."""
+        definition = self.definition
+        if definition is None:
+            raise ValueError(f"{self.name} waits for {self.waits_for}")
+        titled = {**definition, "title": title_of(self.heading)}
+        return Figure(
+            self.name, self.title, self.kind, f"{self.title}. {self.note}", lambda _: titled, self.data
+        )
+
+
+def waiting(slug: str, number: str, title: str, waits_for: str) -> Drawing:
+    """A figure that is listed, and drawn when its part is there."""
+    return Drawing(slug, number, title, "", "measured", None, (), waits_for)

@@ -1,0 +1,307 @@
+"""Predictions in the report: handshakes by device and bearer, and the server's queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from shakedown.charts.figure import Figure
+from shakedown.charts.map import time_map
+from shakedown.charts.queue import queue_curves
+from shakedown.reporting.section import Block, Section, Table
+from shakedown.reporting.text import Sentence, sentence
+from shakedown.results import queries
+from shakedown.terminal.figures import NOTHING, rate, share, time
+
+if TYPE_CHECKING:
+    from shakedown.results.folder import Results
+
+Row = Mapping[str, Any]
+
+MAX_CELLS = 5_000
+"""Cells of a map: with more, the first devices and bearers are drawn; all are in the table."""
+
+MAX_RATES_SHOWN = 8
+MAX_LINES = 400
+"""Lines of the tables of what was extrapolated, and of what could not be priced."""
+
+MAX_QUEUES = 100
+
+SATURATED = "saturated"
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """The map, and the queue."""
+    yield from predictions_section(results)
+    yield from queue_section(results)
+
+
+def _priced(results: Results, *, captured: bool) -> list[dict[str, Any]]:
+    """Predictions of measured, or of captured handshakes."""
+    there = pl.col("capture").is_not_null()
+    return results.predictions.filter(there if captured else ~there).to_dicts()
+
+
+def _lowest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    lowest = min((row["rate_per_s"] for row in rows), default=0.0)
+    return [row for row in rows if row["rate_per_s"] == lowest]
+
+
+def predictions_section(results: Results) -> Iterator[Section]:
+    """The map at the lowest rate, the server's load at each, and what was extrapolated."""
+    rows = _priced(results, captured=False)
+    unpriced = queries.unpriced(results.table).filter(pl.col("capture").is_null()).to_dicts()
+    if not rows and not unpriced:
+        return
+    blocks: list[Block] = []
+    lead = "No figure prices any of them."
+    if rows:
+        quiet = _lowest(rows)
+        rates = sorted({row["rate_per_s"] for row in rows})
+        shown, left_out = _that_fit(quiet)
+        caption = (
+            "Processing on both sides, transmission, and waiting at the server, by the default model. "
+            "The stronger the colour, the longer; the ranges and all rates are in the CSV."
+        )
+        if left_out:
+            caption += f" {left_out:,} more pairs of device and bearer are in the CSV."
+        figure = Figure(
+            name="predictions",
+            title=f"Handshake time by device and bearer, {_at(rates[0])} at {quiet[0]['server_device']}",
+            kind="modelled",
+            alternative="Map: rows are suites, columns devices and bearers, cells seconds for one handshake",
+            define=lambda width: time_map(shown, width),
+            data=[_flat(row) for row in rows],
+            caption=caption,
+        )
+        blocks.append(Block(figure=figure))
+        if len(rates) > 1:
+            blocks.append(Block(table=_by_rate(rows, rates[:MAX_RATES_SHOWN]), folded_table="By rate"))
+        extrapolated = _extrapolated(results)
+        blocks.append(Block(table=extrapolated, folded_table="What was extrapolated, and how"))
+        lead = _lead(quiet)
+    if unpriced:
+        cells = [[one["suite"], one["device"], one["reason"]] for one in _once(unpriced)]
+        blocks.append(
+            Block(table=_bounded(["suite", "device", "why"], cells), folded_table="What could not be priced")
+        )
+    yield Section("predictions", "On other devices, over other networks", lead, blocks)
+
+
+def _that_fit(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """The rows of as many places as a map has room for, and how many places are left out."""
+    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))
+    suites = len({row["label"] for row in rows})
+    kept = set(places[: max(1, MAX_CELLS // suites)])
+    return [row for row in rows if (row["device"], row["bearer"]) in kept], len(places) - len(kept)
+
+
+def _lead(rows: Sequence[Row]) -> str:
+    """The quickest suite in most places, and the widest gap, in words."""
+    wins: dict[str, int] = {}
+    places: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row["total_s"] is not None:
+            places.setdefault((row["device"], row["bearer"]), []).append(row)
+    widest: tuple[float, Row, Row] | None = None
+    for here in places.values():
+        quick, slow = min(here, key=_total), max(here, key=_total)
+        wins[quick["label"]] = wins.get(quick["label"], 0) + 1
+        gap = slow["total_s"] / quick["total_s"] if quick["total_s"] else 0.0
+        if widest is None or gap > widest[0]:
+            widest = (gap, quick, slow)
+    if widest is None:
+        return "At this rate the server reaches no steady state for any of them."
+    best = max(wins, key=wins.__getitem__)
+    _, quick, slow = widest
+    return (
+        f"{best} is the quickest in {wins[best]} of {len(places)} places. The choice matters most on "
+        f"{quick['device']} over {quick['bearer']}: from {time(quick['total_s'], 2)} ({quick['label']}) to "
+        f"{time(slow['total_s'], 2)} ({slow['label']})."
+    )
+
+
+def _total(row: Row) -> float:
+    return float(row["total_s"])
+
+
+def _at(rate_per_s: float) -> str:
+    return f"{rate_per_s:g} handshakes/s" if rate_per_s else "no other load"
+
+
+def _by_rate(rows: Sequence[Row], rates: Sequence[float]) -> Table:
+    """Server wait and load for each suite at each rate; the same on every device and bearer."""
+    head = ["suite"]
+    for one in rates:
+        head += [f"wait at {one:g}/s", "busy"]
+    first: dict[tuple[str, float], Row] = {}
+    for row in rows:
+        first.setdefault((row["label"], row["rate_per_s"]), row)
+    body = []
+    for suite in dict.fromkeys(row["label"] for row in rows):
+        cells = [suite]
+        for one in rates:
+            row = first[suite, one]
+            wait = row["queue_s"]
+            cells += [SATURATED if wait is None else time(wait, 2), share(row["utilisation"], 1)]
+        body.append(cells)
+    caption = "Wait for a worker of the server, and the worker's utilisation."
+    return Table(head, body, len(head) - 1, caption, "modelled")
+
+
+def _extrapolated(results: Results) -> Table:
+    """Every price that is not the device's own figure, once."""
+    found: dict[tuple[str, ...], None] = {}
+    for one in queries.extrapolated(results.table).filter(pl.col("capture").is_null()).to_dicts():
+        work = f"{one['operation']} {one['algorithm']} {one['parameters'] or ''}".strip()
+        found[one["where"], work, one["how"] or NOTHING, one["source"] or NOTHING] = None
+    caption = "Figures that are not the device's own; their ranges are part of the totals' ranges."
+    cells = [list(key) for key in found] or [[NOTHING, "nothing", "", ""]]
+    return _bounded(["device", "operation", "how", "from"], cells, caption, "modelled")
+
+
+def _bounded(head: list[str], cells: list[list[str]], caption: str = "", kind: str = "") -> Table:
+    if len(cells) > MAX_LINES:
+        caption = f"{caption} The first {MAX_LINES:,} of {len(cells):,}.".strip()
+    return Table(head, cells[:MAX_LINES], 0, caption, kind)
+
+
+def _once(rows: Sequence[Row]) -> list[Row]:
+    """One row a suite, device and reason: the bearer changes nothing."""
+    found = {(row["suite"], row["capture"], row["device"], row["reason"]): row for row in rows}
+    return list(found.values())
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    keys = (
+        "label", "device", "server_device", "bearer", "rate_per_s", "workers", "model", "capture",
+        "connection", "client_s", "server_s", "transmission_s", "queue_s", "total_s", "low_s", "high_s",
+        "utilisation", "energy_j",
+    )  # fmt: skip
+    return {"suite" if key == "label" else key: row[key] for key in keys} | {"kind": "modelled"}
+
+
+def queue_section(results: Results) -> Iterator[Section]:
+    """How long a handshake waits and works at the server, by rate, with the knee marked."""
+    points = queries.queue_points(results.table)
+    queues = [
+        {**row, "points": points.get(row["scenario"], [])} for row in queries.queues(results.table).to_dicts()
+    ]
+    if not queues:
+        return
+    shown = queues[:MAX_QUEUES]
+    server = queues[0]["server_device"]
+    asked = sorted({one for one in results.predictions["rate_per_s"].unique().to_list() if one})[
+        :MAX_RATES_SHOWN
+    ]
+    caption = (
+        "Work and wait at one worker; each curve is as high as five times the work itself. The dot is the "
+        "knee, where rate over response time is highest; the stroke is the saturation rate, where the queue "
+        "becomes unstable."
+    )
+    if asked:
+        caption += f" Dotted lines: {', '.join(f'{one:g}' for one in asked)} a second."
+    limited = {queue["suite"] for queue in queues}
+    free = [suite for suite in dict.fromkeys(results.handshakes["suite"]) if suite not in limited]
+    if free:
+        caption += f" Not drawn, as no server cost is known: {', '.join(free[:MAX_QUEUES])}."
+    figure = Figure(
+        name="queue",
+        title=f"Time at {server} by the rate of handshakes",
+        kind="modelled",
+        alternative="A curve for each suite: response time of the server against the rate, the knee marked",
+        define=lambda width: queue_curves(shown, asked, width),
+        data=[_point(queue, at, wait) for queue in queues for at, wait in queue["points"]],
+        caption=caption,
+    )
+    slow = min(queues, key=lambda queue: float(queue["saturation_per_s"]))
+    fast = max(queues, key=lambda queue: float(queue["saturation_per_s"]))
+    lead = (
+        f"One worker of {server} sustains {rate(slow['saturation_per_s'])} handshakes a second of "
+        f"{slow['label']}, and {rate(fast['saturation_per_s'])} of {fast['label']}; waits grow long from "
+        "the knee on."
+    )
+    yield Section("queue", "How many the server takes", lead, [Block(figure=figure)])
+
+
+def _point(queue: Row, rate_per_s: float, wait_s: float) -> dict[str, Any]:
+    return {
+        "suite": queue["label"],
+        "server_device": queue["server_device"],
+        "rate_per_s": rate_per_s,
+        "wait_s": wait_s,
+        **{key: queue[key] for key in ("service_s", "knee_per_s", "saturation_per_s")},
+        "kind": "modelled",
+    }
+
+
+def answer(results: Results) -> list[Sentence]:
+    """What the captured handshake would take; the map answers for the measured ones."""
+    found = outlook(results)
+    return [found] if found else []
+
+
+def outlook(results: Results) -> Sentence:
+    """The captured handshake where it takes longest, and the quickest measured one in the same place."""
+    rows = [row for row in _priced(results, captured=True) if row["total_s"] is not None]
+    if not rows:
+        return []
+    first = min((row["capture"], row["connection"]) for row in rows)
+    here = [row for row in _lowest(rows) if (row["capture"], row["connection"]) == first]
+    longest = max(here, key=_total)
+    template = f"On {longest['device']} over {longest['bearer']} the captured {{suite}} would take {{!time}}"
+    pieces = {"suite": longest["suite"], "time": time(longest["total_s"], 2)}
+    others = [
+        row
+        for row in _priced(results, captured=False)
+        if row["total_s"] is not None
+        and all(row[column] == longest[column] for column in ("device", "bearer", "rate_per_s"))
+        and row["suite"] != longest["suite"]
+    ]
+    if not others:
+        return sentence(f"{template}.", **pieces)
+    quickest = min(others, key=_total)
+    pieces |= {"other": quickest["label"], "less": time(quickest["total_s"], 2)}
+    return sentence(f"{template}; the quickest of the others, {{other}}, {{!less}}.", **pieces)
+
+
+def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
+    """The captured handshakes priced on the experiment's devices, above the measured ones."""
+    rows = _priced(results, captured=True)
+    unpriced = queries.unpriced(results.table).filter(pl.col("capture").is_not_null()).to_dicts()
+    if rows:
+        several = len({row["capture"] for row in rows}) > 1
+        captured = [
+            {**row, "label": f"captured: {row['suite']}" + (f" ({row['capture']})" if several else "")}
+            for row in _lowest(rows)
+        ]
+        lowest = captured[0]["rate_per_s"]
+        measured = [row for row in _priced(results, captured=False) if row["rate_per_s"] == lowest]
+        shown, _ = _that_fit([*captured, *measured])
+        figure = Figure(
+            name="captured-predictions",
+            title="Time of the captured handshakes by device and bearer"
+            + (", and of the measured ones" if measured else ""),
+            kind="modelled",
+            alternative="Map: rows are handshakes, columns devices and bearers, cells seconds for one",
+            define=lambda width: time_map(shown, width),
+            data=[_flat(row) for row in rows],
+            caption=(
+                "The messages and bytes are the capture's, the public-key operations those of its suite; "
+                "symmetric work and the import of keys do not show in a capture and are left out. Of each "
+                "suite the first connection that shows all of it is priced."
+            ),
+        )
+        yield Block(figure=figure)
+    elif priceable and not unpriced:
+        note = "Nothing is priced: the experiment names no devices, bearers or rates."
+        yield Block(table=Table(["", ""], [["predictions", note]], 0))
+    if unpriced:
+        cells = [
+            [f"{one['suite']} of {one['capture']}", one["device"], one["reason"]] for one in _once(unpriced)
+        ]
+        yield Block(
+            table=_bounded(["captured", "device", "why"], cells), folded_table="What could not be priced"
+        )

@@ -1,0 +1,340 @@
+"""Questions to the tidy table: views with one row a handshake, message, operation, prediction, connection.
+
+A view is a table itself, made of rows of the tidy one; nothing else is known of a figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from shakedown.results.table import SCHEMA
+from shakedown.schema.base import CLASSES, SIDES, convert
+from shakedown.schema.saved import ScenarioFigures
+
+IDENTITY = (
+    "scenario", "suite", "client_stack", "client_stack_version", "server_stack", "server_stack_version",
+    "carrier", "credentials",
+)  # fmt: skip
+PLACE = (
+    *IDENTITY,
+    "device",
+    "server_device",
+    "bearer",
+    "rate_per_s",
+    "workers",
+    "model",
+    "capture",
+    "connection",
+)
+MESSAGE = ("message_index", "message", "sender", "flight", "message_unit")
+OPERATION = ("side", "operation", "algorithm", "parameters", "class")
+
+Names = Mapping[tuple[str, str | None, str | None], str]
+"""A view's column for each (quantity, side, statistic)."""
+
+
+def handshakes(table: pl.DataFrame) -> pl.DataFrame:
+    """Measured handshakes, one a row; times are means in µs, split by class, and `label` tells them apart.
+
+    `client_us`, `client_sd_us`, `client_median_us`, `client_key_us`, `client_signature_us`,
+    `client_common_us`,
+    `client_unattributed_us`, `client_peak_bytes`, and so for the server; `bytes`, `client_bytes`,
+    `server_bytes`, `flights`, `repeat`, `preempted`, `clock`; `user_supplied`: sides, joined by "and".
+    """
+    rows = table.filter(pl.col("kind") == "measured")
+    names: dict[tuple[str, str | None, str | None], str] = {
+        ("handshake.bytes", None, None): "bytes",
+        ("handshake.flights", None, None): "flights",
+        ("handshake.repeat", None, None): "repeat",
+        ("handshake.preempted", None, None): "preempted",
+        ("accounting.coverage", None, None): "coverage",
+    }
+    for side in SIDES:
+        names |= {
+            ("handshake.time", side, "mean"): f"{side}_us",
+            ("handshake.time", side, "sd"): f"{side}_sd_us",
+            ("handshake.time", side, "median"): f"{side}_median_us",
+            ("handshake.time", side, "min"): f"{side}_min_us",
+            ("handshake.bytes", side, None): f"{side}_bytes",
+            ("unattributed.time", side, "mean"): f"{side}_unattributed_us",
+            ("memory.peak", side, None): f"{side}_peak_bytes",
+            ("memory.held", side, None): f"{side}_held_bytes",
+        }
+    view = wide(rows, IDENTITY, names)
+    public = rows.filter(
+        (pl.col("quantity") == "operation.time")
+        & (pl.col("statistic") == "mean")
+        & (pl.col("class") != "common")
+    )
+    for side in SIDES:
+        for kind in CLASSES[:2]:
+            chosen = public.filter((pl.col("side") == side) & (pl.col("class") == kind))
+            spent = chosen.group_by("scenario").agg(pl.col("value").sum().alias(f"{side}_{kind}_us"))
+            view = view.join(spent, on="scenario", how="left", maintain_order="left")
+            view = view.with_columns(pl.col(f"{side}_{kind}_us").fill_null(0.0))
+        rest = pl.col(f"{side}_us") - pl.col(f"{side}_key_us") - pl.col(f"{side}_signature_us")
+        view = view.with_columns(rest.alias(f"{side}_common_us"))
+    facts = rows.filter(pl.col("quantity") == "handshake.clock").select("scenario", clock="text")
+    supplied = (
+        rows.filter(pl.col("quantity") == "credentials.user-supplied")
+        .group_by("scenario", maintain_order=True)
+        .agg(pl.col("side").sort(descending=True).str.join(" and ").alias("user_supplied"))
+    )
+    view = view.join(facts.unique("scenario"), on="scenario", how="left", maintain_order="left")
+    view = view.join(supplied, on="scenario", how="left", maintain_order="left")
+    return view.with_columns(pl.col("user_supplied").fill_null("")).with_columns(label=label(view))
+
+
+def label(view: pl.DataFrame) -> pl.Expr:
+    """What tells handshakes apart: the suite, and whatever else of the identity differs among them.
+
+    What nobody knows (the stacks of captured peers) tells nothing apart.
+    """
+    parts: list[pl.Expr] = [pl.col("suite")]
+    # WTLS has a stack of its own, as its suites' names say already.
+    known = view.filter(pl.col("client_stack").is_not_null() & ~pl.col("suite").str.starts_with("wtls/"))
+    if known.select("client_stack", "server_stack").n_unique() > 1:
+        same = pl.col("client_stack") == pl.col("server_stack")
+        both = pl.col("client_stack") + " → " + pl.col("server_stack")
+        parts.append(pl.when(same).then(pl.col("client_stack")).otherwise(both))
+    if view["carrier"].drop_nulls().n_unique() > 1:
+        parts.append(pl.col("carrier"))
+    whose = view.filter(pl.col("credentials").is_not_null()).group_by("suite", "client_stack", "server_stack")
+    if whose.agg(pl.col("credentials").n_unique())["credentials"].max() not in (None, 1):
+        parts.append(pl.col("credentials"))
+    return pl.concat_str(parts, separator=" · ", ignore_nulls=True)
+
+
+def messages(table: pl.DataFrame) -> pl.DataFrame:
+    """Messages of measured handshakes, one a row: `bytes`, `generate_us`, `process_us` (means), medians
+    too.
+    """
+    rows = table.filter((pl.col("kind") == "measured") & pl.col("quantity").str.starts_with("message."))
+    names: Names = {
+        ("message.bytes", None, None): "bytes",
+        ("message.retransmissions", None, None): "retransmissions",
+        ("message.generate", None, "mean"): "generate_us",
+        ("message.process", None, "mean"): "process_us",
+        ("message.generate", None, "median"): "generate_median_us",
+        ("message.process", None, "median"): "process_median_us",
+    }
+    return wide(rows, (*IDENTITY, "item", *MESSAGE), names, side="")
+
+
+def operations(table: pl.DataFrame) -> pl.DataFrame:
+    """Operations of measured handshakes, one a row: `us` (mean), `median_us`, `count`, `bytes`."""
+    rows = table.filter((pl.col("kind") == "measured") & pl.col("quantity").str.starts_with("operation."))
+    names: Names = {
+        ("operation.time", None, "mean"): "us",
+        ("operation.time", None, "median"): "median_us",
+        ("operation.count", None, None): "count",
+        ("operation.bytes", None, None): "bytes",
+    }
+    return wide(rows, (*IDENTITY, "item", *MESSAGE, *OPERATION), names, side="")
+
+
+def predictions(table: pl.DataFrame) -> pl.DataFrame:
+    """Predictions, one a row, in seconds; null where there is no steady state."""
+    rows = table.filter((pl.col("kind") == "modelled") & pl.col("quantity").str.starts_with("predicted."))
+    rows = rows.filter(~pl.col("quantity").str.contains("extrapolated|unpriced"))
+    names: Names = {
+        **{(f"predicted.{part}", None, None): f"{part}_s" for part in
+           ("client", "server", "transmission", "queue", "total")},
+        ("predicted.total", None, "low"): "low_s",
+        ("predicted.total", None, "high"): "high_s",
+        ("predicted.utilisation", None, None): "utilisation",
+        ("predicted.energy", None, None): "energy_j",
+    }  # fmt: skip
+    view = wide(rows, PLACE, names)
+    return view.with_columns(label=label(view))
+
+
+def unpriced(table: pl.DataFrame) -> pl.DataFrame:
+    """Scenarios without a price, with the `reason`."""
+    return table.filter(pl.col("quantity") == "predicted.unpriced").select(*PLACE, reason="text")
+
+
+def extrapolated(table: pl.DataFrame) -> pl.DataFrame:
+    """Work whose price is not the device's own: `where` it is done, `how` the price was found, `source`."""
+    rows = table.filter(pl.col("quantity").str.starts_with("predicted.extrapolated"))
+    keys = ("scenario", "suite", "device", "server_device", "bearer", "capture", "connection", *OPERATION)
+    names: Names = {
+        ("predicted.extrapolated", None, "mean"): "time_s",
+        ("predicted.extrapolated", None, "low"): "low_s",
+        ("predicted.extrapolated", None, "high"): "high_s",
+    }
+    texts = {"predicted.extrapolated": "how", "predicted.extrapolated.source": "source"}
+    place = pl.when(pl.col("side") == "client").then(pl.col("device")).otherwise(pl.col("server_device"))
+    return wide(rows, keys, names, side="", texts=texts).with_columns(where=place)
+
+
+def queues(table: pl.DataFrame) -> pl.DataFrame:
+    """The server's queue for each handshake: `service_s`, `knee_per_s`, `saturation_per_s`."""
+    rows = table.filter(
+        pl.col("quantity").is_in(["queue.service", "queue.knee", "queue.saturation"])
+    ).with_columns(rate_per_s=pl.lit(None, pl.Float64))
+    names: Names = {
+        ("queue.service", None, None): "service_s",
+        ("queue.knee", None, None): "knee_per_s",
+        ("queue.saturation", None, None): "saturation_per_s",
+    }
+    view = wide(rows, PLACE, names)
+    return view.with_columns(label=label(view))
+
+
+def queue_points(table: pl.DataFrame) -> dict[str, list[tuple[float, float]]]:
+    """The curves of the queues: by scenario, pairs of rate (1/s) and wait (s)."""
+    rows = table.filter(pl.col("quantity") == "queue.wait")
+    found: dict[str, list[tuple[float, float]]] = {}
+    for scenario, rate, wait in rows.select("scenario", "rate_per_s", "value").iter_rows():
+        found.setdefault(scenario, []).append((rate, wait))
+    return found
+
+
+def captures(table: pl.DataFrame) -> pl.DataFrame:
+    """Captures, one a row: `packets`, `length_s`, `uncounted`, `keylog`, `problem`, `connections` (all)."""
+    rows = table.filter((pl.col("kind") == "captured") & pl.col("quantity").str.starts_with("capture."))
+    keys = ("scenario", "capture")
+    names: Names = {
+        ("capture.packets", None, None): "packets",
+        ("capture.length", None, None): "length_s",
+        ("capture.uncounted", None, None): "uncounted",
+    }
+    view = wide(rows, keys, names, texts={f"capture.{name}": name for name in ("keylog", "problem")})
+    total = rows.filter(pl.col("quantity").is_in(["capture.connections", "capture.uncounted"]))
+    total = total.group_by("scenario").agg(pl.col("value").sum().cast(pl.Int64).alias("connections"))
+    unpriced_suites = rows.filter(pl.col("quantity") == "capture.unpriced")
+    listed = unpriced_suites.group_by("scenario", maintain_order=True).agg(pl.col("text").alias("unpriced"))
+    view = view.join(total, on="scenario", how="left", maintain_order="left")
+    return view.join(listed, on="scenario", how="left", maintain_order="left")
+
+
+def capture_kinds(table: pl.DataFrame) -> pl.DataFrame:
+    """Kinds of connections, one a row: what they are, how many, their bytes and times (low, mean, high)."""
+    rows = table.filter(
+        (pl.col("kind") == "captured")
+        & pl.col("quantity").str.starts_with("capture.")
+        & pl.col("item").is_not_null()
+    )
+    names: dict[tuple[str, str | None, str | None], str] = {
+        ("capture.connections", None, None): "count",
+        ("capture.resumed", None, None): "resumed",
+        ("capture.complete", None, None): "complete",
+    }
+    for statistic in ("low", "mean", "high"):
+        names["capture.bytes", None, statistic] = f"{statistic}_bytes"
+        names["capture.duration", None, statistic] = f"{statistic}_s"
+    texts = {f"capture.{name}": name for name in ("protocol", "cipher")}
+    return wide(rows, ("scenario", "capture", "item", "suite"), names, texts=texts)
+
+
+def connections(table: pl.DataFrame) -> pl.DataFrame:
+    """Connections that were kept, one a row; `wire_bytes` counts what stayed encrypted, too."""
+    rows = table.filter((pl.col("kind") == "captured") & pl.col("connection").is_not_null())
+    names: dict[tuple[str, str | None, str | None], str] = {
+        ("connection.resumed", None, None): "resumed",
+        ("connection.complete", None, None): "complete",
+        ("connection.messages", None, None): "messages",
+        ("handshake.duration", None, None): "handshake_s",
+        ("handshake.flights", None, None): "flights",
+        ("handshake.bytes", None, None): "bytes",
+    }
+    for side in SIDES:
+        names["handshake.undecrypted", side, None] = f"{side}_undecrypted_bytes"
+        names["retransmission.segments", side, None] = f"{side}_segments"
+    told = ("client", "server", "server_name", "protocol", "cipher", "refused")
+    texts = {f"connection.{name}": name for name in told}
+    view = wide(rows, ("scenario", "capture", "connection", "suite"), names, texts=texts)
+    sealed = pl.sum_horizontal(f"{side}_undecrypted_bytes" for side in SIDES)
+    return view.with_columns(undecrypted_bytes=sealed, wire_bytes=pl.col("bytes") + sealed)
+
+
+def connection_notes(table: pl.DataFrame) -> dict[tuple[str, int], list[tuple[str, str | None, str | None]]]:
+    """What to know of connections: by scenario and connection, (quantity, side, text)."""
+    rows = table.filter(pl.col("quantity").is_in(["connection.alert", "connection.problem"]))
+    found: dict[tuple[str, int], list[tuple[str, str | None, str | None]]] = {}
+    for scenario, connection, *told in rows.select(
+        "scenario", "connection", "quantity", "side", "text"
+    ).iter_rows():
+        found.setdefault((scenario, connection), []).append((told[0], told[1], told[2]))
+    return found
+
+
+def captured_messages(table: pl.DataFrame) -> pl.DataFrame:
+    """Messages of captured connections, one a row: `bytes`, `time_s`, `wait_s`, `network_s`, `sender_s`."""
+    rows = table.filter((pl.col("kind") == "captured") & pl.col("quantity").str.starts_with("message."))
+    names: Names = {
+        ("message.bytes", None, None): "bytes",
+        ("message.at", None, None): "time_s",
+        ("message.wait", None, None): "wait_s",
+        ("message.wait.sender", None, None): "sender_s",
+        ("message.wait.network", None, None): "network_s",
+    }
+    return wide(rows, ("scenario", "capture", "connection", "item", *MESSAGE), names)
+
+
+def figures(table: pl.DataFrame) -> Iterator[ScenarioFigures]:
+    """The table as objects, one a scenario, in the table's order."""
+    place = [name for name in (*PLACE, "kind", "provenance") if name != "rate_per_s"]
+    stacks = [f"{side}_stack" for side in SIDES]
+    per_scenario = ["scenario", "capture"]
+    for part in table.partition_by(per_scenario, maintain_order=True):
+        rows = part.to_dicts()
+        about = {name: _common(rows, name) for name in place if not name.endswith("_version")}
+        for stack in stacks:
+            if about[stack] is not None:
+                about[stack] = {"name": about[stack], "version": rows[0][f"{stack}_version"] or ""}
+        outside = {*(name for name in about if about[name] is not None), "provenance"}
+        outside |= {f"{stack}_version" for stack in stacks}
+        inner = [name for name in SCHEMA if name not in outside]
+        yield convert(
+            {
+                **{name: value for name, value in about.items() if value is not None},
+                "figures": [{name: row[name] for name in inner if row[name] is not None} for row in rows],
+            },
+            ScenarioFigures,
+        )
+
+
+def _common(rows: Sequence[Mapping[str, Any]], name: str) -> Any:  # noqa: ANN401 - a cell
+    """What a column holds in all of these rows, else None."""
+    first = rows[0][name]
+    return first if all(row[name] == first for row in rows) else None
+
+
+def wide(
+    rows: pl.DataFrame,
+    keys: Sequence[str],
+    names: Names,
+    *,
+    side: str = "side",
+    texts: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Rows of several quantities as one row for each value of `keys`, a column a quantity; order is kept.
+
+    Columns for which there is no figure are null. `side` is the column that tells sides apart, "" for none;
+    `texts` are columns of text, by quantity.
+    """
+    sides = pl.col(side).fill_null("") if side else pl.lit("")
+    name = pl.concat_str([pl.col("quantity"), sides, pl.col("statistic").fill_null("")], separator="|")
+    columns = {
+        f"{quantity}|{(one or '') if side else ''}|{what or ''}": column
+        for (quantity, one, what), column in names.items()
+    }
+    wanted = name.replace_strict(columns, default=None, return_dtype=pl.String).alias("_name")
+    told = texts or {}
+    chosen = rows.with_columns(wanted).filter(
+        pl.col("_name").is_not_null() | pl.col("quantity").is_in(list(told))
+    )
+    figures = [
+        pl.col("value").filter(pl.col("_name") == column).first().alias(column)
+        for column in dict.fromkeys(columns.values())
+    ]
+    words = [
+        pl.col("text").filter(pl.col("quantity") == quantity).first().alias(column)
+        for quantity, column in told.items()
+    ]
+    return chosen.group_by(list(keys), maintain_order=True).agg(figures + words)

@@ -1,0 +1,142 @@
+"""Reading a results folder: every part is held against the manifest, and damage is one clear line."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from shakedown.errors import InputError
+from shakedown.files.limits import MAX_MANIFEST_BYTES, MAX_PART_BYTES, parse_json, read_bytes
+from shakedown.files.write import digest
+from shakedown.results.table import SCHEMA, empty
+from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY
+from shakedown.schema.base import convert, decode
+from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
+
+MAX_REASON = 160
+
+
+def load_manifest(folder: Path) -> tuple[Manifest, bool]:
+    """A folder's manifest, with the parts that are listed so far, and whether the last of them may be
+    missing.
+
+    Raises `InputError` where it is none, or damaged.
+    """
+    path = folder / MANIFEST
+    if not folder.exists():
+        raise InputError(f"{folder}: there is no such folder; accepted: a folder that run has written")
+    if not path.is_file():
+        raise InputError(f"{folder}: not a results folder: it holds no {MANIFEST}")
+    try:
+        found = parse_json(read_bytes(path, MAX_MANIFEST_BYTES, "manifest"), "")
+    except InputError as error:
+        text = str(error)
+        raise InputError(text if text.startswith(str(path)) else f"{path}: damaged{text}") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise InputError(f'{path}: not a results folder: its manifest\'s format is not "{FORMAT}"')
+    if found.get("schema") != SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: results of schema version {found.get('schema')}; accepted: {SCHEMA_VERSION}"
+        )
+    manifest = convert(found, Manifest, f"{path}: damaged")
+    if manifest.ended is not None:
+        return manifest, False
+    parts, failures = _load_journal(folder / JOURNAL)
+    return msgspec.structs.replace(manifest, parts=tuple(parts), failures=tuple(failures)), bool(parts)
+
+
+def _load_journal(path: Path) -> tuple[list[Part], list[Failure]]:
+    parts: list[Part] = []
+    failures: list[Failure] = []
+    if not path.is_file():
+        return parts, failures
+    lines = read_bytes(path, MAX_MANIFEST_BYTES, "list of parts").split(b"\n")
+    # What follows the last line's end was cut off in the middle of being written.
+    for number, line in enumerate(lines[:-1], start=1):
+        where = f"{path}, line {number}: damaged"
+        if b'"file"' in line[:20]:
+            parts.append(decode(line, Part, where))
+        else:
+            failures.append(decode(line, Failure, where))
+    return parts, failures
+
+
+def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[pl.DataFrame, list[Part]]:
+    """All parts as one table, and those that are there. Raises `InputError` where one is missing or not its
+    own.
+    """
+    tables: list[pl.DataFrame] = []
+    there: list[Part] = []
+    seen: set[str] = set()
+    for number, part in enumerate(manifest.parts, start=1):
+        path = folder / part.file
+        if part.file in seen or part.sha256 in seen:
+            raise InputError(f"{folder / MANIFEST}: damaged: {part.file} is listed twice")
+        if not path.is_file():
+            if last_may_miss and number == len(manifest.parts):
+                break
+            many = len(manifest.parts)
+            raise InputError(
+                f"{folder}: {part.file} is missing ({many} part{'' if many == 1 else 's'} listed)"
+            )
+        seen |= {part.file, part.sha256}
+        tables.append(_load_part(path, part, manifest.provenance))
+        there.append(part)
+    return (pl.concat(tables) if tables else empty()), there
+
+
+def _load_part(path: Path, part: Part, provenance: str) -> pl.DataFrame:
+    content = read_bytes(path, MAX_PART_BYTES, "part")
+    if digest(content) != part.sha256:
+        raise InputError(f"{path}: {_what_is_wrong(content, part, provenance)}")
+    with _damage_told(path):
+        table = pl.read_parquet(io.BytesIO(content))
+        if dict(table.schema) != SCHEMA:
+            raise ValueError(f"its columns are not those of schema {SCHEMA_VERSION}")
+        return table
+
+
+def _what_is_wrong(content: bytes, part: Part, provenance: str) -> str:
+    """Why a part is not the one that the manifest lists, as far as it tells itself."""
+    try:
+        about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[PART_KEY])
+        theirs, name = about["provenance"], about["file"]
+    except (pl.exceptions.PolarsError, ValueError, KeyError, TypeError):
+        return "damaged: not the file that the manifest lists"
+    if theirs != provenance:
+        return f"a part of another run ({theirs}), not of this one ({provenance})"
+    if name != part.file:
+        return f"a copy of {name}, not the part that the manifest lists"
+    return "damaged: changed since it was written"
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """Whatever is wrong with a file becomes one clear line that names it."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, ValueError, KeyError, IndexError, TypeError) as error:
+        reason = " ".join(str(error).split()).strip("'\"")
+        raise InputError(f"{path}: damaged: {reason[:MAX_REASON]}") from error
+
+
+def missing(manifest: Manifest, there: Sequence[Part]) -> list[Planned]:
+    """What the run meant to write and did not, failures apart."""
+    done = {(part.kind, part.about) for part in there}
+    known = done | {(one.kind, one.suite) for one in manifest.failures}
+    lacking = [
+        one for one in manifest.planned if (one.kind, one.about) not in known and one.kind != "modelled"
+    ]
+    # A price is missing only where there is a handshake to be priced.
+    unpriced = [
+        one
+        for one in manifest.planned
+        if one.kind == "modelled" and ("modelled", one.about) not in done and ("measured", one.about) in done
+    ]
+    return [*lacking, *unpriced]

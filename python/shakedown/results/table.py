@@ -1,0 +1,143 @@
+"""The tidy table: one row a figure, whatever its kind. What a row may hold, and how rows are made.
+
+A row says which scenario (a handshake's identity, devices, bearer, rate), which figure (quantity, side,
+message, operation, statistic), its value with its unit, over how many repetitions, of which kind, and from
+which run.
+Each kind of figure (`shakedown.kinds`) says in `QUANTITIES` what it puts into the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from shakedown.schema.identity import Identified
+
+SCHEMA: dict[str, pl.DataType] = {
+    "suite": pl.String(),
+    "client_stack": pl.String(),
+    "client_stack_version": pl.String(),
+    "server_stack": pl.String(),
+    "server_stack_version": pl.String(),
+    "carrier": pl.String(),
+    "credentials": pl.String(),
+    "device": pl.String(),
+    "server_device": pl.String(),
+    "bearer": pl.String(),
+    "rate_per_s": pl.Float64(),
+    "workers": pl.Int32(),
+    "model": pl.String(),
+    "capture": pl.String(),
+    "connection": pl.Int64(),
+    "quantity": pl.String(),
+    "side": pl.String(),
+    "item": pl.Int32(),
+    "message_index": pl.Int32(),
+    "message": pl.String(),
+    "sender": pl.String(),
+    "flight": pl.Int32(),
+    "message_unit": pl.Int32(),
+    "operation": pl.String(),
+    "algorithm": pl.String(),
+    "parameters": pl.String(),
+    "class": pl.String(),
+    "statistic": pl.String(),
+    "value": pl.Float64(),
+    "unit": pl.String(),
+    "text": pl.String(),
+    "n": pl.Int64(),
+    "samples": pl.List(pl.Float64()),
+    "kind": pl.String(),
+    "scenario": pl.String(),
+    "provenance": pl.String(),
+}
+"""Columns of the table, in order."""
+
+COLUMNS: dict[str, str] = {
+    "suite": "canonical name",
+    "client_stack": "implementation on the client's side, with `client_stack_version`; null where unknown",
+    "server_stack": "implementation on the server's side, with `server_stack_version`",
+    "carrier": "`bare` or `eap`",
+    "credentials": "whose certificates and keys: `generated`, or whose else",
+    "device": "profiles that a figure is priced on, with `server_device` and `bearer`",
+    "rate_per_s": "handshakes that arrive a second, with `workers` of the server",
+    "model": "by which a figure is modelled",
+    "capture": "the captured file's name, and the number of the `connection` in it, from 0",
+    "quantity": "which figure (below)",
+    "side": "whose: `client` or `server`; null: both",
+    "item": "number of the message, operation, or kind of connection within its scenario",
+    "message_index": "the message that a figure belongs to, with `message` (its name), `sender`, `flight`, "
+    "and `message_unit`: the datagram or write that carried it, counted from 1 in each direction",
+    "operation": "the operation that a figure belongs to, with `algorithm`, `parameters`, `class`",
+    "statistic": "`median mean sd min max low high`; null for counts and facts",
+    "value": "the figure, its `unit`, over `n` repetitions; null: no such figure (no steady state)",
+    "text": "what is no number: an address, a reason",
+    "samples": "every repetition's figure, where it was kept",
+    "kind": "`measured`, `modelled`, `simulated`, `live` or `captured`",
+    "scenario": "twelve hexadecimal digits, the same in all rows of a scenario",
+    "provenance": "the run that it belongs to",
+}
+"""What the columns hold, for documentation."""
+
+Row = dict[str, Any]
+
+
+class Quantity(NamedTuple):
+    """What a quantity is, for readers of the table."""
+
+    name: str
+    unit: str
+    about: str
+
+
+def identity_columns(one: Identified) -> Row:
+    """A handshake's identity as columns."""
+    return {
+        "suite": one.suite,
+        "client_stack": one.client_stack.name if one.client_stack else None,
+        "client_stack_version": one.client_stack.version if one.client_stack else None,
+        "server_stack": one.server_stack.name if one.server_stack else None,
+        "server_stack_version": one.server_stack.version if one.server_stack else None,
+        "carrier": one.carrier,
+        "credentials": one.credentials,
+    }
+
+
+def figure(quantity: str, unit: str | None, value: float | None, **columns: object) -> Row:
+    """A row with a number."""
+    return {"quantity": quantity, "unit": unit, "value": None if value is None else float(value), **columns}
+
+
+def fact(quantity: str, text: str | None, **columns: object) -> Row:
+    """A row with a text."""
+    return {"quantity": quantity, "text": text, **columns}
+
+
+def frame(rows: Iterable[Row], common: Mapping[str, Any]) -> pl.DataFrame:
+    """Rows as a table with the columns of `SCHEMA`; `common` holds in all of them."""
+    kept = list(rows)
+    data = {
+        name: [row.get(name, common.get(name)) for row in kept]
+        for name in SCHEMA
+        if name in common or any(name in row for row in kept)
+    }
+    made = pl.DataFrame(data, schema={name: SCHEMA[name] for name in data})
+    return complete(made)
+
+
+def complete(table: pl.DataFrame) -> pl.DataFrame:
+    """A table with all columns, in order; those that it lacks are null."""
+    missing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in table.columns]
+    return table.with_columns(missing).select(list(SCHEMA))
+
+
+def empty() -> pl.DataFrame:
+    """No rows."""
+    return pl.DataFrame(schema=SCHEMA)
+
+
+def every(quantities: Iterable[Quantity]) -> Iterator[str]:
+    """Names of quantities."""
+    return (one.name for one in quantities)

@@ -1,0 +1,205 @@
+"""A results folder in the making: owned, locked, every part named and hashed before it is written.
+
+    manifest.json       provenance: machine, versions, command, experiment; at the end parts and how it ended
+    parts.jsonl         while the run goes on: parts and failures, a line each
+    part-0001.parquet   the first scenario's figures, one row a figure (see `shakedown.results.table`)
+    …
+
+A part's name and digest are on the disk before the part is, and the part takes its name once all of it is; so
+whatever ends a run leaves every finished part readable, and none that is not its own is taken for one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import polars as pl
+
+from shakedown.errors import InputError, ShakedownError, os_reason
+from shakedown.files.write import DRAFT_SUFFIX, digest, digest_of, flush_folder, write_durably
+from shakedown.schema.base import encode, encode_pretty
+from shakedown.schema.saved import SCHEMA_VERSION, Failure, Manifest, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MANIFEST, JOURNAL = "manifest.json", "parts.jsonl"
+PART_KEY = "shakedown"
+"""Where a part's metadata holds what it belongs to."""
+
+OWN_NAMES = (MANIFEST, JOURNAL)
+
+
+class ResultsWriter:
+    """A results folder; parts are added as they come, then it is closed."""
+
+    def __init__(self, folder: str | Path, manifest: Manifest, *, replace: bool = False) -> None:
+        """Makes the folder and locks it. Raises `InputError` where it can't, or would touch foreign files.
+
+        The folder must be new, empty, or, to be replaced, one that this program wrote; of that only what its
+        manifest lists is removed.
+        """
+        self.folder = Path(folder)
+        self.manifest = manifest
+        self.parts: list[Part] = []
+        self.failures: list[Failure] = []
+        self._number = 0
+        self._lock: int | None = None
+        self._journal: int | None = None
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = self._locked()
+            self._make_room(replace)
+            write_durably(self.folder / MANIFEST, self._manifest(), replace=False)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+            self._journal = os.open(self.folder / JOURNAL, flags, 0o666)
+            flush_folder(self.folder)
+        except FileExistsError as error:
+            self._release()
+            raise InputError(
+                f"{self.folder}: {Path(str(error.filename or error)).name} is there already; "
+                "accepted: a new or empty folder"
+            ) from error
+        except OSError as error:
+            self._release()
+            raise InputError(f"{self.folder}: results cannot be written there: {os_reason(error)}") from error
+        except BaseException:
+            self._release()
+            raise
+
+    def add(self, kind: str, about: str, table: pl.DataFrame) -> None:
+        """Writes a part; once this returns it survives a crash. Raises `ShakedownError`."""
+        name = self._free_name()
+        note = {"schema": SCHEMA_VERSION, "provenance": self.manifest.provenance, "file": name}
+        buffer = io.BytesIO()
+        table = table.with_columns(provenance=pl.lit(self.manifest.provenance, pl.String))
+        table.write_parquet(buffer, metadata={PART_KEY: json.dumps(note)})
+        content = buffer.getvalue()
+        part = Part(file=name, sha256=digest(content), kind=kind, about=about)
+        try:
+            self._note(part)
+            write_durably(self.folder / name, content, replace=False)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        self.parts.append(part)
+
+    def fail(self, failure: Failure) -> None:
+        """Writes down that a scenario has no figures. Raises `ShakedownError`."""
+        try:
+            self._note(failure)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        self.failures.append(failure)
+
+    def close(self, ended: Literal["complete", "interrupted", "failed"]) -> None:
+        """Writes down how the run ended, and lets go of the folder. Raises `ShakedownError`."""
+        self.manifest = msgspec.structs.replace(
+            self.manifest, parts=tuple(self.parts), failures=tuple(self.failures), ended=ended
+        )
+        try:
+            write_durably(self.folder / MANIFEST, self._manifest(), replace=True)
+            (self.folder / JOURNAL).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        finally:
+            self._release()
+
+    def __enter__(self) -> ResultsWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.manifest.ended is None and self._lock is not None:
+            if kind is None:
+                self.close("complete")
+                return
+            # The folder stays readable without this last note; the first error is the one to tell.
+            with suppress(ShakedownError):
+                self.close("interrupted" if kind is KeyboardInterrupt else "failed")
+
+    def _locked(self) -> int:
+        """The folder's lock, for as long as this process lives. Raises `InputError` where it is held."""
+        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise InputError(
+                f"{self.folder}: another run is writing there; accepted: another folder"
+            ) from None
+        except OSError:
+            # A file system without locks: names that exist are still never replaced.
+            pass
+        return handle
+
+    def _release(self) -> None:
+        if self._journal is not None:
+            os.close(self._journal)
+            self._journal = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _make_room(self, replace: bool) -> None:
+        """Refuses a folder that holds anything else, or removes what an older run of ours wrote there."""
+        there = sorted(path.name for path in self.folder.iterdir())
+        if not there:
+            return
+        if MANIFEST not in there:
+            raise InputError(
+                f"{self.folder} holds other files ({there[0]}); accepted: a new or an empty folder"
+            )
+        # Raises InputError for what is no manifest of ours.
+        from shakedown.results.reader import load_manifest
+
+        old, _ = load_manifest(self.folder)
+        if not replace:
+            raise InputError(f"{self.folder} holds results already; accepted: another folder, or --force")
+        from shakedown.reporting.write import remove_report
+
+        remove_report(self.folder / "report.html")
+        remove_parts(self.folder, old.parts)
+        for name in OWN_NAMES:
+            (self.folder / name).unlink(missing_ok=True)
+
+    def _manifest(self) -> bytes:
+        return encode_pretty(self.manifest).encode() + b"\n"
+
+    def _note(self, entry: Part | Failure) -> None:
+        assert self._journal is not None
+        line = encode(entry) + b"\n"
+        while line:
+            line = line[os.write(self._journal, line) :]
+        os.fsync(self._journal)
+
+    def _free_name(self) -> str:
+        """The next part's name; one that somebody else's file has is passed over."""
+        while True:
+            self._number += 1
+            name = f"part-{self._number:04d}.parquet"
+            if not os.path.lexists(self.folder / name):
+                return name
+
+    def _cannot_write(self, error: OSError) -> ShakedownError:
+        return ShakedownError(
+            f"{self.folder}: results cannot be written: {os_reason(error)}; kept: {len(self.parts)} parts"
+        )
+
+
+def remove_parts(folder: Path, parts: Iterable[Part]) -> None:
+    """Removes parts that a manifest lists, as long as they are what it says they are, and their drafts."""
+    for part in parts:
+        path = folder / part.file
+        if digest_of(path) == part.sha256:
+            path.unlink()
+        for draft in folder.glob(f".{part.file}.????????{DRAFT_SUFFIX}"):
+            draft.unlink(missing_ok=True)

@@ -1,0 +1,265 @@
+"""Scenarios: what a figure is about, frozen and hashable, whatever kind of figure it is.
+
+A handshake's identity, where its sides run, over which bearer, under which load, with which options.
+An experiment is a list of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from shakedown.errors import InputError
+from shakedown.files.limits import MAX_REPEAT, MAX_TICKETS, MAX_UNIX_S
+from shakedown.schema.base import SIDES, Carrier, Kind, Object, Side
+
+DEFAULT_REPEAT = 30
+DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
+
+WITH_CHAIN = {"chain": ("key", "ca"), "client_chain": ("client_key", "client_ca", "client_password")}
+"""Each side's chain among the options, and what has no use without it."""
+
+
+def _meta(about: str, *, table: str = "", form: str = "", metavar: str = "", **bounds: int) -> Any:  # noqa: ANN401 - msgspec.Meta
+    """What command line, experiment file and documentation say of an option.
+
+    `table` is the experiment's table where it stands (none: the file's top), `form` what its text is: a
+    `time`, a `file`, or the `name or file` of a profile.
+    """
+    extra = {"table": table, "form": form, "metavar": metavar}
+    return msgspec.Meta(description=about, extra=extra, **bounds)  # type: ignore[call-overload]  # ge and le
+
+
+class Options(Object, frozen=True, kw_only=True):
+    """What `measure` takes beside the suite: the one definition of its options.
+
+    The command line, experiment files and the Python API read it; a new option is a line here, and what the
+    core does with it.
+    """
+
+    repeat: Annotated[int, _meta("Handshakes per suite.", metavar="N", ge=1, le=MAX_REPEAT)] = DEFAULT_REPEAT
+    seed: (
+        Annotated[int, _meta("Seed of the randomness that is not cryptographic.", metavar="N", ge=0)] | None
+    ) = None
+    now: (
+        Annotated[
+            int,
+            _meta(
+                "Verification time of certificates.  [default: a fixed day; today for user-supplied ones]",
+                form="time",
+                ge=0,
+                le=MAX_UNIX_S,
+            ),
+        ]
+        | None
+    ) = None
+    tickets: (
+        Annotated[int, _meta("TLS 1.3 tickets that the server sends.", metavar="N", ge=0, le=MAX_TICKETS)]
+        | None
+    ) = None
+    profile: (
+        Annotated[
+            str,
+            _meta(
+                'Certificate profile; "certs profiles" lists those that come along.',
+                form="name or file",
+                metavar="NAME|FILE.toml",
+            ),
+        ]
+        | None
+    ) = None
+    certificate_form: (
+        Annotated[
+            Literal["wtls", "x509"],
+            _meta(
+                "WTLS: form of the generated certificates; user-supplied ones have theirs.  [default: wtls]",
+                table="wtls",
+            ),
+        ]
+        | None
+    ) = None
+    private_curves: Annotated[
+        bool,
+        _meta(
+            "WTLS: private numbers for curves without one, whose parameters are otherwise sent in full.",
+            table="wtls",
+        ),
+    ] = False
+    chain: (
+        Annotated[
+            str, _meta("The server's chain, leaf first.  [default: generated]", table="server", form="file")
+        ]
+        | None
+    ) = None
+    key: (
+        Annotated[str, _meta("Its private key, if not in the same file.", table="server", form="file")] | None
+    ) = None
+    ca: (
+        Annotated[
+            str, _meta("The root that clients trust, if not at the chain's end.", table="server", form="file")
+        ]
+        | None
+    ) = None
+    client_chain: (
+        Annotated[str, _meta("The client's chain, in mutual suites.", table="client", form="file")] | None
+    ) = None
+    client_key: Annotated[str, _meta("Its private key.", table="client", form="file")] | None = None
+    client_ca: Annotated[str, _meta("The root that servers trust.", table="client", form="file")] | None = (
+        None
+    )
+    password: Annotated[str, _meta("Password of these files.", form="secret")] | None = None
+    client_password: (
+        Annotated[str, _meta("Password of the client's files, where it is another.", form="secret")] | None
+    ) = None
+
+    def __repr__(self) -> str:
+        given = {key: "…" if "password" in key else value for key, value in self.given().items()}
+        return f"Options({', '.join(f'{key}={value!r}' for key, value in given.items())})"
+
+    def given(self) -> dict[str, Any]:
+        """Those that differ from their defaults."""
+        return {
+            field.name: value
+            for field in msgspec.structs.fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
+
+    @property
+    def user_supplied(self) -> tuple[Side, ...]:
+        """Sides with certificates of the user's."""
+        return tuple(side for side in SIDES if getattr(self, "chain" if side == "server" else "client_chain"))
+
+    def unpaired(self) -> tuple[str, str] | None:
+        """An option that has no use without a chain, and which chain is missing; None where all fit."""
+        for chain, others in WITH_CHAIN.items():
+            for other in others:
+                if getattr(self, other) and not getattr(self, chain):
+                    return other, chain
+        return None
+
+    def checked(self) -> Options:
+        """The same, once they go together, with the verification time that they ask for.
+
+        User-supplied certificates are for the world as it is, not for the laboratory's fixed day. Raises
+        `InputError`.
+        """
+        alone = self.unpaired()
+        if alone is not None:
+            raise InputError(f"{alone[0]} goes with {alone[1]}, which is missing")
+        if self.now is None and self.user_supplied:
+            return msgspec.structs.replace(self, now=int(time.time()))
+        return self
+
+
+def options_of(given: Mapping[str, object]) -> Options:
+    """Options from keywords; None is left out, paths become text. Raises `InputError`."""
+    from shakedown.errors import did_you_mean
+    from shakedown.schema.base import convert
+
+    known = {field.name for field in msgspec.structs.fields(Options)}
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; accepted: {', '.join(sorted(known))}"
+            raise InputError(f"unknown option {name}{hint}")
+    plain = {
+        key: value if isinstance(value, (bool, int, float, str)) else str(value)
+        for key, value in given.items()
+        if value is not None
+    }
+    return convert(plain, Options)
+
+
+class HandshakeId(Object, frozen=True, kw_only=True):
+    """The identity under which anything is measured, kept, compared, cached.
+
+    A stack is None where the suite's usual one is meant, or nobody knows which it was.
+    """
+
+    suite: str
+    client_stack: str | None = None
+    server_stack: str | None = None
+    carrier: Carrier = "bare"
+    credentials: str | None = "generated"
+
+
+class Load(Object, frozen=True, kw_only=True):
+    """An arrival process: rates at which handshakes arrive at the server (one a figure), and its workers."""
+
+    rates_per_s: tuple[float, ...] = (0.0,)
+    workers: int = 1
+
+
+class CaptureFile(Object, frozen=True, kw_only=True):
+    """A capture to inspect, and the key log that decrypts it."""
+
+    file: str
+    keylog: str | None = None
+
+
+class Scenario(Object, frozen=True, kw_only=True):
+    """What a figure is about. What a kind of figure has no use for is None."""
+
+    kind: Kind
+    handshake: HandshakeId | None = None
+    options: Options = Options()
+    device: str | None = None
+    server_device: str | None = None
+    bearer: str | None = None
+    load: Load = Load()
+    capture: CaptureFile | None = None
+    connection: int | None = None
+
+    @property
+    def seed(self) -> int | None:
+        """Of what is random and not cryptographic."""
+        return self.options.seed
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        from pathlib import Path
+
+        if self.capture is not None and self.handshake is None:
+            return Path(self.capture.file).name
+        return self.handshake.suite if self.handshake is not None else self.kind
+
+    @property
+    def key(self) -> str:
+        """Twelve hexadecimal digits that no other scenario has; passwords are no part of it."""
+        plain = msgspec.structs.replace(
+            self, options=msgspec.structs.replace(self.options, password=None, client_password=None)
+        )
+        return sha256(msgspec.json.encode(plain, order="sorted")).hexdigest()[:12]
+
+
+class Places(Object, frozen=True, kw_only=True):
+    """Where an experiment prices its handshakes; empty where it asks for no prices."""
+
+    devices: tuple[str, ...] = ()
+    server_device: str | None = None
+    bearers: tuple[str, ...] = ()
+    rates_per_s: tuple[float, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.devices or self.bearers or self.rates_per_s)
+
+    def scenarios(
+        self, handshake: HandshakeId, *, capture: CaptureFile | None = None, connection: int | None = None
+    ) -> Iterator[Scenario]:
+        """The places of one handshake, each with all rates; what is not given is as everywhere."""
+        for device in self.devices or (DEFAULT_DEVICE,):
+            for bearer in self.bearers or (DEFAULT_BEARER,):
+                yield Scenario(
+                    kind="modelled",
+                    handshake=handshake,
+                    device=device,
+                    server_device=self.server_device or DEFAULT_SERVER_DEVICE,
+                    bearer=bearer,
+                    load=Load(rates_per_s=self.rates_per_s or (0.0,)),
+                    capture=capture,
+                    connection=connection,
+                )

@@ -1,0 +1,109 @@
+"""Certificates for people, on a terminal: what each is, where its bytes go, what peers would refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from shakedown.schema.certificates import Certificate, Description, Extension, Part
+
+FORMATS = {"pem": "PEM", "der": "DER", "pkcs12": "PKCS #12", "wtls": "WTLS"}
+
+MAX_NAMES = 6
+"""Alternative names shown; of a content network's hundred the first few tell enough."""
+
+
+def headline(file: str, description: Description) -> str:
+    """What a file is, in one line: kind, number, keys as in suite names, bytes sent."""
+    many = len(description.certificates)
+    kind = description.certificates[0].kind
+    keys = description.keys_name
+    strength = f", for security level {description.security_level} at most" if kind == "X.509" else ""
+    return (
+        f"{file}: {many} {kind} certificate{'' if many == 1 else 's'} ({FORMATS[description.format]})"
+        f"{f', keys {keys}' if keys else ''}, {description.travelling_bytes:,} bytes sent{strength}"
+    )
+
+
+def certificate_table(place: int, certificate: Certificate) -> Table:
+    """One certificate: its contents on the left, on the right the bytes that each takes."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=True)
+    table.add_column(f"certificate {place}", no_wrap=True)
+    table.add_column("", overflow="fold", max_width=110)
+    table.add_column("bytes", justify="right", no_wrap=True)
+    bytes_of = _Bytes(certificate.parts)
+    for name, text, size in _rows(certificate, bytes_of):
+        table.add_row(name, Text(text), "" if size is None else f"{size:,}")
+    table.add_section()
+    table.add_row("whole", Text(f"SHA-256 {certificate.fingerprint}"), f"{certificate.bytes:,}")
+    return table
+
+
+class _Bytes:
+    """Bytes by part; each part is handed out once, so that the rest is what no row has shown."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._left: dict[str, int] = {}
+        for part in parts:
+            self._left[part.name] = self._left.get(part.name, 0) + part.bytes
+
+    def take(self, *names: str) -> int | None:
+        """Bytes of these parts together; None where there are none of them."""
+        found = [self._left.pop(name) for name in names if name in self._left]
+        return sum(found) if found else None
+
+    def rest(self) -> int | None:
+        return self.take(*list(self._left))
+
+
+def _rows(certificate: Certificate, size: _Bytes) -> Iterator[tuple[str, str, int | None]]:
+    key, signature = certificate.key, certificate.signature
+    root = ", self-signed" if certificate.is_self_signed else ""
+    yield "subject", certificate.subject, size.take("subject")
+    yield "issuer", certificate.issuer + root, size.take("issuer")
+    yield "valid", f"{certificate.not_before} to {certificate.not_after}", size.take("validity")
+    if certificate.serial:
+        yield "serial number", certificate.serial, size.take("serial number")
+    strength = f"{key.bits:,} bits, strength {key.security_bits} bits"
+    yield "key", f"{key.name} ({strength})", size.take("public key")
+    for extension in certificate.extensions:
+        critical = " (critical)" if extension.critical else ""
+        yield extension.name + critical, _shortened(certificate, extension), extension.bytes
+        size.take(f"extension {extension.name}")
+    algorithm, digest = signature.algorithm, signature.digest
+    if digest and digest.replace("sha1", "sha") not in algorithm.lower():
+        algorithm = f"{algorithm} with {digest}"
+    yield "signature", algorithm, size.take("signature")
+    rest = size.rest()
+    if rest is not None:
+        yield "wrapping, algorithms", "", rest
+
+
+def _shortened(certificate: Certificate, extension: Extension) -> str:
+    names = certificate.alternative_names
+    if extension.oid == "2.5.29.17" and len(names) > MAX_NAMES:
+        return f"{', '.join(names[:MAX_NAMES])} and {len(names) - MAX_NAMES} more"
+    value = extension.value
+    return value if len(value) <= 220 else f"{value[:200]} …"
+
+
+def finding_lines(description: Description, level: str) -> Iterator[str]:
+    """What a peer of a security level would refuse, one line each, or that it would refuse nothing."""
+    refusals = description.refusals
+    # Security levels are OpenSSL's; WTLS knows none.
+    levelled = description.certificates[0].kind == "X.509"
+    peer = f"A peer at {level}" if levelled else "A peer"
+    if not refusals:
+        yield f"{peer} would find nothing to refuse."
+        return
+    yield f"{peer} would refuse:"
+    for refusal in refusals:
+        where = "the chain" if refusal.place is None else f"certificate {refusal.place + 1}"
+        yield f"  {where}: {refusal.detail}"

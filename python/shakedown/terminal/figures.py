@@ -1,0 +1,95 @@
+"""Figures with their units, for people: one way for terminal, report and papers.
+
+All take and return what their names say; None is a dash. Three significant digits unless asked otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+
+NOTHING = "–"
+
+_TIMES_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_BIT_RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """`0.0341`, `1.21`, `152`, `12,345`: significant digits, never fewer than a whole number has."""
+    if value is None:
+        return NOTHING
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    # Rounded first: 9.996 is 10.0, and not 10.00.
+    rounded = float(f"{value:.{digits - 1}e}")
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    return f"{rounded if decimals else value:,.{decimals}f}"
+
+
+def time(seconds: float | None, digits: int = 3) -> str:
+    """`320 ns`, `45.0 µs`, `1.22 ms`, `2.85 s`, `21 min`."""
+    if seconds is None:
+        return NOTHING
+    if seconds == 0:
+        return "0"
+    if abs(seconds) >= 599.5:
+        return f"{seconds / 60:,.0f} min"
+    size, unit = next((one for one in _TIMES_S if abs(_rounded(seconds, digits)) >= one[0]), _TIMES_S[-1])
+    return f"{number(seconds / size, digits)} {unit}"
+
+
+def time_us(microseconds: float | None, digits: int = 3) -> str:
+    """A time that is known in microseconds."""
+    return time(None if microseconds is None else microseconds * 1e-6, digits)
+
+
+def milliseconds(microseconds: float | None, digits: int = 3) -> str:
+    """µs as a number of milliseconds, for columns that say so: `0.034`, `1.21`, `152`."""
+    if microseconds is None:
+        return NOTHING
+    value = microseconds / 1000
+    return f"{value:.3f}" if abs(value) < 0.1 else number(value, digits)
+
+
+def rate(per_s: float | None) -> str:
+    """Events a second, without the unit: `3.5`, `12`, `1,234`."""
+    return NOTHING if per_s is None else number(per_s, 3 if per_s < 100 else 2)
+
+
+def bits(per_s: float) -> str:
+    """`28.8 kbit/s`, `1 Mbit/s`."""
+    size, unit = next((one for one in _BIT_RATES if per_s >= one[0]), _BIT_RATES[-1])
+    return f"{per_s / size:g} {unit}"
+
+
+def whole(value: float | None) -> str:
+    """Bytes and counts: `1,234`; a median may end in a half."""
+    return NOTHING if value is None else f"{value:,.0f}"
+
+
+def share(part: float | None, digits: int = 0) -> str:
+    """A part of one as per cent: `12%`."""
+    return NOTHING if part is None else f"{part:.{digits}%}"
+
+
+def times(ratio: float) -> str:
+    """`1.3 times`, `43 times`."""
+    return f"{ratio:.1f} times" if ratio < 9.95 else f"{ratio:,.0f} times"
+
+
+def count(value: int, noun: str) -> str:
+    """`1 handshake`, `12 handshakes`."""
+    return f"{value:,} {noun}{'' if value == 1 else 's'}"
+
+
+def round_trips(flights: float) -> str:
+    """Flights as round trips: four are `2`, three are `1.5`."""
+    return f"{flights / 2:g}"
+
+
+def yes_no(value: bool | float | None) -> str:
+    """`yes`, `no`, or a dash where it is unknown."""
+    return NOTHING if value is None else "yes" if value else "no"
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits - 1}e}")

@@ -1,0 +1,97 @@
+"""Predictions of an experiment on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from shakedown.terminal.figures import NOTHING, share, time
+from shakedown.terminal.tables import fits, titled_table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from shakedown.results.folder import Results
+
+MAX_PLACES = 40
+"""Pairs of device and bearer shown; the report and the table have the others."""
+
+Row = dict[str, Any]
+Place = tuple[str, str]
+
+
+def predicted_tables(results: Results, width: int) -> Iterator[RenderableType]:
+    """Handshake time by device and bearer at the lowest rate, and the server's load at each rate.
+
+    One table where the screen has columns for it, else one for each device; captured handshakes apart.
+    """
+    view = results.predictions
+    own = view.filter(pl.col("capture").is_null())
+    yield from _measured(own, width)
+    captured = view.filter(pl.col("capture").is_not_null())
+    if captured.height:
+        yield _captured(captured)
+
+
+def _measured(view: pl.DataFrame, width: int) -> Iterator[RenderableType]:
+    if not view.height:
+        return
+    rates = view["rate_per_s"].unique().sort().to_list()
+    quiet = view.filter(pl.col("rate_per_s") == rates[0]).to_dicts()
+    busy = view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts()
+    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in quiet))
+    shown, left_out = places[:MAX_PLACES], max(0, len(places) - MAX_PLACES)
+    table = _table(busy, quiet, shown, rates)
+    if fits(table, width):
+        yield table
+    else:
+        for device in dict.fromkeys(device for device, _ in shown):
+            yield _table(busy, quiet, [place for place in shown if place[0] == device], [])
+        yield _table(busy, quiet, [], rates)
+    if left_out:
+        yield f"{left_out:,} more pairs of device and bearer are in the report and the table"
+
+
+def _table(
+    busy: Sequence[Row], quiet: Sequence[Row], places: Sequence[Place], rates: Sequence[float]
+) -> Table:
+    lowest, server = quiet[0]["rate_per_s"], quiet[0]["server_device"]
+    load = f"{lowest:g} handshakes/s" if lowest else "no other load"
+    devices = list(dict.fromkeys(device for device, _ in places))
+    where = f" on {devices[0]}" if len(devices) == 1 else ""
+    what = f"handshake time (s){where}, {load} at {server}" if places else f"load of {server}"
+    notes = "busy: utilisation of one worker of the server; 100 % or more: its queue is unstable"
+    table = titled_table(f"Modelled: {what}", notes if any(rates) else "")
+    totals = {(row["label"], row["device"], row["bearer"]): row["total_s"] for row in quiet}
+    loads = {(row["label"], row["rate_per_s"]): row["utilisation"] for row in busy}
+    table.add_column("suite", no_wrap=True)
+    for device, bearer in places:
+        table.add_column(bearer if where else f"{device}\n{bearer}", justify="right")
+    for rate in rates:
+        if rate:
+            table.add_column(f"busy at\n{rate:g}/s", justify="right")
+    for suite in dict.fromkeys(row["label"] for row in quiet):
+        cells = [suite]
+        for place in places:
+            total = totals.get((suite, *place))
+            cells.append(NOTHING if total is None else f"{total:,.2f}" if total < 10 else f"{total:,.0f}")
+        cells += [share(loads[suite, rate], 1) for rate in rates if rate]
+        table.add_row(*cells)
+    return table
+
+
+def _captured(view: pl.DataFrame) -> Table:
+    """Seconds of the captured handshakes by device and bearer, at the lowest rate."""
+    rows = view.filter(pl.col("rate_per_s") == pl.col("rate_per_s").min()).to_dicts()
+    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))[:MAX_PLACES]
+    totals = {(row["capture"], row["label"], row["device"], row["bearer"]): row["total_s"] for row in rows}
+    table = titled_table(f"Modelled from captured handshakes: time to {rows[0]['server_device']}")
+    table.add_column("captured", no_wrap=True)
+    for device, bearer in places:
+        table.add_column(f"{device}\n{bearer}", justify="right")
+    for capture, suite in dict.fromkeys((row["capture"], row["label"]) for row in rows):
+        table.add_row(suite, *(time(totals.get((capture, suite, *place)), 2) for place in places))
+    return table

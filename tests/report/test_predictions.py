@@ -1,0 +1,131 @@
+"""The pages that show models: what they say is what the predictions say."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import polars as pl
+import pytest
+
+import real
+from shakedown.charts.figure import NARROW_PX, WIDE_PX, draw
+from shakedown.charts.map import STEPS_S, time_map
+from shakedown.charts.queue import queue_curves
+from shakedown.experiment import Experiment
+from shakedown.kinds import Run, modelled
+from shakedown.kinds.unsaved import results_of
+from shakedown.reporting.modelled import predictions_section, queue_section, sections
+from shakedown.results import queries
+from shakedown.results.folder import Results
+from shakedown.scenario import Places, Scenario
+from shakedown.schema.saved import AboutExperiment
+from shakedown.terminal.figures import time
+
+SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519/p256/server")
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    places = Places(
+        devices=("palm-vii", "nokia-7650", "cortex-m4"), bearers=("gprs", "lte"), rates_per_s=(10.0, 1e6)
+    )
+    own = [real.measurement(suite) for suite in SUITES]
+    run = Run(Experiment(AboutExperiment(name="e"), (), places))
+    for one in own:
+        run.keep(Scenario(kind="measured", handshake=real.identity(one)), one)
+    rows = [
+        modelled.rows(scenario, modelled.run(scenario, run))
+        for batch in modelled.scenarios(run)
+        for scenario in batch
+    ]
+    plain = results_of(own)
+    return Results(plain.manifest, pl.concat([plain.table, *rows]))
+
+
+def lowest(results: Results) -> list[dict]:
+    return results.predictions.filter(rate_per_s=10.0).to_dicts()
+
+
+def test_results_without_models_have_no_such_pages():
+    assert list(sections(results_of([real.measurement()]))) == []
+
+
+def test_the_lead_names_the_quickest_and_the_widest_gap(results):
+    [section] = predictions_section(results)
+    gaps, wins = {}, {}
+    for row in lowest(results):
+        gaps.setdefault((row["device"], row["bearer"]), {})[row["suite"]] = row["total_s"]
+    for here in gaps.values():
+        best = min(here, key=here.get)
+        wins[best] = wins.get(best, 0) + 1
+    most = max(wins, key=wins.get)
+    assert section.lead.startswith(f"{most} is the quickest in {wins[most]} of 6 places")
+    place = max(gaps, key=lambda place: max(gaps[place].values()) / min(gaps[place].values()))
+    here = gaps[place]
+    quick, slow = min(here, key=here.get), max(here, key=here.get)
+    span = f"from {time(here[quick], 2)} ({quick}) to {time(here[slow], 2)} ({slow})"
+    assert f"{place[0]} over {place[1]}: {span}" in section.lead
+
+
+@pytest.mark.parametrize("width", [WIDE_PX, NARROW_PX])
+def test_the_map_shows_every_prediction_at_the_lowest_rate(results, width):
+    quiet = lowest(results)
+    svg = draw(time_map(quiet, width))
+    for row in quiet:
+        assert f">{time(row['total_s'], 2)}<" in svg
+        assert row["suite"] in svg
+    assert svg.count(">gprs<") == 3
+
+
+@pytest.mark.parametrize("width", [WIDE_PX, NARROW_PX])
+def test_a_map_of_many_bearers_stays_inside_its_width(results, width):
+    [one, *_] = lowest(results)
+    rows = [{**one, "device": device, "bearer": f"b{number}"} for device in "abc" for number in range(37)]
+    definition = time_map(rows, width)
+    cells = definition["layer"][0]["data"]["values"]
+    assert len(cells) == len(rows)
+    assert max(cell["to"] for cell in cells) <= width
+    assert max(cell["bottom"] for cell in cells) <= definition["height"]
+    places = {(cell["from"], cell["top"]) for cell in cells}
+    assert len(places) == len(rows)
+
+
+def test_the_map_s_steps_are_told_apart_by_their_cells_words(results):
+    quiet = lowest(results)
+    cells = time_map(quiet, WIDE_PX)["layer"][0]["data"]["values"]
+    steps = [f"step{sum(row['total_s'] >= step for step in STEPS_S)}" for row in quiet]
+    assert sorted(cell["step"] for cell in cells) == sorted(steps)
+
+
+def test_all_rates_and_ranges_are_in_the_csv(results):
+    [section] = predictions_section(results)
+    rows = list(csv.DictReader(io.StringIO(section.blocks[0].figure.csv)))
+    assert len(rows) == results.predictions.height
+    assert all(row["kind"] == "modelled" for row in rows)
+    assert float(rows[0]["low_s"]) <= float(rows[0]["total_s"]) <= float(rows[0]["high_s"])
+    assert {row["total_s"] for row in rows if row["utilisation"] and float(row["utilisation"]) >= 1} == {""}
+
+
+def test_what_saturates_and_what_was_extrapolated_is_said(results):
+    [section] = predictions_section(results)
+    blocks = {block.folded_table: block.table for block in section.blocks if block.table}
+    rates = {row[0]: row for row in blocks["By rate"].rows}
+    assert rates["tls1.3/x25519/p256/server"][3] == "saturated"
+    told = {tuple(row[:2]) for row in blocks["What was extrapolated, and how"].rows}
+    named = {
+        (row["where"], f"{row['operation']} {row['algorithm']} {row['parameters']}".strip())
+        for row in queries.extrapolated(results.table).to_dicts()
+    }
+    assert named == told
+
+
+def test_every_queue_has_its_knee_and_saturation_rate_marked(results):
+    points = queries.queue_points(results.table)
+    queues = [{**row, "points": points[row["scenario"]]} for row in queries.queues(results.table).to_dicts()]
+    svg = draw(queue_curves(queues, [10.0], WIDE_PX))
+    for queue in queues:
+        assert f">knee {queue['knee_per_s']:,.0f}/s<" in svg
+        assert queue["suite"] in svg
+    [section] = queue_section(results)
+    assert "tls1.2/psk" in section.blocks[0].figure.caption

@@ -1,0 +1,142 @@
+"""What an experiment asks elsewhere is priced, saved, and comes back the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import real
+from shakedown.experiment import Experiment
+from shakedown.kinds import Run, modelled
+from shakedown.pricing import predict
+from shakedown.pricing.trace import parse_trace
+from shakedown.results import queries
+from shakedown.results.folder import load_results
+from shakedown.results.writer import ResultsWriter
+from shakedown.scenario import Places, Scenario
+from shakedown.schema import builtins
+from shakedown.schema.saved import AboutExperiment, Manifest
+
+SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519/p256/server")
+PLACES = Places(
+    devices=("palm-vii", "cortex-m4"),
+    bearers=("gprs", "lte"),
+    rates_per_s=(10.0, 1e6),
+    server_device="server",
+)
+
+
+def priced(places: Places) -> list[tuple[Scenario, modelled.Modelled]]:
+    """Every scenario of the suites in these places."""
+    scenarios = tuple(
+        Scenario(kind="measured", handshake=real.identity(real.measurement(suite))) for suite in SUITES
+    )
+    run = Run(Experiment(AboutExperiment(name="e"), scenarios, places))
+    for scenario, suite in zip(scenarios, SUITES, strict=True):
+        run.keep(scenario, real.measurement(suite))
+    return [(one, modelled.run(one, run)) for batch in modelled.scenarios(run) for one in batch]
+
+
+def traces():
+    return {suite: parse_trace(builtins(real.measurement(suite)), suite) for suite in SUITES}
+
+
+def test_nothing_is_priced_unasked():
+    assert priced(Places()) == []
+
+
+def test_every_scenario_is_a_row_of_predict():
+    rows = [row for _, found in priced(PLACES) for row in modelled.printed(found)]
+    scenarios = [
+        (suite, device, bearer, rate)
+        for suite in SUITES
+        for device in PLACES.devices
+        for bearer in PLACES.bearers
+        for rate in PLACES.rates_per_s
+    ]
+    assert [(row["suite"], row["device"], row["bearer"], row["rate_per_s"]) for row in rows] == scenarios
+    alone = predict.predict(
+        [SUITES[0]],
+        device="palm-vii",
+        server_device="server",
+        bearer="gprs",
+        rate_per_s=10.0,
+        traces=traces(),
+    )
+    assert [rows[0]] == alone
+
+
+def test_what_is_left_out_is_as_everywhere():
+    for scenario, _ in priced(Places(devices=("cortex-m4",))):
+        assert (scenario.server_device, scenario.bearer, scenario.load.rates_per_s) == (
+            "server",
+            "lte",
+            (0.0,),
+        )
+
+
+def test_what_cannot_be_priced_is_said_and_the_rest_goes_on():
+    found = priced(Places(devices=("kuo-p4", "cortex-m4")))
+    assert {one.device for one, made in found if made.predictions} == {"cortex-m4"}
+    unpriced = [(one.label, one.device) for one, made in found if made.unpriced]
+    assert unpriced == [(suite, "kuo-p4") for suite in SUITES]
+    assert "no primitives" in found[0][1].unpriced
+
+
+def test_the_queue_has_its_knee_where_power_is_highest():
+    scenario = predict.scenario(SUITES[0], "cortex-m4", "server", "lte", traces=traces())
+    queue = modelled.queue_of(scenario)
+    assert queue is not None
+    assert queue.saturation_per_s == pytest.approx(1 / scenario.server.total.mean)
+
+    def power(rate):
+        return rate / (queue.service_s + scenario.wait_s("default", np.array([rate]), 1)[0])
+
+    knee = queue.knee_per_s
+    assert power(knee) > power(0.97 * knee)
+    assert power(knee) > power(1.03 * knee)
+    # Kleinrock's rule for service without spread: half the saturation rate or a little above it.
+    assert 0.5 < knee / queue.saturation_per_s < 0.62
+    waits = [wait for _, wait in queue.points]
+    assert waits == sorted(waits)
+    assert waits[0] == 0
+
+
+def test_predictions_survive_the_disk(tmp_path):
+    found = priced(Places(devices=("kuo-p4", "palm-vii"), bearers=("gprs",), rates_per_s=(10.0, 1e6)))
+    with ResultsWriter(tmp_path / "r", Manifest(provenance="p", created="")) as writer:
+        for scenario, made in found:
+            writer.add("modelled", scenario.label, modelled.rows(scenario, made))
+    loaded = load_results(tmp_path / "r")
+    expected = [row for _, made in found for row in made.predictions]
+    for row, one in zip(loaded.predictions.to_dicts(), expected, strict=True):
+        assert (row["low_s"], row["high_s"]) == tuple(one["range_s"])
+        same = (
+            "suite",
+            "device",
+            "bearer",
+            "rate_per_s",
+            "client_s",
+            "server_s",
+            "queue_s",
+            "total_s",
+            "energy_j",
+        )
+        assert {key: row[key] for key in same} == {key: one[key] for key in same}
+    assert any(row["total_s"] is None for row in expected)
+    assert queries.unpriced(loaded.table).height == len(SUITES)
+    queues = queries.queues(loaded.table)
+    assert queues.height == sum(made.queue is not None for _, made in found) > 0
+    points = queries.queue_points(loaded.table)
+    for scenario, made in found:
+        if made.queue is not None:
+            assert points[scenario.key] == list(made.queue.points)
+
+
+def test_what_was_extrapolated_stands_in_the_table(tmp_path):
+    [(scenario, made), *_] = priced(Places(devices=("palm-vii",)))
+    told = queries.extrapolated(modelled.rows(scenario, made)).to_dicts()
+    assert len(told) == len(made.predictions[0]["extrapolated"])
+    for row, one in zip(told, made.predictions[0]["extrapolated"], strict=True):
+        assert (row["how"], row["time_s"]) == (one["method"], one["time_s"])
+        assert row["where"] == ("palm-vii" if one["side"] == "client" else "server")
