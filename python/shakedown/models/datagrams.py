@@ -1,0 +1,165 @@
+"""A handshake in datagrams: flights one after another, each repeated when nobody answers.
+
+Two ways to repeat: each side repeats its own last flight (DTLS, RFC 6347, 4.2.4, as libssl does it: a
+flight that comes again is not answered again, and what arrived of a flight is kept), or the client alone
+repeats and the server answers again at once (WTLS, whose flight is one datagram: all its fragments or none).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shakedown.models.path import Direction, Path
+from shakedown.models.steps import Flight, Side
+from shakedown.models.tcp import IP_BYTES, UDP_BYTES
+
+HEADER_BYTES = IP_BYTES + UDP_BYTES
+_LEAST = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Datagrams:
+    """Handshake messages in UDP.
+
+    Attributes:
+        timeout_s: how long a flight waits for its answer the first time; doubles.
+        max_timeout_s: where doubling ends.
+        sends: how often a flight is sent in all before the handshake fails.
+        client_repeats: the client alone repeats; else each side does.
+    """
+
+    timeout_s: float = 1.0
+    max_timeout_s: float = 60.0
+    sends: int = 12
+    client_repeats: bool = False
+
+    def waits_s(self) -> list[float]:
+        """When each sending takes place, counted from the first."""
+        times, wait_s = [0.0], self.timeout_s
+        for _ in range(self.sends - 1):
+            times.append(times[-1] + wait_s)
+            wait_s = min(2.0 * wait_s, self.max_timeout_s)
+        return times
+
+
+@dataclass(slots=True)
+class DatagramFlight:
+    """One flight when nothing is lost: when its sender began and for how long it worked before the first
+    datagram, when each datagram left, when all had arrived.
+    """
+
+    sender: Side
+    handed_s: float
+    left_s: list[float]
+    arrived_s: float
+    worked_s: float
+
+
+def flow(
+    flights: Sequence[Flight], path: Path, *, setup_s: float = 0.0
+) -> list[DatagramFlight]:
+    """Flights one after another, each in its datagrams, nothing lost; delays are the means of the path's."""
+    free = {"client": setup_s, "server": setup_s}
+    now_s, done = 0.0, []
+    for flight in flights:
+        direction = path.direction(flight.sender)
+        left = []
+        for offset_s, size in flight.writes:
+            ready_s = max(now_s + offset_s, max(free.values()) if path.half_duplex else free[flight.sender])
+            left.append(ready_s + 8.0 * (size + HEADER_BYTES + path.link_bytes) / direction.rate_bits_per_s)
+            free[flight.sender] = left[-1]
+        arrived_s = left[-1] + direction.delay.mean
+        done.append(DatagramFlight(flight.sender, now_s, left, arrived_s, flight.writes[0][0]))
+        now_s = arrived_s
+    return done
+
+
+def _whole(direction: Direction, datagrams: int) -> float:
+    """Probability that one sending of a flight arrives with all of its datagrams, lost in bursts or not."""
+    loss, burst = direction.loss, direction.loss_after_loss
+    if loss <= 0.0:
+        return 1.0
+    begins = loss * (1.0 - burst) / (1.0 - loss)
+    return (1.0 - loss) * (1.0 - begins) ** (datagrams - 1)
+
+
+Part = list[tuple[float, float]]
+"""Probabilities of being so many seconds late."""
+
+
+def extras(
+    flights: Sequence[DatagramFlight], path: Path, way: Datagrams, until: int
+) -> tuple[list[Part], float]:
+    """How late flights make a handshake, in parts independent of each other.
+
+    Args:
+        flights: from ``flow``.
+        path, way: the network, and who repeats.
+        until: number of flights that count.
+
+    Returns:
+        For each part the probabilities of being so many seconds late, given success; and the probability
+        that the handshake fails.
+    """
+    waits_s = way.waits_s()
+    parts: list[Part] = []
+    kept = 1.0
+    number = 0
+    while number < until:
+        flight = flights[number]
+        last = number + 1 == len(flights)
+        if way.client_repeats and flight.sender == "client" and number + 1 < until:
+            part = _exchange(flight, flights[number + 1], path, waits_s)
+            number += 1
+        elif last and number and not way.client_repeats:
+            part = _final(flights[number - 1], flight, path, waits_s)
+        else:
+            part = _alone(flight, path.direction(flight.sender), waits_s, keeps=not way.client_repeats)
+        number += 1
+        total = sum(weight for weight, _ in part)
+        kept *= total
+        parts.append([(weight / total, late_s) for weight, late_s in part if weight >= _LEAST])
+    return parts, 1.0 - kept
+
+
+def _alone(flight: DatagramFlight, direction: Direction, waits_s: list[float], *, keeps: bool) -> Part:
+    """A flight that its own sender repeats; ``keeps``: what arrived of a sending need not come again."""
+    count = len(flight.left_s)
+    before, part = 0.0, []
+    for copies, wait_s in enumerate(waits_s, 1):
+        whole = _whole(direction, count)
+        by = 1.0 - (1.0 - whole) ** copies
+        if keeps and copies > 1:
+            by = max(by, (1.0 - direction.loss**copies) ** count)
+        part.append((by - before, wait_s))
+        before = by
+    return part
+
+
+def _exchange(asks: DatagramFlight, answers: DatagramFlight, path: Path, waits_s: list[float]) -> Part:
+    """A flight and its answer, both repeated whenever the client's timer fires.
+
+    The answer to a repetition goes out at once, for the work was done when the flight came first.
+    """
+    there = _whole(path.direction(asks.sender), len(asks.left_s))
+    back = _whole(path.direction(answers.sender), len(answers.left_s))
+    part = []
+    unheard, heard = 1.0, 0.0
+    for wait_s in waits_s:
+        part.append((unheard * there * back, wait_s))
+        part.append((heard * there * back, max(0.0, wait_s - answers.worked_s)))
+        heard = heard * (1.0 - there * back) + unheard * there * (1.0 - back)
+        unheard *= 1.0 - there
+    return part
+
+
+def _final(before: DatagramFlight, final: DatagramFlight, path: Path, waits_s: list[float]) -> Part:
+    """The last flight, which nobody answers: it comes again when its receiver repeats its own last one."""
+    there = _whole(path.direction(final.sender), len(final.left_s))
+    asked = _whole(path.direction(before.sender), len(before.left_s))
+    part, weight = [(there, 0.0)], 1.0 - there
+    for wait_s in waits_s[1:]:
+        part.append((weight * asked * there, max(0.0, wait_s - final.worked_s)))
+        weight *= 1.0 - asked * there
+    return part

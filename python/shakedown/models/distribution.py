@@ -1,0 +1,213 @@
+"""Distributions of times: weighted points that add, mix and answer for their mean and quantiles.
+
+A distribution is a set of points, each with its probability. Sums and mixtures are exact but for the merging
+of points that lie closer together than one part in a thousand; merging keeps the mean. Times are seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import TypedDict
+
+import numpy as np
+
+from shakedown.models.arrays import Floats, Numbers, floats
+
+RESOLUTION = 1e-3
+"""Relative distance below which points are merged."""
+
+_NEAR_ZERO = 0.05  # of the typical size: below it the distance is absolute
+_LIGHTEST = 1e-12  # points less probable than this are left out
+# Shares between which a continuous distribution is cut into points, finer towards its upper tail.
+_CUTS = np.concatenate(
+    [
+        np.linspace(0.0, 0.9, 46)[:-1],
+        np.linspace(0.9, 0.99, 31)[:-1],
+        np.linspace(0.99, 0.999, 19)[:-1],
+        [0.999, 0.9995, 0.9999, 1.0],
+    ]
+)
+
+
+class Figures(TypedDict):
+    """What JSON says of a distribution."""
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Points in rising order and their probabilities, which sum to 1.
+
+    Attributes:
+        values_s: shape ``(points,)``, seconds.
+        weights: their probabilities, same shape.
+    """
+
+    values_s: Floats
+    weights: Floats
+
+    @staticmethod
+    def exactly(value_s: float) -> Distribution:
+        """One value, certain."""
+        return Distribution(np.array([value_s]), np.array([1.0]))
+
+    @staticmethod
+    def of_samples(values_s: Numbers, weights: Numbers | None = None) -> Distribution:
+        """Measured values, each as likely as any other unless weighted.
+
+        Raises:
+            ValueError: without values, or with weights that are negative or sum to nothing.
+        """
+        values = floats(values_s).ravel()
+        shares = np.ones(len(values)) if weights is None else floats(weights).ravel()
+        if not len(values) or np.any(shares < 0.0) or not shares.sum() > 0.0:
+            raise ValueError("no values with a probability above 0")
+        return _merged(values, shares / shares.sum())
+
+    @staticmethod
+    def normal(mean_s: float, sd_s: float) -> Distribution:
+        """A normal distribution; what lies below 0 counts as 0 where the mean does not."""
+        if sd_s <= 0.0:
+            return Distribution.exactly(mean_s)
+        z, shares = _normal_points()
+        values = mean_s + sd_s * z
+        return _merged(np.maximum(values, 0.0) if mean_s >= 0.0 else values, shares)
+
+    @staticmethod
+    def lognormal(minimum_s: float, median_s: float, sigma: float) -> Distribution:
+        """A minimum and a lognormal excess; ``median_s`` is the whole's, ``sigma`` that of the excess's
+        logarithm.
+        """
+        if median_s <= minimum_s or sigma <= 0.0:
+            return Distribution.exactly(median_s)
+        # Means of the excess between two shares, from partial expectations: E[X; X < x] = e^(s²/2) Φ(z - s).
+        below = np.array([_standard_normal(z - sigma) for z in _normal_cuts()])
+        shares = np.diff(_CUTS)
+        excess = math.exp(sigma * sigma / 2.0) * np.diff(below) / shares
+        return Distribution(minimum_s + (median_s - minimum_s) * excess, shares)
+
+    @staticmethod
+    def uniform(minimum_s: float, maximum_s: float) -> Distribution:
+        """Every time between two equally likely."""
+        return Distribution.of_quantiles([(0.0, minimum_s), (1.0, maximum_s)])
+
+    @staticmethod
+    def of_quantiles(points: Iterable[tuple[float, float]]) -> Distribution:
+        """Quantiles as (share at or below, seconds) from share 0 to share 1, straight lines between them."""
+        shares, values = (np.array(column) for column in zip(*points, strict=True))
+        cuts = np.unique(np.concatenate([_CUTS, shares]))
+        ends = np.interp(cuts, shares, values)
+        return _merged((ends[1:] + ends[:-1]) / 2.0, np.diff(cuts))
+
+    @staticmethod
+    def mixture(parts: Iterable[tuple[float, Distribution]]) -> Distribution:
+        """Distributions that hold with some probability each; the probabilities are scaled to sum to 1."""
+        chosen = [(weight, part) for weight, part in parts if weight > 0.0]
+        values = np.concatenate([part.values_s for _, part in chosen])
+        weights = np.concatenate([weight * part.weights for weight, part in chosen])
+        return _merged(values, weights / weights.sum())
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean."""
+        return float(self.values_s @ self.weights)
+
+    @cached_property
+    def sd(self) -> float:
+        """The standard deviation."""
+        return math.sqrt(float((self.values_s - self.mean) ** 2 @ self.weights))
+
+    @cached_property
+    def _cumulative(self) -> Floats:
+        total = np.cumsum(self.weights)
+        return np.asarray(total / total[-1])
+
+    def quantile(self, share: float) -> float:
+        """The least value that is not exceeded with probability ``share``."""
+        index = int(np.searchsorted(self._cumulative, share * (1.0 - 1e-12)))
+        return float(self.values_s[min(index, len(self.values_s) - 1)])
+
+    @property
+    def p50(self) -> float:
+        """The median."""
+        return self.quantile(0.5)
+
+    @property
+    def p95(self) -> float:
+        """The 95th percentile."""
+        return self.quantile(0.95)
+
+    @property
+    def p99(self) -> float:
+        """The 99th percentile."""
+        return self.quantile(0.99)
+
+    def interval(self, share: float = 0.9) -> tuple[float, float]:
+        """The values between which ``share`` of the probability lies, as much of the rest on either side."""
+        return self.quantile((1.0 - share) / 2.0), self.quantile((1.0 + share) / 2.0)
+
+    def probability_within(self, limit_s: float) -> float:
+        """Probability of a value of at most ``limit_s``."""
+        return float(self.weights[self.values_s <= limit_s].sum() / self.weights.sum())
+
+    def plus(self, other: Distribution) -> Distribution:
+        """The sum of two independent times."""
+        if len(self.values_s) == 1 or len(other.values_s) == 1:
+            one, many = (self, other) if len(self.values_s) == 1 else (other, self)
+            return many.shifted(float(one.values_s[0]))
+        values = np.add.outer(self.values_s, other.values_s).ravel()
+        weights = np.multiply.outer(self.weights, other.weights).ravel()
+        return _merged(values, weights)
+
+    def shifted(self, by_s: float) -> Distribution:
+        """Every value later by ``by_s``."""
+        return self if by_s == 0.0 else Distribution(self.values_s + by_s, self.weights)
+
+    def times(self, factor: float) -> Distribution:
+        """Every value times a factor that is not negative."""
+        return Distribution(self.values_s * factor, self.weights)
+
+    def as_json(self) -> Figures:
+        """Mean, median, 95th and 99th percentile."""
+        return Figures(mean=self.mean, p50=self.p50, p95=self.p95, p99=self.p99)
+
+
+def _merged(values: Floats, weights: Floats) -> Distribution:
+    """Points in order, those closer together than the resolution made one at their mean."""
+    kept = weights > _LIGHTEST
+    if not kept.all():
+        weights = weights[kept] * (weights.sum() / weights[kept].sum())
+        values = values[kept]
+    scale = _NEAR_ZERO * float(np.abs(values) @ weights)
+    if scale <= 0.0:
+        return Distribution(np.zeros(1), np.array([float(weights.sum())]))
+    cells = np.floor(np.arcsinh(values / scale) / RESOLUTION).astype(np.int64)
+    cells -= cells.min()
+    mass = np.bincount(cells, weights)
+    moment = np.bincount(cells, weights * values)
+    filled = mass > 0.0
+    return Distribution(moment[filled] / mass[filled], mass[filled])
+
+
+def _standard_normal(z: float) -> float:
+    return 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+
+def _normal_cuts() -> list[float]:
+    inverse = NormalDist().inv_cdf
+    return [-math.inf, *(inverse(float(share)) for share in _CUTS[1:-1]), math.inf]
+
+
+def _normal_points() -> tuple[Floats, Floats]:
+    """Means of a standard normal variate between the cuts, (φ(a) - φ(b)) / share, and the shares."""
+    density = np.array([math.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi) for z in _normal_cuts()])
+    shares = np.diff(_CUTS)
+    return -np.diff(density) / shares, shares

@@ -1,0 +1,93 @@
+"""What the network model knows of a network: two directions, and what they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from shakedown.models.distribution import Distribution
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """One way through a network.
+
+    Attributes:
+        rate_bits_per_s: rate at which packets leave the sender, bit/s.
+        delay: from a packet's last bit sent to its arrival.
+        loss: probability that a packet is lost.
+        loss_burst_packets: mean number of packets lost in a row; 0 where each is lost by itself.
+        queue_bytes: what waits for the rate, in bytes; more is dropped. None: no limit is known.
+    """
+
+    rate_bits_per_s: float
+    delay: Distribution
+    loss: float = 0.0
+    loss_burst_packets: float = 0.0
+    queue_bytes: int | None = None
+
+    @property
+    def loss_after_loss(self) -> float:
+        """Probability that the packet after a lost one is lost: 1 - 1 / burst, at least ``loss``."""
+        if self.loss <= 0.0 or self.loss_burst_packets <= 1.0:
+            return self.loss
+        return max(self.loss, 1.0 - 1.0 / self.loss_burst_packets)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A network between client and server.
+
+    Attributes:
+        up: from the client.
+        down: to the client.
+        setup: what the first packet after silence waits for the radio.
+        mtu_bytes: largest network-layer packet.
+        link_bytes: added to each packet below the network layer, link encryption included.
+        delay_holds_s: for how long a drawn delay holds: packets of one direction sent meanwhile have it.
+        half_duplex: both directions share one rate's time.
+    """
+
+    up: Direction
+    down: Direction
+    setup: Distribution
+    mtu_bytes: int = 1500
+    link_bytes: int = 0
+    delay_holds_s: float = 0.0
+    half_duplex: bool = False
+
+    def direction(self, sender: str) -> Direction:
+        """The direction in which a side sends."""
+        return self.up if sender == "client" else self.down
+
+    @property
+    def loses(self) -> bool:
+        """Whether any packet is ever lost."""
+        return self.up.loss > 0.0 or self.down.loss > 0.0
+
+    def with_delays(self, up_s: float, down_s: float) -> Path:
+        """The same path with delays that do not vary."""
+        return replace(
+            self,
+            up=replace(self.up, delay=Distribution.exactly(up_s)),
+            down=replace(self.down, delay=Distribution.exactly(down_s)),
+        )
+
+
+def fixed_path(
+    up_bits_per_s: float,
+    down_bits_per_s: float,
+    one_way_s: float,
+    *,
+    loss: float = 0.0,
+    mtu_bytes: int = 1500,
+    link_bytes: int = 0,
+) -> Path:
+    """A path whose delay does not vary, the same each way."""
+    delay = Distribution.exactly(one_way_s)
+    return Path(
+        Direction(up_bits_per_s, delay, loss),
+        Direction(down_bits_per_s, delay, loss),
+        Distribution.exactly(0.0),
+        mtu_bytes,
+        link_bytes,
+    )

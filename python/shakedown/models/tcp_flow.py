@@ -1,0 +1,366 @@
+"""A handshake over TCP when nothing is lost: every packet in order, from SYN to the last flight.
+
+An exact recursion over events with fixed delays: links that serialise one packet after another, Linux'
+windows, quick acknowledgements, timers that fire although nothing was lost. What varies or gets lost is
+added by ``tcp_loss`` and ``network``.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from shakedown.models.path import Path
+from shakedown.models.steps import Flight, Side
+from shakedown.models.tcp import ACK_BYTES, DELAYED_ACK_S, MAX_RTO_S, SYN_BYTES, RoundTrips, Tcp
+
+
+@dataclass(slots=True)
+class FlightTimes:
+    """What one flight did.
+
+    Attributes:
+        sender: who sent it.
+        handed_s: when its first bytes were handed over.
+        sent_s: when each segment was given to the link for the first time.
+        left_s: when each segment's last bit left the sender.
+        arrived_s: when the last segment arrived.
+        round_trips: the sender's estimator when the flight was handed over.
+        window: segments that the sender might send then.
+        dropped: indexes of segments for which the queue had no room.
+    """
+
+    sender: Side
+    handed_s: float
+    round_trips: RoundTrips
+    window: float
+    sent_s: list[float] = field(default_factory=list)
+    left_s: list[float] = field(default_factory=list)
+    sizes_bytes: list[float] = field(default_factory=list)
+    arrived_s: float = 0.0
+    dropped: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Flow:
+    """Times of a whole handshake, from the first SYN.
+
+    Attributes:
+        connected_s: when the client may send.
+        ready_s: when the client may send application data.
+        done_s: when the last flight was received and taken in.
+        flights: each flight's times.
+    """
+
+    connected_s: float
+    ready_s: float
+    done_s: float
+    flights: list[FlightTimes]
+
+
+class _Link:
+    """One direction: packets leave one after another and arrive after a fixed delay."""
+
+    def __init__(self, path: Path, sender: Side, shared: list[float]) -> None:
+        direction = path.direction(sender)
+        self.s_per_byte = 8.0 / direction.rate_bits_per_s
+        self.delay_s = direction.delay.mean
+        self.link_bytes = path.link_bytes
+        self.queue_bytes = direction.queue_bytes
+        self.free = shared
+
+    def send(self, now_s: float, size_bytes: float) -> tuple[float, bool]:
+        """When the last bit leaves, and whether the queue had room."""
+        size = size_bytes + self.link_bytes
+        waiting = (self.free[0] - now_s) / self.s_per_byte
+        room = self.queue_bytes is None or waiting <= 0.0 or waiting + size <= self.queue_bytes
+        self.free[0] = max(self.free[0], now_s) + size * self.s_per_byte
+        return self.free[0], room
+
+
+class _Host:
+    """One side's TCP and its place in the handshake."""
+
+    def __init__(self, side: Side, tcp: Tcp, window: int) -> None:
+        self.side: Side = side
+        self.window = float(window)
+        self.round_trips = RoundTrips()
+        self.segments: list[float] = []  # sizes, in order of sending
+        self.flight_of: list[int] = []
+        self.sent_s: list[float] = []
+        self.next = 0
+        self.acknowledged = 0
+        self.sample_from = 0
+        self.timer_s: float | None = None
+        self.probe = False
+        self.probed = False
+        self.backoff = 0
+        self.kept_window: float | None = None
+        self.received = 0
+        self.quick = tcp.quick_acks
+        self.unacknowledged = 0  # segments received of which the peer knows nothing yet
+        self.echo_s = 0.0
+        self.delayed_s: float | None = None
+
+
+class _Run:
+    """One run of the recursion."""
+
+    def __init__(
+        self, flights: Sequence[Flight], path: Path, tcp: Tcp, ends_s: dict[Side, float], setup_s: float,
+        windows: dict[Side, int],
+    ) -> None:
+        self.path, self.tcp, self.plan, self.ends_s = path, tcp, flights, ends_s
+        free_up = [setup_s]
+        free_down = free_up if path.half_duplex else [setup_s]
+        self.links = {"client": _Link(path, "client", free_up), "server": _Link(path, "server", free_down)}
+        self.hosts: dict[Side, _Host] = {
+            "client": _Host("client", tcp, windows["client"]),
+            "server": _Host("server", tcp, windows["server"]),
+        }
+        self.segment_bytes = path.mtu_bytes - ACK_BYTES
+        self.events: list[tuple[float, int, Callable[[float], None]]] = []
+        self.count = 0
+        self.times: list[FlightTimes] = []
+        self.syn_sent: list[float] = []
+        self.connected_s: float | None = None
+        self.accepted = False
+        self.expected: dict[Side, int] = {"client": 0, "server": 0}  # segments that complete what is awaited
+        self.finished: dict[int, float] = {}
+
+    def at(self, when_s: float, act: Callable[[float], None]) -> None:
+        self.count += 1
+        heapq.heappush(self.events, (when_s, self.count, act))
+
+    def run(self) -> Flow:
+        self.send_syn(0.0)
+        last = len(self.plan) - 1
+        while self.events and last not in self.finished:
+            now_s, _, act = heapq.heappop(self.events)
+            act(now_s)
+        done_s = self.finished[last]
+        final: Side = self.plan[last].sender
+        receiver: Side = "server" if final == "client" else "client"
+        done_s += self.ends_s[receiver]
+        ready_s = done_s if final == "server" else self.times[last].handed_s + self.plan[last].writes[-1][0]
+        return Flow(self.connected_s or 0.0, ready_s, done_s, self.times)
+
+    # Connection.
+
+    def send_syn(self, now_s: float) -> None:
+        left_s, _ = self.links["client"].send(now_s, SYN_BYTES)
+        self.syn_sent.append(now_s)
+        self.at(left_s + self.links["client"].delay_s, self.syn_arrives)
+        schedule = self.tcp.syn_times_s()
+        if len(self.syn_sent) < len(schedule) - 1:
+            self.at(schedule[len(self.syn_sent)], self.syn_timeout)
+
+    def syn_timeout(self, now_s: float) -> None:
+        if self.connected_s is None:
+            self.send_syn(now_s)
+
+    def syn_arrives(self, now_s: float) -> None:
+        if not self.accepted:
+            self.send_syn_ack(now_s, 0)
+
+    def send_syn_ack(self, now_s: float, number: int) -> None:
+        left_s, _ = self.links["server"].send(now_s, SYN_BYTES)
+        self.hosts["server"].sent_s = self.hosts["server"].sent_s or []
+        if not hasattr(self, "syn_ack_s"):
+            self.syn_ack_s = now_s
+            self.syn_ack_timer(now_s, 1.0)
+        self.at(left_s + self.links["server"].delay_s, self.syn_ack_arrives)
+
+    def syn_ack_timer(self, now_s: float, wait_s: float) -> None:
+        def fires(later_s: float) -> None:
+            if not self.accepted:
+                self.send_syn_ack(later_s, 1)
+                self.syn_ack_timer(later_s, 2.0 * wait_s)
+
+        self.at(now_s + self.tcp.timer_s(wait_s), fires)
+
+    def syn_ack_arrives(self, now_s: float) -> None:
+        client = self.hosts["client"]
+        first = self.connected_s is None
+        if first:
+            self.connected_s = now_s
+            client.round_trips.sample(now_s)
+        left_s, _ = self.links["client"].send(now_s, ACK_BYTES)
+        self.at(left_s + self.links["client"].delay_s, self.accept)
+        if first:
+            self.start_flight(0, now_s)
+
+    def accept(self, now_s: float) -> None:
+        if not self.accepted:
+            self.accepted = True
+            self.hosts["server"].round_trips.sample(now_s - self.syn_ack_s)
+
+    # Application.
+
+    def start_flight(self, number: int, now_s: float) -> None:
+        flight = self.plan[number]
+        host = self.hosts[flight.sender]
+        receiver: Side = "server" if flight.sender == "client" else "client"
+        count = 0
+        for offset_s, size in flight.writes:
+            pieces = []
+            while size > 0.0:
+                pieces.append(min(size, self.segment_bytes))
+                size -= pieces[-1]
+            count += len(pieces)
+
+            def write(later_s: float, pieces: list[float] = pieces, first: bool = offset_s == flight.writes[0][0]) -> None:
+                if len(self.times) == number:
+                    self.times.append(
+                        FlightTimes(flight.sender, now_s, host.round_trips.copy(), host.window)
+                    )
+                host.segments += pieces
+                host.flight_of += [number] * len(pieces)
+                self.push(host, later_s)
+
+            self.at(now_s + offset_s, write)
+        self.expected[receiver] += count
+
+    # Stream.
+
+    def push(self, host: _Host, now_s: float) -> None:
+        sent = False
+        while host.next < len(host.segments) and host.next - host.acknowledged < int(host.window):
+            self.transmit(host, host.next, now_s)
+            host.next += 1
+            sent = True
+        if sent:
+            self.arm_probe(host, now_s)
+
+    def transmit(self, host: _Host, index: int, now_s: float) -> None:
+        size = host.segments[index] + ACK_BYTES
+        left_s, room = self.links[host.side].send(now_s, size)
+        if index == len(host.sent_s):
+            host.sent_s.append(now_s)
+            times = self.times[host.flight_of[index]]
+            if not room:
+                times.dropped.append(len(times.sent_s))
+            times.sent_s.append(now_s)
+            times.left_s.append(left_s)
+            times.sizes_bytes.append(size)
+        self.at(left_s + self.links[host.side].delay_s, lambda later_s: self.data_arrives(host, index, now_s, later_s))
+
+    def arm_probe(self, host: _Host, now_s: float) -> None:
+        out = host.next - host.acknowledged
+        if not out:
+            host.timer_s = None
+            return
+        host.probe, host.probed = True, False
+        wait_s = host.round_trips.probe_s(out)
+        rest_s = host.sent_s[host.acknowledged] + host.round_trips.rto_s - now_s
+        if rest_s > 0.0:
+            wait_s = min(wait_s, rest_s)
+        self.arm(host, now_s + self.tcp.timer_s(wait_s))
+
+    def arm(self, host: _Host, when_s: float) -> None:
+        host.timer_s = when_s
+        self.at(when_s, lambda now_s: self.timer_fires(host, when_s))
+
+    def timer_fires(self, host: _Host, now_s: float) -> None:
+        if host.timer_s != now_s or host.next == host.acknowledged:
+            return
+        if host.probe:
+            if host.next < len(host.segments):
+                self.transmit(host, host.next, now_s)
+                host.next += 1
+            else:
+                self.transmit(host, host.next - 1, now_s)
+            host.probe = False
+        else:
+            # Nothing was lost, so the next acknowledgement undoes what the timeout did to the window.
+            self.transmit(host, host.acknowledged, now_s)
+            host.kept_window = host.kept_window or host.window
+            host.window = 1.0
+            host.backoff += 1
+        wait_s = min(host.round_trips.rto_s * 2.0**host.backoff, MAX_RTO_S)
+        self.arm(host, now_s + self.tcp.timer_s(wait_s))
+
+    def data_arrives(self, sender: _Host, index: int, sent_s: float, now_s: float) -> None:
+        host = self.hosts["server" if sender.side == "client" else "client"]
+        if sender.side == "client":
+            self.accept(now_s)
+        if index < host.received:  # again: acknowledged at once
+            self.acknowledge(host, sent_s, now_s)
+            return
+        host.received = index + 1
+        number = sender.flight_of[index]
+        host.unacknowledged += 1
+        if host.unacknowledged == 1:
+            host.echo_s = sent_s
+        if host.quick > 0 or host.unacknowledged >= 2:
+            host.quick -= 1
+            self.acknowledge(host, host.echo_s, now_s)
+        else:
+            due_s = now_s + DELAYED_ACK_S
+            host.delayed_s = due_s
+            self.at(due_s, lambda later_s: self.delayed(host, due_s))
+        if host.received == self.expected[host.side] and number not in self.finished:
+            self.times[number].arrived_s = now_s
+            self.finished[number] = now_s
+            if number + 1 < len(self.plan):
+                self.start_flight(number + 1, now_s)
+
+    def delayed(self, host: _Host, due_s: float) -> None:
+        if host.delayed_s == due_s and host.unacknowledged:
+            self.acknowledge(host, host.echo_s, due_s)
+
+    def acknowledge(self, host: _Host, echo_s: float, now_s: float) -> None:
+        host.unacknowledged, host.delayed_s = 0, None
+        received = host.received
+        left_s, _ = self.links[host.side].send(now_s, ACK_BYTES)
+        peer = self.hosts["server" if host.side == "client" else "client"]
+        self.at(
+            left_s + self.links[host.side].delay_s,
+            lambda later_s: self.acknowledged(peer, received, echo_s, later_s),
+        )
+
+    def acknowledged(self, host: _Host, upto: int, echo_s: float, now_s: float) -> None:
+        fresh = upto - host.acknowledged
+        if fresh <= 0:
+            return
+        host.round_trips.sample(now_s - echo_s, new_window=upto > host.sample_from)
+        if upto > host.sample_from:
+            host.sample_from = host.next
+        if host.kept_window is not None:
+            host.window, host.kept_window = host.kept_window, None
+        host.backoff = 0
+        out = host.next - host.acknowledged
+        host.acknowledged = upto
+        if host.window < 2 * out:  # the window grows only where it limits
+            host.window += fresh
+        self.push(host, now_s)
+        self.arm_probe(host, now_s)
+
+
+def flow(
+    flights: Sequence[Flight],
+    path: Path,
+    tcp: Tcp,
+    *,
+    client_end_s: float = 0.0,
+    server_end_s: float = 0.0,
+    setup_s: float = 0.0,
+    client_window: int | None = None,
+    server_window: int | None = None,
+) -> Flow:
+    """Run a handshake in which nothing is lost; delays are the means of the path's.
+
+    Args:
+        flights: from ``steps.written``, alternating between the sides, the client's first.
+        path, tcp: of the network and the hosts.
+        client_end_s, server_end_s: what each side works after it received the last flight.
+        setup_s: until when neither direction carries anything.
+        client_window, server_window: initial windows where they are not TCP's own.
+    """
+    windows: dict[Side, int] = {
+        "client": client_window or tcp.initial_window,
+        "server": server_window or tcp.initial_window,
+    }
+    ends: dict[Side, float] = {"client": client_end_s, "server": server_end_s}
+    return _Run(flights, path, tcp, ends, setup_s, windows).run()
