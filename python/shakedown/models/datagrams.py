@@ -7,14 +7,13 @@ repeats and the server answers again at once (WTLS, whose flight is one datagram
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import Flight, Side
-from shakedown.models.tcp import IP_BYTES, UDP_BYTES
 
-HEADER_BYTES = IP_BYTES + UDP_BYTES
 _LEAST = 1e-7
 
 
@@ -51,28 +50,93 @@ class DatagramFlight:
 
     sender: Side
     handed_s: float
-    left_s: list[float]
-    arrived_s: float
     worked_s: float
+    left_s: list[float] = field(default_factory=list)
+    arrived_s: float = 0.0
+
+
+class _Run:
+    """Flights one after another; timers that run out although nothing was lost load the links."""
+
+    def __init__(self, flights: Sequence[Flight], path: Path, way: Datagrams, setup_s: float) -> None:
+        self.flights, self.path, self.way = flights, path, way
+        free = [setup_s]
+        self.free = {"client": free, "server": free if path.half_duplex else [setup_s]}
+        self.header_bytes = path.ip_bytes + path.udp_bytes + path.link_bytes
+        self.events: list[tuple[float, int, Callable[[float], None]]] = []
+        self.count = 0
+        self.times: list[DatagramFlight] = []
+        self.answered = 0  # flights that arrived whole
+
+    def at(self, when_s: float, act: Callable[[float], None]) -> None:
+        self.count += 1
+        heapq.heappush(self.events, (when_s, self.count, act))
+
+    def run(self) -> list[DatagramFlight]:
+        self.start(0, 0.0)
+        while self.answered < len(self.flights):
+            now_s, _, act = heapq.heappop(self.events)
+            act(now_s)
+        return self.times
+
+    def start(self, number: int, now_s: float) -> None:
+        flight = self.flights[number]
+        self.times.append(DatagramFlight(flight.sender, now_s, flight.writes[0][0]))
+        for offset_s, size in flight.writes:
+            self.at(now_s + offset_s, lambda later_s, size=size: self.send(number, size, later_s))
+        handed_s = now_s + flight.writes[-1][0]
+        final = number + 1 == len(self.flights)
+        if not final and (flight.sender == "client" or not self.way.client_repeats):
+            for wait_s in self.way.waits_s()[1:]:
+                self.at(handed_s + wait_s, lambda later_s: self.repeat(number, later_s))
+
+    def send(self, number: int, size: float, now_s: float) -> None:
+        times = self.times[number]
+        times.left_s.append(self.load(times.sender, size, now_s))
+        if len(times.left_s) == len(self.flights[number].writes):
+            times.arrived_s = times.left_s[-1] + self.path.direction(times.sender).delay.mean
+            self.at(times.arrived_s, lambda later_s: self.arrives(number, later_s))
+
+    def load(self, sender: Side, size: float, now_s: float) -> float:
+        direction, free = self.path.direction(sender), self.free[sender]
+        sending_s = 8.0 * (size + self.header_bytes) / direction.rate_bits_per_s
+        left_s = max(free[0], now_s) + sending_s
+        free[0] = left_s + direction.silence_s(sending_s)
+        return left_s
+
+    def arrives(self, number: int, now_s: float) -> None:
+        self.answered = number + 1
+        if self.answered < len(self.flights):
+            self.start(self.answered, now_s)
+
+    def repeat(self, number: int, now_s: float) -> None:
+        """The timer of a flight: sent again unless its answer has come, and answered again where it is so."""
+        if self.answered > number + 1 or self.path.direction("client").duty_cycle < 1.0:
+            return
+        flight = self.flights[number]
+        for _, size in flight.writes:
+            left_s = self.load(flight.sender, size, now_s)
+        if self.way.client_repeats:
+            again_s = left_s + self.path.direction(flight.sender).delay.mean
+            self.at(again_s, lambda later_s: self.answer_again(number + 1, later_s))
+
+    def answer_again(self, number: int, now_s: float) -> None:
+        if number < len(self.times) and len(self.times[number].left_s) == len(self.flights[number].writes):
+            for _, size in self.flights[number].writes:
+                self.load(self.flights[number].sender, size, now_s)
 
 
 def flow(
-    flights: Sequence[Flight], path: Path, *, setup_s: float = 0.0
+    flights: Sequence[Flight], path: Path, way: Datagrams, *, setup_s: float = 0.0
 ) -> list[DatagramFlight]:
-    """Flights one after another, each in its datagrams, nothing lost; delays are the means of the path's."""
-    free = {"client": setup_s, "server": setup_s}
-    now_s, done = 0.0, []
-    for flight in flights:
-        direction = path.direction(flight.sender)
-        left = []
-        for offset_s, size in flight.writes:
-            ready_s = max(now_s + offset_s, max(free.values()) if path.half_duplex else free[flight.sender])
-            left.append(ready_s + 8.0 * (size + HEADER_BYTES + path.link_bytes) / direction.rate_bits_per_s)
-            free[flight.sender] = left[-1]
-        arrived_s = left[-1] + direction.delay.mean
-        done.append(DatagramFlight(flight.sender, now_s, left, arrived_s, flight.writes[0][0]))
-        now_s = arrived_s
-    return done
+    """A handshake in datagrams of which none is lost; delays are the means of the path's.
+
+    Args:
+        flights: from ``steps.packed``.
+        path, way: the network, and who repeats.
+        setup_s: until when nothing can be sent.
+    """
+    return _Run(flights, path, way, setup_s).run()
 
 
 def _whole(direction: Direction, datagrams: int) -> float:

@@ -10,17 +10,16 @@ derived from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from shakedown.models import datagrams, tcp_flow, tcp_loss
-from shakedown.models.arrays import Floats
 from shakedown.models.datagrams import Datagrams
-from shakedown.models.distribution import Distribution
+from shakedown.models.distribution import RESOLUTION, Distribution
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import Step, packed, written
-from shakedown.models.tcp import ACK_BYTES, SYN_BYTES, RoundTrips, Tcp
+from shakedown.models.tcp import SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
 
 __all__ = ["DTLS", "TCP", "WTLS", "Datagrams", "Exchange", "Path", "Step", "Tcp", "exchange", "transport"]
 
@@ -29,7 +28,6 @@ DTLS = Datagrams()
 WTLS = Datagrams(timeout_s=3.0, max_timeout_s=48.0, sends=5, client_repeats=True)
 
 _NODES = 6  # round trips for which timers are worked out
-_RARE = 0.02  # less probable states take the mean round trip
 _LEAST = 1e-6
 
 
@@ -125,11 +123,11 @@ class _Datagrams:
         self, steps: Sequence[Step], path: Path, way: Datagrams, client_end_s: float, server_end_s: float,
         from_idle: bool,
     ) -> None:
-        room = float(path.mtu_bytes - datagrams.HEADER_BYTES)
+        room = float(path.mtu_bytes - path.ip_bytes - path.udp_bytes)
         self.path, self.way, self.from_idle = path, way, from_idle
         self.flights = packed(steps, room)
         setup_s = path.setup.mean if from_idle else 0.0
-        self.times = datagrams.flow(self.flights, path, setup_s=setup_s)
+        self.times = datagrams.flow(self.flights, path, way, setup_s=setup_s)
         self.client_end_s, self.server_end_s = client_end_s, server_end_s
 
     def exchange(self) -> Exchange:
@@ -176,9 +174,10 @@ class _Stream:
         self.ends = {"client_end_s": client_end_s, "server_end_s": server_end_s}
         self.setup_s = path.setup.mean if from_idle else 0.0
         self.flow = self.run(path.up.delay.mean, path.down.delay.mean)
+        self.kept: dict[tuple[int, int, float, float], tcp_loss.Extras] = {}
         up, down = path.up, path.down
         self.syn_trip_s = (
-            8.0 * (SYN_BYTES + path.link_bytes) * (1.0 / up.rate_bits_per_s + 1.0 / down.rate_bits_per_s)
+            8.0 * (path.ip_bytes + SYN_OPTION_BYTES + path.link_bytes) * (1.0 / up.rate_bits_per_s + 1.0 / down.rate_bits_per_s)
             + up.delay.mean + down.delay.mean
         )
 
@@ -188,19 +187,18 @@ class _Stream:
 
     def exchange(self) -> Exchange:
         count = len(self.flights)
-        last = self.flights[-1].sender
-        lost = self.late()
-        done, failed = self.total("done_s", count, lost)
-        if last == "server":
+        done, failed = self.total("done_s", count)
+        if self.flights[-1].sender == "server":
             return Exchange(done, done, self.path.setup, failed)
-        ready, _ = self.total("ready_s", count - 1, lost)
+        ready, _ = self.total("ready_s", count - 1)
         return Exchange(ready, done, self.path.setup, failed)
 
     # What varies.
 
-    def crossings(self, what: str, until: int) -> list[Distribution]:
-        """Deviations of the crossings on the critical path: connection, flights, and windows that wait."""
+    def crossings(self, what: str, until: int) -> tuple[list[Distribution], list[Distribution]]:
+        """Deviations of the crossings on the critical path: the connection's, and all others'."""
         up, down = self.path.up, self.path.down
+        connection: list[Distribution] = []
         parts: list[Distribution] = []
         for direction, name in ((up, "client"), (down, "server")):
             if len(direction.delay.values_s) == 1:
@@ -213,12 +211,12 @@ class _Stream:
             longer = self.run(*delays)
             slope = (getattr(longer, what) - getattr(self.flow, what)) / step_s
             flights = [times for times in self.flow.flights[:until] if times.sender == name]
-            parts.append(single)  # the connection's
+            connection.append(single)
             parts += [_deviation(direction, times.left_s, self.path.delay_holds_s) for times in flights]
             parts += [single] * max(0, round(slope) - 1 - len(flights))
         if self.from_idle:
             parts.append(self.path.setup.shifted(-self.path.setup.mean))
-        return parts
+        return connection, parts
 
     def nodes(self) -> list[_Node]:
         """Round trips of the connection by which timers are set."""
@@ -239,163 +237,143 @@ class _Stream:
 
     # What is lost.
 
-    def late(self) -> list[tuple[_Node, list[tuple[float, list[Floats]]]]]:
-        """For each node and each way to connect: its weight, and per flight (weights, seconds late)."""
-        dropped = any(times.dropped for times in self.flow.flights)
-        if not self.path.loses and not dropped:
+    def late(self, until: int) -> list[tuple[float, Distribution]]:
+        """Weights and lateness of a handshake that loses something, beyond the connection's crossings.
+
+        The lateness includes by how much the connection's round trip differs from its mean, for timers are
+        as long as it makes them. Empty where nothing is ever lost.
+        """
+        if not self.path.loses and not any(times.dropped for times in self.flow.flights):
             return []
-        trip_s = self.syn_trip_s + self.setup_s
-        ways = tcp_loss.connections(self.path.up, self.path.down, trip_s, self.tcp)
+        ways = tcp_loss.connections(self.path.up, self.path.down, self.syn_trip_s + self.setup_s, self.tcp)
         found = []
-        mean = _Node(1.0, 0.0)
         for node in self.nodes():
-            cases = []
-            for way in ways:
-                if way.weight < _RARE and node.share < 1.0:
-                    continue
-                cases.append(self.case(way, node))
-            found.append((node, cases))
-        rare = [way for way in ways if way.weight < _RARE]
-        if rare and found[0][0].share < 1.0:
-            found.append((mean, [self.case(way, mean) for way in rare]))
+            for group in _grouped(ways):
+                weight = node.share * sum(way.weight for way in group)
+                if weight >= _LEAST:
+                    found.append(self.case(group, node, until))
         return found
 
-    def case(self, way: tcp_loss.Connected, node: _Node) -> tuple[float, list[Floats]]:
-        """One way to connect, then each flight's lateness as an array of (weight, seconds)."""
-        parts: list[Floats] = [np.array([[1.0, way.extra_s + node.off_s]])]
-        shrunk = {"client": 0.0, "server": 0.0}
-        for times in self.flow.flights:
-            late = tcp_loss.extras(
-                self.sending(times, way, node), self.path.direction(times.sender),
-                self.path.up if times.sender == "server" else self.path.down, self.tcp,
-            )
-            rounds = self.extra_rounds(times, way, shrunk[times.sender])
-            rows = [(one.weight, one.extra_s + rounds) for one in late]
-            timed_out = sum(one.weight for one in late if one.timed_out)
-            shrunk[times.sender] = max(shrunk[times.sender], timed_out)
-            parts.append(np.array(rows))
-        return way.weight, parts
+    def case(
+        self, group: list[tcp_loss.Connected], node: _Node, until: int
+    ) -> tuple[float, Distribution]:
+        """Ways to connect that leave the hosts alike, then each flight's lateness."""
+        weights = np.array([way.weight for way in group])
+        shares = weights / weights.sum()
+        late = Distribution.of_samples([way.extra_s for way in group], weights)
+        sampled_s = round(float(shares @ [way.sampled_s for way in group]), 3)
+        slow = {
+            "client": float(shares @ [way.client_slow for way in group]),
+            "server": float(shares @ [way.server_slow for way in group]),
+        }
+        window = {"client": 1, "server": 1}
+        for number, times in enumerate(self.flow.flights[:until]):
+            flight = self.extras(number, 0, sampled_s, node)
+            usual = _lateness(flight)
+            share = slow[times.sender]
+            if share > 0.0 and len(times.sent_s) > window[times.sender]:
+                slowly = self.extras(number, window[times.sender], sampled_s, node)
+                usual = Distribution.mixture([(1.0 - share, usual), (share, _lateness(slowly))])
+            late = late.plus(usual)
+            # After a timeout the window is two segments when the sender's next flight goes.
+            slow[times.sender], window[times.sender] = max(slow[times.sender], flight.timed_out), 2
+        return node.share * float(weights.sum()), late.shifted(node.off_s)
 
-    def extra_rounds(self, times: tcp_flow.FlightTimes, way: tcp_loss.Connected, shrunk: float) -> float:
-        """Mean time that a window smaller than the usual costs a flight."""
-        first = all(other.sender != times.sender for other in self.flow.flights[: self.flow.flights.index(times)])
-        count = len(times.sent_s)
-        if first:
-            small = (
-                way.client_timeouts >= 2 and not way.first_syn_heard
-                if times.sender == "client"
-                else way.server_timeouts >= 2
-            )
-            return self.rounds_s(count, 1, times) if small else 0.0
-        return shrunk * self.rounds_s(count, 2, times) if shrunk > 0.0 else 0.0
-
-    def rounds_s(self, count: int, window: int, times: tcp_flow.FlightTimes) -> float:
-        """Waiting of a flight that starts with a small window, beyond that with its own."""
-
-        def waits(start: float) -> float:
-            left, size, total = float(count), start, 0.0
-            while left > size:
-                total += max(0.0, self.syn_trip_s - size * self.segment_s(times))
-                left -= size
-                size *= 2.0
-            return total
-
-        return max(0.0, waits(float(window)) - waits(times.window))
+    def extras(self, number: int, window: int, sampled_s: float, node: _Node) -> tcp_loss.Extras:
+        """A flight's lateness with its own window (0) or a smaller one; kept, for many ways need it."""
+        times = self.flow.flights[number]
+        key = (number, window, sampled_s if times.sender == "client" else 0.0, node.off_s)
+        if key not in self.kept:
+            forward, backward = self.path.up, self.path.down
+            if times.sender == "server":
+                forward, backward = backward, forward
+            sending = self.sending(times, sampled_s, node)
+            if window:
+                self.kept[key] = tcp_loss.slowly(sending, window, forward, backward, self.tcp)
+            else:
+                varies = len(forward.delay.values_s) > 1 or len(backward.delay.values_s) > 1
+                self.kept[key] = tcp_loss.extras(sending, forward, backward, self.tcp, varies=varies)
+        return self.kept[key]
 
     def segment_s(self, times: tcp_flow.FlightTimes) -> float:
+        """Time to serialise the flight's largest segment."""
         rate = self.path.direction(times.sender).rate_bits_per_s
         return 8.0 * (max(times.sizes_bytes) + self.path.link_bytes) / rate
 
-    def sending(
-        self, times: tcp_flow.FlightTimes, way: tcp_loss.Connected, node: _Node
-    ) -> tcp_loss.Sending:
+    def sending(self, times: tcp_flow.FlightTimes, sampled_s: float, node: _Node) -> tcp_loss.Sending:
+        """A flight as its loss sees it."""
         forward = self.path.direction(times.sender)
         backward = self.path.down if times.sender == "client" else self.path.up
-        ack_s = 8.0 * (ACK_BYTES + self.path.link_bytes) / backward.rate_bits_per_s
+        ack_s = 8.0 * (self.path.ip_bytes + TCP_BYTES + self.path.link_bytes) / backward.rate_bits_per_s
         trip_s = self.syn_trip_s + node.off_s
         round_trips = RoundTrips()
-        samples = times.round_trips.samples
-        if times.sender == "client":
-            round_trips.sample(trip_s + self.setup_s + way.sampled_s)
-        elif not way.server_timeouts:
-            round_trips.sample(trip_s)
-        for _ in range(1, samples):
+        round_trips.sample(trip_s + (self.setup_s + sampled_s if times.sender == "client" else 0.0))
+        for _ in range(1, times.round_trips.samples):
             round_trips.sample(self.syn_trip_s)
         begin_s = times.sent_s[0]
-        first = [sent for sent in times.sent_s if sent <= begin_s + 1e-9 or sent - begin_s < forward.delay.mean]
+        at_once = sum(sent - begin_s < forward.delay.mean for sent in times.sent_s)
         return tcp_loss.Sending(
             left_s=tuple(left - begin_s for left in times.left_s),
-            sent_at_once=max(len(first), 1),
+            sent_at_once=max(at_once, 1),
             segment_s=self.segment_s(times),
             forth_s=forward.delay.mean,
             back_s=backward.delay.mean + ack_s,
             round_trips=round_trips,
-            known_s=trip_s,
             dropped=tuple(times.dropped),
         )
 
     # All together.
 
-    def total(
-        self, what: str, until: int, lost: list[tuple[_Node, list[tuple[float, list[Floats]]]]]
-    ) -> tuple[Distribution, float]:
-        mean_s = getattr(self.flow, what)
-        parts = self.crossings(what, until)
-        clean = _sum(parts).shifted(mean_s)
-        if not lost:
-            return clean, 0.0
-        # Timers depend on the round trip of the connection: its crossings are in the nodes.
-        varying = len(self.path.up.delay.values_s) > 1 or len(self.path.down.delay.values_s) > 1
-        whole, mixed, kept = 0.0, [], 0.0
-        for node, cases in lost:
-            for weight, flights in cases:
-                good = weight * node.share
-                for rows in flights[1 : until + 1]:
-                    good *= float(rows[0, 0]) if rows[0, 1] == 0.0 else 0.0
-                clear = flights[0][0, 1] == node.off_s
-                total = Distribution.exactly(mean_s)
-                for rows in flights[: until + 1]:
-                    total = total.plus(_rows(rows))
-                share = weight * node.share * float(np.prod([rows[:, 0].sum() for rows in flights[: until + 1]]))
-                kept += share
-                if clear and good > 0.0 and varying:
-                    whole += good
-                    total = _without(total, mean_s + node.off_s, good / share)
-                    share -= good
-                if share > 0.0:
-                    mixed.append((share, total))
-        rest = self.rest(what, until)
-        late = Distribution.mixture(mixed).plus(rest) if mixed else clean
-        if whole > 0.0:
-            late = Distribution.mixture([(whole, clean), (sum(share for share, _ in mixed), late)])
-        return late, max(0.0, 1.0 - kept)
+    def total(self, what: str, until: int) -> tuple[Distribution, float]:
+        """A time of the flow with all that varies and gets lost, and the probability that it never comes."""
+        mean_s = float(getattr(self.flow, what))
+        connection, others = self.crossings(what, until)
+        rest = _sum(others)
+        cases = self.late(until)
+        if not cases:
+            return rest.plus(_sum(connection)).shifted(mean_s), 0.0
+        late = Distribution.mixture(cases).shifted(mean_s)
+        if connection:
+            # Without loss no timer matters: the connection's crossings vary as they do.
+            clear = self.clear(until)
+            late = _without(late, [mean_s + node.off_s for node in self.nodes()], clear)
+            late = Distribution.mixture(
+                [(clear, _sum(connection).shifted(mean_s)), (1.0 - clear, late)]
+            )
+        return late.plus(rest), max(0.0, 1.0 - sum(weight for weight, _ in cases))
 
-    def rest(self, what: str, until: int) -> Distribution:
-        """Deviations of all crossings but the connection's."""
-        parts = self.crossings(what, until)
-        for direction in (self.path.up, self.path.down):
-            if len(direction.delay.values_s) > 1:
-                for number, part in enumerate(parts):
-                    if part.values_s is not None and np.array_equal(
-                        part.values_s, direction.delay.values_s - direction.delay.mean
-                    ):
-                        del parts[number]
-                        break
-        return _sum(parts)
+    def clear(self, until: int) -> float:
+        """Probability that nothing is lost that matters."""
+        up, down = self.path.up.loss, self.path.down.loss
+        clear = (1.0 - up) * (1.0 - down)
+        for number in range(until):
+            clear *= float(self.extras(number, 0, 0.0, _Node(1.0, 0.0)).weights[0])
+        return clear
 
 
-def _rows(rows: Floats) -> Distribution:
-    if len(rows) == 1:
-        return Distribution.exactly(float(rows[0, 1]))
-    return Distribution.of_samples(rows[:, 1], rows[:, 0])
+def _lateness(extras: tcp_loss.Extras) -> Distribution:
+    return Distribution.of_samples(extras.extra_s, extras.weights)
 
 
-def _without(total: Distribution, value_s: float, share: float) -> Distribution:
-    """The distribution without the share of one of its values, scaled to sum to 1."""
+def _grouped(ways: list[tcp_loss.Connected]) -> list[list[tcp_loss.Connected]]:
+    """Ways to connect by what the client's first round trip counted: nothing, about a second, more."""
+    groups: dict[int, list[tcp_loss.Connected]] = {}
+    for way in ways:
+        groups.setdefault(0 if way.sampled_s == 0.0 else 1 if way.sampled_s < 1.5 else 2, []).append(way)
+    return list(groups.values())
+
+
+def _without(total: Distribution, values_s: Sequence[float], share: float) -> Distribution:
+    """The distribution without ``share`` of its probability near the given values, scaled to sum to 1."""
     weights = total.weights.copy()
-    index = int(np.argmin(np.abs(total.values_s - value_s)))
-    weights[index] = max(0.0, weights[index] - share)
-    kept = weights > 0.0
-    if not kept.any():
+    for value in values_s:
+        near = np.abs(total.values_s - value) <= 2.0 * RESOLUTION * abs(value)
+        weights[near] = 0.0
+    left = 1.0 - share - weights.sum()
+    if left > 0.0:  # what else lies near those values stays there
+        kept = np.array([int(np.argmin(np.abs(total.values_s - value))) for value in values_s])
+        np.add.at(weights, kept, left / len(kept))
+    filled = weights > 0.0
+    if not filled.any():
         return total
-    return replace(total, values_s=total.values_s[kept], weights=weights[kept] / weights[kept].sum())
+    return Distribution(total.values_s[filled], weights[filled] / weights[filled].sum())

@@ -17,6 +17,8 @@ class Direction:
         loss: probability that a packet is lost.
         loss_burst_packets: mean number of packets lost in a row; 0 where each is lost by itself.
         queue_bytes: what waits for the rate, in bytes; more is dropped. None: no limit is known.
+        duty_cycle: share of the time that may be spent sending.
+        pause_s: silence after each packet.
     """
 
     rate_bits_per_s: float
@@ -24,6 +26,12 @@ class Direction:
     loss: float = 0.0
     loss_burst_packets: float = 0.0
     queue_bytes: int | None = None
+    duty_cycle: float = 1.0
+    pause_s: float = 0.0
+
+    def silence_s(self, sending_s: float) -> float:
+        """How long nothing may be sent after a packet that took so long."""
+        return self.pause_s + sending_s * (1.0 / self.duty_cycle - 1.0)
 
     @property
     def loss_after_loss(self) -> float:
@@ -45,6 +53,7 @@ class Path:
         link_bytes: added to each packet below the network layer, link encryption included.
         delay_holds_s: for how long a drawn delay holds: packets of one direction sent meanwhile have it.
         half_duplex: both directions share one rate's time.
+        ip_bytes, udp_bytes: headers of a packet and of a datagram, as compressed.
     """
 
     up: Direction
@@ -54,6 +63,8 @@ class Path:
     link_bytes: int = 0
     delay_holds_s: float = 0.0
     half_duplex: bool = False
+    ip_bytes: int = 20
+    udp_bytes: int = 8
 
     def direction(self, sender: str) -> Direction:
         """The direction in which a side sends."""

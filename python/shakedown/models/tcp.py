@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-IP_BYTES = 20
 TCP_BYTES = 32  # with timestamps
-SYN_BYTES = 60  # IP, TCP and the options of a SYN
-ACK_BYTES = IP_BYTES + TCP_BYTES
-UDP_BYTES = 8
+SYN_OPTION_BYTES = 40  # TCP and the options of a SYN
 
 MIN_RTO_S = 0.2
 MAX_RTO_S = 120.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from shakedown.models.path import Path
 from shakedown.models.steps import Flight, Side
-from shakedown.models.tcp import ACK_BYTES, DELAYED_ACK_S, MAX_RTO_S, SYN_BYTES, RoundTrips, Tcp
+from shakedown.models.tcp import DELAYED_ACK_S, MAX_RTO_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
 
 
 @dataclass(slots=True)
@@ -66,6 +66,7 @@ class _Link:
         direction = path.direction(sender)
         self.s_per_byte = 8.0 / direction.rate_bits_per_s
         self.delay_s = direction.delay.mean
+        self.direction = direction
         self.link_bytes = path.link_bytes
         self.queue_bytes = direction.queue_bytes
         self.free = shared
@@ -75,8 +76,9 @@ class _Link:
         size = size_bytes + self.link_bytes
         waiting = (self.free[0] - now_s) / self.s_per_byte
         room = self.queue_bytes is None or waiting <= 0.0 or waiting + size <= self.queue_bytes
-        self.free[0] = max(self.free[0], now_s) + size * self.s_per_byte
-        return self.free[0], room
+        left_s = max(self.free[0], now_s) + size * self.s_per_byte
+        self.free[0] = left_s + self.direction.silence_s(size * self.s_per_byte)
+        return left_s, room
 
 
 class _Host:
@@ -119,7 +121,9 @@ class _Run:
             "client": _Host("client", tcp, windows["client"]),
             "server": _Host("server", tcp, windows["server"]),
         }
-        self.segment_bytes = path.mtu_bytes - ACK_BYTES
+        self.ack_bytes = path.ip_bytes + TCP_BYTES
+        self.syn_bytes = path.ip_bytes + SYN_OPTION_BYTES
+        self.segment_bytes = path.mtu_bytes - self.ack_bytes
         self.events: list[tuple[float, int, Callable[[float], None]]] = []
         self.count = 0
         self.times: list[FlightTimes] = []
@@ -149,7 +153,7 @@ class _Run:
     # Connection.
 
     def send_syn(self, now_s: float) -> None:
-        left_s, _ = self.links["client"].send(now_s, SYN_BYTES)
+        left_s, _ = self.links["client"].send(now_s, self.syn_bytes)
         self.syn_sent.append(now_s)
         self.at(left_s + self.links["client"].delay_s, self.syn_arrives)
         schedule = self.tcp.syn_times_s()
@@ -165,7 +169,7 @@ class _Run:
             self.send_syn_ack(now_s, 0)
 
     def send_syn_ack(self, now_s: float, number: int) -> None:
-        left_s, _ = self.links["server"].send(now_s, SYN_BYTES)
+        left_s, _ = self.links["server"].send(now_s, self.syn_bytes)
         self.hosts["server"].sent_s = self.hosts["server"].sent_s or []
         if not hasattr(self, "syn_ack_s"):
             self.syn_ack_s = now_s
@@ -186,7 +190,7 @@ class _Run:
         if first:
             self.connected_s = now_s
             client.round_trips.sample(now_s)
-        left_s, _ = self.links["client"].send(now_s, ACK_BYTES)
+        left_s, _ = self.links["client"].send(now_s, self.ack_bytes)
         self.at(left_s + self.links["client"].delay_s, self.accept)
         if first:
             self.start_flight(0, now_s)
@@ -234,7 +238,7 @@ class _Run:
             self.arm_probe(host, now_s)
 
     def transmit(self, host: _Host, index: int, now_s: float) -> None:
-        size = host.segments[index] + ACK_BYTES
+        size = host.segments[index] + self.ack_bytes
         left_s, room = self.links[host.side].send(now_s, size)
         if index == len(host.sent_s):
             host.sent_s.append(now_s)
@@ -313,7 +317,7 @@ class _Run:
     def acknowledge(self, host: _Host, echo_s: float, now_s: float) -> None:
         host.unacknowledged, host.delayed_s = 0, None
         received = host.received
-        left_s, _ = self.links[host.side].send(now_s, ACK_BYTES)
+        left_s, _ = self.links[host.side].send(now_s, self.ack_bytes)
         peer = self.hosts["server" if host.side == "client" else "client"]
         self.at(
             left_s + self.links[host.side].delay_s,

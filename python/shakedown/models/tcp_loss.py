@@ -19,11 +19,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
+from shakedown.models.arrays import Floats
+from shakedown.models.distribution import Distribution
 from shakedown.models.path import Direction
 from shakedown.models.tcp import DUPLICATE_ACKS, MAX_RTO_S, MIN_TIMEOUT_S, RoundTrips, Tcp
 
 _LEAST = 1e-7  # ways less probable than this are left out
+_SLIGHT = 1e-5  # the same within a repair, whose ways are scaled to sum to 1
 _TIMEOUTS = 9  # timeouts in a row that are followed
+_MANY = 200  # ways of one flight that are kept apart
 _DEEP = 8  # losses within one class of a flight that are followed
 
 
@@ -36,17 +42,19 @@ class Connected:
         extra_s: time beyond a set-up without loss.
         sampled_s: what the client's first round trip counts beyond a round trip: answers echo the
             timestamp of the first SYN that arrived, so it counts from that one.
-        client_timeouts: SYNs after the first.
-        server_timeouts: SYN-ACKs that the server's timer repeated.
-        first_syn_heard: whether the first SYN arrived.
+        client_slow, server_slow: probabilities that a side starts with a window of one segment, as it does
+            after more than one repetition of its SYN (the client's only if the first SYN was lost).
     """
 
     weight: float
     extra_s: float
     sampled_s: float
-    client_timeouts: int
-    server_timeouts: int
-    first_syn_heard: bool
+    client_slow: float
+    server_slow: float
+
+
+_BOTH = 0.75
+"""How often timer and prompt both repeat a SYN-ACK: a SYN that comes first sets the timer anew."""
 
 
 def connections(up: Direction, down: Direction, round_trip_s: float, tcp: Tcp) -> list[Connected]:
@@ -59,91 +67,164 @@ def connections(up: Direction, down: Direction, round_trip_s: float, tcp: Tcp) -
     """
     syns = tcp.syn_times_s()[:-1]
     if up.loss <= 0.0 and down.loss <= 0.0:
-        return [Connected(1.0, 0.0, 0.0, 0, 0, True)]
+        return [Connected(1.0, 0.0, 0.0, 0.0, 0.0)]
     # A SYN-ACK that the timer repeats meets those that repeated SYNs ask for.
     timers, wait_s, due_s = [], 1.0, 0.0
     for _ in range(6):
         due_s += tcp.timer_s(wait_s)
         timers.append(due_s)
         wait_s *= 2.0
-    merged: dict[tuple[float, float, int, int, bool], float] = {}
+    merged: dict[tuple[float, float, float, float], float] = {}
     for heard, syn_s in enumerate(syns):
         weight = up.loss**heard * (1.0 - up.loss)
-        prompts = [(later - syn_s, 0) for later in syns[heard + 1 :]]
-        answers = sorted([(0.0, -1), *((due, 1) for due in timers), *prompts])
-        repeated = 0
-        for offset_s, kind in answers:
+        prompts = [later - syn_s for later in syns[heard + 1 :]]
+        answers = sorted([(0.0, False), *((due, False) for due in timers), *((due, True) for due in prompts)])
+        for offset_s, asked in answers:
             if weight < _LEAST:
                 break
-            repeated += kind == 1
-            arrives = 1.0 - down.loss if kind else (1.0 - up.loss) * (1.0 - down.loss)
-            extra_s = syn_s + offset_s
-            timeouts = sum(syn <= extra_s + round_trip_s for syn in syns[1:]) if extra_s else 0
-            key = (extra_s, offset_s, timeouts, repeated, heard == 0)
+            arrives = (1.0 - up.loss) * (1.0 - down.loss) if asked else 1.0 - down.loss
+            until_s = offset_s + round_trip_s
+            # SYN-ACKs repeated until the client's acknowledgement arrives.
+            by_timer = sum(due <= until_s for due in timers)
+            by_prompt = sum(due <= until_s for due in prompts)
+            server_slow = _several(by_timer, by_prompt, 1.0 - up.loss) if offset_s else 0.0
+            repeated = sum(syn <= syn_s + until_s for syn in syns[1:])
+            client_slow = float(heard > 0 and repeated >= 2)
+            key = (syn_s + offset_s, offset_s, client_slow, server_slow)
             merged[key] = merged.get(key, 0.0) + weight * arrives
             weight *= 1.0 - arrives
     return [Connected(weight, *key) for key, weight in merged.items() if weight >= _LEAST]
 
 
+def _several(by_timer: int, by_prompt: int, arrives: float) -> float:
+    """Probability that a SYN-ACK was repeated more than once."""
+    if by_timer > 1 or by_timer + by_prompt > 3:
+        return 1.0
+    if not by_timer or not by_prompt:
+        return float(by_prompt > 1)
+    return _BOTH * arrives if by_prompt == 1 else 1.0
+
+
 Ways = dict[tuple[int, int, int], float]
-"""Probabilities by (timeouts' lengths, round trips, segments sent) until all has arrived."""
+"""Probabilities by (timeouts' lengths, round trips, segments of the last round) until all has arrived."""
 
 
-def _add(ways: Ways, weight: float, later: Ways, timeouts: int, trips: int, segments: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Odds:
+    """Probabilities of one flight: a segment lost, an acknowledgement lost, and a repair not believed.
+
+    A retransmission that is acknowledged faster than any segment before counts as ambiguous, and tells
+    nothing of others (``tcp_rack_advance``); round trips that vary do that now and then.
+    """
+
+    loss: float
+    ack_loss: float
+    ambiguous: float
+
+
+def _add(ways: Ways, weight: float, later: Ways, timeouts: int, trips: int) -> None:
     for (u, v, w), share in later.items():
         total = weight * share
-        if total >= _LEAST / 10.0:
-            key = (u + timeouts, v + trips, w + segments)
+        if total >= _SLIGHT:
+            key = (u + timeouts, v + trips, w)
             ways[key] = ways.get(key, 0.0) + total
 
 
+def _whole(ways: Ways) -> Ways:
+    """The same, scaled to sum to 1: what was left out is rare."""
+    total = sum(ways.values())
+    return {key: weight / total for key, weight in ways.items()}
+
+
 @lru_cache(maxsize=4096)
-def _repaired(left: int, released: int, loss: float) -> Ways:
+def _repaired(left: int, released: int, odds: Odds) -> Ways:
     """Ways to get ``left`` segments across when ``released`` may be sent now."""
     sent = min(left, released)
-    keep = 1.0 - loss
-    ways: Ways = {}
-    if left > sent:
-        for arrived in range(sent + 1):
-            weight = math.comb(sent, arrived) * keep**arrived * loss ** (sent - arrived)
-            if weight < _LEAST:
-                continue
-            if arrived:
-                _add(ways, weight, _repaired(left - arrived, 2 * arrived, loss), 0, 1, 1)
-            else:
-                _add(ways, weight, _timed_out(left, loss), 1, 0, 0)
-        return ways
-    ways[(0, 0, sent)] = keep**sent
-    for arrived in range(sent):
+    loss, ways = odds.loss, Ways()
+    if left == sent:
+        ways[(0, 0, sent)] = (1.0 - loss) ** sent
+    for arrived in range(sent + (left > sent)):
         missing = sent - arrived
-        both = keep**arrived * loss**missing
-        if arrived:
-            noticed = math.comb(sent - 1, arrived - 1) * both
-            if noticed >= _LEAST:
-                _add(ways, noticed, _repaired(missing, max(1, arrived), loss), 0, 1, sent)
-        unnoticed = math.comb(sent - 1, arrived) * both
-        if unnoticed >= _LEAST:
-            _add(ways, unnoticed, _timed_out(missing, loss), 1, 1 if arrived else 0, arrived)
-    return ways
+        weight = math.comb(sent, arrived) * (1.0 - loss) ** arrived * loss**missing
+        if weight < _SLIGHT:
+            continue
+        unheard = odds.ack_loss**arrived
+        if left > sent:
+            if arrived:
+                heard = _repaired(left - arrived, 2 * arrived, odds)
+                _add(ways, weight * (1.0 - unheard), heard, 0, 1)
+                _add(ways, weight * unheard, _asked_again(left - arrived, odds), 1, 0)
+            else:
+                _add(ways, weight, _timed_out(left, odds), 1, 0)
+            continue
+        # All were sent: a loss is noticed when a later one arrives, else by the timeout.
+        noticed = arrived / sent * (1.0 - odds.ambiguous) if arrived else 0.0
+        if noticed:
+            again = _repaired(missing, max(1, arrived), odds)
+            _add(ways, weight * noticed * (1.0 - unheard), again, 0, 1)
+            _add(ways, weight * noticed * unheard, _asked_again(missing, odds), 1, 0)
+        _add(ways, weight * (1.0 - noticed), _timed_out(missing, odds), 1, 1 if arrived else 0)
+    return _whole(ways)
 
 
 @lru_cache(maxsize=4096)
-def _timed_out(left: int, loss: float) -> Ways:
+def _timed_out(left: int, odds: Odds) -> Ways:
     """Ways to get ``left`` segments across when a timeout has just fired."""
-    ways: Ways = {}
-    waited = 0
-    weight = 1.0
+    loss, unheard = odds.loss, odds.ack_loss
+    if left == 1:
+        return _whole({(2 ** (n + 1) - 2, 0, 1): (1.0 - loss) * loss**n for n in range(_TIMEOUTS)})
+    ways, waited, weight = Ways(), 0, 1.0
     for again in range(_TIMEOUTS):
-        if left == 1:
-            key = (waited, 0, 1)
-            ways[key] = ways.get(key, 0.0) + weight * (1.0 - loss)
-        else:
-            _add(ways, weight * (1.0 - loss), _repaired(left - 1, 2, loss), waited, 1, 1)
-        weight *= loss
+        _add(ways, weight * (1.0 - loss) * (1.0 - unheard), _repaired(left - 1, 2, odds), waited, 1)
         waited += 2 ** (again + 1)
-        if weight < _LEAST:
+        _add(ways, weight * (1.0 - loss) * unheard, _asked_again(left - 1, odds), waited, 0)
+        weight *= loss
+        if weight < _SLIGHT:
             break
-    return ways
+    return _whole(ways)
+
+
+@lru_cache(maxsize=4096)
+def _asked_again(left: int, odds: Odds) -> Ways:
+    """As ``_timed_out``, but what the timeout repeats had arrived: only its acknowledgement was lost."""
+    through = (1.0 - odds.loss) * (1.0 - odds.ack_loss)
+    ways, waited, weight = Ways(), 0, 1.0
+    for again in range(_TIMEOUTS):
+        _add(ways, weight * through, _repaired(left, 2, odds), waited, 1)
+        waited += 2 ** (again + 1)
+        weight *= 1.0 - through
+        if weight < _SLIGHT:
+            break
+    return _whole(ways)
+
+
+@lru_cache(maxsize=4096)
+def _misled(left: int, odds: Odds) -> Ways:
+    """As ``_asked_again``, but the answer covers segments that were never repeated: the timeout counts as
+    spurious (F-RTO, RFC 5682), what was marked lost no longer is, and the doubled timeout runs once more.
+    """
+    through = (1.0 - odds.loss) * (1.0 - odds.ack_loss)
+    ways, waited, weight = Ways(), 0, 1.0
+    for again in range(_TIMEOUTS):
+        waited += 2 ** (again + 1)
+        _add(ways, weight * through, _timed_out(left, odds), waited, 1)
+        weight *= 1.0 - through
+        if weight < _SLIGHT:
+            break
+    return _whole(ways)
+
+
+@lru_cache(maxsize=4096)
+def _arrays(way: str, left: int, released: int, odds: Odds) -> tuple[Floats, Floats, Floats, Floats]:
+    """Weights, timeouts, round trips and segments of a repair."""
+    if way == "repaired":
+        ways = _repaired(left, released, odds)
+    elif way == "timed out":
+        ways = _timed_out(left, odds)
+    else:
+        ways = {(0, 0, 1): 1.0} if way == "probed" else _misled(left, odds)
+    keys = np.array(list(ways), dtype=np.float64).reshape(-1, 3)
+    return np.array(list(ways.values())), keys[:, 0], keys[:, 1], keys[:, 2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +237,6 @@ class Sending:
         segment_s: time to serialise a full segment.
         forth_s, back_s: delay towards the receiver, and of an acknowledgement, its serialisation included.
         round_trips: the sender's estimator.
-        known_s: a round trip for the estimator where it has no sample yet.
         dropped: segments that the queue drops.
     """
 
@@ -166,38 +246,54 @@ class Sending:
     forth_s: float
     back_s: float
     round_trips: RoundTrips
-    known_s: float
     dropped: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Extra:
-    """Probability of some time beyond a flight without loss, and whether a timeout shrank the window."""
+class Extras:
+    """How late a flight is: probabilities and seconds, and the probability that a timeout shrank the window.
 
-    weight: float
-    extra_s: float
-    timed_out: bool
+    The first entry is that it is on time.
+    """
+
+    weights: Floats
+    extra_s: Floats
+    timed_out: float
 
 
-def extras(sending: Sending, forward: Direction, backward: Direction, tcp: Tcp) -> list[Extra]:
-    """Every way in which a flight can be late, with its probability; the first is that it is not."""
+def extras(sending: Sending, forward: Direction, backward: Direction, tcp: Tcp, *, varies: bool) -> Extras:
+    """Every way in which a flight can be late, with its probability.
+
+    Args:
+        sending: the flight.
+        forward, backward: the directions of its segments and of their acknowledgements.
+        tcp: the hosts'.
+        varies: whether round trips vary, so that a repair may be ambiguous.
+    """
     count = len(sending.left_s)
-    loss = round(forward.loss, 9)
-    found = _Found(sending, loss, tcp)
+    odds = Odds(round(forward.loss, 9), round(backward.loss, 9), 0.25 if varies else 0.0)
+    found = _Found(sending, odds, tcp)
     if sending.dropped:
         first = sending.dropped[0]
         tail = 0
-        while tail < count and count - 1 - tail in sending.dropped:
+        while tail < count - first and count - 1 - tail in sending.dropped:
             tail += 1
-        found.lost(1.0, first, len(sending.dropped) - 1 - min(tail, count - first - 1), tail if tail < count - first else count - first, backward.loss)
-        return found.collected()
-    clean = 1.0 if count == 0 else (1.0 - loss) * (1.0 - _start(forward)) ** (count - 1)
-    result = [Extra(clean, 0.0, False)]
-    if loss <= 0.0:
-        return result
+        middle = len(sending.dropped) - tail - (0 if tail == count - first else 1)
+        found.lost(1.0, first, middle, tail)
+        return found.collected(0.0)
+    if forward.loss <= 0.0:
+        return found.collected(1.0)
     for first, middle, tail, weight in _patterns(count, forward):
-        found.lost(weight, first, middle, tail, backward.loss)
-    return result + found.collected()
+        found.lost(weight, first, middle, tail)
+    return found.collected((1.0 - forward.loss) * (1.0 - _start(forward)) ** (count - 1))
+
+
+def slowly(sending: Sending, window: int, forward: Direction, backward: Direction, tcp: Tcp) -> Extras:
+    """How late a flight is that starts with a small window, which each round of acknowledgements doubles."""
+    odds = Odds(round(forward.loss, 9), round(backward.loss, 9), 0.0)
+    found = _Found(sending, odds, tcp)
+    found.put(1.0, "repaired", len(sending.left_s), window, 0.0, sending.round_trips.rto_s, link_free=True)
+    return found.collected(0.0)
 
 
 def _start(direction: Direction) -> float:
@@ -221,9 +317,7 @@ def _patterns(count: int, direction: Direction) -> Iterator[tuple[int, int, int,
         for tail in range(min(rest - 1, _DEEP) + 1):
             middle_length = rest - tail  # ends with an arrival
             for middle, share in enumerate(_middles(middle_length, begins, goes_on)):
-                run = begins * goes_on ** (tail - 1) if tail else 1.0
-                ends = 1.0 if tail or rest == 0 else 1.0
-                total = weight * share * run * ends
+                total = weight * share * (begins * goes_on ** (tail - 1) if tail else 1.0)
                 if total >= _LEAST:
                     yield first, middle, tail, total
 
@@ -248,46 +342,53 @@ def _middles(length: int, begins: float, goes_on: float) -> tuple[float, ...]:
 class _Found:
     """Collects the ways in which one flight is late."""
 
-    def __init__(self, sending: Sending, loss: float, tcp: Tcp) -> None:
-        self.sending, self.loss, self.tcp = sending, loss, tcp
+    def __init__(self, sending: Sending, odds: Odds, tcp: Tcp) -> None:
+        self.sending, self.odds, self.tcp = sending, odds, tcp
         self.trip_s = sending.forth_s + sending.back_s
         self.on_time_s = sending.left_s[-1] + sending.forth_s
-        informed = sending.round_trips.copy()
-        if not informed.samples:
-            informed.sample(sending.known_s)
-        self.informed = informed
-        self.weights: dict[tuple[float, bool], float] = {}
+        self.weights: list[Floats] = []
+        self.extra_s: list[Floats] = []
+        self.timed_out = 0.0
 
-    def collected(self) -> list[Extra]:
-        return [Extra(weight, extra_s, late) for (extra_s, late), weight in self.weights.items()]
+    def collected(self, on_time: float) -> Extras:
+        """All of them, the probability of being on time first."""
+        weights = np.concatenate([np.array([on_time]), *self.weights])
+        extra_s = np.concatenate([np.zeros(1), *self.extra_s])
+        if len(weights) > _MANY:
+            merged = Distribution.of_samples(extra_s[1:], weights[1:])
+            total = float(weights[1:].sum())
+            weights = np.concatenate([weights[:1], merged.weights * total])
+            extra_s = np.concatenate([extra_s[:1], merged.values_s])
+        return Extras(weights, extra_s, self.timed_out)
 
-    def put(self, weight: float, ways: Ways, start_s: float, rto_s: float, late: bool) -> None:
-        """Ways that begin at ``start_s``, which is after what the link still had to send."""
-        start_s = max(start_s, self.sending.left_s[-1])
-        for (timeouts, trips, segments), share in ways.items():
-            total = weight * share
-            if total < _LEAST:
-                continue
-            waited_s = self.timeouts_s(timeouts, rto_s)
-            end_s = start_s + waited_s + trips * self.trip_s + segments * self.sending.segment_s
-            extra_s = max(0.0, end_s + self.sending.forth_s - self.on_time_s)
-            key = (round(extra_s, 6), late or timeouts > 0)
-            self.weights[key] = self.weights.get(key, 0.0) + total
+    def put(
+        self,
+        weight: float,
+        way: str,
+        left: int,
+        released: int,
+        start_s: float,
+        rto_s: float,
+        *,
+        link_free: bool = False,
+    ) -> None:
+        """A repair that begins at ``start_s``, but after what the link still had to send."""
+        if weight < _LEAST:
+            return
+        sending = self.sending
+        if not link_free:
+            start_s = max(start_s, sending.left_s[-1])
+        shares, timeouts, trips, segments = _arrays(way, left, min(left, released), self.odds)
+        waited_s = timeouts * self.tcp.timer_s(min(rto_s, MAX_RTO_S))
+        end_s = start_s + waited_s + trips * (self.trip_s + sending.segment_s)
+        end_s += segments * sending.segment_s + sending.forth_s
+        self.weights.append(weight * shares)
+        self.extra_s.append(np.maximum(0.0, end_s - self.on_time_s))
+        self.timed_out += weight * (
+            1.0 if way in ("timed out", "misled") else float(shares[timeouts > 0.0].sum())
+        )
 
-    def timeouts_s(self, units: int, rto_s: float) -> float:
-        """Length of timeouts that add up to so many times the first."""
-        if not units:
-            return 0.0
-        # 1, 1 + 2, 1 + 2 + 4, …: so many timeouts in a row, each with the timer's lateness.
-        waited_s, length = 0.0, 1
-        while units > 0:
-            step = min(length, units)
-            waited_s += self.tcp.timer_s(min(step * rto_s, MAX_RTO_S))
-            units -= step
-            length *= 2
-        return waited_s
-
-    def lost(self, weight: float, first: int, middle: int, tail: int, ack_loss: float) -> None:
+    def lost(self, weight: float, first: int, middle: int, tail: int) -> None:
         """One pattern: ``first`` lost, ``middle`` more before the last arrival, ``tail`` at the end."""
         sending = self.sending
         count = len(sending.left_s)
@@ -296,10 +397,9 @@ class _Found:
             self.unnoticed(weight, first, count - first)
             return
         # Acknowledgements of what came after the hole may all be lost too: then the probe finds it.
-        silent = ack_loss**arrived
-        if silent * weight >= _LEAST:
-            self.unnoticed(weight * silent, first, 1 + middle + tail)
-            weight *= 1.0 - silent
+        silent = self.odds.ack_loss**arrived
+        self.unnoticed(weight * silent, first, 1 + middle + tail)
+        weight *= 1.0 - silent
         unsent = max(0, count - sending.sent_at_once - 2 * first - 2)
         last = count - 1 - tail
         if arrived >= DUPLICATE_ACKS:
@@ -308,34 +408,40 @@ class _Found:
             released = 1 + (arrived - DUPLICATE_ACKS)
         else:
             start_s = sending.left_s[last] + self.trip_s
-            start_s += self.tcp.timer_s(self.informed.min_s / 4.0 + MIN_TIMEOUT_S)
+            start_s += self.tcp.timer_s(sending.round_trips.min_s / 4.0 + MIN_TIMEOUT_S)
             released = 1
-        left = 1 + middle + tail + min(unsent, arrived)
-        ways = _repaired(left, released, self.loss)
-        if tail and left == 1 + middle + tail:
-            # The end is only noticed when a retransmission that was sent after it arrives.
-            ways = {}
-            _add(ways, 1.0, _repaired(left, 1, self.loss), 0, 0, 0)
-        self.put(weight, ways, start_s, self.informed.rto_s, False)
+        waiting = min(unsent, arrived)
+        if tail and not waiting:
+            released = 1  # the end is only noticed when a retransmission that was sent after it arrives
+        left = 1 + middle + tail + waiting
+        self.put(weight, "repaired", left, released, start_s, sending.round_trips.rto_s)
 
     def unnoticed(self, weight: float, first: int, lost: int) -> None:
-        """Nothing tells the sender: the probe, then the timeout."""
-        sending = self.sending
-        count = len(sending.left_s)
-        if first == 0:
-            estimator, from_s = sending.round_trips, 0.0
-        else:
-            estimator, from_s = self.informed, sending.left_s[first - 1] + self.trip_s
-        out = count - first
-        probe_s = from_s + self.tcp.timer_s(estimator.probe_s(out))
-        keep = 1.0 - self.loss
+        """Nothing tells the sender: the probe, then the timeout.
+
+        Where the last acknowledgement was lost too, the timeout repeats a segment that had arrived.
+        """
+        if first:
+            self.probed(weight * self.odds.ack_loss, first - 1, lost, "misled")
+            weight *= 1.0 - self.odds.ack_loss
+        self.probed(weight, first, lost, "timed out")
+
+    def probed(self, weight: float, known: int, lost: int, otherwise: str) -> None:
+        """The probe, when ``known`` segments were acknowledged; ``otherwise``, what follows its loss."""
+        if weight < _LEAST:
+            return
+        sending, odds = self.sending, self.odds
+        from_s = 0.0 if known == 0 else sending.left_s[known - 1] + self.trip_s
+        estimator = sending.round_trips
+        probe_s = from_s + self.tcp.timer_s(estimator.probe_s(len(sending.left_s) - known))
+        heard = 1.0 - odds.loss
         if lost == 1:
-            self.put(weight * keep, {(0, 0, 1): 1.0}, probe_s, estimator.rto_s, False)
+            self.put(weight * heard, "probed", 1, 1, probe_s, estimator.rto_s)
         else:
             # The probe's acknowledgement tells of the others.
-            self.put(
-                weight * keep, _repaired(lost - 1, 1, self.loss),
-                probe_s + sending.segment_s + self.trip_s, self.informed.rto_s, False,
-            )
+            doubt = odds.ambiguous * (1.0 if known else 2.0)
+            heard *= (1.0 - odds.ack_loss) * (1.0 - doubt)
+            told_s = probe_s + sending.segment_s + self.trip_s
+            self.put(weight * heard, "repaired", lost - 1, 1, told_s, estimator.rto_s)
         late_s = probe_s + self.tcp.timer_s(estimator.rto_s)
-        self.put(weight * self.loss, _timed_out(lost, self.loss), late_s, estimator.rto_s, True)
+        self.put(weight * (1.0 - heard), otherwise, lost, 1, late_s, estimator.rto_s)

@@ -5,25 +5,90 @@ The file format is described in ``docs/reference/bearer-profile.md``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from shakedown.profiles.delay import DelayProfile, parse_delay
 from shakedown.profiles.tables import Table
 
-SCHEMA = 1
-LINK_ENCRYPTIONS = ("none", "wep", "ccmp")
+SCHEMA = 2
+LINK_ENCRYPTION_BYTES = {"none": 0, "wep": 8, "ccmp": 16}  # IV, key ID and ICV; header and MIC
+ASPECTS = (
+    "rate",
+    "delay",
+    "delay_holds",
+    "loss",
+    "queue",
+    "setup",
+    "duplex",
+    "mtu",
+    "headers",
+    "overhead",
+    "encryption",
+    "duty",
+    "energy",
+    "thesis",
+)
+"""What a source or an assumption may be about."""
 
 
 @dataclass(frozen=True, slots=True)
 class BearerEnergy:
-    """Radio power while sending, receiving and waiting, and energy per byte; None where unknown."""
+    """Radio power and energy of the client; None where unknown.
+
+    Attributes:
+        send_w, receive_w, idle_w: power while sending, receiving, and connected without either.
+        send_j_per_byte, receive_j_per_byte: instead of power times time.
+        setup_j: energy of the set-up from idle.
+        tail_w, tail_s: power and time for which the radio stays connected after the last byte.
+    """
 
     send_w: float | None = None
     receive_w: float | None = None
     idle_w: float | None = None
     send_j_per_byte: float | None = None
     receive_j_per_byte: float | None = None
+    setup_j: float | None = None
+    tail_w: float | None = None
+    tail_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BearerDirection:
+    """One way through the network.
+
+    Attributes:
+        rate_bits_per_s: useful rate.
+        delay: one-way delay that does not depend on size.
+        loss: probability that a packet is lost.
+        loss_burst_packets: mean number of packets lost in a row; 0: each by itself.
+        queue_bytes: depth of the drop-tail queue before the rate, or None if unknown.
+        duty_cycle: share of the time that may be spent sending.
+        pause_s: silence after each packet.
+    """
+
+    rate_bits_per_s: float
+    delay: DelayProfile
+    loss: float = 0.0
+    loss_burst_packets: float = 0.0
+    queue_bytes: int | None = None
+    duty_cycle: float = 1.0
+    pause_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ThesisModel:
+    """What the thesis's model (Bayoglu 2004, 3.84) takes where the bearer comes from that thesis.
+
+    Attributes:
+        traversal_s, traversal_sd_s: one-way delay τ as that model defines it, and its deviation.
+        messages: n by suite family and authentication where the thesis fixes it, else empty (counted).
+    """
+
+    traversal_s: float
+    traversal_sd_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,40 +96,129 @@ class Bearer:
     """A validated bearer profile.
 
     Attributes:
-        up_bits_per_s, down_bits_per_s: useful rates from and to the client.
-        traversal_s, traversal_sd_s: one-way delay that does not depend on size, and its spread.
+        up, down: from and to the client.
+        setup: what the first packet after silence waits for the radio; None: none, or unknown.
+        delay_holds_s: for how long a drawn delay holds in a direction.
+        half_duplex: both directions share the rate's time.
         mtu_bytes: largest network-layer packet.
+        ip_bytes, udp_bytes: headers of a packet and of a datagram, as compressed.
         packet_overhead_bytes: link bytes added to each packet.
         link_encryption: ``none``, ``wep`` or ``ccmp``; its bytes per packet come on top.
-        loss: probability that a packet is lost.
-        setup_s: time before the first packet can go.
-        queue_bytes: depth of the link's drop-tail queue, or None if unknown.
         applicable_messages: n of the thesis's equation 3.84 where the source fixes it, else None (counted).
-        assumed: why a key has its value where no source gives it.
+        thesis: what the thesis's model takes, if not the mean of the delay.
+        source: what each aspect comes from; aspect ``""`` is for all.
+        assumed: why an aspect has its value where no source gives it.
     """
 
     name: str
     title: str
     date: str
-    source: tuple[str, ...]
     note: str
-    up_bits_per_s: float
-    down_bits_per_s: float
-    traversal_s: float
-    traversal_sd_s: float
+    up: BearerDirection
+    down: BearerDirection
+    setup: DelayProfile | None
+    delay_holds_s: float
+    half_duplex: bool
     mtu_bytes: int
+    ip_bytes: int
+    udp_bytes: int
     packet_overhead_bytes: int
     link_encryption: str
-    loss: float
-    setup_s: float
-    queue_bytes: int | None
     applicable_messages: int | None
+    thesis: ThesisModel | None
     energy: BearerEnergy
+    source: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     assumed: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def link_bytes(self) -> int:
+        """Bytes added to each packet below the network layer."""
+        return self.packet_overhead_bytes + LINK_ENCRYPTION_BYTES[self.link_encryption]
+
+    @property
+    def up_bits_per_s(self) -> float:
+        """Rate from the client."""
+        return self.up.rate_bits_per_s
+
+    @property
+    def down_bits_per_s(self) -> float:
+        """Rate to the client."""
+        return self.down.rate_bits_per_s
+
+    @property
+    def traversal_s(self) -> float:
+        """One-way delay as the thesis's model takes it: its own, else the mean of both directions."""
+        if self.thesis is not None:
+            return self.thesis.traversal_s
+        return (self.up.delay.distribution.mean + self.down.delay.distribution.mean) / 2.0
+
+    @property
+    def traversal_sd_s(self) -> float:
+        """Deviation of ``traversal_s``, for one way."""
+        if self.thesis is not None:
+            return self.thesis.traversal_sd_s
+        return math.hypot(self.up.delay.distribution.sd, self.down.delay.distribution.sd) / math.sqrt(2.0)
+
+    @property
+    def setup_s(self) -> float:
+        """Mean of the set-up from idle, 0 if none is known."""
+        return 0.0 if self.setup is None else self.setup.distribution.mean
+
+    def path(self) -> Any:  # noqa: ANN401 - shakedown.models.path.Path, imported where it is used
+        """What the network model takes of this profile: a ``shakedown.models.path.Path``."""
+        from shakedown.models.distribution import Distribution
+        from shakedown.models.path import Direction, Path
+
+        def direction(way: BearerDirection) -> Direction:
+            return Direction(
+                way.rate_bits_per_s,
+                way.delay.distribution,
+                way.loss,
+                way.loss_burst_packets,
+                way.queue_bytes,
+                way.duty_cycle,
+                way.pause_s,
+            )
+
+        return Path(
+            direction(self.up),
+            direction(self.down),
+            Distribution.exactly(0.0) if self.setup is None else self.setup.distribution,
+            self.mtu_bytes,
+            self.link_bytes,
+            self.delay_holds_s,
+            self.half_duplex,
+            self.ip_bytes,
+            self.udp_bytes,
+        )
+
     def as_json(self) -> dict[str, Any]:
-        """The whole profile, rates in bit/s, times in seconds."""
-        return {**asdict(self), "source": list(self.source), "assumed": dict(self.assumed)}
+        """The whole profile, rates in bit/s, times in seconds; delays as crates/link reads them."""
+
+        def direction(way: BearerDirection) -> dict[str, Any]:
+            return {**asdict(way), "delay": way.delay.as_json()}
+
+        return {
+            "name": self.name,
+            "title": self.title,
+            "date": self.date,
+            "note": self.note,
+            "up": direction(self.up),
+            "down": direction(self.down),
+            "setup": None if self.setup is None else self.setup.as_json(),
+            "delay_holds_s": self.delay_holds_s,
+            "half_duplex": self.half_duplex,
+            "mtu_bytes": self.mtu_bytes,
+            "ip_bytes": self.ip_bytes,
+            "udp_bytes": self.udp_bytes,
+            "packet_overhead_bytes": self.packet_overhead_bytes,
+            "link_encryption": self.link_encryption,
+            "applicable_messages": self.applicable_messages,
+            "thesis": None if self.thesis is None else asdict(self.thesis),
+            "energy": asdict(self.energy),
+            "source": {aspect: list(texts) for aspect, texts in self.source.items()},
+            "assumed": dict(self.assumed),
+        }
 
 
 _UNITS = {
@@ -73,6 +227,7 @@ _UNITS = {
     "traversal": "ms",
     "traversal_sd": "ms",
     "setup": "ms",
+    "delay_holds": "ms",
     "mtu": "bytes",
 }
 _KEYS = [
@@ -80,22 +235,39 @@ _KEYS = [
     "name",
     "title",
     "date",
-    "source",
     "note",
+    "source",
     "assumed",
+    "up",
+    "down",
     "up_bps",
     "down_bps",
     "traversal_ms",
     "traversal_sd_ms",
+    "loss",
+    "queue_bytes",
+    "setup_ms",
+    "delay_holds_ms",
+    "half_duplex",
     "mtu_bytes",
+    "ip_bytes",
+    "udp_bytes",
     "packet_overhead_bytes",
     "link_encryption",
-    "loss",
-    "setup_ms",
-    "queue_bytes",
     "applicable_messages",
+    "thesis",
     "energy",
 ]
+_DIRECTION_KEYS = [
+    "rate_bps",
+    "delay_ms",
+    "loss",
+    "loss_burst_packets",
+    "queue_bytes",
+    "duty_cycle",
+    "pause_ms",
+]
+_ENERGY_KEYS = list(BearerEnergy.__dataclass_fields__)
 
 
 def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
@@ -109,37 +281,129 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
         InputError: naming file, key and what is accepted.
     """
     top = Table(document, where)
-    if top.number("schema") != SCHEMA:
+    schema = top.number("schema")
+    if schema not in (1, SCHEMA):
         raise top.fail(f"schema is {document['schema']!r}; accepted: {SCHEMA}")
     for word, unit in _UNITS.items():
-        if word in top:
+        if word in top and not isinstance(document[word], dict):
             raise top.fail(f"{word} lacks a unit; accepted: {word}_{unit}")
-    assumed = top.assumptions()
-    energy = top.table("energy")
+    assumed = _about(top, document, "assumed")
+    source = _sources(top, document)
+    up, down = _directions(top, document)
     bearer = Bearer(
         name=top.text("name"),
         title=top.text("title"),
         date=top.text("date"),
-        source=top.texts("source"),
         note=top.text("note", ""),
-        up_bits_per_s=top.number("up_bps", above=0),
-        down_bits_per_s=top.number("down_bps", above=0),
-        traversal_s=top.number("traversal_ms") * 1e-3,
-        traversal_sd_s=top.number("traversal_sd_ms", 0.0) * 1e-3,
-        mtu_bytes=_whole(top, "mtu_bytes", 1500, 128),
+        up=up,
+        down=down,
+        setup=_setup(top, document, where),
+        delay_holds_s=top.number("delay_holds_ms", 0.0) * 1e-3,
+        half_duplex=_flag(top, document, "half_duplex"),
+        mtu_bytes=_whole(top, "mtu_bytes", 1500, 8),
+        ip_bytes=_whole(top, "ip_bytes", 20, 0),
+        udp_bytes=_whole(top, "udp_bytes", 8, 0),
         packet_overhead_bytes=_whole(top, "packet_overhead_bytes", 0, 0),
-        link_encryption=top.text("link_encryption", "none", LINK_ENCRYPTIONS),
-        loss=top.number("loss", 0.0, maximum=0.9),
-        setup_s=top.number("setup_ms", 0.0) * 1e-3,
-        queue_bytes=_whole(top, "queue_bytes", 0, 0) if "queue_bytes" in top else None,
+        link_encryption=top.text("link_encryption", "none", LINK_ENCRYPTION_BYTES),
         applicable_messages=_whole(top, "applicable_messages", 0, 1)
         if "applicable_messages" in top
         else None,
-        energy=_energy(energy),
-        assumed=assumed,
+        thesis=_thesis(top),
+        energy=_energy(top.table("energy")),
+        source=source,
+        assumed={key: " ".join(texts) for key, texts in assumed.items()},
     )
     top.finish(_KEYS)
+    if bearer.mtu_bytes <= bearer.ip_bytes + bearer.udp_bytes:
+        raise top.fail(
+            f"mtu_bytes is {bearer.mtu_bytes}; accepted: more than the headers' "
+            f"{bearer.ip_bytes + bearer.udp_bytes}"
+        )
     return bearer
+
+
+def _sources(top: Table, document: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    if isinstance(document.get("source"), dict):
+        found = _about(top, document, "source")
+        if not found:
+            raise top.fail("source is empty; accepted: at least one")
+        return found
+    return {"": top.texts("source")}
+
+
+def _about(top: Table, document: Mapping[str, Any], key: str) -> dict[str, tuple[str, ...]]:
+    """A table from aspects to texts; an aspect may be named by a key that belongs to it."""
+    if key not in document:
+        return {}
+    table = top.table(key)
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in document[key].items():
+        if name not in ASPECTS:
+            table.finish(ASPECTS)
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not texts or not all(isinstance(t, str) and t for t in texts):
+            raise table.fail(f"{name} is {value!r}; accepted: a non-empty string, or a list of them")
+        found[name] = tuple(texts)
+    return found
+
+
+def _directions(top: Table, document: Mapping[str, Any]) -> tuple[BearerDirection, BearerDirection]:
+    """``[up]`` and ``[down]``, or the short form, which is alike both ways."""
+    short = [key for key in ("up_bps", "down_bps", "traversal_ms", "traversal_sd_ms") if key in top]
+    tables = [key for key in ("up", "down") if key in document]
+    if tables and short:
+        raise top.fail(f"{short[0]} and [{tables[0]}] at once; accepted: one of the two forms")
+    if tables:
+        return _direction(top.table("up"), document, "up"), _direction(top.table("down"), document, "down")
+    up, down = top.number("up_bps", above=0), top.number("down_bps", above=0)
+    mean_s = top.number("traversal_ms") * 1e-3
+    delay = DelayProfile.of_moments(mean_s, top.number("traversal_sd_ms", 0.0) * 1e-3)
+    loss = top.number("loss", 0.0, maximum=0.9)
+    queue = _whole(top, "queue_bytes", 0, 0) if "queue_bytes" in top else None
+    return BearerDirection(up, delay, loss, 0.0, queue), BearerDirection(down, delay, loss, 0.0, queue)
+
+
+def _direction(table: Table, document: Mapping[str, Any], key: str) -> BearerDirection:
+    given = document.get(key, {})
+    if "rate" in table:
+        raise table.fail("rate lacks a unit; accepted: rate_bps")
+    direction = BearerDirection(
+        rate_bits_per_s=table.number("rate_bps", above=0),
+        delay=parse_delay(table, given, "delay_ms"),
+        loss=table.number("loss", 0.0, maximum=0.9),
+        loss_burst_packets=table.number("loss_burst_packets", 0.0),
+        queue_bytes=_whole(table, "queue_bytes", 0, 0) if "queue_bytes" in table else None,
+        duty_cycle=table.number("duty_cycle", 1.0, above=0, maximum=1),
+        pause_s=table.number("pause_ms", 0.0) * 1e-3,
+    )
+    table.finish(_DIRECTION_KEYS)
+    return direction
+
+
+def _setup(top: Table, document: Mapping[str, Any], where: str) -> DelayProfile | None:
+    if "setup_ms" not in document:
+        return None
+    return parse_delay(top, document, "setup_ms")
+
+
+def _flag(top: Table, document: Mapping[str, Any], key: str) -> bool:
+    value = document.get(key, False)
+    if not isinstance(value, bool):
+        raise top.fail(f"{key} is {value!r}; accepted: true or false")
+    if key in top:
+        top.drop(key)
+    return value
+
+
+def _thesis(top: Table) -> ThesisModel | None:
+    if "thesis" not in top:
+        return None
+    table = top.table("thesis")
+    model = ThesisModel(
+        table.number("traversal_ms") * 1e-3, table.number("traversal_sd_ms", 0.0) * 1e-3
+    )
+    table.finish(["traversal_ms", "traversal_sd_ms"])
+    return model
 
 
 def _whole(table: Table, key: str, default: int, minimum: int) -> int:
@@ -150,7 +414,6 @@ def _whole(table: Table, key: str, default: int, minimum: int) -> int:
 
 
 def _energy(table: Table) -> BearerEnergy:
-    keys = ["send_w", "receive_w", "idle_w", "send_j_per_byte", "receive_j_per_byte"]
-    values = [table.number(key) if key in table else None for key in keys]
-    table.finish(keys)
-    return BearerEnergy(*values)
+    values = {key: table.number(key) for key in _ENERGY_KEYS if key in table}
+    table.finish(_ENERGY_KEYS)
+    return BearerEnergy(**values)

@@ -100,6 +100,10 @@ class Table:
                 place = place[part]
         return reasons
 
+    def drop(self, key: str) -> None:
+        """Count a key as read."""
+        self._values.pop(key, None)
+
     def finish(self, accepted: Iterable[str]) -> None:
         """Complain of the first key that nobody read."""
         for key in self._values:
