@@ -16,7 +16,7 @@ import numpy as np
 
 from shakedown.models import datagrams, tcp_flow, tcp_loss
 from shakedown.models.datagrams import Datagrams
-from shakedown.models.distribution import RESOLUTION, Distribution
+from shakedown.models.distribution import Distribution
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import Step, packed, written
 from shakedown.models.tcp import SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
@@ -72,8 +72,11 @@ def exchange(
         from_idle: the radio is set up first.
 
     Raises:
-        ValueError: without steps, or where the server speaks first.
+        ValueError: without steps, where the server speaks first, or where a packet has no room for payload.
     """
+    header_bytes = path.ip_bytes + (path.udp_bytes if isinstance(transport, Datagrams) else TCP_BYTES)
+    if path.mtu_bytes <= header_bytes:
+        raise ValueError(f"packets of {path.mtu_bytes} bytes; accepted: more than the headers' {header_bytes}")
     if not steps or steps[0].sender != "client":
         raise ValueError("no handshake: accepted are messages that begin with the client's")
     if isinstance(transport, Datagrams):
@@ -112,7 +115,7 @@ def _deviation(direction: Direction, left_s: Sequence[float], holds_s: float) ->
 def _sum(parts: Sequence[Distribution]) -> Distribution:
     total = Distribution.exactly(0.0)
     for part in parts:
-        total = total.plus(part)
+        total = total.plus(part.compact()).compact()
     return total
 
 
@@ -332,7 +335,7 @@ class _Stream:
         cases = self.late(until)
         if not cases:
             return rest.plus(_sum(connection)).shifted(mean_s), 0.0
-        late = Distribution.mixture(cases).shifted(mean_s)
+        late = Distribution.mixture([(weight, one.shifted(mean_s)) for weight, one in cases])
         if connection:
             # Without loss no timer matters: the connection's crossings vary as they do.
             clear = self.clear(until)
@@ -366,13 +369,13 @@ def _grouped(ways: list[tcp_loss.Connected]) -> list[list[tcp_loss.Connected]]:
 def _without(total: Distribution, values_s: Sequence[float], share: float) -> Distribution:
     """The distribution without ``share`` of its probability near the given values, scaled to sum to 1."""
     weights = total.weights.copy()
+    left = share
     for value in values_s:
-        near = np.abs(total.values_s - value) <= 2.0 * RESOLUTION * abs(value)
-        weights[near] = 0.0
-    left = 1.0 - share - weights.sum()
-    if left > 0.0:  # what else lies near those values stays there
-        kept = np.array([int(np.argmin(np.abs(total.values_s - value))) for value in values_s])
-        np.add.at(weights, kept, left / len(kept))
+        near = np.argsort(np.abs(total.values_s - value))[:3]
+        for index in near[np.abs(total.values_s[near] - value) <= 1e-3 * abs(value)]:
+            taken = min(left, float(weights[index]))
+            weights[index] -= taken
+            left -= taken
     filled = weights > 0.0
     if not filled.any():
         return total

@@ -281,7 +281,7 @@ class _Run:
             self.transmit(host, host.acknowledged, now_s)
             host.kept_window = host.kept_window or host.window
             host.window = 1.0
-            host.backoff += 1
+            host.backoff = min(host.backoff + 1, 15)
         wait_s = min(host.round_trips.rto_s * 2.0**host.backoff, MAX_RTO_S)
         self.arm(host, now_s + self.tcp.timer_s(wait_s))
 

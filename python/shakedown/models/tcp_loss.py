@@ -53,8 +53,9 @@ class Connected:
     server_slow: float
 
 
-_BOTH = 0.75
-"""How often timer and prompt both repeat a SYN-ACK: a SYN that comes first sets the timer anew."""
+_BOTH = 0.5
+"""How often timer and prompt both repeat a SYN-ACK: a SYN that comes first sets the timer anew, and both hosts'
+timers are late by as much on average."""
 
 
 def connections(up: Direction, down: Direction, round_trip_s: float, tcp: Tcp) -> list[Connected]:

@@ -21,9 +21,10 @@ from typing import Any, TypedDict
 import numpy as np
 
 from shakedown.errors import InputError, did_you_mean
-from shakedown.models import handshake, queueing, transmission, transport
+from shakedown.models import handshake, network, queueing, transmission
 from shakedown.models.arrays import Floats
 from shakedown.models.energy import byte_energy_j, handshake_energy_j
+from shakedown.models.network import Step
 from shakedown.models.ranges import Range
 from shakedown.models.waiting import spread_service
 from shakedown.pricing.library import TraceLibrary, open_library
@@ -112,28 +113,13 @@ class Scenario:
         return times
 
     def transmission(self, model: str) -> Range:
-        """Transmission time under a model; its range is the bearer's spread of the delay, one way at a
-        time.
-        """
+        """Transmission time under a model; its range holds nine of ten, by the bearer's delay and loss."""
         bearer, trace = self.bearer, self.trace
         if model == "default":
-            spread = bearer.traversal_sd_s
-            delays = np.array(
-                [max(0.0, bearer.traversal_s - spread), bearer.traversal_s, bearer.traversal_s + spread]
-            )
-            low, mean, high = bearer.setup_s + transport.exchange_s(
-                [flight.size_bytes for flight in trace.flights],
-                [flight.sender == "client" for flight in trace.flights],
-                bearer.up_bits_per_s,
-                bearer.down_bits_per_s,
-                delays,
-                mtu_bytes=bearer.mtu_bytes,
-                link_bytes=bearer.packet_overhead_bytes
-                + transport.LINK_ENCRYPTION_BYTES[bearer.link_encryption],
-                loss=bearer.loss,
-                datagrams=trace.datagrams,
-            )
-            return Range(float(low), float(mean), float(high))
+            steps = [Step(m.sender, m.size_bytes) for m in trace.messages if m.flight is not None]
+            carried = network.exchange(steps, bearer.path(), network.transport(trace.suite.split("/", 1)[0]))
+            low_s, high_s = carried.done.interval(0.9)
+            return Range(low_s, carried.done.mean, high_s)
         up_bytes, down_bytes = trace.size_bytes("client"), trace.size_bytes("server")
         if model == "levi-savas":
             sizes = [0.0, 0.0]
@@ -147,9 +133,12 @@ class Scenario:
         )
         if model != "thesis":
             return Range(sent_s, sent_s, sent_s)
+        if bearer.thesis is not None:
+            sent_s += float(transmission.transmission_s(bearer.thesis.overhead_bytes, bearer.up_bits_per_s))
         crossings = 2.0 * self.applicable_messages
-        low_s = max(0.0, bearer.traversal_s - bearer.traversal_sd_s)
-        high_s = bearer.traversal_s + bearer.traversal_sd_s
+        # Nine in ten, all crossings alike.
+        low_s = max(0.0, bearer.traversal_s - 1.645 * bearer.traversal_sd_s)
+        high_s = bearer.traversal_s + 1.645 * bearer.traversal_sd_s
         return Range(
             sent_s + crossings * low_s, sent_s + crossings * bearer.traversal_s, sent_s + crossings * high_s
         )

@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shakedown.profiles.delay import DelayProfile, parse_delay
 from shakedown.profiles.tables import Table
+
+if TYPE_CHECKING:
+    from shakedown.models.path import Path
 
 SCHEMA = 2
 LINK_ENCRYPTION_BYTES = {"none": 0, "wep": 8, "ccmp": 16}  # IV, key ID and ICV; header and MIC
@@ -84,11 +87,12 @@ class ThesisModel:
 
     Attributes:
         traversal_s, traversal_sd_s: one-way delay τ as that model defines it, and its deviation.
-        messages: n by suite family and authentication where the thesis fixes it, else empty (counted).
+        overhead_bytes: what a handshake has on the channel beyond its messages.
     """
 
     traversal_s: float
     traversal_sd_s: float = 0.0
+    overhead_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +164,17 @@ class Bearer:
         return math.hypot(self.up.delay.distribution.sd, self.down.delay.distribution.sd) / math.sqrt(2.0)
 
     @property
+    def loss(self) -> float:
+        """Probability that a packet is lost, the mean of both directions."""
+        return (self.up.loss + self.down.loss) / 2.0
+
+    @property
     def setup_s(self) -> float:
         """Mean of the set-up from idle, 0 if none is known."""
         return 0.0 if self.setup is None else self.setup.distribution.mean
 
-    def path(self) -> Any:  # noqa: ANN401 - shakedown.models.path.Path, imported where it is used
-        """What the network model takes of this profile: a ``shakedown.models.path.Path``."""
+    def path(self) -> Path:
+        """What the network model takes of this profile."""
         from shakedown.models.distribution import Distribution
         from shakedown.models.path import Direction, Path
 
@@ -297,7 +306,7 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
         note=top.text("note", ""),
         up=up,
         down=down,
-        setup=_setup(top, document, where),
+        setup=parse_delay(top, document, "setup_ms") if "setup_ms" in document else None,
         delay_holds_s=top.number("delay_holds_ms", 0.0) * 1e-3,
         half_duplex=_flag(top, document, "half_duplex"),
         mtu_bytes=_whole(top, "mtu_bytes", 1500, 8),
@@ -380,12 +389,6 @@ def _direction(table: Table, document: Mapping[str, Any], key: str) -> BearerDir
     return direction
 
 
-def _setup(top: Table, document: Mapping[str, Any], where: str) -> DelayProfile | None:
-    if "setup_ms" not in document:
-        return None
-    return parse_delay(top, document, "setup_ms")
-
-
 def _flag(top: Table, document: Mapping[str, Any], key: str) -> bool:
     value = document.get(key, False)
     if not isinstance(value, bool):
@@ -400,9 +403,11 @@ def _thesis(top: Table) -> ThesisModel | None:
         return None
     table = top.table("thesis")
     model = ThesisModel(
-        table.number("traversal_ms") * 1e-3, table.number("traversal_sd_ms", 0.0) * 1e-3
+        table.number("traversal_ms") * 1e-3,
+        table.number("traversal_sd_ms", 0.0) * 1e-3,
+        _whole(table, "overhead_bytes", 0, 0),
     )
-    table.finish(["traversal_ms", "traversal_sd_ms"])
+    table.finish(["traversal_ms", "traversal_sd_ms", "overhead_bytes"])
     return model
 
 
