@@ -1,4 +1,4 @@
-"""A packet-level simulation of a handshake over TCP with loss, written from Linux' code and not from our model.
+"""A packet-level simulation of a handshake over TCP with loss, written from Linux' code, not from our model.
 
 It draws losses and delays with a generator, keeps a SACK scoreboard for each sender and reacts to each
 packet as the kernel does (net/ipv4/tcp_input.c, tcp_recovery.c, tcp_output.c, tcp_timer.c, 6.18), one
@@ -127,7 +127,7 @@ class Handshake:
         self.accepted = False
         self.synack_sent = 0.0
         self.accept_timer = 0
-        for name, writes in flights:
+        for _, writes in flights:
             pieces = [p for w in writes for p in self.cut(w)]
             self.need.append(len(pieces))
 
@@ -237,7 +237,9 @@ class Handshake:
                 if name == "client":
                     self.ready = self.now
             else:
-                expected = sum(n for (s, _), n in zip(self.flights[: number + 1], self.need) if s == sender)
+                expected = sum(
+                    n for (s, _), n in zip(self.flights, self.need[: number + 1], strict=False) if s == sender
+                )
                 if self.read[name] < expected:
                     return
             self.step[name] += 1

@@ -7,6 +7,7 @@ import pytest
 
 from shakedown.models import energy, ranges, transmission, transport
 
+
 def test_weps_cost_grows_linearly_with_the_file():
     sizes = np.array([130, 256, 512, 1024, 2048]) * 1500.0
     cost = transport.wep_cost_s(sizes, 6e6, 2e-8, 1e-5)

@@ -105,7 +105,12 @@ def test_a_bad_device_profile(document, words):
         (bearer(traversal_ms=-1), ["traversal_ms is -1"]),
         (bearer(loss=1.5), ["loss is 1.5", "at most 0.9"]),
         (bearer(link_encryption="wpe"), ["link_encryption is 'wpe'", '"wep"']),
-        (bearer(mtu_bytes=100), ["mtu_bytes is 100", "at least 128"]),
+        (bearer(mtu_bytes=5), ["mtu_bytes is 5", "at least 8"]),
+        (bearer(mtu_bytes=28), ["mtu_bytes is 28", "more than the headers' 28"]),
+        (bearer(up={"rate_bps": 1}), ["up_bps and [up] at once"]),
+        (bearer(setup_ms={"minimum": 5, "median": 4, "p95": 9}), ["setup_ms", "minimum < median < p95"]),
+        (bearer(setup_ms={"quantiles": [[0, 1], [0.5, 9]]}), ["quantiles", "the last 1"]),
+        (bearer(half_duplex=1), ["half_duplex is 1", "true or false"]),
         (bearer(mtu_bytes=1500.5), ["mtu_bytes", "a whole number"]),
         (bearer(traversal_sd=1), ["traversal_sd lacks a unit", "traversal_sd_ms"]),
     ],
@@ -194,8 +199,8 @@ def test_what_is_assumed_is_a_key_of_the_profile_with_a_reason(assumed, words):
         parse_device(device(assumed=assumed, energy={"idle_w": 1}), "boards/board.toml")
     for word in words:
         assert word in str(caught.value)
-    with pytest.raises(InputError, match=r"\[assumed\]: 'delay' is not in the profile"):
-        parse_bearer(bearer(assumed={"delay": "a guess"}), "links/link.toml")
+    with pytest.raises(InputError, match=r"\[assumed\]: 'latency' is not in the profile"):
+        parse_bearer(bearer(assumed={"latency": "a guess"}), "links/link.toml")
 
 
 def test_what_is_assumed_is_kept_and_shown():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 
 import pytest
@@ -62,7 +63,21 @@ def test_a_bearer_says_what_it_is_and_where_from(name):
     bearer = load_bearer(name)
     assert bearer.name == name
     assert bearer.title
+    about = {"rate", "delay", "delay_holds", "loss", "queue", "setup", "duplex", "mtu"}
+    if bearer.packet_overhead_bytes:
+        about.add("overhead")
+    if bearer.link_encryption != "none":
+        about.add("encryption")
+    if bearer.ip_bytes != 20:
+        about.add("headers")
+    if any(value is not None for value in dataclasses.astuple(bearer.energy)):
+        about.add("energy")
+    if bearer.thesis is not None:
+        about.add("thesis")
     assert bearer.source
+    assert about <= set(bearer.source) | set(bearer.assumed)
+    for way in (bearer.up, bearer.down):
+        assert way.delay.distribution.sd > 0.0
 
 
 def test_the_palms_hold_figure_3():
@@ -129,11 +144,11 @@ def test_power_is_the_data_sheets_current_times_the_voltage():
 
 def test_a_board_over_nb_iot_has_an_energy():
     one = scenario("tls1.3/x25519/p256/server", "cortex-m4", "server", "nb-iot")
-    up_s = 8 * one.trace.size_bytes("client") / 60e3
-    down_s = 8 * one.trace.size_bytes("server") / 30e3
+    up_s = 8 * one.trace.size_bytes("client") / 18e3
+    down_s = 8 * one.trace.size_bytes("server") / 24e3
     computing_s, whole_s = one.client.total.mean, 5.0
     processor_j = computing_s * 0.02184 + (whole_s - computing_s) * 7.71e-6
-    radio_j = up_s * 0.543 + down_s * 0.09 + (whole_s - up_s - down_s) * 0.0024
+    radio_j = up_s * 1.1 + down_s * 0.09 + (whole_s - up_s - down_s) * 0.0046
     assert one.energy_j(whole_s) == pytest.approx(processor_j + radio_j)
     row = predict(["tls1.3/x25519/p256/server"], device="cortex-m4", bearer="nb-iot")[0]
     assert row["energy_j"] is not None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import Flight, Side
@@ -83,19 +84,19 @@ class _Run:
         flight = self.flights[number]
         self.times.append(DatagramFlight(flight.sender, now_s, flight.writes[0][0]))
         for offset_s, size in flight.writes:
-            self.at(now_s + offset_s, lambda later_s, size=size: self.send(number, size, later_s))
+            self.at(now_s + offset_s, partial(self.send, number, size))
         handed_s = now_s + flight.writes[-1][0]
         final = number + 1 == len(self.flights)
         if not final and (flight.sender == "client" or not self.way.client_repeats):
             for wait_s in self.way.waits_s()[1:]:
-                self.at(handed_s + wait_s, lambda later_s: self.repeat(number, later_s))
+                self.at(handed_s + wait_s, partial(self.repeat, number))
 
     def send(self, number: int, size: float, now_s: float) -> None:
         times = self.times[number]
         times.left_s.append(self.load(times.sender, size, now_s))
         if len(times.left_s) == len(self.flights[number].writes):
             times.arrived_s = times.left_s[-1] + self.path.direction(times.sender).delay.mean
-            self.at(times.arrived_s, lambda later_s: self.arrives(number, later_s))
+            self.at(times.arrived_s, partial(self.arrives, number))
 
     def load(self, sender: Side, size: float, now_s: float) -> float:
         direction, free = self.path.direction(sender), self.free[sender]
@@ -118,7 +119,7 @@ class _Run:
             left_s = self.load(flight.sender, size, now_s)
         if self.way.client_repeats:
             again_s = left_s + self.path.direction(flight.sender).delay.mean
-            self.at(again_s, lambda later_s: self.answer_again(number + 1, later_s))
+            self.at(again_s, partial(self.answer_again, number + 1))
 
     def answer_again(self, number: int, now_s: float) -> None:
         if number < len(self.times) and len(self.times[number].left_s) == len(self.flights[number].writes):

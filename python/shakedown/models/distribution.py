@@ -15,6 +15,7 @@ from statistics import NormalDist
 from typing import TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from shakedown.models.arrays import Floats, Numbers, floats
 
@@ -174,10 +175,7 @@ class Distribution:
             return self
         middles = self._cumulative - self.weights / (2.0 * self.weights.sum())
         cells = np.searchsorted(_CUTS, middles, side="right")
-        mass = np.bincount(cells, self.weights)
-        moment = np.bincount(cells, self.weights * self.values_s)
-        filled = mass > 0.0
-        return Distribution(moment[filled] / mass[filled], mass[filled])
+        return _together(cells, self.values_s, self.weights)
 
     def shifted(self, by_s: float) -> Distribution:
         """Every value later by ``by_s``."""
@@ -203,8 +201,13 @@ def _merged(values: Floats, weights: Floats) -> Distribution:
     if scale <= 1e-12 * max(abs(least), 1e-9):
         return Distribution(np.array([least]), np.array([float(weights.sum())]))
     cells = np.rint(np.arcsinh((values - least) / scale) / RESOLUTION).astype(np.int64)
-    mass = np.bincount(cells, weights)
-    moment = np.bincount(cells, weights * values)
+    return _together(cells, values, weights)
+
+
+def _together(cells: npt.NDArray[np.int64], values: Floats, weights: Floats) -> Distribution:
+    """One point a cell, at the mean of what it holds."""
+    mass: Floats = np.bincount(cells, weights).astype(np.float64)
+    moment: Floats = np.bincount(cells, weights * values).astype(np.float64)
     filled = mass > 0.0
     return Distribution(moment[filled] / mass[filled], mass[filled])
 

@@ -76,7 +76,9 @@ def exchange(
     """
     header_bytes = path.ip_bytes + (path.udp_bytes if isinstance(transport, Datagrams) else TCP_BYTES)
     if path.mtu_bytes <= header_bytes:
-        raise ValueError(f"packets of {path.mtu_bytes} bytes; accepted: more than the headers' {header_bytes}")
+        raise ValueError(
+            f"packets of {path.mtu_bytes} bytes; accepted: more than the headers' {header_bytes}"
+        )
     if not steps or steps[0].sender != "client":
         raise ValueError("no handshake: accepted are messages that begin with the client's")
     if isinstance(transport, Datagrams):
@@ -123,7 +125,12 @@ class _Datagrams:
     """A handshake in datagrams."""
 
     def __init__(
-        self, steps: Sequence[Step], path: Path, way: Datagrams, client_end_s: float, server_end_s: float,
+        self,
+        steps: Sequence[Step],
+        path: Path,
+        way: Datagrams,
+        client_end_s: float,
+        server_end_s: float,
         from_idle: bool,
     ) -> None:
         room = float(path.mtu_bytes - path.ip_bytes - path.udp_bytes)
@@ -169,24 +176,39 @@ class _Stream:
     """A handshake over TCP."""
 
     def __init__(
-        self, steps: Sequence[Step], path: Path, tcp: Tcp, client_end_s: float, server_end_s: float,
+        self,
+        steps: Sequence[Step],
+        path: Path,
+        tcp: Tcp,
+        client_end_s: float,
+        server_end_s: float,
         from_idle: bool,
     ) -> None:
         self.path, self.tcp, self.from_idle = path, tcp, from_idle
         self.flights = written(steps, tcp.write_bytes)
-        self.ends = {"client_end_s": client_end_s, "server_end_s": server_end_s}
+        self.client_end_s, self.server_end_s = client_end_s, server_end_s
         self.setup_s = path.setup.mean if from_idle else 0.0
         self.flow = self.run(path.up.delay.mean, path.down.delay.mean)
         self.kept: dict[tuple[int, int, float, float], tcp_loss.Extras] = {}
         up, down = path.up, path.down
         self.syn_trip_s = (
-            8.0 * (path.ip_bytes + SYN_OPTION_BYTES + path.link_bytes) * (1.0 / up.rate_bits_per_s + 1.0 / down.rate_bits_per_s)
-            + up.delay.mean + down.delay.mean
+            8.0
+            * (path.ip_bytes + SYN_OPTION_BYTES + path.link_bytes)
+            * (1.0 / up.rate_bits_per_s + 1.0 / down.rate_bits_per_s)
+            + up.delay.mean
+            + down.delay.mean
         )
 
-    def run(self, up_s: float, down_s: float, **windows: int) -> tcp_flow.Flow:
+    def run(self, up_s: float, down_s: float) -> tcp_flow.Flow:
         path = self.path.with_delays(up_s, down_s)
-        return tcp_flow.flow(self.flights, path, self.tcp, setup_s=self.setup_s, **self.ends, **windows)
+        return tcp_flow.flow(
+            self.flights,
+            path,
+            self.tcp,
+            setup_s=self.setup_s,
+            client_end_s=self.client_end_s,
+            server_end_s=self.server_end_s,
+        )
 
     def exchange(self) -> Exchange:
         count = len(self.flights)
@@ -230,9 +252,7 @@ class _Stream:
         shares /= shares[-1]
         cuts = np.searchsorted(shares, [0.3, 0.6, 0.8, 0.93, 0.985])
         nodes = []
-        for values, weights in zip(
-            np.split(trip.values_s, cuts), np.split(trip.weights, cuts), strict=True
-        ):
+        for values, weights in zip(np.split(trip.values_s, cuts), np.split(trip.weights, cuts), strict=True):
             share = float(weights.sum())
             if share > 0.0:
                 nodes.append(_Node(share, float(values @ weights) / share - trip.mean))
@@ -257,9 +277,7 @@ class _Stream:
                     found.append(self.case(group, node, until))
         return found
 
-    def case(
-        self, group: list[tcp_loss.Connected], node: _Node, until: int
-    ) -> tuple[float, Distribution]:
+    def case(self, group: list[tcp_loss.Connected], node: _Node, until: int) -> tuple[float, Distribution]:
         """Ways to connect that leave the hosts alike, then each flight's lateness."""
         weights = np.array([way.weight for way in group])
         shares = weights / weights.sum()
@@ -340,9 +358,7 @@ class _Stream:
             # Without loss no timer matters: the connection's crossings vary as they do.
             clear = self.clear(until)
             late = _without(late, [mean_s + node.off_s for node in self.nodes()], clear)
-            late = Distribution.mixture(
-                [(clear, _sum(connection).shifted(mean_s)), (1.0 - clear, late)]
-            )
+            late = Distribution.mixture([(clear, _sum(connection).shifted(mean_s)), (1.0 - clear, late)])
         return late.plus(rest), max(0.0, 1.0 - sum(weight for weight, _ in cases))
 
     def clear(self, until: int) -> float:

@@ -78,12 +78,10 @@ class RoundTrips:
 
     def copy(self) -> RoundTrips:
         """A copy that can be changed by itself."""
-        return RoundTrips(
-            self.srtt_s, self.mdev_s, self.rttvar_s, self.mdev_max_s, self.min_s, self.samples
-        )
+        return RoundTrips(self.srtt_s, self.mdev_s, self.rttvar_s, self.mdev_max_s, self.min_s, self.samples)
 
     def sample(self, measured_s: float, *, new_window: bool = True) -> None:
-        """Take a measured round trip; ``new_window``: it is the first of the data sent since the last such."""
+        """Take a measured round trip; ``new_window``: the first of the data sent since the last such."""
         self.min_s = min(self.min_s, measured_s) if self.samples else measured_s
         self.samples += 1
         if self.samples == 1:

@@ -84,9 +84,9 @@ class _Link:
 class _Host:
     """One side's TCP and its place in the handshake."""
 
-    def __init__(self, side: Side, tcp: Tcp, window: int) -> None:
+    def __init__(self, side: Side, tcp: Tcp) -> None:
         self.side: Side = side
-        self.window = float(window)
+        self.window = float(tcp.initial_window)
         self.round_trips = RoundTrips()
         self.segments: list[float] = []  # sizes, in order of sending
         self.flight_of: list[int] = []
@@ -110,16 +110,20 @@ class _Run:
     """One run of the recursion."""
 
     def __init__(
-        self, flights: Sequence[Flight], path: Path, tcp: Tcp, ends_s: dict[Side, float], setup_s: float,
-        windows: dict[Side, int],
+        self,
+        flights: Sequence[Flight],
+        path: Path,
+        tcp: Tcp,
+        ends_s: dict[Side, float],
+        setup_s: float,
     ) -> None:
         self.path, self.tcp, self.plan, self.ends_s = path, tcp, flights, ends_s
         free_up = [setup_s]
         free_down = free_up if path.half_duplex else [setup_s]
         self.links = {"client": _Link(path, "client", free_up), "server": _Link(path, "server", free_down)}
         self.hosts: dict[Side, _Host] = {
-            "client": _Host("client", tcp, windows["client"]),
-            "server": _Host("server", tcp, windows["server"]),
+            "client": _Host("client", tcp),
+            "server": _Host("server", tcp),
         }
         self.ack_bytes = path.ip_bytes + TCP_BYTES
         self.syn_bytes = path.ip_bytes + SYN_OPTION_BYTES
@@ -128,6 +132,7 @@ class _Run:
         self.count = 0
         self.times: list[FlightTimes] = []
         self.syn_sent: list[float] = []
+        self.syn_ack_s: float | None = None
         self.connected_s: float | None = None
         self.accepted = False
         self.expected: dict[Side, int] = {"client": 0, "server": 0}  # segments that complete what is awaited
@@ -166,12 +171,11 @@ class _Run:
 
     def syn_arrives(self, now_s: float) -> None:
         if not self.accepted:
-            self.send_syn_ack(now_s, 0)
+            self.send_syn_ack(now_s)
 
-    def send_syn_ack(self, now_s: float, number: int) -> None:
+    def send_syn_ack(self, now_s: float) -> None:
         left_s, _ = self.links["server"].send(now_s, self.syn_bytes)
-        self.hosts["server"].sent_s = self.hosts["server"].sent_s or []
-        if not hasattr(self, "syn_ack_s"):
+        if self.syn_ack_s is None:
             self.syn_ack_s = now_s
             self.syn_ack_timer(now_s, 1.0)
         self.at(left_s + self.links["server"].delay_s, self.syn_ack_arrives)
@@ -179,7 +183,7 @@ class _Run:
     def syn_ack_timer(self, now_s: float, wait_s: float) -> None:
         def fires(later_s: float) -> None:
             if not self.accepted:
-                self.send_syn_ack(later_s, 1)
+                self.send_syn_ack(later_s)
                 self.syn_ack_timer(later_s, 2.0 * wait_s)
 
         self.at(now_s + self.tcp.timer_s(wait_s), fires)
@@ -198,7 +202,7 @@ class _Run:
     def accept(self, now_s: float) -> None:
         if not self.accepted:
             self.accepted = True
-            self.hosts["server"].round_trips.sample(now_s - self.syn_ack_s)
+            self.hosts["server"].round_trips.sample(now_s - (self.syn_ack_s or 0.0))
 
     # Application.
 
@@ -214,11 +218,9 @@ class _Run:
                 size -= pieces[-1]
             count += len(pieces)
 
-            def write(later_s: float, pieces: list[float] = pieces, first: bool = offset_s == flight.writes[0][0]) -> None:
+            def write(later_s: float, pieces: list[float] = pieces) -> None:
                 if len(self.times) == number:
-                    self.times.append(
-                        FlightTimes(flight.sender, now_s, host.round_trips.copy(), host.window)
-                    )
+                    self.times.append(FlightTimes(flight.sender, now_s, host.round_trips.copy(), host.window))
                 host.segments += pieces
                 host.flight_of += [number] * len(pieces)
                 self.push(host, later_s)
@@ -248,7 +250,10 @@ class _Run:
             times.sent_s.append(now_s)
             times.left_s.append(left_s)
             times.sizes_bytes.append(size)
-        self.at(left_s + self.links[host.side].delay_s, lambda later_s: self.data_arrives(host, index, now_s, later_s))
+        self.at(
+            left_s + self.links[host.side].delay_s,
+            lambda later_s: self.data_arrives(host, index, now_s, later_s),
+        )
 
     def arm_probe(self, host: _Host, now_s: float) -> None:
         out = host.next - host.acknowledged
@@ -350,8 +355,6 @@ def flow(
     client_end_s: float = 0.0,
     server_end_s: float = 0.0,
     setup_s: float = 0.0,
-    client_window: int | None = None,
-    server_window: int | None = None,
 ) -> Flow:
     """Run a handshake in which nothing is lost; delays are the means of the path's.
 
@@ -360,11 +363,6 @@ def flow(
         path, tcp: of the network and the hosts.
         client_end_s, server_end_s: what each side works after it received the last flight.
         setup_s: until when neither direction carries anything.
-        client_window, server_window: initial windows where they are not TCP's own.
     """
-    windows: dict[Side, int] = {
-        "client": client_window or tcp.initial_window,
-        "server": server_window or tcp.initial_window,
-    }
     ends: dict[Side, float] = {"client": client_end_s, "server": server_end_s}
-    return _Run(flights, path, tcp, ends, setup_s, windows).run()
+    return _Run(flights, path, tcp, ends, setup_s).run()

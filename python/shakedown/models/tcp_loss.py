@@ -54,8 +54,8 @@ class Connected:
 
 
 _BOTH = 0.5
-"""How often timer and prompt both repeat a SYN-ACK: a SYN that comes first sets the timer anew, and both hosts'
-timers are late by as much on average."""
+"""How often timer and prompt both repeat a SYN-ACK: a SYN that comes first sets the timer anew, and the timers
+of both hosts are late by as much on average."""
 
 
 def connections(up: Direction, down: Direction, round_trip_s: float, tcp: Tcp) -> list[Connected]:
@@ -308,7 +308,9 @@ def _patterns(count: int, direction: Direction) -> Iterator[tuple[int, int, int,
     """Losses by (index of the first, further ones before the last arrival, those after it), probability."""
     begins, goes_on = _start(direction), direction.loss_after_loss
     for first in range(count):
-        weight = direction.loss if first == 0 else (1.0 - direction.loss) * (1.0 - begins) ** (first - 1) * begins
+        weight = (
+            direction.loss if first == 0 else (1.0 - direction.loss) * (1.0 - begins) ** (first - 1) * begins
+        )
         rest = count - first - 1
         if rest == 0:
             yield first, 0, 1, weight

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from shakedown.errors import did_you_mean
 from shakedown.profiles.delay import DelayProfile, parse_delay
 from shakedown.profiles.tables import Table
 
@@ -347,13 +348,25 @@ def _about(top: Table, document: Mapping[str, Any], key: str) -> dict[str, tuple
     table = top.table(key)
     found: dict[str, tuple[str, ...]] = {}
     for name, value in document[key].items():
-        if name not in ASPECTS:
-            table.finish(ASPECTS)
+        if name not in ASPECTS and not _given(document, name):
+            raise table.fail(
+                f"{name!r} is not in the profile; accepted: {', '.join(ASPECTS)}{did_you_mean(name, ASPECTS)}"
+            )
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not texts or not all(isinstance(t, str) and t for t in texts):
             raise table.fail(f"{name} is {value!r}; accepted: a non-empty string, or a list of them")
         found[name] = tuple(texts)
     return found
+
+
+def _given(document: Mapping[str, Any], key: str) -> bool:
+    """Whether a key is in the profile; within a table it is named with a dot, as in ``energy.idle_w``."""
+    place: object = document
+    for part in key.split("."):
+        if not isinstance(place, dict) or part not in place:
+            return False
+        place = place[part]
+    return True
 
 
 def _directions(top: Table, document: Mapping[str, Any]) -> tuple[BearerDirection, BearerDirection]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from shakedown.profiles.tables import Table
@@ -114,9 +115,7 @@ def parse_delay(table: Table, given: Mapping[str, Any], key: str) -> DelayProfil
     raise table.fail(f"{key} has the keys {', '.join(sorted(keys))}; accepted: {_ACCEPTED}")
 
 
-def _quantiles(
-    inner: Table, value: object
-) -> tuple[float, float, float, tuple[tuple[float, float], ...]]:
+def _quantiles(inner: Table, value: object) -> tuple[float, float, float, tuple[tuple[float, float], ...]]:
     accepted = "pairs of a share from 0 to 1 and milliseconds, both rising, the first share 0, the last 1"
     points: list[tuple[float, float]] = []
     for pair in value if isinstance(value, list) else []:
@@ -126,7 +125,7 @@ def _quantiles(
         if not numbers or len(pair) != 2:
             raise inner.fail(f"quantiles has {pair!r}; accepted: {accepted}")
         points.append((float(pair[0]), float(pair[1]) * 1e-3))
-    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(points, points[1:], strict=False))
+    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(points))
     if len(points) < 2 or points[0][0] != 0.0 or points[-1][0] != 1.0 or not rising or points[0][1] < 0.0:
         raise inner.fail(f"quantiles is {value!r}; accepted: {accepted}")
     return points[0][1], 0.0, 0.0, tuple(points)
