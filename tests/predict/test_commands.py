@@ -127,8 +127,8 @@ def test_bearers(capsys):
     listed = asked(capsys, "bearers")
     assert {"gsm-csd", "nb-iot", "3g"} <= {bearer["name"] for bearer in listed}
     (shown,) = asked(capsys, "bearers", "gsm-csd")
-    assert shown["traversal_s"] == pytest.approx(0.3913)
+    assert shown["thesis"]["traversal_s"] == pytest.approx(0.3913)
     assert exit_status(["bearers", "gsm-csd"]) == 0
     out = capsys.readouterr().out
     assert "391.3 ms" in out
-    assert "tables 4.11, 4.12" in out
+    assert "tables 4.11 and 4.12" in out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from shakedown.cli._output import console, json_option, print_json
+from shakedown.units import seconds
 
 
 @click.command("bearers")
@@ -22,26 +23,30 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
     from rich.text import Text
 
     table = Table("bearer", "title", box=None, pad_edge=False, header_style="bold")
-    for heading in ("up", "down", "one way", "spread", "loss"):
+    for heading in ("up", "down", "one way", "95 %", "loss", "from idle"):
         table.add_column(heading, justify="right")
     for profile in profiles:
+        up, down = profile.up.delay.distribution, profile.down.delay.distribution
         table.add_row(
             profile.name,
             Text(profile.title),
             _rate(profile.up_bits_per_s),
             _rate(profile.down_bits_per_s),
-            f"{profile.traversal_s * 1e3:g} ms",
-            f"{profile.traversal_sd_s * 1e3:g} ms" if profile.traversal_sd_s else "–",
-            f"{profile.loss:.0%}" if profile.loss else "–",
+            seconds((up.p50 + down.p50) / 2.0),
+            seconds((up.p95 + down.p95) / 2.0),
+            f"{100.0 * profile.loss:.2g}%" if profile.loss else "–",
+            seconds(profile.setup.distribution.p50) if profile.setup else "–",
         )
     console().print(table)
     if names:
         for profile in profiles:
-            for line in (*profile.source, profile.note):
-                if line:
-                    click.echo(f"{profile.name}: {line}")
-            for key, reason in profile.assumed.items():
-                click.echo(f"{profile.name}: assumed: {key}: {reason}")
+            if profile.note:
+                click.echo(f"{profile.name}: {profile.note}")
+            for aspect, texts in profile.source.items():
+                for text in texts:
+                    click.echo(f"{profile.name}: {aspect}{': ' if aspect else ''}{text}")
+            for aspect, reason in profile.assumed.items():
+                click.echo(f"{profile.name}: {aspect}: assumed: {reason}")
 
 
 def _rate(bits_per_s: float) -> str:

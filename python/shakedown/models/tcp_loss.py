@@ -54,8 +54,8 @@ class Connected:
 
 
 _BOTH = 0.5
-"""How often timer and prompt both repeat a SYN-ACK: a SYN that comes first sets the timer anew, and the timers
-of both hosts are late by as much on average."""
+"""How often timer and prompt both repeat a SYN-ACK: a SYN that comes first sets the timer anew, and the
+timers of both hosts are late by as much on average."""
 
 
 def connections(up: Direction, down: Direction, round_trip_s: float, tcp: Tcp) -> list[Connected]:
