@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from shakedown.cli._output import console, json_option, print_json
-from shakedown.units import seconds
 
 
 @click.command("bearers")
@@ -22,6 +21,8 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from shakedown.terminal.figures import time
+
     table = Table("bearer", "title", box=None, pad_edge=False, header_style="bold")
     for heading in ("up", "down", "one way", "95 %", "loss", "from idle"):
         table.add_column(heading, justify="right")
@@ -32,10 +33,10 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
             Text(profile.title),
             _rate(profile.up_bits_per_s),
             _rate(profile.down_bits_per_s),
-            seconds((up.p50 + down.p50) / 2.0),
-            seconds((up.p95 + down.p95) / 2.0),
+            time((up.p50 + down.p50) / 2.0),
+            time((up.p95 + down.p95) / 2.0),
             f"{100.0 * profile.loss:.2g}%" if profile.loss else "–",
-            seconds(profile.setup.distribution.p50) if profile.setup else "–",
+            time(profile.setup.distribution.p50) if profile.setup else "–",
         )
     console().print(table)
     if names:
