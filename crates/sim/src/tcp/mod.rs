@@ -1,0 +1,544 @@
+//! TCP as Linux 6.18 does it, without I/O: packets and times in, packets and a deadline out.
+//!
+//! One [`Tcp`] is one end of one connection. It carries no bytes, only their numbers: what is written is a count, and
+//! what arrived in order is a count ([`Tcp::received`]), so a simulator of priced handshakes needs no buffers and one of
+//! real endpoints keeps the bytes itself. Packets that it wants sent are appended to a list.
+//!
+//! What is modelled: SYN and SYN-ACK timeouts with linear and exponential backoff, windows cut by them and restored by
+//! timestamps; segments as writes and the window cut them; slow start, Reno and CUBIC with HyStart; quick and delayed
+//! acknowledgements, ping-pong mode; SACK and D-SACK; RTO with F-RTO and Eifel undo, tail loss probe, RACK, proportional
+//! rate reduction; the kernel's timer wheel. What is not: receive windows (a handshake is shorter than the first), ECN,
+//! pacing, fast open, TSO's deferral within a millisecond, compression of SACKs within a millisecond.
+//!
+//! The code follows what the kernel does, not how it says it; `tests/tcp_scripts.rs` replays what packetdrill's and the
+//! kernel's own scripts expect.
+
+mod acknowledge;
+mod congestion;
+mod connect;
+mod receive;
+mod rtt;
+mod send;
+mod timer;
+
+pub use congestion::Congestion;
+pub use timer::Jiffies;
+
+use congestion::Window;
+use rtt::Rtt;
+use serde::{Deserialize, Serialize};
+use shakedown_link::{Ns, Payload};
+use std::collections::VecDeque;
+
+/// How hosts are set up; both ends of a connection alike.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TcpConfig {
+    /// Segments of the first window (RFC 6928).
+    pub initial_window: u32,
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// Timestamps (RFC 7323), which take 12 bytes of each segment.
+    pub timestamps: bool,
+    /// Selective acknowledgements (RFC 2018).
+    pub sack: bool,
+    /// Hold back a small segment while others are under way (RFC 896); TLS servers and clients turn it off.
+    pub nagle: bool,
+    /// Jiffies a second.
+    pub hz: u32,
+    /// SYNs sent again with the first timeout, before it doubles (`tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u32,
+    /// SYNs sent again after those (`tcp_syn_retries`).
+    pub syn_retries: u32,
+    /// SYN-ACKs sent again (`tcp_synack_retries`).
+    pub synack_retries: u32,
+    /// Timeouts of data after which a connection is given up (`tcp_retries2`).
+    pub retries: u32,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self {
+            initial_window: 10,
+            congestion: Congestion::Cubic,
+            timestamps: true,
+            sack: true,
+            nagle: false,
+            hz: 250,
+            syn_linear_timeouts: 4,
+            syn_retries: 6,
+            synack_retries: 5,
+            retries: 15,
+        }
+    }
+}
+
+const IP_BYTES: u32 = 20;
+const TCP_BYTES: u32 = 20;
+const TIMESTAMP_BYTES: u32 = 12;
+/// IP, TCP and the options of a SYN: MSS, SACK permitted and timestamps, window scale.
+const SYN_BYTES: u32 = 60;
+
+impl TcpConfig {
+    /// Bytes of payload in a full segment.
+    #[must_use]
+    pub fn segment_bytes(&self, mtu_bytes: u32) -> u32 {
+        mtu_bytes - IP_BYTES - TCP_BYTES - if self.timestamps { TIMESTAMP_BYTES } else { 0 }
+    }
+
+    /// Length of a packet, IP header included.
+    #[must_use]
+    pub fn wire_bytes(&self, packet: &Packet) -> u32 {
+        if packet.is(SYN) {
+            return SYN_BYTES;
+        }
+        let timestamps = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
+        // Two bytes of padding, kind and length, then eight a block.
+        let blocks = if packet.blocks > 0 { 4 + 8 * u32::from(packet.blocks) } else { 0 };
+        IP_BYTES + TCP_BYTES + timestamps + blocks + packet.bytes
+    }
+}
+
+/// Flag: synchronise.
+pub const SYN: u8 = 1;
+/// Flag: the acknowledgement number counts.
+pub const ACK: u8 = 2;
+/// Flag: no more data.
+pub const FIN: u8 = 4;
+/// Flag: the connection is gone.
+pub const RST: u8 = 8;
+
+/// Blocks of a selective acknowledgement that fit beside timestamps; without them there is room for one more.
+pub const MAX_BLOCKS: usize = 4;
+
+/// A segment on its way. Sequence numbers begin at 0 with the SYN, so the first byte of data is 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// SYN, ACK, FIN, RST.
+    pub flags: u8,
+    /// How many of `sack` count.
+    pub blocks: u8,
+    /// First sequence number.
+    pub seq: u32,
+    /// Payload.
+    pub bytes: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// The sender's clock, in milliseconds and never 0.
+    pub stamp: u32,
+    /// The clock that it echoes, or 0.
+    pub echo: u32,
+    /// Selective acknowledgements, (from, up to); a duplicate's first.
+    pub sack: [(u32, u32); MAX_BLOCKS],
+}
+
+impl Payload for Packet {}
+
+impl Packet {
+    /// True where it has the flag.
+    #[inline]
+    #[must_use]
+    pub fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The sequence number after it.
+    #[inline]
+    #[must_use]
+    pub fn end(&self) -> u32 {
+        self.seq + self.bytes + u32::from(self.is(SYN)) + u32::from(self.is(FIN))
+    }
+
+    /// The blocks that count.
+    #[must_use]
+    pub fn sack(&self) -> &[(u32, u32)] {
+        &self.sack[..usize::from(self.blocks)]
+    }
+}
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A server without a SYN.
+    Listening,
+    /// A client without a SYN-ACK.
+    SynSent,
+    /// A server that has answered a SYN.
+    SynReceived,
+    /// Both ends know of each other, as far as this one knows.
+    Established,
+    /// Given up, by itself.
+    TimedOut,
+    /// Given up, by the peer.
+    Reset,
+}
+
+/// What the sender does about losses, in the kernel's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Recovery {
+    /// Nothing.
+    Open,
+    /// Something came out of order, or a probe was sent.
+    Disorder,
+    /// The window is being reduced after a probe that repaired a loss.
+    Reduced,
+    /// Fast recovery.
+    Recovery,
+    /// Recovery after a timeout.
+    Loss,
+}
+
+/// What the one timer of a sender waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    Retransmit,
+    Probe,
+    Reorder,
+}
+
+/// A segment that is queued or under way.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    seq: u32,
+    end: u32,
+    /// When it was last sent.
+    at: Ns,
+    flags: u8,
+}
+
+/// It was selectively acknowledged.
+const SACKED: u8 = 1;
+/// It counts as lost.
+const LOST: u8 = 2;
+/// It was sent again and that copy is under way.
+const RESENT: u8 = 4;
+/// It was sent again at some time.
+const EVER_RESENT: u8 = 8;
+/// It ends the stream.
+const LAST: u8 = 16;
+
+impl Segment {
+    fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+pub struct Tcp {
+    state: State,
+    clock: Jiffies,
+    segment_bytes: u32,
+
+    // Sending. The first `sent` segments of the queue are under way.
+    queue: VecDeque<Segment>,
+    sent: u32,
+    una: u32,
+    next: u32,
+    written: u32,
+    window: Window,
+    rtt: Rtt,
+    timeout_jiffies: u64,
+    timer: Option<(Timer, Ns)>,
+    /// When the first SYN, or the last SYN-ACK, was sent.
+    opened_at: Ns,
+    last_sent_at: Ns,
+    max_sent: u32,
+    usage_round: u32,
+    window_limited: bool,
+
+    // Loss recovery.
+    recovery: Recovery,
+    sacked: u32,
+    lost: u32,
+    resent: u32,
+    total_resent: u32,
+    timeouts: u32,
+    opening_timeouts: u32,
+    high: u32,
+    probe_high: u32,
+    probe_resent: bool,
+    forward_rto: bool,
+    undo: Option<u32>,
+    undo_resent: i32,
+    first_resent_stamp: u32,
+    prior_threshold: u32,
+    prior_window: u32,
+    prr_delivered: u32,
+    prr_sent: u32,
+    duplicates: u32,
+    reordering: u32,
+    reordering_seen: bool,
+    rack: Rack,
+
+    // Receiving.
+    received: u32,
+    acknowledged: u32,
+    out_of_order: Vec<(u32, u32)>,
+    duplicate: Option<(u32, u32)>,
+    stamp_to_echo: u32,
+    peer_segment: u32,
+    quick: u32,
+    pingpong: bool,
+    ack_timeout: u64,
+    ack_at: Option<Ns>,
+    ack_pending: bool,
+    ack_now: bool,
+    pushed: u8,
+    last_received: u64,
+    got_data: bool,
+    ended: bool,
+    end_known: bool,
+    last_challenge: Option<Ns>,
+}
+
+/// The most recently sent of what was delivered (RFC 8985).
+#[derive(Clone, Copy, Debug, Default)]
+struct Rack {
+    at: Ns,
+    end: u32,
+    rtt_us: u64,
+    advanced: bool,
+    steps: u32,
+    persist: u32,
+    duplicate_seen: bool,
+    last_delivered: u32,
+}
+
+/// The kernel's figures.
+const RTO_MAX_US: u64 = 120_000_000;
+const FIRST_TIMEOUT_US: u64 = 1_000_000;
+const FALLBACK_TIMEOUT_US: u64 = 3_000_000;
+const MIN_TIMER_US: u64 = 2_000;
+const REORDERING: u32 = 3;
+const MAX_REORDERING: u32 = 300;
+
+impl Tcp {
+    fn new(state: State, clock: Jiffies, segment_bytes: u32, config: &TcpConfig) -> Self {
+        Self {
+            state,
+            clock,
+            segment_bytes,
+            queue: VecDeque::new(),
+            sent: 0,
+            una: 0,
+            next: 0,
+            written: 1,
+            window: Window::new(config.congestion, config.initial_window),
+            rtt: Rtt::default(),
+            timeout_jiffies: clock.of_us(FIRST_TIMEOUT_US),
+            timer: None,
+            opened_at: Ns::ZERO,
+            last_sent_at: Ns::ZERO,
+            max_sent: 0,
+            usage_round: 0,
+            window_limited: false,
+            recovery: Recovery::Open,
+            sacked: 0,
+            lost: 0,
+            resent: 0,
+            total_resent: 0,
+            timeouts: 0,
+            opening_timeouts: 0,
+            high: 0,
+            probe_high: 0,
+            probe_resent: false,
+            forward_rto: false,
+            undo: None,
+            undo_resent: 0,
+            first_resent_stamp: 0,
+            prior_threshold: 0,
+            prior_window: 0,
+            prr_delivered: 0,
+            prr_sent: 0,
+            duplicates: 0,
+            reordering: REORDERING,
+            reordering_seen: false,
+            rack: Rack { steps: 1, ..Rack::default() },
+            received: 0,
+            acknowledged: 0,
+            out_of_order: Vec::new(),
+            duplicate: None,
+            stamp_to_echo: 0,
+            peer_segment: segment_bytes.min(536),
+            quick: 0,
+            pingpong: false,
+            ack_timeout: 0,
+            ack_at: None,
+            ack_pending: false,
+            ack_now: false,
+            pushed: 0,
+            last_received: 0,
+            got_data: false,
+            ended: false,
+            end_known: false,
+            last_challenge: None,
+        }
+    }
+
+    /// Where it stands.
+    #[inline]
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Bytes of the peer's stream that have arrived in order.
+    #[inline]
+    #[must_use]
+    pub fn received(&self) -> u32 {
+        self.received.saturating_sub(1 + u32::from(self.ended))
+    }
+
+    /// True once the peer's stream has ended and all of it arrived.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// True where everything written has been acknowledged.
+    #[must_use]
+    pub fn is_flushed(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Segments that may be in flight.
+    #[must_use]
+    pub fn window(&self) -> u32 {
+        self.window.segments
+    }
+
+    /// The slow start threshold, or none yet.
+    #[must_use]
+    pub fn threshold(&self) -> Option<u32> {
+        (self.window.threshold < congestion::INFINITE).then_some(self.window.threshold)
+    }
+
+    /// What it does about losses.
+    #[must_use]
+    pub fn recovery(&self) -> Recovery {
+        self.recovery
+    }
+
+    /// The retransmission timeout.
+    #[must_use]
+    pub fn timeout_s(&self) -> f64 {
+        self.clock.as_us(self.timeout_jiffies) as f64 * 1e-6
+    }
+
+    /// Segments sent again so far.
+    #[must_use]
+    pub fn retransmissions(&self) -> u32 {
+        self.total_resent
+    }
+
+    /// Counts its segments anew and compares: for tests.
+    ///
+    /// # Panics
+    /// Where the counters have gone astray.
+    #[doc(hidden)]
+    pub fn check(&self) {
+        let count = |flag| self.queue.iter().filter(|segment| segment.is(flag)).count() as u32;
+        assert!(self.sent as usize <= self.queue.len(), "{self:?}");
+        assert_eq!((count(LOST), count(RESENT)), (self.lost, self.resent), "{self:?}");
+        assert!(count(SACKED) == self.sacked || count(SACKED) == 0, "{self:?}");
+        assert!(
+            self.queue.iter().skip(self.sent as usize).all(|segment| segment.flags & !LAST == 0),
+            "{self:?}"
+        );
+        assert!(
+            self.sent == 0 || self.timer.is_some() || self.state != State::Established,
+            "no timer: {self:?}"
+        );
+    }
+
+    /// When [`timeout`](Self::timeout) wants to be called, if ever.
+    #[inline]
+    #[must_use]
+    pub fn deadline(&self) -> Option<Ns> {
+        match (self.timer, self.ack_at) {
+            (Some((_, timer)), Some(ack)) => Some(timer.min(ack)),
+            (timer, ack) => timer.map(|(_, timer)| timer).or(ack),
+        }
+    }
+
+    /// The deadline has come.
+    pub fn timeout(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        if self.ack_at.is_some_and(|at| at <= now) {
+            self.delayed_ack(now, config, out);
+        }
+        let Some((timer, at)) = self.timer else { return };
+        if at > now {
+            return;
+        }
+        match (self.state, timer) {
+            (State::SynSent | State::SynReceived, _) => self.opening_timeout(now, config, out),
+            (State::Established, Timer::Retransmit) => self.retransmission_timeout(now, config, out),
+            (State::Established, Timer::Probe) => self.send_probe(now, config, out),
+            (State::Established, Timer::Reorder) => self.reordering_timeout(now, config, out),
+            _ => self.timer = None,
+        }
+    }
+
+    /// A packet has arrived.
+    pub fn receive(&mut self, now: Ns, packet: &Packet, config: &TcpConfig, out: &mut Vec<Packet>) {
+        if packet.is(RST) {
+            if self.state != State::Listening {
+                self.close(State::Reset);
+            }
+            return;
+        }
+        match self.state {
+            State::Listening | State::SynSent | State::SynReceived => self.open(now, packet, config, out),
+            State::Established => self.established(now, packet, config, out),
+            State::TimedOut | State::Reset => {}
+        }
+    }
+
+    /// Gives the connection up at once and tells the peer.
+    pub fn abort(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        if matches!(self.state, State::SynReceived | State::Established) {
+            let mut packet = self.bare(now, config);
+            packet.flags = RST | ACK;
+            out.push(packet);
+        }
+        self.close(State::Reset);
+    }
+
+    fn close(&mut self, state: State) {
+        self.state = state;
+        self.timer = None;
+        self.ack_at = None;
+        self.queue.clear();
+        (self.sent, self.sacked, self.lost, self.resent) = (0, 0, 0, 0);
+    }
+
+    /// A packet without data that says what has arrived.
+    fn bare(&self, now: Ns, config: &TcpConfig) -> Packet {
+        let (stamp, echo) = if config.timestamps { (stamp(now), self.stamp_to_echo) } else { (0, 0) };
+        Packet { flags: ACK, seq: self.next, ack: self.received, stamp, echo, ..Packet::default() }
+    }
+
+    fn set_timer(&mut self, now: Ns, timer: Timer, jiffies: u64) {
+        let jiffies = jiffies.min(self.clock.of_us(RTO_MAX_US));
+        self.timer = Some((timer, self.clock.fires(now, jiffies)));
+    }
+
+    fn in_flight(&self) -> u32 {
+        (self.sent + self.resent).saturating_sub(self.sacked + self.lost)
+    }
+
+    fn is_reducing(&self) -> bool {
+        matches!(self.recovery, Recovery::Reduced | Recovery::Recovery)
+    }
+}
+
+/// The clock of timestamps: milliseconds, never 0.
+fn stamp(now: Ns) -> u32 {
+    (now.0 / 1_000_000) as u32 + 1
+}
+
+/// Microseconds between two times.
+fn us_between(earlier: Ns, later: Ns) -> u64 {
+    later.since(earlier).0 / 1_000
+}

@@ -1,0 +1,302 @@
+//! Sending: what is written becomes segments, and segments go out as the window allows, or because a timer went off.
+
+use super::rtt::MIN_TIMEOUT_US;
+use super::{
+    ACK, EVER_RESENT, FIN, LAST, LOST, MIN_TIMER_US, Packet, REORDERING, RESENT, RTO_MAX_US, Recovery,
+    SACKED, Segment, State, Tcp, TcpConfig, Timer, stamp, us_between,
+};
+use shakedown_link::Ns;
+
+impl Tcp {
+    /// Queues bytes of the stream: one write of an application. They go out as soon as the connection and the window
+    /// allow.
+    pub fn write(&mut self, now: Ns, bytes: u32, config: &TcpConfig, out: &mut Vec<Packet>) {
+        let mut left = bytes;
+        // What is not yet sent takes more; what is sent does not.
+        if let Some(last) = self.queue.back_mut()
+            && self.next <= last.seq
+            && !last.is(LAST)
+        {
+            let more = left.min(self.segment_bytes - (last.end - last.seq));
+            last.end += more;
+            self.written += more;
+            left -= more;
+        }
+        while left > 0 {
+            let length = left.min(self.segment_bytes);
+            let seq = self.written;
+            self.queue.push_back(Segment { seq, end: seq + length, at: Ns::ZERO, flags: 0 });
+            self.written += length;
+            left -= length;
+        }
+        self.push(now, config, out);
+    }
+
+    /// Ends the stream.
+    pub fn finish(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        let seq = self.written;
+        self.queue.push_back(Segment { seq, end: seq + 1, at: Ns::ZERO, flags: LAST });
+        self.written += 1;
+        self.push(now, config, out);
+    }
+
+    /// Sends what the window allows.
+    pub(super) fn push(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        if self.state != State::Established || self.sent as usize == self.queue.len() {
+            return;
+        }
+        self.restart_after_idle(now, config);
+        let mut count = 0;
+        while let Some(segment) = self.queue.get(self.sent as usize) {
+            if self.in_flight() >= self.window.segments {
+                break;
+            }
+            let is_small = segment.end - segment.seq < self.segment_bytes && !segment.is(LAST);
+            if config.nagle && is_small && self.sent > 0 && self.sent as usize + 1 == self.queue.len() {
+                break;
+            }
+            self.send_new(now, config, out);
+            count += 1;
+        }
+        if count > 0 {
+            if self.is_reducing() {
+                self.prr_sent += count;
+            }
+            self.schedule_probe(now, config, false);
+        }
+        self.note_usage();
+    }
+
+    /// Sends the first segment that was not sent before.
+    fn send_new(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        let index = self.sent as usize;
+        self.queue[index].at = now;
+        let segment = self.queue[index];
+        out.push(self.packet(now, &segment, config));
+        self.next = segment.end;
+        self.sent += 1;
+        self.data_sent(now);
+        if self.sent == 1 || matches!(self.timer, Some((Timer::Probe, _))) {
+            self.rearm(now);
+        }
+    }
+
+    fn packet(&self, now: Ns, segment: &Segment, config: &TcpConfig) -> Packet {
+        let mut packet = Packet { seq: segment.seq, ..self.bare(now, config) };
+        self.add_blocks(&mut packet, config);
+        if segment.is(LAST) {
+            packet.flags = ACK | FIN;
+        }
+        packet.bytes = segment.end - segment.seq - u32::from(segment.is(LAST));
+        packet
+    }
+
+    /// Data carries the acknowledgement; a reply within the acknowledgement's delay begins ping-pong.
+    fn data_sent(&mut self, now: Ns) {
+        self.last_sent_at = now;
+        if self.clock.at(now) - self.last_received < self.ack_timeout {
+            self.pingpong = true;
+        }
+        self.acknowledgement_sent();
+    }
+
+    /// After a pause longer than the timeout the window goes back to the first one.
+    fn restart_after_idle(&mut self, now: Ns, config: &TcpConfig) {
+        let timeout_us = self.clock.as_us(self.timeout_jiffies).max(1);
+        let idle_us = us_between(self.last_sent_at, now);
+        if self.sent > 0 || idle_us <= timeout_us || self.window.segments <= config.initial_window {
+            return;
+        }
+        self.window.threshold = self.window.current_threshold(self.is_reducing());
+        let halvings = ((idle_us - 1) / timeout_us).min(31) as u32;
+        self.window.segments = (self.window.segments >> halvings).max(config.initial_window);
+    }
+
+    /// Notes whether it is the window that limits the sender; only then may it grow.
+    fn note_usage(&mut self) {
+        let limited = self.in_flight() >= self.window.segments;
+        if self.una >= self.usage_round || limited || (!self.window_limited && self.sent > self.max_sent) {
+            self.window_limited = limited;
+            self.max_sent = self.sent;
+            self.usage_round = self.next;
+        }
+    }
+
+    pub(super) fn is_window_limited(&self) -> bool {
+        self.window_limited || self.window.in_slow_start() && self.window.segments < 2 * self.max_sent
+    }
+
+    /// Sends a segment again.
+    fn resend(&mut self, index: usize, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        let segment = &mut self.queue[index];
+        segment.at = now;
+        segment.flags |= EVER_RESENT;
+        let segment = *segment;
+        out.push(self.packet(now, &segment, config));
+        self.total_resent += 1;
+        self.last_sent_at = now;
+        self.acknowledgement_sent();
+    }
+
+    /// Sends a segment again because it counts as lost.
+    fn repair(&mut self, index: usize, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        self.resend(index, now, config, out);
+        self.queue[index].flags |= RESENT;
+        self.resent += 1;
+        if self.first_resent_stamp == 0 {
+            self.first_resent_stamp = stamp(now);
+        }
+        self.undo_resent = self.undo_resent.max(0) + 1;
+    }
+
+    /// Sends again what counts as lost, as the window allows.
+    pub(super) fn repair_lost(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        let mut head_sent = false;
+        for index in 0..self.sent as usize {
+            if self.in_flight() >= self.window.segments {
+                break;
+            }
+            let segment = &self.queue[index];
+            if segment.is(SACKED | RESENT) || !segment.is(LOST) {
+                continue;
+            }
+            self.repair(index, now, config, out);
+            if self.is_reducing() {
+                self.prr_sent += 1;
+            }
+            head_sent |= index == 0 && !matches!(self.timer, Some((Timer::Reorder, _)));
+        }
+        if head_sent {
+            self.set_timer(now, Timer::Retransmit, self.timeout_jiffies);
+        }
+    }
+
+    /// Sets the timer for the oldest segment, from now.
+    pub(super) fn rearm(&mut self, now: Ns) {
+        if self.sent == 0 {
+            self.timer = None;
+            return;
+        }
+        let mut jiffies = self.timeout_jiffies;
+        if matches!(self.timer, Some((Timer::Reorder | Timer::Probe, _))) {
+            jiffies = self.clock.of_us(self.timeout_left_us(now).max(1) as u64);
+        }
+        self.set_timer(now, Timer::Retransmit, jiffies);
+    }
+
+    /// How far ahead the oldest segment's timeout is.
+    fn timeout_left_us(&self, now: Ns) -> i64 {
+        let oldest = self.queue.front().map_or(now, |segment| segment.at);
+        self.clock.as_us(self.timeout_jiffies) as i64 - us_between(oldest, now) as i64
+    }
+
+    /// Sets the timer for a tail loss probe, where there may be one.
+    pub(super) fn schedule_probe(&mut self, now: Ns, config: &TcpConfig, from_now: bool) -> bool {
+        let calm = matches!(self.recovery, Recovery::Open | Recovery::Reduced);
+        if !config.sack || self.sent == 0 || !calm {
+            return false;
+        }
+        let mut jiffies = match self.rtt.twice_us() {
+            Some(us) => self.clock.of_us(us + if self.sent == 1 { MIN_TIMEOUT_US } else { MIN_TIMER_US }),
+            None => self.clock.of_us(super::FIRST_TIMEOUT_US),
+        };
+        let left_us =
+            if from_now { self.clock.as_us(self.timeout_jiffies) as i64 } else { self.timeout_left_us(now) };
+        if left_us > 0 {
+            jiffies = jiffies.min(self.clock.of_us(left_us as u64));
+        }
+        self.set_timer(now, Timer::Probe, jiffies);
+        true
+    }
+
+    /// Probes: with a new segment where there is one, else with the last once more.
+    pub(super) fn send_probe(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        if self.probe_high > 0 || self.sent == 0 {
+            // One at a time.
+            self.rearm(now);
+            return;
+        }
+        self.probe_resent = self.sent as usize == self.queue.len();
+        if self.probe_resent {
+            self.resend(self.sent as usize - 1, now, config, out);
+        } else {
+            // Even where the window is full.
+            self.send_new(now, config, out);
+        }
+        self.probe_high = self.next;
+        self.timer = None;
+        self.rearm(now);
+    }
+
+    /// Nothing came back in time.
+    pub(super) fn retransmission_timeout(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        self.timer = None;
+        if self.sent == 0 {
+            return;
+        }
+        if self.timeouts >= config.retries {
+            self.close(State::TimedOut);
+            return;
+        }
+        self.enter_loss(now, config);
+        self.timeouts += 1;
+        self.repair(0, now, config, out);
+        self.timeout_jiffies = (self.timeout_jiffies * 2).min(self.clock.of_us(RTO_MAX_US));
+        self.set_timer(now, Timer::Retransmit, self.timeout_jiffies);
+    }
+
+    fn enter_loss(&mut self, now: Ns, config: &TcpConfig) {
+        let new = self.recovery < Recovery::Recovery;
+        self.mark_all_lost(now, config);
+        if self.recovery <= Recovery::Disorder
+            || self.high <= self.una
+            || (self.recovery == Recovery::Loss && self.timeouts == 0)
+        {
+            self.prior_threshold = self.window.current_threshold(self.is_reducing());
+            self.prior_window = self.window.segments;
+            self.window.threshold = self.window.after_loss();
+            self.window.timed_out();
+            self.begin_undo();
+        }
+        self.window.segments = self.in_flight() + 1;
+        self.window.clear_count();
+        if self.recovery <= Recovery::Disorder && self.sacked >= REORDERING {
+            self.reordering = self.reordering.min(REORDERING);
+        }
+        self.recovery = Recovery::Loss;
+        self.high = self.next;
+        self.probe_high = 0;
+        self.forward_rto = new || self.timeouts > 0;
+    }
+
+    pub(super) fn begin_undo(&mut self) {
+        self.undo = Some(self.una);
+        self.undo_resent = self.resent as i32 + i32::from(self.probe_high > 0 && self.probe_resent);
+        if self.undo_resent == 0 {
+            // 0 would mean that everything sent again turned out to be needless.
+            self.undo_resent = -1;
+        }
+    }
+
+    /// After a timeout everything is lost but what was sent so recently that it may still be answered.
+    fn mark_all_lost(&mut self, now: Ns, config: &TcpConfig) {
+        if !config.sack {
+            self.sacked = 0;
+        }
+        for index in 0..self.sent as usize {
+            let segment = &self.queue[index];
+            let recent = us_between(segment.at, now) < self.rack.rtt_us;
+            if !segment.is(SACKED) && (index == 0 || !recent) {
+                self.mark_lost(index);
+            }
+        }
+    }
+
+    /// Counts a segment as lost; once more where its copy was lost too.
+    pub(super) fn mark_lost(&mut self, index: usize) {
+        let segment = &mut self.queue[index];
+        self.resent -= u32::from(segment.is(RESENT));
+        self.lost += u32::from(!segment.is(LOST));
+        segment.flags = segment.flags & !RESENT | LOST;
+    }
+}

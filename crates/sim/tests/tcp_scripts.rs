@@ -1,0 +1,437 @@
+//! What Linux does, as scripts: packets in, packets expected at times.
+//!
+//! The situations are those that packetdrill's own tests (`google/packetdrill`, `gtests/net/tcp`, at `2c4001c4`), the
+//! kernel's (`tools/testing/selftests/net/packetdrill`) and its source (6.18, `net/ipv4`) pin down; each test names its own.
+
+mod script;
+
+use script::{Script, plain};
+use shakedown_sim::tcp::{Congestion, TcpConfig};
+
+/// `tcp_timer.c`: four linear timeouts, six doubling ones.
+#[test]
+fn a_syn_unanswered_is_sent_again_linearly_then_exponentially_and_given_up_at_131_s() {
+    let mut script = Script::client(TcpConfig::default(), 1448);
+    script.run(
+        "0 > S
+         1 > S
+         2 > S
+         3 > S
+         4 > S
+         5 > S
+         7 > S
+         11 > S
+         19 > S
+         35 > S
+         67 > S
+         130 quiet
+         137 gone",
+    );
+}
+
+/// `tcp_timer.c`, `inet_connection_sock.c`: a SYN-ACK's timeout doubles from the first.
+#[test]
+fn a_syn_ack_unanswered_is_sent_again_with_doubling_timeouts() {
+    let mut script = Script::server(TcpConfig::default(), 1448);
+    script.run(
+        "0 < S
+         0 > S.
+         1 > S.
+         3 > S.
+         7 > S.
+         15 > S.
+         31 > S.
+         62 quiet
+         66 gone",
+    );
+}
+
+/// A SYN that comes again is answered again, at most every 500 ms, and the timer starts over.
+#[test]
+fn a_syn_that_comes_again_is_answered_at_once_but_not_twice_within_500_ms() {
+    let mut script = Script::server(TcpConfig::default(), 1448);
+    script.run(
+        "0 < S
+         0 > S.
+         1 > S.
+         1.1 < S
+         1.1 > S.
+         1.2 < S
+         1.3 quiet
+         3.1 > S.",
+    );
+}
+
+/// `tcp_init_transfer`: once is no reason to cut the window.
+#[test]
+fn a_syn_sent_again_once_leaves_the_window_at_ten() {
+    let mut script = Script::client(TcpConfig::default(), 1448);
+    script.run("0 > S\n1 > S\n1.2 < S. echo 1005\n1.2 > . ack 1\n1.2 window 10");
+}
+
+/// `tcp_try_undo_spurious_syn`: twice is, unless the first SYN's timestamp comes back.
+#[test]
+fn a_syn_sent_again_twice_cuts_the_window_unless_the_first_was_answered() {
+    for (echo, window) in [(2015, 1), (1, 10)] {
+        let mut script = Script::client(TcpConfig::default(), 1448);
+        script.run(&format!("0 > S\n1 > S\n2 > S\n2.2 < S. echo {echo}\n2.2 > . ack 1\n2.2 window {window}"));
+    }
+}
+
+/// As a client without timestamps learns nothing from a SYN sent twice, its timeout is the fallback's.
+#[test]
+fn without_any_round_trip_the_timeout_is_three_seconds() {
+    let config = TcpConfig { timestamps: false, ..TcpConfig::default() };
+    let mut script = Script::client(config, 1460);
+    script.run("0 > S\n1 > S\n1.2 < S.\n1.2 > . ack 1");
+    assert!((script.tcp.timeout_s() - 3.0).abs() < 0.005, "{}", script.tcp.timeout_s());
+}
+
+/// `tcp_rtt_estimator`.
+#[test]
+fn the_first_timeout_is_three_round_trips_or_200_ms_more() {
+    for (round_trip_s, timeout_s) in [(0.1, 0.3), (0.01, 0.21), (0.195, 0.585)] {
+        let script = Script::established(plain(), 1000, round_trip_s);
+        assert!((script.tcp.timeout_s() - timeout_s).abs() < 0.002, "{}", script.tcp.timeout_s());
+    }
+}
+
+/// `cubic/cubic-rto-ss-ca-cwnd-bump.pkt`: a probe in place of the timeout that is nearer, then the timeout afresh; slow
+/// start up to the threshold; then one more segment per twenty acknowledged.
+#[test]
+fn one_segment_unanswered_is_probed_then_times_out_and_the_window_starts_from_two() {
+    let mut script = Script::established(plain(), 1000, 0.1);
+    script.run(
+        "0.1 write 1000
+         0.1 > 1:1001
+         0.2 < . ack 1001
+         0.2 window 10
+         0.2 write 1000
+         0.2 > 1001:2001
+         0.5 > 1001:2001
+         0.8 > 1001:2001
+         0.9 < . ack 2001
+         0.9 window 2
+         0.9 threshold 7
+         0.9 write 200000
+         0.9 > 2001:4001
+         1.0 < . ack 3001
+         1.0 > 4001:6001
+         1.0 window 3
+         1.002 < . ack 4001
+         1.002 > 6001:8001
+         1.002 window 4
+         1.1 < . ack 5001
+         1.1 > 8001:10001
+         1.102 < . ack 6001
+         1.102 > 10001:12001
+         1.102 window 6
+         1.104 < . ack 7001
+         1.104 > 12001:14001
+         1.104 window 7
+         1.106 < . ack 8001
+         1.106 > 14001:15001
+         1.204 < . ack 9001
+         1.204 > 15001:16001
+         1.206 < . ack 10001
+         1.206 > 16001:17001
+         1.208 < . ack 11001
+         1.208 > 17001:18001
+         1.210 < . ack 12001
+         1.210 > 18001:19001
+         1.212 < . ack 13001
+         1.212 > 19001:20001
+         1.214 < . ack 14001
+         1.214 > 20001:21001
+         1.216 < . ack 15001
+         1.216 > 21001:22001
+         1.314 < . ack 16001
+         1.314 > 22001:23001
+         1.315 window 7
+         1.317 < . ack 17001
+         1.317 > 23001:24001
+         1.319 < . ack 18001
+         1.319 > 24001:25001
+         1.321 < . ack 19001
+         1.321 > 25001:26001
+         1.323 < . ack 20001
+         1.323 > 26001:27001
+         1.325 < . ack 21001
+         1.325 > 27001:28001
+         1.327 < . ack 22001
+         1.327 > 28001:29001
+         1.425 < . ack 23001
+         1.425 > 29001:31001
+         1.425 window 8",
+    );
+}
+
+/// `fast_retransmit/fr-4pkt-fack-last-byte.pkt`: part of a segment does not count; a probe 2·srtt after sending, the
+/// timeout 300 ms after the probe.
+#[test]
+fn a_part_of_a_segment_is_no_selective_acknowledgement() {
+    let mut script = Script::established(plain(), 1000, 0.1);
+    script.run(
+        "0.1 write 4000
+         0.1 > 1:4001
+         0.2 < . ack 1 sack 4000:4001
+         0.3 > 3001:4001
+         0.6 > 1:1001
+         1.1 < . ack 1001 sack 4000:4001
+         1.1 > 1001:3001
+         1.2 < . ack 3001 sack 4000:4001
+         1.2 > 3001:4001
+         1.3 < . ack 4001",
+    );
+}
+
+/// `shutdown/shutdown-rdwr-write-queue-close.pkt`: the probe is the FIN, two round trips after it.
+#[test]
+fn a_fin_unanswered_is_the_probe() {
+    let mut script = Script::established(plain(), 1000, 0.01);
+    script.run("0.01 write 9000\n0.01 > 1:9001\n0.01 finish\n0.01 > F\n0.032 > F");
+}
+
+/// `fast_retransmit/fr-4pkt-sack.pkt`, `fr-4pkt.pkt`.
+#[test]
+fn the_third_duplicate_acknowledgement_sends_the_first_segment_again() {
+    let mut script = Script::established(plain(), 1460, 0.1);
+    script.run(
+        "0.1 write 5840
+         0.1 > 1:5841
+         0.2 < . ack 1 sack 1461:2921
+         0.2 < . ack 1 sack 1461:4381
+         0.2 < . ack 1 sack 1461:5841
+         0.2 > 1:1461
+         0.3 < . ack 5841",
+    );
+    let mut script = Script::established(TcpConfig { sack: false, ..plain() }, 1460, 0.1);
+    script.run(
+        "0.1 write 5840
+         0.1 > 1:5841
+         0.2 < . ack 1
+         0.2 < . ack 1
+         0.2 < . ack 1
+         0.2 > 1:1461
+         0.3 < . ack 5841",
+    );
+}
+
+/// `limited_transmit/limited-transmit-sack.pkt` (RFC 3042); then it was reordering and no loss.
+#[test]
+fn the_first_two_duplicate_acknowledgements_send_one_new_segment_each() {
+    let mut script = Script::established(plain(), 1000, 0.1);
+    script.run(
+        "0.1 write 15000
+         0.1 > 1:10001
+         0.21 < . ack 1 sack 1001:2001
+         0.21 > 10001:11001
+         0.22 < . ack 1 sack 1001:3001
+         0.22 > 11001:12001
+         0.23 < . ack 3001
+         0.23 > 12001:14001
+         0.25 < . ack 5001
+         0.25 > 14001:15001
+         0.27 < . ack 7001
+         0.29 < . ack 9001
+         0.31 < . ack 11001
+         0.33 < . ack 13001
+         0.35 < . ack 15001
+         0.35 state Open",
+    );
+}
+
+/// `fast_recovery/prr-ss-10pkt-lost-1.pkt`.
+#[test]
+fn with_the_first_of_ten_lost_one_segment_goes_out_per_one_acknowledged() {
+    let mut script = Script::established(plain(), 1000, 0.1);
+    script.run(
+        "0.1 write 10000
+         0.1 > 1:10001
+         0.21 < . ack 1 sack 1001:2001
+         0.22 < . ack 1 sack 1001:3001
+         0.23 < . ack 1 sack 1001:4001
+         0.23 > 1:1001
+         0.24 state Recovery
+         0.24 window 7
+         0.24 threshold 7
+         0.25 write 7000
+         0.26 < . ack 1 sack 1001:5001
+         0.26 > 10001:11001
+         0.27 < . ack 1 sack 1001:6001
+         0.27 > 11001:12001
+         0.28 < . ack 1 sack 1001:7001
+         0.28 > 12001:13001
+         0.29 < . ack 1 sack 1001:8001
+         0.29 > 13001:14001
+         0.30 < . ack 1 sack 1001:9001
+         0.30 > 14001:15001
+         0.31 < . ack 1 sack 1001:10001
+         0.31 > 15001:16001
+         0.33 < . ack 10001
+         0.33 > 16001:17001
+         0.34 state Open
+         0.34 window 7
+         0.34 threshold 7
+         0.36 < . ack 12001
+         0.38 < . ack 14001
+         0.40 < . ack 16001
+         0.42 < . ack 17001",
+    );
+}
+
+/// `fast_recovery/prr-ss-30pkt-lost1_4.pkt`.
+#[test]
+fn with_four_of_ten_lost_each_further_acknowledgement_repairs_one() {
+    let mut script = Script::established(plain(), 1000, 0.01);
+    script.run(
+        "0.01 write 10000
+         0.01 > 1:10001
+         0.02 < . ack 1 sack 4001:5001
+         0.022 < . ack 1 sack 4001:6001
+         0.022 < . ack 1 sack 4001:7001
+         0.022 > 1:1001
+         0.022 < . ack 1 sack 4001:8001
+         0.022 > 1001:2001
+         0.022 < . ack 1 sack 4001:9001
+         0.022 > 2001:3001
+         0.022 < . ack 1 sack 4001:10001
+         0.022 > 3001:4001
+         0.032 < . ack 1001 sack 4001:10001
+         0.032 < . ack 2001 sack 4001:10001
+         0.032 < . ack 3001 sack 4001:10001
+         0.032 < . ack 10001
+         0.042 write 10000
+         0.042 > 10001:17001",
+    );
+}
+
+/// `tcp_rack_reo_wnd`: with one segment acknowledged beyond the loss, a quarter of the round trip (and 2 ms) is waited.
+#[test]
+fn with_one_selective_acknowledgement_reordering_is_waited_for() {
+    let mut script = Script::established(plain(), 1000, 0.1);
+    script.run(
+        "0.1 write 2000
+         0.1 > 1:2001
+         0.2 < . ack 1 sack 1001:2001
+         0.227 > 1:1001
+         0.3 < . ack 2001",
+    );
+}
+
+/// `slow_start/slow-start-{ack-per-1pkt,ack-per-2pkt,app-limited}.pkt`.
+#[test]
+fn the_first_window_doubles_however_it_is_acknowledged() {
+    for per in [1_u32, 2] {
+        let mut script = Script::established(plain(), 1000, 0.1);
+        script.run("0.1 write 30000\n0.1 > 1:10001\n0.1 window 10");
+        let mut reached = 10_001;
+        for step in 1..=10 / per {
+            let (at, ack) = (0.2 + 0.005 * f64::from(step), 1 + 1000 * per * step);
+            let upto = (reached + 2000 * per).min(30_001);
+            script.run(&format!("{at} < . ack {ack}\n{at} > {reached}:{upto}"));
+            reached = upto;
+        }
+        script.run("0.26 window 20");
+    }
+    let mut script = Script::established(plain(), 1000, 0.1);
+    script.run("0.1 write 10000\n0.1 > 1:10001\n0.205 < . ack 2001\n0.205 window 12\n0.21 < . ack 4001\n0.21 window 14");
+    script.run("0.22 < . ack 10001\n0.22 window 20");
+}
+
+/// `tcp_incr_quickack`, `tcp_grow_window`: the first segments are acknowledged one by one.
+#[test]
+fn a_receivers_first_segments_are_acknowledged_one_by_one() {
+    let mut script = Script::client(TcpConfig::default(), 1448);
+    script.run("0 > S\n0.07 < S. echo 1\n0.07 > . ack 1\n0.08 write 300\n0.08 > 1:301");
+    let mut at = 0.15;
+    for number in 0..20 {
+        let (from, to) = (1 + 1448 * number, 1449 + 1448 * number);
+        script.run(&format!("{at} < {from}:{to} ack 301\n{at} > . ack {to}"));
+        at += 0.001;
+    }
+}
+
+/// `nagle/https_client.pkt`: a client that resumes gets 143 bytes and acknowledges them at once.
+#[test]
+fn a_resuming_clients_first_answer_is_acknowledged_at_once() {
+    let mut script = Script::client(TcpConfig::default(), 1448);
+    script.run("0 > S\n0.01 < S. echo 1\n0.01 > . ack 1\n0.01 write 517\n0.01 > 1:518");
+    script.run("0.02 < 1:144 ack 518\n0.02 > . ack 144");
+}
+
+/// `TCP_DELACK_MIN`, `tcp_event_data_sent`: who has answered within the delay waits for something to send along.
+#[test]
+fn after_an_answer_the_next_acknowledgement_is_delayed_by_40_ms() {
+    let mut script = Script::established(TcpConfig::default(), 1448, 0.1);
+    script.run(
+        "0.1 < 1:301 ack 1
+         0.1 > . ack 301
+         0.101 write 2000
+         0.101 > 1:2001
+         0.201 < 301:381 ack 2001 seq 301
+         0.243 > . ack 381",
+    );
+}
+
+/// `tcp_dsack_mult.pkt` and RFC 2883: duplicates are reported at once, out-of-order data with the newest block first.
+#[test]
+fn duplicates_and_holes_are_acknowledged_at_once() {
+    let mut script = Script::established(plain(), 1000, 0.1);
+    script.run(
+        "0.1 < 1:1001 ack 1
+         0.1 > . ack 1001
+         0.11 < 1:1001 ack 1
+         0.11 > . ack 1001 sack 1:1001
+         0.12 < 2001:3001 ack 1
+         0.12 > . ack 1001 sack 2001:3001
+         0.13 < 4001:5001 ack 1
+         0.13 > . ack 1001 sack 4001:5001,2001:3001
+         0.14 < 2001:3001 ack 1
+         0.14 > . ack 1001 sack 2001:3001,2001:3001,4001:5001
+         0.15 < 1001:2001 ack 1
+         0.15 > . ack 3001 sack 4001:5001
+         0.16 < 3001:4001 ack 1
+         0.16 > . ack 5001",
+    );
+}
+
+/// A timeout that was too early is undone when the echo shows that the original arrived (RFC 4015, `tcp_packet_delayed`).
+#[test]
+fn a_needless_timeout_is_undone_by_the_timestamp() {
+    let mut script = Script::established(TcpConfig { hz: 1000, ..TcpConfig::default() }, 1000, 0.1);
+    script.run(
+        "0.1 write 3000
+         0.1 > 1:3001
+         0.3 > 2001:3001   // the probe
+         0.6 > 1:1001      // the timeout
+         0.7 < . ack 3001 echo 101
+         0.7 window 10
+         0.7 state Open",
+    );
+}
+
+/// Reno halves where CUBIC keeps seven tenths.
+#[test]
+fn reno_and_cubic_fall_to_their_own_thresholds() {
+    for (congestion, threshold) in [(Congestion::Reno, 5), (Congestion::Cubic, 7)] {
+        let mut script = Script::established(TcpConfig { congestion, ..plain() }, 1000, 0.1);
+        script.run(
+            "0.1 write 10000
+             0.1 > 1:10001
+             0.2 < . ack 1 sack 1001:2001
+             0.2 < . ack 1 sack 1001:3001
+             0.2 < . ack 1 sack 1001:4001
+             0.2 > 1:1001",
+        );
+        script.run(&format!("0.21 threshold {threshold}"));
+    }
+}
+
+/// Data goes with the acknowledgement of the SYN-ACK once there is a connection (`fastopen/client/syn-data-timeout.pkt`,
+/// without fast open's cookie: what was written meanwhile is sent at once).
+#[test]
+fn what_was_written_before_the_connection_goes_out_with_it() {
+    let mut script = Script::client(plain(), 1000);
+    script.run("0 > S\n0.01 write 1000\n1 > S\n1.02 < S.\n1.02 > . ack 1\n1.02 > 1:1001");
+}
