@@ -1,0 +1,414 @@
+//! Histograms and time series that merge exactly.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use shakedown_link::Ns;
+
+/// Buckets a doubling: the width of a bucket is at most a 1024th of its values.
+const PRECISION_BITS: u32 = 10;
+const HALF: usize = 1 << PRECISION_BITS;
+/// Values of up to 2⁴⁸ (78 hours in nanoseconds) have buckets; longer ones share the last.
+const MAX_BITS: u32 = 48;
+const BUCKETS: usize = (MAX_BITS - PRECISION_BITS + 1) as usize * HALF;
+
+/// A histogram in the manner of HdrHistogram, of one fixed layout: relative precision 1/1024, whatever the values.
+///
+/// Count, sum, minimum and maximum are exact beside it. Merging adds counts, so any order of merging gives the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    /// Allocated with the first value.
+    counts: Vec<u64>,
+    count: u64,
+    sum: u128,
+    minimum: u64,
+    maximum: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: Vec::new(), count: 0, sum: 0, minimum: u64::MAX, maximum: 0 }
+    }
+}
+
+/// The bucket of a value: exact below 2048, then 1024 to a doubling.
+#[inline]
+fn bucket(value: u64) -> usize {
+    let value = value.min((1 << MAX_BITS) - 1);
+    let shift = (64 - value.leading_zeros()).saturating_sub(PRECISION_BITS + 1);
+    shift as usize * HALF + (value >> shift) as usize
+}
+
+/// The least value of a bucket and the least of the next.
+fn bounds(bucket: usize) -> (u64, u64) {
+    let shift = (bucket / HALF).saturating_sub(1) as u32;
+    let within = (bucket - shift as usize * HALF) as u64;
+    (within << shift, (within + 1) << shift)
+}
+
+impl Histogram {
+    /// Counts a value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        if self.counts.is_empty() {
+            self.counts = vec![0; BUCKETS];
+        }
+        self.counts[bucket(value)] += 1;
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.minimum = self.minimum.min(value);
+        self.maximum = self.maximum.max(value);
+    }
+
+    /// Counts a time.
+    #[inline]
+    pub fn record_time(&mut self, time: Ns) {
+        self.record(time.0);
+    }
+
+    /// Adds another's values.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.counts.is_empty() {
+            self.counts = vec![0; BUCKETS];
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.minimum = self.minimum.min(other.minimum);
+        self.maximum = self.maximum.max(other.maximum);
+    }
+
+    /// How many values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum, exactly.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The exact mean, if there are values.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The least and the greatest value, if there are any.
+    #[must_use]
+    pub fn range(&self) -> Option<(u64, u64)> {
+        (self.count > 0).then_some((self.minimum, self.maximum))
+    }
+
+    /// The value that a share of all (0 to 1) does not exceed: the middle of its bucket, if there are values.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let wanted = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= wanted {
+                let (low, next) = bounds(index);
+                let middle = (low as f64 + (next - 1) as f64) / 2.0;
+                return Some(middle.clamp(self.minimum as f64, self.maximum as f64));
+            }
+        }
+        Some(self.maximum as f64)
+    }
+
+    /// The share of values up to and including one.
+    #[must_use]
+    pub fn share_up_to(&self, value: u64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let below: u64 = self.counts.iter().take(bucket(value) + 1).sum();
+        Some(below as f64 / self.count as f64)
+    }
+
+    /// Buckets that hold anything: least value, least value of the next bucket, count.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        filled.map(|(index, count)| {
+            let (low, next) = bounds(index);
+            (low, next, *count)
+        })
+    }
+}
+
+/// How a histogram is saved: (bucket, count) pairs of one layout.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    layout: String,
+    sum: String,
+    minimum: u64,
+    maximum: u64,
+    counts: Vec<(u32, u64)>,
+}
+
+/// The name of the layout; histograms of another don't merge.
+const LAYOUT: &str = "hdr-ns-1024-48";
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        Saved {
+            layout: LAYOUT.into(),
+            // More digits than a JSON number keeps.
+            sum: self.sum.to_string(),
+            minimum: if self.count == 0 { 0 } else { self.minimum },
+            maximum: self.maximum,
+            counts: filled.map(|(index, count)| (index as u32, *count)).collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let saved = Saved::deserialize(deserializer)?;
+        if saved.layout != LAYOUT {
+            return Err(D::Error::custom(format!(
+                "a histogram's layout is {}; accepted: {LAYOUT}",
+                saved.layout
+            )));
+        }
+        let mut histogram = Self::default();
+        if saved.counts.is_empty() {
+            return Ok(histogram);
+        }
+        histogram.counts = vec![0; BUCKETS];
+        for (index, count) in saved.counts {
+            let place = histogram.counts.get_mut(index as usize);
+            *place.ok_or_else(|| D::Error::custom(format!("a histogram has no bucket {index}")))? += count;
+            histogram.count += count;
+        }
+        histogram.sum =
+            saved.sum.parse().map_err(|_| D::Error::custom("a histogram's sum is no whole number"))?;
+        histogram.minimum = saved.minimum;
+        histogram.maximum = saved.maximum;
+        Ok(histogram)
+    }
+}
+
+/// What the client's user, and the planner, look at.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Values.
+    pub n: u64,
+    /// `None` where there are none, as with all that follow.
+    pub mean: Option<f64>,
+    /// Half the width of the mean's 95 % interval over replications; `None` with fewer than two.
+    pub mean_margin: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// The least.
+    pub min: Option<f64>,
+    /// The greatest.
+    pub max: Option<f64>,
+}
+
+impl Histogram {
+    /// In units of which `per_unit` make one of the summary's: 10⁹ for seconds out of nanoseconds.
+    #[must_use]
+    pub fn summary(&self, per_unit: f64) -> Summary {
+        let quantile = |share| self.quantile(share).map(|value| value / per_unit);
+        Summary {
+            n: self.count,
+            mean: self.mean().map(|mean| mean / per_unit),
+            mean_margin: None,
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            min: self.range().map(|range| range.0 as f64 / per_unit),
+            max: self.range().map(|range| range.1 as f64 / per_unit),
+        }
+    }
+}
+
+/// Counts by interval of virtual time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// The width of an interval.
+    pub width: Ns,
+    /// One an interval, from time 0; what comes later than the last is counted in it.
+    pub intervals: Vec<Interval>,
+}
+
+/// One interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Clients that arrived.
+    pub arrived: u64,
+    /// Clients that were ready.
+    pub completed: u64,
+    /// Clients that gave up.
+    pub failed: u64,
+    /// Attempts begun beyond each client's first.
+    pub retries: u64,
+    /// Time that workers were busy.
+    pub busy: Ns,
+    /// Clients in flight, times time.
+    pub in_flight: Ns,
+    /// Jobs waiting for a worker, times time.
+    pub waiting: Ns,
+}
+
+/// Intervals of a series at most; a longer run counts the rest in the last.
+pub const MAX_INTERVALS: usize = 10_000;
+
+impl Series {
+    /// Of intervals so wide; none where the width is 0.
+    #[must_use]
+    pub fn new(width: Ns) -> Self {
+        Self { width, intervals: Vec::new() }
+    }
+
+    /// The interval of a time, if there is a series.
+    #[inline]
+    pub fn at(&mut self, time: Ns) -> Option<&mut Interval> {
+        if self.width == Ns::ZERO {
+            return None;
+        }
+        let index = ((time.0 / self.width.0) as usize).min(MAX_INTERVALS - 1);
+        if index >= self.intervals.len() {
+            self.intervals.resize(index + 1, Interval::default());
+        }
+        self.intervals.get_mut(index)
+    }
+
+    /// Spreads `amount` a nanosecond over a span.
+    pub fn spread(&mut self, from: Ns, to: Ns, amount: u64, add: impl Fn(&mut Interval, Ns)) {
+        if self.width == Ns::ZERO || amount == 0 {
+            return;
+        }
+        let mut from = from;
+        while from < to {
+            let number = from.0 / self.width.0;
+            let is_last = number as usize >= MAX_INTERVALS - 1;
+            let end = if is_last { to } else { to.min(Ns((number + 1) * self.width.0)) };
+            if let Some(interval) = self.at(from) {
+                add(interval, Ns((end - from).0.saturating_mul(amount)));
+            }
+            from = end;
+        }
+    }
+
+    /// Adds another's counts. False, and nothing is added, where the widths differ.
+    #[must_use]
+    pub fn merge(&mut self, other: &Self) -> bool {
+        if self.width != other.width {
+            return false;
+        }
+        if self.intervals.len() < other.intervals.len() {
+            self.intervals.resize(other.intervals.len(), Interval::default());
+        }
+        for (interval, more) in self.intervals.iter_mut().zip(&other.intervals) {
+            interval.arrived += more.arrived;
+            interval.completed += more.completed;
+            interval.failed += more.failed;
+            interval.retries += more.retries;
+            interval.busy += more.busy;
+            interval.in_flight += more.in_flight;
+            interval.waiting += more.waiting;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_value_lies_in_its_bucket_and_buckets_touch() {
+        for value in
+            (0..5000).chain((0..48).flat_map(|bits| [(1_u64 << bits) - 1, 1 << bits, (1 << bits) + 1]))
+        {
+            let (low, next) = bounds(bucket(value));
+            if value < 1 << MAX_BITS {
+                assert!(low <= value && value < next, "{value}: {low}..{next}");
+                assert!(next - low <= (value / 1024).max(1), "{value}: {low}..{next}");
+            }
+        }
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+        for index in 1..BUCKETS {
+            assert_eq!(bounds(index - 1).1, bounds(index).0, "bucket {index}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_a_thousandth_of_the_sorted_values(values in prop::collection::vec(0_u64..1 << 40, 1..300)) {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|value| histogram.record(*value));
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            for share in [0.0, 0.25, 0.5, 0.9, 0.95, 0.99, 1.0] {
+                let rank = ((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
+                let exact = sorted[rank - 1] as f64;
+                let ours = histogram.quantile(share).expect("not empty");
+                prop_assert!((ours - exact).abs() <= exact / 1024.0 + 1.0, "{share}: {ours} is not {exact}");
+            }
+            prop_assert_eq!(histogram.sum(), values.iter().map(|value| u128::from(*value)).sum::<u128>());
+        }
+
+        /// However values are dealt out and merged, the bytes are the same.
+        #[test]
+        fn merging_is_exact(values in prop::collection::vec((0_u64..1 << 50, 0_usize..4), 1..200)) {
+            let mut all = Histogram::default();
+            let mut parts = vec![Histogram::default(); 4];
+            for (value, part) in &values {
+                all.record(*value);
+                parts[*part].record(*value);
+            }
+            let text = |histogram: &Histogram| serde_json::to_string(histogram).expect("serialises");
+            let mut forth = Histogram::default();
+            parts.iter().for_each(|part| forth.merge(part));
+            let mut back = Histogram::default();
+            parts.iter().rev().for_each(|part| back.merge(part));
+            prop_assert_eq!(text(&forth), text(&all));
+            prop_assert_eq!(text(&back), text(&all));
+            let read: Histogram = serde_json::from_str(&text(&all)).expect("reads");
+            prop_assert_eq!(read, all);
+        }
+    }
+
+    #[test]
+    fn another_layout_is_refused() {
+        let text = serde_json::to_string(&Histogram::default()).expect("serialises").replace(LAYOUT, "other");
+        let error = serde_json::from_str::<Histogram>(&text).expect_err("another layout");
+        assert!(error.to_string().contains("accepted: hdr-ns-1024-48"), "{error}");
+    }
+
+    #[test]
+    fn spans_are_spread_over_their_intervals() {
+        let mut series = Series::new(Ns(10));
+        series.spread(Ns(5), Ns(25), 2, |interval, amount| interval.busy += amount);
+        let busy: Vec<u64> = series.intervals.iter().map(|interval| interval.busy.0).collect();
+        assert_eq!(busy, [10, 20, 10]);
+        let mut other = Series::new(Ns(10));
+        other.spread(Ns(30), Ns(31), 1, |interval, amount| interval.busy += amount);
+        assert!(series.merge(&other));
+        assert_eq!(series.intervals.len(), 4);
+        assert!(!series.merge(&Series::new(Ns(11))));
+    }
+}

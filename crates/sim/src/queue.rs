@@ -1,0 +1,310 @@
+//! The event queue: who is due next.
+//!
+//! Everything that acts (a connection, a worker, a source of arrivals, a shared cell) is an *entity* with at most one time
+//! at which it wants to act next. A timer that moves is a time that is set anew, so nothing stale is ever popped. Order is
+//! (time, entity), and an entity's number says its class first, so ties are broken by who it is and never by who came
+//! first.
+//!
+//! Shapes were measured with a hold model (`cargo bench -p shakedown-sim --bench queue`): a fixed population, each event
+//! schedules one, gaps as a fleet of handshakes has them. A heap, of whatever arity, misses the cache at each level once
+//! a hundred thousand clients are in flight, and a plain timing wheel carries each lone event down through its levels
+//! while there are few. So this is a wheel that sorts what is near: entries stand unsorted in slots whose width grows
+//! eightfold... see [`EventQueue`]. Figures stand in `benches/queue.rs`.
+
+use shakedown_link::Ns;
+
+/// An entity's number.
+pub type Entity = u32;
+
+/// Slots of a level: 2⁶, each as wide as all slots of the level below together.
+const SLOT_BITS: u32 = 6;
+const SLOTS: usize = 1 << SLOT_BITS;
+/// A slot of the lowest level is 2¹⁰ ns wide, so nine levels hold any time.
+const TICK_BITS: u32 = 10;
+const LEVELS: usize = 9;
+
+/// Entries that are sorted at once instead of being carried to finer slots.
+const SORTED_AT_ONCE: usize = 48;
+/// Entries near enough to be kept sorted; beyond, the later ones go back into slots.
+const MAX_NEAR: usize = 160;
+const KEPT_NEAR: usize = 32;
+
+type Entry = (Ns, Entity);
+
+/// A wheel of nine levels of 64 slots, whose next entries are kept sorted.
+///
+/// Entries up to a horizon stand in a short sorted list; later ones in slots, unsorted. When the list runs empty, the next
+/// occupied slot is taken: if it holds few entries they are sorted at once, however wide the slot, else they are
+/// carried to finer ones. An entity's present time is kept beside; entries that no longer agree with it are skipped,
+/// and swept out before they outnumber the rest.
+#[derive(Clone, Debug)]
+pub struct EventQueue {
+    /// Everything up to and including the tick, last first.
+    near: Vec<Entry>,
+    tick: u64,
+    slots: Vec<Vec<Entry>>,
+    occupied: [u64; LEVELS],
+    /// Each entity's time, or [`Ns::MAX`].
+    times: Vec<Ns>,
+    live: usize,
+    held: usize,
+    /// A slot's entries while they are carried to finer slots.
+    carried: Vec<Entry>,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self {
+            near: Vec::with_capacity(2 * MAX_NEAR),
+            // Everything is near while there is little.
+            tick: u64::MAX >> TICK_BITS,
+            slots: vec![Vec::new(); LEVELS * SLOTS],
+            occupied: [0; LEVELS],
+            times: Vec::new(),
+            live: 0,
+            held: 0,
+            carried: Vec::new(),
+        }
+    }
+}
+
+impl EventQueue {
+    /// An empty queue.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many entities have a time.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.live
+    }
+
+    /// True where none has.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// The time that an entity has, if any.
+    #[inline]
+    #[must_use]
+    pub fn time(&self, entity: Entity) -> Option<Ns> {
+        self.times.get(entity as usize).copied().filter(|time| *time != Ns::MAX)
+    }
+
+    /// Gives an entity a time (before [`Ns::MAX`]), in place of any that it has.
+    #[inline]
+    pub fn set(&mut self, entity: Entity, time: Ns) {
+        let index = entity as usize;
+        if index >= self.times.len() {
+            self.times.resize(index + 1, Ns::MAX);
+        }
+        let before = std::mem::replace(&mut self.times[index], time);
+        if before == time {
+            return;
+        }
+        self.live += usize::from(before == Ns::MAX);
+        self.held += 1;
+        self.insert((time, entity));
+        if self.held > 2 * self.live + 1024 {
+            self.sweep();
+        }
+    }
+
+    /// Takes an entity's time away, if it has any.
+    #[inline]
+    pub fn clear(&mut self, entity: Entity) {
+        if let Some(time) = self.times.get_mut(entity as usize)
+            && *time != Ns::MAX
+        {
+            *time = Ns::MAX;
+            self.live -= 1;
+        }
+    }
+
+    /// Takes who is due next, with the time.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Ns, Entity)> {
+        loop {
+            let Some((time, entity)) = self.near.pop() else {
+                if !self.refill() {
+                    return None;
+                }
+                continue;
+            };
+            self.held -= 1;
+            let present = &mut self.times[entity as usize];
+            if *present == time {
+                *present = Ns::MAX;
+                self.live -= 1;
+                return Some((time, entity));
+            }
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, entry: Entry) {
+        let tick = entry.0.0 >> TICK_BITS;
+        if tick > self.tick {
+            self.put(entry, tick);
+            return;
+        }
+        let place = self.near.partition_point(|other| *other > entry);
+        self.near.insert(place, entry);
+        if self.near.len() > MAX_NEAR {
+            self.spill();
+        }
+    }
+
+    /// Puts an entry behind the horizon into its slot.
+    #[inline]
+    fn put(&mut self, entry: Entry, tick: u64) {
+        let level = (63 - (tick ^ self.tick).leading_zeros()) / SLOT_BITS;
+        let slot = (tick >> (SLOT_BITS * level)) as usize % SLOTS;
+        let level = level as usize;
+        self.slots[level * SLOTS + slot].push(entry);
+        self.occupied[level] |= 1 << slot;
+    }
+
+    /// Too much is near: the horizon comes nearer.
+    fn spill(&mut self) {
+        let kept = self.near[self.near.len() - KEPT_NEAR].0.0 >> TICK_BITS;
+        if kept >= self.near[0].0.0 >> TICK_BITS {
+            // All in one tick; there is nothing finer.
+            return;
+        }
+        self.tick = kept;
+        let first_kept = self.near.partition_point(|entry| entry.0.0 >> TICK_BITS > kept);
+        let mut later = std::mem::take(&mut self.carried);
+        later.extend(self.near.drain(..first_kept));
+        for entry in later.drain(..) {
+            self.put(entry, entry.0.0 >> TICK_BITS);
+        }
+        self.carried = later;
+    }
+
+    /// Takes the next occupied slot. False where there is none.
+    fn refill(&mut self) -> bool {
+        while self.near.is_empty() {
+            let Some(level) = self.occupied.iter().position(|slots| *slots != 0) else {
+                self.tick = u64::MAX >> TICK_BITS;
+                return false;
+            };
+            let slot = self.occupied[level].trailing_zeros();
+            self.occupied[level] &= self.occupied[level] - 1;
+            let shift = SLOT_BITS * level as u32;
+            let above = shift + SLOT_BITS;
+            let block = if above < 64 { self.tick >> above << above } else { 0 };
+            let first = block | u64::from(slot) << shift;
+            let index = level * SLOTS + slot as usize;
+            if level == 0 || self.slots[index].len() <= SORTED_AT_ONCE {
+                self.tick = first + ((1 << shift) - 1);
+                std::mem::swap(&mut self.near, &mut self.slots[index]);
+                self.near.sort_unstable_by(|one, other| other.cmp(one));
+                continue;
+            }
+            self.tick = first;
+            let mut entries = std::mem::take(&mut self.carried);
+            std::mem::swap(&mut entries, &mut self.slots[index]);
+            for entry in entries.drain(..) {
+                if self.times[entry.1 as usize] == entry.0 { self.insert(entry) } else { self.held -= 1 }
+            }
+            self.carried = entries;
+        }
+        true
+    }
+
+    /// Throws out what no longer agrees with its entity's time.
+    fn sweep(&mut self) {
+        let times = &self.times;
+        let mut held = 0;
+        for entries in self.slots.iter_mut().chain([&mut self.near]) {
+            entries.retain(|(time, entity)| times[*entity as usize] == *time);
+            held += entries.len();
+        }
+        self.held = held;
+        for level in 0..LEVELS {
+            let slots = &self.slots[level * SLOTS..(level + 1) * SLOTS];
+            self.occupied[level] = slots
+                .iter()
+                .enumerate()
+                .fold(0, |bits, (slot, entries)| bits | u64::from(!entries.is_empty()) << slot);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// Against an ordered map, through any sequence of settings, clearings and takings, near and far.
+        #[test]
+        fn the_next_is_always_the_least(
+            steps in prop::collection::vec((0_u32..300, 0_u32..8, 0_u64..64, 0_u32..48), 1..3000)
+        ) {
+            let mut queue = EventQueue::new();
+            let mut model = BTreeMap::new();
+            let mut now = Ns::ZERO;
+            for (entity, verb, small, scale) in steps {
+                match verb {
+                    0..=3 => {
+                        let time = now + Ns(small << scale);
+                        queue.set(entity, time);
+                        model.insert(entity, time);
+                    }
+                    4 => {
+                        queue.clear(entity);
+                        model.remove(&entity);
+                    }
+                    _ => {
+                        let least = model.iter().map(|(entity, time)| (*time, *entity)).min();
+                        prop_assert_eq!(queue.pop(), least);
+                        if let Some((time, entity)) = least {
+                            now = time;
+                            model.remove(&entity);
+                        }
+                    }
+                }
+                prop_assert_eq!(queue.len(), model.len());
+                prop_assert_eq!(queue.time(entity), model.get(&entity).copied());
+            }
+            let mut rest: Vec<_> = model.into_iter().map(|(entity, time)| (time, entity)).collect();
+            rest.sort_unstable();
+            prop_assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), rest);
+        }
+    }
+
+    /// Whoever was set first, the order of what comes out is the same.
+    #[test]
+    fn ties_are_broken_by_entity_and_not_by_order_of_setting() {
+        let drain = |order: &[u32]| {
+            let mut queue = EventQueue::new();
+            for entity in order {
+                queue.set(*entity, Ns(u64::from(*entity / 300) << 20));
+            }
+            std::iter::from_fn(|| queue.pop()).map(|(_, entity)| entity).collect::<Vec<_>>()
+        };
+        let forth: Vec<u32> = (0..1024).collect();
+        let mut mixed: Vec<u32> = (0..1024).map(|number| number * 37 % 1024).collect();
+        assert_eq!(drain(&forth), forth);
+        assert_eq!(drain(&mixed), forth);
+        mixed.reverse();
+        assert_eq!(drain(&mixed), forth);
+    }
+
+    /// Timers that are moved over and over leave nothing behind.
+    #[test]
+    fn what_is_held_stays_in_proportion_to_what_is_live() {
+        let mut queue = EventQueue::new();
+        for round in 0..100_000_u64 {
+            queue.set((round % 10) as u32, Ns(1_000_000_000 + round));
+        }
+        assert_eq!(queue.len(), 10);
+        assert!(queue.held <= 2 * 10 + 1024, "{} held", queue.held);
+    }
+}
