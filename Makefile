@@ -64,6 +64,7 @@ lint: build ## Formatting, lints, types, import contracts, licences
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/licences.py
+	$(BIN)/python -m tools.check_map
 
 format: .venv/.tools ## Format the sources
 	cargo fmt
@@ -80,7 +81,7 @@ lock: .venv/.tools ## Choose the versions of Python packages anew
 	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
 
-bench: build ## Compare costs with their targets; NAME=… runs one
+bench: build peers ## Compare costs with their targets; NAME=… runs one
 	$(BIN)/python -m bench $(NAME)
 
 traces: build ## Record the traces that ship with the package anew

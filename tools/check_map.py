@@ -1,0 +1,113 @@
+"""Hold ARCHITECTURE.md against the code: every part of two levels is on it, and uses what it says it may.
+
+Run as `python -m tools.check_map`, by `make lint`. Prints a line for each difference and exits with 1.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "ARCHITECTURE.md"
+CRATES = ROOT / "crates"
+PACKAGE = ROOT / "python" / "shakedown"
+WORD = re.compile(r"`([^`]+)`")
+
+
+def rows(heading: str) -> Iterator[tuple[str, set[str], set[str]]]:
+    """Each row of the table under a heading: its name, the modules it lists, and what it may use."""
+    section = PAGE.read_text().split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) != 4 or not cells[0].startswith("`"):
+            continue
+        name, _, modules, uses = cells
+        yield WORD.findall(name)[0], set(WORD.findall(modules)), set(WORD.findall(uses))
+
+
+def rust_parts() -> dict[str, tuple[set[str], set[str]]]:
+    """Each crate: its top-level modules, and the crates of ours that it depends on."""
+    parts = {}
+    for manifest in sorted(CRATES.glob("*/Cargo.toml")):
+        told = tomllib.loads(manifest.read_text())
+        depends = {
+            name.removeprefix("shakedown-")
+            for name in told.get("dependencies", {})
+            if name.startswith("shakedown-")
+        }
+        modules = {
+            path.stem for path in (manifest.parent / "src").iterdir() if path.suffix == ".rs" or path.is_dir()
+        }
+        parts[manifest.parent.name] = modules - {"lib", "main"}, depends
+    return parts
+
+
+def python_parts() -> dict[str, tuple[set[str], set[str]]]:
+    """Each package or module at the root: its modules, and the others of ours that it imports."""
+    parts = {}
+    for path in sorted(PACKAGE.iterdir()):
+        if path.suffix == ".py" and not path.stem.startswith("_"):
+            parts[path.stem] = set(), imports([path]) - {path.stem}
+        elif (path / "__init__.py").exists():
+            modules = {
+                child.stem
+                for child in path.iterdir()
+                if child.suffix == ".py" or (child / "__init__.py").exists()
+            }
+            parts[path.name] = modules - {"__init__", "__main__"}, imports(path.rglob("*.py")) - {path.name}
+    return parts
+
+
+def imports(files: Iterator[Path] | list[Path]) -> set[str]:
+    """The parts of this package that files import, at any depth of their code."""
+    found = set()
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "shakedown":
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shakedown."):
+                found.add((node.module or "").split(".")[1])
+            elif isinstance(node, ast.Import):
+                found |= {
+                    alias.name.split(".")[1] for alias in node.names if alias.name.startswith("shakedown.")
+                }
+    return {name for name in found if not name.startswith("_")}
+
+
+def differences(heading: str, parts: dict[str, tuple[set[str], set[str]]], exact: bool) -> Iterator[str]:
+    """What page and code say differently; `exact`: what a part may use, it must use."""
+    told = {name: (modules, uses) for name, modules, uses in rows(heading)}
+    for name in sorted(parts.keys() - told.keys()):
+        yield f"{heading}: {name} is not on the map"
+    for name in sorted(told.keys() - parts.keys()):
+        yield f"{heading}: {name} is on the map and not in the code"
+    for name in sorted(parts.keys() & told.keys()):
+        (modules, uses), (told_modules, allowed) = parts[name], told[name]
+        for module in sorted(modules - told_modules):
+            yield f"{heading}: {name}/{module} is not on the map"
+        for module in sorted(told_modules - modules):
+            yield f"{heading}: {name}/{module} is on the map and not in the code"
+        for used in sorted(uses - allowed):
+            yield f"{heading}: {name} uses {used}, which the map does not allow"
+        for used in sorted(allowed - uses if exact else ()):
+            yield f"{heading}: {name} does not use {used}, though the map says so"
+
+
+def main() -> int:
+    """Prints the differences."""
+    found = [
+        *differences("Rust crates", rust_parts(), True),
+        *differences("Python packages", python_parts(), False),
+    ]
+    for line in found:
+        print(f"ARCHITECTURE.md: {line}", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
