@@ -157,10 +157,11 @@ fn with_progress<T: Send>(
 fn measure_suite<'py>(
     py: Python<'py>,
     suite: &str,
-    repeat: usize,
+    repeat: &Bound<'py, PyAny>,
     options: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let repeat = options::whole(repeat, "repetitions", 1, measure::MAX_REPEAT)?;
     let (suite, settings, _) = Options::read(options)?.for_suite(&parse(suite)?)?;
     let result = with_progress(py, progress, |step| measure::measure(&suite, repeat, &settings, step))?;
     notices::keep(&settings.notices);
@@ -184,7 +185,9 @@ fn capture(
         Some(first) => options.for_suite(first)?.1,
         None => options.settings()?,
     };
-    let written = py.detach(|| captures::write_capture(&suites, &settings, &path, keylog.as_deref()));
+    let written = with_progress(py, None, |step| {
+        captures::write_capture(&suites, &settings, &path, keylog.as_deref(), step)
+    })?;
     notices::keep(&settings.notices);
     written.map_err(|error| match error {
         captures::CapturingError::Handshake(error) => to_python(error),

@@ -47,11 +47,24 @@ pub struct Options {
     seed: Option<u64>,
 }
 
+/// The most tickets that a server issues after a handshake.
+const MAX_TICKETS: u32 = 16;
+
+/// A whole number from Python within bounds, however large or small it is there.
+pub fn whole(given: &Bound<'_, PyAny>, what: &str, min: usize, max: usize) -> PyResult<usize> {
+    let number: Option<i128> = given.extract().ok();
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    number.filter(|number| (min..=max).contains(number)).ok_or_else(|| {
+        let text: String = given.to_string().chars().take(40).collect();
+        InvalidOption::new_err(format!("{what}: {text}; accepted: whole numbers from {min} to {max}"))
+    })
+}
+
 impl Options {
     /// Reads a mapping; nothing gives the defaults.
     pub fn read(given: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(given) = given else { return Ok(Self::default()) };
-        pythonize::depythonize(given).map_err(|error| CoreError::new_err(format!("options: {error}")))
+        pythonize::depythonize(given).map_err(|error| InvalidOption::new_err(format!("options: {error}")))
     }
 
     /// The settings of a suite, the suite with the keys of user-supplied certificates where there are any, and what
@@ -74,6 +87,10 @@ impl Options {
     /// The settings, user-supplied certificates aside.
     pub fn settings(self) -> PyResult<Settings> {
         let defaults = Settings::default();
+        if let Some(tickets) = self.tickets.filter(|tickets| *tickets > MAX_TICKETS) {
+            let message = format!("tickets: {tickets}; accepted: whole numbers from 0 to {MAX_TICKETS}");
+            return Err(InvalidOption::new_err(message));
+        }
         let profile = match &self.profile {
             Some(name) => Profile::find(&name.to_string_lossy())
                 .map_err(|error| InvalidOption::new_err(error.to_string()))?,

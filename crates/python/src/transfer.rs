@@ -1,29 +1,39 @@
 //! Bulk transfers after a handshake.
 
-use crate::errors::{CoreError, to_python};
-use crate::options::Options;
+use crate::errors::{InvalidOption, to_python};
+use crate::options::{Options, whole};
+use crate::with_progress;
 use pyo3::prelude::*;
 use pythonize::pythonize;
-use shakedown_stacks::transfer::{self, Link};
+use shakedown_stacks::measure::MAX_REPEAT;
+use shakedown_stacks::transfer::{self, LINKS, MAX_BYTES};
 
-/// Measures transfers of each size over connections of a suite; `link` is `open` or `wep`.
+const DEFAULT_REPEAT: usize = 30;
+
+/// Measures transfers of each size over connections of a suite; `link` is `open`, `wep` or `ccmp`.
 #[pyfunction]
-#[pyo3(signature = (suite, sizes_bytes, *, link = "open", repeat = 30, options = None))]
+#[pyo3(signature = (suite, sizes_bytes, *, link = "open", repeat = None, options = None))]
 pub fn transfers<'py>(
     py: Python<'py>,
     suite: &str,
-    sizes_bytes: Vec<usize>,
+    sizes_bytes: Vec<Bound<'py, PyAny>>,
     link: &str,
-    repeat: usize,
+    repeat: Option<Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let link = match link {
-        "open" => Link::Open,
-        "wep" => Link::Wep,
-        other => return Err(CoreError::new_err(format!("unknown link '{other}'; accepted: open wep"))),
+    let repeat = repeat.map_or(Ok(DEFAULT_REPEAT), |repeat| whole(&repeat, "repetitions", 1, MAX_REPEAT))?;
+    let Some((_, encryption)) = LINKS.into_iter().find(|row| row.0 == link) else {
+        let accepted = LINKS.map(|row| row.0).join(", ");
+        return Err(InvalidOption::new_err(format!("unknown link '{link}'; accepted: {accepted}")));
     };
+    let sizes: Vec<usize> = sizes_bytes
+        .iter()
+        .map(|bytes| whole(bytes, "a transfer's bytes", 1, MAX_BYTES))
+        .collect::<PyResult<_>>()?;
     let (suite, settings, _) = Options::read(options)?.for_suite(&crate::parse(suite)?)?;
-    let found = py.detach(|| transfer::measure(&suite, &sizes_bytes, link, repeat, &settings));
+    let found = with_progress(py, None, |step| {
+        transfer::measure(&suite, &sizes, encryption, repeat, &settings, step)
+    });
     crate::notices::keep(&settings.notices);
-    Ok(pythonize(py, &found.map_err(to_python)?)?)
+    Ok(pythonize(py, &found?.map_err(to_python)?)?)
 }

@@ -1,6 +1,6 @@
 //! Handshakes as packets: each suite runs once, and what was sent is written as a capture.
 
-use crate::measure::MeasureError;
+use crate::measure::{MeasureError, Step};
 use crate::peers::prepare;
 use crate::settings::Settings;
 use crate::stack::KeyLog;
@@ -71,7 +71,8 @@ fn server_port(transport: Transport) -> u16 {
     }
 }
 
-/// Runs each suite once and writes all connections into one capture, their secrets into a key log.
+/// Runs each suite once and writes all connections into one capture, their secrets into a key log. `progress` is told how
+/// many are done, and may stop the work.
 ///
 /// # Errors
 /// [`CapturingError`]; neither file appears unless all of it could be written.
@@ -80,11 +81,15 @@ pub fn write_capture(
     settings: &Settings,
     capture: &Path,
     key_log: Option<&Path>,
+    progress: Step<'_>,
 ) -> Result<(), CapturingError> {
     let mut writer = Writer::create(capture)?;
     let mut secrets = Vec::new();
     let mut start = Duration::from_secs(u64::try_from(settings.now_unix_s).unwrap_or(0));
-    for suite in suites {
+    for (done, suite) in suites.iter().enumerate() {
+        if progress(done).is_break() {
+            return Err(MeasureError::Interrupted.into());
+        }
         let log = KeyLog::default();
         let logged = Settings { key_log: Some(log.clone()), instrumented: false, ..settings.clone() };
         let sent = run(suite, &logged)?;

@@ -1,9 +1,10 @@
-//! The one loop that runs two endpoints against each other in memory.
+//! The one loop that runs two endpoints against each other in memory, over a link.
 //!
 //! It never names a stack and knows nothing of instrumentation: a [`Recorded`](crate::Recorded) endpoint keeps its own
-//! log. What the driver itself does (handing bytes over) is nobody's time.
+//! log. What the driver itself does (handing bytes over), and what lies between the endpoints, is nobody's time.
 
-use crate::endpoint::{CloseReason, Endpoint, Event, Failure, Negotiated, Side, Time};
+use crate::endpoint::{CloseReason, Endpoint, Event, Failure, Negotiated, Side, Time, Transport};
+use shakedown_link::{Direction, Fate, Link, Ns, Null, Path, Unit};
 
 /// Sees every unit on its way; for captures.
 pub trait Tap {
@@ -20,6 +21,62 @@ impl Tap for () {
 impl Tap for Vec<(Side, Vec<u8>)> {
     fn unit(&mut self, from: Side, bytes: &[u8]) {
         self.push((from, bytes.to_vec()));
+    }
+}
+
+/// What lies between a client and a server.
+pub trait Medium {
+    /// Takes a unit from one side.
+    fn offer(&mut self, from: Side, at: Ns, unit: Unit) -> Fate;
+
+    /// When the next unit arrives, if any is on its way.
+    fn next(&self) -> Option<Ns>;
+
+    /// The next unit that has arrived by then, who sent it, and when it arrived.
+    fn take(&mut self, until: Ns) -> Option<(Ns, Side, Unit)>;
+}
+
+/// A link from the client and one to it.
+impl<U: Link, D: Link> Medium for (U, D) {
+    fn offer(&mut self, from: Side, at: Ns, unit: Unit) -> Fate {
+        match from {
+            Side::Client => self.0.offer(at, unit),
+            Side::Server => self.1.offer(at, unit),
+        }
+    }
+
+    fn next(&self) -> Option<Ns> {
+        [self.0.next(), self.1.next()].into_iter().flatten().min()
+    }
+
+    fn take(&mut self, until: Ns) -> Option<(Ns, Side, Unit)> {
+        let client_first = match (self.0.next(), self.1.next()) {
+            (Some(up), Some(down)) => up <= down,
+            (up, _) => up.is_some(),
+        };
+        let take = |this: &mut Self, from| {
+            let taken = if from == Side::Client { this.0.take(until) } else { this.1.take(until) };
+            taken.map(|(at, unit)| (at, from, unit))
+        };
+        let first = if client_first { Side::Client } else { Side::Server };
+        take(self, first).or_else(|| take(self, first.peer()))
+    }
+}
+
+/// Both directions of a bearer.
+impl Medium for Path {
+    fn offer(&mut self, from: Side, at: Ns, unit: Unit) -> Fate {
+        let direction = if from == Side::Client { Direction::Up } else { Direction::Down };
+        Self::offer(self, direction, at, unit)
+    }
+
+    fn next(&self) -> Option<Ns> {
+        Self::next(self).map(|(at, _)| at)
+    }
+
+    fn take(&mut self, until: Ns) -> Option<(Ns, Side, Unit)> {
+        let (at, direction, unit) = Self::take(self, until)?;
+        Some((at, if direction == Direction::Up { Side::Client } else { Side::Server }, unit))
     }
 }
 
@@ -65,21 +122,26 @@ pub enum DriveError {
     Failed(#[from] Failure),
     #[error("the {side} ended the connection before it was established")]
     Ended { side: Side },
+    #[error("the link dropped a part of the {side}'s stream ({cause}), which nothing here sends again")]
+    StreamCut { side: Side, cause: &'static str },
     #[error("no connection after {rounds} rounds: client in state {client}, server in state {server}")]
     TooManyRounds { rounds: u32, client: String, server: String },
     #[error("both sides wait for each other: client in state {client}, server in state {server}")]
     Deadlock { client: String, server: String },
 }
 
-/// Rounds that a handshake may take; the longest has four flights, each of which may wait for a timer.
-const MAX_ROUNDS: u32 = 64;
+/// Rounds that a handshake may take. Over the null link the longest has four flights; over a link that loses datagrams,
+/// each may wait for several timers.
+const MAX_ROUNDS: u32 = 4096;
 /// Units that a side may send without a word from the other; the longest flight has far fewer.
 const MAX_UNITS: u32 = 4096;
 
-/// A buffer that both directions use in turn, so that no allocation falls into what is measured.
+/// The driver's memory: buffers that units travel in, so that no allocation falls into what is measured, and the null
+/// link.
 #[derive(Default)]
 pub struct Loopback {
-    buffer: Vec<u8>,
+    spare: Vec<Vec<u8>>,
+    null: (Null, Null),
 }
 
 /// What has become of a handshake so far.
@@ -88,17 +150,18 @@ struct Progress {
     transferred: Transferred,
     established: [Option<Box<Negotiated>>; 2],
     data: [Vec<u8>; 2],
-    now: Time,
+    now: Ns,
 }
 
 impl Loopback {
-    /// A buffer that holds the largest flight without growing.
+    /// Buffers that hold the largest flight without growing.
     #[must_use]
     pub fn new() -> Self {
-        Self { buffer: Vec::with_capacity(128 * 1024) }
+        let buffer = || Vec::with_capacity(128 * 1024);
+        Self { spare: vec![buffer(), buffer()], null: Default::default() }
     }
 
-    /// Runs a handshake to its end: both sides established and nothing left to send.
+    /// Runs a handshake to its end over the null link: both sides established and nothing left to send.
     ///
     /// # Errors
     /// [`DriveError::Failed`] with the failure of the side that noticed first, after its alert has been handed to the
@@ -109,17 +172,42 @@ impl Loopback {
         server: &mut dyn Endpoint,
         tap: &mut dyn Tap,
     ) -> Result<Handshake, DriveError> {
+        let mut null = std::mem::take(&mut self.null);
+        let outcome = self.handshake_over(&mut null, client, server, tap);
+        // What a failed handshake left on its way is nobody's any more.
+        while let Some((_, _, unit)) = null.take(Ns::MAX) {
+            self.spare.extend(unit.payload);
+        }
+        self.null = null;
+        outcome
+    }
+
+    /// The same over any medium. A stream's endpoints need one that drops nothing and keeps the order.
+    ///
+    /// # Errors
+    /// As [`handshake`](Self::handshake), and [`DriveError::StreamCut`].
+    pub fn handshake_over(
+        &mut self,
+        medium: &mut dyn Medium,
+        client: &mut dyn Endpoint,
+        server: &mut dyn Endpoint,
+        tap: &mut dyn Tap,
+    ) -> Result<Handshake, DriveError> {
         let mut progress = Progress::default();
         loop {
-            let mut moved = self.pass(client, server, tap, &mut progress)?;
-            moved |= self.pass(server, client, tap, &mut progress)?;
+            let mut moved = self.send(medium, client, server, tap, &mut progress)?;
+            moved |= self.deliver(medium, client, server, tap, &mut progress)?;
+            moved |= self.send(medium, server, client, tap, &mut progress)?;
+            moved |= self.deliver(medium, client, server, tap, &mut progress)?;
             progress.transferred.rounds += 1;
             if !moved {
-                progress = match progress.finished() {
-                    Ok(handshake) => return Ok(handshake),
-                    Err(progress) => progress,
-                };
-                self.wait(client, server, tap, &mut progress)?;
+                if medium.next().is_none() {
+                    progress = match progress.finished() {
+                        Ok(handshake) => return Ok(handshake),
+                        Err(progress) => progress,
+                    };
+                }
+                self.wait(medium, client, server, tap, &mut progress)?;
             }
             let rounds = progress.transferred.rounds;
             if rounds >= MAX_ROUNDS {
@@ -132,9 +220,10 @@ impl Loopback {
         }
     }
 
-    /// Hands all that `from` has to send over to `to`. True if there was anything.
-    fn pass(
+    /// Puts all that an endpoint has to send on its way. True if there was anything.
+    fn send(
         &mut self,
+        medium: &mut dyn Medium,
         from: &mut dyn Endpoint,
         to: &mut dyn Endpoint,
         tap: &mut dyn Tap,
@@ -142,44 +231,91 @@ impl Loopback {
     ) -> Result<bool, DriveError> {
         let side = from.side();
         for units in 0..MAX_UNITS {
-            self.buffer.clear();
-            if !from.poll_transmit(progress.now, &mut self.buffer) {
+            let mut buffer = self.spare.pop().unwrap_or_default();
+            buffer.clear();
+            if !from.poll_transmit(progress.now.into(), &mut buffer) {
+                self.spare.push(buffer);
                 // The first call builds a client's first flight, and may fail.
                 self.collect(from, to, tap, progress)?;
                 return Ok(units > 0);
             }
-            let bytes = self.buffer.len() as u64;
             match side {
-                Side::Client => progress.transferred.client_to_server += bytes,
-                Side::Server => progress.transferred.server_to_client += bytes,
+                Side::Client => progress.transferred.client_to_server += buffer.len() as u64,
+                Side::Server => progress.transferred.server_to_client += buffer.len() as u64,
             }
-            tap.unit(side, &self.buffer);
-            to.handle_input(progress.now, &self.buffer);
-            self.collect(to, from, tap, progress)?;
+            tap.unit(side, &buffer);
+            let length = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
+            let fate = medium.offer(side, progress.now, Unit::new(length, buffer));
+            if let (Fate::Dropped(cause), Transport::Stream) = (fate, from.transport()) {
+                return Err(DriveError::StreamCut { side, cause: cause.as_str() });
+            }
         }
         Ok(true)
     }
 
-    /// Nothing is on its way and nobody is done: lets the earliest timer run.
+    /// Hands over what has arrived. True if anything had.
+    fn deliver(
+        &mut self,
+        medium: &mut dyn Medium,
+        client: &mut dyn Endpoint,
+        server: &mut dyn Endpoint,
+        tap: &mut dyn Tap,
+        progress: &mut Progress,
+    ) -> Result<bool, DriveError> {
+        let mut moved = false;
+        while let Some((_, from, unit)) = medium.take(progress.now) {
+            moved = true;
+            let Some(bytes) = unit.payload else { continue };
+            match from {
+                Side::Client => self.hand_over(bytes, server, client, tap, progress)?,
+                Side::Server => self.hand_over(bytes, client, server, tap, progress)?,
+            }
+        }
+        Ok(moved)
+    }
+
+    fn hand_over(
+        &mut self,
+        bytes: Vec<u8>,
+        to: &mut dyn Endpoint,
+        from: &mut dyn Endpoint,
+        tap: &mut dyn Tap,
+        progress: &mut Progress,
+    ) -> Result<(), DriveError> {
+        to.handle_input(progress.now.into(), &bytes);
+        self.spare.push(bytes);
+        self.collect(to, from, tap, progress)
+    }
+
+    /// Nothing arrives now and nobody has anything to send: goes on to the next arrival or timer.
     fn wait(
         &mut self,
+        medium: &mut dyn Medium,
         client: &mut dyn Endpoint,
         server: &mut dyn Endpoint,
         tap: &mut dyn Tap,
         progress: &mut Progress,
     ) -> Result<(), DriveError> {
-        let due = [client.poll_timeout(), server.poll_timeout()].into_iter().flatten().min();
+        let timer = |endpoint: &dyn Endpoint| endpoint.poll_timeout().map(Ns::from);
+        let due = [medium.next(), timer(client), timer(server)].into_iter().flatten().min();
         let Some(due) = due else {
             return Err(DriveError::Deadlock { client: client.state(), server: server.state() });
         };
         progress.now = progress.now.max(due);
-        if client.poll_timeout().is_some_and(|deadline| deadline <= progress.now) {
-            client.handle_timeout(progress.now);
-            self.collect(client, server, tap, progress)?;
-        }
-        if server.poll_timeout().is_some_and(|deadline| deadline <= progress.now) {
-            server.handle_timeout(progress.now);
-            self.collect(server, client, tap, progress)?;
+        self.run_timer(client, server, tap, progress)?;
+        self.run_timer(server, client, tap, progress)
+    }
+
+    fn run_timer(
+        &mut self,
+        endpoint: &mut dyn Endpoint,
+        peer: &mut dyn Endpoint,
+        tap: &mut dyn Tap,
+        progress: &mut Progress,
+    ) -> Result<(), DriveError> {
+        if endpoint.poll_timeout().is_some_and(|deadline| Ns::from(deadline) <= progress.now) {
+            endpoint.handle_timeout(progress.now.into());
+            self.collect(endpoint, peer, tap, progress)?;
         }
         Ok(())
     }
@@ -199,11 +335,13 @@ impl Loopback {
                 Event::Established(negotiated) => progress.established[side as usize] = Some(negotiated),
                 Event::Data(mut data) => progress.data[side as usize].append(&mut data),
                 Event::Closed(reason) => {
-                    self.buffer.clear();
-                    if endpoint.poll_transmit(progress.now, &mut self.buffer) {
-                        tap.unit(side, &self.buffer);
-                        peer.handle_input(progress.now, &self.buffer);
+                    let mut buffer = self.spare.pop().unwrap_or_default();
+                    buffer.clear();
+                    if endpoint.poll_transmit(progress.now.into(), &mut buffer) {
+                        tap.unit(side, &buffer);
+                        peer.handle_input(progress.now.into(), &buffer);
                     }
+                    self.spare.push(buffer);
                     return Err(match reason {
                         CloseReason::Failed(failure) => DriveError::Failed(failure),
                         CloseReason::Local => DriveError::Ended { side },
@@ -222,7 +360,7 @@ impl Progress {
         let Self { transferred, established, data, now } = self;
         match established {
             [Some(client), Some(server)] => {
-                Ok(Handshake { transferred, client: *client, server: *server, data, now })
+                Ok(Handshake { transferred, client: *client, server: *server, data, now: now.into() })
             }
             established => Err(Self { transferred, established, data, now }),
         }

@@ -42,6 +42,10 @@ pub enum MeasureError {
     Repetitions { suite: String, repeat: usize },
     #[error("{suite}: a transfer failed: {reason}")]
     Transfer { suite: String, reason: String },
+    #[error("{suite}: a transfer of {bytes} bytes; accepted: 1 to {}", crate::transfer::MAX_BYTES)]
+    TransferSize { suite: String, bytes: usize },
+    #[error("the link under a transfer failed: {reason}")]
+    Link { reason: String },
     #[error("interrupted")]
     Interrupted,
 }
