@@ -1,7 +1,7 @@
 //! What was recorded, as counts: the one place in these tests that knows the recorder.
 
-use shakedown_trace::Primitive;
-use shakedown_trace::recorder::{self, Event, Tape};
+use shakedown_trace::recorder::Event;
+use shakedown_trace::{Counter, Primitive, Recording};
 use std::collections::BTreeMap;
 
 /// How often each primitive ran and over how many bytes.
@@ -9,12 +9,13 @@ pub type Tally = BTreeMap<Primitive, (u64, u64)>;
 
 /// Runs `work` with a log of its own; what it wrote there.
 pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, Log) {
-    recorder::start(Tape::default());
-    let result = work();
-    (result, Log(recorder::stop().events))
+    let mut recording = Recording::new(Counter::NANOSECONDS);
+    let result = recording.during(work);
+    let operations = recording.events().iter().filter(|event| matches!(event, Event::Operation { .. }));
+    (result, Log(operations.copied().collect()))
 }
 
-/// The events of one call.
+/// The operations of one call.
 #[derive(Default)]
 pub struct Log(pub Vec<Event>);
 
@@ -41,7 +42,7 @@ impl Log {
         let mut found = BTreeMap::new();
         for event in &self.0 {
             if let Event::Operation { primitive, start, end, .. } = event {
-                *found.entry(*primitive).or_default() += end - start;
+                *found.entry(*primitive).or_default() += Counter::NANOSECONDS.convert(*end) - Counter::NANOSECONDS.convert(*start);
             }
         }
         found
