@@ -157,6 +157,35 @@ unsafe extern "C" {
     ) -> libc::c_long;
 }
 
+/// `RAND_METHOD`: the functions behind `RAND_bytes` and its like, in every library context.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RAND_METHOD {
+    pub seed: Option<unsafe extern "C" fn(*const c_void, c_int) -> c_int>,
+    pub bytes: Option<unsafe extern "C" fn(*mut u8, c_int) -> c_int>,
+    pub cleanup: Option<unsafe extern "C" fn()>,
+    pub add: Option<unsafe extern "C" fn(*const c_void, c_int, f64) -> c_int>,
+    pub pseudorand: Option<unsafe extern "C" fn(*mut u8, c_int) -> c_int>,
+    pub status: Option<unsafe extern "C" fn() -> c_int>,
+}
+
+pub enum EVP_RAND_CTX {}
+
+unsafe extern "C" {
+    pub fn RAND_OpenSSL() -> *const RAND_METHOD;
+    pub fn RAND_set_rand_method(method: *const RAND_METHOD) -> c_int;
+    pub fn RAND_get0_private(library: *mut OSSL_LIB_CTX) -> *mut EVP_RAND_CTX;
+    pub fn EVP_RAND_generate(
+        generator: *mut EVP_RAND_CTX,
+        out: *mut u8,
+        length: size_t,
+        strength: c_uint,
+        prediction_resistance: c_int,
+        additional: *const u8,
+        additional_length: size_t,
+    ) -> c_int;
+}
+
 pub type MessageCallback = unsafe extern "C" fn(
     write: c_int,
     version: c_int,

@@ -11,5 +11,6 @@ pub mod ffi;
 mod library;
 pub mod memory;
 mod proxy;
+pub mod random;
 
 pub use library::{Library, LibraryError, version};

@@ -4,9 +4,10 @@ use crate::ffi;
 use crate::proxy;
 use openssl::error::ErrorStack;
 use std::ffi::CStr;
+use std::sync::{Mutex, PoisonError};
 
 /// Why a library context could not be made.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say it
 pub enum LibraryError {
     #[error("OpenSSL could not make a library context: {0}")]
@@ -14,84 +15,77 @@ pub enum LibraryError {
     #[error("OpenSSL could not load its provider '{name}': {stack}")]
     Provider { name: &'static str, stack: ErrorStack },
     #[error(
-        "OpenSSL offers more than {most} algorithms of operation {operation}; the timing provider has no room"
+        "OpenSSL offers more than {max} algorithms of operation {operation}; the timing provider has no room"
     )]
-    TooManyAlgorithms { operation: i32, most: usize },
+    TooManyAlgorithms { operation: i32, max: usize },
 }
 
 /// An OpenSSL library context with everything switched on.
 ///
-/// Contexts are few, made once and kept for the life of the program: keys, certificates and connections
-/// made in one point back into it.
-#[derive(Clone, Copy, Debug)]
+/// A process has one of each kind, made at its first use and kept for the life of the program: keys, certificates and
+/// connections made in one point back into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Library {
     context: *mut ffi::OSSL_LIB_CTX,
     timed: bool,
 }
 
-// SAFETY: OSSL_LIB_CTX is internally synchronised and is never freed (see `Library`).
+// SAFETY: OSSL_LIB_CTX is internally synchronised, and one that a `Library` names is never freed.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
+/// A context of which a process has one. Whoever comes first makes it while the others wait; where that fails, nothing
+/// of it stays and the next one tries anew.
+struct Shared(Mutex<Option<Library>>);
+
+impl Shared {
+    const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    fn get(&self, make: impl FnOnce() -> Result<Unfinished, LibraryError>) -> Result<Library, LibraryError> {
+        // A panic while it was made has left `None` behind.
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(library) = *made {
+            return Ok(library);
+        }
+        let library = make()?.finish();
+        *made = Some(library);
+        Ok(library)
+    }
+}
+
 impl Library {
-    /// A context with the default and legacy providers as they are: nothing is timed.
+    /// The context with the default and legacy providers as they are: nothing is timed.
     ///
     /// # Errors
     /// [`LibraryError`] where OpenSSL refuses.
     pub fn bare() -> Result<Self, LibraryError> {
-        let library = Self::empty(false)?;
-        library.load(c"default")?;
-        library.load(c"legacy")?;
-        Ok(library)
+        static BARE: Shared = Shared::new();
+        BARE.get(|| {
+            let mut library = Unfinished::new(false)?;
+            library.load(c"default")?;
+            library.load(c"legacy")?;
+            Ok(library)
+        })
     }
 
-    /// A context in which every algorithm is the proxy's, so that its use is written to the recorder.
+    /// The context in which every algorithm is the proxy's, so that its use is written to the recorder.
     ///
     /// # Errors
     /// [`LibraryError`] where OpenSSL refuses.
     pub fn timed() -> Result<Self, LibraryError> {
-        proxy::prepare()?;
-        let library = Self::empty(true)?;
-        for (name, init) in proxy::PROVIDERS {
-            // SAFETY: the context is live, the name is a C string, the function has the type of OSSL_provider_init_fn.
-            if unsafe { ffi::OSSL_PROVIDER_add_builtin(library.context, name.as_ptr(), init) } != 1 {
-                return Err(provider_error(name));
+        static TIMED: Shared = Shared::new();
+        TIMED.get(|| {
+            proxy::prepare()?;
+            let mut library = Unfinished::new(true)?;
+            for (name, init) in proxy::PROVIDERS {
+                library.add(name, init)?;
+                library.load(name)?;
             }
-            library.load(name)?;
-        }
-        // SAFETY: the context is live and the query a C string.
-        if unsafe { ffi::EVP_set_default_properties(library.context, proxy::PREFER.as_ptr()) } != 1 {
-            return Err(LibraryError::Context(ErrorStack::get()));
-        }
-        Ok(library)
-    }
-
-    fn empty(timed: bool) -> Result<Self, LibraryError> {
-        // Too late where something used OpenSSL before; then only the memory figures are missing.
-        crate::memory::install();
-        openssl::init();
-        // SAFETY: no arguments; a null result is checked.
-        let context = unsafe { openssl_sys::OSSL_LIB_CTX_new() };
-        if context.is_null() {
-            return Err(LibraryError::Context(ErrorStack::get()));
-        }
-        Ok(Self { context, timed })
-    }
-
-    fn load(&self, name: &'static CStr) -> Result<*mut ffi::OSSL_PROVIDER, LibraryError> {
-        // SAFETY: the context is live and the name a C string. The provider is never unloaded.
-        let provider = unsafe { openssl_sys::OSSL_PROVIDER_load(self.context, name.as_ptr()) };
-        if provider.is_null() { Err(provider_error(name)) } else { Ok(provider) }
-    }
-
-    /// A bare context and its provider of that name: what the proxy republishes.
-    pub(crate) fn with_provider(name: &'static CStr) -> Result<*mut ffi::OSSL_PROVIDER, LibraryError> {
-        let library = Self::empty(false)?;
-        let provider = library.load(name)?;
-        // The legacy provider takes random numbers from its context (a CBC record of SSL 3.0 needs some), and has none.
-        library.load(c"default")?;
-        Ok(provider)
+            Ok(library)
+        })
     }
 
     /// The context itself, for FFI. Valid for the life of the program.
@@ -104,6 +98,61 @@ impl Library {
     #[must_use]
     pub fn is_timed(&self) -> bool {
         self.timed
+    }
+}
+
+/// A context in the making; freed where it is not finished.
+pub(crate) struct Unfinished {
+    library: Library,
+    providers: Vec<*mut ffi::OSSL_PROVIDER>,
+}
+
+impl Unfinished {
+    pub(crate) fn new(timed: bool) -> Result<Self, LibraryError> {
+        // Too late where something used OpenSSL before; then only the memory figures are missing.
+        crate::memory::install();
+        openssl::init();
+        // SAFETY: no arguments; a null result is checked.
+        let context = unsafe { openssl_sys::OSSL_LIB_CTX_new() };
+        if context.is_null() {
+            return Err(LibraryError::Context(ErrorStack::get()));
+        }
+        Ok(Self { library: Library { context, timed }, providers: Vec::new() })
+    }
+
+    /// Makes a provider of ours known by a name.
+    fn add(&mut self, name: &'static CStr, init: ffi::ProviderInit) -> Result<(), LibraryError> {
+        // SAFETY: the context is live, the name a C string, and the function an OSSL_provider_init_fn.
+        let added = unsafe { ffi::OSSL_PROVIDER_add_builtin(self.library.context, name.as_ptr(), init) };
+        if added == 1 { Ok(()) } else { Err(provider_error(name)) }
+    }
+
+    pub(crate) fn load(&mut self, name: &'static CStr) -> Result<*mut ffi::OSSL_PROVIDER, LibraryError> {
+        // SAFETY: the context is live and the name a C string.
+        let provider = unsafe { openssl_sys::OSSL_PROVIDER_load(self.library.context, name.as_ptr()) };
+        if provider.is_null() {
+            return Err(provider_error(name));
+        }
+        self.providers.push(provider);
+        Ok(provider)
+    }
+
+    /// Keeps it for the life of the program.
+    pub(crate) fn finish(self) -> Library {
+        let mut kept = std::mem::ManuallyDrop::new(self);
+        kept.providers = Vec::new();
+        kept.library
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        for provider in self.providers.drain(..).rev() {
+            // SAFETY: loaded into this context, and nothing uses it: no `Library` names the context.
+            unsafe { openssl_sys::OSSL_PROVIDER_unload(provider) };
+        }
+        // SAFETY: as above; freed once.
+        unsafe { openssl_sys::OSSL_LIB_CTX_free(self.library.context) };
     }
 }
 

@@ -1,12 +1,14 @@
 //! Key agreement, key encapsulation, and secrets under a public key.
 
+use super::contexts;
 use super::names::{self, Family};
-use super::slots::{Full, Slots, instances};
+use super::slots::{Algorithm, Full, Slots, forgetting, instances, trampoline};
 use super::stopwatch::{self, Entry};
-use crate::ffi::{OSSL_DISPATCH, OSSL_PARAM};
+use crate::ffi::OSSL_PARAM;
+use crate::random;
 use libc::{c_int, c_void, size_t};
+use shakedown_trace::Operation;
 use shakedown_trace::suite::KeyFamily;
-use shakedown_trace::{Operation, recorder};
 
 /// What an algorithm works with.
 #[derive(Debug)]
@@ -17,28 +19,56 @@ struct Scheme {
 
 /// Notes the primitive that a context is initialised for.
 fn begin(context: *mut c_void, scheme: Option<&Scheme>, operation: Operation, key: *mut c_void) {
-    if !recorder::is_recording() {
-        return;
-    }
     let primitive = scheme.and_then(|scheme| {
         // SAFETY: the scheme's functions take keys of the scheme's family.
         let parameters = unsafe { names::parameters(scheme.family, key) }?;
         Some(scheme.names.primitive(operation, parameters))
     });
-    stopwatch::remember(context as usize, primitive);
+    contexts::remember(context, primitive);
+}
+
+/// A call that does what its context was initialised for. One without a place for its output only asks for a size.
+fn run(context: *mut c_void, out: *mut u8, work: impl FnOnce() -> c_int) -> c_int {
+    if out.is_null() {
+        return work();
+    }
+    stopwatch::time(0, Entry::Complete, |_| contexts::recall(context), work)
+}
+
+/// A function that initialises a context for an operation.
+macro_rules! init {
+    ($name:ident, $place:literal, $operation:expr) => {
+        trampoline!(
+            $name,
+            $place,
+            (context: *mut c_void, key: *mut c_void, params: *const OSSL_PARAM) -> c_int,
+            |work| {
+                begin(context, SLOTS.description(SLOT), $operation, key);
+                work()
+            }
+        );
+    };
+}
+
+/// A copy of a context works on the same.
+macro_rules! duplicating {
+    ($name:ident, $place:literal) => {
+        trampoline!($name, $place, (context: *mut c_void) -> *mut c_void, |work| {
+            let copy = work();
+            contexts::duplicate(context, copy);
+            copy
+        });
+    };
 }
 
 /// Diffie–Hellman in all its groups.
 pub mod agreement {
-    use super::{
-        Entry, Family, Full, KeyFamily, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int,
-        c_void, instances, names, size_t, stopwatch,
-    };
+    use super::*;
 
-    static SLOTS: Slots<2, Scheme> = Slots::new();
+    static SLOTS: Slots<4, 16, Scheme> = Slots::new();
 
-    pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
-        let scheme = match name {
+    pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
+        let scheme = match algorithm.name {
             "DH" => Scheme { names: KeyFamily::Dh, family: Family::Dh },
             "ECDH" => Scheme { names: KeyFamily::Ec, family: Family::Ec },
             other => match names::fixed(other) {
@@ -47,47 +77,37 @@ pub mod agreement {
                 None => return Ok(()),
             },
         };
-        SLOTS.wrap(scheme, functions, [(2, instances!(init)), (3, instances!(derive))])
+        SLOTS.wrap(
+            scheme,
+            algorithm,
+            [
+                (2, instances!(init; 16)),
+                (3, instances!(derive; 16)),
+                (5, instances!(freectx; 16)),
+                (6, instances!(dupctx; 16)),
+            ],
+        )
     }
 
-    unsafe extern "C" fn init<const SLOT: usize>(
-        context: *mut c_void,
-        key: *mut c_void,
-        params: *const OSSL_PARAM,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *mut c_void, *const OSSL_PARAM) -> c_int;
-        begin(context, SLOTS.description(SLOT), Operation::Derive, key);
-        // SAFETY: the place's type; the arguments are handed on.
-        unsafe { SLOTS.original::<Function>(SLOT, 0)(context, key, params) }
-    }
-
-    unsafe extern "C" fn derive<const SLOT: usize>(
-        context: *mut c_void,
-        secret: *mut u8,
-        length: *mut size_t,
-        size: size_t,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t) -> c_int;
-        // SAFETY: the place's type; the arguments are handed on.
-        let work = || unsafe { SLOTS.original::<Function>(SLOT, 1)(context, secret, length, size) };
-        if secret.is_null() {
-            return work();
-        }
-        stopwatch::time(0, Entry::Whole, |_| stopwatch::recall(context as usize), work)
-    }
+    init!(init, 0, Operation::Derive);
+    trampoline!(
+        derive,
+        1,
+        (context: *mut c_void, secret: *mut u8, length: *mut size_t, size: size_t) -> c_int,
+        |work| run(context, secret, work)
+    );
+    forgetting!(freectx, 2);
+    duplicating!(dupctx, 3);
 }
 
 /// Key encapsulation.
 pub mod kem {
-    use super::{
-        Entry, Family, Full, KeyFamily, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int,
-        c_void, instances, names, size_t, stopwatch,
-    };
+    use super::*;
 
-    static SLOTS: Slots<4, Scheme> = Slots::new();
+    static SLOTS: Slots<6, 16, Scheme> = Slots::new();
 
-    pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
-        let scheme = match names::fixed(name) {
+    pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
+        let scheme = match names::fixed(algorithm.name) {
             Some(name) if name.starts_with("mlkem") => {
                 Scheme { names: KeyFamily::MlKem, family: Family::Fixed(name) }
             }
@@ -99,153 +119,98 @@ pub mod kem {
         };
         SLOTS.wrap(
             scheme,
-            functions,
+            algorithm,
             [
-                (2, instances!(encapsulate_init)),
-                (3, instances!(encapsulate)),
-                (4, instances!(decapsulate_init)),
-                (5, instances!(decapsulate)),
+                (2, instances!(encapsulate_init; 16)),
+                (3, instances!(encapsulate; 16)),
+                (4, instances!(decapsulate_init; 16)),
+                (5, instances!(decapsulate; 16)),
+                (6, instances!(freectx; 16)),
+                (7, instances!(dupctx; 16)),
             ],
         )
     }
 
-    type Init = unsafe extern "C" fn(*mut c_void, *mut c_void, *const OSSL_PARAM) -> c_int;
-
-    unsafe extern "C" fn encapsulate_init<const SLOT: usize>(
-        context: *mut c_void,
-        key: *mut c_void,
-        params: *const OSSL_PARAM,
-    ) -> c_int {
-        begin(context, SLOTS.description(SLOT), Operation::Encapsulate, key);
-        // SAFETY: the place's type; the arguments are handed on.
-        unsafe { SLOTS.original::<Init>(SLOT, 0)(context, key, params) }
-    }
-
-    unsafe extern "C" fn decapsulate_init<const SLOT: usize>(
-        context: *mut c_void,
-        key: *mut c_void,
-        params: *const OSSL_PARAM,
-    ) -> c_int {
-        begin(context, SLOTS.description(SLOT), Operation::Decapsulate, key);
-        // SAFETY: the place's type; the arguments are handed on.
-        unsafe { SLOTS.original::<Init>(SLOT, 2)(context, key, params) }
-    }
-
-    unsafe extern "C" fn encapsulate<const SLOT: usize>(
-        context: *mut c_void,
-        out: *mut u8,
-        out_length: *mut size_t,
-        secret: *mut u8,
-        secret_length: *mut size_t,
-    ) -> c_int {
-        type Function =
-            unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, *mut u8, *mut size_t) -> c_int;
-        // SAFETY: the place's type; the arguments are handed on.
-        let work = || unsafe {
-            SLOTS.original::<Function>(SLOT, 1)(context, out, out_length, secret, secret_length)
-        };
-        if out.is_null() {
-            return work();
-        }
-        stopwatch::time(0, Entry::Whole, |_| stopwatch::recall(context as usize), work)
-    }
-
-    unsafe extern "C" fn decapsulate<const SLOT: usize>(
-        context: *mut c_void,
-        out: *mut u8,
-        out_length: *mut size_t,
-        input: *const u8,
-        length: size_t,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, *const u8, size_t) -> c_int;
-        // SAFETY: the place's type; the arguments are handed on.
-        let work = || unsafe { SLOTS.original::<Function>(SLOT, 3)(context, out, out_length, input, length) };
-        if out.is_null() {
-            return work();
-        }
-        stopwatch::time(0, Entry::Whole, |_| stopwatch::recall(context as usize), work)
-    }
+    init!(encapsulate_init, 0, Operation::Encapsulate);
+    init!(decapsulate_init, 2, Operation::Decapsulate);
+    trampoline!(
+        encapsulate,
+        1,
+        (
+            context: *mut c_void,
+            out: *mut u8,
+            out_length: *mut size_t,
+            secret: *mut u8,
+            secret_length: *mut size_t,
+        ) -> c_int,
+        |work| run(context, out, work)
+    );
+    trampoline!(
+        decapsulate,
+        3,
+        (
+            context: *mut c_void,
+            out: *mut u8,
+            out_length: *mut size_t,
+            input: *const u8,
+            length: size_t,
+        ) -> c_int,
+        |work| run(context, out, work)
+    );
+    forgetting!(freectx, 4);
+    duplicating!(dupctx, 5);
 }
 
 /// A secret under RSA.
 pub mod transport {
-    use super::{
-        Entry, Family, Full, KeyFamily, OSSL_DISPATCH, OSSL_PARAM, Operation, Scheme, Slots, begin, c_int,
-        c_void, instances, size_t, stopwatch,
-    };
+    use super::*;
 
-    static SLOTS: Slots<4, Scheme> = Slots::new();
+    static SLOTS: Slots<6, 4, Scheme> = Slots::new();
 
-    pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
-        if name != "RSA" {
+    pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
+        if algorithm.name != "RSA" {
             return Ok(());
         }
         SLOTS.wrap(
             Scheme { names: KeyFamily::Rsa, family: Family::Rsa },
-            functions,
+            algorithm,
             [
-                (2, instances!(encrypt_init)),
-                (3, instances!(encrypt)),
-                (4, instances!(decrypt_init)),
-                (5, instances!(decrypt)),
+                (2, instances!(encrypt_init; 4)),
+                (3, instances!(encrypt; 4)),
+                (4, instances!(decrypt_init; 4)),
+                (5, instances!(decrypt; 4)),
+                (6, instances!(freectx; 4)),
+                (7, instances!(dupctx; 4)),
             ],
         )
     }
 
-    type Init = unsafe extern "C" fn(*mut c_void, *mut c_void, *const OSSL_PARAM) -> c_int;
-    type Work = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t, *const u8, size_t) -> c_int;
-
-    unsafe extern "C" fn encrypt_init<const SLOT: usize>(
-        context: *mut c_void,
-        key: *mut c_void,
-        params: *const OSSL_PARAM,
-    ) -> c_int {
-        begin(context, SLOTS.description(SLOT), Operation::Encrypt, key);
-        // SAFETY: the place's type; the arguments are handed on.
-        unsafe { SLOTS.original::<Init>(SLOT, 0)(context, key, params) }
+    macro_rules! operation {
+        ($name:ident, $place:literal, |$run:ident| $body:expr) => {
+            trampoline!(
+                $name,
+                $place,
+                (
+                    context: *mut c_void,
+                    out: *mut u8,
+                    out_length: *mut size_t,
+                    out_size: size_t,
+                    input: *const u8,
+                    length: size_t,
+                ) -> c_int,
+                |work| {
+                    let $run = || run(context, out, work);
+                    $body
+                }
+            );
+        };
     }
 
-    unsafe extern "C" fn decrypt_init<const SLOT: usize>(
-        context: *mut c_void,
-        key: *mut c_void,
-        params: *const OSSL_PARAM,
-    ) -> c_int {
-        begin(context, SLOTS.description(SLOT), Operation::Decrypt, key);
-        // SAFETY: the place's type; the arguments are handed on.
-        unsafe { SLOTS.original::<Init>(SLOT, 2)(context, key, params) }
-    }
-
-    unsafe extern "C" fn encrypt<const SLOT: usize>(
-        context: *mut c_void,
-        out: *mut u8,
-        out_length: *mut size_t,
-        out_size: size_t,
-        input: *const u8,
-        length: size_t,
-    ) -> c_int {
-        // SAFETY: the place's type; the arguments are handed on.
-        let work =
-            || unsafe { SLOTS.original::<Work>(SLOT, 1)(context, out, out_length, out_size, input, length) };
-        if out.is_null() {
-            return work();
-        }
-        stopwatch::time(0, Entry::Whole, |_| stopwatch::recall(context as usize), work)
-    }
-
-    unsafe extern "C" fn decrypt<const SLOT: usize>(
-        context: *mut c_void,
-        out: *mut u8,
-        out_length: *mut size_t,
-        out_size: size_t,
-        input: *const u8,
-        length: size_t,
-    ) -> c_int {
-        // SAFETY: the place's type; the arguments are handed on.
-        let work =
-            || unsafe { SLOTS.original::<Work>(SLOT, 3)(context, out, out_length, out_size, input, length) };
-        if out.is_null() {
-            return work();
-        }
-        stopwatch::time(0, Entry::Whole, |_| stopwatch::recall(context as usize), work)
-    }
+    init!(encrypt_init, 0, Operation::Encrypt);
+    init!(decrypt_init, 2, Operation::Decrypt);
+    operation!(encrypt, 1, |run| run());
+    // Whether it draws for its blinding depends on the key's history.
+    operation!(decrypt, 3, |run| random::apart(run));
+    forgetting!(freectx, 4);
+    duplicating!(dupctx, 5);
 }

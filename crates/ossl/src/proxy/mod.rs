@@ -5,6 +5,7 @@
 //! provider context handed to the core is the original's, so that the copies work on the original's state.
 //! What an algorithm calls internally it fetches from the original's context and is not timed twice.
 
+mod contexts;
 mod decoder;
 mod exchange;
 mod keymgmt;
@@ -15,27 +16,35 @@ mod slots;
 mod stopwatch;
 mod symmetric;
 
+use crate::LibraryError;
 use crate::ffi::{self, OSSL_ALGORITHM, OSSL_DISPATCH};
-use crate::{Library, LibraryError};
+use crate::library::Unfinished;
 use libc::{c_char, c_int, c_void};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Property query that finds the proxy's algorithms first and the rest elsewhere.
-pub const PREFER: &CStr = c"?provider=shakedown";
-
-/// The built-in providers: one for each original, and random numbers.
+/// The built-in providers: one for each original, and random numbers. No others are loaded beside them, so that what is
+/// fetched without a property query is theirs.
 pub const PROVIDERS: [(&CStr, ffi::ProviderInit); 3] =
     [(c"shakedown-default", init::<0>), (c"shakedown-legacy", init::<1>), (random::NAME, random::init)];
 
 /// An original provider and its tables as we republish them.
 struct Republished {
     provider: *mut ffi::OSSL_PROVIDER,
-    tables: HashMap<c_int, &'static [OSSL_ALGORITHM]>,
+    tables: HashMap<c_int, Table>,
 }
 
-// SAFETY: the provider is internally synchronised and never unloaded; the tables are never written again.
+/// Our copies of one table of algorithms, with all that its entries point to and that is not the original's own.
+#[derive(Default)]
+struct Table {
+    algorithms: Vec<OSSL_ALGORITHM>,
+    functions: Vec<Vec<OSSL_DISPATCH>>,
+    properties: Vec<CString>,
+}
+
+// SAFETY: the provider is internally synchronised and never unloaded; the tables are never written again, and point to
+// what they own and to static data.
 unsafe impl Send for Republished {}
 // SAFETY: as above.
 unsafe impl Sync for Republished {}
@@ -60,12 +69,20 @@ const OPERATIONS: [c_int; 14] = [
     6,  // none today; kept so that a gap in the numbering is no surprise
 ];
 
-/// Loads the originals and builds the tables, once per process.
+/// Loads the originals and builds the tables, once per process. Threads that come at the same time wait for the first;
+/// where it fails, what it made is gone, and the next call tries anew.
 pub fn prepare() -> Result<(), LibraryError> {
+    static PREPARING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = PREPARING.lock().unwrap_or_else(PoisonError::into_inner);
     for (slot, name) in REPUBLISHED.iter().zip([c"default", c"legacy"]) {
         if slot.get().is_none() {
-            let republished = republish(Library::with_provider(name)?)?;
-            // A thread that came second throws its copy away; the tables are the same.
+            let mut library = Unfinished::new(false)?;
+            let provider = library.load(name)?;
+            // The legacy provider takes random numbers from its context (a CBC record of SSL 3.0 needs some), and has
+            // none.
+            library.load(c"default")?;
+            let republished = republish(provider)?;
+            library.finish();
             let _ = slot.set(republished);
         }
     }
@@ -81,77 +98,95 @@ fn republish(provider: *mut ffi::OSSL_PROVIDER) -> Result<Republished, LibraryEr
         if table.is_null() {
             continue;
         }
-        let mut copies = Vec::new();
+        let mut copies = Table::default();
         let mut entry = table;
         // SAFETY: the table ends with an entry whose names are null.
         while unsafe { !(*entry).algorithm_names.is_null() } {
             // SAFETY: not the end, so a whole entry.
-            copies.push(copy(operation, unsafe { *entry })?);
+            copies.add(operation, unsafe { *entry })?;
             // SAFETY: the table goes on until the null entry.
             entry = unsafe { entry.add(1) };
         }
-        copies.push(OSSL_ALGORITHM {
+        copies.algorithms.push(OSSL_ALGORITHM {
             algorithm_names: std::ptr::null(),
             property_definition: std::ptr::null(),
             implementation: std::ptr::null(),
             algorithm_description: std::ptr::null(),
         });
-        tables.insert(operation, &*copies.leak());
+        tables.insert(operation, copies);
     }
     Ok(Republished { provider, tables })
 }
 
-/// One algorithm under our property, with trampolines where they matter.
-fn copy(operation: c_int, original: OSSL_ALGORITHM) -> Result<OSSL_ALGORITHM, LibraryError> {
-    // SAFETY: names and properties of an entry are C strings (properties may be null).
-    let names = unsafe { CStr::from_ptr(original.algorithm_names) }.to_string_lossy();
-    let name = names.split(':').next().unwrap_or_default();
-    let properties = if original.property_definition.is_null() {
-        String::new()
-    } else {
-        // SAFETY: checked not to be null.
-        unsafe { CStr::from_ptr(original.property_definition) }.to_string_lossy().into_owned()
-    };
-    let mut functions = Vec::new();
-    let mut function = original.implementation;
-    // SAFETY: a dispatch table ends with function number 0.
-    while unsafe { (*function).function_id } != 0 {
-        // SAFETY: not the end, so a whole entry; the table goes on until number 0.
-        unsafe {
-            functions.push(*function);
-            function = function.add(1);
-        }
+impl Table {
+    /// One algorithm under our property, with trampolines where they matter.
+    fn add(&mut self, operation: c_int, original: OSSL_ALGORITHM) -> Result<(), LibraryError> {
+        #[cfg(test)]
+        tests::fail_here()?;
+        // SAFETY: names and properties of an entry are C strings (properties may be null).
+        let names = unsafe { CStr::from_ptr(original.algorithm_names) }.to_string_lossy();
+        let properties = if original.property_definition.is_null() {
+            String::new()
+        } else {
+            // SAFETY: checked not to be null.
+            unsafe { CStr::from_ptr(original.property_definition) }.to_string_lossy().into_owned()
+        };
+        // SAFETY: the original's own table.
+        let mut functions = unsafe { dispatch_table(original.implementation) };
+        let mut algorithm = slots::Algorithm {
+            name: names.split(':').next().unwrap_or_default(),
+            properties: &properties,
+            original: original.implementation,
+            functions: &mut functions,
+        };
+        let room = match operation {
+            ffi::OSSL_OP_DIGEST => symmetric::digest::wrap(&mut algorithm),
+            ffi::OSSL_OP_CIPHER => symmetric::cipher::wrap(&mut algorithm),
+            ffi::OSSL_OP_MAC => symmetric::mac::wrap(&mut algorithm),
+            ffi::OSSL_OP_KDF => symmetric::kdf::wrap(&mut algorithm),
+            ffi::OSSL_OP_KEYMGMT => keymgmt::wrap(&mut algorithm),
+            ffi::OSSL_OP_KEYEXCH => exchange::agreement::wrap(&mut algorithm),
+            ffi::OSSL_OP_KEM => exchange::kem::wrap(&mut algorithm),
+            ffi::OSSL_OP_ASYM_CIPHER => exchange::transport::wrap(&mut algorithm),
+            ffi::OSSL_OP_SIGNATURE => signature::wrap(&mut algorithm),
+            ffi::OSSL_OP_DECODER => decoder::wrap(&mut algorithm),
+            _ => Ok(()),
+        };
+        room.map_err(|slots::Full { max }| LibraryError::TooManyAlgorithms { operation, max })?;
+        let ours = properties
+            .replace("provider=default", "provider=shakedown")
+            .replace("provider=legacy", "provider=shakedown");
+        let ours = CString::new(ours).unwrap_or_default();
+        self.algorithms.push(OSSL_ALGORITHM {
+            // Static text of the original provider.
+            algorithm_names: original.algorithm_names,
+            property_definition: ours.as_ptr(),
+            implementation: functions.as_ptr(),
+            algorithm_description: original.algorithm_description,
+        });
+        self.properties.push(ours);
+        self.functions.push(functions);
+        Ok(())
     }
-    functions.push(OSSL_DISPATCH { function_id: 0, function: std::ptr::null() });
-    let room = match operation {
-        ffi::OSSL_OP_DIGEST => symmetric::digest::wrap(name, &mut functions),
-        ffi::OSSL_OP_CIPHER => symmetric::cipher::wrap(name, &mut functions),
-        ffi::OSSL_OP_MAC => symmetric::mac::wrap(name, &mut functions),
-        ffi::OSSL_OP_KDF => symmetric::kdf::wrap(name, &mut functions),
-        ffi::OSSL_OP_KEYMGMT => keymgmt::wrap(name, &mut functions),
-        ffi::OSSL_OP_KEYEXCH => exchange::agreement::wrap(name, &mut functions),
-        ffi::OSSL_OP_KEM => exchange::kem::wrap(name, &mut functions),
-        ffi::OSSL_OP_ASYM_CIPHER => exchange::transport::wrap(name, &mut functions),
-        ffi::OSSL_OP_SIGNATURE => signature::wrap(name, &mut functions),
-        ffi::OSSL_OP_DECODER => decoder::wrap(name, &properties, &mut functions),
-        _ => Ok(()),
-    };
-    room.map_err(|slots::Full| LibraryError::TooManyAlgorithms { operation, most: slots::SLOTS })?;
-    let ours = properties
-        .replace("provider=default", "provider=shakedown")
-        .replace("provider=legacy", "provider=shakedown");
-    Ok(OSSL_ALGORITHM {
-        // Static text of the original provider.
-        algorithm_names: original.algorithm_names,
-        property_definition: leak(&ours),
-        implementation: functions.leak().as_ptr(),
-        algorithm_description: original.algorithm_description,
-    })
 }
 
-/// A C string for the life of the program; the tables are built once.
-fn leak(text: &str) -> *const c_char {
-    CString::new(text).unwrap_or_default().into_raw()
+/// A copy of a table of functions, with its end.
+///
+/// # Safety
+/// The table must end with function number 0.
+unsafe fn dispatch_table(table: *const OSSL_DISPATCH) -> Vec<OSSL_DISPATCH> {
+    let mut functions = Vec::new();
+    let mut entry = table;
+    loop {
+        // SAFETY: by the caller's promise this is an entry, at the latest the one that ends the table.
+        let function = unsafe { *entry };
+        functions.push(function);
+        if function.function_id == 0 {
+            return functions;
+        }
+        // SAFETY: not the end, so another entry follows.
+        entry = unsafe { entry.add(1) };
+    }
 }
 
 /// `OSSL_provider_init`: our functions, and the original's provider context.
@@ -161,11 +196,11 @@ unsafe extern "C" fn init<const ORIGINAL: usize>(
     out: *mut *const OSSL_DISPATCH,
     provider_context: *mut *mut c_void,
 ) -> c_int {
-    struct Table([OSSL_DISPATCH; 3]);
+    struct Functions([OSSL_DISPATCH; 3]);
     // SAFETY: function pointers to static functions, never written.
-    unsafe impl Sync for Table {}
-    static TABLES: [Table; 2] = [
-        Table([
+    unsafe impl Sync for Functions {}
+    static TABLES: [Functions; 2] = [
+        Functions([
             OSSL_DISPATCH {
                 function_id: ffi::OSSL_FUNC_PROVIDER_QUERY_OPERATION,
                 function: query_operation::<0> as *const c_void,
@@ -176,7 +211,7 @@ unsafe extern "C" fn init<const ORIGINAL: usize>(
             },
             OSSL_DISPATCH { function_id: 0, function: std::ptr::null() },
         ]),
-        Table([
+        Functions([
             OSSL_DISPATCH {
                 function_id: ffi::OSSL_FUNC_PROVIDER_QUERY_OPERATION,
                 function: query_operation::<1> as *const c_void,
@@ -205,7 +240,7 @@ unsafe extern "C" fn query_operation<const ORIGINAL: usize>(
     // SAFETY: the core passes a valid place for the answer.
     unsafe { *no_cache = 0 };
     let table = REPUBLISHED[ORIGINAL].get().and_then(|republished| republished.tables.get(&operation));
-    table.map_or(std::ptr::null(), |table| table.as_ptr())
+    table.map_or(std::ptr::null(), |table| table.algorithms.as_ptr())
 }
 
 /// TLS groups and signature schemes; without them ML-DSA would not be offered.
@@ -218,4 +253,64 @@ unsafe extern "C" fn get_capabilities<const ORIGINAL: usize>(
     let Some(republished) = REPUBLISHED[ORIGINAL].get() else { return 0 };
     // SAFETY: the arguments are the core's own, handed on unchanged.
     unsafe { ffi::OSSL_PROVIDER_get_capabilities(republished.provider, capability, callback, argument) }
+}
+
+/// For tests that need OpenSSL as it is when a program starts, or nobody else at work: runs the test of this name again
+/// in a process of its own, and asserts that it passes there. True in that process.
+#[cfg(test)]
+pub fn in_a_process_of_its_own(test: &str) -> bool {
+    const ALONE: &str = "SHAKEDOWN_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some_and(|alone| alone == test) {
+        return true;
+    }
+    let program = std::env::current_exe().expect("this program's path");
+    let done = std::process::Command::new(program)
+        .args([test, "--exact", "--nocapture"])
+        .env(ALONE, test)
+        .output()
+        .expect("a process");
+    let printed = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(
+        done.status.success() && printed.contains("1 passed"),
+        "{printed}{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Library;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// How many more algorithms are copied until copying fails, once.
+    static UNTIL_FAILURE: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+    pub fn fail_here() -> Result<(), LibraryError> {
+        let left = UNTIL_FAILURE.load(Ordering::Relaxed);
+        UNTIL_FAILURE.store(left.wrapping_sub(usize::from(left != usize::MAX)), Ordering::Relaxed);
+        if left == 0 { Err(LibraryError::TooManyAlgorithms { operation: 0, max: 0 }) } else { Ok(()) }
+    }
+
+    /// Failing at any algorithm leaves room for all of them: more attempts are made than there are slots.
+    #[test]
+    fn a_first_use_that_failed_is_begun_again() {
+        if !in_a_process_of_its_own("proxy::tests::a_first_use_that_failed_is_begun_again") {
+            return;
+        }
+        let mut failed = 0;
+        for algorithms in (0..400).step_by(2) {
+            UNTIL_FAILURE.store(algorithms, Ordering::Relaxed);
+            match Library::timed() {
+                Err(LibraryError::TooManyAlgorithms { operation: 0, .. }) => failed += 1,
+                other => panic!("expected the failure that was planted at {algorithms}, got {other:?}"),
+            }
+        }
+        // More often than any kind has slots.
+        assert!(failed > 100);
+        UNTIL_FAILURE.store(usize::MAX, Ordering::Relaxed);
+        let library = Library::timed().expect("a library");
+        assert_eq!(library, Library::timed().expect("a library"));
+    }
 }

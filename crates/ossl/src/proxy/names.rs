@@ -84,7 +84,8 @@ pub unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static st
     if function.is_null() || key.is_null() {
         return None;
     }
-    // SAFETY: only keymgmt get_params functions are stored there.
+    // SAFETY: only the get_params functions of key managements are stored there, and those of one family take one
+    // another's keys (see `learn`).
     let get_params: GetParams = unsafe { std::mem::transmute(function) };
     let mut bits: c_int = 0;
     let mut exponent: u64 = 0;
@@ -98,7 +99,8 @@ pub unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static st
         },
         end(),
     ];
-    // SAFETY: the caller promises the key; the parameters are ours and end as they should.
+    // SAFETY: the caller promises the key; each parameter points to a place of ours of the size it says, and the list ends
+    // with a null key.
     unsafe { get_params(key, asked.as_mut_ptr()) };
     let group =
         CStr::from_bytes_until_nul(&group).ok().and_then(|name| name.to_str().ok()).unwrap_or_default();
@@ -178,8 +180,14 @@ fn hash(name: &[u8]) -> Option<usize> {
     const SHA_1: u128 = packed(b"sha-1");
     const MD5_SHA1: u128 = packed(b"md5-sha1");
     const MD5: u128 = packed(b"md5");
-    if name.len() > size_of::<u128>() {
-        return None;
+    // As OpenSSL itself writes them, without a loop.
+    match name {
+        b"SHA2-256" => return Some(0),
+        b"SHA2-384" => return Some(1),
+        b"SHA2-512" => return Some(2),
+        b"SHA1" => return Some(4),
+        _ if name.len() > size_of::<u128>() => return None,
+        _ => {}
     }
     match packed(name) {
         SHA2_256 | SHA256 => Some(0),
@@ -199,11 +207,12 @@ pub fn digest(name: &str) -> &'static str {
 }
 
 /// A construction over a hash, such as `hmac-sha256`.
-pub fn over_digest(construction: Construction, digest: &CStr) -> &'static str {
-    match hash(digest.to_bytes()) {
+pub fn over_digest(construction: Construction, digest: &[u8]) -> &'static str {
+    match hash(digest) {
         Some(place) => HASHES[place][construction as usize],
         None => {
-            intern(&format!("{}-{}", construction.as_str(), digest.to_string_lossy().to_ascii_lowercase()))
+            let digest = String::from_utf8_lossy(digest).to_ascii_lowercase();
+            intern(&format!("{}-{digest}", construction.as_str()))
         }
     }
 }
@@ -232,20 +241,42 @@ impl Construction {
 /// The text value of a parameter in a list; `None` where it is not there.
 ///
 /// # Safety
-/// `params` must be null or a list that ends as OpenSSL's do.
-pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Option<&'a CStr> {
+/// `params` must be null or a list that ends as OpenSSL's do, with a null key; it and what it points to must stay as
+/// they are for `'a`.
+pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Option<&'a [u8]> {
     let mut param = params;
-    // SAFETY: by the caller's promise the list is readable up to its end.
-    while !param.is_null() && unsafe { !(*param).key.is_null() } {
-        // SAFETY: keys are C strings; text values are readable for their size.
-        unsafe {
-            if libc::strcmp((*param).key, key.as_ptr()) == 0 && !(*param).data.is_null() {
-                return Some(CStr::from_ptr((*param).data.cast::<c_char>()));
+    // SAFETY: not null, so a list, by the caller's promise; `param` never moves past the entry with the null key.
+    while let Some(entry) = unsafe { param.as_ref() }
+        && !entry.key.is_null()
+    {
+        // SAFETY: a key that is not null is a C string.
+        if unsafe { is_text(entry.key, key) } {
+            if entry.data_type != ffi::OSSL_PARAM_UTF8_STRING || entry.data.is_null() {
+                return None;
             }
-            param = param.add(1);
+            // SAFETY: the data of a text is readable for its size, which may or may not include a final null.
+            let text = unsafe { std::slice::from_raw_parts(entry.data.cast::<u8>(), entry.data_size) };
+            return text.split(|byte| *byte == 0).next();
         }
+        // SAFETY: this was not the last entry, so another follows.
+        param = unsafe { param.add(1) };
     }
     None
+}
+
+/// True where `text` reads as `wanted`; inline, for most keys differ in their first byte.
+///
+/// # Safety
+/// `text` must be a C string.
+#[inline]
+unsafe fn is_text(text: *const c_char, wanted: &CStr) -> bool {
+    // SAFETY: bytes are read in order up to the first that differs, and the null at the end of `text` differs from all
+    // of `wanted` but its own.
+    wanted
+        .to_bytes_with_nul()
+        .iter()
+        .enumerate()
+        .all(|(place, byte)| unsafe { *text.add(place).cast::<u8>() } == *byte)
 }
 
 #[cfg(test)]
@@ -260,8 +291,8 @@ mod tests {
         assert_eq!(fixed("RSA"), None);
         assert_eq!(digest("SHA2-256"), "sha256");
         assert_eq!(digest("SHA3-256"), "sha3-256");
-        assert_eq!(over_digest(Construction::Hkdf, c"sha384"), "hkdf-sha384");
-        assert_eq!(over_digest(Construction::Hmac, c"RIPEMD-160"), "hmac-ripemd-160");
-        assert_eq!(over_digest(Construction::TlsPrf, c"MD5-SHA1"), "tls1-prf-md5-sha1");
+        assert_eq!(over_digest(Construction::Hkdf, b"sha384"), "hkdf-sha384");
+        assert_eq!(over_digest(Construction::Hmac, b"RIPEMD-160"), "hmac-ripemd-160");
+        assert_eq!(over_digest(Construction::TlsPrf, b"MD5-SHA1"), "tls1-prf-md5-sha1");
     }
 }

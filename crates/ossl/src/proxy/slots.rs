@@ -1,56 +1,68 @@
 //! Where trampolines find the function that they stand in for.
 //!
-//! A trampoline has no argument that says which algorithm it is, so each kind exists [`SLOTS`] times, as a
-//! const generic: trampoline number `n` serves the algorithm in slot `n`. Contexts are passed through
-//! untouched; no memory is added to what OpenSSL allocates.
+//! A trampoline has no argument that says which algorithm it is, so each kind exists many times, as a const
+//! generic: trampoline number `n` serves the algorithm in slot `n`. Contexts are passed through untouched; no memory
+//! is added to what OpenSSL allocates.
 
 use crate::ffi::OSSL_DISPATCH;
 use libc::{c_int, c_void};
 use shakedown_trace::Primitive;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Algorithms of one kind that can be wrapped.
-pub const SLOTS: usize = 128;
-
-/// More algorithms than [`SLOTS`].
+/// There are more algorithms of a kind than slots for them.
 #[derive(Debug)]
-pub struct Full;
-
-/// Original functions of the algorithms of one kind, `N` functions each, and what each algorithm is.
-pub struct Slots<const N: usize, D> {
-    used: AtomicUsize,
-    functions: [[AtomicPtr<c_void>; N]; SLOTS],
-    descriptions: [OnceLock<D>; SLOTS],
+pub struct Full {
+    /// How many slots there are.
+    pub max: usize,
 }
 
-impl<const N: usize, D> Slots<N, D> {
+/// An algorithm that is being republished.
+pub struct Algorithm<'a> {
+    /// Its first name.
+    pub name: &'a str,
+    /// Its properties, as in `provider=default,structure=SubjectPublicKeyInfo`.
+    pub properties: &'a str,
+    /// The original's table of functions: static, and the same for every context that loads the provider.
+    pub original: *const OSSL_DISPATCH,
+    /// A copy of that table, to be changed.
+    pub functions: &'a mut [OSSL_DISPATCH],
+}
+
+/// Original functions of the algorithms of one kind, at most `MAX` of them with `N` functions each, and what each
+/// algorithm is.
+pub struct Slots<const N: usize, const MAX: usize, D> {
+    /// Who has the slots: name, and address of the original table.
+    taken: Mutex<Vec<(String, usize)>>,
+    functions: [[AtomicPtr<c_void>; N]; MAX],
+    descriptions: [OnceLock<D>; MAX],
+}
+
+impl<const N: usize, const MAX: usize, D> Slots<N, MAX, D> {
     /// No algorithm yet.
     pub const fn new() -> Self {
         Self {
-            used: AtomicUsize::new(0),
-            functions: [const { [const { AtomicPtr::new(std::ptr::null_mut()) }; N] }; SLOTS],
-            descriptions: [const { OnceLock::new() }; SLOTS],
+            taken: Mutex::new(Vec::new()),
+            functions: [const { [const { AtomicPtr::new(std::ptr::null_mut()) }; N] }; MAX],
+            descriptions: [const { OnceLock::new() }; MAX],
         }
     }
 
-    /// Takes the next slot for an algorithm, and replaces its functions.
+    /// Gives an algorithm a slot, and replaces its functions. One that has been here before gets the slot that it had:
+    /// making the tables may fail half way, and is then begun again.
     ///
     /// `trampolines` names, for each of the `N` places, the function's number and its trampoline for every
     /// slot; functions that the algorithm does not have are left out.
     pub fn wrap(
         &self,
         description: D,
-        functions: &mut [OSSL_DISPATCH],
-        trampolines: [(c_int, &[*const c_void; SLOTS]); N],
+        algorithm: &mut Algorithm<'_>,
+        trampolines: [(c_int, &[*const c_void; MAX]); N],
     ) -> Result<(), Full> {
-        let slot = self.used.fetch_add(1, Ordering::Relaxed);
-        if slot >= SLOTS {
-            return Err(Full);
-        }
-        // Each slot is taken once.
+        let slot = self.slot(algorithm.name, algorithm.original as usize)?;
+        // The same algorithm is described the same each time.
         let _ = self.descriptions[slot].set(description);
-        for entry in functions.iter_mut() {
+        for entry in algorithm.functions.iter_mut() {
             let place = trampolines.iter().position(|(number, _)| *number == entry.function_id);
             if let Some(place) = place {
                 self.functions[slot][place].store(entry.function.cast_mut(), Ordering::Relaxed);
@@ -58,6 +70,18 @@ impl<const N: usize, D> Slots<N, D> {
             }
         }
         Ok(())
+    }
+
+    fn slot(&self, name: &str, original: usize) -> Result<usize, Full> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = taken.iter().position(|known| known.0 == name && known.1 == original) {
+            return Ok(slot);
+        }
+        if taken.len() == MAX {
+            return Err(Full { max: MAX });
+        }
+        taken.push((name.to_owned(), original));
+        Ok(taken.len() - 1)
     }
 
     /// The original function at a place of a slot.
@@ -80,7 +104,7 @@ impl<const N: usize, D> Slots<N, D> {
     }
 }
 
-impl<const N: usize> Slots<N, Primitive> {
+impl<const N: usize, const MAX: usize> Slots<N, MAX, Primitive> {
     /// The primitive that a slot's algorithm always is.
     #[inline]
     pub fn primitive(&self, slot: usize) -> Primitive {
@@ -91,18 +115,52 @@ impl<const N: usize> Slots<N, Primitive> {
 /// Stands in where a primitive cannot be named; a test shows that no handshake has one.
 pub const UNKNOWN: Primitive = Primitive::new(shakedown_trace::Operation::Digest, "unknown", "");
 
-/// The [`SLOTS`] instances of a trampoline.
+/// The instances of a trampoline for 4, 16, 32 or 64 slots: the fewest that have room, for each is compiled.
 macro_rules! instances {
-    ($trampoline:ident) => {{
+    ($trampoline:ident; 4) => {
+        crate::proxy::slots::instances!(@ $trampoline 0 1 2 3)
+    };
+    ($trampoline:ident; 16) => {
+        crate::proxy::slots::instances!(@ $trampoline 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    ($trampoline:ident; 32) => {
+        crate::proxy::slots::instances!(@ $trampoline
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+    };
+    ($trampoline:ident; 64) => {
         crate::proxy::slots::instances!(@ $trampoline
             0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
-            96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118 119
-            120 121 122 123 124 125 126 127)
-    }};
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
+    };
     (@ $trampoline:ident $($slot:literal)*) => {
         &[$($trampoline::<$slot> as *const libc::c_void),*]
     };
 }
 pub(super) use instances;
+
+/// A trampoline: it stands in for the function at a place of `SLOTS` and has `work` call that function.
+///
+/// `trampoline!(name, PLACE, (arguments) -> result, |work| body)`; `SLOT` is the slot, in the body too.
+macro_rules! trampoline {
+    ($name:ident, $place:expr, ($($argument:ident: $type:ty),* $(,)?) -> $result:ty, |$work:ident| $body:expr) => {
+        unsafe extern "C" fn $name<const SLOT: usize>($($argument: $type),*) -> $result {
+            type Function = unsafe extern "C" fn($($type),*) -> $result;
+            // SAFETY: this stands in for a function of the place's type, so the slot's algorithm has it; the arguments
+            // are its caller's, handed on.
+            let $work = || unsafe { SLOTS.original::<Function>(SLOT, $place)($($argument),*) };
+            $body
+        }
+    };
+}
+pub(super) use trampoline;
+
+/// A trampoline that forgets the context which is about to be freed.
+macro_rules! forgetting {
+    ($name:ident, $place:expr) => {
+        crate::proxy::slots::trampoline!($name, $place, (context: *mut libc::c_void) -> (), |work| {
+            crate::proxy::contexts::forget(context);
+            work()
+        });
+    };
+}
+pub(super) use forgetting;

@@ -1,352 +1,260 @@
 //! Hashes, ciphers, MACs and key derivation functions.
 
+use super::contexts;
 use super::names::{self, Construction};
-use super::slots::{Full, Slots, instances};
+use super::slots::{Algorithm, Full, Slots, forgetting, instances, trampoline};
 use super::stopwatch::{self, Entry};
-use crate::ffi::{OSSL_DISPATCH, OSSL_PARAM};
+use crate::ffi::OSSL_PARAM;
 use libc::{c_int, c_void, size_t};
 use shakedown_trace::operation::intern;
-use shakedown_trace::{Operation, Primitive, recorder};
+use shakedown_trace::{Operation, Primitive};
 
 /// Hashes.
 pub mod digest {
-    use super::{
-        Entry, Full, OSSL_DISPATCH, Operation, Primitive, Slots, c_int, c_void, instances, names, size_t,
-        stopwatch,
-    };
+    use super::*;
 
-    static SLOTS: Slots<3, Primitive> = Slots::new();
+    static SLOTS: Slots<3, 64, Primitive> = Slots::new();
 
     /// Initialising and copying a hash takes less time than reading a clock; that stays with the message.
-    pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
+    pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
         SLOTS.wrap(
-            Primitive::new(Operation::Digest, names::digest(name), ""),
-            functions,
-            [(3, instances!(update)), (4, instances!(finish)), (5, instances!(whole))],
+            Primitive::new(Operation::Digest, names::digest(algorithm.name), ""),
+            algorithm,
+            [(3, instances!(update; 64)), (4, instances!(finish; 64)), (5, instances!(complete; 64))],
         )
     }
 
-    unsafe extern "C" fn update<const SLOT: usize>(
-        context: *mut c_void,
-        data: *const u8,
-        length: size_t,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *const u8, size_t) -> c_int;
-        stopwatch::time(
-            length,
-            Entry::Towards,
-            |_| Some(SLOTS.primitive(SLOT)),
-            || {
-                // SAFETY: the place's type; the arguments are handed on.
-                unsafe { SLOTS.original::<Function>(SLOT, 0)(context, data, length) }
-            },
-        )
-    }
-
-    unsafe extern "C" fn finish<const SLOT: usize>(
-        context: *mut c_void,
-        out: *mut u8,
-        length: *mut size_t,
-        size: size_t,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t) -> c_int;
-        stopwatch::time(
-            0,
-            Entry::Whole,
-            |_| Some(SLOTS.primitive(SLOT)),
-            || {
-                // SAFETY: the place's type; the arguments are handed on.
-                unsafe { SLOTS.original::<Function>(SLOT, 1)(context, out, length, size) }
-            },
-        )
-    }
-
-    unsafe extern "C" fn whole<const SLOT: usize>(
-        provider: *mut c_void,
-        data: *const u8,
-        length: size_t,
-        out: *mut u8,
-        out_length: *mut size_t,
-        size: size_t,
-    ) -> c_int {
-        type Function =
-            unsafe extern "C" fn(*mut c_void, *const u8, size_t, *mut u8, *mut size_t, size_t) -> c_int;
-        stopwatch::time(
-            length,
-            Entry::Whole,
-            |_| Some(SLOTS.primitive(SLOT)),
-            || {
-                // SAFETY: the place's type; the arguments are handed on.
-                unsafe { SLOTS.original::<Function>(SLOT, 2)(provider, data, length, out, out_length, size) }
-            },
-        )
-    }
+    trampoline!(update, 0, (context: *mut c_void, data: *const u8, length: size_t) -> c_int, |work| {
+        stopwatch::time(length, Entry::Partial, |_| Some(SLOTS.primitive(SLOT)), work)
+    });
+    trampoline!(
+        finish,
+        1,
+        (context: *mut c_void, out: *mut u8, length: *mut size_t, size: size_t) -> c_int,
+        |work| stopwatch::time(0, Entry::Complete, |_| Some(SLOTS.primitive(SLOT)), work)
+    );
+    trampoline!(
+        complete,
+        2,
+        (
+            provider: *mut c_void,
+            data: *const u8,
+            length: size_t,
+            out: *mut u8,
+            out_length: *mut size_t,
+            size: size_t,
+        ) -> c_int,
+        |work| stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(SLOT)), work)
+    );
 }
 
 /// Bulk ciphers.
 pub mod cipher {
-    use super::{
-        Entry, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Primitive, Slots, c_int, c_void, instances,
-        intern, size_t, stopwatch,
-    };
+    use super::*;
 
-    static SLOTS: Slots<5, Primitive> = Slots::new();
+    static SLOTS: Slots<5, 64, Primitive> = Slots::new();
 
-    pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
+    pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
         // Modes that no TLS record has would use slots up for nothing.
         let used = ["-CBC", "-GCM", "-CCM", "RC4", "Poly1305", "NULL"];
-        if !used.iter().any(|part| name.contains(part)) {
+        if !used.iter().any(|part| algorithm.name.contains(part)) {
             return Ok(());
         }
         SLOTS.wrap(
-            Primitive::new(Operation::Cipher, intern(&name.to_ascii_lowercase()), ""),
-            functions,
+            Primitive::new(Operation::Cipher, intern(&algorithm.name.to_ascii_lowercase()), ""),
+            algorithm,
             [
-                (2, instances!(encrypt_init)),
-                (3, instances!(decrypt_init)),
-                (4, instances!(update)),
-                (5, instances!(finish)),
-                (6, instances!(whole)),
+                (2, instances!(encrypt_init; 64)),
+                (3, instances!(decrypt_init; 64)),
+                (4, instances!(update; 64)),
+                (5, instances!(finish; 64)),
+                (6, instances!(complete; 64)),
             ],
         )
     }
 
-    type Init =
-        unsafe extern "C" fn(*mut c_void, *const u8, size_t, *const u8, size_t, *const OSSL_PARAM) -> c_int;
-    type Update = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t, *const u8, size_t) -> c_int;
-
     macro_rules! init {
         ($name:ident, $place:literal) => {
-            unsafe extern "C" fn $name<const SLOT: usize>(
-                context: *mut c_void,
-                key: *const u8,
-                key_length: size_t,
-                iv: *const u8,
-                iv_length: size_t,
-                params: *const OSSL_PARAM,
-            ) -> c_int {
-                // SAFETY: the place's type; the arguments are handed on.
-                let work = || unsafe {
-                    SLOTS.original::<Init>(SLOT, $place)(context, key, key_length, iv, iv_length, params)
-                };
+            trampoline!(
+                $name,
+                $place,
+                (
+                    context: *mut c_void,
+                    key: *const u8,
+                    key_length: size_t,
+                    iv: *const u8,
+                    iv_length: size_t,
+                    params: *const OSSL_PARAM,
+                ) -> c_int,
                 // A record's nonce is copied in less time than a clock is read; a key has to be expanded.
-                if key.is_null() {
-                    return work();
+                |work| if key.is_null() {
+                    work()
+                } else {
+                    stopwatch::time(0, Entry::Partial, |_| Some(SLOTS.primitive(SLOT)), work)
                 }
-                stopwatch::time(0, Entry::Towards, |_| Some(SLOTS.primitive(SLOT)), work)
-            }
+            );
         };
     }
     init!(encrypt_init, 0);
     init!(decrypt_init, 1);
 
-    unsafe extern "C" fn update<const SLOT: usize>(
-        context: *mut c_void,
-        out: *mut u8,
-        out_length: *mut size_t,
-        out_size: size_t,
-        data: *const u8,
-        length: size_t,
-    ) -> c_int {
-        // SAFETY: the place's type; the arguments are handed on.
-        let work =
-            || unsafe { SLOTS.original::<Update>(SLOT, 2)(context, out, out_length, out_size, data, length) };
+    trampoline!(
+        update,
+        2,
+        (
+            context: *mut c_void,
+            out: *mut u8,
+            out_length: *mut size_t,
+            out_size: size_t,
+            data: *const u8,
+            length: size_t,
+        ) -> c_int,
         // Additional data comes with no output: a record's header, less work than reading a clock.
-        if out.is_null() {
-            return work();
+        |work| if out.is_null() {
+            work()
+        } else {
+            stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(SLOT)), work)
         }
-        stopwatch::time(length, Entry::Whole, |_| Some(SLOTS.primitive(SLOT)), work)
-    }
-
-    unsafe extern "C" fn finish<const SLOT: usize>(
-        context: *mut c_void,
-        out: *mut u8,
-        out_length: *mut size_t,
-        out_size: size_t,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t) -> c_int;
-        stopwatch::time(
-            0,
-            Entry::Towards,
-            |_| Some(SLOTS.primitive(SLOT)),
-            || {
-                // SAFETY: the place's type; the arguments are handed on.
-                unsafe { SLOTS.original::<Function>(SLOT, 3)(context, out, out_length, out_size) }
-            },
-        )
-    }
-
-    unsafe extern "C" fn whole<const SLOT: usize>(
-        context: *mut c_void,
-        out: *mut u8,
-        out_length: *mut size_t,
-        out_size: size_t,
-        data: *const u8,
-        length: size_t,
-    ) -> c_int {
-        stopwatch::time(
-            length,
-            Entry::Whole,
-            |_| Some(SLOTS.primitive(SLOT)),
-            || {
-                // SAFETY: the place's type; the arguments are handed on.
-                unsafe { SLOTS.original::<Update>(SLOT, 4)(context, out, out_length, out_size, data, length) }
-            },
-        )
-    }
+    );
+    trampoline!(
+        finish,
+        3,
+        (context: *mut c_void, out: *mut u8, out_length: *mut size_t, out_size: size_t) -> c_int,
+        |work| stopwatch::time(0, Entry::Partial, |_| Some(SLOTS.primitive(SLOT)), work)
+    );
+    trampoline!(
+        complete,
+        4,
+        (
+            context: *mut c_void,
+            out: *mut u8,
+            out_length: *mut size_t,
+            out_size: size_t,
+            data: *const u8,
+            length: size_t,
+        ) -> c_int,
+        |work| stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(SLOT)), work)
+    );
 }
 
 /// Message authentication codes.
 pub mod mac {
-    use super::{
-        Construction, Entry, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Primitive, Slots, c_int, c_void,
-        instances, intern, names, recorder, size_t, stopwatch,
-    };
+    use super::*;
 
-    static SLOTS: Slots<5, Primitive> = Slots::new();
+    enum Scheme {
+        /// The hash is named by parameters.
+        Hmac,
+        Named(Primitive),
+    }
 
-    pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
+    static SLOTS: Slots<6, 16, Scheme> = Slots::new();
+
+    pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
+        let scheme = match algorithm.name {
+            "HMAC" => Scheme::Hmac,
+            name => Scheme::Named(Primitive::new(Operation::Mac, intern(&name.to_ascii_lowercase()), "")),
+        };
         SLOTS.wrap(
-            Primitive::new(Operation::Mac, intern(&name.to_ascii_lowercase()), ""),
-            functions,
+            scheme,
+            algorithm,
             [
-                (4, instances!(init)),
-                (5, instances!(update)),
-                (6, instances!(finish)),
-                (2, instances!(dupctx)),
-                (9, instances!(set_ctx_params)),
+                (4, instances!(init; 16)),
+                (5, instances!(update; 16)),
+                (6, instances!(finish; 16)),
+                (2, instances!(dupctx; 16)),
+                (9, instances!(set_ctx_params; 16)),
+                (3, instances!(freectx; 16)),
             ],
         )
     }
 
     /// HMAC learns its hash from parameters, here or at initialisation.
     fn learn<const SLOT: usize>(context: *mut c_void, params: *const OSSL_PARAM) {
-        if !recorder::is_recording() || SLOTS.primitive(SLOT).algorithm != "hmac" {
+        if !matches!(SLOTS.description(SLOT), Some(Scheme::Hmac)) {
             return;
         }
         // SAFETY: the core hands over a list that ends as it should.
         if let Some(digest) = unsafe { names::text_param(params, c"digest") } {
-            let primitive =
-                Primitive::new(Operation::Mac, names::over_digest(Construction::Hmac, digest), "");
-            stopwatch::remember(context as usize, Some(primitive));
+            let name = names::over_digest(Construction::Hmac, digest);
+            contexts::remember(context, Some(Primitive::new(Operation::Mac, name, "")));
         }
     }
 
     fn primitive<const SLOT: usize>(context: *mut c_void) -> Option<Primitive> {
-        Some(stopwatch::recall(context as usize).unwrap_or_else(|| SLOTS.primitive(SLOT)))
-    }
-
-    unsafe extern "C" fn init<const SLOT: usize>(
-        context: *mut c_void,
-        key: *const u8,
-        length: size_t,
-        params: *const OSSL_PARAM,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *const u8, size_t, *const OSSL_PARAM) -> c_int;
-        learn::<SLOT>(context, params);
-        stopwatch::time(
-            0,
-            Entry::Towards,
-            |_| primitive::<SLOT>(context),
-            || {
-                // SAFETY: the place's type; the arguments are handed on.
-                unsafe { SLOTS.original::<Function>(SLOT, 0)(context, key, length, params) }
-            },
-        )
-    }
-
-    unsafe extern "C" fn set_ctx_params<const SLOT: usize>(
-        context: *mut c_void,
-        params: *const OSSL_PARAM,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *const OSSL_PARAM) -> c_int;
-        learn::<SLOT>(context, params);
-        // SAFETY: the place's type; the arguments are handed on.
-        unsafe { SLOTS.original::<Function>(SLOT, 4)(context, params) }
-    }
-
-    unsafe extern "C" fn update<const SLOT: usize>(
-        context: *mut c_void,
-        data: *const u8,
-        length: size_t,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *const u8, size_t) -> c_int;
-        stopwatch::time(
-            length,
-            Entry::Towards,
-            |_| primitive::<SLOT>(context),
-            || {
-                // SAFETY: the place's type; the arguments are handed on.
-                unsafe { SLOTS.original::<Function>(SLOT, 1)(context, data, length) }
-            },
-        )
-    }
-
-    unsafe extern "C" fn finish<const SLOT: usize>(
-        context: *mut c_void,
-        out: *mut u8,
-        length: *mut size_t,
-        size: size_t,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *mut u8, *mut size_t, size_t) -> c_int;
-        // SAFETY: the place's type; the arguments are handed on.
-        let work = || unsafe { SLOTS.original::<Function>(SLOT, 2)(context, out, length, size) };
-        if out.is_null() {
-            return work();
+        match SLOTS.description(SLOT)? {
+            Scheme::Hmac => {
+                Some(contexts::recall(context).unwrap_or(Primitive::new(Operation::Mac, "hmac", "")))
+            }
+            Scheme::Named(primitive) => Some(*primitive),
         }
-        stopwatch::time(0, Entry::Whole, |_| primitive::<SLOT>(context), work)
     }
 
-    unsafe extern "C" fn dupctx<const SLOT: usize>(context: *mut c_void) -> *mut c_void {
-        type Function = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
-        let copy = stopwatch::time(
-            0,
-            Entry::Towards,
-            |_| primitive::<SLOT>(context),
-            || {
-                // SAFETY: the place's type; the argument is handed on.
-                unsafe { SLOTS.original::<Function>(SLOT, 3)(context) }
-            },
-        );
-        stopwatch::duplicate(context as usize, copy as usize);
+    trampoline!(
+        init,
+        0,
+        (context: *mut c_void, key: *const u8, length: size_t, params: *const OSSL_PARAM) -> c_int,
+        |work| {
+            learn::<SLOT>(context, params);
+            stopwatch::time(0, Entry::Partial, |_| primitive::<SLOT>(context), work)
+        }
+    );
+    trampoline!(
+        set_ctx_params,
+        4,
+        (context: *mut c_void, params: *const OSSL_PARAM) -> c_int,
+        |work| {
+            learn::<SLOT>(context, params);
+            work()
+        }
+    );
+    trampoline!(update, 1, (context: *mut c_void, data: *const u8, length: size_t) -> c_int, |work| {
+        stopwatch::time(length, Entry::Partial, |_| primitive::<SLOT>(context), work)
+    });
+    trampoline!(
+        finish,
+        2,
+        (context: *mut c_void, out: *mut u8, length: *mut size_t, size: size_t) -> c_int,
+        |work| if out.is_null() {
+            work()
+        } else {
+            stopwatch::time(0, Entry::Complete, |_| primitive::<SLOT>(context), work)
+        }
+    );
+    trampoline!(dupctx, 3, (context: *mut c_void) -> *mut c_void, |work| {
+        let copy = stopwatch::time(0, Entry::Partial, |_| primitive::<SLOT>(context), work);
+        contexts::duplicate(context, copy);
         copy
-    }
+    });
+    forgetting!(freectx, 5);
 }
 
 /// Key derivation functions: OpenSSL calls using one `derive`, the trace calls it `prf`.
 pub mod kdf {
-    use super::{
-        Construction, Entry, Full, OSSL_DISPATCH, OSSL_PARAM, Operation, Primitive, Slots, c_int, c_void,
-        instances, names, size_t, stopwatch,
-    };
+    use super::*;
 
-    static SLOTS: Slots<1, Construction> = Slots::new();
+    static SLOTS: Slots<1, 4, Construction> = Slots::new();
 
-    pub fn wrap(name: &str, functions: &mut [OSSL_DISPATCH]) -> Result<(), Full> {
-        let construction = match name {
+    pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
+        let construction = match algorithm.name {
             "HKDF" | "TLS13-KDF" => Construction::Hkdf,
             "TLS1-PRF" => Construction::TlsPrf,
             _ => return Ok(()),
         };
-        SLOTS.wrap(construction, functions, [(5, instances!(derive))])
+        SLOTS.wrap(construction, algorithm, [(5, instances!(derive; 4))])
     }
 
-    unsafe extern "C" fn derive<const SLOT: usize>(
-        context: *mut c_void,
-        key: *mut u8,
-        length: size_t,
-        params: *const OSSL_PARAM,
-    ) -> c_int {
-        type Function = unsafe extern "C" fn(*mut c_void, *mut u8, size_t, *const OSSL_PARAM) -> c_int;
-        let primitive = |_: &c_int| {
-            let construction = *SLOTS.description(SLOT)?;
-            // SAFETY: the core hands over a list that ends as it should.
-            let digest = unsafe { names::text_param(params, c"digest") }.unwrap_or(c"unnamed");
-            Some(Primitive::new(Operation::Prf, names::over_digest(construction, digest), ""))
-        };
-        stopwatch::time(length, Entry::Whole, primitive, || {
-            // SAFETY: the place's type; the arguments are handed on.
-            unsafe { SLOTS.original::<Function>(SLOT, 0)(context, key, length, params) }
-        })
-    }
+    trampoline!(
+        derive,
+        0,
+        (context: *mut c_void, key: *mut u8, length: size_t, params: *const OSSL_PARAM) -> c_int,
+        |work| {
+            let primitive = |_: &c_int| {
+                let construction = *SLOTS.description(SLOT)?;
+                // SAFETY: the core hands over a list that ends as it should.
+                let digest = unsafe { names::text_param(params, c"digest") }.unwrap_or(b"unnamed");
+                Some(Primitive::new(Operation::Prf, names::over_digest(construction, digest), ""))
+            };
+            stopwatch::time(length, Entry::Complete, primitive, work)
+        }
+    );
 }

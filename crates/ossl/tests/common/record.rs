@@ -1,0 +1,50 @@
+//! What was recorded, as counts: the one place in these tests that knows the recorder.
+
+use shakedown_trace::recorder::Event;
+use shakedown_trace::{Counter, Primitive, Recording};
+use std::collections::BTreeMap;
+
+/// How often each primitive ran and over how many bytes.
+pub type Tally = BTreeMap<Primitive, (u64, u64)>;
+
+/// Runs `work` with a log of its own; what it wrote there.
+pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, Log) {
+    let mut recording = Recording::new(Counter::NANOSECONDS);
+    let result = recording.during(work);
+    let operations = recording.events().iter().filter(|event| matches!(event, Event::Operation { .. }));
+    (result, Log(operations.copied().collect()))
+}
+
+/// The operations of one call.
+#[derive(Default)]
+pub struct Log(pub Vec<Event>);
+
+impl Log {
+    /// Counts and bytes by primitive.
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally::new();
+        self.add_to(&mut tally);
+        tally
+    }
+
+    pub fn add_to(&self, tally: &mut Tally) {
+        for event in &self.0 {
+            if let Event::Operation { primitive, bytes, counts, .. } = event {
+                let entry = tally.entry(*primitive).or_default();
+                entry.0 += u64::from(*counts);
+                entry.1 += u64::from(*bytes);
+            }
+        }
+    }
+
+    /// Nanoseconds by primitive.
+    pub fn nanoseconds(&self) -> BTreeMap<Primitive, u64> {
+        let mut found = BTreeMap::new();
+        for event in &self.0 {
+            if let Event::Operation { primitive, start, end, .. } = event {
+                *found.entry(*primitive).or_default() += Counter::NANOSECONDS.convert(*end) - Counter::NANOSECONDS.convert(*start);
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,127 @@
+//! Handshakes that follow a seed.
+
+mod common;
+
+use common::{Contexts, Key, Suite, Transcript, identity};
+use shakedown_ossl::Library;
+use shakedown_ossl::random::{self, Seeded};
+
+const SUITES: [Suite; 9] = [
+    Suite::Psk13,
+    Suite::Tls13(Key::P256),
+    Suite::Tls13(Key::Rsa(2048)),
+    Suite::Tls13(Key::MlDsa65),
+    Suite::Hybrid,
+    Suite::Rsa12(1024),
+    Suite::Ecdhe12(Key::Rsa(1024)),
+    Suite::Ecdhe12(Key::P256),
+    Suite::Dhe12(Key::Dsa),
+];
+
+/// A handshake whose endpoints have sources of their own.
+fn handshake(contexts: &Contexts, seed: u64) -> Transcript {
+    let mut sources = [0, 1].map(|number| Seeded::new(seed, number).expect("a source"));
+    let [mut client, mut server] = contexts.pair();
+    let mut transcript = Transcript::default();
+    loop {
+        let sent = sources[0].during(|| client.step(transcript.for_client()));
+        let answer = sources[1].during(|| server.step(&sent));
+        if !transcript.add(&sent, &answer) {
+            break;
+        }
+    }
+    assert!(client.is_established() && server.is_established());
+    transcript
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    for suite in SUITES {
+        let contexts = Contexts::new(Library::timed().expect("a library"), suite);
+        // A private RSA key draws for its blinding at its first use and at every 32nd.
+        let first = handshake(&contexts, 1);
+        for _ in 0..40 {
+            assert!(handshake(&contexts, 1) == first, "{suite:?}");
+        }
+        let other = handshake(&contexts, 2);
+        let random = |transcript: &Transcript| transcript.client_to_server[11..43].to_vec();
+        assert_ne!(random(&other), random(&first), "{suite:?}");
+        assert_ne!(other.server_to_client, first.server_to_client, "{suite:?}");
+    }
+}
+
+/// Bare or timed, the bytes are the same: the instrument draws nothing. Of RSA that holds up to its first private
+/// operation.
+#[test]
+fn the_bare_library_follows_the_seed_alike() {
+    for suite in SUITES {
+        let identity = identity(suite);
+        // Fresh keys each time, so that their history is the same.
+        let [timed, bare, again] = [Library::timed(), Library::bare(), Library::bare()]
+            .map(|library| handshake(&Contexts::with(library.expect("a library"), suite, &identity), 7));
+        assert!(bare == again, "{suite:?}");
+        let length = if suite.has_rsa() { 43 } else { timed.client_to_server.len() };
+        assert!(timed.client_to_server[..length] == bare.client_to_server[..length], "{suite:?}");
+        if !suite.has_rsa() {
+            assert!(timed == bare, "{suite:?}");
+        }
+    }
+}
+
+#[test]
+fn without_a_source_no_two_handshakes_are_alike() {
+    let contexts = Contexts::new(Library::timed().expect("a library"), Suite::Psk13);
+    assert!(contexts.handshake() != contexts.handshake());
+    // Nor while somebody else has one, nor after.
+    let mut source = Seeded::new(1, 0).expect("a source");
+    source.during(|| {
+        std::thread::scope(|scope| {
+            let unlike = scope.spawn(|| !random::is_seeded() && contexts.handshake() != contexts.handshake());
+            assert!(unlike.join().expect("no panic"));
+        });
+    });
+    drop(source);
+    assert!(contexts.handshake() != contexts.handshake());
+}
+
+#[test]
+fn a_source_is_current_for_the_length_of_a_call() {
+    let take = || {
+        let mut bytes = [0; 32];
+        random::fill(&mut bytes).expect("bytes");
+        bytes
+    };
+    let mut source = Seeded::new(5, 5).expect("a source");
+    let mut inner = Seeded::new(5, 6).expect("a source");
+    let mut again = Seeded::new(5, 5).expect("a source");
+    assert!(!random::is_seeded());
+    let (first, nested, second) = source.during(|| {
+        let first = take();
+        (first, inner.during(take), take())
+    });
+    assert!(!random::is_seeded());
+    // It goes on where it stopped, and a nested one does not disturb it.
+    let third = source.during(take);
+    assert_eq!([first, second, third], [(); 3].map(|()| again.during(take)));
+    assert!(nested != first && take() != third);
+    // A panic gives the thread back as it was.
+    let caught =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| source.during(|| panic!("planted"))));
+    assert!(caught.is_err() && !random::is_seeded());
+    assert_eq!(source.during(take), again.during(take));
+}
+
+/// ChaCha20 by its RFC (8439, section 2.3.2's key), as OpenSSL's own cipher has it: 16 bytes of counter and nonce first.
+#[test]
+fn the_stream_is_chacha20s() {
+    let (seed, number): (u64, u64) = (0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908);
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..16].copy_from_slice(&number.to_le_bytes());
+    let cipher = openssl::symm::Cipher::chacha20();
+    let expected = openssl::symm::encrypt(cipher, &key, Some(&[0; 16]), &[0; 200]).expect("a key stream");
+    let mut found = [0; 200];
+    let mut source = Seeded::new(seed, number).expect("a source");
+    source.during(|| random::fill(&mut found)).expect("bytes");
+    assert_eq!(found.as_slice(), expected);
+}
