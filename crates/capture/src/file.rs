@@ -131,6 +131,16 @@ impl<R: Read> CaptureReader<R> {
         }))
     }
 
+    /// Packets that were passed over because their link type is not understood: type and number of packets.
+    pub fn passed_over(&self) -> Vec<(u32, u64)> {
+        match &self.format {
+            Format::Classic(_) => Vec::new(),
+            Format::NextGeneration(next) => {
+                next.passed_over().iter().map(|(&link, &count)| (link, count)).collect()
+            }
+        }
+    }
+
     /// How far into the file reading has come.
     pub fn bytes_read(&self) -> u64 {
         self.window.offset()

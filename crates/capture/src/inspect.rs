@@ -20,6 +20,7 @@
 //! connection without its beginning), there is no telling and both parts are absent.
 
 mod flow;
+mod proxy;
 mod sessions;
 mod sniff;
 mod summary;
@@ -64,6 +65,9 @@ impl Default for Limits {
 
 /// How long after its end a connection is kept, so that late repetitions still find it.
 const LINGER_NS: u64 = 2_000_000_000;
+/// Connections that are over and of which no more than the ends are kept, about 100 bytes each: enough for any burst of
+/// connections that end together.
+const MAX_CLOSED: usize = 1 << 16;
 /// Most connections kept after their end.
 const MOST_LINGERING: usize = 4096;
 
@@ -103,6 +107,8 @@ struct State {
     keys: KeyLog,
     limits: Limits,
     flows: Table<Key, Flow>,
+    /// Ends of connections that are over and told.
+    closed: Table<Key, ()>,
     sessions: Sessions,
     held_bytes: usize,
     fragments: Reassembler,
@@ -158,6 +164,17 @@ impl<R: Read> Inspector<R> {
                 "the capture carries secrets of more than {MOST_CARRIED} connections: those of {} earlier ones were let \
                  go; a key log file is kept whole",
                 self.state.keys.let_go()
+            ));
+        }
+        if let Some(unreadable) = self.state.keys.unreadable() {
+            summary.problems.push(format!(
+                "lines of the key logs that the capture carries say nothing: {}; the first: {}",
+                unreadable.lines, unreadable.first
+            ));
+        }
+        for (link, packets) in self.reader.passed_over() {
+            summary.problems.push(format!(
+                "packets of link type {link}, which is not understood, were passed over: {packets}"
             ));
         }
         summary
@@ -242,6 +259,7 @@ impl State {
             keys,
             limits,
             flows: Table::default(),
+            closed: Table::default(),
             sessions: Sessions::default(),
             held_bytes: 0,
             fragments: Reassembler::default(),
@@ -285,7 +303,12 @@ impl State {
         let done = match internet.protocol {
             PROTOCOL_TCP => self.tcp(raw, internet),
             PROTOCOL_UDP => self.udp(raw, internet),
-            _ => None,
+            other => {
+                if let Some(name) = packet::unread_protocol(other, internet.is_version_6()) {
+                    *self.summary.unread.entry(name).or_default() += 1;
+                }
+                None
+            }
         };
         if done.is_none() {
             self.summary.other_packets += 1;
@@ -310,9 +333,11 @@ impl State {
         let known = known && !another;
         if !known {
             // What is left of a connection told long ago.
-            if segment.payload_bytes == 0 && !segment.syn {
+            let begins = segment.syn || sniff::begins_client_hello(segment.payload);
+            if (segment.payload_bytes == 0 && !segment.syn) || (!begins && self.closed.peek(&key).is_some()) {
                 return Some(());
             }
+            self.closed.remove(&key);
             self.make_room();
             self.next_flow += 1;
             let flow = TcpFlow::new(self.next_flow, raw.time_ns, !segment.syn);
@@ -370,6 +395,9 @@ impl State {
         let mark = Mark { packet: raw.number, time_ns: raw.time_ns, peer_acknowledged: 0 };
         flow.datagram(direction, &datagram, mark, &self.keys, &mut self.next_index);
         flow.settle(&key, &mut self.sessions);
+        if let Some(name) = flow.unread() {
+            *self.summary.unread.entry(name).or_default() += 1;
+        }
         let (settled, number) = (!was_settled && flow.is_settled(), flow.number());
         self.held_bytes = (self.held_bytes + flow.account()).saturating_sub(before);
         if settled {
@@ -401,6 +429,9 @@ impl State {
             return;
         }
         let evicted = cause != Cause::End;
+        if matches!(&flow, Flow::Tcp(flow) if flow.is_over()) {
+            self.note_closed(*key);
+        }
         if cause == Cause::Memory && flow.index().is_some() {
             // Else the rest of it would be taken for another connection.
             let told = Flow::Told { number: flow.number() };
@@ -414,11 +445,25 @@ impl State {
         match connection {
             Some(connection) => {
                 self.summary.connections += 1;
+                self.summary.handshakes += u64::from(connection.has_handshake());
                 self.summary.evicted += u64::from(evicted);
                 self.ready.push_back(connection);
             }
             None => self.summary.other_flows += 1,
         }
+    }
+
+    /// Alerts and FINs that are sent again long after the end belong to no connection of their own.
+    fn note_closed(&mut self, key: Key) {
+        if self.closed.touch(&key).is_some() {
+            return;
+        }
+        while self.closed.len() >= MAX_CLOSED
+            && let Some(oldest) = self.closed.oldest()
+        {
+            self.closed.remove(&oldest);
+        }
+        self.closed.insert(key, ());
     }
 
     fn make_room(&mut self) {

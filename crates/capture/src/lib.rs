@@ -34,6 +34,8 @@
 //! # Ok(()) }
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod dtls;
 mod error;
 pub mod file;

@@ -7,11 +7,13 @@ mod fragment;
 mod internet;
 mod link;
 mod transport;
+mod unread;
 
 pub(crate) use fragment::Reassembler;
 pub(crate) use internet::{InternetPacket, decode as decode_internet};
 pub(crate) use link::internet_packet;
 pub(crate) use transport::{TcpSegment, UdpDatagram, tcp, udp};
+pub(crate) use unread::{datagram_name, protocol_name as unread_protocol};
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

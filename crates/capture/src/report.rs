@@ -1,6 +1,7 @@
 //! What is told about a connection.
 
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A figure for each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -151,6 +152,15 @@ pub struct Connection {
     pub problems: Vec<String>,
 }
 
+impl Connection {
+    /// True where any part of a handshake was seen.
+    #[must_use]
+    pub fn has_handshake(&self) -> bool {
+        let undecrypted = self.encrypted.client_to_server.records + self.encrypted.server_to_client.records;
+        !self.messages.is_empty() || undecrypted > 0
+    }
+}
+
 /// What the whole capture was.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
@@ -162,10 +172,14 @@ pub struct Summary {
     pub duration_s: f64,
     /// Connections told.
     pub connections: u64,
+    /// Those of them of which any part of a handshake was seen.
+    pub handshakes: u64,
     /// TCP connections and UDP exchanges that speak something else.
     pub other_flows: u64,
     /// Packets without TCP or UDP, or too damaged to tell.
     pub other_packets: u64,
+    /// Packets of tunnels and protocols that may have handshakes inside and are not looked into, by name.
+    pub unread: BTreeMap<&'static str, u64>,
     /// Connections told before their end, for want of memory.
     pub evicted: u64,
     /// Fragmented packets of which a piece is missing.

@@ -59,6 +59,8 @@ pub(crate) struct Payload<'a> {
 pub(crate) struct HalfStream {
     /// Sequence number of the byte at `offset`; `None` until one was seen.
     next: Option<u32>,
+    /// Another number that an opening segment gave for the first byte, and that nothing has confirmed or ruled out.
+    other_start: Option<u32>,
     /// Bytes delivered or declared missing.
     offset: u64,
     /// Segments behind a hole, by offset.
@@ -97,6 +99,32 @@ impl HalfStream {
         self.next.get_or_insert(sequence);
     }
 
+    /// An opening segment says where the stream begins. One that is sent again may say otherwise (a middlebox or a
+    /// server that forgot): then the other end's acknowledgement decides, or the first byte.
+    pub(crate) fn place_opening(&mut self, sequence: u32) {
+        let known = *self.next.get_or_insert(sequence);
+        if known != sequence && self.is_untouched() {
+            self.other_start = Some(known);
+            self.next = Some(sequence);
+        }
+    }
+
+    /// A number that this stream's first byte may have, from an acknowledgement or a segment.
+    fn confirm_start(&mut self, sequence: u32) {
+        let Some(other) = self.other_start else { return };
+        if self.is_untouched() && sequence == other {
+            self.next = Some(other);
+        }
+        if sequence == other || self.next == Some(sequence) {
+            self.other_start = None;
+        }
+    }
+
+    /// True while nothing was seen of the stream but its opening.
+    fn is_untouched(&self) -> bool {
+        self.highest == 0 && self.offset == 0 && self.acknowledged == 0
+    }
+
     /// True where a SYN with this number begins another connection.
     pub(crate) fn contradicts_start(&self, sequence: u32) -> bool {
         let start = self.next.map(|next| next.wrapping_sub(self.offset as u32));
@@ -112,6 +140,7 @@ impl HalfStream {
 
     /// The other end has everything before this number.
     pub(crate) fn acknowledge(&mut self, sequence: u32) -> u64 {
+        self.confirm_start(sequence);
         let offset = self.offset_of(sequence);
         if offset < self.offset + FARTHEST_AHEAD.cast_unsigned() {
             self.acknowledged = self.acknowledged.max(offset);
@@ -138,6 +167,9 @@ impl HalfStream {
         room: usize,
         sink: &mut impl Sink,
     ) -> bool {
+        if payload.length > 0 {
+            self.confirm_start(payload.sequence);
+        }
         let next = *self.next.get_or_insert(payload.sequence);
         let distance = i64::from(payload.sequence.wrapping_sub(next).cast_signed());
         if distance > FARTHEST_AHEAD {

@@ -5,6 +5,7 @@ use super::window::Window;
 use super::{Found, Link, MAXIMUM_PACKET_BYTES};
 use crate::CaptureError;
 use crate::tls::keylog::KeyLog;
+use std::collections::BTreeMap;
 use std::io::Read;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -18,6 +19,8 @@ const SECRETS_TLS_KEY_LOG: u32 = 0x544c_534b;
 const OPTION_END: u16 = 0;
 const OPTION_RESOLUTION: u16 = 9;
 const OPTION_TIME_OFFSET: u16 = 14;
+/// More interfaces in a section than any machine has.
+const MAX_INTERFACES: usize = 1 << 16;
 /// Block type and length.
 const BLOCK_HEADER: usize = 8;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
@@ -46,6 +49,8 @@ impl Interface {
 pub(super) struct NextGeneration {
     big_endian: bool,
     interfaces: Vec<Interface>,
+    /// Packets that were passed over, by their link type.
+    passed_over: BTreeMap<u32, u64>,
 }
 
 impl NextGeneration {
@@ -67,11 +72,14 @@ impl NextGeneration {
                     let interface = self
                         .interface(body)
                         .ok_or_else(|| corrupt(offset, "an interface block is too short"))?;
+                    if self.interfaces.len() >= MAX_INTERFACES {
+                        return Err(corrupt(offset, &format!("more than {MAX_INTERFACES} interfaces")));
+                    }
                     self.interfaces.push(interface);
                 }
                 ENHANCED_PACKET | OLD_PACKET => found = Some(self.packet(kind, body, offset)?),
                 SIMPLE_PACKET => found = Some(self.simple_packet(body, offset)?),
-                SECRETS => self.secrets(body, secrets)?,
+                SECRETS => self.secrets(body, secrets),
                 // Name resolution, statistics, custom blocks: nothing that we need.
                 _ => {}
             }
@@ -84,6 +92,7 @@ impl NextGeneration {
                 if self.interfaces.iter().all(|interface| matches!(interface.link, Link::Other(_))) {
                     return Err(CaptureError::UnknownLinkType { number });
                 }
+                *self.passed_over.entry(number & 0xffff).or_default() += 1;
                 window.pass(length);
                 continue;
             }
@@ -93,6 +102,11 @@ impl NextGeneration {
             window.owe(length - packet_end);
             return Ok(Some(found));
         }
+    }
+
+    /// Packets of link types that are not understood, beside others that are.
+    pub(super) fn passed_over(&self) -> &BTreeMap<u32, u64> {
+        &self.passed_over
     }
 
     fn block<R: Read>(&mut self, window: &mut Window<R>, packet: u64) -> Result<Option<Block>, CaptureError> {
@@ -206,13 +220,13 @@ impl NextGeneration {
         Ok((4, Found { time_ns: 0, link: interface.link, captured, original }))
     }
 
-    fn secrets(&self, body: &[u8], secrets: &mut KeyLog) -> Result<(), CaptureError> {
+    fn secrets(&self, body: &[u8], secrets: &mut KeyLog) {
         if body.len() < 8 || self.word(body, 0) != SECRETS_TLS_KEY_LOG {
-            return Ok(());
+            return;
         }
         let length = self.word(body, 4) as usize;
         let text = body.get(8..8 + length).unwrap_or(&body[8..]);
-        secrets.read_carried(text)
+        secrets.read_carried(text);
     }
 
     fn word(&self, bytes: &[u8], at: usize) -> u32 {

@@ -1,5 +1,6 @@
 //! Is this stream TLS? By its content, on any port, from the start or in the middle.
 
+use super::proxy::{self, Header};
 use crate::message::Mark;
 use crate::tls::{looks_like_record, looks_like_version_2};
 
@@ -21,7 +22,7 @@ pub(super) enum Verdict {
     /// Not enough seen yet.
     Open,
     /// TLS: read these chunks and go on; a direction that is not `begun` starts in the middle.
-    Tls { chunks: Vec<Chunk>, begun: [bool; 2] },
+    Tls { chunks: Vec<Chunk>, begun: [bool; 2], remark: Option<String> },
     /// Something else.
     Other,
 }
@@ -36,6 +37,8 @@ pub(super) struct Sniffer {
     /// True where some of a direction has passed.
     passed: [bool; 2],
     tried: u32,
+    /// A load balancer's word on whom it speaks for, if it had one.
+    proxy: Option<String>,
 }
 
 #[derive(PartialEq)]
@@ -47,7 +50,7 @@ enum Match {
 
 impl Sniffer {
     pub(super) fn new(midstream: bool) -> Self {
-        Self { chunks: Vec::new(), prefix: !midstream, midstream, passed: [false; 2], tried: 0 }
+        Self { chunks: Vec::new(), prefix: !midstream, midstream, passed: [false; 2], tried: 0, proxy: None }
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -58,28 +61,43 @@ impl Sniffer {
     pub(super) fn bytes(&mut self, direction: usize, offset: u64, bytes: &[u8], mark: Mark) -> Verdict {
         if self.prefix {
             self.chunks.push(Chunk { direction, offset, bytes: bytes.to_vec(), mark });
-            let mine = self.chunks.iter().filter(|chunk| chunk.direction == direction);
-            let start: Vec<u8> = mine.flat_map(|chunk| &chunk.bytes).copied().take(PREFIX_BYTES).collect();
+            if self.proxy.is_none() {
+                match proxy::header(&self.start(direction, proxy::MAX_BYTES)) {
+                    Header::None => {}
+                    Header::Unfinished => return Verdict::Open,
+                    Header::Whole { bytes, remark } => {
+                        self.proxy = Some(remark);
+                        self.drop_front(direction, bytes);
+                    }
+                }
+            }
+            let start = self.start(direction, PREFIX_BYTES);
+            if start.is_empty() {
+                return Verdict::Open;
+            }
             match begins_handshake(&start) {
                 Match::TooShort => return Verdict::Open,
                 Match::Yes => {
                     let chunks = std::mem::take(&mut self.chunks);
-                    return Verdict::Tls { chunks, begun: [true, true] };
+                    return Verdict::Tls { chunks, begun: [true, true], remark: self.proxy.take() };
                 }
                 Match::No => self.give_up_prefix(),
             }
             return Verdict::Open;
         }
         self.tried += 1;
-        let first = !std::mem::replace(&mut self.passed[direction], true);
+        self.passed[direction] = true;
+        let (mut offset, mut bytes, mut remark) = (offset, bytes, self.proxy.clone());
+        if let Header::Whole { bytes: before, remark: told } = proxy::header(bytes) {
+            (offset, bytes, remark) = (offset + before as u64, &bytes[before..], Some(told));
+        }
         let matches = begins_handshake(bytes) == Match::Yes || (self.midstream && continues(bytes));
         if matches {
             let mut begun = [!self.midstream && !self.passed[0], !self.midstream && !self.passed[1]];
             begun[direction] = true;
             let chunk = Chunk { direction, offset, bytes: bytes.to_vec(), mark };
-            return Verdict::Tls { chunks: vec![chunk], begun };
+            return Verdict::Tls { chunks: vec![chunk], begun, remark };
         }
-        let _ = first;
         if self.tried >= MOST_CHUNKS { Verdict::Other } else { Verdict::Open }
     }
 
@@ -89,12 +107,34 @@ impl Sniffer {
         self.passed[direction] = true;
     }
 
+    /// The first bytes of a direction, as far as they are there.
+    fn start(&self, direction: usize, most: usize) -> Vec<u8> {
+        let mine = self.chunks.iter().filter(|chunk| chunk.direction == direction);
+        mine.flat_map(|chunk| &chunk.bytes).copied().take(most).collect()
+    }
+
+    /// Passes over a direction's first bytes.
+    fn drop_front(&mut self, direction: usize, mut count: usize) {
+        for chunk in self.chunks.iter_mut().filter(|chunk| chunk.direction == direction) {
+            let taken = count.min(chunk.bytes.len());
+            chunk.bytes.drain(..taken);
+            chunk.offset += taken as u64;
+            count -= taken;
+        }
+        self.chunks.retain(|chunk| !chunk.bytes.is_empty());
+    }
+
     fn give_up_prefix(&mut self) {
         self.prefix = false;
         for chunk in std::mem::take(&mut self.chunks) {
             self.passed[chunk.direction] = true;
         }
     }
+}
+
+/// True where a segment begins a handshake from the client's side.
+pub(super) fn begins_client_hello(payload: &[u8]) -> bool {
+    payload.get(5) == Some(&1) && begins_handshake(payload) == Match::Yes
 }
 
 /// A handshake record whose first message is a ClientHello or ServerHello, or the old ClientHello.

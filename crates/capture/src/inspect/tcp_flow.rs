@@ -124,7 +124,11 @@ impl TcpFlow {
         self.last_ns = self.last_ns.max(raw.time_ns);
         let repeated_syn = segment.syn && self.halves[direction].is_placed();
         let first = segment.sequence.wrapping_add(u32::from(segment.syn));
-        self.halves[direction].place(first);
+        if segment.syn {
+            self.halves[direction].place_opening(first);
+        } else {
+            self.halves[direction].place(first);
+        }
         if segment.syn {
             self.opener =
                 self.opener.or(Some(if segment.acknowledgement.is_some() { peer } else { direction }));
@@ -238,10 +242,13 @@ impl Sink for Stream<'_> {
             Role::Open(sniffer) => match sniffer.bytes(self.direction, offset, bytes, mark) {
                 Verdict::Open => {}
                 Verdict::Other => *self.role = Role::Other,
-                Verdict::Tls { chunks, begun } => {
+                Verdict::Tls { chunks, begun, remark } => {
                     *self.index = *self.next_index;
                     *self.next_index += 1;
                     let mut connection = Box::new(TlsConnection::new(begun));
+                    if let Some(remark) = remark {
+                        connection.problems.add(remark);
+                    }
                     for chunk in chunks {
                         let input = Input {
                             piece: Piece::Bytes(&chunk.bytes),

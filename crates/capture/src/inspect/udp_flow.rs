@@ -6,7 +6,7 @@ use super::summary::{Facts, settle_dtls, tell_dtls, tell_wtls};
 use super::table::Key;
 use crate::dtls::{self, DtlsConnection};
 use crate::message::Mark;
-use crate::packet::UdpDatagram;
+use crate::packet::{UdpDatagram, datagram_name};
 use crate::report::Connection;
 use crate::tls::keylog::KeyLog;
 use crate::wtls::{self, WtlsConnection};
@@ -15,7 +15,7 @@ use crate::wtls::{self, WtlsConnection};
 const MOST_TRIED: u32 = 64;
 
 enum Role {
-    Open { tried: u32 },
+    Open { tried: u32, name: Option<&'static str> },
     Dtls(Box<DtlsConnection>),
     Wtls(Box<WtlsConnection>),
 }
@@ -37,7 +37,14 @@ pub(super) fn begins(datagram: &[u8]) -> bool {
 
 impl UdpFlow {
     pub(super) fn new(number: u64, first_ns: u64, opener: usize) -> Self {
-        Self { number, index: 0, first_ns, opener, role: Role::Open { tried: 0 }, accounted_bytes: 0 }
+        Self {
+            number,
+            index: 0,
+            first_ns,
+            opener,
+            role: Role::Open { tried: 0, name: None },
+            accounted_bytes: 0,
+        }
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -50,6 +57,14 @@ impl UdpFlow {
 
     pub(super) fn accounted_bytes(&self) -> usize {
         self.accounted_bytes
+    }
+
+    /// What it carries that is not looked into, where that is known.
+    pub(super) fn unread(&self) -> Option<&'static str> {
+        match self.role {
+            Role::Open { name, .. } => name,
+            Role::Dtls(_) | Role::Wtls(_) => None,
+        }
     }
 
     /// Works out how much memory is held.
@@ -81,7 +96,7 @@ impl UdpFlow {
         keys: &KeyLog,
         next_index: &mut u64,
     ) {
-        if let Role::Open { tried } = &mut self.role {
+        if let Role::Open { tried, name } = &mut self.role {
             if *tried >= MOST_TRIED {
                 return;
             }
@@ -91,6 +106,7 @@ impl UdpFlow {
             } else if wtls::begins(datagram.payload) {
                 self.role = Role::Wtls(Box::default());
             } else {
+                *name = name.or_else(|| datagram_name(datagram));
                 return;
             }
             self.index = *next_index;

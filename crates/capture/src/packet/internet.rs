@@ -15,6 +15,12 @@ pub(crate) struct InternetPacket<'a> {
     pub(crate) fragment: Option<Fragment>,
 }
 
+impl InternetPacket<'_> {
+    pub(crate) fn is_version_6(&self) -> bool {
+        self.source & !u128::from(u32::MAX) != MAPPED_PREFIX
+    }
+}
+
 /// Which piece of a larger packet this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fragment {

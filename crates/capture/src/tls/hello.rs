@@ -10,6 +10,11 @@ const EARLY_DATA: u16 = 42;
 const SUPPORTED_VERSIONS: u16 = 43;
 const KEY_SHARE: u16 = 51;
 
+/// Drafts of TLS 1.3 are numbered from here (draft-ietf-tls-tls13-18 section 4.2.1).
+pub(super) const DRAFT_VERSIONS: u16 = 0x7f00;
+/// Draft 22 gave ServerHello the shape of TLS 1.2's again.
+const LAST_SHORT_DRAFT: u16 = 0x7f15;
+
 /// SHA-256 of "HelloRetryRequest" (RFC 8446 section 4.1.3).
 const RETRY_RANDOM: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2,
@@ -155,9 +160,13 @@ pub(crate) fn server_hello(body: &[u8]) -> Option<ServerHello> {
     let mut fields = Fields(body);
     let mut hello =
         ServerHello { version: fields.half()?, random: fields.random()?, ..ServerHello::default() };
-    hello.session = SessionName::of_id(fields.vector(1)?);
+    // Drafts of TLS 1.3 up to 21 name themselves here, and have neither session identifier nor compression.
+    let is_early_draft = (DRAFT_VERSIONS..=LAST_SHORT_DRAFT).contains(&hello.version);
+    if !is_early_draft {
+        hello.session = SessionName::of_id(fields.vector(1)?);
+    }
     hello.cipher_suite = fields.half()?;
-    hello.compressed = fields.byte()? != 0;
+    hello.compressed = !is_early_draft && fields.byte()? != 0;
     hello.is_retry = hello.random == RETRY_RANDOM;
     for (kind, content) in fields.extensions() {
         match (kind, content) {

@@ -7,6 +7,7 @@ use super::keylog::{KeyLog, Label, Secrets};
 use super::secrets::{LegacyKeys, LegacyOpener, ModernOpener};
 use crate::message::Name;
 use crate::suite::{self, Shown};
+use shakedown_trace::operation::intern;
 use shakedown_trace::{MessageName, Suite};
 use std::sync::Arc;
 
@@ -17,6 +18,11 @@ const DTLS_1_0_BAD: u16 = 0x0100;
 const DTLS_1_0: u16 = 0xfeff;
 const DTLS_1_2: u16 = 0xfefd;
 const DTLS_1_3: u16 = 0xfefc;
+
+/// A draft of TLS 1.3, whose number is the lower byte.
+fn is_draft(version: u16) -> bool {
+    version & 0xff00 == hello::DRAFT_VERSIONS
+}
 
 /// Names of protocols by their number on the wire.
 pub(crate) fn protocol_name(version: u16) -> Option<&'static str> {
@@ -29,6 +35,7 @@ pub(crate) fn protocol_name(version: u16) -> Option<&'static str> {
         DTLS_1_0_BAD | DTLS_1_0 => "dtls1.0",
         DTLS_1_2 => "dtls1.2",
         DTLS_1_3 => "dtls1.3",
+        draft if is_draft(draft) => intern(&format!("tls1.3-draft{}", draft & 0xff)),
         _ => return None,
     })
 }
@@ -64,7 +71,7 @@ impl Negotiation {
     }
 
     pub(crate) fn is_tls_1_3(&self) -> bool {
-        matches!(self.version(), Some(TLS_1_3 | DTLS_1_3))
+        self.version().is_some_and(|version| matches!(version, TLS_1_3 | DTLS_1_3) || is_draft(version))
     }
 
     /// True once it is known how protected records are to be read.

@@ -1,0 +1,311 @@
+//! Captures that are easily misread, each against what tshark says where it can tell.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use support::{
+    ACK, CLIENT, FIN, SERVER, SYN, Talk, client_hello, conversation, datagram, enhanced_packet, handshake,
+    ip, names, pcap, pcapng, read, record, secrets, tshark, whole,
+};
+
+const MESSAGES: usize = 9;
+
+/// Handshake types as tshark lists them, in the order of packets.
+fn types(capture: &[u8], extension: &str) -> Option<Vec<String>> {
+    let rows = tshark(capture, extension, "tls.handshake.type", &["tls.handshake.type"])?;
+    Some(rows.concat().iter().flat_map(|cell| cell.split(',').map(str::to_owned)).collect())
+}
+
+/// A SYN-ACK that is sent again with another number, whichever of the two the client then acknowledges.
+#[test]
+fn of_two_opening_numbers_the_acknowledged_one_holds() {
+    for acknowledged in [0, 1] {
+        for (loses_acknowledgement, server_first) in [(false, false), (true, false), (true, true)] {
+            let mut talk = Talk::new(0, CLIENT);
+            talk.send(true, SYN, &[]);
+            let numbers = [900_000, 5_000_000_u32];
+            for number in numbers {
+                talk.next[1] = number;
+                talk.send(false, SYN | ACK, &[]);
+            }
+            talk.next[1] = numbers[acknowledged] + 1;
+            if !loses_acknowledgement {
+                talk.send(true, ACK, &[]);
+            }
+            if server_first {
+                // What the client says is acknowledged before it was captured.
+                talk.next[0] += client_hello().len() as u32;
+                talk.say(&conversation()[1..]);
+            } else {
+                talk.say(&conversation());
+            }
+            talk.close();
+            let capture = pcap(&talk.packets);
+            let (told, summary) = read(&capture);
+            let what = format!("{acknowledged} {loses_acknowledgement} {server_first}");
+            assert_eq!((told.len(), summary.other_flows), (1, 0), "{what}");
+            let expected = if server_first { MESSAGES - 1 } else { MESSAGES };
+            assert_eq!(names(&told[0]).len(), expected, "{what}: {:?}", names(&told[0]));
+            let gaps = if server_first { client_hello().len() as u64 } else { 0 };
+            assert_eq!(told[0].gaps.server_to_client.bytes, 0, "{what}");
+            assert_eq!(told[0].gaps.client_to_server.bytes, gaps, "{what}");
+        }
+    }
+}
+
+/// A number that comes again when the stream has begun is somebody's mistake, and moves nothing.
+#[test]
+fn an_opening_that_comes_late_moves_nothing() {
+    let mut talk = whole(0, CLIENT);
+    let late = support::segment(SERVER, CLIENT, 7_000_000, 1001, SYN | ACK, &[]);
+    talk.packets.insert(5, (5, late));
+    let (told, _) = read(&pcap(&talk.packets));
+    assert_eq!(told.len(), 1);
+    assert_eq!((told[0].messages.len(), told[0].complete), (MESSAGES, true));
+}
+
+/// Alerts and FINs that are sent again long after the end, from either side.
+#[test]
+fn what_is_sent_again_after_the_end_is_no_connection() {
+    for wait_ms in [100, 2500, 60_000] {
+        let mut talk = Talk::new(0, CLIENT);
+        talk.open();
+        talk.say(&conversation());
+        let alert = record(21, &[1, 0]);
+        let (client, server) = (talk.next[0], talk.next[1]);
+        talk.send(false, ACK, &alert);
+        talk.send(true, ACK, &alert);
+        talk.close();
+        // Something else keeps the clock of the capture going.
+        let mut packets = talk.packets.clone();
+        let other = whole(wait_ms + 500, ([10, 0, 0, 9], 50_001));
+        for (offset, packet) in [
+            support::segment(SERVER, CLIENT, server, client, ACK, &alert),
+            support::segment(CLIENT, SERVER, client, server, ACK | FIN, &alert),
+            support::segment(SERVER, CLIENT, server, client, ACK | FIN, &alert),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            packets.push((wait_ms + 600 + offset as u32, packet));
+        }
+        packets.extend(other.packets);
+        packets.sort_by_key(|packet| packet.0);
+        let capture = pcap(&packets);
+        let (told, summary) = read(&capture);
+        let counts = (told.len(), summary.connections, summary.handshakes, summary.other_flows);
+        assert_eq!(counts, (2, 2, 2, 0), "{wait_ms}");
+        let first = &told[0];
+        assert_eq!((&*first.client, &*first.server), ("10.0.0.1:50000", "10.0.0.2:443"));
+        assert!(first.complete);
+        if let Some(rows) = tshark(&capture, "pcap", "tcp", &["tcp.stream"]) {
+            let streams: std::collections::BTreeSet<_> = rows.concat().into_iter().collect();
+            assert_eq!(streams.len(), told.len());
+        }
+    }
+}
+
+/// The same ends may be used again, also where the capture lost the opening of the later connection.
+#[test]
+fn ends_that_are_used_again_are_another_connection() {
+    for loses_opening in [false, true] {
+        let first = whole(0, CLIENT);
+        let mut again = Talk::new(10_000, CLIENT);
+        again.next = [8_000_000, 9_000_000];
+        again.open();
+        if loses_opening {
+            again.packets.clear();
+        }
+        again.say(&conversation());
+        again.close();
+        let between = whole(5_000, ([10, 0, 0, 9], 50_001));
+        let (told, summary) = read(&pcap(&[first.packets, between.packets, again.packets].concat()));
+        assert_eq!((told.len(), summary.handshakes), (3, 3), "{loses_opening}");
+        assert!(told.iter().all(|one| one.complete && one.messages.len() == MESSAGES));
+    }
+}
+
+/// A connection of which only data was captured has no handshake.
+#[test]
+fn connections_without_a_handshake_are_not_counted_as_having_one() {
+    let mut talk = Talk::new(0, CLIENT);
+    talk.say(&[(true, record(23, &[5; 300])), (false, record(23, &[6; 300]))]);
+    let (told, summary) = read(&pcap(&[talk.packets, whole(50, ([10, 0, 0, 9], 50_001)).packets].concat()));
+    assert_eq!(told.iter().filter(|one| one.has_handshake()).count(), 1);
+    assert_eq!((summary.connections, summary.handshakes), (2, 1));
+}
+
+/// Interfaces of link types that are not understood, beside others.
+#[test]
+fn packets_of_unknown_link_types_are_told() {
+    let bluetooth = 201;
+    let mut blocks = Vec::new();
+    for (time_ms, packet) in whole(0, CLIENT).packets {
+        blocks.push(enhanced_packet(0, time_ms, &packet));
+        blocks.push(enhanced_packet(1, time_ms, &[1, 2, 3, 4, 5]));
+    }
+    let capture = pcapng(&[101, bluetooth], &blocks);
+    let (told, summary) = read(&capture);
+    assert_eq!((told.len(), told[0].messages.len()), (1, MESSAGES));
+    let packets = blocks.len() / 2;
+    let line = format!("packets of link type 201, which is not understood, were passed over: {packets}");
+    assert_eq!(summary.problems, [line]);
+    if let Some(types) = types(&capture, "pcapng") {
+        assert_eq!(types.len(), MESSAGES - 2 - 2, "what is encrypted or no handshake record is not listed");
+    }
+}
+
+/// Drafts 16 to 21 of TLS 1.3 name themselves in ServerHello, which has no session identifier.
+#[test]
+fn drafts_of_tls_1_3_have_their_cipher_and_name() {
+    for draft in [16, 17, 18, 19, 20, 21] {
+        // A key share of X25519.
+        let share = [&[0, 51, 0, 36, 0, 29, 0, 32][..], &[8; 32]].concat();
+        let extensions = [&[0, 40][..], &share].concat();
+        let hello = [&[0x7f, draft][..], &[9; 32], &[0x13, 0x01], &extensions].concat();
+        let sealed =
+            |bytes| [&[23, 3, 1][..], &u16::to_be_bytes(bytes), &vec![4; usize::from(bytes)]].concat();
+        let flight = [handshake(2, &hello), sealed(900)].concat();
+        let mut talk = Talk::new(0, CLIENT);
+        talk.open();
+        talk.say(&[(true, client_hello()), (false, flight), (true, sealed(53)), (false, sealed(200))]);
+        talk.close();
+        let capture = pcap(&talk.packets);
+        let (told, _) = read(&capture);
+        assert_eq!(told[0].protocol, Some(&*format!("tls1.3-draft{draft}")));
+        assert_eq!(told[0].cipher.as_deref(), Some("TLS_AES_128_GCM_SHA256"));
+        assert_eq!((told[0].suite.as_deref(), told[0].complete), (None, true), "{:?}", told[0]);
+        let fields = ["tls.handshake.ciphersuite"];
+        if let Some(rows) = tshark(&capture, "pcap", "tls.handshake.type == 2", &fields) {
+            assert_eq!(rows, [["0x1301"]], "draft {draft}");
+        }
+    }
+}
+
+#[test]
+fn a_proxy_header_hides_nothing() {
+    let text = b"PROXY TCP4 192.0.2.1 10.0.0.2 56324 443\r\n".to_vec();
+    let binary = [
+        &b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c"[..],
+        &[192, 0, 2, 1, 10, 0, 0, 2],
+        &56324_u16.to_be_bytes(),
+        &443_u16.to_be_bytes(),
+    ]
+    .concat();
+    for header in [text, binary] {
+        for cut in 0..=header.len() {
+            let mut said = conversation();
+            let hello = [&header[..], &said[0].1].concat();
+            // In one segment, or cut anywhere in the header and at its end.
+            said[0].1 = hello[cut..].to_vec();
+            let mut talk = Talk::new(0, CLIENT);
+            talk.open();
+            if cut > 0 {
+                talk.send(true, ACK, &hello[..cut]);
+            }
+            talk.say(&said);
+            talk.close();
+            let capture = pcap(&talk.packets);
+            let (told, summary) = read(&capture);
+            assert_eq!((told.len(), summary.other_flows), (1, 0), "cut at {cut}");
+            assert_eq!((told[0].messages.len(), told[0].complete), (MESSAGES, true), "cut at {cut}");
+            let bytes = conversation().iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
+            assert_eq!(told[0].bytes.total, bytes, "the header is no handshake");
+            let expected = format!(
+                "{} bytes of PROXY header precede the handshake, which names the client 192.0.2.1:56324",
+                header.len()
+            );
+            assert_eq!(told[0].problems, [expected], "cut at {cut}");
+        }
+    }
+}
+
+/// What may have handshakes inside and is not looked into has a name.
+#[test]
+fn tunnels_and_quic_are_named() {
+    let inner = whole(0, CLIENT).packets[3].1.clone();
+    let far = ([10, 9, 9, 9], 40_000);
+    let to = |port, payload: &[u8]| datagram(far, ([10, 9, 9, 8], port), payload);
+    let quic = [&[0xc3, 0, 0, 0, 1, 8][..], &[5; 8], &[0, 0, 0x44, 0x9e], &[6; 1182]].concat();
+    let short = [&[0x41][..], &[5; 60]].concat();
+    let ethernet = [&[0; 12][..], &[8, 0], &inner].concat();
+    let vxlan = [&[8, 0, 0, 0, 0, 0, 7, 0][..], &ethernet].concat();
+    let length = (inner.len() as u16).to_be_bytes();
+    let gtp = [&[0x30, 0xff, length[0], length[1], 0, 0, 0, 1][..], &inner].concat();
+    let version_6 = [&[0x60, 0, 0, 0, 0, 0, 59, 64][..], &[1; 32]].concat();
+    let packets = [
+        ("QUIC", "quic", vec![to(443, &quic), to(443, &short)]),
+        ("VXLAN", "vxlan", vec![to(4789, &vxlan)]),
+        ("GTP-U", "gtp", vec![to(2152, &gtp)]),
+        ("6in4", "ipv6", vec![ip(41, far.0, [10, 9, 9, 8], &version_6)]),
+        ("GRE", "gre", vec![ip(47, far.0, [10, 9, 9, 8], &[&[0, 0, 8, 0][..], &inner].concat())]),
+        ("IPv4 in IP", "ip.dst == 10.9.9.8 && tcp", vec![ip(4, far.0, [10, 9, 9, 8], &inner)]),
+    ];
+    for (name, filter, made) in packets {
+        let count = made.len() as u64;
+        let capture = pcap(&made.into_iter().map(|packet| (1, packet)).collect::<Vec<_>>());
+        let (told, summary) = read(&capture);
+        assert!(told.is_empty(), "{name}");
+        assert_eq!(summary.unread.iter().collect::<Vec<_>>(), [(&name, &count)]);
+        if let Some(rows) = tshark(&capture, "pcap", filter, &["frame.number"]) {
+            assert!(!rows.is_empty(), "tshark sees no {name}");
+        }
+    }
+    let (_, summary) = read(&pcap(&[(1, to(53, &[0; 40])), (2, to(4789, b"something else"))]));
+    assert!(summary.unread.is_empty(), "{:?}", summary.unread);
+}
+
+/// DTLS 1.3 says what it is in an extension; what follows has headers of its own (RFC 9147 section 4).
+#[test]
+fn dtls_1_3_is_told_from_dtls_1_2() {
+    let plain = |number: u8, kind: u8, body: &[u8]| {
+        let length = (body.len() as u32).to_be_bytes();
+        let fragment = [&[kind][..], &length[1..], &[0, number, 0, 0, 0], &length[1..], body].concat();
+        let size = (fragment.len() as u16).to_be_bytes();
+        [&[22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, number][..], &size, &fragment].concat()
+    };
+    let versions = [0, 43, 0, 3, 2, 0xfe, 0xfc];
+    let client = [&[0xfe, 0xfd][..], &[7; 32], &[0, 0, 0, 2, 0x13, 1, 1, 0, 0, 7], &versions].concat();
+    let share = [&[0, 51, 0, 36, 0, 29, 0, 32][..], &[8; 32]].concat();
+    let chosen = [0, 43, 0, 2, 0xfe, 0xfc];
+    let extensions = [&[0, 46][..], &chosen, &share].concat();
+    let server = [&[0xfe, 0xfd][..], &[9; 32], &[0, 0x13, 1, 0], &extensions].concat();
+    let sealed = |epoch: u8, bytes: u16| {
+        [&[0x2c | epoch, 0x55, 0x66][..], &bytes.to_be_bytes(), &vec![4; usize::from(bytes)]].concat()
+    };
+    let server_end = ([10, 0, 0, 2], 4433);
+    let packets: Vec<(u32, Vec<u8>)> = vec![
+        (1, datagram(CLIENT, server_end, &plain(0, 1, &client))),
+        (2, datagram(server_end, CLIENT, &[plain(0, 2, &server), sealed(2, 600)].concat())),
+        (3, datagram(CLIENT, server_end, &sealed(2, 60))),
+        (4, datagram(server_end, CLIENT, &sealed(3, 100))),
+    ];
+    let capture = pcap(&packets);
+    let (told, _) = read(&capture);
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].protocol, Some("dtls1.3"), "{:?}", told[0]);
+    assert_eq!(told[0].cipher.as_deref(), Some("TLS_AES_128_GCM_SHA256"));
+    assert_eq!(told[0].encrypted.server_to_client.bytes, 605);
+    assert!(told[0].complete);
+    if let Some(rows) = tshark(&capture, "pcap", "dtls.handshake.type == 2", &["dtls.handshake.ciphersuite"])
+    {
+        assert_eq!(rows, [["0x1301"]]);
+    }
+}
+
+/// A bad line among the keys that a capture carries is told, and the capture is read.
+#[test]
+fn bad_lines_of_carried_keys_do_not_stop_the_capture() {
+    let good = format!("CLIENT_RANDOM {} {}", "07".repeat(32), "01".repeat(48));
+    let mut blocks = vec![secrets(&format!("# begin\nCLIENT_RANDOM nonsense\n{good}\nwhat is this\n"))];
+    blocks.extend(whole(0, CLIENT).packets.iter().map(|(time, packet)| enhanced_packet(0, *time, packet)));
+    let capture = pcapng(&[101], &blocks);
+    let (told, summary) = read(&capture);
+    assert_eq!((told.len(), told[0].messages.len()), (1, MESSAGES));
+    let expected = "lines of the key logs that the capture carries say nothing: 2; the first: line 2 has 2 fields \
+                    instead of 3";
+    assert_eq!(summary.problems, [expected]);
+    if let Some(types) = types(&capture, "pcapng") {
+        assert!(!types.is_empty());
+    }
+}
