@@ -15,7 +15,7 @@ import msgspec
 
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_REPEAT, MAX_TICKETS, MAX_UNIX_S
-from shakedown.schema.base import SIDES, Carrier, Kind, Object, Side
+from shakedown.schema.base import MAX_NUMBER, SIDES, Carrier, Kind, Object, Side
 
 DEFAULT_REPEAT = 30
 DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
@@ -43,7 +43,10 @@ class Options(Object, frozen=True, kw_only=True):
 
     repeat: Annotated[int, _meta("Handshakes per suite.", metavar="N", ge=1, le=MAX_REPEAT)] = DEFAULT_REPEAT
     seed: (
-        Annotated[int, _meta("Seed of the randomness that is not cryptographic.", metavar="N", ge=0)] | None
+        Annotated[
+            int, _meta("Seed of the randomness that is not cryptographic.", metavar="N", ge=0, le=MAX_NUMBER)
+        ]
+        | None
     ) = None
     now: (
         Annotated[

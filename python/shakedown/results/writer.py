@@ -15,6 +15,7 @@ import fcntl
 import io
 import json
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +37,7 @@ PART_KEY = "shakedown"
 """Where a part's metadata holds what it belongs to."""
 
 OWN_NAMES = (MANIFEST, JOURNAL)
+MANIFEST_DRAFT = re.compile(rf"\.{re.escape(MANIFEST)}\.[0-9a-f]{{8}}{re.escape(DRAFT_SUFFIX)}")
 
 
 class ResultsWriter:
@@ -152,7 +154,10 @@ class ResultsWriter:
     def _make_room(self, replace: bool) -> None:
         """Refuses a folder that holds anything else, or removes what an older run of ours wrote there."""
         there = sorted(path.name for path in self.folder.iterdir())
-        if not there:
+        if all(MANIFEST_DRAFT.fullmatch(name) for name in there):
+            # Nothing, or what a run left that was killed before its first file had its name.
+            for name in there:
+                (self.folder / name).unlink()
             return
         if MANIFEST not in there:
             raise InputError(
@@ -168,8 +173,9 @@ class ResultsWriter:
 
         remove_report(self.folder / "report.html")
         remove_parts(self.folder, old.parts)
-        for name in OWN_NAMES:
-            (self.folder / name).unlink(missing_ok=True)
+        for path in self.folder.iterdir():
+            if path.name in OWN_NAMES or MANIFEST_DRAFT.fullmatch(path.name):
+                path.unlink()
 
     def _manifest(self) -> bytes:
         return encode_pretty(self.manifest).encode() + b"\n"

@@ -1,0 +1,116 @@
+"""What is read is bounded, and what is beyond is one line of error."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from pathlib import Path
+
+import pytest
+
+from shakedown.cli import exit_status
+from shakedown.errors import InputError
+from shakedown.files import limits
+from shakedown.files.toml import depth, load_toml
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Runs a command that ends in one line and status 2."""
+    assert exit_status([str(one) for one in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert "internal error" not in err
+    assert len(err) < 1000
+    return err
+
+
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_a_file_without_an_end_is_refused(fake, capsys, command):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "longer than 16 MiB; accepted: a TOML file" in refused(capsys, command, "/dev/zero")
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 200_000, "KiB"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("now = 99999999999999999999", "key now: found 99999999999999999999; accepted: Unix seconds before"),
+        ("now = -1", "key now: found -1; accepted"),
+        ("now = " + "9" * 5000, "not valid TOML: a whole number of more than 4,300 digits"),
+        ("repeat = 0x" + "f" * 5000, "key repeat: found a whole number of more than 4,300 digits"),
+        ("seed = " + "9" * 4000, "key seed: found 9999999999"),
+        ("rates = [" + "9" * 400 + "]", "is no rate"),
+        ('rates = ["1e999/s"]', "is no rate"),
+        ("rates = [nan]", "is no rate"),
+        ("rates = [inf]", "is no rate"),
+        ("title = " + "[" * 5000 + "]" * 5000, "nested deeper than 100"),
+        ("title = " + "[" * 200 + "]" * 200, "nested deeper than 100"),
+        ("a" + ".a" * 3000 + " = 1", "nested deeper than 100"),
+        ("title = " + "{a=" * 3000 + "1" + "}" * 3000, "nested deeper than 100"),
+        ('title = "' + "x" * 100_000 + '"\nrepeat = "' + "y" * 100_000 + '"', "key repeat: found"),
+        ("x" * 100_000 + " = 1", "unknown key"),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_numbers_depths_and_lengths(fake, capsys, tmp_path, text, said):
+    path = tmp_path / "e.toml"
+    path.write_text(f'suites = ["tls1.2/psk"]\n{text}\n')
+    assert said in " ".join(refused_of_any_length(capsys, "validate", path).split())
+
+
+def refused_of_any_length(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert exit_status([str(one) for one in arguments]) == 2
+    return capsys.readouterr().err
+
+
+def test_counts(fake, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_RATES", 3)
+    monkeypatch.setattr(limits, "MAX_PLACES", 3)
+    path = tmp_path / "e.toml"
+    path.write_text('suites = ["tls1.2/psk"]\nrates = [1, 2, 3, 4]\n')
+    assert "line 2, key rates: found 4 of them; accepted: 3 at most" in refused(capsys, "validate", path)
+    path.write_text('suites = ["tls1.2/psk"]\ndevices = ["phone", "esp32"]\nbearers = ["lte", "wifi"]\n')
+    assert "2 devices with 2 bearers each; accepted: 3 pairs at most" in refused(capsys, "validate", path)
+
+
+def test_work_grows_with_the_suites_and_no_faster(fake, tmp_path):
+    """Ten times the suites take about ten times as long; before, a hundred times."""
+    fake.canonical = lambda suite: suite
+
+    def took(number: int) -> float:
+        path = tmp_path / f"{number}.toml"
+        suites = ", ".join(f'"tls1.2/psk/{index}"' for index in range(number))
+        path.write_text(f"suites = [{suites}]\n")
+        begun = time.process_time()
+        assert exit_status(["validate", str(path)]) == 0
+        return time.process_time() - begun
+
+    took(10)
+    assert took(20_000) < 30 * max(took(2_000), 0.02)
+
+
+def test_a_hundred_thousand_suites(fake, capsys, tmp_path):
+    fake.canonical = lambda suite: suite
+    path = tmp_path / "many.toml"
+    path.write_text("suites = [" + ", ".join(f'"tls1.2/psk/{index}"' for index in range(100_000)) + "]\n")
+    begun = time.process_time()
+    assert exit_status(["validate", str(path)]) == 0
+    assert time.process_time() - begun < 25
+    assert "100,000 suites" in capsys.readouterr().out
+
+
+def test_depth():
+    assert [depth(one) for one in (1, [], {"a": 1}, [[{"a": []}]])] == [0, 1, 1, 4]
+
+
+def test_what_is_no_text_or_no_file(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_bytes(b"\xff")
+    for where, said in ((path, "UTF-8"), (tmp_path, "directory"), (Path("a\0b"), "cannot be read")):
+        with pytest.raises(InputError, match=said):
+            load_toml(where, 100, "TOML file")
+    os.mkfifo(tmp_path / "pipe")

@@ -1,0 +1,145 @@
+"""Files that commands write: whole or not at all, and nothing replaced unasked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shakedown.errors import InputError
+from shakedown.files.write import Destination, check_free, digest_of, write, write_durably, writing
+
+
+def test_a_name_that_exists_is_refused_and_replaced_when_asked(tmp_path):
+    path = tmp_path / "x"
+    write(path, "one")
+    with pytest.raises(InputError, match="exists already; accepted: another name, or --force"):
+        write(path, "two")
+    assert path.read_text() == "one"
+    write(path, "three", replace=True)
+    assert path.read_text() == "three"
+    assert [one.name for one in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("dangling", [False, True])
+def test_a_symbolic_link_is_a_name_that_exists_and_is_not_followed(tmp_path, dangling):
+    target = tmp_path / "target"
+    if not dangling:
+        target.write_text("mine")
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    with pytest.raises(InputError, match="exists already"):
+        write(link, "theirs")
+    write(link, "theirs", replace=True)
+    assert not link.is_symlink()
+    assert link.read_text() == "theirs"
+    assert target.exists() is not dangling
+    assert dangling or target.read_text() == "mine"
+
+
+def test_after_an_error_nothing_is_left(tmp_path):
+    def fail() -> None:
+        with writing(tmp_path / "x") as file:
+            file.write("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_comes_second_loses(tmp_path):
+    """Both found the name free before either wrote."""
+    first, second = (Destination(tmp_path / "x", replace=False) for _ in range(2))
+    first.write("first")
+    second.write("second")
+    first.commit()
+    with pytest.raises(InputError, match="exists already"):
+        second.commit()
+    assert (tmp_path / "x").read_text() == "first"
+    assert [one.name for one in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_full_disk_is_one_line_and_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    path.write_text("mine")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="x: cannot be written: no space left on device"):
+        write(path, "theirs", replace=True)
+    with pytest.raises(OSError, match="No space left"):
+        write_durably(path, b"theirs", replace=True)
+    assert path.read_text() == "mine"
+    assert [one.name for one in tmp_path.iterdir()] == ["x"]
+
+
+def test_devices_and_pipes_are_written_into(tmp_path):
+    write(Path("/dev/null"), "gone")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    write(pipe, "through")
+    assert reader.communicate(timeout=30)[0] == b"through"
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("path", ["nowhere/x", "."])
+def test_names_that_cannot_be_are_refused_before_anything_is_done(tmp_path, path):
+    with pytest.raises(InputError, match=r"cannot be written: (no such folder|is a directory)"):
+        check_free(tmp_path / path)
+
+
+def test_a_link_has_no_digest(tmp_path):
+    (tmp_path / "x").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "x")
+    assert digest_of(tmp_path / "x")
+    assert digest_of(tmp_path / "link") is None
+    assert digest_of(tmp_path / "nowhere") is None
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from shakedown.files import write as files
+
+step = int(sys.argv[2])
+real = {name: getattr(os, name) for name in ("fsync", "link", "replace", "open")}
+calls = 0
+
+def wrapped(name):
+    def call(*arguments, **options):
+        global calls
+        calls += 1
+        if calls > step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real[name](*arguments, **options)
+    return call
+
+for name in real:
+    setattr(os, name, wrapped(name))
+Path.replace = lambda self, target: os.replace(self, target)
+files.write(Path(sys.argv[1]), "new" * 1000, replace=sys.argv[3] == "replace")
+"""
+
+
+@pytest.mark.parametrize("mode", ["replace", "new"])
+@pytest.mark.parametrize("step", range(6))
+def test_killed_at_any_step_a_file_is_the_old_or_the_new_one(tmp_path, mode, step):
+    path = tmp_path / "x"
+    if mode == "replace":
+        path.write_text("old")
+    done = subprocess.run([sys.executable, "-c", KILLED, path, str(step), mode], timeout=60, check=False)
+    assert done.returncode in (0, -signal.SIGKILL)
+    found = path.read_text() if path.exists() else None
+    assert found in ("new" * 1000, "old" if mode == "replace" else None)
+    if done.returncode == 0:
+        assert found == "new" * 1000
+    write(path, "again", replace=True)
+    assert path.read_text() == "again"

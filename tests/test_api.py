@@ -1,0 +1,149 @@
+"""Every command that prints figures is a function, loaded when it is first used."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import shakedown
+from shakedown.cli import SECTIONS
+from shakedown.schema import builtins
+
+NO_FIGURES = {"validate"}
+"""Commands that print none."""
+
+OTHER_NAMES = {"run": "run_experiment"}
+
+
+def test_every_command_is_a_function():
+    """So `shakedown.report` is not the name of a module, whatever has been imported before."""
+    import pkgutil
+
+    from shakedown.cli import app
+
+    commands = set(app.list_commands(None)) - NO_FIGURES
+    assert commands <= {name for names in SECTIONS.values() for name in names}
+    for name in commands:
+        assert callable(getattr(shakedown, OTHER_NAMES.get(name, name))), name
+    modules = {one.name for one in pkgutil.iter_modules(shakedown.__path__)}
+    assert modules & set(shakedown.__all__) == set()
+
+
+@pytest.mark.parametrize("name", shakedown.__all__)
+def test_every_name_is_there(name):
+    assert getattr(shakedown, name)
+    assert name in dir(shakedown)
+
+
+def test_what_there_is_not_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'mesure'"):
+        shakedown.mesure  # noqa: B018 - the access is what is tested
+
+
+def test_importing_a_name_loads_no_more_than_it_needs():
+    code = (
+        "import sys, shakedown; shakedown.measure; "
+        "print(*[name for name in ('polars', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda folder: shakedown.suites("tls1.3", "mutual")[0],
+        lambda folder: shakedown.stacks()[0],
+        lambda folder: shakedown.machine(),
+        lambda folder: shakedown.measure("tls1.3/x25519/p256/server", 2, samples=True),
+        lambda folder: shakedown.measure("tls1.2/psk", 2, transfer_bytes=[1000]).transfers[0],
+        lambda folder: shakedown.primitives("digest", "sha256", seconds=0.02)[0],
+        lambda folder: shakedown.certs("make", keys="p256", out=str(folder / "c"))[0],
+        lambda folder: shakedown.certs("profiles")[0],
+        lambda folder: shakedown.load_experiment(experiment(folder)).scenarios[0],
+        lambda folder: shakedown.run_experiment(shakedown.load_experiment(experiment(folder)), folder / "r"),
+    ],
+)
+def test_objects_show_themselves_in_a_few_lines(tmp_path, use):
+    shown = repr(use(tmp_path))
+    assert len(shown) < 600
+    assert shown.count("\n") < 5
+
+
+def experiment(folder):
+    path = folder / "e.toml"
+    path.write_text('suites = ["tls1.2/psk"]\nrepeat = 2\n')
+    return path
+
+
+def test_from_an_experiment_to_a_page(tmp_path):
+    shakedown.run_experiment(shakedown.load_experiment(experiment(tmp_path)), tmp_path / "r")
+    results = shakedown.load_results(tmp_path / "r")
+    assert len(repr(results)) < 300
+    assert shakedown.report(results) == tmp_path / "r" / "report.html"
+    assert shakedown.report(tmp_path / "r", tmp_path / "other.html").exists()
+    with pytest.raises(shakedown.InputError, match="exists already"):
+        shakedown.report(tmp_path / "r", tmp_path / "other.html")
+
+
+def test_captures_are_read_as_they_are_iterated_over(tmp_path):
+    shakedown.capture(["tls1.3/x25519/p256/server"], tmp_path / "a.pcap", keylog=tmp_path / "a.keys")
+    found = shakedown.inspect(tmp_path / "a.pcap", tmp_path / "a.keys")
+    [one] = found
+    assert one.connection.suite == one.trace.suite == "tls1.3/x25519/p256/server"
+    assert found.summary.connections == 1
+    with pytest.raises(shakedown.InputError, match="exists already"):
+        shakedown.capture(["tls1.2/psk"], tmp_path / "a.pcap")
+
+
+def test_predictions_and_capacities_take_a_name_or_many():
+    [one] = shakedown.predict("tls1.2/psk", device="cortex-m4")
+    assert [one] == shakedown.predict(["tls1.2/psk"], device="cortex-m4")
+    assert len(shakedown.capacity(["tls1.2/psk", "tls1.3/x25519/p256/server"], within_s=2.0)) == 2
+
+
+def test_profiles_and_papers():
+    assert shakedown.devices("phone")[0].name == "phone"
+    assert len(shakedown.bearers()) > 20
+    [paper] = shakedown.reproduce("ssl-pda", measure=False)
+    assert paper.rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        (("tls9/psk",), {}, "tls9"),
+        (("tls1.2/psk", 0), {}, "repeat: expected `int` >= 1"),
+        (("tls1.2/psk", 10**9), {}, "repeat: expected `int` <= 1000000"),
+        (("tls1.2/psk",), {"tickets": 10**8}, "tickets: expected `int` <= 16"),
+        (("tls1.2/psk",), {"seed": -1}, "seed: expected `int` >= 0"),
+        (("tls1.2/psk",), {"now": 10**20}, "now: "),
+        (("tls1.2/psk",), {"sed": 1}, 'unknown option sed; did you mean "seed"?'),
+        (("tls1.2/psk",), {"stack": "opnssl"}, 'there is no stack "opnssl"; did you mean "openssl"?'),
+        (("tls1.2/psk",), {"transfer_bytes": [-1]}, "a transfer of -1 bytes"),
+        (("tls1.2/psk",), {"key": "k.pem"}, "key goes with chain, which is missing"),
+    ],
+)
+def test_wrong_input_is_one_line(arguments, options, said):
+    with pytest.raises(shakedown.InputError) as caught:
+        shakedown.measure(*arguments, **options)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_stacks_meet_each_other():
+    found = shakedown.measure("tls1.3/x25519/p256/server", 2, client_stack="rustls", server_stack="openssl")
+    assert (found.client_stack.name, found.server_stack.name) == ("rustls", "openssl")
+    printed = subprocess.run(
+        [sys.executable, "-m", "shakedown", "measure", found.suite, "--repeat", "2",
+         "--client-stack", "rustls", "--json"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    [one] = json.loads(printed.stdout)
+    assert (one["client_stack"]["name"], one["server_stack"]["name"]) == ("rustls", "openssl")
+    assert one["bytes"] == builtins(found.bytes)
