@@ -154,7 +154,7 @@ def test_unknown_names_suggest_the_nearest(home):
 
 
 def test_this_machine_needs_to_be_measured_first(home):
-    with pytest.raises(InputError, match="shakedown primitives"):
+    with pytest.raises(InputError, match="shakedown devices measure"):
         load_device("this-machine")
     assert this_machine_path() == home / "this-machine.toml"
 

@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from models.papers import by_certificates, table
-from shakedown.pricing.predict import predict, scenario
+from shakedown.pricing.predict import predict
 from shakedown.profiles import THIS_MACHINE, bearer_names, device_names, load_bearer, load_device
 
 DESCRIPTION_ONLY = """
@@ -135,24 +135,59 @@ def test_ml_dsa_signing_is_a_distribution():
 
 
 def test_power_is_the_data_sheets_current_times_the_voltage():
-    m4, esp32 = load_device("cortex-m4").energy, load_device("esp32").energy
+    m4, c3 = load_device("cortex-m4").energy, load_device("esp32-c3").energy
     assert m4.active_w == pytest.approx(91e-6 * 80 * 3.0)
     assert m4.idle_w == pytest.approx(2.57e-6 * 3.0)
-    assert esp32.active_w == pytest.approx(22e-3 * 3.3)
-    assert esp32.idle_w == pytest.approx(0.55e-3 * 3.3)
+    assert c3.active_w == pytest.approx(26.8e-3 * 3.3)
+    assert c3.idle_w == pytest.approx(0.35e-3 * 3.3)
 
 
 def test_a_board_over_nb_iot_has_an_energy():
-    one = scenario("tls1.3/x25519/p256/server", "cortex-m4", "server", "nb-iot")
-    up_s = 8 * one.trace.size_bytes("client") / 18e3
-    down_s = 8 * one.trace.size_bytes("server") / 24e3
-    computing_s, whole_s = one.client.total.mean, 5.0
-    processor_j = computing_s * 0.02184 + (whole_s - computing_s) * 7.71e-6
-    radio_j = up_s * 1.1 + down_s * 0.09 + (whole_s - up_s - down_s) * 0.0046
-    assert one.energy_j(whole_s) == pytest.approx(processor_j + radio_j)
-    row = predict(["tls1.3/x25519/p256/server"], device="cortex-m4", bearer="nb-iot")[0]
-    assert row["energy_j"] is not None
-    assert 0.01 < row["energy_j"] < 1.0
+    (row,) = predict(["tls1.3/x25519/p256/server"], device="cortex-m4", bearer="nb-iot")
+    energy = row["energy_j"]
+    assert 0.01 < energy["low"] < energy["mean"] < 3.0
+    computing_s = row["client_s"] + row["connection_s"]["client"]
+    processor_j = computing_s * 0.02184 + (row["total_s"] - computing_s) * 7.71e-6
+    assert row["energy_parts_j"]["processor"] == pytest.approx(processor_j)
+    assert energy["mean"] == pytest.approx(sum(part or 0.0 for part in row["energy_parts_j"].values()))
+
+
+MODERN = """
+    stm32f4 stm32f7 stm32h7 stm32h7s cortex-m4 stm32l5 stm32u5 stm32wb55 stm32wl55 cortex-m33 stm32g0
+    nrf52840 rp2350
+    esp32 esp32-c3 k64f k32w148 kw47 mcx-n947 lpc55s36 rw612 imx-rt685 imx-rt1180 imx-8ulp imx-7ulp
+    efr32 hifive1
+    raspberry-pi-3 raspberry-pi phone phone-little apple-m1 apple-m3 sifive-u540 graviton3 altra
+    cobalt100 grace server
+    xeon-6242r core-i7-13700h epyc-7543p epyc-turin
+"""
+
+
+@pytest.mark.parametrize("name", MODERN.split())
+def test_modern_devices_have_eight_figures_of_their_own_with_sources(name):
+    device = load_device(name)
+    assert len(device.costs) >= 8
+    assert device.date
+    assert device.core.word_bits
+    for one in (device, *device.variants):
+        assert one.source
+        assert one.library
+        assert one.build
+        assert all(0 <= cost.source <= len(one.source) for cost in one.costs.values())
+
+
+def test_there_are_thirty_modern_devices():
+    assert len(MODERN.split()) >= 30
+
+
+def test_wrong_figures_of_a_source_are_left_out():
+    """What one board's sources contradict is in no profile."""
+    assert ("verify", "rsa", "rsa2048") not in load_device("esp32-c3").costs
+    assert ("encapsulate", "mlkem", "mlkem512") not in load_device("raspberry-pi").costs
+    assert load_device("raspberry-pi").spread > 1.2
+    assert not load_device("raspberry-pi").reference
+    sign = load_device("cortex-m4").costs["sign", "mldsa", "mldsa65"]
+    assert sign.low_s == pytest.approx(2_918_295 / 80e6)
 
 
 def test_profiles_accept_every_algorithm_that_handshakes_name():

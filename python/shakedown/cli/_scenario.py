@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,11 +12,19 @@ import click
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
-    from shakedown.pricing.predict import Capacity, Prediction
-
 F = TypeVar("F", bound=Callable[..., Any])
+Row = Mapping[str, Any]
+
+BASIS_MARKS = {"own": "", "scaled": "~", "assumed": "≈", "unknown": "≥"}
+"""What stands before a figure that is not all the device's own."""
+LEGEND = {
+    "~": "~ scaled from other figures of the device",
+    "≈": "≈ in part assumed",
+    "≥": "≥ a least value: a part has no figure",
+}
 
 
 class Rate(click.ParamType[float]):
@@ -42,6 +51,20 @@ class Duration(click.ParamType[float]):
         return _converted(self, parse_duration_s, value, param, ctx)
 
 
+class PromisedTime(Duration):
+    """A duration whose unit must be written: 200 may be meant as seconds or milliseconds."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Reads `2s`, `250ms`."""
+        try:
+            float(str(value))
+        except ValueError:
+            return super().convert(value, param, ctx)
+        if isinstance(value, str):
+            self.fail(f'"{value}" has no unit; accepted: {value}ms, {value}s', param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def _converted(
     kind: click.ParamType[float],
     parse: Callable[[str | float], float],
@@ -61,7 +84,7 @@ def scenario_options(command: F) -> F:
         click.option(
             "--traces",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Recorded handshakes, as measure --json prints them; left out, the library shipped.",
+            help="Recorded handshakes, as measure --json prints them.  [default: the shipped library]",
         ),
         click.option(
             "--scale-from", metavar="DEVICE", help="Stands in, by the clock, for a device without figures."
@@ -77,63 +100,277 @@ def scenario_options(command: F) -> F:
             "--bearer", default="lte", show_default=True, help="Network: a name, or a profile's path."
         ),
         click.option("--server-device", default="server", show_default=True, help="Where the server runs."),
-        click.option("--device", default="phone", show_default=True, help="Where the client runs."),
+        click.option(
+            "--device",
+            default="phone",
+            show_default=True,
+            help="Where the client runs: NAME or NAME:VARIANT.",
+        ),
     ):
         command = option(command)
     return command
 
 
-def prediction_table(rows: Sequence[Prediction]) -> Table:
-    """Predictions for people."""
-    from rich.table import Table
-    from rich.text import Text
+def prediction_tables(rows: Sequence[Row], width: int) -> list[RenderableType]:
+    """Predictions for people: one table where the screen has columns for it, else suites numbered and named
+    below; then what is guessed, and what cannot be priced.
+    """
+    good = [row for row in rows if "error" not in row]
+    tables: list[RenderableType] = []
+    if good:
+        tables = _fitted(_prediction_table, good, width)
+        tables += _legend(good)
+    return [*tables, *_failures(rows)]
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("suite", no_wrap=True)
-    for heading in ("client", "server", "transmission", "queue", "total", "from", "to", "load", "figures"):
+
+def _prediction_table(rows: Sequence[Row], names: Sequence[str], columns: Sequence[str]) -> Table:
+    table = _table(names)
+    for heading in columns:
         table.add_column(heading, justify="right")
+    for name, row in zip(names, rows, strict=True):
+        table.add_row(name, *(_prediction_cell(row, heading) for heading in columns))
+    return table
+
+
+_PREDICTED = ("client", "server", "network", "queue", "total", "90 % within", "p99", "load", "energy")
+_PREDICTED_SHORT = ("client", "server", "network", "total", "90 % within", "energy")
+
+
+def _prediction_cell(row: Row, heading: str) -> str:
+    unknown = "≥ " if row["unpriced"] else ""
+    steady = row["total_s"] is not None
+    if heading in ("client", "server"):
+        low, high = row[f"{heading}_range_s"]
+        return _mark(row, heading) + ranged(row[f"{heading}_s"], low, high)
+    if heading == "network":
+        return seconds(row["transmission_s"], 2)
+    if heading == "queue":
+        return seconds(row["queue_s"], 2) if steady else "unstable"
+    if heading == "total":
+        return unknown + ranged(row["total_s"], *row["range_s"]) if steady else "no steady state"
+    if heading == "90 % within":
+        low, high = row["range_s"]
+        return "–" if low is None else f"{seconds(low, 2)} – {'?' if high is None else seconds(high, 2)}"
+    if heading == "p99":
+        return "–" if row["done_s"] is None else unknown + seconds(row["done_s"]["p99"], 2)
+    if heading == "load":
+        return ("≥ " if row["unpriced"] else "") + load(row["utilisation"])
+    return joules(row["energy_j"], row["energy_missing"])
+
+
+def _mark(row: Row, side: str) -> str:
+    if any(one["side"] == side for one in row["unpriced"]):
+        return "≥ "
+    whole = row[f"{side}_s"]
+    guessed: dict[str, float] = {}
+    for one in row["extrapolated"]:
+        if one["side"] in (side, ""):
+            guessed[one["basis"]] = guessed.get(one["basis"], 0.0) + one["time_s"]
+    for basis in ("assumed", "scaled"):
+        if guessed.get(basis, 0.0) > 0.05 * whole:
+            return BASIS_MARKS[basis] + " "
+    return ""
+
+
+def _legend(rows: Sequence[Row]) -> list[str]:
+    lines = []
+    marks = {_mark(row, side).strip() for row in rows for side in ("client", "server")}
+    shown = [text for mark, text in LEGEND.items() if mark in marks]
+    if shown:
+        lines.append("; ".join(shown))
+    missing: dict[str, None] = {}
     for row in rows:
-        guessed = sum(1 for figure in row["extrapolated"] if figure["time_s"] > 0.0)
+        for one in row["unpriced"]:
+            what = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)
+            missing[f"no figure: {one['side']} {what}: {one['reason']}"] = None
+    lines += missing
+    without: dict[str, None] = {}
+    for row in rows:
+        for part in row.get("energy_missing", ()):
+            without[part] = None
+    if without and any(row.get("energy_j") for row in rows):
+        lines.append("energy without " + ", ".join(without))
+    return lines
+
+
+def capacity_tables(rows: Sequence[Row], width: int) -> list[RenderableType]:
+    """Capacities for people."""
+    good = [row for row in rows if "error" not in row]
+    tables: list[RenderableType] = []
+    if good:
+        tables = _fitted(_capacity_table, good, width)
+        tables += _legend_of_capacity(good)
+    return [*tables, *_failures(rows)]
+
+
+_CAPACITY = ("handshakes/s", "90 % within", "load", "workers")
+_CAPACITY_SHORT = ("handshakes/s", "workers")
+
+
+def _capacity_table(rows: Sequence[Row], names: Sequence[str], columns: Sequence[str]) -> Table:
+    asked = "workers_needed" in rows[0]
+    table = _table(names)
+    for heading in columns:
+        if heading != "workers" or asked:
+            title = (
+                f"workers for {per_second(rows[0]['asked_rate_per_s'])}/s"
+                if heading == "workers"
+                else heading
+            )
+            table.add_column(title, justify="right")
+    for name, row in zip(names, rows, strict=True):
         table.add_row(
-            Text(row["suite"]),
-            seconds(row["client_s"]),
-            seconds(row["server_s"]),
-            seconds(row["transmission_s"]),
-            seconds(row["queue_s"]),
-            seconds(row["total_s"]),
-            *(seconds(end) for end in row["range_s"]),
-            f"{row['utilisation']:.0%}",
-            f"{guessed} extrapolated" if guessed else "own",
+            name, *(_capacity_cell(row, heading) for heading in columns if heading != "workers" or asked)
         )
     return table
 
 
-def capacity_table(rows: Sequence[Capacity]) -> Table:
-    """Capacities for people."""
+def _capacity_cell(row: Row, heading: str) -> str:
+    rate = row["rate_per_s"]
+    low, high = row["rate_range_per_s"]
+    if heading == "handshakes/s":
+        if rate is None:
+            return "no server cost is known"
+        most = (
+            "≤ " if row["unpriced"] else BASIS_MARKS[row["basis"]] + " " if BASIS_MARKS[row["basis"]] else ""
+        )
+        return "unreachable" if rate == 0.0 else most + per_second(rate, digits_of(rate, low, high))
+    if heading == "90 % within":
+        if not rate:
+            return "–"
+        return f"{per_second(low, 2)} – {'?' if high is None else per_second(high, 2)}"
+    if heading == "load":
+        return "–" if row["utilisation"] is None else load(row["utilisation"])
+    needed, (least, most_workers) = row["workers_needed"], row["workers_range"]
+    if needed is None:
+        return "none is enough"
+    spread = f" ({least} – {'?' if most_workers is None else most_workers})" if least != most_workers else ""
+    return f"{'≥ ' if row['unpriced'] else ''}{needed}{spread}"
+
+
+def _legend_of_capacity(rows: Sequence[Row]) -> list[str]:
+    lines = []
+    bases = {row["basis"] for row in rows}
+    texts = {**LEGEND, "≥": "≤ a greatest value: a part of the server's work has no figure"}
+    shown = [texts[mark] for basis, mark in BASIS_MARKS.items() if basis in bases and mark in texts]
+    if shown:
+        lines.append("; ".join(shown))
+    missing: dict[str, None] = {}
+    for row in rows:
+        for one in row["unpriced"]:
+            what = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)
+            missing[f"no figure: {one['side']} {what}: {one['reason']}"] = None
+    return [*lines, *missing]
+
+
+def _failures(rows: Sequence[Row]) -> list[str]:
+    return [f"{row['suite']}: {row['error']}" for row in rows if "error" in row]
+
+
+def _fitted(
+    make: Callable[[Sequence[Row], Sequence[str], Sequence[str]], Table], rows: Sequence[Row], width: int
+) -> list[RenderableType]:
+    """The widest form that fits: all columns; suites numbered and named below; fewer columns."""
+    whole: tuple[str, ...]
+    short: tuple[str, ...]
+    whole, short = (
+        (_PREDICTED, _PREDICTED_SHORT) if make is _prediction_table else (_CAPACITY, _CAPACITY_SHORT)
+    )
+    if not any(row.get("energy_j") for row in rows):
+        whole = tuple(one for one in whole if one != "energy")
+        short = tuple(one for one in short if one != "energy")
+    names = [row["suite"] for row in rows]
+    numbers = [str(number) for number, _ in enumerate(rows, start=1)]
+    below = "\n".join(f"{number:>3}  {name}" for number, name in zip(numbers, names, strict=True))
+    for labels, columns in ((names, whole), (numbers, whole), (names, short), (numbers, short)):
+        table = make(rows, labels, columns)
+        if _fits(table, width):
+            return [table] if labels is names else [table, below]
+    narrow = short
+    while len(narrow) > 2:
+        narrow = narrow[:-1]
+        table = make(rows, numbers, narrow)
+        if _fits(table, width):
+            break
+    return [table, below]
+
+
+def _fits(table: Table, width: int) -> bool:
+    from rich.console import Console
+
+    return Console(width=1000, markup=False, emoji=False).measure(table).maximum <= width
+
+
+def _table(names: Sequence[str]) -> Table:
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("suite", no_wrap=True)
-    table.add_column("handshakes/s", justify="right")
-    table.add_column("load", justify="right")
-    for row in rows:
-        rate, load = row["rate_per_s"], row["utilisation"]
-        shown = "no limit known" if rate is None else "unreachable" if rate == 0.0 else figure(rate)
-        table.add_row(Text(row["suite"]), shown, "–" if load is None else f"{load:.0%}")
+    table.add_column("#" if all(name.isdigit() for name in names) else "suite", no_wrap=True)
     return table
 
 
-def figure(rate_per_s: float) -> str:
-    """A rate for people: whole above a hundred, three figures below."""
-    return f"{rate_per_s:,.0f}" if rate_per_s >= 100.0 else f"{rate_per_s:.3g}"
+def digits_of(value: float | None, low: float | None, high: float | None) -> int:
+    """How many significant digits a figure's range carries: three within 2 %, else two, one beyond a
+    factor of 2.
+    """
+    if value is None or low is None or high is None or value <= 0.0:
+        return 2
+    relative = max(high - value, value - low) / value
+    return 3 if relative < 0.02 else 2 if relative < 1.0 else 1
 
 
-def seconds(value: float | None) -> str:
-    """A time for people: three figures and a unit, or what a missing one means."""
+def ranged(value: float | None, low: float | None, high: float | None) -> str:
+    """A time with the digits that its range carries."""
+    return seconds(value, digits_of(value, low, high))
+
+
+def per_second(rate: float, digits: int = 3) -> str:
+    """A rate with so many significant digits."""
+    return _significant(rate, digits)
+
+
+def load(share: float) -> str:
+    """A utilisation in per cent; what is below 1 is never shown as 100 %."""
+    if 0.995 <= share < 1.0:
+        return "> 99%"
+    if share >= 10.0:
+        return f"{_significant(share, 2)} times"
+    return f"{share:.0%}" if share >= 0.01 or share == 0.0 else "< 1%"
+
+
+def joules(energy: Mapping[str, float | None] | None, missing: Sequence[str] = ()) -> str:
+    """An energy with its range, or a dash; ≥ where a part is missing."""
+    if energy is None:
+        return "–"
+    mean, low, high = energy["mean"], energy["low"], energy["high"]
+    assert mean is not None
+    assert low is not None
+    digits = digits_of(mean, low, high)
+    for size, unit in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")):
+        if mean >= size or unit == "µJ":
+            ends = (
+                f" ({_significant(low / size, 2)} – {_significant(high / size, 2)})"
+                if high is not None
+                else ""
+            )
+            return f"{'≥ ' if missing else ''}{_significant(mean / size, digits)} {unit}{ends}"
+    return "–"
+
+
+def seconds(value: float | None, digits: int = 3) -> str:
+    """A time for people: so many figures and a unit, or what a missing one means."""
     if value is None:
         return "no steady state"
     for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if abs(value) >= size:
-            return f"{value / size:.3g} {unit}"
-    return "0" if value == 0.0 else f"{value / 1e-9:.3g} ns"
+        if abs(float(f"{value:.{digits}g}")) >= size:
+            return f"{_significant(value / size, digits)} {unit}"
+    return "0" if value == 0.0 else f"{_significant(value / 1e-9, digits)} ns"
+
+
+def _significant(value: float, digits: int) -> str:
+    """`12`, `1.2`, `1,200`: rounded to significant digits, written out."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:g}"
+    rounded = float(f"{value:.{digits}g}")
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    return f"{rounded:,.{decimals}f}"

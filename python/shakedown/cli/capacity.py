@@ -1,4 +1,6 @@
-"""`capacity`: how many handshakes a second a server takes within a promised time."""
+"""`capacity`: how many handshakes a second a server takes within a promised time, and which workers a
+rate needs.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,19 @@ import click
 
 from shakedown.cli._options import suites_argument
 from shakedown.cli._output import console, json_option, note, print_json
-from shakedown.cli._scenario import Duration, capacity_table, scenario_options
+from shakedown.cli._scenario import PromisedTime, Rate, capacity_tables, scenario_options, seconds
 
 
 @click.command("capacity")
 @suites_argument
 @scenario_options
 @click.option(
-    "--within", type=Duration(), required=True, help="Promised time of a whole handshake: 2s, 250ms."
+    "--within", type=PromisedTime(), required=True, help="Promised time of a whole handshake: 2s, 250ms."
 )
 @click.option(
-    "--percentile", type=float, help="Share in per cent that must keep the promise; left out, the mean."
+    "--percentile", type=float, help="Share in per cent that must keep the promise.  [default: the mean]"
 )
+@click.option("--rate", type=Rate(), help="Handshakes that arrive: how many workers do they need?")
 @json_option
 def command(
     suites: tuple[str, ...],
@@ -31,14 +34,17 @@ def command(
     traces: Path | None,
     within: float,
     percentile: float | None,
+    rate: float | None,
     as_json: bool,
 ) -> None:
     """Find the highest rate of handshakes at which they stay within a promised time.
 
-    The whole handshake counts: processing on both sides, transmission, and the wait in the server's queue.
+    The whole handshake counts: processing on both sides, transmission, and the wait in the server's
+    queue. The
+    server's work has a TCP connection's in it, kernel included.
     """
+    from shakedown.pricing.capacity import capacity
     from shakedown.pricing.library import open_library
-    from shakedown.pricing.predict import capacity
 
     rows = capacity(
         suites,
@@ -48,6 +54,7 @@ def command(
         bearer=bearer,
         percentile=percentile,
         workers=workers,
+        rate_per_s=rate,
         traces=open_library(traces, say=note),
         scale_from=scale_from,
     )
@@ -55,6 +62,8 @@ def command(
         print_json(rows)
         return
     promise = "the mean" if percentile is None else f"{percentile:g} % of handshakes"
-    click.echo(f"modelled: {promise} within {within:g} s")
+    click.echo(f"modelled: {promise} within {seconds(within)}")
     click.echo(f"{device} over {bearer} to {server_device}, workers: {workers}")
-    console().print(capacity_table(rows))
+    screen = console()
+    for table in capacity_tables(rows, screen.width):
+        screen.print(table)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._output import console, json_option, print_json
+from shakedown.cli._output import console, json_option, note, print_json
 
 
 class Listing(click.Group):
@@ -25,7 +25,10 @@ class Listing(click.Group):
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """List the device profiles; with NAME…, show them; with "import FILE", make one."""
+    """List the device profiles; with NAME…, show them; "measure" and "import FILE" make one.
+
+    Some boards have figures of several builds: NAME:VARIANT is another than the usual one.
+    """
     if ctx.invoked_subcommand is not None:
         return
     from shakedown.profiles import THIS_MACHINE, device_names, load_device, this_machine_path
@@ -38,16 +41,13 @@ def command(ctx: click.Context, as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        "device", "chip", "clock", "primitives", "library", box=None, pad_edge=False, header_style="bold"
-    )
+    table = Table("device", "title", "figures", "variants", box=None, pad_edge=False, header_style="bold")
     for profile in profiles:
         table.add_row(
             profile.name,
-            Text(profile.chip),
-            f"{profile.clock_hz / 1e6:g} MHz",
+            Text(profile.title),
             str(len(profile.costs)) if profile.priced else "description only",
-            Text(profile.library or "–"),
+            Text(" ".join(one.variant for one in profile.variants)),
         )
     console().print(table)
 
@@ -76,6 +76,8 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
                 click.echo(f"  {line}")
         for key, reason in profile.assumed.items():
             click.echo(f"  assumed: {key}: {reason}")
+        if profile.variants:
+            click.echo("  variants: " + ", ".join(f"{one.name} ({one.build})" for one in profile.variants))
         table = Table("operation", "algorithm", "parameters", box=None, pad_edge=False, header_style="bold")
         table.add_column("per call", justify="right")
         table.add_column("per KiB", justify="right")
@@ -89,21 +91,67 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
         console().print(table)
 
 
+@command.command("measure")
+@click.option("--name", default="this-machine", show_default=True, help="Name of the profile.")
+@click.option(
+    "--seconds",
+    default=1.0,
+    show_default=True,
+    help="Longest time for each key, group or algorithm, in seconds.",
+)
+@click.option(
+    "--rounds",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="How often each suite is measured.",
+)
+@click.option("--replace", is_flag=True, help="Write over a profile that is there; this-machine always is.")
+def measure(name: str, seconds: float, rounds: int, replace: bool) -> None:
+    """Measure a full profile of this machine: primitives, stacks' own work, a TCP connection.
+
+    It is kept among your own profiles, and "--device this-machine" finds it. Takes some minutes; the quieter
+    the machine, the truer the figures.
+    """
+    from shakedown import core
+    from shakedown.cli._output import progress_bar
+    from shakedown.pricing.connection_cost import connection_cost
+    from shakedown.pricing.this_machine import measure_suites, profile_of, suites
+    from shakedown.profiles import THIS_MACHINE
+    from shakedown.profiles.importers import profile_path, write_profile
+
+    path = profile_path(name, None, replace=replace or name == THIS_MACHINE)
+    with progress_bar(1000, "primitives") as update:
+        timed = core.primitives(
+            seconds=seconds, progress=lambda done, total, what: update(1000 * done // total, what)
+        )
+    with progress_bar(1000, "handshakes") as update:
+        measured = measure_suites(
+            suites(),
+            rounds=rounds,
+            progress=lambda done, total, what: update(1000 * done // total, what),
+        )
+    connection = connection_cost()
+    write_profile(path, profile_of(name, timed, measured, connection))
+    click.echo(f"{path}: {len(timed)} primitives, {len(measured)} suites, a TCP connection")
+
+
 @command.command("import")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--name", required=True, help="Name of the profile.")
 @click.option("--chip", required=True, help="Chip, as in 'STM32L4A6 (Cortex-M4)'.")
 @click.option("--clock", required=True, type=float, help="Clock in MHz.")
-@click.option("--title", help="Title for people; left out, the name.")
-@click.option("--library", help="Library and version; left out, as far as the output says.")
+@click.option("--title", help="Title for people.  [default: the name]")
+@click.option("--library", help="Library and version.  [default: as far as the output says]")
 @click.option("--build", default="not stated", show_default=True, help="Build: compiler, flags, assembler.")
-@click.option("--date", help="Date of the figures; left out, today.")
-@click.option("--source", help="Where the figures stand; left out, the file's name.")
+@click.option("--date", help="Date of the figures.  [default: today]")
+@click.option("--source", help="Where the figures stand.  [default: the file's name]")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Profile to write; left out, among your own.",
+    help="Profile to write.  [default: among your own]",
 )
+@click.option("--replace", is_flag=True, help="Write over a profile that is there.")
 def import_(
     file: Path,
     name: str,
@@ -115,15 +163,17 @@ def import_(
     date: str | None,
     source: str | None,
     out: Path | None,
+    replace: bool,
 ) -> None:
     """Make a device profile from benchmark output.
 
-    FILE holds what "openssl speed -mr", wolfCrypt's benchmark, mbedTLS's benchmark or
-    "shakedown measure --json" printed.
+    FILE holds what "openssl speed -mr", wolfCrypt's benchmark, mbedTLS's benchmark, "shakedown measure
+    --json" or
+    "shakedown primitives --json" printed. Every figure in it that no profile can hold is named.
     """
     from shakedown.profiles.importers import save_import
 
-    path, count = save_import(
+    saved = save_import(
         file,
         name=name,
         chip=chip,
@@ -134,5 +184,9 @@ def import_(
         date=date or datetime.now(UTC).date().isoformat(),
         source=source or file.name,
         out=out,
+        replace=replace,
     )
-    click.echo(f"{path}: {count} primitives")
+    for line in saved.left_out:
+        note(f"left out: {line}")
+    overhead = ", the stack's own work" if saved.overhead else ""
+    click.echo(f"{saved.path}: {saved.primitives} primitives{overhead}")

@@ -8,7 +8,7 @@ import click
 
 from shakedown.cli._options import suites_argument
 from shakedown.cli._output import console, json_option, note, print_json
-from shakedown.cli._scenario import Rate, prediction_table, scenario_options
+from shakedown.cli._scenario import Rate, per_second, prediction_tables, scenario_options
 
 
 @click.command("predict")
@@ -33,8 +33,10 @@ def command(
 ) -> None:
     """Predict what handshakes cost elsewhere, from recorded traces and profiles.
 
-    Every figure is modelled. Those that a device's profile lacks are extrapolated; --json names each with its
-    method and range. "shakedown devices" and "shakedown bearers" list the profiles.
+    Every figure is modelled. Those that are not the device's own are scaled from its others, or
+    assumed; where
+    neither can be defended, they are missing, and said to be. --json names each with its method and range.
+    "shakedown devices" and "shakedown bearers" list the profiles.
     """
     from shakedown.pricing.library import open_library
     from shakedown.pricing.predict import predict
@@ -53,9 +55,9 @@ def command(
     if as_json:
         print_json(rows)
         return
-    first = rows[0]
-    click.echo(
-        f"modelled ({model}): {first['device']} over {first['bearer']} to {first['server_device']}, "
-        f"{rate:g} handshakes/s"
-    )
-    console().print(prediction_table(rows))
+    many = f", {workers} workers" if workers > 1 else ""
+    to = f"{bearer} to {server_device}{many}"
+    click.echo(f"modelled ({model}): {device} over {to}, {per_second(rate)} handshakes/s")
+    screen = console()
+    for table in prediction_tables(rows, screen.width):
+        screen.print(table)

@@ -107,7 +107,7 @@ def run(scenario: Scenario, run: Run) -> Modelled:
     except InputError as error:
         return Modelled(trace, name, scenario.connection, unpriced=str(error))
     rows = tuple(
-        cast("Mapping[str, Any]", predict._row(priced, "default", rate, scenario.load.workers))
+        cast("Mapping[str, Any]", predict.row(priced, "default", rate, scenario.load.workers))
         for rate in scenario.load.rates_per_s
     )
     # A queue is the same in all places of a handshake: it stands with the first that has a price.
@@ -134,7 +134,7 @@ def queue_of(priced: Priced) -> Queue | None:
     """The server's queue, or None where no server cost is known, so that nothing limits it."""
     import numpy as np
 
-    service_s = priced.server.total.mean
+    service_s = priced.service_s.mean
     if service_s <= 0:
         return None
     saturation = 1 / service_s
@@ -202,6 +202,9 @@ def predicted_rows(predictions: Sequence[Mapping[str, Any]], common: Mapping[str
 
 
 def _figure(one: Mapping[str, Any], name: str) -> float | None:
+    if name == "energy_j":
+        energy = one[name]
+        return energy["mean"] if isinstance(energy, Mapping) else cast("float | None", energy)
     if name in ("low_s", "high_s"):
         return cast("float | None", one["range_s"][name == "high_s"])
     return cast("float | None", one[name])

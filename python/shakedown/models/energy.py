@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from shakedown.models.arrays import Floats, Numbers, floats
+from shakedown.models.tcp import SYN_OPTION_BYTES, TCP_BYTES
 
 
 def handshake_energy_j(
@@ -66,3 +71,79 @@ def mean_current_ma(base_ma: Numbers, active_ma: Numbers, active_s: Numbers, per
 def handshakes_per_charge(battery_j: Numbers, handshake_j: Numbers) -> Floats:
     """How many handshakes one battery charge pays for, nothing else drawing."""
     return floats(battery_j) / floats(handshake_j)
+
+
+class LinkBytes(NamedTuple):
+    """Bytes on the link from and to the client."""
+
+    up: float
+    down: float
+
+
+def handshake_link_bytes(
+    flights: Iterable[tuple[bool, float]],
+    *,
+    mtu_bytes: float,
+    link_bytes: float,
+    datagrams: bool,
+    ip_bytes: int = 20,
+    udp_bytes: int = 8,
+) -> LinkBytes:
+    """Bytes that a handshake's flights take on the link, with headers, and over TCP with its own segments.
+
+    TCP sends two SYNs and the acknowledgement of one; every segment carries its header; a flight's receiver
+    acknowledges every other full segment, and the last with its answer or, after the last flight, bare.
+
+    Args:
+        flights: whether each goes up, and its bytes.
+        mtu_bytes: of the bearer.
+        link_bytes: what the link adds to a packet.
+        datagrams: UDP instead of TCP.
+        ip_bytes, udp_bytes: headers, as compressed.
+    """
+    header = ip_bytes + (udp_bytes if datagrams else TCP_BYTES)
+    total = {True: 0.0, False: 0.0}
+    runs = list(flights)
+    for goes_up, size in runs:
+        count = math.ceil(size / (mtu_bytes - header)) if size > 0.0 else 0
+        total[goes_up] += size + count * (header + link_bytes)
+        if not datagrams:
+            total[not goes_up] += (count // 2) * (header + link_bytes)
+    if not datagrams:
+        syn = ip_bytes + SYN_OPTION_BYTES
+        total[True] += syn + header + 2.0 * link_bytes
+        total[False] += syn + link_bytes
+        if runs:
+            total[not runs[-1][0]] += header + link_bytes
+    return LinkBytes(total[True], total[False])
+
+
+def radio_energy_j(
+    sent: LinkBytes,
+    elapsed_s: float | None,
+    *,
+    up_bits_per_s: float,
+    down_bits_per_s: float,
+    send_w: float | None = None,
+    receive_w: float | None = None,
+    idle_w: float | None = None,
+    send_j_per_byte: float | None = None,
+    receive_j_per_byte: float | None = None,
+) -> float | None:
+    """The radio's energy while a handshake runs: by byte, or sending, receiving and connected without either.
+
+    With both, a base power while connected and what each byte adds to it (as phones are measured).
+
+    Returns:
+        Joules; None where neither power nor energy a byte is known.
+    """
+    sending_s, receiving_s = 8.0 * sent.up / up_bits_per_s, 8.0 * sent.down / down_bits_per_s
+    waiting_s = max(0.0, (elapsed_s or 0.0) - sending_s - receiving_s)
+    base_j = waiting_s * (idle_w or 0.0)
+    if send_j_per_byte is not None and receive_j_per_byte is not None:
+        connected_s = max(elapsed_s or 0.0, sending_s + receiving_s)
+        by_byte = float(byte_energy_j(sent.up, send_j_per_byte, sent.down, receive_j_per_byte))
+        return by_byte + connected_s * (idle_w or 0.0)
+    if send_w is None or receive_w is None:
+        return None
+    return sending_s * send_w + receiving_s * receive_w + base_j

@@ -1,17 +1,15 @@
-"""The duration of a handshake and the rate at which it may be asked for."""
+"""The duration of a handshake, the rate at which it may be asked for, and the workers that a rate needs."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from shakedown.models.arrays import Floats, Numbers, floats
+from shakedown.models.distribution import Distribution
 from shakedown.models.queueing import mgc_wait_s
 from shakedown.models.waiting import Service, mgc_wait
 
 _HALVINGS = 60
-_NODES = 24
 
 
 def duration_s(processing_s: Numbers, transmission_s: Numbers, wait_s: Numbers) -> Floats:
@@ -20,71 +18,99 @@ def duration_s(processing_s: Numbers, transmission_s: Numbers, wait_s: Numbers) 
 
 
 def steady_rate_limit_per_s(mean_s: float, workers: int = 1) -> float:
-    """Arrival rate at which the queue runs away, c / X1."""
+    """Arrival rate at which the queue saturates, c / X1."""
     return math.inf if mean_s <= 0.0 else workers / mean_s
 
 
 def highest_rate_per_s(
     within_s: float,
-    unloaded_s: float,
+    unloaded: Distribution,
     service: Service,
     workers: int = 1,
     percentile: float | None = None,
-    spread_s: float = 0.0,
 ) -> float:
     """Highest arrival rate at which a handshake stays within a promised time.
 
     Args:
         within_s: the promise.
-        unloaded_s: mean duration without any wait.
+        unloaded: duration without any wait.
         service: the server's time for one handshake.
         workers: number of workers.
         percentile: None for the mean duration, else the share in per cent of handshakes that must keep the
             promise.
-        spread_s: standard deviation of the unloaded duration (normal); it counts only under a percentile.
 
     Returns:
         Handshakes per second; 0 if the promise fails without load, infinity if the server takes no time.
     """
-    slack_s = within_s - unloaded_s
     limit = steady_rate_limit_per_s(service.mean_s, workers)
-    if not _kept(0.0, slack_s, service, workers, percentile, spread_s):
+    if not promise_kept(0.0, within_s, unloaded, service, workers, percentile):
         return 0.0
     if math.isinf(limit):
         return math.inf
     if percentile is None and workers == 1:
+        slack_s = within_s - unloaded.mean
         return 2.0 * slack_s / (service.second_moment_s2 + 2.0 * slack_s * service.mean_s)
     low, high = 0.0, limit
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        if _kept(middle, slack_s, service, workers, percentile, spread_s):
+        if promise_kept(middle, within_s, unloaded, service, workers, percentile):
             low = middle
         else:
             high = middle
-        if high - low < 1e-9 * limit:
+        if high - low < (1e-9 if percentile is None else 1e-4) * limit:
             break
     return low
 
 
-def _kept(
+def least_workers(
+    within_s: float,
+    unloaded: Distribution,
+    service: Service,
     rate_per_s: float,
-    slack_s: float,
+    percentile: float | None = None,
+    most: int = 100_000,
+) -> int | None:
+    """The least number of workers at which a rate keeps a promise; None where none up to ``most`` does."""
+    if not promise_kept(0.0, within_s, unloaded, service, 1, percentile):
+        return None
+    low = math.floor(rate_per_s * service.mean_s)  # at most so many are too few: utilisation 1 or more
+    step = 1
+    while not promise_kept(rate_per_s, within_s, unloaded, service, low + step, percentile):
+        step *= 2
+        if low + step > most:
+            return None
+    few, enough = low + step // 2, low + step
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        if promise_kept(rate_per_s, within_s, unloaded, service, middle, percentile):
+            enough = middle
+        else:
+            few = middle
+    return enough
+
+
+def promise_kept(
+    rate_per_s: float,
+    within_s: float,
+    unloaded: Distribution,
     service: Service,
     workers: int,
     percentile: float | None,
-    spread_s: float,
 ) -> bool:
+    """Whether a handshake's mean, or so many per cent of handshakes, stay within a time at an arrival
+    rate.
+    """
     if percentile is None:
-        wait_s = float(mgc_wait_s(rate_per_s, service.mean_s, service.sd_s, workers)) if rate_per_s else 0.0
+        slack_s = within_s - unloaded.mean
+        if rate_per_s <= 0.0:
+            return slack_s >= 0.0
+        wait_s = float(mgc_wait_s(rate_per_s, service.mean_s, service.sd_s, workers))
         return not math.isnan(wait_s) and wait_s <= slack_s
     target = percentile / 100.0
+    if rate_per_s <= 0.0:
+        return unloaded.probability_within(within_s) >= target
     wait = mgc_wait(rate_per_s, service, workers)
     if wait is None:
         return False
-    if spread_s <= 0.0:
-        return slack_s >= 0.0 and float(wait.probability_within(slack_s)) >= target
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    shares = weights / weights.sum()
-    if rate_per_s <= 0.0:
-        return 0.5 * (1.0 + math.erf(slack_s / spread_s / math.sqrt(2.0))) >= target
-    return float(wait.probability_within(slack_s - spread_s * nodes) @ shares) >= target
+    kept = wait.probability_within(within_s - unloaded.values_s)
+    return float(kept @ unloaded.weights) / float(unloaded.weights.sum()) >= target

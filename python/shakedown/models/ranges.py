@@ -1,8 +1,14 @@
-"""Ranges carried from inputs to answers: a low, a mean and a high value that add and scale together."""
+"""Figures with ranges: how they add, scale and compare.
+
+A `Range` is a figure with the ends of its 90 % range. What makes a figure uncertain has a name (a scaled
+ratio, an assumed overhead); parts of a sum under one name are wrong together, parts under different names
+independently: that is the rule by which ranges combine (`combined`, `ratio`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -31,9 +37,48 @@ def exactly(value: float) -> Range:
     return Range(value, value, value)
 
 
+def within(value: float, factor: float) -> Range:
+    """A figure that may be off by a factor, ×/÷."""
+    return Range(value / factor, value, value * factor)
+
+
 def total(figures: Iterable[Range]) -> Range:
     """Sum of figures."""
     result = exactly(0.0)
     for figure in figures:
         result = result.plus(figure)
     return result
+
+
+def combined(parts: Mapping[str, Range]) -> Range:
+    """Sum of independent parts: the half-ranges, each way, add as the root of their squares.
+
+    No end is beyond that of all parts at their end at once, and none below 0 for parts that are not.
+    """
+    mean = math.fsum(part.mean for part in parts.values())
+    down = math.sqrt(math.fsum((part.mean - part.low) ** 2 for part in parts.values()))
+    up = math.sqrt(math.fsum((part.high - part.mean) ** 2 for part in parts.values()))
+    floor = math.fsum(part.low for part in parts.values())
+    return Range(max(mean - down, floor), mean, mean + up)
+
+
+def ratio(one: Mapping[str, Range], other: Mapping[str, Range]) -> Range:
+    """How many times as much one sum is as another, what they share being wrong in both alike.
+
+    Each name's parts are taken to their ends together while all else stays at its mean; the changes of the
+    ratio's logarithm add as the root of their squares.
+    """
+    mine, theirs = (math.fsum(part.mean for part in parts.values()) for parts in (one, other))
+    if mine <= 0.0 or theirs <= 0.0:
+        raise ValueError(f"sums are {mine} and {theirs}; accepted: above 0")
+    middle = mine / theirs
+    down = up = 0.0
+    for name in {*one, *other}:
+        a, b = one.get(name, exactly(0.0)), other.get(name, exactly(0.0))
+        steps = [
+            math.log(max(mine - a.mean + x, 1e-300) / max(theirs - b.mean + y, 1e-300) / middle)
+            for x, y in ((a.low, b.low), (a.high, b.high))
+        ]
+        down += min(0.0, *steps) ** 2
+        up += max(0.0, *steps) ** 2
+    return Range(middle * math.exp(-math.sqrt(down)), middle, middle * math.exp(math.sqrt(up)))

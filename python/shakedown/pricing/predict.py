@@ -1,10 +1,9 @@
-"""What a handshake costs elsewhere, and how many a server takes: the questions behind ``predict`` and
-``capacity``.
+"""What a handshake costs elsewhere: the question behind ``predict``.
 
 A recorded handshake is priced on two devices, sent over a bearer and queued at the server, by one of four
 models:
 
-``default``     own pricing; packets, TCP set-up and slow start; M/G/c per handshake
+``default``     own pricing; the network's model, as distributions; M/G/c per handshake
 ``thesis``      Bayoglu 2004: D = 8 B / r + 2 n τ (3.84), Pollaczek-Khinchine per message (3.12-3.18)
 ``kuo``         Kuo et al. 2006: bytes over throughput (4.1), no latency, no queue
 ``levi-savas``  Levi and Savas 2003, as the thesis cites them: key material over the rate, M/M/1
@@ -13,212 +12,51 @@ models:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from shakedown.errors import InputError, did_you_mean
-from shakedown.models import handshake, network, queueing, transmission
+from shakedown.errors import InputError, ShakedownError, did_you_mean
+from shakedown.models import handshake, queueing
 from shakedown.models.arrays import Floats
-from shakedown.models.energy import byte_energy_j, handshake_energy_j
-from shakedown.models.network import Step
-from shakedown.models.ranges import Range
-from shakedown.models.waiting import spread_service
+from shakedown.models.distribution import Distribution
+from shakedown.models.ranges import Range, ratio
 from shakedown.pricing.library import TraceLibrary, open_library
-from shakedown.pricing.prices import Price, price
-from shakedown.pricing.trace import Trace
-from shakedown.profiles import Bearer, Device, load_bearer, load_device
+from shakedown.pricing.scenario import (
+    DEFAULT_BEARER,
+    DEFAULT_DEVICE,
+    DEFAULT_SERVER_DEVICE,
+    MODELS,
+    Scenario,
+    scenario,
+)
 
-MODELS = ("default", "thesis", "kuo", "levi-savas")
-DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
-_KEY_MATERIAL = ("Certificate", "ServerKeyExchange", "ClientKeyExchange", "CertificateVerify")
-
-
-class Prediction(TypedDict):
-    """One row of ``predict``; times in seconds, null where there is no steady state."""
-
-    suite: str
-    device: str
-    server_device: str
-    bearer: str
-    rate_per_s: float
-    kind: str
-    model: str
-    client_s: float
-    server_s: float
-    transmission_s: float
-    queue_s: float | None
-    total_s: float | None
-    utilisation: float
-    energy_j: float | None
-    range_s: list[float | None]
-    extrapolated: list[dict[str, Any]]
+__all__ = [
+    "DEFAULT_BEARER",
+    "DEFAULT_DEVICE",
+    "DEFAULT_SERVER_DEVICE",
+    "MODELS",
+    "Scenario",
+    "capacity",
+    "predict",
+    "row",
+    "scenario",
+    "totals_s",
+]
 
 
-class Capacity(TypedDict):
-    """One row of ``capacity``; ``rate_per_s`` is 0 if unreachable, null if nothing priced limits the
-    server.
-    """
+def capacity(suites: Sequence[str], **options: Any) -> list[Row]:  # noqa: ANN401 - those of the function named
+    """`shakedown.pricing.capacity.capacity`, under the name that it had here."""
+    from shakedown.pricing.capacity import capacity as found
 
-    suite: str
-    server_device: str
-    device: str
-    bearer: str
-    within_s: float
-    percentile: float | None
-    workers: int
-    rate_per_s: float | None
-    utilisation: float | None
+    return found(suites, **options)
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """A recorded handshake between two devices over a bearer, priced once for any rate and model."""
+INTERVAL = 0.9
+"""The share of handshakes, and of what the figures allow, that ranges hold."""
 
-    trace: Trace
-    device: Device
-    server_device: Device
-    bearer: Bearer
-    client: Price
-    server: Price
-
-    @cached_property
-    def applicable_messages(self) -> int:
-        """The thesis's n: messages from client to server, unless the bearer fixes it."""
-        if self.bearer.applicable_messages is not None:
-            return self.bearer.applicable_messages
-        return sum(message.sender == "client" for message in self.trace.messages)
-
-    @cached_property
-    def queued_message_s(self) -> list[float]:
-        """Server time of each message from the client (thesis, 3.15 and 3.18).
-
-        What the server does for a message of its own counts for the client's message that it answers; the
-        thesis's suites have no such work.
-        """
-        times: list[float] = []
-        pending = self.server.message_s.get(None, 0.0)
-        for message in self.trace.messages:
-            work_s = self.server.message_s.get(message.index, 0.0)
-            if message.sender == "client":
-                times.append(work_s + pending)
-                pending = 0.0
-            elif times:
-                times[-1] += work_s
-            else:
-                pending += work_s
-        return times
-
-    def transmission(self, model: str) -> Range:
-        """Transmission time under a model; its range holds nine of ten, by the bearer's delay and loss."""
-        bearer, trace = self.bearer, self.trace
-        if model == "default":
-            steps = [Step(m.sender, m.size_bytes) for m in trace.messages if m.flight is not None]
-            carried = network.exchange(steps, bearer.path(), network.transport(trace.suite.split("/", 1)[0]))
-            low_s, high_s = carried.done.interval(0.9)
-            return Range(low_s, carried.done.mean, high_s)
-        up_bytes, down_bytes = trace.size_bytes("client"), trace.size_bytes("server")
-        if model == "levi-savas":
-            sizes = [0.0, 0.0]
-            for message in trace.messages:
-                if message.name in _KEY_MATERIAL and message.flight is not None:
-                    sizes[message.sender == "server"] += message.size_bytes
-            up_bytes, down_bytes = sizes
-        sent_s = float(
-            transmission.transmission_s(up_bytes, bearer.up_bits_per_s)
-            + transmission.transmission_s(down_bytes, bearer.down_bits_per_s)
-        )
-        if model != "thesis":
-            return Range(sent_s, sent_s, sent_s)
-        if bearer.thesis is not None:
-            sent_s += float(transmission.transmission_s(bearer.thesis.overhead_bytes, bearer.up_bits_per_s))
-        crossings = 2.0 * self.applicable_messages
-        # Nine in ten, all crossings alike.
-        low_s = max(0.0, bearer.traversal_s - 1.645 * bearer.traversal_sd_s)
-        high_s = bearer.traversal_s + 1.645 * bearer.traversal_sd_s
-        return Range(
-            sent_s + crossings * low_s, sent_s + crossings * bearer.traversal_s, sent_s + crossings * high_s
-        )
-
-    def wait_s(self, model: str, rates_per_s: Floats, workers: int, factor: float = 1.0) -> Floats:
-        """Mean wait at each rate, NaN without a steady state; ``factor`` scales the service time, for
-        ranges.
-        """
-        mean_s, sd_s = self.server.total.mean * factor, self.server.sd_s * factor
-        if model == "thesis":
-            times = np.array(self.queued_message_s or [0.0]) * factor
-            wait = queueing.message_wait_s(rates_per_s, times)
-        elif model == "kuo":
-            wait = np.zeros(rates_per_s.shape)
-        elif model == "levi-savas":
-            wait = queueing.mm1_wait_s(rates_per_s, mean_s)
-        else:
-            wait = queueing.mgc_wait_s(rates_per_s, mean_s, sd_s, workers)
-        return np.where(queueing.utilisation(rates_per_s, mean_s, workers) < 1.0, wait, np.nan)
-
-    def energy_j(self, elapsed_s: float | None) -> float | None:
-        """Energy of the client for one handshake, or None where the profiles do not give it."""
-        power, radio = self.device.energy, self.bearer.energy
-        up_bytes, down_bytes = self.trace.size_bytes("client"), self.trace.size_bytes("server")
-        computing_s = self.client.total.mean
-        computing_j = self.client.primitive_energy_j
-        if power.active_w is not None:
-            waiting_s = max(0.0, (elapsed_s or computing_s) - computing_s)
-            computing_j = float(
-                handshake_energy_j(
-                    computing_s, power.active_w, waiting_s=waiting_s, idle_w=power.idle_w or 0.0
-                )
-            )
-        if computing_j is None:
-            return None
-        if radio.send_j_per_byte is not None and radio.receive_j_per_byte is not None:
-            radio_j = byte_energy_j(up_bytes, radio.send_j_per_byte, down_bytes, radio.receive_j_per_byte)
-            return computing_j + float(radio_j)
-        if radio.send_w is None or radio.receive_w is None:
-            return computing_j
-        sending_s = 8.0 * up_bytes / self.bearer.up_bits_per_s
-        receiving_s = 8.0 * down_bytes / self.bearer.down_bits_per_s
-        waiting_s = max(0.0, (elapsed_s or 0.0) - sending_s - receiving_s)
-        radio_j = handshake_energy_j(
-            0.0, 0.0, sending_s, radio.send_w, receiving_s, radio.receive_w, waiting_s, radio.idle_w or 0.0
-        )
-        return computing_j + float(radio_j)
-
-
-def scenario(
-    suite: str,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
-    *,
-    traces: TraceLibrary | None = None,
-    scale_from: str | None = None,
-) -> Scenario:
-    """Load and price one scenario.
-
-    Raises:
-        InputError: for unknown names, bad files, devices without primitives, or nothing to price an
-            operation by.
-    """
-    client, server, link = load_device(device), load_device(server_device), load_bearer(bearer)
-    scale = None if scale_from is None else load_device(scale_from)
-    if scale is not None and client.priced and server.priced:
-        raise InputError(
-            f"--scale-from {scale_from} has nothing to do: {device} and {server_device} have primitives; "
-            "accepted with a device that has none"
-        )
-    trace = (traces or open_library())[suite]
-    return Scenario(
-        trace,
-        client,
-        server,
-        link,
-        price(trace, "client", client, None if client.priced else scale),
-        price(trace, "server", server, None if server.priced else scale),
-    )
+Row = dict[str, Any]
 
 
 def predict(
@@ -232,8 +70,11 @@ def predict(
     workers: int = 1,
     traces: TraceLibrary | None = None,
     scale_from: str | None = None,
-) -> list[Prediction]:
-    """Predict handshakes: one row a suite.
+) -> list[Row]:
+    """Predict handshakes: one row a suite, as `shakedown.schema.predictions.Prediction` says.
+
+    A suite that cannot be predicted has a row that says why (``FailedPrediction``), where others can; alone,
+    it is an error.
 
     Args:
         suites: suite names.
@@ -241,25 +82,79 @@ def predict(
         rate_per_s: handshakes per second that arrive at the server, in every model.
         model: one of ``MODELS``.
         workers: the server's workers (default model only).
-        traces: where recorded handshakes come from; left out, the shipped library.
+        traces: where recorded handshakes come from; default: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
 
     Raises:
         InputError: naming what was wrong and what is accepted.
     """
-    _check_model(model, workers)
+    check_model(model, workers)
     if not (math.isfinite(rate_per_s) and rate_per_s >= 0.0):
         raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, 0 or more")
     library = traces or open_library()
-    return [
-        _row(
-            scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from),
-            model,
-            rate_per_s,
-            workers,
-        )
-        for suite in suites
-    ]
+
+    def one(suite: str) -> tuple[Scenario, Row]:
+        found = scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
+        return found, row(found, model, rate_per_s, workers)
+
+    place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
+    found = each(suites, one, place)
+    compare([(pair[0], pair[1]) for pair in found if pair[0] is not None])
+    return [pair[1] for pair in found]
+
+
+def each(
+    suites: Sequence[str],
+    one: Callable[[str], tuple[Scenario, Row]],
+    place: Mapping[str, Any],
+) -> list[tuple[Scenario | None, Row]]:
+    """Run something for every suite; one that fails becomes a row with its error, unless all do."""
+    found: list[tuple[Scenario | None, Row]] = []
+    errors: list[ShakedownError] = []
+    for suite in suites:
+        try:
+            found.append(one(suite))
+        except Exception as error:
+            if not _of_one_suite(error):
+                raise
+            errors.append(error if isinstance(error, ShakedownError) else InputError(str(error)))
+            found.append((None, {"suite": suite, **place, "error": str(error)}))
+    if errors and len(errors) == len(suites):
+        raise errors[0]
+    return found
+
+
+def _of_one_suite(error: Exception) -> bool:
+    """Whether an error is about one suite alone, so that the others may go on."""
+    from shakedown import core
+
+    return isinstance(error, InputError) or core.is_failure(error)
+
+
+def compare(rows: Sequence[tuple[Scenario | None, Row]]) -> None:
+    """Fill ``ratio_to_first``: client and server work against the first suite's, shared guesses
+    cancelling.
+    """
+    first: Scenario | None = None
+    for found, one in rows:
+        if found is None:
+            continue
+        if first is None:
+            first = found
+        elif not (
+            first.client.unpriced or first.server.unpriced or found.client.unpriced or found.server.unpriced
+        ):
+            mine, theirs = ({**one.client.parts, **_server_parts(one)} for one in (found, first))
+            if sum(part.mean for part in theirs.values()) > 0.0 < sum(part.mean for part in mine.values()):
+                low, mean, high = ratio(mine, theirs)
+                one["ratio_to_first"] = {"mean": mean, "low": low, "high": high}
+
+
+def _server_parts(found: Scenario) -> dict[str, Range]:
+    return {
+        f"server {cause}" if found.device.name != found.server_device.name else cause: part
+        for cause, part in found.server.parts.items()
+    }
 
 
 def totals_s(
@@ -270,107 +165,118 @@ def totals_s(
     Returns:
         Seconds, shape ``(scenarios, rates)``.
     """
-    _check_model(model, workers)
+    check_model(model, workers)
     rates = np.asarray(rates_per_s, dtype=np.float64)
     totals = np.empty((len(scenarios), len(rates)))
     for index, one in enumerate(scenarios):
-        processing_s = one.client.total.mean + one.server.total.mean
-        wait_s = one.wait_s(model, rates, workers)
-        totals[index] = handshake.duration_s(processing_s, one.transmission(model).mean, wait_s)
+        _, done = one.unloaded(model)
+        totals[index] = handshake.duration_s(0.0, done.mean, one.wait_s(model, rates, workers))
     return totals
 
 
-def _row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Prediction:
-    sent = one.transmission(model)
-    server = one.server.total
-    rates = np.array([rate_per_s])
-    ends = []
-    for end in ("low", "mean", "high"):
-        service_s = getattr(server, end)
-        factor = service_s / server.mean if server.mean > 0.0 else 1.0
-        wait_s = float(one.wait_s(model, rates, workers, factor)[0])
-        total_s = getattr(one.client.total, end) + service_s + getattr(sent, end) + wait_s
-        ends.append((wait_s, total_s))
-    (_, low_s), (wait_s, total_s), (_, high_s) = ends
-    return Prediction(
-        suite=one.trace.suite,
-        device=one.device.name,
-        server_device=one.server_device.name,
-        bearer=one.bearer.name,
-        rate_per_s=rate_per_s,
-        kind="modelled",
-        model=model,
-        client_s=one.client.total.mean,
-        server_s=server.mean,
-        transmission_s=sent.mean,
-        queue_s=_known(wait_s),
-        total_s=_known(total_s),
-        utilisation=float(queueing.utilisation(rate_per_s, server.mean, workers)),
-        energy_j=one.energy_j(_known(total_s)),
-        range_s=[_known(low_s), _known(high_s)],
-        extrapolated=[*one.client.extrapolated, *one.server.extrapolated],
-    )
-
-
-def capacity(
-    suites: Sequence[str],
-    *,
-    within_s: float,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
-    percentile: float | None = None,
-    workers: int = 1,
-    traces: TraceLibrary | None = None,
-    scale_from: str | None = None,
-) -> list[Capacity]:
-    """Find the highest rate at which the whole handshake stays within a promise: one row a suite.
-
-    Args:
-        suites: suite names.
-        within_s: the promised time.
-        device, server_device, bearer: profile names or paths.
-        percentile: share in per cent of handshakes that must keep the promise; left out, their mean must.
-        workers: the server's workers.
-        traces: where recorded handshakes come from; left out, the shipped library.
-        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
-
-    Raises:
-        InputError: naming what was wrong and what is accepted.
-    """
-    if not (math.isfinite(within_s) and within_s > 0.0):
-        raise InputError(f"within is {within_s}; accepted: a time above 0")
-    if percentile is not None and not 0.0 < percentile < 100.0:
-        raise InputError(f"percentile is {percentile}; accepted: above 0 and below 100")
-    _check_model("default", workers)
-    library = traces or open_library()
-    rows: list[Capacity] = []
-    for suite in suites:
-        one = scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
-        sent = one.transmission("default")
-        service = spread_service(one.server.total.mean, one.server.sd_s)
-        # The delay is the bearer's for a whole handshake: its crossings are late or early together.
-        spread_s = math.hypot(sent.high - sent.mean, one.client.sd_s)
-        unloaded_s = one.client.total.mean + one.server.total.mean + sent.mean
-        rate = handshake.highest_rate_per_s(within_s, unloaded_s, service, workers, percentile, spread_s)
-        limited = math.isfinite(rate)
-        rows.append(
-            Capacity(
-                suite=one.trace.suite,
-                server_device=one.server_device.name,
-                device=one.device.name,
-                bearer=one.bearer.name,
-                within_s=within_s,
-                percentile=percentile,
-                workers=workers,
-                rate_per_s=rate if limited else None,
-                utilisation=rate * service.mean_s / workers if limited else None,
+def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
+    """One row of ``predict``."""
+    ready, done = one.unloaded(model)
+    wait_s = float(one.wait_s(model, np.array([rate_per_s]), workers)[0])
+    steady = math.isfinite(wait_s)
+    wait = one.wait(rate_per_s, workers) if steady and model == "default" else None
+    delay = (wait or Distribution.exactly(wait_s)) if steady else None
+    loaded = None if delay is None else (ready.plus(delay), done.plus(delay))
+    client, server = one.client.total, one.server.total
+    total_s = done.mean + wait_s if steady else None
+    energy = one.energy(total_s)
+    joules = energy.total
+    missing = energy.missing
+    found: Row = {
+        "suite": one.trace.suite,
+        "device": one.device.name,
+        "server_device": one.server_device.name,
+        "bearer": one.bearer.name,
+        "rate_per_s": rate_per_s,
+        "kind": "modelled",
+        "model": model,
+        "client_s": client.mean,
+        "server_s": server.mean,
+        "transmission_s": done.mean - client.mean - server.mean,
+        "queue_s": wait_s if steady else None,
+        "total_s": total_s,
+        "utilisation": float(queueing.utilisation(rate_per_s, _service_s(one, model), workers)),
+        "energy_j": None
+        if joules is None
+        else {"mean": joules.mean, "low": joules.low, "high": None if missing else joules.high},
+        "range_s": _range_s(one, model, rate_per_s, workers, done),
+        "extrapolated": [*one.client.figures, *one.server.figures],
+        "workers": workers,
+        "basis": one.basis,
+        "unpriced": [*one.client.unpriced, *one.server.unpriced],
+        "ready_s": None if loaded is None else times(loaded[0], ready.mean + wait_s),
+        "done_s": None if loaded is None else times(loaded[1], done.mean + wait_s),
+        "client_range_s": _ends(client, unknown=bool(one.client.unpriced)),
+        "server_range_s": _ends(server, unknown=bool(one.server.unpriced)),
+        "connection_s": {
+            "client": 0.0 if one.client.connection is None else one.client.connection.mean,
+            "server": 0.0 if one.server.connection is None else one.server.connection.mean,
+        },
+        "energy_parts_j": {
+            name: None if part is None else part.mean
+            for name, part in (
+                ("processor", energy.processor),
+                ("radio", energy.radio),
+                ("setup", energy.setup),
+                ("tail", energy.tail),
             )
-        )
-    return rows
+        },
+        "energy_missing": list(missing),
+        "handshakes_per_charge": None
+        if joules is None or one.device.energy.battery_j is None or joules.mean <= 0.0
+        else one.device.energy.battery_j / joules.mean,
+        "ratio_to_first": None,
+        "failed": one.exchange.failed if model == "default" else 0.0,
+    }
+    return found
 
 
-def _check_model(model: str, workers: int) -> None:
+def times(found: Distribution, mean_s: float) -> dict[str, float]:
+    """A distribution as JSON has it; the mean exactly, as the sum of the parts' means."""
+    return {"mean": mean_s, "p50": found.p50, "p95": found.p95, "p99": found.p99}
+
+
+def _service_s(one: Scenario, model: str) -> float:
+    return one.service_s.mean if model == "default" else one.server.total.mean
+
+
+def _ends(figure: Range, *, unknown: bool) -> list[float | None]:
+    return [figure.low, None if unknown else figure.high]
+
+
+def _range_s(
+    one: Scenario, model: str, rate_per_s: float, workers: int, done: Distribution
+) -> list[float | None]:
+    """What 90 % of handshakes lie within, the device figures' uncertainty included.
+
+    The spread of handshakes and the uncertainty of the figures are independent: distances from the mean add
+    as the root of their squares. The wait is taken at the ends of the server's range.
+    """
+    client, server = one.client.total, one.server.total
+    ends: list[float | None] = []
+    for end, side in (("low", 0), ("high", 1)):
+        if side and (one.client.unpriced or one.server.unpriced):
+            ends.append(None)
+            continue
+        factor = getattr(one.service_s, end) / one.service_s.mean if one.service_s.mean > 0.0 else 1.0
+        wait_s = float(one.wait_s(model, np.array([rate_per_s]), workers, factor)[0])
+        if not math.isfinite(wait_s):
+            ends.append(None)
+            continue
+        figures = math.hypot(getattr(client, end) - client.mean, getattr(server, end) - server.mean)
+        spread = done.interval(INTERVAL)[side] - done.mean
+        away = math.hypot(figures, spread)
+        ends.append(max(0.0, done.mean + (away if side else -away)) + wait_s)
+    return ends
+
+
+def check_model(model: str, workers: int) -> None:
+    """Raise `InputError` for an unknown model, or workers that a model does not have."""
     if model not in MODELS:
         raise InputError(
             f'unknown model "{model}"; accepted: {", ".join(MODELS)}{did_you_mean(model, MODELS)}'
@@ -379,7 +285,3 @@ def _check_model(model: str, workers: int) -> None:
         raise InputError(f"workers is {workers}; accepted: 1 or more")
     if workers > 1 and model != "default":
         raise InputError(f"workers is {workers}; accepted with model {model}: 1, it has one server")
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

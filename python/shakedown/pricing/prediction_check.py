@@ -97,7 +97,7 @@ def unmatched() -> list[Check]:
     for board in _boards()["board"]:
         device = load_device(board["device"])
         calls: list[tuple[int, Triple]] = [(count, (o, a, p)) for count, o, a, p in board["operations"]]
-        predicted_s = sum(count * call_figure(device, triple).time.mean for count, triple in calls)
+        predicted_s = sum(count * call_figure(device, triple).mean_s for count, triple in calls)
         predicted_s *= device.clock_hz / board["clock_hz"]
         checks.append(
             Check(

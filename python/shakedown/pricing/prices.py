@@ -1,7 +1,7 @@
-"""Pricing a recorded handshake on a device: each operation at its own figure, else extrapolated, and said so.
+"""Pricing a recorded handshake on a device: its primitives, its stack's own work, and a TCP connection.
 
-Symmetric work and imports without a figure count as 0; they are named like every other figure that is not the
-device's own.
+Each part stands on the device's own figure, on one scaled from its others, on an assumption, or on nothing:
+then it is named in `unpriced`, and the sum is a least value. Nothing unknown counts as zero.
 """
 
 from __future__ import annotations
@@ -12,15 +12,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shakedown.errors import InputError
-from shakedown.models.ranges import Range, exactly
-from shakedown.pricing.extrapolation import Figure, call_figure
-from shakedown.pricing.trace import Operation, Trace
-from shakedown.profiles.device import Device, Triple
+from shakedown.models.ranges import Range, combined, exactly, within
+from shakedown.pricing.extrapolation import Basis, call_figure, weakest
+from shakedown.pricing.stack_work import StackWork, reference
+from shakedown.pricing.symmetric import Part, symmetric_parts
+from shakedown.pricing.trace import Message, Operation, Trace
+from shakedown.profiles.device import Device
+from shakedown.profiles.overhead import message_kind
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
 from shakedown.schema.base import Side
 
 CLOCK_SPREAD = 2.0
-"""Range, ×/÷, of figures that were scaled by the ratio of two clocks."""
+"""How far, ×/÷, figures may be off that were scaled by the ratio of two clocks."""
+MATTERS = 0.05
+"""A part that is a smaller share of the total than this does not decide what the total stands on."""
+STACK = "stack"
+CONNECTION = "connection"
 
 
 @dataclass
@@ -28,18 +35,45 @@ class Price:
     """What one side's work costs on a device.
 
     Attributes:
-        total: seconds, with the range that the figures allow.
+        parts: seconds with their range by cause: parts of one cause are wrong together.
         sd_s: standard deviation of a single handshake, operations taken as independent.
         message_s: mean seconds by index of the message the work belongs to; None for work outside any.
-        extrapolated: rows naming every figure that is not the device's own.
+        bases: mean seconds by what they stand on.
+        figures: rows naming every figure that is not the device's own.
+        unpriced: rows naming what has no figure; the total is then a least value.
+        connection: seconds of a TCP connection, kernel included; not in the total.
         primitive_energy_j: the sum of the primitives' own energies, or None if any is missing.
     """
 
-    total: Range = field(default_factory=lambda: exactly(0.0))
+    parts: dict[str, Range] = field(default_factory=dict)
     sd_s: float = 0.0
     message_s: dict[int | None, float] = field(default_factory=dict)
-    extrapolated: list[dict[str, Any]] = field(default_factory=list)
+    bases: dict[Basis, float] = field(default_factory=dict)
+    figures: list[dict[str, Any]] = field(default_factory=list)
+    unpriced: list[dict[str, Any]] = field(default_factory=list)
+    connection: Range | None = None
+    connection_basis: Basis = "unknown"
     primitive_energy_j: float | None = None
+
+    @property
+    def total(self) -> Range:
+        """Seconds, with the 90 % range: causes combine as independent."""
+        return combined(self.parts)
+
+    @property
+    def basis(self) -> Basis:
+        """What the total stands on: the weakest that matters, `unknown` where anything has no price."""
+        if self.unpriced:
+            return "unknown"
+        whole = math.fsum(self.bases.values())
+        return weakest(basis for basis, share in self.bases.items() if share > MATTERS * whole)
+
+    def _add(self, part: Part, at: int | None) -> None:
+        self.parts[part.cause] = (
+            self.parts[part.cause].plus(part.time) if part.cause in self.parts else part.time
+        )
+        self.message_s[at] = self.message_s.get(at, 0.0) + part.time.mean
+        self.bases[part.basis] = self.bases.get(part.basis, 0.0) + part.time.mean
 
 
 def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = None) -> Price:
@@ -52,41 +86,10 @@ def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = 
         scale_from: for a device without primitives, the one whose figures are scaled by the clocks' ratio.
 
     Raises:
-        InputError: for a device without primitives and no ``scale_from``, or an operation that nothing can
-            price.
+        InputError: for a device without primitives and no ``scale_from``.
     """
-    basis = _basis(device, scale_from)
-    with_energy = any(cost.energy_j is not None for cost in basis.costs.values())
-    result = Price(primitive_energy_j=0.0 if with_energy else None)
-    variance = 0.0
-    rows: dict[Triple, dict[str, Any]] = {}
-    for operation in trace.operations:
-        if operation.side != side:
-            continue
-        figure = _figure(basis, operation, scale_from, device)
-        result.total = result.total.plus(figure.time)
-        variance += figure.sd_s**2
-        at = operation.message
-        result.message_s[at] = result.message_s.get(at, 0.0) + figure.time.mean
-        if result.primitive_energy_j is not None:
-            known = figure.energy_j
-            result.primitive_energy_j = None if known is None else result.primitive_energy_j + known
-        if figure.method:
-            _note(rows, side, operation, figure)
-    overhead = basis.overhead
-    extra_s = overhead.per_handshake_s + overhead.per_message_s * len(trace.messages)
-    extra_s += overhead.per_byte_s * (trace.size_bytes("client") + trace.size_bytes("server"))
-    if scale_from is not None and basis is scale_from:
-        extra_s *= scale_from.clock_hz / device.clock_hz
-    result.total = result.total.plus(exactly(extra_s))
-    result.sd_s = math.sqrt(variance)
-    result.extrapolated = list(rows.values())
-    return result
-
-
-def _basis(device: Device, scale_from: Device | None) -> Device:
     if device.priced:
-        return device
+        return _Pricing(trace, side, device).run()
     if scale_from is None:
         raise InputError(
             f"device {device.name!r} has no primitives, only a description; "
@@ -94,57 +97,247 @@ def _basis(device: Device, scale_from: Device | None) -> Device:
         )
     if not scale_from.priced:
         raise InputError(f"device {scale_from.name!r} has no primitives to scale from")
-    return scale_from
+    return _by_clock(_Pricing(trace, side, scale_from).run(), device, scale_from)
 
 
-def _figure(basis: Device, operation: Operation, scale_from: Device | None, device: Device) -> Figure:
-    if operation.triple[0] in SYMMETRIC_OPERATIONS:
-        figure = _symmetric(basis, operation)
-    else:
-        one = call_figure(basis, operation.triple)
-        times = operation.count
-        energy = None if one.energy_j is None else one.energy_j * times
-        figure = Figure(one.time.times(times), one.sd_s * math.sqrt(times), one.method, one.source, energy)
-    if basis is device or scale_from is None:
-        return figure
-    if figure.time.high == 0.0:
-        return figure
+class _Pricing:
+    """One side's work, priced part by part."""
+
+    def __init__(self, trace: Trace, side: Side, device: Device) -> None:
+        self.trace, self.side, self.device = trace, side, device
+        self.work = StackWork(device)
+        self.price = Price()
+        self.rows: dict[tuple[str, ...], dict[str, Any]] = {}
+        self.variance = 0.0
+
+    def run(self) -> Price:
+        """Price everything."""
+        with_energy = any(cost.energy_j is not None for cost in self.device.costs.values())
+        energy_j: float | None = 0.0 if with_energy else None
+        for operation in self.trace.operations:
+            if operation.side != self.side:
+                continue
+            if operation.triple[0] in SYMMETRIC_OPERATIONS:
+                self._symmetric(operation)
+            elif operation.triple[0] == "import":
+                self._import(operation)
+            else:
+                energy_j = self._call(operation, energy_j)
+        self._stack()
+        self._connection()
+        self.price.primitive_energy_j = energy_j
+        self.price.sd_s = math.sqrt(self.variance)
+        self.price.figures = list(self.rows.values())
+        return self.price
+
+    def _call(self, operation: Operation, energy_j: float | None) -> float | None:
+        figure = call_figure(self.device, operation.triple)
+        if figure.time is None:
+            self._missing(operation, figure.method)
+            return None
+        time = figure.time.times(operation.count)
+        self.variance += figure.sd_s**2 * operation.count
+        self._add(operation, Part(figure.cause, time, figure.basis, figure.method))
+        known = figure.energy_j
+        return None if energy_j is None or known is None else energy_j + known * operation.count
+
+    def _symmetric(self, operation: Operation) -> None:
+        found = symmetric_parts(self.device, self.work, operation)
+        if isinstance(found, list):
+            for part in found:
+                self._add(operation, part)
+        else:
+            self._missing(operation, found.method)
+
+    def _import(self, operation: Operation) -> None:
+        own = self.device.costs.get(operation.triple)
+        if own is not None:
+            time = within(own.mean_s * operation.count, self.device.spread)
+            self._add(operation, Part(f"{self.device.name}: own", time, "own", ""))
+            return
+        shown = reference().imports
+        _, algorithm, parameters = operation.triple
+        seconds = shown.get((algorithm, parameters), shown.get((algorithm, "")))
+        if seconds is None:
+            self._missing(operation, "nobody measured the decoding of such a key")
+            return
+        method = f"decoding of a key: {self.work.stack.method}"
+        time = self.work.stack.of(seconds * operation.count)
+        self._add(operation, Part(self.work.cause, time, "assumed", method))
+
+    def _stack(self) -> None:
+        """The stack's own work, on every message and outside them."""
+        own = self.device.overhead
+        if own.known and not own.messages:
+            self._plain_overhead()
+            return
+        protocol = self.trace.protocol
+        for message in self.trace.messages:
+            verb = "generate" if message.sender == self.side else "process"
+            kind = message_kind(message.name, message.size_bytes)
+            cost = own.of(protocol, kind, verb)
+            seconds = None
+            if cost is None:
+                cost = reference().message(protocol, kind, verb)
+                if cost is None:
+                    self._unpriced_stack(message, verb)
+                    continue
+                seconds = cost.mean_s + cost.per_kib_s * message.size_bytes / 1024.0
+                part = self._assumed(seconds)
+                ratio = self.work.stack.factor
+            else:
+                seconds = cost.mean_s + cost.per_kib_s * message.size_bytes / 1024.0
+                part = Part(f"{self.device.name}: own", within(seconds, self.device.spread), "own", "")
+                ratio = 1.0
+            self.variance += (cost.sd_s * ratio) ** 2
+            self._stack_part(part, message.index)
+        rest = own.handshakes.get((protocol, self.side))
+        if rest is not None:
+            self._stack_part(
+                Part(f"{self.device.name}: own", within(rest.mean_s, self.device.spread), "own", ""), None
+            )
+            return
+        rest = reference().handshake(protocol, self.side)
+        if rest is not None:
+            self._stack_part(self._assumed(rest.mean_s), None)
+
+    def _assumed(self, seconds: float) -> Part:
+        return Part(self.work.cause, self.work.stack.of(seconds), "assumed", self.work.stack.method)
+
+    def _plain_overhead(self) -> None:
+        own = self.device.overhead
+        spread = self.device.spread
+        cause = f"{self.device.name}: own"
+        self._stack_part(Part(cause, within(own.per_handshake_s, spread), "own", ""), None)
+        for message in self.trace.messages:
+            seconds = own.per_message_s + own.per_byte_s * message.size_bytes
+            self._stack_part(Part(cause, within(seconds, spread), "own", ""), message.index)
+        self.variance += own.sd_s**2
+
+    def _connection(self) -> None:
+        if self.trace.datagrams:
+            self.price.connection, self.price.connection_basis = exactly(0.0), "own"
+            return
+        kib = (self.trace.size_bytes("client") + self.trace.size_bytes("server")) / 1024.0
+        own = self.device.connection.of(self.side)
+        if own is not None:
+            seconds = own + self.device.connection.per_kib_s * kib
+            self.price.connection, self.price.connection_basis = within(seconds, self.device.spread), "own"
+            return
+        shown = reference().connection
+        seconds = shown[f"{self.side}_s"] + shown["per_kib_s"] * kib
+        self.price.connection = self.work.network.of(seconds)
+        self.price.connection_basis = "assumed"
+
+    def _stack_part(self, part: Part, at: int | None) -> None:
+        if part.time.high <= 0.0:
+            return
+        self.price._add(part, at)
+        if part.method:
+            self._note(("stack", "", "", part.basis), part, 1)
+
+    def _unpriced_stack(self, message: Message, verb: str) -> None:
+        self.price.unpriced.append(
+            {
+                "side": self.side,
+                "operation": "stack",
+                "algorithm": "",
+                "parameters": f"{verb} {message.name}",
+                "count": 1,
+                "reason": "no stack's work on such a message was measured",
+            }
+        )
+
+    def _add(self, operation: Operation, part: Part) -> None:
+        if part.time.high <= 0.0 and part.basis != "own":
+            return
+        self.price._add(part, operation.message)
+        if part.method and part.time.high > 0.0:
+            self._note((*operation.triple, part.basis), part, operation.count)
+
+    def _note(self, key: tuple[str, ...], part: Part, count: int) -> None:
+        operation, algorithm, parameters, basis = key
+        row = self.rows.setdefault(
+            key,
+            {
+                "side": self.side,
+                "operation": operation,
+                "algorithm": algorithm,
+                "parameters": parameters,
+                "count": 0,
+                "basis": basis,
+                "method": part.method,
+                "source": self.device.name,
+                "time_s": 0.0,
+                "range_s": [0.0, 0.0],
+            },
+        )
+        row["count"] += count
+        row["time_s"] += part.time.mean
+        row["range_s"] = [row["range_s"][0] + part.time.low, row["range_s"][1] + part.time.high]
+
+    def _missing(self, operation: Operation, reason: str) -> None:
+        name, algorithm, parameters = operation.triple
+        for row in self.price.unpriced:
+            if (row["operation"], row["algorithm"], row["parameters"]) == operation.triple:
+                row["count"] += operation.count
+                return
+        self.price.unpriced.append(
+            {
+                "side": self.side,
+                "operation": name,
+                "algorithm": algorithm,
+                "parameters": parameters,
+                "count": operation.count,
+                "reason": reason,
+            }
+        )
+
+
+def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
+    """Another device's price, times the ratio of the clocks: every figure of it is a guess."""
     ratio = scale_from.clock_hz / device.clock_hz
-    method = f"clock: {scale_from.name}'s figure × {ratio:.4g}"
-    if figure.method:
-        method += f", itself {figure.method}"
-    return Figure(
-        figure.time.times(ratio).widened(CLOCK_SPREAD), figure.sd_s * ratio, method, scale_from.name, None
-    )
-
-
-def _symmetric(device: Device, operation: Operation) -> Figure:
-    cost = device.costs.get(operation.triple)
-    if cost is None:
-        return Figure(exactly(0.0), method="none: counts as 0", energy_j=0.0)
-    energy = None if cost.energy_j is None else cost.energy_j * operation.count
-    return Figure(exactly(cost.time_s(operation.count, operation.size_bytes)), energy_j=energy)
-
-
-def _note(rows: dict[Triple, dict[str, Any]], side: Side, operation: Operation, figure: Figure) -> None:
-    name, algorithm, parameters = operation.triple
-    row = rows.setdefault(
-        operation.triple,
+    whole = found.total.times(ratio).widened(CLOCK_SPREAD)
+    method = f"clock: {scale_from.name}'s figures × {ratio:.4g}"
+    rows = [
         {
-            "side": side,
-            "operation": name,
-            "algorithm": algorithm,
-            "parameters": parameters,
-            "count": 0,
-            "method": figure.method,
-            "source": figure.source,
-            "time_s": 0.0,
-            "range_s": [0.0, 0.0],
-        },
+            **row,
+            "basis": "assumed",
+            "method": f"{method}, itself {row['method']}",
+            "source": scale_from.name,
+            "time_s": row["time_s"] * ratio,
+            "range_s": [end * ratio * step for end, step in zip(row["range_s"], (0.5, 2.0), strict=True)],
+        }
+        for row in found.figures
+    ]
+    own_s = found.bases.get("own", 0.0) * ratio
+    if own_s > 0.0:
+        rows.insert(0, _clock_row(method, scale_from.name, own_s))
+    return Price(
+        parts={f"{device.name}: clock of {scale_from.name}": whole},
+        sd_s=found.sd_s * ratio,
+        message_s={at: seconds * ratio for at, seconds in found.message_s.items()},
+        bases={"assumed": whole.mean},
+        figures=rows,
+        unpriced=found.unpriced,
+        connection=None if found.connection is None else found.connection.times(ratio).widened(CLOCK_SPREAD),
+        connection_basis="assumed",
     )
-    row["count"] += operation.count
-    row["time_s"] += figure.time.mean
-    row["range_s"] = [row["range_s"][0] + figure.time.low, row["range_s"][1] + figure.time.high]
+
+
+def _clock_row(method: str, source: str, own_s: float) -> dict[str, Any]:
+    return {
+        "side": "",
+        "operation": "all",
+        "algorithm": "",
+        "parameters": "",
+        "count": 1,
+        "basis": "assumed",
+        "method": method,
+        "source": source,
+        "time_s": own_s,
+        "range_s": [own_s / CLOCK_SPREAD, own_s * CLOCK_SPREAD],
+    }
 
 
 def priced_messages(priced: Price, indexes: Iterable[int]) -> list[float]:

@@ -24,6 +24,7 @@ class _Message(msgspec.Struct, frozen=True, rename={"sender": "from"}):
     name: Text
     flight: Count | None
     bytes: Amount
+    unit: Count | None = None
 
 
 class _Operation(msgspec.Struct, frozen=True):
@@ -46,18 +47,21 @@ class _Entry(msgspec.Struct, frozen=True):
     operations: tuple[_Operation, ...]
 
 
-_DATAGRAM_PROTOCOLS = ("dtls1.2", "wtls")
+_DATAGRAM_PROTOCOLS = ("dtls1.2", "dtls1.3", "wtls")
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A handshake message: who sent it, its flight (None for tickets), its bytes on the wire."""
+    """A handshake message: who sent it, its flight (None for tickets), its bytes on the wire; `unit` is the
+    datagram or write that carried it, None where nobody knows.
+    """
 
     index: int
     sender: Side
     name: str
     flight: int | None
     size_bytes: float
+    unit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +114,14 @@ class Trace:
         return sum(flight.size_bytes for flight in self.flights if flight.sender == sender)
 
     @cached_property
+    def protocol(self) -> str:
+        """The suite's protocol: ``tls1.3``, ``wtls``, ..."""
+        return self.suite.split("/", 1)[0]
+
+    @cached_property
     def datagrams(self) -> bool:
         """Whether the protocol runs over datagrams rather than TCP."""
-        return self.suite.split("/", 1)[0] in _DATAGRAM_PROTOCOLS
+        return self.protocol in _DATAGRAM_PROTOCOLS
 
 
 def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
@@ -126,7 +135,8 @@ def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
     except InputError as error:
         raise InputError(f"{error}; accepted: objects of measure --json") from None
     messages = tuple(
-        Message(one.index, one.sender, one.name, one.flight, float(one.bytes)) for one in found.messages
+        Message(one.index, one.sender, one.name, one.flight, float(one.bytes), one.unit)
+        for one in found.messages
     )
     operations = tuple(
         Operation(

@@ -5,66 +5,67 @@ The file format is described in ``docs/reference/device-profile.md``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from shakedown.errors import did_you_mean
+from shakedown.profiles.costs import Cost, Triple, read_primitive
+from shakedown.profiles.overhead import Connection, Overhead, read_connection, read_overhead
 from shakedown.profiles.tables import Table
-from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
+
+__all__ = ["Cost", "Device", "Triple", "parse_device"]
 
 SCHEMA = 1
-Triple = tuple[str, str, str]
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-_UNITS = (*_SECONDS, "cycles")
-_FORMS = (
-    "time_UNIT, or mean_UNIT with sd_UNIT or with min_UNIT and max_UNIT, "
-    "or base_UNIT, round_UNIT and rounds_mean"
+DEFAULT_SPREAD = 1.1
+"""How far, ×/÷, a published figure may be from what the same build does elsewhere, where nothing else is
+said: two benchmarks of one build on one core differ by so much."""
+MULTIPLIERS = ("8x8=16", "16x16=32", "32x32=32", "32x32=64", "64x64=128", "52x52=104")
+VECTORS = ("none", "neon", "mve", "avx2", "avx512", "avx512-ifma")
+KINDS = ("c", "assembler", "instructions", "accelerator", "secure element")
+_LIBRARIES = (
+    "wolfssl",
+    "openssl",
+    "mbedtls",
+    "mbed-crypto",
+    "emcrypt",
+    "pqm4",
+    "pqclean",
+    "mlkem",
+    "micro-ecc",
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """What one primitive costs: a public-key call as a distribution, symmetric work by call and by KiB.
+class Core:
+    """What the processor has: word size in bits (0 unknown), multiplier, vector unit."""
 
-    Attributes:
-        mean_s: mean time of one call in seconds (0 for symmetric work without a per-call cost).
-        sd_s: standard deviation of one call in seconds.
-        low_s, high_s: the least and greatest time of one call that the source gives, else mean ∓ sd.
-        per_kib_s: time per KiB in seconds; 0 for public-key operations.
-        energy_j: energy of one call in joules, or None if the source has none.
-        note: what a reader must know about this figure.
-    """
-
-    mean_s: float
-    sd_s: float = 0.0
-    low_s: float = 0.0
-    high_s: float = 0.0
-    per_kib_s: float = 0.0
-    energy_j: float | None = None
-    note: str = ""
-
-    def time_s(self, count: int, size_bytes: int) -> float:
-        """Return the mean time of ``count`` calls over ``size_bytes`` bytes in all, in seconds."""
-        return self.mean_s * count + self.per_kib_s * size_bytes / 1024.0
+    word_bits: int = 0
+    multiplier: str = ""
+    vector: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Overhead:
-    """Work outside the primitives, in seconds: parsing, copying, allocation."""
+class Implementation:
+    """How a build computes, by family: in C, in assembler, by instructions for it, or in an accelerator."""
 
-    per_handshake_s: float = 0.0
-    per_message_s: float = 0.0
-    per_byte_s: float = 0.0
+    curves: str = ""
+    integers: str = ""
+    lattices: str = ""
+    symmetric: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceEnergy:
-    """Power while computing and while waiting, in watts, and the battery in joules; None where unknown."""
+    """Power while computing and while waiting, in watts, and the battery in joules; None where unknown.
+
+    ``spread`` is how far, ×/÷, the powers may be off.
+    """
 
     active_w: float | None = None
     idle_w: float | None = None
     battery_j: float | None = None
+    spread: float = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,14 @@ class Total:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Device:
-    """A validated device profile; ``assumed`` says why a key has its value where no source gives it."""
+    """A validated device profile; ``assumed`` says why a key has its value where no source gives it.
+
+    ``variant`` names this build among those of the board; ``variants`` are the other ones. ``spread`` is how
+    far, ×/÷, a figure may be from what the same build does elsewhere; ``reference`` whether other devices'
+    figures may be scaled by these.
+    """
 
     name: str
     title: str
@@ -96,11 +102,29 @@ class Device:
     costs: Mapping[Triple, Cost]
     totals: tuple[Total, ...]
     assumed: Mapping[str, str] = field(default_factory=dict)
+    variant: str = ""
+    core: Core = Core()
+    implementation: Implementation = Implementation()
+    connection: Connection = field(default_factory=Connection)
+    spread: float = DEFAULT_SPREAD
+    reference: bool = True
+    variants: tuple[Device, ...] = ()
 
     @property
     def priced(self) -> bool:
         """Whether the profile has any primitive; without one it is description and totals only."""
         return bool(self.costs)
+
+    @property
+    def board(self) -> str:
+        """The profile's name without the variant's."""
+        return self.name.partition(":")[0]
+
+    @property
+    def lineage(self) -> str:
+        """Which library the figures are of, as far as the profile's text says; empty where it does not."""
+        text = self.library.lower()
+        return next((name for name in _LIBRARIES if name in text), "")
 
     def summary(self) -> dict[str, Any]:
         """What ``devices --json`` says of the device, its primitives only counted."""
@@ -116,6 +140,8 @@ class Device:
             "note": self.note,
             "assumed": dict(self.assumed),
             "primitives": len(self.costs),
+            "variant": self.variant,
+            "variants": [one.name for one in self.variants],
         }
 
     def as_json(self) -> dict[str, Any]:
@@ -124,13 +150,37 @@ class Device:
             {"operation": operation, "algorithm": algorithm, "parameters": parameters, **asdict(cost)}
             for (operation, algorithm, parameters), cost in sorted(self.costs.items())
         ]
+        overhead = {
+            "known": self.overhead.known,
+            "stack": self.overhead.stack,
+            "per_handshake_s": self.overhead.per_handshake_s,
+            "per_message_s": self.overhead.per_message_s,
+            "per_byte_s": self.overhead.per_byte_s,
+            "sd_s": self.overhead.sd_s,
+            "messages": [
+                {"protocol": protocol, "name": name, "work": work, **asdict(cost)}
+                for (protocol, name, work), cost in sorted(self.overhead.messages.items())
+            ],
+            "handshakes": [
+                {"protocol": protocol, "side": side, **asdict(cost)}
+                for (protocol, side), cost in sorted(self.overhead.handshakes.items())
+            ],
+        }
         return {
             **self.summary(),
-            "overhead": asdict(self.overhead),
+            "core": asdict(self.core),
+            "implementation": asdict(self.implementation),
+            "spread": self.spread,
+            "reference": self.reference,
+            "overhead": overhead,
+            "connection": asdict(self.connection),
             "energy": asdict(self.energy),
             "primitives": primitives,
             "totals": [asdict(total) for total in self.totals],
         }
+
+
+_BUILD_KEYS = ["clock_hz", "library", "build", "date", "source", "note", "spread", "reference"]
 
 
 def parse_device(document: Mapping[str, Any], where: str) -> Device:
@@ -150,67 +200,140 @@ def parse_device(document: Mapping[str, Any], where: str) -> Device:
     name = top.text("name")
     title, chip = top.text("title"), top.text("chip")
     clock_hz = top.number("clock_hz", above=0)
+    variant = top.text("variant", "")
     library, build, date = top.text("library", ""), top.text("build", ""), top.text("date")
     source, note = top.texts("source"), top.text("note", "")
-    overhead, energy = _overhead(top.table("overhead")), _energy(top.table("energy"))
-    costs: dict[Triple, Cost] = {}
-    for table in top.tables("primitive"):
-        triple, cost = _primitive(table, clock_hz)
-        if triple in costs:
-            raise table.fail(f"duplicate primitive {' '.join(triple).strip()}; accepted: one entry a triple")
-        costs[triple] = cost
+    spread, reference = _trust(top)
+    core, implementation = _core(top.table("core")), _implementation(top.table("implementation"))
+    overhead, connection = read_overhead(top.table("overhead")), read_connection(top.table("connection"))
+    energy = _energy(top.table("energy"))
+    costs = _costs(top, clock_hz, len(source))
     totals = tuple(_total(table) for table in top.tables("total"))
+    builds = top.tables("variants")
     top.finish(
         [
-            "schema",
-            "name",
-            "title",
-            "chip",
-            "clock_hz",
-            "library",
-            "build",
-            "date",
-            "source",
-            "note",
-            "assumed",
-            "overhead",
-            "energy",
-            "primitive",
-            "total",
+            *("schema", "name", "title", "chip", "variant", *_BUILD_KEYS, "assumed"),
+            *("core", "implementation", "overhead", "connection", "energy", "primitive", "total", "variants"),
         ]
     )
     if costs and not (library and build):
         raise top.fail("library and build are missing; a profile with primitives names both")
-    return Device(
-        name,
-        title,
-        chip,
-        clock_hz,
-        library,
-        build,
-        date,
-        source,
-        note,
-        overhead,
-        energy,
-        costs,
-        totals,
-        assumed,
+    device = Device(
+        name=name,
+        title=title,
+        chip=chip,
+        clock_hz=clock_hz,
+        library=library,
+        build=build,
+        date=date,
+        source=source,
+        note=note,
+        overhead=overhead,
+        energy=energy,
+        costs=costs,
+        totals=totals,
+        assumed=assumed,
+        variant=variant,
+        core=core,
+        implementation=implementation,
+        connection=connection,
+        spread=spread,
+        reference=reference,
     )
+    if builds and not variant:
+        raise top.fail("variant is missing; a profile with [[variants]] names its own build")
+    return replace(device, variants=_variants(builds, device))
 
 
-def _overhead(table: Table) -> Overhead:
-    keys = ["per_handshake_us", "per_message_us", "per_byte_us"]
-    values = [table.number(key, 0.0) * 1e-6 for key in keys]
+def _variants(tables: list[Table], device: Device) -> tuple[Device, ...]:
+    """The board's other builds: each with figures of its own, sharing chip, core and power."""
+    found: dict[str, Device] = {device.variant: device}
+    for table in tables:
+        name = table.text("name")
+        if name in found:
+            raise table.fail(f"duplicate variant {name!r}; accepted: a name of its own")
+        clock_hz = table.number("clock_hz", device.clock_hz, above=0)
+        library, build, date = table.text("library"), table.text("build"), table.text("date")
+        source, note = table.texts("source"), table.text("note", "")
+        spread, reference = _trust(table)
+        implementation = _implementation(table.table("implementation"))
+        overhead = read_overhead(table.table("overhead"))
+        costs = _costs(table, clock_hz, len(source))
+        table.finish(["name", *_BUILD_KEYS, "implementation", "overhead", "primitive"])
+        found[name] = replace(
+            device,
+            name=f"{device.name}:{name}",
+            title=f"{device.title}, {name}",
+            clock_hz=clock_hz,
+            library=library,
+            build=build,
+            date=date,
+            source=source,
+            note=note,
+            overhead=overhead,
+            costs=costs,
+            totals=(),
+            variant=name,
+            implementation=implementation,
+            spread=spread,
+            reference=reference,
+        )
+    return tuple(one for name, one in found.items() if name != device.variant)
+
+
+def variant_of(device: Device, variant: str) -> Device | None:
+    """One of a board's builds by its name, None where it has none of that name."""
+    if variant == device.variant:
+        return device
+    return next((one for one in device.variants if one.variant == variant), None)
+
+
+def variant_names(device: Device) -> list[str]:
+    """The names of a board's builds, its usual one first."""
+    return [device.variant, *(one.variant for one in device.variants)] if device.variants else []
+
+
+def _trust(table: Table) -> tuple[float, bool]:
+    spread = table.number("spread", DEFAULT_SPREAD, minimum=1.0)
+    return spread, table.flag("reference", default=True)
+
+
+def _costs(table: Table, clock_hz: float, sources: int) -> dict[Triple, Cost]:
+    costs: dict[Triple, Cost] = {}
+    for one in table.tables("primitive"):
+        triple, cost = read_primitive(one, clock_hz, sources)
+        if triple in costs:
+            raise one.fail(f"duplicate primitive {' '.join(triple).strip()}; accepted: one entry a triple")
+        costs[triple] = cost
+    return costs
+
+
+def _core(table: Table) -> Core:
+    bits = table.number("word_bits", 0.0)
+    if bits not in (0, 8, 16, 32, 64):
+        raise table.fail(f"word_bits is {bits:g}; accepted: 8, 16, 32, 64")
+    core = Core(int(bits), _choice(table, "multiplier", MULTIPLIERS), _choice(table, "vector", VECTORS))
+    table.finish(["word_bits", "multiplier", "vector"])
+    return core
+
+
+def _implementation(table: Table) -> Implementation:
+    keys = ["curves", "integers", "lattices", "symmetric"]
+    found = Implementation(*(_choice(table, key, KINDS) for key in keys))
     table.finish(keys)
-    return Overhead(*values)
+    return found
+
+
+def _choice(table: Table, key: str, accepted: tuple[str, ...]) -> str:
+    return table.text(key, accepted=accepted) if key in table else ""
 
 
 def _energy(table: Table) -> DeviceEnergy:
     keys = ["active_w", "idle_w", "battery_j"]
-    values = [table.number(key, above=0) if key in table else None for key in keys]
-    table.finish(keys)
-    return DeviceEnergy(*values)
+    active, idle, battery = (table.number(key, above=0) if key in table else None for key in keys)
+    spread = table.number("spread", DeviceEnergy().spread, minimum=1.0)
+    table.finish([*keys, "spread"])
+    return DeviceEnergy(active, idle, battery, spread)
 
 
 def _total(table: Table) -> Total:
@@ -225,64 +348,12 @@ def _total(table: Table) -> Total:
     return total
 
 
-def _primitive(table: Table, clock_hz: float) -> tuple[Triple, Cost]:
-    triple = (table.text("operation"), table.text("algorithm"), table.text("parameters", ""))
-    fault = triple_fault(*triple)
-    if fault:
-        raise table.fail(fault)
-    table.where += f" ({' '.join(triple).strip()})"
-    note = table.text("note", "")
-    energy_j = table.number("energy_j") if "energy_j" in table else None
-    if triple[0] in SYMMETRIC_OPERATIONS:
-        per_call_s = table.number("per_call_us", 0.0) * 1e-6
-        per_kib_s = table.number("per_kib_us", 0.0) * 1e-6
-        table.finish(
-            ["operation", "algorithm", "parameters", "per_call_us", "per_kib_us", "energy_j", "note"]
-        )
-        if per_call_s == per_kib_s == 0.0:
-            raise table.fail("no cost; accepted: per_call_us, per_kib_us or both")
-        return triple, Cost(per_call_s, 0.0, per_call_s, per_call_s, per_kib_s, energy_j, note)
-    cost = _distribution(table, clock_hz, energy_j, note)
-    table.finish(["operation", "algorithm", "parameters", _FORMS, "energy_j", "note"])
-    return triple, cost
-
-
-def _distribution(table: Table, clock_hz: float, energy_j: float | None, note: str) -> Cost:
-    for word in ("time", "mean", "min", "max", "sd", "base", "round"):
-        if word in table:
-            accepted = ", ".join(f"{word}_{unit}" for unit in _UNITS)
-            raise table.fail(f"{word} lacks a unit; accepted: {accepted}")
-
-    def read(word: str) -> float | None:
-        given = [unit for unit in _UNITS if f"{word}_{unit}" in table]
-        if len(given) > 1:
-            raise table.fail(f"{word} is given in {' and '.join(given)}; accepted: one unit")
-        if not given:
-            return None
-        return table.number(f"{word}_{given[0]}") * (_SECONDS.get(given[0]) or 1.0 / clock_hz)
-
-    time_s, mean_s, base_s = read("time"), read("mean"), read("base")
-    if sum(value is not None for value in (time_s, mean_s, base_s)) != 1:
-        raise table.fail(f"not exactly one form of cost; accepted: {_FORMS}")
-    if time_s is not None:
-        return Cost(time_s, 0.0, time_s, time_s, 0.0, energy_j, note)
-    if base_s is not None:
-        round_s = read("round")
-        if round_s is None:
-            raise table.fail(f"base without round; accepted: {_FORMS}")
-        rounds = table.number("rounds_mean", minimum=1.0)
-        sd_s = round_s * math.sqrt(rounds * (rounds - 1.0))  # geometric number of rounds, at least one
-        mean = base_s + rounds * round_s
-        return Cost(mean, sd_s, base_s + round_s, mean + sd_s, 0.0, energy_j, note)
-    assert mean_s is not None
-    low_s, high_s, sd_s_given = read("min"), read("max"), read("sd")
-    if (low_s is None) != (high_s is None):
-        raise table.fail("min and max come together; accepted: both or neither")
-    if low_s is None or high_s is None:
-        sd_s = sd_s_given or 0.0
-        return Cost(mean_s, sd_s, max(0.0, mean_s - sd_s), mean_s + sd_s, 0.0, energy_j, note)
-    if not low_s <= mean_s <= high_s:
-        raise table.fail("mean is not between min and max; accepted: min <= mean <= max")
-    # A rejection loop is close to a shifted exponential: its deviation is the mean above the minimum.
-    sd_s = mean_s - low_s if sd_s_given is None else sd_s_given
-    return Cost(mean_s, sd_s, low_s, high_s, 0.0, energy_j, note)
+def unknown_variant(device: Device, variant: str) -> str:
+    """What an error says of a variant that a board does not have."""
+    names = variant_names(device)
+    if not names:
+        return f"device {device.name!r} has no variants; accepted: {device.name}"
+    listed = ", ".join(f"{device.name}:{name}" for name in names)
+    return (
+        f"device {device.name!r} has no variant {variant!r}; accepted: {listed}{did_you_mean(variant, names)}"
+    )

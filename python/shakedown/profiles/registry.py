@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from shakedown.errors import InputError, did_you_mean, os_reason
 from shakedown.profiles.bearer import Bearer, parse_bearer
-from shakedown.profiles.device import Device, parse_device
+from shakedown.profiles.device import Device, parse_device, unknown_variant, variant_of
 
 THIS_MACHINE = "this-machine"
 Profile = TypeVar("Profile", Device, Bearer)
@@ -46,15 +46,26 @@ def bearer_names() -> list[str]:
 def load_device(name: str) -> Device:
     """Load and validate a device profile by name, or by path if ``name`` has a slash or ends in ``.toml``.
 
+    ``BOARD:VARIANT`` is another build of the same board.
+
     Raises:
         InputError: for an unknown name (the nearest is suggested), an unreadable file or a bad profile.
     """
     if name == THIS_MACHINE and THIS_MACHINE not in _paths("devices"):
         raise InputError(
             f"device {THIS_MACHINE!r} has no profile yet at {this_machine_path()}; "
-            "'shakedown primitives' measures and writes it"
+            "'shakedown devices measure' makes it"
         )
-    return _load("devices", "device", name, parse_device)
+    if "/" in name or name.endswith(".toml"):
+        return _load("devices", "device", name, parse_device)
+    board, colon, variant = name.partition(":")
+    device = _load("devices", "device", board, parse_device)
+    if not colon:
+        return device
+    found = variant_of(device, variant)
+    if found is None:
+        raise InputError(unknown_variant(device, variant))
+    return found
 
 
 def load_bearer(name: str) -> Bearer:

@@ -58,6 +58,13 @@ class Table:
             raise self.fail(f"{key} is {value!r}; accepted: {accepted}")
         return float(value)
 
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Read a truth value."""
+        value = self._values.pop(key, default)
+        if not isinstance(value, bool):
+            raise self.fail(f"{key} is {value!r}; accepted: true or false")
+        return value
+
     def texts(self, key: str, *, required: bool = True) -> tuple[str, ...]:
         """Read a list of strings."""
         value = self._take(key, None if required else [])

@@ -4,58 +4,82 @@ from __future__ import annotations
 
 import re
 
-from shakedown.profiles.importers.common import CURVE_NAMES, Primitives
+from shakedown.profiles.importers.common import CURVE_NAMES, Imported
+
+_STEP = r"(public|private|sign|verify|(?:full )?handshake|shared secret)"
+_LINE = re.compile(
+    r"^\s*([A-Za-z][\w./-]*(?: \([A-Z]+\))?)\s*:\s*([\d.]+)\s*"
+    rf"(?:(ms)\s*/\s*{_STEP}|{_STEP}\s*/s|(Ki?B)/s)"
+)
+_FIGURE = re.compile(r"^\s*[A-Za-z][\w./() -]*:\s*[\d.]+\s*(?:ms|Ki?B|[\w ]+/s)")
 
 
-def read_mbedtls(text: str) -> Primitives:
+def read_mbedtls(text: str) -> Imported:
     """Read mbedTLS's ``benchmark``: rates or milliseconds per operation, KiB/s for symmetric work.
 
-    Its "ECDHE … handshake" is one key pair and one agreement, "ECDH … handshake" one agreement.
+    Its "ECDHE … handshake" is one key pair and one agreement, "… full handshake" two of each, "ECDH …
+    handshake" and "… shared secret" one agreement. Its Diffie-Hellman exponents are as long as the prime.
     """
-    found: Primitives = {}
-    ephemeral: dict[str, float] = {}
-    line_form = re.compile(
-        r"^\s*([A-Za-z0-9-]+)\s*:\s*([\d.]+)\s*(?:(ms)/\s*(public|private|sign|verify|handshake)"
-        r"|(public|private|sign|verify|handshake)/s|(?:Ki?B)/s)"
-    )
+    found = Imported()
+    pairs: dict[tuple[str, str], tuple[float, float]] = {}
     for line in text.splitlines():
-        match = line_form.match(line)
-        if match is None or float(match[2]) <= 0:
+        match = _LINE.match(line)
+        if match is None or float(match[2]) <= 0.0:
+            if _FIGURE.match(line):
+                found.left_out.append(f"{line.strip()}: a form that is not known")
             continue
         name, figure = match[1], float(match[2])
-        step = match[4] or match[5]
-        if step is None:
-            symmetric = _mbedtls_symmetric(name)
-            if symmetric:
-                found[*symmetric, ""] = {"per_kib_us": 1e6 / figure}
+        if match[6]:
+            _symmetric(found, line, name, figure)
             continue
+        step = match[4] or match[5]
         time_us = figure * 1e3 if match[3] else 1e6 / figure
-        family, _, rest = name.partition("-")
-        token = CURVE_NAMES.get(rest.upper()) or {"Curve25519": "x25519", "x25519": "x25519"}.get(rest, "")
-        if family == "RSA":
-            for operation in ("verify", "encrypt") if step == "public" else ("sign", "decrypt"):
-                found[operation, "rsa", f"rsa{rest}"] = {"time_us": time_us}
-        elif family == "ECDSA" and token:
-            found[step, "ecdsa", token] = {"time_us": time_us}
-        elif family == "ECDH" and token:
-            found["derive", "ecdh", token] = {"time_us": time_us}
-        elif family == "ECDHE" and token:
-            ephemeral[token] = time_us
-    for token, both_us in ephemeral.items():
-        derive = found.get(("derive", "ecdh", token))
-        if derive is not None and derive["time_us"] < both_us:
-            found["keygen", "ecdh", token] = {"time_us": both_us - derive["time_us"]}
+        if not _public_key(found, pairs, name, step, time_us):
+            found.left_out.append(f"{line.strip()}: no suite uses it")
+    for (algorithm, token), (both_us, times) in pairs.items():
+        derive = found.primitives.get(("derive", algorithm, token))
+        if derive is not None and derive["time_us"] * times < both_us:
+            found.primitives["keygen", algorithm, token] = {"time_us": both_us / times - derive["time_us"]}
         elif derive is None:
-            found["derive", "ecdh", token] = {"time_us": both_us / 2}
-            found["keygen", "ecdh", token] = {"time_us": both_us / 2}
+            for operation in ("derive", "keygen"):
+                found.primitives[operation, algorithm, token] = {"time_us": both_us / times / 2.0}
     return found
 
 
-def _mbedtls_symmetric(name: str) -> tuple[str, str] | None:
+def _public_key(
+    found: Imported, pairs: dict[tuple[str, str], tuple[float, float]], name: str, step: str, time_us: float
+) -> bool:
+    family, _, rest = name.partition("-")
+    token = CURVE_NAMES.get(rest.upper(), "")
+    if family == "RSA" and rest.isdigit():
+        for operation in ("verify", "encrypt") if step == "public" else ("sign", "decrypt"):
+            found.primitives[operation, "rsa", f"rsa{rest}"] = {"time_us": time_us}
+        return True
+    if family == "ECDSA" and token and step in ("sign", "verify"):
+        found.primitives[step, "ecdsa", token] = {"time_us": time_us}
+        return True
+    algorithm, parameters = (
+        ("dh", f"dh{rest}") if family in ("DH", "DHE") and rest.isdigit() else ("ecdh", token)
+    )
+    if family in ("ECDH", "DH") and parameters:
+        found.primitives["derive", algorithm, parameters] = {"time_us": time_us}
+        return True
+    if family in ("ECDHE", "DHE") and parameters:
+        times = 2.0 if step.startswith("full") else 1.0
+        if (algorithm, parameters) not in pairs or times == 1.0:
+            pairs[algorithm, parameters] = (time_us, times)
+        return True
+    return False
+
+
+def _symmetric(found: Imported, line: str, name: str, figure: float) -> None:
     lower = name.lower()
     if re.fullmatch(r"aes-(cbc|gcm|ccm)-\d+", lower):
         _, mode, bits = lower.split("-")
-        return "cipher", f"aes-{bits}-{mode}"
-    if re.fullmatch(r"(md5|sha-\d+)", lower):
-        return "digest", lower.replace("-", "")
-    return ("cipher", "chacha20-poly1305") if lower == "chachapoly" else None
+        found.primitives["cipher", f"aes-{bits}-{mode}", ""] = {"per_kib_us": 1e6 / figure}
+    elif re.fullmatch(r"(md5|sha-\d+)", lower):
+        found.primitives["digest", lower.replace("-", ""), ""] = {"per_kib_us": 1e6 / figure}
+    elif lower == "chachapoly":
+        found.primitives["cipher", "chacha20-poly1305", ""] = {"per_kib_us": 1e6 / figure}
+    else:
+        found.left_out.append(f"{line.strip()}: no suite uses it")

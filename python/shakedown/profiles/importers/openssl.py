@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from shakedown.profiles.importers.common import Primitives
+from shakedown.profiles.importers.common import Imported, Primitives
+from shakedown.profiles.vocabulary import triple_fault
 
 _OPENSSL_CURVES = [
     "secp160r1",
@@ -30,23 +31,29 @@ _KEM_NAMES = {"ML-KEM-512": "mlkem512", "ML-KEM-768": "mlkem768", "ML-KEM-1024":
 _ML_DSA_NAMES = {"ML-DSA-44": "mldsa44", "ML-DSA-65": "mldsa65", "ML-DSA-87": "mldsa87"}
 
 
-def read_openssl_speed(text: str) -> Primitives:
+def read_openssl_speed(text: str) -> Imported:
     """Read ``openssl speed -mr``; figures above 1 are operations per second, as OpenSSL 1.1.0 and later
     print.
     """
-    found: Primitives = {}
+    result = Imported()
+    found: Primitives = result.primitives
 
     def put(operation: str, algorithm: str, parameters: str, figure: str) -> None:
         per_s = float(figure)
-        if per_s > 0:
-            found[operation, algorithm, parameters] = {"time_us": 1e6 / per_s if per_s >= 1 else per_s * 1e6}
+        triple = (operation, algorithm, parameters)
+        if per_s > 0 and triple_fault(*triple) is None:
+            found[triple] = {"time_us": 1e6 / per_s if per_s >= 1 else per_s * 1e6}
 
     sizes: list[int] = []
     for line in text.splitlines():
         kind, *fields = line.strip().split(":")
+        before = len(found)
         if kind == "+H":
             sizes = [int(field) for field in fields]
-        elif kind == "+F" and sizes:
+            continue
+        if not re.fullmatch(r"\+F\d*", kind):
+            continue
+        if kind == "+F" and sizes:
             _openssl_symmetric(found, fields, sizes)
         elif kind in ("+F2", "+F3") and len(fields) >= 4:
             algorithm = "rsa" if kind == "+F2" else "dsa"
@@ -72,7 +79,9 @@ def read_openssl_speed(text: str) -> Primitives:
             put("derive", "dh", f"ffdhe{fields[1]}", fields[2])
         elif kind in ("+F9", "+F10", "+F11"):
             _openssl_named(put, fields)
-    return found
+        if len(found) == before:
+            result.left_out.append(f"{line.strip()}: no suite uses it, or a form that is not known")
+    return result
 
 
 def _openssl_named(put: Callable[[str, str, str, str], None], fields: list[str]) -> None:

@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import re
 
-from shakedown.profiles.device import Triple
-from shakedown.profiles.importers.common import CURVE_NAMES, Primitives
+from shakedown.profiles.costs import Triple
+from shakedown.profiles.importers.common import CURVE_NAMES, Imported
+from shakedown.profiles.vocabulary import triple_fault
 
 _BITS_TO_CURVE = {192: "p192", 224: "p224", 256: "p256", 384: "p384", 521: "p521"}
 _OPERATIONS = re.compile(
     r"^\s*([A-Za-z-]+)\s*(?:\[\s*(\w+)\s*\])?\s*(\d+)?\s+(?:\d+\s+)?([a-z][a-z -]*?)\s+"
     r"\d+ ops took .*?avg ([\d.]+)"
 )
+_FIGURE = re.compile(r"\btook [\d.]+ sec")
 _BYTES = re.compile(r"^\s*([A-Z][\w/-]*?)\s+[\d.]+ [KM]i?B took [\d.]+ seconds,\s+([\d.]+) ([KM])i?B/s")
 
 
-def read_wolfcrypt(text: str) -> Primitives:
+def read_wolfcrypt(text: str) -> Imported:
     """Read wolfCrypt's ``benchmark``: lines of operations with an average, and lines of bytes with a rate."""
-    found: Primitives = {}
+    found = Imported()
     for line in text.splitlines():
+        if not _FIGURE.search(line):
+            continue
+        triples: list[Triple] = []
+        cost: dict[str, float] = {}
         match = _OPERATIONS.match(line)
         if match:
             triples = _wolfcrypt_triples(match[1].upper(), match[2], int(match[3] or 0), match[4].strip())
-            for triple in triples:
-                found[triple] = {"time_us": float(match[5]) * 1e3}
-            continue
-        match = _BYTES.match(line)
-        if match:
-            rate = float(match[2]) * (1024.0 if match[3] == "M" else 1.0)
-            name = _wolfcrypt_symmetric(match[1])
-            if name and rate > 0:
-                found[*name, ""] = {"per_kib_us": 1e6 / rate}
+            cost = {"time_us": float(match[5]) * 1e3}
+        else:
+            match = _BYTES.match(line)
+            name = _wolfcrypt_symmetric(match[1]) if match else None
+            if match and name:
+                rate = float(match[2]) * (1024.0 if match[3] == "M" else 1.0)
+                triples, cost = [(*name, "")], {"per_kib_us": 1e6 / rate if rate > 0 else 0.0}
+        usable = [triple for triple in triples if triple_fault(*triple) is None and any(cost.values())]
+        for triple in usable:
+            found.primitives[triple] = cost
+        if not usable:
+            found.left_out.append(f"{line.strip()}: no suite uses it, or a form that is not known")
     return found
 
 

@@ -1,0 +1,237 @@
+"""Fitting the ranges of scaled figures, and how often they hold: leave-one-board-out over the
+reference builds.
+
+`python -m tools.fit_ratios` runs it, writes `data/builds.json` and the page of coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from shakedown.pricing.ratios import (
+    LEVELS,
+    WIDEST,
+    Build,
+    Fit,
+    Ratios,
+    Scaled,
+    build_of,
+    class_key,
+    fit_key,
+)
+from shakedown.pricing.relations import GROUPS, TWINS, group, kind, relation
+from shakedown.profiles.costs import Triple
+
+LEVEL = 0.90
+"""The share of figures that a range is to hold."""
+_LEAST_BOARDS = 3
+_LEAST_TRIALS = 15
+_MANY_BOARDS = 10
+
+Hide = Callable[[Triple, Triple], bool]
+
+
+def _hides_figure(target: Triple, base: Triple) -> bool:
+    """The figure itself, and RSA's and Diffie-Hellman's other name for the same work."""
+    same = base[1:] == target[1:] and (
+        TWINS.get(target[0]) == base[0] if target[1] == "rsa" else target[1] == "dh"
+    )
+    return base == target or same
+
+
+SCENARIOS: dict[str, tuple[str, Hide]] = {
+    "figure": ("one figure hidden", _hides_figure),
+    "size": (
+        "a whole size hidden",
+        lambda target, base: (
+            _hides_figure(target, base) or (kind(base) == kind(target) and base[2] == target[2])
+        ),
+    ),
+    "family": (
+        "a whole family hidden",
+        lambda target, base: _hides_figure(target, base) or kind(base) == kind(target),
+    ),
+    "group": (
+        "all curves, all integers or all lattices hidden",
+        lambda target, base: _hides_figure(target, base) or group(base) == group(target),
+    ),
+}
+"""What is hidden of a build before a figure of it is estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A known figure and its estimate (None where there is none), all of its board's builds left out."""
+
+    scenario: str
+    board: str
+    target: Triple
+    truth: float
+    estimate: Scaled | None
+
+    @property
+    def known(self) -> bool:
+        """Whether the estimate is narrow enough to be given as a figure."""
+        return self.estimate is not None and self.estimate.half <= math.log(WIDEST)
+
+    @property
+    def error(self) -> float:
+        """The logarithm of truth over estimate."""
+        assert self.estimate is not None
+        return self.truth - self.estimate.log_s
+
+    @property
+    def held(self) -> bool:
+        """Whether the range holds the truth."""
+        return self.estimate is not None and abs(self.error) <= self.estimate.half
+
+
+def reference_builds() -> list[Build]:
+    """The builds of every shipped profile that may be scaled from."""
+    from shakedown.profiles import load_device
+    from shakedown.profiles.registry import shipped_names
+
+    builds = []
+    for name in shipped_names("devices"):
+        device = load_device(name)
+        builds += [build_of(one) for one in (device, *device.variants) if one.priced and one.reference]
+    return [build for build in builds if build.log_s]
+
+
+def deviations(builds: list[Build]) -> dict[str, float]:
+    """The pooled deviation of log ratios inside classes, by group, relation and class level.
+
+    Every pair of primitives weighs the same, whatever the number of boards that have both.
+    """
+    ratios = Ratios(builds, Fit())
+    triples = ratios.triples()
+    found: dict[str, list[float]] = defaultdict(list)
+    for target in triples:
+        for base in triples:
+            related = relation(target, base)
+            if related is None or len(ratios.log_ratios(target, base)) < _LEAST_BOARDS:
+                continue
+            for level in range(len(LEVELS)):
+                classes: dict[tuple[object, ...], dict[str, list[float]]] = defaultdict(
+                    lambda: defaultdict(list)
+                )
+                for index, value in ratios.log_ratios(target, base):
+                    build = builds[index]
+                    classes[class_key(build, group(target), level)][build.board].append(value)
+                for boards in classes.values():
+                    means = [sum(values) / len(values) for values in boards.values()]
+                    if len(means) >= _LEAST_BOARDS:
+                        middle = sum(means) / len(means)
+                        variance = sum((one - middle) ** 2 for one in means) / (len(means) - 1)
+                        found[fit_key(target, related.name, level)].append(variance)
+    pooled = {key: math.sqrt(sum(values) / len(values)) for key, values in found.items()}
+    return _filled(pooled)
+
+
+def _filled(pooled: dict[str, float]) -> dict[str, float]:
+    """A relation that no class of three boards shows at a level takes the next level's deviation."""
+    names = {key.rpartition("/")[0] for key in pooled}
+    for name in names:
+        for level in range(len(LEVELS)):
+            key = f"{name}/{level}"
+            if key not in pooled:
+                others = [
+                    pooled[f"{name}/{other}"] for other in range(len(LEVELS)) if f"{name}/{other}" in pooled
+                ]
+                pooled[key] = max(others)
+    for name, value in (("integers/public exponent", 0.55), ("integers/exponent length", 0.15)):
+        # The first is the range between its two ends; of the second too few builds have both.
+        for level in range(len(LEVELS)):
+            pooled.setdefault(f"{name}/{level}", value)
+    return pooled
+
+
+def trials(ratios: Ratios, scenarios: Iterable[str] = SCENARIOS) -> list[Trial]:
+    """Estimate every known public-key figure from the rest of its build, its board left out of the
+    reference.
+    """
+    found = []
+    for name in scenarios:
+        hides = SCENARIOS[name][1]
+        for build in ratios.builds:
+            for target, truth in build.log_s.items():
+                if group(target) == "symmetric" and name in ("group", "family"):
+                    continue
+                left = {base: value for base, value in build.log_s.items() if not hides(target, base)}
+                like = Build(build.board, build.lineage, build.word_bits, build.vector, build.kinds, left)
+                found.append(Trial(name, build.board, target, truth, ratios.estimate(target, like)))
+    return found
+
+
+def fitted(builds: list[Build]) -> Ratios:
+    """Fit deviations, then each relation's factor, then one factor for all, so that 90 % hold in each
+    scenario.
+    """
+    spreads = deviations(builds)
+    names = {key.rpartition("/")[0] for key in spreads}
+    ratios = Ratios(builds, Fit(spreads, dict.fromkeys(names, 1.0)))
+    scores: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for trial in trials(ratios):
+        if trial.estimate is not None:
+            key = fit_key(trial.target, trial.estimate.relation)
+            scores[key].append((abs(trial.error) / trial.estimate.width, trial.board))
+    factors = dict.fromkeys(names, 1.0)
+    for name, values in scores.items():
+        if len({board for _, board in values}) >= _LEAST_BOARDS:
+            factors[name] = max(_board_quantile(values), 0.3)
+    ratios.fit.factors = factors
+    ratios.fit.families = _families(trials(ratios))
+    return ratios
+
+
+def _families(found: list[Trial]) -> dict[str, float]:
+    """By what factor a family's ranges may shrink, or must grow, to hold 90 % in every scenario.
+
+    Leaving out what is too wide leaves the easier cases, so that the relations' own factors hold more. A
+    family that few boards have is levelled with its group.
+    """
+    estimated = [trial for trial in found if trial.estimate is not None]
+    groups = {name: _level([one for one in estimated if group(one.target) == name]) for name in GROUPS}
+    families = {}
+    for name in {kind(trial.target) for trial in estimated}:
+        of = [trial for trial in estimated if kind(trial.target) == name]
+        level, whole = _level(of), groups[group(of[0].target)]
+        enough = len({trial.board for trial in of}) >= _MANY_BOARDS
+        families[name] = level if enough else max(level, whole)
+    return families
+
+
+def _level(found: list[Trial]) -> float:
+    steps = [percent / 100.0 for percent in range(60, 301, 2)]
+    return next((factor for factor in steps if _holds(found, factor)), steps[-1])
+
+
+def _holds(found: list[Trial], factor: float) -> bool:
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for trial in found:
+        assert trial.estimate is not None
+        half = trial.estimate.half * factor
+        if half <= math.log(WIDEST):
+            counts[trial.scenario][0] += 1
+            counts[trial.scenario][1] += abs(trial.error) <= half
+    return all(held >= LEVEL * known for known, held in counts.values() if known >= _LEAST_TRIALS)
+
+
+def _board_quantile(values: list[tuple[float, str]]) -> float:
+    """The 90 % quantile of scores, each board weighing the same, with conformal prediction's
+    small-sample step.
+    """
+    weights: dict[str, int] = defaultdict(int)
+    for _, board in values:
+        weights[board] += 1
+    boards = len(weights)
+    wanted = min(1.0, LEVEL * (boards + 1) / boards)
+    reached = 0.0
+    for score, board in sorted(values):
+        reached += 1.0 / (boards * weights[board])
+        if reached >= wanted - 1e-12:
+            return score
+    return max(score for score, _ in values)

@@ -1,0 +1,126 @@
+"""How many handshakes a server takes within a promise, and how many workers a rate needs: behind
+``capacity``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from shakedown.errors import InputError
+from shakedown.models.distribution import Distribution
+from shakedown.models.handshake import highest_rate_per_s, least_workers
+from shakedown.models.waiting import Service
+from shakedown.pricing.library import TraceLibrary, open_library
+from shakedown.pricing.predict import Row, check_model, each
+from shakedown.pricing.scenario import (
+    DEFAULT_BEARER,
+    DEFAULT_DEVICE,
+    DEFAULT_SERVER_DEVICE,
+    Scenario,
+    scenario,
+)
+
+MAX_WORKERS = 100_000
+"""More workers than this are not searched."""
+
+
+def capacity(
+    suites: Sequence[str],
+    *,
+    within_s: float,
+    device: str = DEFAULT_DEVICE,
+    server_device: str = DEFAULT_SERVER_DEVICE,
+    bearer: str = DEFAULT_BEARER,
+    percentile: float | None = None,
+    workers: int = 1,
+    rate_per_s: float | None = None,
+    traces: TraceLibrary | None = None,
+    scale_from: str | None = None,
+) -> list[Row]:
+    """Find the highest rate at which the whole handshake stays within a promise: one row a suite.
+
+    Args:
+        suites: suite names.
+        within_s: the promised time.
+        device, server_device, bearer: profile names or paths.
+        percentile: share in per cent of handshakes that must keep the promise; default: their mean must.
+        workers: the server's workers.
+        rate_per_s: the rate for which the least number of workers is wanted too.
+        traces: where recorded handshakes come from; default: the shipped library.
+        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+
+    Raises:
+        InputError: naming what was wrong and what is accepted.
+    """
+    if not (math.isfinite(within_s) and within_s > 0.0):
+        raise InputError(f"within is {within_s}; accepted: a time above 0")
+    if percentile is not None and not 0.0 < percentile < 100.0:
+        raise InputError(f"percentile is {percentile}; accepted: above 0 and below 100")
+    if rate_per_s is not None and not (math.isfinite(rate_per_s) and rate_per_s > 0.0):
+        raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, above 0")
+    check_model("default", workers)
+    library = traces or open_library()
+
+    def one(suite: str) -> tuple[Scenario, Row]:
+        found = scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
+        return found, capacity_row(found, within_s, percentile, workers, rate_per_s)
+
+    place = {"server_device": server_device, "device": device, "bearer": bearer}
+    return [pair[1] for pair in each(suites, one, place)]
+
+
+def capacity_row(
+    one: Scenario, within_s: float, percentile: float | None, workers: int, rate_per_s: float | None = None
+) -> Row:
+    """One row of ``capacity``."""
+    case = _Case(one, within_s, percentile)
+    rate, low, high = (case.rate(end, workers) for end in ("mean", "high", "low"))
+    unknown = bool(one.server.unpriced or one.client.unpriced)
+    service_s = one.service_s.mean
+    found: Row = {
+        "suite": one.trace.suite,
+        "server_device": one.server_device.name,
+        "device": one.device.name,
+        "bearer": one.bearer.name,
+        "within_s": within_s,
+        "percentile": percentile,
+        "workers": workers,
+        "rate_per_s": rate,
+        "utilisation": None if rate is None else rate * service_s / workers,
+        "rate_range_per_s": [0.0 if unknown else low, high],
+        "basis": one.basis,
+        "unpriced": [*one.client.unpriced, *one.server.unpriced],
+        "extrapolated": [*one.client.figures, *one.server.figures],
+        "limit_per_s": workers / service_s if service_s > 0.0 else None,
+    }
+    if rate_per_s is not None:
+        needed = [case.workers(end, rate_per_s) for end in ("mean", "low", "high")]
+        found["asked_rate_per_s"] = rate_per_s
+        found["workers_needed"] = needed[0]
+        found["workers_range"] = [needed[1], None if unknown else needed[2]]
+    return found
+
+
+class _Case:
+    """A scenario and a promise, with the device figures at their mean or at an end of their ranges."""
+
+    def __init__(self, one: Scenario, within_s: float, percentile: float | None) -> None:
+        self.one, self.within_s, self.percentile = one, within_s, percentile
+        self.done = one.unloaded()[1]
+
+    def _at(self, end: str) -> tuple[Distribution, Service]:
+        one = self.one
+        shift = sum(getattr(side.total, end) - side.total.mean for side in (one.client, one.server))
+        return self.done.shifted(shift), one.service(getattr(one.service_s, end))
+
+    def rate(self, end: str, workers: int) -> float | None:
+        """The highest rate, None where no server cost is known."""
+        unloaded, service = self._at(end)
+        found = highest_rate_per_s(self.within_s, unloaded, service, workers, self.percentile)
+        return found if math.isfinite(found) else None
+
+    def workers(self, end: str, rate_per_s: float) -> int | None:
+        """The least number of workers, None where none keeps the promise."""
+        unloaded, service = self._at(end)
+        return least_workers(self.within_s, unloaded, service, rate_per_s, self.percentile, MAX_WORKERS)

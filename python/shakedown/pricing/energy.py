@@ -1,0 +1,147 @@
+"""The client's energy for one handshake: processor and radio, by state, with ranges.
+
+Bytes are those on the link, headers and acknowledgements included. Parts that the profiles do not give are
+named: the sum is then a least value.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from shakedown.models.energy import LinkBytes, handshake_link_bytes, radio_energy_j
+from shakedown.models.ranges import Range, combined, within
+from shakedown.pricing.prices import Price
+from shakedown.pricing.trace import Trace
+from shakedown.profiles import Bearer, Device
+
+RADIO_SPREAD = 1.5
+"""How far a radio's power may be off another module of its kind, where the profile does not say."""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Joules by part, None where unknown; `missing` says what is not in them."""
+
+    processor: Range | None
+    radio: Range | None
+    setup: Range | None
+    tail: Range | None
+    missing: tuple[str, ...]
+
+    @property
+    def known(self) -> bool:
+        """Whether any part is known."""
+        return self.processor is not None or self.radio is not None
+
+    @property
+    def total(self) -> Range | None:
+        """The sum of the known parts, None where there is none."""
+        parts = {"processor": self.processor, "radio": self.radio, "setup": self.setup, "tail": self.tail}
+        found = {name: part for name, part in parts.items() if part is not None}
+        if not self.known:
+            return None
+        # Set-up, sending and tail are one radio's: wrong together.
+        radio = [part for name, part in found.items() if name != "processor"]
+        causes = {"processor": found["processor"]} if "processor" in found else {}
+        if radio:
+            whole = radio[0]
+            for part in radio[1:]:
+                whole = whole.plus(part)
+            causes["radio"] = whole
+        return combined(causes)
+
+
+def client_energy(
+    trace: Trace, device: Device, bearer: Bearer, client: Price, elapsed_s: float | None
+) -> Energy:
+    """Energy of one handshake at the client.
+
+    Args:
+        trace: the handshake.
+        device, bearer: whose power.
+        client: the client's price.
+        elapsed_s: how long the handshake takes, None where there is no steady state.
+    """
+    missing: list[str] = []
+    processor = _processor(device, client, elapsed_s, missing)
+    radio, setup, tail = _radio(trace, bearer, elapsed_s, missing)
+    return Energy(processor, radio, setup, tail, tuple(missing))
+
+
+def _processor(device: Device, client: Price, elapsed_s: float | None, missing: list[str]) -> Range | None:
+    power = device.energy
+    computing = client.total
+    if client.connection is not None:
+        computing = combined({**client.parts, "connection": client.connection})
+    if power.active_w is None:
+        if client.primitive_energy_j is not None:
+            missing.append("the processor's work outside primitives")
+            return within(client.primitive_energy_j, device.spread)
+        missing.append("the processor: its power is not known")
+        return None
+    if client.unpriced:
+        missing.append("the processor's work that has no figure")
+    busy = computing.times(power.active_w)
+    waiting_s = max(0.0, (elapsed_s or computing.mean) - computing.mean)
+    if power.idle_w is None:
+        missing.append("the processor while it waits")
+        idle_j = 0.0
+    else:
+        idle_j = waiting_s * power.idle_w
+    spread = math.log(power.spread)
+    low = (
+        math.exp(-math.hypot(spread, math.log(computing.mean / computing.low)))
+        if computing.low > 0.0
+        else 0.0
+    )
+    high = (
+        math.exp(math.hypot(spread, math.log(computing.high / computing.mean)))
+        if computing.mean > 0.0
+        else 1.0
+    )
+    mean = busy.mean + idle_j
+    return Range(mean * low, mean, mean * high)
+
+
+def _radio(
+    trace: Trace, bearer: Bearer, elapsed_s: float | None, missing: list[str]
+) -> tuple[Range | None, Range | None, Range | None]:
+    power = bearer.energy
+    sent = link_bytes(trace, bearer)
+    found = radio_energy_j(
+        sent,
+        elapsed_s,
+        up_bits_per_s=bearer.up_bits_per_s,
+        down_bits_per_s=bearer.down_bits_per_s,
+        send_w=power.send_w,
+        receive_w=power.receive_w,
+        idle_w=power.idle_w,
+        send_j_per_byte=power.send_j_per_byte,
+        receive_j_per_byte=power.receive_j_per_byte,
+    )
+    if found is None:
+        missing.append("the radio: its power is not known")
+        return None, None, None
+    if power.idle_w is None and power.send_j_per_byte is None:
+        missing.append("the radio while it waits")
+    if power.setup_j is None and bearer.setup_s > 0.0:
+        missing.append("the radio's set-up")
+    setup = None if power.setup_j is None else within(power.setup_j, RADIO_SPREAD)
+    tail = None
+    if power.tail_w is not None and power.tail_s is not None:
+        tail = within(power.tail_w * power.tail_s, RADIO_SPREAD)
+    return within(found, RADIO_SPREAD), setup, tail
+
+
+def link_bytes(trace: Trace, bearer: Bearer) -> LinkBytes:
+    """What a handshake puts on the link each way: headers, link overhead, TCP's own segments."""
+    flights = [(flight.sender == "client", flight.size_bytes) for flight in trace.flights]
+    return handshake_link_bytes(
+        flights,
+        mtu_bytes=bearer.mtu_bytes,
+        link_bytes=bearer.link_bytes,
+        datagrams=trace.datagrams,
+        ip_bytes=bearer.ip_bytes,
+        udp_bytes=bearer.udp_bytes,
+    )

@@ -1,0 +1,48 @@
+"""A priced handshake over a bearer: the one place where pricing calls the network's model."""
+
+from __future__ import annotations
+
+from shakedown.models import network
+from shakedown.models.network import Exchange, Step
+from shakedown.pricing.prices import Price
+from shakedown.pricing.trace import Trace
+from shakedown.profiles import Bearer
+from shakedown.schema.base import Side
+
+
+def steps_of(trace: Trace, client: Price, server: Price) -> tuple[list[Step], float, float]:
+    """The messages with each sender's work before it, and what each side works after it received its last.
+
+    A side's work on what it received, and on making a message, comes before the message goes out; work
+    outside
+    any message comes before its first. Tickets after the handshake are left out.
+    """
+    prices: dict[Side, Price] = {"client": client, "server": server}
+    pending: dict[Side, float] = {side: price.message_s.get(None, 0.0) for side, price in prices.items()}
+    steps = []
+    for message in trace.messages:
+        if message.flight is None:
+            continue
+        sender = message.sender
+        receiver: Side = "server" if sender == "client" else "client"
+        work_s = pending[sender] + prices[sender].message_s.get(message.index, 0.0)
+        steps.append(Step(sender, message.size_bytes, work_s, message.unit))
+        pending[sender] = 0.0
+        pending[receiver] += prices[receiver].message_s.get(message.index, 0.0)
+    return steps, pending["client"], pending["server"]
+
+
+def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, *, from_idle: bool = False) -> Exchange:
+    """When the handshake is ready and done over a bearer, both sides' mean work on the way.
+
+    ``from_idle`` puts the radio's set-up before it, where the bearer says what that takes.
+    """
+    steps, client_end_s, server_end_s = steps_of(trace, client, server)
+    return network.exchange(
+        steps,
+        bearer.path(),
+        network.transport(trace.protocol),
+        client_end_s=client_end_s,
+        server_end_s=server_end_s,
+        from_idle=from_idle,
+    )

@@ -1,0 +1,229 @@
+"""A recorded handshake between two devices over a bearer, priced once for any rate, number of workers
+and model.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shakedown.errors import InputError
+from shakedown.models import queueing, transmission
+from shakedown.models.arrays import Floats
+from shakedown.models.distribution import Distribution
+from shakedown.models.network import Exchange
+from shakedown.models.ranges import Range, combined
+from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
+from shakedown.pricing.energy import Energy, client_energy
+from shakedown.pricing.extrapolation import Basis, weakest
+from shakedown.pricing.library import TraceLibrary, open_library
+from shakedown.pricing.network import carry
+from shakedown.pricing.prices import Price, price
+from shakedown.pricing.trace import Trace
+from shakedown.profiles import Bearer, Device, load_bearer, load_device
+
+MODELS = ("default", "thesis", "kuo", "levi-savas")
+DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
+_WAIT_SHARES = 1.0 - np.concatenate([np.linspace(1.0, 0.1, 46)[1:], np.geomspace(0.1, 1e-6, 60)[1:]])
+_WORK_BINS = 48
+_KEY_MATERIAL = ("Certificate", "ServerKeyExchange", "ClientKeyExchange", "CertificateVerify")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A recorded handshake between two devices over a bearer, priced."""
+
+    trace: Trace
+    device: Device
+    server_device: Device
+    bearer: Bearer
+    client: Price
+    server: Price
+
+    @property
+    def basis(self) -> Basis:
+        """What the two prices stand on: the weaker of them, where its side matters to the sum."""
+        client, server = self.client, self.server
+        if client.unpriced or server.unpriced:
+            return "unknown"
+        bases: dict[Basis, float] = {}
+        for one in (client, server):
+            for basis, seconds in one.bases.items():
+                bases[basis] = bases.get(basis, 0.0) + seconds
+        whole = math.fsum(bases.values())
+        return weakest(basis for basis, share in bases.items() if share > 0.05 * whole)
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """The handshake over the network, without a queue."""
+        return carry(self.trace, self.client, self.server, self.bearer)
+
+    @cached_property
+    def service_s(self) -> Range:
+        """A server worker's time for one handshake: the handshake's, and the connection's."""
+        parts = dict(self.server.parts)
+        if self.server.connection is not None:
+            parts["connection"] = self.server.connection
+        return combined(parts)
+
+    def service(self, mean_s: float) -> Service:
+        """The service time as a distribution, at a mean within its range."""
+        scale = mean_s / self.service_s.mean if self.service_s.mean > 0.0 else 1.0
+        return spread_service(mean_s, self.server.sd_s * scale)
+
+    @cached_property
+    def applicable_messages(self) -> int:
+        """The thesis's n: messages from client to server, unless the bearer fixes it."""
+        if self.bearer.applicable_messages is not None:
+            return self.bearer.applicable_messages
+        return sum(message.sender == "client" for message in self.trace.messages)
+
+    @cached_property
+    def queued_message_s(self) -> list[float]:
+        """Server time of each message from the client (thesis, 3.15 and 3.18).
+
+        What the server does for a message of its own counts for the client's message that it answers; the
+        thesis's suites have no such work.
+        """
+        times: list[float] = []
+        pending = self.server.message_s.get(None, 0.0)
+        for message in self.trace.messages:
+            work_s = self.server.message_s.get(message.index, 0.0)
+            if message.sender == "client":
+                times.append(work_s + pending)
+                pending = 0.0
+            elif times:
+                times[-1] += work_s
+            else:
+                pending += work_s
+        return times
+
+    def transmission(self, model: str) -> Distribution:
+        """Time on the network under a model, both sides' work left out."""
+        if model == "default":
+            work_s = self.client.total.mean + self.server.total.mean
+            return self.exchange.done.shifted(-min(work_s, self.exchange.done.mean))
+        bearer, trace = self.bearer, self.trace
+        up_bytes, down_bytes = trace.size_bytes("client"), trace.size_bytes("server")
+        if model == "levi-savas":
+            sizes = [0.0, 0.0]
+            for message in trace.messages:
+                if message.name in _KEY_MATERIAL and message.flight is not None:
+                    sizes[message.sender == "server"] += message.size_bytes
+            up_bytes, down_bytes = sizes
+        sent_s = float(
+            transmission.transmission_s(up_bytes, bearer.up_bits_per_s)
+            + transmission.transmission_s(down_bytes, bearer.down_bits_per_s)
+        )
+        if model != "thesis":
+            return Distribution.exactly(sent_s)
+        if bearer.thesis is not None:
+            sent_s += float(transmission.transmission_s(bearer.thesis.overhead_bytes, bearer.up_bits_per_s))
+        crossings = 2.0 * self.applicable_messages
+        return Distribution.normal(sent_s + crossings * bearer.traversal_s, crossings * bearer.traversal_sd_s)
+
+    def unloaded(self, model: str = "default") -> tuple[Distribution, Distribution]:
+        """Ready and done without a queue, the spread of the devices' own work included."""
+        if model == "default":
+            ready, done = self.exchange.ready, self.exchange.done
+        else:
+            work_s = self.client.total.mean + self.server.total.mean
+            ready = done = self.transmission(model).shifted(work_s)
+        spread = work_spread(self.client.sd_s, self.server.sd_s)
+        return ready.plus(spread), done.plus(spread)
+
+    def wait_s(self, model: str, rates_per_s: Floats, workers: int, factor: float = 1.0) -> Floats:
+        """Mean wait at each rate, NaN without a steady state; ``factor`` scales the service time, for
+        ranges.
+        """
+        service_s = self.service_s.mean if model == "default" else self.server.total.mean
+        mean_s, sd_s = service_s * factor, self.server.sd_s * factor
+        if model == "thesis":
+            times = np.array(self.queued_message_s or [0.0]) * factor
+            wait = queueing.message_wait_s(rates_per_s, times)
+        elif model == "kuo":
+            wait = np.zeros(rates_per_s.shape)
+        elif model == "levi-savas":
+            wait = queueing.mm1_wait_s(rates_per_s, mean_s)
+        else:
+            wait = queueing.mgc_wait_s(rates_per_s, mean_s, sd_s, workers)
+        return np.where(queueing.utilisation(rates_per_s, mean_s, workers) < 1.0, wait, np.nan)
+
+    def wait(self, rate_per_s: float, workers: int, mean_s: float | None = None) -> Distribution | None:
+        """The wait at the server as a distribution, None without a steady state."""
+        service_s = self.service_s.mean if mean_s is None else mean_s
+        if rate_per_s <= 0.0 or service_s <= 0.0:
+            return Distribution.exactly(0.0)
+        found = mgc_wait(rate_per_s, self.service(service_s), workers)
+        if found is None:
+            return None
+        return wait_distribution(found)
+
+    def energy(self, elapsed_s: float | None) -> Energy:
+        """Energy of the client for one handshake, by part."""
+        return client_energy(self.trace, self.device, self.bearer, self.client, elapsed_s)
+
+
+def wait_distribution(found: Wait) -> Distribution:
+    """A wait on a lattice as a distribution of few points: no wait, then equal shares of the rest,
+    finer at its end.
+
+    The mean of each share is kept.
+    """
+    mass = np.diff(found.cdf, prepend=0.0).clip(0.0)
+    values = found.step_s * np.arange(len(found.cdf))
+    none = float(mass[0])
+    shares = none + (1.0 - none) * _WAIT_SHARES
+    ends = np.searchsorted(found.cdf, shares)
+    cells = np.searchsorted(np.unique(ends), np.arange(len(mass)), side="right")
+    cells[0] = -1
+    weights = np.bincount(cells + 1, mass)
+    moments = np.bincount(cells + 1, mass * values)
+    kept = weights > 0.0
+    return Distribution.of_samples(moments[kept] / weights[kept], weights[kept])
+
+
+def work_spread(*deviations_s: float) -> Distribution:
+    """How much longer or shorter than its mean a handshake's own work is: centred, skewed as rejection
+    loops are.
+    """
+    deviation_s = math.hypot(*deviations_s)
+    if deviation_s <= 0.0:
+        return Distribution.exactly(0.0)
+    service = spread_service(deviation_s, deviation_s, bins=_WORK_BINS)
+    return Distribution.of_samples(service.points_s - deviation_s, service.weights)
+
+
+def scenario(
+    suite: str,
+    device: str = DEFAULT_DEVICE,
+    server_device: str = DEFAULT_SERVER_DEVICE,
+    bearer: str = DEFAULT_BEARER,
+    *,
+    traces: TraceLibrary | None = None,
+    scale_from: str | None = None,
+) -> Scenario:
+    """Load and price one scenario.
+
+    Raises:
+        InputError: for unknown names, bad files, or devices without primitives.
+    """
+    client, server, link = load_device(device), load_device(server_device), load_bearer(bearer)
+    scale = None if scale_from is None else load_device(scale_from)
+    if scale is not None and client.priced and server.priced:
+        raise InputError(
+            f"--scale-from {scale_from} has nothing to do: {device} and {server_device} have primitives; "
+            "accepted with a device that has none"
+        )
+    trace = (traces or open_library())[suite]
+    return Scenario(
+        trace,
+        client,
+        server,
+        link,
+        price(trace, "client", client, None if client.priced else scale),
+        price(trace, "server", server, None if server.priced else scale),
+    )

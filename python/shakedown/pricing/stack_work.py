@@ -1,0 +1,175 @@
+"""What a stack does besides the primitives, on devices where nobody measured it: assumed from one that was.
+
+Measured is OpenSSL on one machine (the profile that `data/overhead.json` names): its work on every kind of
+message, what a symmetric call costs beyond its blocks, decoding of peers' keys, a TCP connection. On
+another device
+the same work takes as many times as long as SHA-256 in software takes there, times what leaner libraries need
+of OpenSSL's work. Every such figure is `assumed`, its range says so, and all of a device's are wrong
+together.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from shakedown.models.ranges import Range
+from shakedown.profiles.costs import Triple
+from shakedown.profiles.device import Device
+from shakedown.profiles.overhead import MessageKey, MessageWork
+
+DATA = Path(__file__).parent.parent / "data" / "overhead.json"
+SOFTWARE_SPREAD = 1.5
+"""How far a device's stack work may be off what its SHA-256 in software says of its speed."""
+SMALL_NETWORK, SMALL_NETWORK_SPREAD = 0.1, 8.0
+"""What a microcontroller's network stack needs of a server kernel's work on a connection; nobody
+published it.
+"""
+NEAREST_PROTOCOL = {"dtls1.2": "tls1.2", "dtls1.3": "tls1.3", "tls1.1": "tls1.0", "ssl3": "tls1.0"}
+"""Where a protocol was not measured: the one whose messages are most alike."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The measured stack's work, in seconds, and how its machine and other libraries compare.
+
+    `plain` are its figures for lattice schemes in C; `plain_cycles` what it takes to be as fast, in
+    Hz: cores of 64
+    bits at that clock are, on the geometric mean, and how far off 90 % of them are.
+    """
+
+    device: str
+    software_s_per_kib: float
+    cycles_per_byte: dict[str, tuple[float, float]]
+    messages: dict[MessageKey, MessageWork]
+    handshakes: dict[tuple[str, str], MessageWork]
+    calls: dict[str, float]
+    imports: dict[tuple[str, str], float]
+    connection: dict[str, float]
+    plain: dict[Triple, float] = field(default_factory=dict)
+    plain_cycles: tuple[float, float] = (0.0, 1.0)
+    lineages: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def message(self, protocol: str, kind: str, work: str) -> MessageWork | None:
+        """The work on a kind of message, of the nearest protocol that was measured."""
+        while True:
+            found = self.messages.get((protocol, kind, work))
+            if found is not None or protocol not in NEAREST_PROTOCOL:
+                return found
+            protocol = NEAREST_PROTOCOL[protocol]
+
+    def handshake(self, protocol: str, side: str) -> MessageWork | None:
+        """The work outside any message."""
+        while True:
+            found = self.handshakes.get((protocol, side))
+            if found is not None or protocol not in NEAREST_PROTOCOL:
+                return found
+            protocol = NEAREST_PROTOCOL[protocol]
+
+
+@lru_cache(maxsize=1)
+def reference() -> Reference:
+    """The measured stack that the package ships."""
+    document: dict[str, Any] = json.loads(DATA.read_bytes())
+    return Reference(
+        document["from"],
+        document["software_s_per_kib"],
+        {bits: (one[0], one[1]) for bits, one in document["cycles_per_byte"].items()},
+        {(p, name, work): MessageWork(*rest) for p, name, work, *rest in document["messages"]},
+        {(p, side): MessageWork(*rest) for p, side, *rest in document["handshakes"]},
+        document["calls"],
+        {(algorithm, parameters): value for algorithm, parameters, value in document["imports"]},
+        document["connection"],
+        {(one[0], one[1], one[2]): one[3] for one in document["plain"]},
+        (document["plain_cycles"][0], document["plain_cycles"][1]),
+        {name: (one[0], one[1]) for name, one in document["lineages"].items()},
+    )
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How many times as long work takes as on the reference machine: middle, and how far that may be off."""
+
+    factor: float
+    spread: float
+    method: str
+
+    def of(self, seconds: float) -> Range:
+        """The reference's seconds on this device."""
+        middle = seconds * self.factor
+        return Range(middle / self.spread, middle, middle * self.spread)
+
+
+@dataclass(frozen=True)
+class StackWork:
+    """A device's speed at a stack's work; `cause` names the assumption."""
+
+    device: Device
+
+    @property
+    def cause(self) -> str:
+        """What is wrong together."""
+        return f"{self.device.name}: assumed stack work"
+
+    @cached_property
+    def software(self) -> Speed:
+        """The device's speed at plain software, next to the reference machine's.
+
+        By its own figures for code that is plain software there and here: lattice schemes in C where OpenSSL
+        runs, else SHA-256 in software; else by its clock and what such code takes on cores of its kind.
+        """
+        shown = reference()
+        device = self.device
+        if device.board == shown.device:
+            return Speed(1.0, 1.05, "measured there")
+        lattices = [
+            device.costs[triple].mean_s / seconds
+            for triple, seconds in shown.plain.items()
+            if device.implementation.lattices == "c"
+            and triple in device.costs
+            and device.lineage == "openssl"
+        ]
+        if lattices:
+            factor = math.exp(math.fsum(math.log(one) for one in lattices) / len(lattices))
+            return Speed(factor, SOFTWARE_SPREAD, "by its lattice schemes in C")
+        own = device.costs.get(("digest", "sha256", ""))
+        if own is not None and own.per_kib_s > 0.0 and device.implementation.symmetric in ("c", "assembler"):
+            return Speed(
+                own.per_kib_s / shown.software_s_per_kib, SOFTWARE_SPREAD, "by its SHA-256 in software"
+            )
+        bits = device.core.word_bits or 32
+        if bits == 64 and device.core.vector not in ("", "none"):
+            cycles, spread = shown.plain_cycles
+            factor, what = cycles / device.clock_hz, "lattice schemes in C take"
+        else:
+            cycles, spread = shown.cycles_per_byte[str(bits)]
+            factor, what = cycles * 1024.0 / device.clock_hz / shown.software_s_per_kib, "SHA-256 takes"
+        together = math.exp(math.hypot(math.log(spread), math.log(SOFTWARE_SPREAD)))
+        return Speed(factor, together, f"by its clock and what {what} on {bits}-bit cores")
+
+    @cached_property
+    def network(self) -> Speed:
+        """The device's speed at its network stack's work: a small one's on microcontrollers."""
+        speed = self.software
+        if self.device.core.word_bits == 64:
+            return Speed(speed.factor, 2.0 * speed.spread, speed.method)
+        return Speed(
+            speed.factor * SMALL_NETWORK, SMALL_NETWORK_SPREAD, f"a small network stack's, {speed.method}"
+        )
+
+    @cached_property
+    def stack(self) -> Speed:
+        """The device's speed at its library's work on messages."""
+        lean, spread = reference().lineages.get(self.device.lineage) or reference().lineages[""]
+        speed = self.software
+        together = math.exp(math.hypot(math.log(spread), math.log(speed.spread)))
+        method = f"OpenSSL's work on {reference().device} × {speed.factor * lean:.3g}, {speed.method}"
+        return Speed(speed.factor * lean, together, method)
+
+    def digest_kib(self) -> Range:
+        """SHA-256 of a KiB on a device that has no figure for any digest."""
+        return self.software.of(reference().software_s_per_kib)

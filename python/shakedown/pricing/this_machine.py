@@ -1,0 +1,196 @@
+"""A full profile of the machine that this runs on: primitives, its stacks' own work, a TCP connection."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shakedown.profiles.costs import Triple
+from shakedown.profiles.importers.common import Primitives
+from shakedown.profiles.importers.measured import as_primitives, summarise
+from shakedown.profiles.profile_text import About, profile_toml
+from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
+
+ROUNDS = 5
+"""Every suite is measured so many times, in turn with all others, so that no one stands in a busy minute."""
+REPEAT = 20
+
+_GROUPS = ("x25519", "p256", "p384", "ffdhe2048", "mlkem768", "x25519mlkem768")
+_KEYS = ("rsa2048", "p256", "p384", "ed25519", "mldsa44", "mldsa65", "mldsa87")
+_OLD = ("ssl3", "tls1.0", "tls1.1", "tls1.2", "dtls1.2")
+
+
+def _candidates() -> Iterator[str]:
+    """Suites that together have every kind of message of every protocol, and every key family."""
+    for protocol in ("tls1.3", "dtls1.3"):
+        for key in _KEYS:
+            yield f"{protocol}/x25519/{key}/server"
+            yield f"{protocol}/x25519/{key}/mutual"
+        for group in _GROUPS[1:]:
+            yield f"{protocol}/{group}/p256/server"
+        yield f"{protocol}/x25519/p256@rsa2048/server"
+        yield from (f"{protocol}/x25519/rsa2048/requested", f"{protocol}/x25519/p256/server/resumed")
+        yield from (f"{protocol}/psk", f"{protocol}/psk_dhe+x25519", f"{protocol}/psk_dhe+p256")
+    for protocol in _OLD:
+        for exchange, key in (("rsa", "rsa2048"), ("dhe_rsa", "rsa2048"), ("ecdhe_rsa", "rsa2048")):
+            for authentication in ("server", "requested", "mutual"):
+                yield f"{protocol}/{exchange}/{key}/{authentication}"
+        for key in ("p256", "p384"):
+            yield from (f"{protocol}/ecdhe_ecdsa/{key}/server", f"{protocol}/ecdhe_ecdsa/{key}/mutual")
+        for mode in ("resumed", "ticket"):
+            yield from (f"{protocol}/rsa/rsa2048/server/{mode}", f"{protocol}/ecdhe_ecdsa/p256/server/{mode}")
+        yield from (f"{protocol}/psk", f"{protocol}/dhe_psk", f"{protocol}/ecdhe_psk", f"{protocol}/rsa_psk")
+        yield from (f"{protocol}/dh_anon", f"{protocol}/ecdh_anon")
+    for keys in ("rsa1024", "rsa2048", "rsa1024@rsa3072"):
+        yield from (f"wtls/rsa/{keys}/server", f"wtls/rsa/{keys}/requested", f"wtls/rsa/{keys}/mutual")
+    for keys in ("163k", "233k", "256p", "163k@283k"):
+        yield from (f"wtls/ecdh_ecdsa/{keys}/server", f"wtls/ecdh_ecdsa/{keys}/mutual")
+    yield from (
+        "wtls/rsa/rsa1024/server/resumed",
+        "wtls/ecdh_ecdsa/163k/server/resumed",
+        "wtls/shared_secret",
+    )
+    yield from ("wtls/rsa_anon/rsa1024", "wtls/dh_anon+dh768", "wtls/ecdh_anon+163k")
+    yield "wtls/ecdh_ecdsa/163k/mutual/optimized"
+
+
+def suites() -> list[str]:
+    """The suites to measure, of those that can be run here."""
+    from shakedown import core
+    from shakedown.errors import ShakedownError
+
+    found: dict[str, None] = {}
+    for name in _candidates():
+        try:
+            found[core.runnable(name)] = None
+        except ShakedownError:
+            continue
+    return list(found)
+
+
+def measure_suites(
+    names: Sequence[str],
+    *,
+    rounds: int = ROUNDS,
+    repeat: int = REPEAT,
+    progress: Callable[[int, int, str], None] = lambda done, total, name: None,
+) -> list[dict[str, Any]]:
+    """Measure suites in turn, several rounds: of each the round in which it was least disturbed.
+
+    A disturbance (another program, a slower clock) only ever adds time, and never evenly.
+    """
+    from shakedown import core
+
+    best: dict[str, dict[str, Any]] = {}
+    left_out: set[str] = set()
+    for number in range(rounds):
+        for index, name in enumerate(names):
+            progress(number * len(names) + index, rounds * len(names), name)
+            if name in left_out:
+                continue
+            try:
+                entry: dict[str, Any] = dict(core.measure(name, repeat))
+            except Exception as error:
+                if not core.is_failure(error):
+                    raise
+                left_out.add(name)
+                continue
+            before = best.get(name)
+            if before is None or _time_us(entry) < _time_us(before):
+                best[name] = entry
+    return [best[name] for name in names if name in best]
+
+
+def _time_us(entry: dict[str, Any]) -> float:
+    return sum(float(entry["handshake"][f"{side}_us"]["median"]) for side in ("client", "server"))
+
+
+def profile_of(
+    name: str,
+    timed: Sequence[dict[str, Any]],
+    measured: Sequence[dict[str, Any]],
+    connection: dict[str, float] | None,
+    *,
+    title: str | None = None,
+) -> str:
+    """The profile of this machine, as TOML: primitives as in handshakes where some measured one has them."""
+    from shakedown import core
+
+    machine = core.machine()
+    found = summarise(measured)
+    primitives = _joined(as_primitives(timed), found.primitives)
+    architecture = str(machine["architecture"])
+    library = f"OpenSSL {core.build()['openssl'].removeprefix('OpenSSL ').split(' ')[0]}"
+    about = About(
+        name=name,
+        title=title or f"This machine: {machine['cpu']}",
+        chip=str(machine["cpu"]),
+        clock_hz=float(machine["clock_hz"] or 1e9),
+        library=library,
+        build=f"vendored, {machine['build_profile']} build, {architecture}",
+        date=datetime.now(tz=UTC).date().isoformat(),
+        source=(
+            "shakedown devices measure: medians of primitives inside handshakes and apart, what is left of "
+            "every kind of message, a TCP connection over loopback",
+        ),
+        core=_core(architecture),
+        implementation={
+            "curves": "assembler",
+            "integers": "assembler",
+            "lattices": "c",
+            "symmetric": "instructions",
+        },
+    )
+    return profile_toml(about, primitives, found.overhead, connection, stack=found.stack or library)
+
+
+def _joined(apart: Primitives, inside: Primitives) -> Primitives:
+    """Figures inside handshakes where there are any; the others apart, with what being inside costs there.
+
+    Inside a handshake caches are colder than in a loop of one primitive.
+    """
+    ratios = [
+        inside[triple]["time_us"] / apart[triple]["time_us"]
+        for triple in inside
+        if triple in apart and _is_call(triple) and apart[triple].get("time_us", 0.0) > 0.0
+    ]
+    colder = statistics.median(ratios) if ratios else 1.0
+    joined: Primitives = {}
+    for triple, cost in apart.items():
+        joined[triple] = {"time_us": cost["time_us"] * colder} if "time_us" in cost else cost
+    for triple, cost in inside.items():
+        if _is_call(triple) or triple not in apart or cost.get("per_call_us"):
+            joined[triple] = cost
+    return joined
+
+
+def _is_call(triple: Triple) -> bool:
+    return triple[0] not in SYMMETRIC_OPERATIONS
+
+
+def _core(architecture: str) -> dict[str, str | int]:
+    flags = _cpu_flags()
+    if architecture in ("x86_64", "amd64"):
+        if "avx512ifma" in flags:
+            return {"word_bits": 64, "multiplier": "52x52=104", "vector": "avx512-ifma"}
+        vector = "avx512" if "avx512f" in flags else "avx2" if "avx2" in flags else "none"
+        return {"word_bits": 64, "multiplier": "64x64=128", "vector": vector}
+    if architecture in ("aarch64", "arm64"):
+        return {"word_bits": 64, "multiplier": "64x64=128", "vector": "neon"}
+    if architecture.startswith("arm"):
+        return {"word_bits": 32, "multiplier": "32x32=64", "vector": "neon" if "neon" in flags else "none"}
+    return {"word_bits": 64 if "64" in architecture else 32}
+
+
+def _cpu_flags() -> set[str]:
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.lower().startswith(("flags", "features")):
+                    return set(line.partition(":")[2].split())
+    except OSError:
+        pass
+    return set()

@@ -1,0 +1,166 @@
+"""What `predict --json` and `capacity --json` print: one suite in one scenario. Times are seconds.
+
+Every figure is modelled. `basis` says what the device figures stand on, the weakest that matters: the
+device's
+`own`, `scaled` from its others, `assumed`, or `unknown`. With anything `unpriced` the sums are least values.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from shakedown.schema.base import Count, Number, Object, Side, Text
+
+Basis = Literal["own", "scaled", "assumed", "unknown"]
+Ends = tuple[Number | None, Number | None]
+
+
+class Times(Object, frozen=True, kw_only=True):
+    """A distribution of times over handshakes."""
+
+    mean: Number
+    p50: Number
+    p95: Number
+    p99: Number
+
+
+class Uncertain(Object, frozen=True, kw_only=True):
+    """A figure and its 90 % range; `high` is null where a part has no figure, and `mean` then a least
+    value.
+    """
+
+    mean: Number
+    low: Number
+    high: Number | None
+
+
+class GuessedFigure(Object, frozen=True, kw_only=True):
+    """A figure that is not the device's own: what it stands on, how it was made, and how sure it is."""
+
+    side: Literal["client", "server", ""]
+    operation: Text
+    algorithm: str
+    parameters: str
+    count: Count
+    basis: Basis
+    method: str
+    source: str
+    time_s: Number
+    range_s: tuple[Number, Number]
+
+
+class UnpricedPart(Object, frozen=True, kw_only=True):
+    """What has no figure, and why."""
+
+    side: Side
+    operation: Text
+    algorithm: str
+    parameters: str
+    count: Count
+    reason: str
+
+
+class Connections(Object, frozen=True, kw_only=True):
+    """What the TCP connection costs each side, kernel included; 0 over datagrams."""
+
+    client: Number
+    server: Number
+
+
+class EnergyParts(Object, frozen=True, kw_only=True):
+    """Energy of the client by part, in joules; null is unknown."""
+
+    processor: Number | None
+    radio: Number | None
+    setup: Number | None
+    tail: Number | None
+
+
+class Prediction(Object, frozen=True, kw_only=True):
+    """One row of `predict`; null where there is no steady state.
+
+    `total_s` is the mean of `done_s`: client, server, transmission and queue; `ready_s` is until the
+    client may
+    send data. `range_s` holds 90 % of handshakes, the device figures' uncertainty included. `ratio_to_first`
+    compares with the first suite asked for: what both assume is wrong in both alike.
+    """
+
+    suite: Text
+    device: Text
+    server_device: Text
+    bearer: Text
+    rate_per_s: Number
+    kind: Literal["modelled"]
+    model: Text
+    client_s: Number
+    server_s: Number
+    transmission_s: Number
+    queue_s: Number | None
+    total_s: Number | None
+    utilisation: Number
+    energy_j: Uncertain | None
+    range_s: Ends
+    extrapolated: tuple[GuessedFigure, ...]
+    workers: Count
+    basis: Basis
+    unpriced: tuple[UnpricedPart, ...]
+    ready_s: Times | None
+    done_s: Times | None
+    client_range_s: Ends
+    server_range_s: Ends
+    connection_s: Connections
+    energy_parts_j: EnergyParts
+    energy_missing: tuple[str, ...]
+    handshakes_per_charge: Number | None
+    ratio_to_first: Uncertain | None
+    failed: Number = 0.0
+
+
+class FailedPrediction(Object, frozen=True, kw_only=True):
+    """A suite that cannot be predicted, and why."""
+
+    suite: Text
+    device: Text
+    server_device: Text
+    bearer: Text
+    kind: Literal["modelled"]
+    error: Text
+
+
+class Capacity(Object, frozen=True, kw_only=True):
+    """One row of `capacity`: `rate_per_s` is 0 if the promise cannot be kept.
+
+    With anything of the server `unpriced`, the rate is a greatest value. `workers_needed` answers
+    `--rate`: null
+    where no number of workers keeps the promise.
+    """
+
+    suite: Text
+    server_device: Text
+    device: Text
+    bearer: Text
+    within_s: Number
+    percentile: Number | None
+    workers: Count
+    rate_per_s: Number | None
+    utilisation: Number | None
+    rate_range_per_s: Ends
+    basis: Basis
+    unpriced: tuple[UnpricedPart, ...]
+    extrapolated: tuple[GuessedFigure, ...]
+    limit_per_s: Number | None
+    workers_needed: Count | UnsetType | None = UNSET
+    workers_range: tuple[Count | None, Count | None] | UnsetType = UNSET
+    asked_rate_per_s: Number | UnsetType = UNSET
+
+
+class FailedCapacity(Object, frozen=True, kw_only=True):
+    """A suite whose capacity cannot be told, and why."""
+
+    suite: Text
+    server_device: Text
+    device: Text
+    bearer: Text
+    error: Text

@@ -1,0 +1,81 @@
+"""Ranges of scaled figures hold as often as they say, and what the package ships is what the profiles
+give.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from shakedown.pricing.calibration import SCENARIOS, reference_builds, trials
+from shakedown.pricing.coverage import coverage_tables
+from shakedown.pricing.ratios import DATA, WIDEST, Ratios, from_json, shipped, to_json
+from shakedown.pricing.relations import group, kind, relation
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "extrapolation.md"
+
+
+@pytest.fixture(scope="module")
+def found():
+    return trials(shipped())
+
+
+def test_the_shipped_builds_are_those_of_the_profiles():
+    """Else `python -m tools.fit_ratios` is due."""
+    now = to_json(Ratios(reference_builds(), shipped().fit))
+    kept = json.loads(DATA.read_bytes())
+    assert now["builds"] == kept["builds"]
+    assert now["triples"] == kept["triples"]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_nine_ranges_of_ten_hold(found, scenario):
+    known = [trial for trial in found if trial.scenario == scenario and trial.known]
+    assert len(known) > 400
+    held = sum(trial.held for trial in known) / len(known)
+    assert 0.89 <= held <= 0.96
+
+
+def test_no_family_with_many_figures_is_held_much_less_often(found):
+    by_family = defaultdict(list)
+    for trial in found:
+        if trial.known and trial.scenario in ("figure", "size"):
+            by_family[trial.scenario, kind(trial.target)].append(trial)
+    for trials_of in by_family.values():
+        if len(trials_of) >= 15:
+            assert sum(trial.held for trial in trials_of) / len(trials_of) >= 0.85
+
+
+def test_the_truth_is_within_a_factor_of_four_where_a_figure_is_given(found):
+    known = [trial for trial in found if trial.known]
+    near = sum(abs(trial.error) <= math.log(WIDEST) for trial in known) / len(known)
+    assert near >= 0.95
+
+
+def test_the_page_says_what_the_trials_found(found):
+    assert coverage_tables(shipped(), found) in PAGE.read_text(encoding="utf-8")
+
+
+def test_relations_are_the_same_both_ways():
+    triples = shipped().triples()
+    for target in triples[::5]:
+        for base in triples[::7]:
+            there, back = relation(target, base), relation(base, target)
+            assert (there is None) == (back is None)
+            if there is not None and back is not None:
+                assert there.name == back.name
+                if there.expected is not None:
+                    assert there.expected == pytest.approx(-(back.expected or 0.0))
+            assert (
+                target == base
+                or there is None
+                or group(target) in ("curves", "integers", "lattices", "symmetric")
+            )
+
+
+def test_the_shipped_data_survive_reading_and_writing():
+    assert to_json(from_json(to_json(shipped()))) == to_json(shipped())
