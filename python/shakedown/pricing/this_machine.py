@@ -6,13 +6,16 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.importers.common import Primitives
 from shakedown.profiles.importers.measured import as_primitives, summarise
 from shakedown.profiles.profile_text import About, profile_toml
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
+
+if TYPE_CHECKING:
+    from shakedown.schema.primitives import Timing
 
 ROUNDS = 5
 """Every suite is measured so many times, in turn with all others, so that no one stands in a busy minute."""
@@ -83,6 +86,8 @@ def measure_suites(
     A disturbance (another program, a slower clock) only ever adds time, and never evenly.
     """
     from shakedown import core
+    from shakedown.scenario import HandshakeId, Options
+    from shakedown.schema import builtins
 
     best: dict[str, dict[str, Any]] = {}
     left_out: set[str] = set()
@@ -92,12 +97,13 @@ def measure_suites(
             if name in left_out:
                 continue
             try:
-                entry: dict[str, Any] = dict(core.measure(name, repeat))
+                measured = core.measure(HandshakeId(suite=name), Options(repeat=repeat))
             except Exception as error:
                 if not core.is_failure(error):
                     raise
                 left_out.add(name)
                 continue
+            entry: dict[str, Any] = builtins(measured)
             before = best.get(name)
             if before is None or _time_us(entry) < _time_us(before):
                 best[name] = entry
@@ -110,7 +116,7 @@ def _time_us(entry: dict[str, Any]) -> float:
 
 def profile_of(
     name: str,
-    timed: Sequence[dict[str, Any]],
+    timed: Sequence[Timing],
     measured: Sequence[dict[str, Any]],
     connection: dict[str, float] | None,
     *,
@@ -118,19 +124,20 @@ def profile_of(
 ) -> str:
     """The profile of this machine, as TOML: primitives as in handshakes where some measured one has them."""
     from shakedown import core
+    from shakedown.schema import builtins
 
     machine = core.machine()
     found = summarise(measured)
-    primitives = _joined(as_primitives(timed), found.primitives)
-    architecture = str(machine["architecture"])
-    library = f"OpenSSL {core.build()['openssl'].removeprefix('OpenSSL ').split(' ')[0]}"
+    primitives = _joined(as_primitives(builtins(timed)), found.primitives)
+    architecture = machine.architecture
+    library = f"OpenSSL {core.build().openssl.removeprefix('OpenSSL ').split(' ')[0]}"
     about = About(
         name=name,
-        title=title or f"This machine: {machine['cpu']}",
-        chip=str(machine["cpu"]),
-        clock_hz=float(machine["clock_hz"] or 1e9),
+        title=title or f"This machine: {machine.cpu}",
+        chip=machine.cpu,
+        clock_hz=float(machine.clock_hz or 1e9),
         library=library,
-        build=f"vendored, {machine['build_profile']} build, {architecture}",
+        build=f"vendored, {machine.build_profile} build, {architecture}",
         date=datetime.now(tz=UTC).date().isoformat(),
         source=(
             "shakedown devices measure: medians of primitives inside handshakes and apart, what is left of "
