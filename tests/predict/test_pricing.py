@@ -74,7 +74,11 @@ def test_symmetric_work_at_a_published_rate_has_blocks_and_calls():
     priced = price(parse_trace(trace, "x"), "client", device)
     blocks_s = 64 * (2.0 + 2 * 5.5) / 1024 * 1000e-6
     assert priced.total.mean > blocks_s
-    assert {row["basis"] for row in priced.figures} == {"scaled", "assumed"}
+    (row,) = (one for one in priced.figures if one["operation"] == "prf")
+    assert row["basis"] == "assumed"  # the weaker of the two
+    assert row["count"] == 1
+    assert "blocks of sha256" in row["method"]
+    assert priced.bases["scaled"] == pytest.approx(blocks_s)
     assert not priced.unpriced
 
 

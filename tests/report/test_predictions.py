@@ -103,7 +103,10 @@ def test_all_rates_and_ranges_are_in_the_csv(results):
     rows = list(csv.DictReader(io.StringIO(section.blocks[0].figure.csv)))
     assert len(rows) == results.predictions.height
     assert all(row["kind"] == "modelled" for row in rows)
-    assert float(rows[0]["low_s"]) <= float(rows[0]["total_s"]) <= float(rows[0]["high_s"])
+    whole = [row for row in rows if row["total_s"] and row["high_s"]]
+    assert whole
+    for row in whole:
+        assert float(row["low_s"]) <= float(row["total_s"]) <= float(row["high_s"])
     assert {row["total_s"] for row in rows if row["utilisation"] and float(row["utilisation"]) >= 1} == {""}
 
 
@@ -127,5 +130,6 @@ def test_every_queue_has_its_knee_and_saturation_rate_marked(results):
     for queue in queues:
         assert f">knee {queue['knee_per_s']:,.0f}/s<" in svg
         assert queue["suite"] in svg
-    [section] = queue_section(results)
-    assert "tls1.2/psk" in section.blocks[0].figure.caption
+    # A handshake without public keys has a queue too: its stack and its connection take time.
+    assert "tls1.2/psk" in {queue["suite"] for queue in queues}
+    assert queue_section(results)

@@ -87,7 +87,7 @@ def test_the_queue_has_its_knee_where_power_is_highest():
     scenario = predict.scenario(SUITES[0], "cortex-m4", "server", "lte", traces=traces())
     queue = modelled.queue_of(scenario)
     assert queue is not None
-    assert queue.saturation_per_s == pytest.approx(1 / scenario.server.total.mean)
+    assert queue.saturation_per_s == pytest.approx(1 / scenario.service_s.mean)
 
     def power(rate):
         return rate / (queue.service_s + scenario.wait_s("default", np.array([rate]), 1)[0])

@@ -144,8 +144,8 @@ class _Pricing:
     def _symmetric(self, operation: Operation) -> None:
         found = symmetric_parts(self.device, self.work, operation)
         if isinstance(found, list):
-            for part in found:
-                self._add(operation, part)
+            for number, part in enumerate(found):
+                self._add(operation, part, 0 if number else operation.count)
         else:
             self._missing(operation, found.method)
 
@@ -248,30 +248,34 @@ class _Pricing:
             }
         )
 
-    def _add(self, operation: Operation, part: Part) -> None:
+    def _add(self, operation: Operation, part: Part, count: int | None = None) -> None:
         if part.time.high <= 0.0 and part.basis != "own":
             return
         self.price._add(part, operation.message)
         if part.method and part.time.high > 0.0:
-            self._note((*operation.triple, part.basis), part, operation.count)
+            self._note((*operation.triple, part.basis), part, operation.count if count is None else count)
 
     def _note(self, key: tuple[str, ...], part: Part, count: int) -> None:
-        operation, algorithm, parameters, basis = key
+        """Add a part to the row of its operation, which stands on the weakest of its parts."""
+        operation, algorithm, parameters, _ = key
         row = self.rows.setdefault(
-            key,
+            key[:3],
             {
                 "side": self.side,
                 "operation": operation,
                 "algorithm": algorithm,
                 "parameters": parameters,
                 "count": 0,
-                "basis": basis,
+                "basis": part.basis,
                 "method": part.method,
                 "source": self.device.name,
                 "time_s": 0.0,
                 "range_s": [0.0, 0.0],
             },
         )
+        if part.method not in row["method"].split("; "):
+            row["method"] += f"; {part.method}"
+        row["basis"] = weakest((row["basis"], part.basis))
         row["count"] += count
         row["time_s"] += part.time.mean
         row["range_s"] = [row["range_s"][0] + part.time.low, row["range_s"][1] + part.time.high]
