@@ -25,8 +25,15 @@ def test_daswanis_sums_return_to_the_digit(modelled, figure, total):
 def test_daswanis_two_wrong_ratios(modelled):
     assert row(modelled, "wtls-palm", "wp-013").here == pytest.approx(22954 / 2614, abs=1e-6)
     assert row(modelled, "wtls-palm", "wp-016").here == pytest.approx(23838 / 2359.2, abs=1e-6)
-    for claim in ("wp-002", "wp-013", "wp-016", "wp-019", "wp-022"):
+    for claim in ("wp-002", "wp-013", "wp-016", "wp-019"):
         assert row(modelled, "wtls-palm", claim).verdict == "differs"
+
+
+def test_daswanis_bounds_look_at_every_device(modelled):
+    least, words = row(modelled, "wtls-palm", "wp-001"), row(modelled, "wtls-palm", "wp-022")
+    assert (least.here, least.verdict) == (pytest.approx(2.026, abs=0.001), "agrees")
+    assert all(device in least.reason for device in ("20 MHz", "Palm V, ", "old"))
+    assert (words.here, words.verdict) == ("2.28 and 7.98", "agrees")
 
 
 def test_the_traversal_delay_and_its_deviation(modelled):
@@ -191,3 +198,43 @@ def test_kambourakis_sums(modelled):
         assert claims[claim].verdict == "differs"
     totals = {one.item: one.verdict for one in modelled["aka-ssl"].cells() if one.quantity == "TST, mean"}
     assert list(totals.values()) == ["agrees", "agrees", "differs"]
+
+
+INPUTS = {
+    "wtls-nokia7650": ("wn-039", "wn-056", "wn-065", "wn-067"),
+    "ssl-pda": ("sp-012", "sp-013", "sp-017", "sp-018"),
+    "aka-ssl": ("ak-005", "ak-011", "ak-025"),
+}
+TWO_MACHINES = {"tls-psk": ("tp-008", "tp-019"), "ssl-pda": ("sp-022", "sp-023", "sp-030")}
+
+
+@pytest.mark.parametrize(("slug", "claims"), [*INPUTS.items(), *TWO_MACHINES.items()])
+def test_inputs_and_machines_that_nobody_has_decide_nothing(documented, slug, claims):
+    for claim in claims:
+        assert row(documented, slug, claim).verdict == "cannot be tested"
+
+
+def test_limits_count_messages_as_the_curves_do(modelled):
+    limit = row(modelled, "wtls-nokia7650", "wn-048")
+    assert (limit.here, limit.verdict) == (pytest.approx(6.74, abs=0.01), "differs")
+    assert row(modelled, "wtls-nokia7650", "wn-082").verdict == "cannot be tested"
+    assert row(modelled, "wtls-nokia7650", "wn-091").here == pytest.approx(5.747, abs=0.001)
+
+
+def test_practical_limits_are_read_at_the_waits_that_are_printed_beside_them(modelled):
+    for claim in ("wn-049", "wn-078"):
+        found = row(modelled, "wtls-nokia7650", claim)
+        assert found.verdict == "agrees"
+        assert "waits of 146 to 160 ms" in found.reason
+
+
+def test_resumption_counts_messages_as_the_paper_counts_its_ten(modelled):
+    found = row(modelled, "aka-ssl", "ak-015")
+    assert (found.here, found.verdict) == (pytest.approx(3 * 1391), "differs")
+
+
+def test_what_is_stated_is_tested(modelled, documented):
+    """Two steps' shares together, the share of public-key work, and a bound from below too."""
+    assert row(modelled, "ssl-pda", "sp-010").verdict == "agrees"
+    assert row(documented, "tls-psk", "tp-001").verdict == "differs"
+    assert row(modelled, "aka-ssl", "ak-029").verdict == "differs"

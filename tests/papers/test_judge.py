@@ -97,3 +97,39 @@ def test_a_claims_row_keeps_words_and_numbers_apart():
         None,
         "agrees",
     )
+
+
+def measured(*figures: float) -> judge.Finding:
+    """A measured figure whose rounds gave these, against 100 with a tolerance of a tenth."""
+    about = claim("100", "10 %")
+    rounds = [judge.number(figure, "why", "measured")(about) for figure in figures]
+    return judge.together(judge.number(min(figures), "why", "measured")(about), rounds)
+
+
+def test_a_measured_figure_agrees_or_differs_only_if_every_round_does():
+    assert measured(95, 100, 108).verdict == "agrees"
+    assert measured(95, 100, 112).verdict == "undecided"
+    assert measured(112, 115, 140).verdict == "differs"
+    assert measured(95, 100, 112).interval == (95, 112)
+
+
+def test_rounds_on_both_sides_decide_nothing():
+    assert measured(80, 120).verdict == "undecided"
+
+
+def test_without_rounds_nothing_measured_is_decided():
+    about = claim("100", "10 %")
+    assert judge.together(judge.number(100.0, "why", "measured")(about), []).verdict == "undecided"
+
+
+def test_what_is_computed_needs_no_rounds():
+    about = claim("100", "10 %")
+    assert judge.together(judge.number(100.0, "why")(about), []).verdict == "agrees"
+
+
+def test_an_order_holds_only_if_it_holds_in_every_round():
+    about = claim("a < b")
+    good, bad = (judge.holds(held, "a, b", "why", "measured")(about) for held in (True, False))
+    assert judge.together(good, [good, good]).verdict == "agrees"
+    assert judge.together(good, [good, bad]).verdict == "undecided"
+    assert judge.together(bad, [bad, bad]).verdict == "differs"

@@ -25,6 +25,8 @@ FIELDS = [
     "kind",
     "verdict",
     "reason",
+    "interval",
+    "depends_on",
 ]
 NO_RESULTS = (
     "claims",

@@ -1,26 +1,31 @@
 """What was measured here for the reproductions: handshakes by suite, reduced to what the papers compare.
 
-All times are µs of one thread's CPU time: the least of the medians of several rounds, which a busy machine
-disturbs least. Ratios are formed from figures of one run on one machine.
+All times are µs of one thread's CPU time. A round's figure is its median; the whole's is the least of the
+rounds, which a busy machine disturbs least. Each round is kept too: a verdict on something measured needs
+them all. Ratios are formed from figures of one run on one machine.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from shakedown.errors import InputError, os_reason
 from shakedown.scenario import HandshakeId, Options
 from shakedown.schema.base import Side
 from shakedown.schema.measured import Machine, MeasuredOperation, Measurement
 
-ROUNDS = 5
-"""Every suite is measured so many times, all suites in turn, so that a disturbance hits one round of each."""
+ROUNDS = 6
+"""Every suite is measured so many times, all suites in turn, so that a disturbance hits one round of each.
 
-FORMAT = "shakedown papers, measured"
+The least and greatest of six enclose the median with probability 1 - 2 / 2^6, 97 %.
+"""
+
+FORMAT = "shakedown papers, measured in rounds"
 
 _KEPT_COMMON = ("prf",)
 
@@ -139,6 +144,7 @@ class Here:
     costs: dict[str, Cost] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     bulks: dict[tuple[str, str, int], Bulk] = field(default_factory=dict)
+    rounds: list[Here] = field(default_factory=list)
     seconds: float = 0.0
 
     def cost(self, suite: str) -> Cost | None:
@@ -168,6 +174,44 @@ class Here:
     def measured(self) -> bool:
         """Whether anything was measured."""
         return bool(self.costs)
+
+
+def summary(rounds: Sequence[Here], missing: dict[str, str]) -> Here:
+    """Several rounds as one: of each figure the least, which a busy machine disturbs least."""
+    whole = Here(rounds[0].machine, rounds[0].date, missing=missing, rounds=list(rounds))
+    for suite in rounds[0].costs:
+        whole.costs[suite] = _least([one.costs[suite] for one in rounds])
+    for key, first in rounds[0].bulks.items():
+        same = [one.bulks[key] for one in rounds]
+        whole.bulks[key] = replace(
+            first,
+            client_us=min(one.client_us for one in same),
+            server_us=min(one.server_us for one in same),
+        )
+    return whole
+
+
+def _least(costs: Sequence[Cost]) -> Cost:
+    first = costs[0]
+    messages = tuple(
+        replace(
+            message,
+            generate_us=min(cost.messages[number].generate_us for cost in costs),
+            process_us=min(cost.messages[number].process_us for cost in costs),
+        )
+        for number, message in enumerate(first.messages)
+    )
+    operations = tuple(
+        replace(operation, us=min(cost.operations[number].us for cost in costs))
+        for number, operation in enumerate(first.operations)
+    )
+    return replace(
+        first,
+        client_us=min(cost.client_us for cost in costs),
+        server_us=min(cost.server_us for cost in costs),
+        messages=messages,
+        operations=operations,
+    )
 
 
 def condense(rounds: Sequence[Measurement]) -> Cost:
@@ -279,10 +323,24 @@ def measure(
                 if not (core.is_failure(error) or isinstance(error, InputError)):
                     raise
                 here.missing[suite] = str(error)
-    here.costs = {suite: condense(found) for suite, found in rounds.items() if suite not in here.missing}
+    each_round = [
+        Here(
+            here.machine,
+            here.date,
+            {
+                suite: condense([found[number]])
+                for suite, found in rounds.items()
+                if suite not in here.missing
+            },
+        )
+        for number in range(ROUNDS)
+    ]
     for wanted_transfers in transfers:
         for suite in wanted_transfers.suites:
-            _measure_transfers(here, suite, wanted_transfers)
+            _measure_transfers(each_round, here.missing, suite, wanted_transfers)
+    for one in each_round:
+        one.missing = here.missing
+    here = summary(each_round, here.missing)
     here.seconds = perf_counter() - begun
     return here
 
@@ -295,11 +353,13 @@ def _machine_words(machine: Machine, openssl: str) -> str:
 TRANSFERS_EACH = 5
 
 
-def _measure_transfers(here: Here, suite: str, wanted: Transfers) -> None:
+def _measure_transfers(
+    rounds: Sequence[Here], missing: dict[str, str], suite: str, wanted: Transfers
+) -> None:
     """Open and protected links in turn, so that a disturbance hits neighbours alike."""
     from shakedown import core
 
-    for number in range(ROUNDS):
+    for here in rounds:
         for link in wanted.links:
             try:
                 found = core.transfers(
@@ -311,36 +371,41 @@ def _measure_transfers(here: Here, suite: str, wanted: Transfers) -> None:
             except Exception as error:
                 if not (core.is_failure(error) or isinstance(error, InputError)):
                     raise
-                here.missing.setdefault(suite, str(error))
+                missing.setdefault(suite, str(error))
                 return
             for one in found:
                 key = (suite, link, one.data_bytes)
                 client, server = float(one.client_us.median), float(one.server_us.median)
-                if number:
-                    client, server = (
-                        min(client, here.bulks[key].client_us),
-                        min(server, here.bulks[key].server_us),
-                    )
                 here.bulks[key] = Bulk(
                     suite, link, one.data_bytes, one.wire_bytes, round(client, 3), round(server, 3)
                 )
 
 
 def save(here: Here, path: Path) -> None:
-    """Writes measured figures as JSON, one suite a line. Raises `InputError`."""
+    """Writes measured figures as JSON, one suite and round a line. Raises `InputError`."""
     lines = [json.dumps({"suite": suite, "missing": why}) for suite, why in sorted(here.missing.items())]
-    for _, cost in sorted(here.costs.items()):
+    for suite in sorted(here.costs):
+        first = here.rounds[0].costs[suite]
         packed = {
-            "suite": cost.suite,
-            "client_us": cost.client_us,
-            "server_us": cost.server_us,
-            "bytes": cost.size_bytes,
-            "flights": cost.flights,
-            "messages": [list(vars(one).values()) for one in cost.messages],
-            "operations": [list(vars(one).values()) for one in cost.operations],
+            "suite": suite,
+            "bytes": first.size_bytes,
+            "flights": first.flights,
+            "messages": [[one.sender, one.name, one.size_bytes] for one in first.messages],
+            "operations": [list(vars(one).values())[:-1] for one in first.operations],
+            "rounds": [
+                {
+                    "client_us": cost.client_us,
+                    "server_us": cost.server_us,
+                    "messages_us": [[one.generate_us, one.process_us] for one in cost.messages],
+                    "operations_us": [one.us for one in cost.operations],
+                }
+                for cost in (one.costs[suite] for one in here.rounds)
+            ],
         }
         lines.append(json.dumps(packed, separators=(",", ":")))
-    lines += [json.dumps({"transfer": list(vars(one).values())}) for _, one in sorted(here.bulks.items())]
+    for key, bulk in sorted(here.bulks.items()):
+        times = [[one.bulks[key].client_us, one.bulks[key].server_us] for one in here.rounds]
+        lines.append(json.dumps({"transfer": [*key, bulk.wire_bytes], "rounds": times}))
     head = json.dumps({"format": FORMAT, "machine": here.machine, "date": here.date})
     try:
         path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
@@ -355,27 +420,44 @@ def load(path: Path) -> Here:
         about = json.loads(head)
         if about.get("format") != FORMAT:
             raise ValueError(f'its format is not "{FORMAT}"')
-        here = Here(about["machine"], about["date"])
+        rounds = [Here(about["machine"], about["date"]) for _ in range(ROUNDS)]
+        missing: dict[str, str] = {}
         for line in lines:
             packed = json.loads(line)
-            if "transfer" in packed:
-                bulk = Bulk(*packed["transfer"])
-                here.bulks[bulk.suite, bulk.link, bulk.data_bytes] = bulk
-                continue
             if "missing" in packed:
-                here.missing[packed["suite"]] = packed["missing"]
+                missing[packed["suite"]] = packed["missing"]
                 continue
-            here.costs[packed["suite"]] = Cost(
-                packed["suite"],
-                packed["client_us"],
-                packed["server_us"],
-                packed["bytes"],
-                packed["flights"],
-                tuple(MessageCost(*one) for one in packed["messages"]),
-                tuple(OperationCost(*one) for one in packed["operations"]),
-            )
+            if len(packed["rounds"]) != ROUNDS:
+                raise ValueError(f"it has {len(packed['rounds'])} rounds, not {ROUNDS}")
+            for one, times in zip(rounds, packed["rounds"], strict=True):
+                if "transfer" in packed:
+                    suite, link, data_bytes, wire_bytes = packed["transfer"]
+                    one.bulks[suite, link, data_bytes] = Bulk(suite, link, data_bytes, wire_bytes, *times)
+                else:
+                    one.costs[packed["suite"]] = _unpacked(packed, times)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: not a file of measured figures: {error}") from error
-    return here
+    for one in rounds:
+        one.missing = missing
+    return summary(rounds, missing)
+
+
+def _unpacked(packed: dict[str, Any], times: dict[str, Any]) -> Cost:
+    return Cost(
+        packed["suite"],
+        times["client_us"],
+        times["server_us"],
+        packed["bytes"],
+        packed["flights"],
+        tuple(
+            MessageCost(*one, *us) for one, us in zip(packed["messages"], times["messages_us"], strict=True)
+        ),
+        tuple(
+            OperationCost(side, message, operation, algorithm, parameters, kind, us)
+            for (side, message, operation, algorithm, parameters, kind), us in zip(
+                packed["operations"], times["operations_us"], strict=True
+            )
+        ),
+    )

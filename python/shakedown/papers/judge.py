@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shakedown.papers.load import Claim
-from shakedown.papers.rows import AGREES, DIFFERS, UNTESTABLE, Kind, Row, Verdict, tidy_number
+from shakedown.papers.rows import AGREES, DIFFERS, UNDECIDED, UNTESTABLE, Kind, Row, Verdict, tidy_number
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,39 @@ class Finding:
     verdict: Verdict
     reason: str
     kind: Kind = "modelled"
+    interval: tuple[float, float] | None = None
+
+
+def together(whole: Finding, rounds: Sequence[Finding]) -> Finding:
+    """What was measured, and the same by each round: it agrees or differs only if every round says so.
+
+    Rounds that differ on both sides of what was published enclose it, and decide nothing.
+    """
+    if whole.kind != "measured" or whole.verdict == UNTESTABLE:
+        return whole
+    numbers = [one.here for one in rounds if isinstance(one.here, (int, float))]
+    interval = (min(numbers), max(numbers)) if len(numbers) == len(rounds) > 0 else None
+    verdict = _unanimous([(one.verdict, one.difference) for one in rounds])
+    return replace(whole, verdict=verdict, interval=interval)
+
+
+def together_row(whole: Row, rounds: Sequence[Row]) -> Row:
+    """The same of a cell's row."""
+    if whole.kind != "measured" or whole.verdict == UNTESTABLE:
+        return whole
+    numbers = [one.here for one in rounds if isinstance(one.here, (int, float))]
+    interval = (min(numbers), max(numbers)) if len(numbers) == len(rounds) > 0 else None
+    verdict = _unanimous([(one.verdict, one.difference) for one in rounds])
+    return replace(whole, verdict=verdict, interval=interval)
+
+
+def _unanimous(rounds: Sequence[tuple[Verdict, float | None]]) -> Verdict:
+    verdicts = {verdict for verdict, _ in rounds}
+    if len(verdicts) != 1:
+        return UNDECIDED
+    (verdict,) = verdicts
+    sides = {difference > 0.0 for _, difference in rounds if difference}
+    return UNDECIDED if verdict == DIFFERS and len(sides) > 1 else verdict
 
 
 Check = Callable[[Claim], Finding]
@@ -169,21 +202,19 @@ def claim_row(slug: str, claim: Claim, finding: Finding) -> Row:
         kind=finding.kind,
         verdict=finding.verdict,
         reason=finding.reason,
+        interval=finding.interval,
     )
 
 
-def today_row(slug: str, claim: Claim, quantity: str, check: Check) -> Row:
+def today_row(slug: str, claim: Claim, quantity: str, finding: Finding) -> Row:
     """The further row of a claim: what today's hardware gives."""
-    finding = check(claim)
-    row = claim_row(slug, claim, finding)
-    return Row(
-        **{
-            **row.as_object(),
-            "item": f"claim {claim.id} on today's hardware",
-            "claim_id": None,
-            "quantity": quantity,
-            "kind": "measured",
-        }
+    return replace(
+        claim_row(slug, claim, finding),
+        item=f"claim {claim.id} on today's hardware",
+        claim_id=None,
+        quantity=quantity,
+        kind="measured",
+        depends_on="handshakes measured here",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.paper import Reproduction
-from shakedown.papers.rows import DIFFERS, VERDICTS, Row
+from shakedown.papers.rows import DIFFERS, RULE, UNDECIDED, VERDICTS, Row
 from shakedown.papers.text import counts_text, figure_text, markdown_table
 
 PAGES = Path(__file__).parent / "pages"
@@ -38,7 +38,8 @@ def index(reproductions: Sequence[Reproduction]) -> str:
     table = markdown_table(["paper", "claims", "cells of tables", "claims today", "figures"], rows)
     here = reproductions[0].here
     return _render(
-        "index.md", {"table": table, "here": here, "measured": _provenance(here.machine, here.date)}
+        "index.md",
+        {"table": table, "here": here, "rule": RULE, "measured": _provenance(here.machine, here.date)},
     )
 
 
@@ -81,6 +82,7 @@ class _Words:
             "slug": self._all.paper.slug,
             "measured": _provenance(here.machine, here.date),
             "Measured": _sentence(_provenance(here.machine, here.date)),
+            "rule": RULE,
             "anything_measured": here.measured,
             "printed": self._printed,
             "here": self._here,
@@ -141,13 +143,13 @@ class _Words:
                 row.quantity,
                 _with_unit(figure_text(row.published), row),
                 _with_unit(figure_text(row.here), row),
-                ("**differs**" if row.verdict == DIFFERS else row.verdict)
-                + (" (measured)" if row.kind == "measured" and row.here is not None else ""),
-                row.reason,
+                "**differs**" if row.verdict == DIFFERS else row.verdict,
+                _why(row),
+                row.depends_on,
             ]
             for row in self._claims.values()
         ]
-        return markdown_table(["claim", "what", "printed", "here", "verdict", "why"], rows)
+        return markdown_table(["claim", "what", "printed", "here", "verdict", "why", "depends on"], rows)
 
     def _today_table(self) -> str:
         rows = [
@@ -157,7 +159,7 @@ class _Words:
                 figure_text(row.published),
                 figure_text(row.here),
                 "**differs**" if row.verdict == DIFFERS else row.verdict,
-                row.reason,
+                _why(row),
             ]
             for row in self._all.today()
         ]
@@ -202,6 +204,13 @@ class _Words:
         return "\n\n".join(_pivot(name, rows) for name, rows in groups.items())
 
 
+def _why(row: Row) -> str:
+    """A row's reason, with the rounds' least and greatest where they were measured."""
+    if row.interval is None or row.interval[0] == row.interval[1]:
+        return row.reason
+    return f"{row.reason}; rounds from {figure_text(row.interval[0])} to {figure_text(row.interval[1])}"
+
+
 def _with_unit(figure: str, row: Row) -> str:
     short = row.unit if len(row.unit) <= 8 else ""
     return f"{figure} {short}".strip() if figure != "–" else figure
@@ -222,6 +231,8 @@ def _pivot(name: str, rows: Sequence[Row]) -> str:
     ]
     counted = Counter(row.verdict for row in rows)
     words = "inputs" if inputs else f"{counted['agrees']} agree, {counted['differs']} differ"
+    if counted[UNDECIDED]:
+        words += f", {counted[UNDECIDED]} undecided"
     if not inputs and counted["cannot be tested"]:
         words += f", {counted['cannot be tested']} inputs"
     reasons = list(dict.fromkeys(row.reason for row in rows))

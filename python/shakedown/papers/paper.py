@@ -86,14 +86,33 @@ def reproduce(paper: Paper, data: PaperData, here: Here) -> Reproduction:
     strangers = set(checks) ^ set(data.claims)
     if strangers:
         raise ValueError(f"{paper.slug}: claims and checks do not match: {', '.join(sorted(strangers))}")
-    rows = [judge.claim_row(paper.slug, claim, checks[claim.id](claim)) for claim in data.claims.values()]
+    rounds = [paper.checks(data, one) for one in here.rounds]
+    rows = [
+        judge.claim_row(
+            paper.slug,
+            claim,
+            judge.together(checks[claim.id](claim), [one[claim.id](claim) for one in rounds]),
+        )
+        for claim in data.claims.values()
+    ]
     rows += paper.cells(data)
-    rows += paper.measured_cells(data, here)
-    rows += [_today_row(paper.slug, data, here, today) for today in paper.today(data, here)]
+    cells = [paper.measured_cells(data, one) for one in here.rounds]
+    rows += [
+        judge.together_row(row, [one[number] for one in cells])
+        for number, row in enumerate(paper.measured_cells(data, here))
+    ]
+    modern = [paper.today(data, one) for one in here.rounds]
+    rows += [
+        _today_row(paper.slug, data, here, today, [one[number] for one in modern])
+        for number, today in enumerate(paper.today(data, here))
+    ]
     return Reproduction(paper, data, here, tuple(rows))
 
 
-def _today_row(slug: str, data: PaperData, here: Here, today: Today) -> Row:
+def _today_row(slug: str, data: PaperData, here: Here, today: Today, rounds: Sequence[Today]) -> Row:
+    claim = data.claims[today.claim_id]
     reason = here.why_not(today.suites)
-    check = judge.untestable(reason, "measured") if reason else today.check()
-    return judge.today_row(slug, data.claims[today.claim_id], today.quantity, check)
+    if reason:
+        return judge.today_row(slug, claim, today.quantity, judge.untestable(reason, "measured")(claim))
+    finding = judge.together(today.check()(claim), [one.check()(claim) for one in rounds])
+    return judge.today_row(slug, claim, today.quantity, finding)

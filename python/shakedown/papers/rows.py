@@ -5,13 +5,27 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Verdict = Literal["agrees", "differs", "cannot be tested"]
+Verdict = Literal["agrees", "differs", "undecided", "cannot be tested"]
 Kind = Literal["modelled", "measured"]
 
 AGREES: Verdict = "agrees"
 DIFFERS: Verdict = "differs"
+UNDECIDED: Verdict = "undecided"
 UNTESTABLE: Verdict = "cannot be tested"
-VERDICTS: tuple[Verdict, Verdict, Verdict] = (AGREES, DIFFERS, UNTESTABLE)
+VERDICTS: tuple[Verdict, ...] = (AGREES, DIFFERS, UNDECIDED, UNTESTABLE)
+
+RULE = """\
+A verdict compares one figure with one statement. The unit is that of the statement's text; all
+statements of a section count alike. The tolerance stands beside the statement and was set before
+anything was computed: the paper's own spread where it prints one, else half of its last printed digit;
+a bound is exact where the paper says "at least" or "every", and holds to its printed digits elsewhere.
+What is measured here is measured in several rounds, and each round is compared by itself: the statement
+*agrees* or *differs* only if every round says so, on the same side; else it is *undecided*. The least
+and the greatest of six rounds enclose the median that endless rounds would have with a probability of
+97 %. A statement *cannot be tested* if it is an input of the computation itself, a figure of a device
+or person that nobody has here, or a judgement without a bound; one that compares two machines needs two
+machines, or published figures of both."""
+"""How verdicts are reached, as the pages print it."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +43,9 @@ class Row:
         difference: ``here`` less ``published``; to the nearest end of a published range.
         tolerance: what difference still counts as agreement, as written; None where nothing is compared.
         kind: ``modelled`` (from the paper's own inputs) or ``measured`` (here, today).
-        verdict: agrees, differs or cannot be tested.
+        verdict: agrees, differs, undecided or cannot be tested (see ``RULE``).
+        interval: least and greatest of the rounds, where a number was measured.
+        depends_on: what the verdict depends on: the paper's own figures, or handshakes measured here.
         reason: why.
     """
 
@@ -45,6 +61,14 @@ class Row:
     kind: Kind
     verdict: Verdict
     reason: str
+    interval: tuple[float, float] | None = None
+    depends_on: str = ""
+
+    def __post_init__(self) -> None:
+        """Say what the verdict depends on where nobody did."""
+        if not self.depends_on:
+            words = "handshakes measured here" if self.kind == "measured" else "the paper's own figures"
+            object.__setattr__(self, "depends_on", words)
 
     def as_object(self) -> dict[str, Any]:
         """The row as JSON has it."""

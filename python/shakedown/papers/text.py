@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-_STYLES = {"agrees": "green", "differs": "bold yellow", "cannot be tested": "dim"}
+_STYLES = {"agrees": "green", "differs": "bold yellow", "undecided": "yellow", "cannot be tested": "dim"}
 
 
 def figure_text(value: float | str | None) -> str:
@@ -80,8 +80,8 @@ def summary_table(reproductions: Sequence[Reproduction]) -> Table:
 
     table = Table(
         box=SIMPLE_HEAD,
-        title="Claims, cells of result tables, and claims on today's hardware: agrees / differs / cannot be "
-        "tested",
+        title="Claims, cells of result tables, and claims on today's hardware: agrees / differs / "
+        "undecided / cannot be tested",
         title_justify="left",
         title_style="bold",
         pad_edge=False,
@@ -103,7 +103,7 @@ def summary_table(reproductions: Sequence[Reproduction]) -> Table:
 
 
 def counts_text(rows: Sequence[Row]) -> str:
-    """Verdicts counted: ``14 / 6 / 2``."""
+    """Verdicts counted: ``14 / 6 / 0 / 2``."""
     counts = Counter(row.verdict for row in rows)
     return " / ".join(str(counts[verdict]) for verdict in VERDICTS)
 

@@ -19,6 +19,9 @@ SETUPS = {
 GPRS, LAPTOP, WLAN = SETUPS
 TIMES = ("nrt", "rpt", "tht", "tst", "scrt")
 
+RESUMED_MESSAGES = 6
+"""Hellos, and ChangeCipherSpec and Finished of each side."""
+
 RESUMED_FLIGHTS = 3
 """ClientHello; ServerHello to Finished; Finished (figure 5 with the TLS specification)."""
 

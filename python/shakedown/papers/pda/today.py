@@ -9,11 +9,10 @@ from shakedown.papers.here import Here
 from shakedown.papers.judge import Check
 from shakedown.papers.load import PaperData
 from shakedown.papers.paper import Today
-from shakedown.papers.pda.inputs import BULK, DH, RESUMED, RSA, STEPS
+from shakedown.papers.pda.inputs import BULK, DH, RESUMED, RSA
 from shakedown.papers.pda.steps import (
     client_steps_us,
     one_way_s,
-    server_steps_us,
     time_ratio,
     with_network_us,
 )
@@ -83,12 +82,6 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
             lambda: _wep_in_a_handshake(data, here),
         ),
         Today(
-            "sp-019",
-            "server's and client's own work by step, on one machine",
-            (RSA,),
-            lambda: _server_by_step(here),
-        ),
-        Today(
             "sp-025",
             "client's time, resumed over full",
             (RSA, RESUMED),
@@ -125,17 +118,5 @@ def _wep_in_a_handshake(data: PaperData, here: Here) -> Check:
     return judge.number(
         100 * (added_us / total_us - 1),
         f"{cost.size_bytes:.0f} bytes at the slope of transfers, 8 bytes a frame on the air",
-        "measured",
-    )
-
-
-def _server_by_step(here: Here) -> Check:
-    client, server = client_steps_us(here.costs[RSA]), server_steps_us(here.costs[RSA])
-    shorter = [step for step in (1, 2, 4, 6) if server[step] < client[step]]
-    return judge.holds(
-        len(shorter) == 4,
-        f"shorter in {', '.join(map(str, shorter)) or 'none'}",
-        "both sides on this machine, µs server against client: "
-        + ", ".join(f"{step}: {server[step]:.0f}, {client[step]:.0f}" for step in STEPS),
         "measured",
     )

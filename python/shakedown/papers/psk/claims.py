@@ -36,7 +36,6 @@ from shakedown.papers.psk.orders import (
     shortest,
     similar_gain,
     slightly,
-    slower_machines,
 )
 from shakedown.papers.psk.rates import above_100k, at_10k, small_or_slow
 from shakedown.schema.base import SIDES
@@ -96,10 +95,16 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
             "the slope is 8 B; at 1024 bit in ms at 10k, 100k and 1M bit/s: "
             + ", ".join(f"{NAMES[name]} {_times(sizes[name][1])}" for name in NAMES),
         ),
+        "tp-008": judge.untestable(_TWO_MACHINES),
+        "tp-019": judge.untestable(_TWO_MACHINES),
         **measured,
     }
 
 
+_TWO_MACHINES = (
+    "compares two machines; there is one here, no times of the report's two are printed, and none were found "
+    "published"
+)
 _NO_TRANSFERS = "no times are printed, and transfers after a handshake were not measured in this run"
 
 
@@ -111,13 +116,12 @@ def _handshake_over_data(here: Here) -> Check:
     data_us = found[0].client_us + found[0].server_us
     handshake_us = cost.client_us + cost.server_us
     public_us = sum(cost.class_us(side, kind) for side in SIDES for kind in ("key", "signature"))
+    share = public_us / (handshake_us + data_us)
     return judge.holds(
-        handshake_us > data_us,
-        f"{handshake_us / data_us:.2f} times",
-        f"RSA-1024, both sides here: handshake {handshake_us:.0f} µs, of which public-key work "
-        f"{public_us:.0f}, and 15 KiB of "
-        f"data {data_us:.0f} µs; public-key work alone is "
-        f"{100 * public_us / (handshake_us + data_us):.0f} % of all",
+        share > 0.5,
+        f"{100 * share:.0f} %",
+        "public-key work's share of handshake and 15 KiB of data, RSA-1024, both sides here: public-key work "
+        f"{public_us:.0f} µs, all of the handshake {handshake_us:.0f}, data {data_us:.0f}",
         "measured",
     )
 
@@ -152,11 +156,9 @@ _MEASURED: dict[str, tuple[Sequence[str], Callable[[PaperData, Here], Check]]] =
     "tp-004": (("rsa_psk", "rsa_mutual"), rsa_psk_bytes),
     "tp-006": (("plain_psk", "rsa", "dhe_dss"), common_work),
     "tp-007": (("plain_psk", "rsa", "dhe_dss"), negligible),
-    "tp-008": (("plain_psk", "rsa", "dhe_dss"), partial(slower_machines, ("plain_psk", "rsa", "dhe_dss"))),
     "tp-009": (("dh_anon", "dhe_psk"), slightly),
     "tp-010": (("dhe_psk", "dhe_dss"), dh_over_dss),
     "tp-011": (DSS_ORDER, partial(order_check, DSS_ORDER)),
-    "tp-019": (("plain_psk", "dhe_dss"), partial(slower_machines, ("plain_psk", "dhe_dss"))),
     "tp-020": (("dhe_psk", "dhe_dss", "dhe_dss_mutual"), always_beats),
     "tp-021": (("dhe_psk", "rsa"), at_10k),
     "tp-022": (("dhe_psk", "rsa"), above_100k),

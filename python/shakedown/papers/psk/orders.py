@@ -98,19 +98,6 @@ def negligible(data: PaperData, here: Here) -> Check:
     )
 
 
-def slower_machines(order: Sequence[str], data: PaperData, here: Here) -> Check:
-    """What slower machines add, in this order."""
-    good = all(_ascending(here, order, bits) for bits in KEY_BITS)
-    return judge.holds(
-        good,
-        " < ".join(order) if good else "not at every key size",
-        "one machine here: what a slower one adds grows with the time itself, if all work slows down alike; "
-        "ms at 1024 bit: "
-        f"{_ms(here, order, 1024)}",
-        "measured",
-    )
-
-
 def slightly(data: PaperData, here: Here) -> Check:
     """DHE_PSK within 10 % of anonymous DH."""
     ratios = [processing_s(here, "dhe_psk", bits) / processing_s(here, "dh_anon", bits) for bits in KEY_BITS]

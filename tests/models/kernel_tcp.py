@@ -1,0 +1,179 @@
+"""How kernel_tcp.json was made: handshakes over the kernel's own TCP, behind a TUN device that loses packets.
+
+    unshare -n python tests/models/kernel_tcp.py 0.1957 1e9 0.05 2000 "[4096,1248]"
+
+Client and server live in one network namespace; what leaves by the TUN device comes back with source and
+destination exchanged, after the rate's and the delay's time, unless it is lost. Needs root, or a user
+namespace that may open /dev/net/tun. Not run by the tests.
+"""
+
+from __future__ import annotations
+
+import ast
+import fcntl
+import heapq
+import json
+import os
+import random
+import selectors
+import socket
+import struct
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TUNSETIFF, TUN_NO_HEADER = 0x400454CA, 0x1001
+ADDRESS, PEER, PORT = "10.0.0.1", "10.0.0.2", 443
+CLIENT_BYTES = (230, 80)
+
+
+@dataclass
+class Link:
+    """The network of each connection by itself: rate, one-way delay and loss."""
+
+    rate_bits_per_s: float
+    one_way_s: float
+    loss: float
+    draws: random.Random
+    free: dict[tuple[int, bool], float] = field(default_factory=dict)
+    queue: list[tuple[float, int, bytes]] = field(default_factory=list)
+    count: int = 0
+
+    def packet(self, now_s: float, packet: bytes) -> None:
+        """Takes a packet from the device, to come back later or never."""
+        header = (packet[0] & 15) * 4
+        source, destination = struct.unpack("!HH", packet[header : header + 4])
+        up = destination == PORT
+        key = (source if up else destination, up)
+        left_s = max(self.free.get(key, 0.0), now_s) + 8 * len(packet) / self.rate_bits_per_s
+        self.free[key] = left_s
+        if self.draws.random() < self.loss:
+            return
+        self.count += 1
+        swapped = packet[:12] + packet[16:20] + packet[12:16] + packet[20:]
+        heapq.heappush(self.queue, (left_s + self.one_way_s, self.count, swapped))
+
+
+@dataclass
+class End:
+    """One side of a connection: its place in the handshake."""
+
+    socket: socket.socket
+    side: str
+    begun_s: float
+    step: int = 0
+    got: int = 0
+    connected: bool = False
+    ready_s: float | None = None
+    done_s: float | None = None
+
+
+def device() -> int:
+    """A TUN device with an address, without pacing and without remembered metrics."""
+    fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH", b"tun0", TUN_NO_HEADER))
+    for command in (
+        "ip link set lo up",
+        f"ip addr add {ADDRESS}/24 dev tun0",
+        "ip link set tun0 mtu 1500 up txqueuelen 5000",
+        "tc qdisc replace dev tun0 root pfifo limit 5000",
+    ):
+        subprocess.run(command.split(), check=False)
+    for name, value in (("tcp_no_metrics_save", "1"), ("conf/all/rp_filter", "0")):
+        Path(f"/proc/sys/net/ipv4/{name}").write_text(value)
+    return fd
+
+
+def advance(end: End, flights: list[tuple[str, list[int]]]) -> None:
+    """Sends and reads as far as the handshake goes."""
+    while end.step < len(flights):
+        sender, writes = flights[end.step]
+        if sender == end.side:
+            for size in writes:
+                end.socket.send(b"x" * size)
+            end.step += 1
+            if end.side == "client" and end.step == len(flights):
+                end.ready_s = time.monotonic() - end.begun_s
+        elif end.got >= sum(writes):
+            end.got -= sum(writes)
+            end.step += 1
+        else:
+            return
+    end.done_s = end.done_s or time.monotonic()
+
+
+def tcp() -> socket.socket:
+    """A socket with CUBIC that sends at once."""
+    one = socket.socket()
+    one.setblocking(False)
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    return one
+
+
+def run(link: Link, server_writes: list[int], count: int, stagger_s: float, limit_s: float) -> list[dict]:
+    """So many handshakes, one begun every ``stagger_s``; ready and done times of each."""
+    flights = [("client", [CLIENT_BYTES[0]]), ("server", server_writes), ("client", [CLIENT_BYTES[1]])]
+    fd, selector, listener = device(), selectors.DefaultSelector(), tcp()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((ADDRESS, PORT))
+    listener.listen(4096)
+    selector.register(listener, selectors.EVENT_READ)
+    selector.register(fd, selectors.EVENT_READ)
+    clients: dict[int, End] = {}
+    servers: dict[int, End] = {}
+    begun_s, left = time.monotonic(), count
+    while left and time.monotonic() - begun_s < limit_s:
+        if len(clients) < count and time.monotonic() - begun_s >= len(clients) * stagger_s:
+            one, port = tcp(), 20_000 + len(clients)
+            one.bind((ADDRESS, port))
+            clients[port] = End(one, "client", time.monotonic())
+            one.connect_ex((PEER, PORT))
+            selector.register(one, selectors.EVENT_WRITE, clients[port])
+        due_s = link.queue[0][0] - time.monotonic() if link.queue else 0.05
+        for key, _ in selector.select(max(0.0, min(due_s, 0.002 if len(clients) < count else 0.05))):
+            if key.fd == fd:
+                try:
+                    while packet := os.read(fd, 2000):
+                        if packet[0] >> 4 == 4 and packet[9] == socket.IPPROTO_TCP:
+                            link.packet(time.monotonic(), packet)
+                except BlockingIOError:
+                    pass
+            elif key.fileobj is listener:
+                accepted, (_, port) = listener.accept()
+                accepted.setblocking(False)
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                servers[port] = End(accepted, "server", 0.0)
+                selector.register(accepted, selectors.EVENT_READ, servers[port])
+            else:
+                end = key.data
+                if end.side == "client" and not end.connected:
+                    if end.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                        selector.unregister(end.socket)
+                        left -= 1
+                        continue
+                    end.connected = True
+                    selector.modify(end.socket, selectors.EVENT_READ, end)
+                else:
+                    data = end.socket.recv(65_536)
+                    if not data:
+                        selector.unregister(end.socket)
+                        continue
+                    end.got += len(data)
+                advance(end, flights)
+                left -= end.side == "server" and end.done_s is not None
+        while link.queue and link.queue[0][0] <= time.monotonic():
+            os.write(fd, heapq.heappop(link.queue)[2])
+    return [
+        {"ready_s": end.ready_s, "done_s": servers[port].done_s - end.begun_s}
+        for port, end in clients.items()
+        if port in servers and servers[port].done_s and end.ready_s
+    ]
+
+
+if __name__ == "__main__":
+    trip_s, rate, loss, handshakes = (float(one) for one in sys.argv[1:5])
+    network = Link(rate, trip_s / 2, loss, random.Random(1))
+    json.dump(run(network, ast.literal_eval(sys.argv[5]), int(handshakes), 0.004, 150.0), sys.stdout)

@@ -1,0 +1,70 @@
+"""The thesis end to end: its 48 handshakes over gsm-csd, by both models, against what it measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shakedown.models.network import WTLS, Step, exchange
+from shakedown.models.transmission import transmission_s, traversed_transmission_s
+from shakedown.papers.load import load
+from shakedown.papers.thesis.inputs import SLUG, Thesis
+from shakedown.pricing.library import open_library
+from shakedown.profiles import load_bearer
+
+BEARER = load_bearer("gsm-csd")
+
+
+@pytest.fixture(scope="module")
+def cases():
+    """Each case: the measured total, the printed processing time, our messages, and n."""
+    thesis, library = Thesis(load(SLUG)), open_library()
+    found = []
+    for case, authentication in thesis.all():
+        messages = [one for one in library[case.suite(authentication)].messages if one.flight is not None]
+        processing_s = thesis.processing_s(case, authentication)
+        total_s = processing_s + thesis.transmission_s(case, authentication)
+        found.append((total_s, processing_s, messages, case.messages(authentication)))
+    assert len(found) == 48
+    return found
+
+
+def judge(ratios: list[float], within: list[bool]) -> None:
+    assert abs(float(np.median(ratios)) - 1.0) <= 0.10
+    assert sum(within) >= 40
+
+
+def test_the_default_model_gives_back_the_thesis(cases):
+    ratios, within = [], []
+    for total_s, processing_s, messages, _ in cases:
+        steps = [Step(one.sender, one.size_bytes) for one in messages]
+        sent = exchange(steps, BEARER.path(), WTLS).done
+        low_s, high_s = sent.interval(0.9)
+        ratios.append((processing_s + sent.p50) / total_s)
+        within.append(processing_s + low_s <= total_s <= processing_s + high_s)
+    judge(ratios, within)
+
+
+def test_the_thesiss_own_model_gives_it_back_too(cases):
+    """Every crossing as late as every other, so nine in ten lie within 1.645 deviations of all of them."""
+    assert BEARER.thesis is not None
+    ratios, within = [], []
+    for total_s, processing_s, messages, count in cases:
+        size = sum(one.size_bytes for one in messages) + BEARER.thesis.overhead_bytes
+        sent_s = float(traversed_transmission_s(size, 9600.0, count, BEARER.thesis.traversal_s))
+        spread_s = 1.645 * 2 * count * BEARER.thesis.traversal_sd_s
+        ratios.append((processing_s + sent_s) / total_s)
+        within.append(abs(processing_s + sent_s - total_s) <= spread_s)
+    judge(ratios, within)
+
+
+def test_the_profile_is_fitted_to_the_printed_tables(cases):
+    """A quarter of what each measured transmission has beyond its bytes: the profile's mean and deviation."""
+    crossings = []
+    for total_s, processing_s, messages, _ in cases:
+        size = sum(one.size_bytes for one in messages) + 4 * 28
+        crossings.append((total_s - processing_s - float(transmission_s(size, 9600.0))) / 4)
+    delay = BEARER.up.delay.distribution
+    assert delay.mean == pytest.approx(np.mean(crossings), rel=0.01)
+    # Four independent crossings spread twice as much as one.
+    assert delay.sd == pytest.approx(2 * np.std(crossings, ddof=1), rel=0.02)
