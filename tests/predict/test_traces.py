@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
 
@@ -78,8 +79,56 @@ def test_a_missing_trace_is_recorded_once_and_kept(library_path, tmp_path):
     assert library()["TLS1.3/PSK"].suite == "tls1.3/psk"
     assert library()["tls1.3/psk"].suite == "tls1.3/psk"
     assert recorded == ["tls1.3/psk"]
-    assert said == ["no recorded trace of tls1.3/psk: recording it once"]
+    # The file was given, so that whatever comes from elsewhere is said.
+    assert said == [
+        f"{library_path}: no trace of tls1.3/psk: recording it once",
+        f"{library_path}: no trace of tls1.3/psk; taken from what was recorded before",
+    ]
     assert "tls1.3/psk" in library().names()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda line: line.replace(b'{"tls1.2', b'["tls1.2', 1), "not JSON"),
+        (lambda line: b'{"shakedown_traces":[]}', "its index is no object"),
+        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":7}}', "its index has no place for tls1.2/psk"),
+        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":[1]}}', "its index has no place for tls1.2/psk"),
+        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":[-1,5]}}', "its index has no place for"),
+        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":["0",5]}}', "its index has no place"),
+        (
+            lambda line: b'{"shakedown_traces":{"tls1.2/psk":[0,' + b"9" * 30 + b"]}}",
+            "its index has no place",
+        ),
+        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":[0,' + b"9" * 5000 + b"]}}", "4,300 digits"),
+        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":[3,9]}}', "not JSON"),
+        (lambda line: b'{"shakedown_traces":' + b"[" * 100_000, "not JSON: nested deeper"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_damaged_index_is_one_line(library_path, spoil, said):
+    first, rest = library_path.read_bytes().split(b"\n", 1)
+    library_path.write_bytes(spoil(first) + b"\n" + rest)
+    with pytest.raises(InputError) as caught:
+        TraceLibrary(library_path)["tls1.2/psk"]
+    assert said in str(caught.value)
+    assert str(library_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_index_that_names_another_trace(library_path):
+    whole = library_path.read_bytes()
+    library_path.write_bytes(whole.replace(b'"suite":"tls1.2/psk"', b'"suite":"tls1.2/pks"'))
+    with pytest.raises(InputError, match=r"damaged: tls1\.2/psk is not where its index says"):
+        TraceLibrary(library_path)["tls1.2/psk"]
+
+
+def test_a_file_of_traces_without_an_end_is_refused(monkeypatch):
+    from shakedown.pricing import library
+
+    monkeypatch.setattr(library, "MAX_TRACES_BYTES", 1 << 20)
+    with pytest.raises(InputError, match="/dev/zero: longer than 1 MiB; accepted: a file of traces"):
+        TraceLibrary(Path("/dev/zero"))["tls1.2/psk"]
 
 
 def test_a_missing_trace_that_cannot_be_recorded(library):

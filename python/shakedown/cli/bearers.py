@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from shakedown.cli._output import console, json_option, print_json
+from shakedown.cli._output import console, echo, json_option, print_json
 
 
 @click.command("bearers")
@@ -42,12 +42,12 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
     if names:
         for profile in profiles:
             if profile.note:
-                click.echo(f"{profile.name}: {profile.note}")
+                echo(f"{profile.name}: {profile.note}")
             for aspect, texts in profile.source.items():
                 for text in texts:
-                    click.echo(f"{profile.name}: {aspect}{': ' if aspect else ''}{text}")
+                    echo(f"{profile.name}: {aspect}{': ' if aspect else ''}{text}")
             for aspect, reason in profile.assumed.items():
-                click.echo(f"{profile.name}: {aspect}: assumed: {reason}")
+                echo(f"{profile.name}: {aspect}: assumed: {reason}")
 
 
 def _rate(bits_per_s: float) -> str:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
 
 from shakedown.errors import InputError, did_you_mean, os_reason
+from shakedown.files.limits import MAX_TRACES_BYTES, MIB, parse_json, read_bytes
 from shakedown.pricing.trace import Trace, parse_trace
 
 INDEX_KEY = "shakedown_traces"
@@ -68,6 +70,8 @@ class TraceLibrary:
             name = self._canonical(suite)
             entry = self._find(name)
         if entry is None:
+            entry = self._kept(name)
+        if entry is None:
             entry = self._recorded(name)
         trace = parse_trace(entry, f"trace of {name}")
         self._cache[suite] = self._cache[name] = trace
@@ -82,37 +86,56 @@ class TraceLibrary:
     def _index(self) -> dict[str, tuple[int, int]]:
         try:
             with self._path.open("rb") as file:
-                first = file.readline()
-                head = _json(first, self._path, 1) if first.startswith(b'{"' + INDEX_KEY.encode()) else None
-                if head is not None:
-                    return {suite: (at, length) for suite, (at, length) in head[INDEX_KEY].items()}
-                text = first + file.read()
+                first = file.readline(MAX_TRACES_BYTES + 1)
+                if first.startswith(b'{"' + INDEX_KEY.encode()):
+                    return _read_index(first, self._path)
+                text = first + file.read(max(0, MAX_TRACES_BYTES + 1 - len(first)))
         except FileNotFoundError:
             if self._given:
                 raise InputError(f"{self._path}: no such file; accepted: a file of traces") from None
             return {}
         except OSError as error:
             raise InputError(f"{self._path}: {os_reason(error)}; accepted: a file of traces") from None
+        if len(text) > MAX_TRACES_BYTES:
+            raise InputError(
+                f"{self._path}: longer than {MAX_TRACES_BYTES // MIB} MiB; accepted: a file of traces of at "
+                "most that"
+            )
         self._entries = _read_whole(text, self._path)
         return dict.fromkeys(self._entries, (0, 0))
 
     def _find(self, suite: str) -> Mapping[str, Any] | None:
-        if suite in self._index:
-            if suite in self._entries:
-                return self._entries[suite]
-            at, length = self._index[suite]
+        """The trace in the library's file, if it is there."""
+        if suite not in self._index:
+            return None
+        if suite in self._entries:
+            return self._entries[suite]
+        at, length = self._index[suite]
+        try:
             with self._path.open("rb") as file:
                 file.seek(at)
-                entry: Mapping[str, Any] = _json(file.read(length), self._path, None)
-            return entry
+                entry = _json(file.read(length), self._path, None)
+        except OSError as error:
+            raise InputError(f"{self._path}: {os_reason(error)}; accepted: a file of traces") from None
+        if not isinstance(entry, dict) or entry.get("suite") != suite:
+            raise InputError(f"{self._path}: damaged: {suite} is not where its index says")
+        return entry
+
+    def _kept(self, suite: str) -> Mapping[str, Any] | None:
+        """The trace that was recorded for this user before, if there is one."""
         path = self._own_path(suite)
-        return self._read_own(path) if path is not None and path.exists() else None
+        if path is None or not path.exists():
+            return None
+        if self._given:
+            self._say(f"{self._path}: no trace of {suite}; taken from what was recorded before")
+        return self._read_own(path)
 
     def _recorded(self, suite: str) -> Mapping[str, Any]:
         if self._record is None:
             hint = did_you_mean(suite, self._index)
             raise InputError(f'no trace of "{suite}" in {self._path}{hint}')
-        self._say(f"no recorded trace of {suite}: recording it once")
+        where = f"{self._path}: no trace of {suite}" if self._given else f"no recorded trace of {suite}"
+        self._say(f"{where}: recording it once")
         entry = self._record(suite)
         path = self._own_path(suite)
         if path is not None:
@@ -129,7 +152,7 @@ class TraceLibrary:
         return None if self._own is None else self._own / f"{quote(suite, safe='')}.json"
 
     def _read_own(self, path: Path) -> Mapping[str, Any]:
-        entry: Mapping[str, Any] = _json(path.read_bytes(), path, None)
+        entry: Mapping[str, Any] = _json(read_bytes(path, MAX_TRACES_BYTES, "trace"), path, None)
         return entry
 
 
@@ -165,19 +188,39 @@ def write_library(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
         for entry in entries
     )
     lengths = [len(line) for _, line in lines]
-    head = b""
-    for _ in range(8):  # offsets depend on the length of the line that holds them: repeat until it settles
-        at, index = len(head) + 1, {}
-        for (suite, _line), length in zip(lines, lengths, strict=True):
-            index[suite] = [at, length]
-            at += length + 1
-        settled = json.dumps({INDEX_KEY: index}, separators=(",", ":"), ensure_ascii=False).encode()
-        if len(settled) == len(head):
-            break
-        head = settled
+    # Offsets depend on the length of the line that holds them: each gets as many digits as any can need.
+    width = len(str(sum(lengths) + sum(len(suite.encode()) + 64 for suite, _ in lines) + 64))
+
+    def index(offsets: Iterable[int]) -> bytes:
+        places = (
+            f"{json.dumps(suite, ensure_ascii=False)}:[{offset:>{width}},{length}]"
+            for (suite, _), length, offset in zip(lines, lengths, offsets, strict=True)
+        )
+        return f'{{"{INDEX_KEY}":{{{",".join(places)}}}}}'.encode()
+
+    first = len(index([0] * len(lines))) + 1
+    settled = index(accumulate((length + 1 for length in lengths[:-1]), initial=first))
     half = path.with_name(path.name + ".part")
     half.write_bytes(b"\n".join([settled, *(line for _, line in lines)]) + b"\n")
     half.replace(path)
+
+
+def _read_index(line: bytes, path: Path) -> dict[str, tuple[int, int]]:
+    """The places of traces, from a library's first line."""
+    found = _json(line, path, 1)
+    index = found.get(INDEX_KEY) if isinstance(found, dict) else None
+    if not isinstance(index, dict):
+        raise InputError(f"{path}: damaged: its index is no object")
+    places: dict[str, tuple[int, int]] = {}
+    for suite, place in index.items():
+        if not (
+            isinstance(place, list)
+            and len(place) == 2
+            and all(type(one) is int and 0 <= one <= MAX_TRACES_BYTES for one in place)
+        ):
+            raise InputError(f"{path}: damaged: its index has no place for {suite}")
+        places[suite] = (place[0], place[1])
+    return places
 
 
 def _read_whole(text: bytes, path: Path) -> dict[str, Mapping[str, Any]]:
@@ -193,7 +236,6 @@ def _read_whole(text: bytes, path: Path) -> dict[str, Mapping[str, Any]]:
 
 def _json(text: bytes, path: Path, line: int | None) -> Any:  # noqa: ANN401 - JSON has any type
     try:
-        return json.loads(text)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        where = f"{path}:{line}" if line else str(path)
-        raise InputError(f"{where}: not JSON: {error}; accepted: objects of measure --json") from None
+        return parse_json(text, f"{path}:{line}" if line else str(path))
+    except InputError as error:
+        raise InputError(f"{error}; accepted: objects of measure --json") from None

@@ -7,7 +7,6 @@ default).
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -111,12 +110,8 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
 
 @lru_cache(maxsize=256)
 def _read(path: Path, _stamp: int, parse: Callable[[dict[str, Any], str], Profile]) -> Profile:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {os_reason(error)}; accepted: a readable TOML file") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text; accepted: a TOML file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
+    from shakedown.files.limits import MAX_PROFILE_BYTES
+    from shakedown.files.toml import load_toml
+
+    document, _ = load_toml(path, MAX_PROFILE_BYTES, "TOML file")
     return parse(document, str(path))
