@@ -155,7 +155,8 @@ def test_more_workers_never_wait_longer(library):
     assert waits == sorted(waits, reverse=True)
 
 
-loads = st.floats(0.0, 2.0)
+# Exactly at the limit, rounding alone decides whether the queue is steady.
+loads = st.floats(0.0, 2.0).filter(lambda share: abs(share - 1.0) > 1e-9)
 
 
 @settings(deadline=None)
