@@ -105,9 +105,9 @@ pub struct Handshake {
     /// What was sent.
     pub transferred: Transferred,
     /// What the client says it came to.
-    pub client: Negotiated,
+    pub client: Box<Negotiated>,
     /// What the server says it came to.
-    pub server: Negotiated,
+    pub server: Box<Negotiated>,
     /// Application data that arrived meanwhile: at the client, at the server.
     pub data: [Vec<u8>; 2],
     /// The driver's time at its end.
@@ -201,11 +201,10 @@ impl Loopback {
             moved |= self.deliver(medium, client, server, tap, &mut progress)?;
             progress.transferred.rounds += 1;
             if !moved {
-                if medium.next().is_none() {
-                    progress = match progress.finished() {
-                        Ok(handshake) => return Ok(handshake),
-                        Err(progress) => progress,
-                    };
+                if medium.next().is_none()
+                    && let Some(handshake) = progress.finished()
+                {
+                    return Ok(handshake);
                 }
                 self.wait(medium, client, server, tap, &mut progress)?;
             }
@@ -246,8 +245,12 @@ impl Loopback {
             tap.unit(side, &buffer);
             let length = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
             let fate = medium.offer(side, progress.now, Unit::new(length, buffer));
-            if let (Fate::Dropped(cause), Transport::Stream) = (fate, from.transport()) {
-                return Err(DriveError::StreamCut { side, cause: cause.as_str() });
+            if from.transport() == Transport::Stream {
+                // One poll gives all that is pending, and nothing here sends again what a link drops.
+                return match fate {
+                    Fate::Dropped(cause) => Err(DriveError::StreamCut { side, cause: cause.as_str() }),
+                    _ => Ok(true),
+                };
             }
         }
         Ok(true)
@@ -355,14 +358,11 @@ impl Loopback {
 }
 
 impl Progress {
-    /// The finished handshake, or all of this again.
-    fn finished(self) -> Result<Handshake, Self> {
-        let Self { transferred, established, data, now } = self;
-        match established {
-            [Some(client), Some(server)] => {
-                Ok(Handshake { transferred, client: *client, server: *server, data, now: now.into() })
-            }
-            established => Err(Self { transferred, established, data, now }),
-        }
+    /// The handshake, once both sides have finished it.
+    fn finished(&mut self) -> Option<Handshake> {
+        let [Some(_), Some(_)] = &self.established else { return None };
+        let (client, server) = (self.established[0].take()?, self.established[1].take()?);
+        let data = std::mem::take(&mut self.data);
+        Some(Handshake { transferred: self.transferred, client, server, data, now: self.now.into() })
     }
 }
