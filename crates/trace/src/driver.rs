@@ -4,7 +4,7 @@
 //! log. What the driver itself does (handing bytes over), and what lies between the endpoints, is nobody's time.
 
 use crate::endpoint::{CloseReason, Endpoint, Event, Failure, Negotiated, Side, Time, Transport};
-use shakedown_link::{Direction, Fate, Link, Ns, Null, Path, Unit};
+use shakedown_link::{Direction, Fate, Link, Ns, Path, Unit};
 
 /// Sees every unit on its way; for captures.
 pub trait Tap {
@@ -105,9 +105,9 @@ pub struct Handshake {
     /// What was sent.
     pub transferred: Transferred,
     /// What the client says it came to.
-    pub client: Negotiated,
+    pub client: Box<Negotiated>,
     /// What the server says it came to.
-    pub server: Negotiated,
+    pub server: Box<Negotiated>,
     /// Application data that arrived meanwhile: at the client, at the server.
     pub data: [Vec<u8>; 2],
     /// The driver's time at its end.
@@ -136,12 +136,10 @@ const MAX_ROUNDS: u32 = 4096;
 /// Units that a side may send without a word from the other; the longest flight has far fewer.
 const MAX_UNITS: u32 = 4096;
 
-/// The driver's memory: buffers that units travel in, so that no allocation falls into what is measured, and the null
-/// link.
+/// The driver's memory: buffers that units travel in, so that no allocation falls into what is measured.
 #[derive(Default)]
 pub struct Loopback {
     spare: Vec<Vec<u8>>,
-    null: (Null, Null),
 }
 
 /// What has become of a handshake so far.
@@ -158,10 +156,13 @@ impl Loopback {
     #[must_use]
     pub fn new() -> Self {
         let buffer = || Vec::with_capacity(128 * 1024);
-        Self { spare: vec![buffer(), buffer()], null: Default::default() }
+        Self { spare: vec![buffer(), buffer()] }
     }
 
     /// Runs a handshake to its end over the null link: both sides established and nothing left to send.
+    ///
+    /// Units are handed over directly. What runs between two calls is nobody's time, so it is kept short: after each call
+    /// it is found cold.
     ///
     /// # Errors
     /// [`DriveError::Failed`] with the failure of the side that noticed first, after its alert has been handed to the
@@ -172,14 +173,68 @@ impl Loopback {
         server: &mut dyn Endpoint,
         tap: &mut dyn Tap,
     ) -> Result<Handshake, DriveError> {
-        let mut null = std::mem::take(&mut self.null);
-        let outcome = self.handshake_over(&mut null, client, server, tap);
-        // What a failed handshake left on its way is nobody's any more.
-        while let Some((_, _, unit)) = null.take(Ns::MAX) {
-            self.spare.extend(unit.payload);
-        }
-        self.null = null;
+        let mut progress = Progress::default();
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        let outcome = self.run_null(client, server, tap, &mut progress, &mut buffer);
+        self.spare.push(buffer);
         outcome
+    }
+
+    fn run_null(
+        &mut self,
+        client: &mut dyn Endpoint,
+        server: &mut dyn Endpoint,
+        tap: &mut dyn Tap,
+        progress: &mut Progress,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Handshake, DriveError> {
+        loop {
+            let mut moved = self.pass(client, server, tap, progress, buffer)?;
+            moved |= self.pass(server, client, tap, progress, buffer)?;
+            progress.transferred.rounds += 1;
+            if !moved {
+                if let Some(handshake) = progress.finished() {
+                    return Ok(handshake);
+                }
+                self.wait(None, client, server, tap, progress)?;
+            }
+            if progress.transferred.rounds >= MAX_ROUNDS {
+                return Err(too_many(progress, client, server));
+            }
+        }
+    }
+
+    /// Hands all that `from` has to send straight to `to`. True if there was anything.
+    fn pass(
+        &mut self,
+        from: &mut dyn Endpoint,
+        to: &mut dyn Endpoint,
+        tap: &mut dyn Tap,
+        progress: &mut Progress,
+        buffer: &mut Vec<u8>,
+    ) -> Result<bool, DriveError> {
+        let now = progress.now.into();
+        for units in 0..MAX_UNITS {
+            buffer.clear();
+            if !from.poll_transmit(now, buffer) {
+                // A client's first call builds its first flight, and may fail.
+                if progress.transferred.rounds == 0 {
+                    self.collect(from, to, tap, progress)?;
+                }
+                return Ok(units > 0);
+            }
+            match from.side() {
+                Side::Client => progress.transferred.client_to_server += buffer.len() as u64,
+                Side::Server => progress.transferred.server_to_client += buffer.len() as u64,
+            }
+            tap.unit(from.side(), buffer);
+            to.handle_input(now, buffer);
+            self.collect(to, from, tap, progress)?;
+            if from.transport() == Transport::Stream {
+                return Ok(true);
+            }
+        }
+        Ok(true)
     }
 
     /// The same over any medium. A stream's endpoints need one that drops nothing and keeps the order.
@@ -201,21 +256,15 @@ impl Loopback {
             moved |= self.deliver(medium, client, server, tap, &mut progress)?;
             progress.transferred.rounds += 1;
             if !moved {
-                if medium.next().is_none() {
-                    progress = match progress.finished() {
-                        Ok(handshake) => return Ok(handshake),
-                        Err(progress) => progress,
-                    };
+                if medium.next().is_none()
+                    && let Some(handshake) = progress.finished()
+                {
+                    return Ok(handshake);
                 }
-                self.wait(medium, client, server, tap, &mut progress)?;
+                self.wait(medium.next(), client, server, tap, &mut progress)?;
             }
-            let rounds = progress.transferred.rounds;
-            if rounds >= MAX_ROUNDS {
-                return Err(DriveError::TooManyRounds {
-                    rounds,
-                    client: client.state(),
-                    server: server.state(),
-                });
+            if progress.transferred.rounds >= MAX_ROUNDS {
+                return Err(too_many(&progress, client, server));
             }
         }
     }
@@ -246,8 +295,12 @@ impl Loopback {
             tap.unit(side, &buffer);
             let length = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
             let fate = medium.offer(side, progress.now, Unit::new(length, buffer));
-            if let (Fate::Dropped(cause), Transport::Stream) = (fate, from.transport()) {
-                return Err(DriveError::StreamCut { side, cause: cause.as_str() });
+            if from.transport() == Transport::Stream {
+                // One poll gives all that is pending, and nothing here sends again what a link drops.
+                return match fate {
+                    Fate::Dropped(cause) => Err(DriveError::StreamCut { side, cause: cause.as_str() }),
+                    _ => Ok(true),
+                };
             }
         }
         Ok(true)
@@ -290,14 +343,14 @@ impl Loopback {
     /// Nothing arrives now and nobody has anything to send: goes on to the next arrival or timer.
     fn wait(
         &mut self,
-        medium: &mut dyn Medium,
+        arrival: Option<Ns>,
         client: &mut dyn Endpoint,
         server: &mut dyn Endpoint,
         tap: &mut dyn Tap,
         progress: &mut Progress,
     ) -> Result<(), DriveError> {
         let timer = |endpoint: &dyn Endpoint| endpoint.poll_timeout().map(Ns::from);
-        let due = [medium.next(), timer(client), timer(server)].into_iter().flatten().min();
+        let due = [arrival, timer(client), timer(server)].into_iter().flatten().min();
         let Some(due) = due else {
             return Err(DriveError::Deadlock { client: client.state(), server: server.state() });
         };
@@ -354,15 +407,17 @@ impl Loopback {
     }
 }
 
+fn too_many(progress: &Progress, client: &dyn Endpoint, server: &dyn Endpoint) -> DriveError {
+    let rounds = progress.transferred.rounds;
+    DriveError::TooManyRounds { rounds, client: client.state(), server: server.state() }
+}
+
 impl Progress {
-    /// The finished handshake, or all of this again.
-    fn finished(self) -> Result<Handshake, Self> {
-        let Self { transferred, established, data, now } = self;
-        match established {
-            [Some(client), Some(server)] => {
-                Ok(Handshake { transferred, client: *client, server: *server, data, now: now.into() })
-            }
-            established => Err(Self { transferred, established, data, now }),
-        }
+    /// The handshake, once both sides have finished it.
+    fn finished(&mut self) -> Option<Handshake> {
+        let [Some(_), Some(_)] = &self.established else { return None };
+        let (client, server) = (self.established[0].take()?, self.established[1].take()?);
+        let data = std::mem::take(&mut self.data);
+        Some(Handshake { transferred: self.transferred, client, server, data, now: self.now.into() })
     }
 }

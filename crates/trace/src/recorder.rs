@@ -16,8 +16,8 @@
 
 use crate::clock;
 use crate::{MessageName, Primitive};
-use std::cell::{Cell, RefCell};
-use std::mem::ManuallyDrop;
+use std::cell::Cell;
+use std::marker::PhantomData;
 
 pub use crate::clock::{Ticks, name as clock_name};
 
@@ -65,80 +65,87 @@ pub enum Event {
     },
 }
 
-/// Where readings come from while a log is current.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Source {
-    /// No log is current.
-    Off,
-    /// The clock of [`crate::clock`].
-    Clock,
-    /// A counter of the caller's.
-    Custom(fn() -> Ticks),
-}
-
-struct Current {
-    source: Cell<Source>,
-    /// Not dropped with the thread, so that reaching it costs no check whether it still lives. It owns memory only
-    /// during a call, after which the memory goes back to the recording that lent it.
-    events: RefCell<ManuallyDrop<Vec<Event>>>,
+/// A log, and where its readings come from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log {
+    /// A counter of the caller's; `None`: the clock of [`crate::clock`].
+    pub(crate) read: Option<fn() -> Ticks>,
+    pub(crate) events: Vec<Event>,
 }
 
 thread_local! {
-    static CURRENT: Current = const {
-        Current { source: Cell::new(Source::Off), events: RefCell::new(ManuallyDrop::new(Vec::new())) }
-    };
+    /// The log that is current; null where none is. A pointer, so that making a log current moves nothing: what that
+    /// costs falls between the calls that are measured, and is nobody's time.
+    static CURRENT: Cell<*mut Log> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// Exchanges the thread's current log and source of readings for others; gives the source there was.
-pub(crate) fn exchange(events: &mut Vec<Event>, source: Source) -> Source {
-    CURRENT.with(|current| {
-        std::mem::swap(&mut **current.events.borrow_mut(), events);
-        current.source.replace(source)
-    })
+/// While it lives, a log is the thread's current one. The one that was current before is so again afterwards.
+pub(crate) struct MadeCurrent<'a> {
+    before: *mut Log,
+    /// The log is borrowed for as long as the thread points to it.
+    _log: PhantomData<&'a mut Log>,
+}
+
+impl<'a> MadeCurrent<'a> {
+    #[inline]
+    pub(crate) fn new(log: &'a mut Log) -> Self {
+        let before = CURRENT.replace(std::ptr::from_mut(log));
+        with(|log| log.events.push(Event::Enter(log.ticks())));
+        Self { before, _log: PhantomData }
+    }
+}
+
+impl Drop for MadeCurrent<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        with(|log| log.events.push(Event::Leave(log.ticks())));
+        CURRENT.set(self.before);
+    }
+}
+
+impl Log {
+    #[inline]
+    fn ticks(&self) -> Ticks {
+        self.read.map_or_else(clock::ticks, |read| read())
+    }
+}
+
+/// Works on the log that is current, if there is one.
+#[inline]
+fn with<T>(work: impl FnOnce(&mut Log) -> T) -> Option<T> {
+    let log = CURRENT.get();
+    // SAFETY: not null only while a `MadeCurrent` lives, which borrows the log exclusively and resets the pointer when it
+    // is dropped; the pointer is this thread's alone. Nothing that `work` does here (reading a counter, appending an
+    // event) comes back to this function, so there is one reference at a time.
+    unsafe { log.as_mut() }.map(work)
 }
 
 /// True while a log is current on this thread.
 #[must_use]
 #[inline]
 pub fn is_recording() -> bool {
-    CURRENT.with(|current| !matches!(current.source.get(), Source::Off))
+    !CURRENT.get().is_null()
 }
 
 /// Reads the counter of the log that is current; the clock where none is.
 #[must_use]
 #[inline]
 pub fn ticks() -> Ticks {
-    CURRENT.with(|current| match current.source.get() {
-        Source::Off | Source::Clock => clock::ticks(),
-        Source::Custom(read) => read(),
-    })
+    with(|log| log.ticks()).unwrap_or_else(clock::ticks)
 }
 
 #[inline]
 fn push(event: Event) {
-    CURRENT.with(|current| {
-        if !matches!(current.source.get(), Source::Off) {
-            current.events.borrow_mut().push(event);
-        }
-    });
+    with(|log| log.events.push(event));
 }
 
 /// Writes an event that needs a reading.
 #[inline]
 fn push_at(event: impl FnOnce(Ticks) -> Event) {
-    if is_recording() {
-        push(event(ticks()));
-    }
-}
-
-/// A call into the endpoint begins.
-pub(crate) fn enter() {
-    push_at(Event::Enter);
-}
-
-/// It returns.
-pub(crate) fn leave() {
-    push_at(Event::Leave);
+    with(|log| {
+        let event = event(log.ticks());
+        log.events.push(event);
+    });
 }
 
 /// Work on the current message is done.

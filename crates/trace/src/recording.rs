@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::endpoint::{Endpoint, Event as Happened, Session, Side, Time, Transport, WriteError};
 use crate::half_trace::{AccountingError, HalfTrace};
-use crate::recorder::{self, Event, Source, Ticks};
+use crate::recorder::{Event, Log, MadeCurrent, Ticks};
 
 /// What is counted while an endpoint works: nanoseconds, or whatever a function of the caller's reads.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Nanoseconds of the clock that [`recorder::clock_name`] names.
+    /// Nanoseconds of the clock that [`clock_name`](crate::recorder::clock_name) names.
     pub const NANOSECONDS: Self = Self { unit: "ns", read: None };
 
     /// Another counter that never decreases on a thread, such as instructions; `unit` says what it counts.
@@ -27,10 +27,6 @@ impl Counter {
     #[must_use]
     pub fn unit(self) -> &'static str {
         self.unit
-    }
-
-    fn source(self) -> Source {
-        self.read.map_or(Source::Clock, Source::Custom)
     }
 
     /// A reading in the counter's unit, from an arbitrary start. Never decreases from one reading to a later one.
@@ -59,7 +55,7 @@ impl Eq for Counter {}
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     counter: Counter,
-    events: Vec<Event>,
+    log: Log,
 }
 
 /// Events that a log has room for from the start, so that the first calls do not have to find it: those of a usual
@@ -72,7 +68,7 @@ impl Recording {
     pub fn new(counter: Counter) -> Self {
         // Learns the clock's speed before anything is timed.
         clock::calibrate();
-        Self { counter, events: Vec::with_capacity(ROOM) }
+        Self { counter, log: Log { read: counter.read, events: Vec::with_capacity(ROOM) } }
     }
 
     /// What its readings count.
@@ -84,47 +80,26 @@ impl Recording {
     /// The events so far, in the order in which they were written.
     #[must_use]
     pub fn events(&self) -> &[Event] {
-        &self.events
+        &self.log.events
     }
 
     /// Forgets the events and keeps their memory, so that no allocation falls into what is measured next.
     pub fn clear(&mut self) {
-        self.events.clear();
+        self.log.events.clear();
     }
 
     /// Makes this the thread's current log while `work` runs, as one call of the endpoint. A log that was current
     /// before is so again afterwards, and sees nothing of this.
     pub fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let _current = MadeCurrent::new(self);
+        let _current = MadeCurrent::new(&mut self.log);
         work()
-    }
-}
-
-/// While it lives, a recording's log is the thread's current one.
-struct MadeCurrent<'a> {
-    recording: &'a mut Recording,
-    before: Source,
-}
-
-impl<'a> MadeCurrent<'a> {
-    fn new(recording: &'a mut Recording) -> Self {
-        let before = recorder::exchange(&mut recording.events, recording.counter.source());
-        recorder::enter();
-        Self { recording, before }
-    }
-}
-
-impl Drop for MadeCurrent<'_> {
-    fn drop(&mut self) {
-        recorder::leave();
-        recorder::exchange(&mut self.recording.events, self.before);
     }
 }
 
 /// An endpoint with a recording of its own: every call in which it works is written there.
 ///
 /// It is an endpoint itself, so driver, simulator and server need no instrumentation. Whatever the stack and its
-/// primitives tell the [recorder] during a call goes to this endpoint's log, however many connections take turns on the
+/// primitives tell the [recorder](crate::recorder) during a call goes to this endpoint's log, however many connections take turns on the
 /// thread, and whichever thread it is.
 pub struct Recorded<E> {
     inner: E,
@@ -171,7 +146,7 @@ impl<E: Endpoint> Endpoint for Recorded<E> {
     }
 
     fn handle_input(&mut self, now: Time, bytes: &[u8]) {
-        self.recording.events.push(Event::UnitReceived(length(bytes)));
+        self.recording.log.events.push(Event::UnitReceived(length(bytes)));
         self.recording.during(|| self.inner.handle_input(now, bytes));
     }
 
@@ -200,7 +175,7 @@ impl<E: Endpoint> Endpoint for Recorded<E> {
                 Transport::Stream => 0,
                 Transport::Datagram => fingerprint(unit),
             };
-            self.recording.events.push(Event::UnitSent(length(unit), fingerprint));
+            self.recording.log.events.push(Event::UnitSent(length(unit), fingerprint));
         }
         sent
     }
