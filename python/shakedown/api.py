@@ -195,15 +195,18 @@ def write_capture(
     from shakedown import core
     from shakedown.files.write import check_free, write
 
-    targets = [path] if keylog is None else [path, Path(keylog)]
-    for target in targets:
-        check_free(target, replace)
+    check_free(path, replace)
+    targets = {path: replace}
+    if keylog is not None:
+        # A key log is never replaced: other programs' secrets may be in it.
+        check_free(Path(keylog), accepted="another name")
+        targets[Path(keylog)] = False
     # The core writes into a folder of its own; what comes out takes its name once it is whole.
     with tempfile.TemporaryDirectory(prefix="shakedown-") as folder:
         drafts = [Path(folder) / f"{number}{target.suffix}" for number, target in enumerate(targets)]
         core.capture(handshakes, drafts[0], keylog=drafts[1] if len(drafts) > 1 else None, options=options)
-        for draft, target in zip(drafts, targets, strict=True):
-            write(target, draft.read_bytes(), replace=replace)
+        for draft, (target, may_replace) in zip(drafts, targets.items(), strict=True):
+            write(target, draft.read_bytes(), replace=may_replace)
 
 
 def primitives(

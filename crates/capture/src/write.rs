@@ -5,7 +5,7 @@
 //! one UDP packet, in IPv4 fragments where it is larger than the MTU.
 //!
 //! A file appears under its name only when [`Writer::finish`] succeeds: until then it grows beside it under a
-//! temporary name, which is removed when the writer is dropped.
+//! temporary name, which is removed when the writer is dropped. What exists already is never replaced.
 
 mod packet;
 
@@ -27,6 +27,8 @@ pub const FIRST_CLIENT_PORT: u16 = 49_152;
 /// The server's address in every capture.
 pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 
+/// Names that are tried for a file in the making.
+const MAX_ATTEMPTS: u32 = 100;
 const LINK_TYPE_ETHERNET: u32 = 1;
 const SNAP_LENGTH_BYTES: u32 = 262_144;
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
@@ -107,19 +109,20 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a capture that will appear at `path`.
+    /// Begins a capture that will appear at `path`, where there is nothing yet.
     ///
     /// # Errors
     /// [`WriteError::Create`] where the folder does not take a file, [`WriteError::Write`] where it is full.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(format!(".{}.part", std::process::id()));
-        let temporary = path.with_file_name(name);
         let create_error = |source| WriteError::Create { path: path.to_path_buf(), source };
         if path.is_dir() {
             return Err(create_error(std::io::ErrorKind::IsADirectory.into()));
         }
-        let file = File::create(&temporary).map_err(create_error)?;
+        // A symbolic link is a name that exists, and is not followed.
+        if path.symlink_metadata().is_ok() {
+            return Err(create_error(std::io::ErrorKind::AlreadyExists.into()));
+        }
+        let (file, temporary) = draft(path).map_err(create_error)?;
         let mut writer = Self {
             path: path.to_path_buf(),
             temporary,
@@ -175,7 +178,7 @@ impl Writer {
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)
             .and_then(|file| file.sync_all())
-            .and_then(|()| std::fs::rename(&self.temporary, &self.path));
+            .and_then(|()| take_name(&self.temporary, &self.path));
         if result.is_err() {
             let _ = std::fs::remove_file(&self.temporary);
         }
@@ -245,6 +248,30 @@ impl Writer {
 
     fn write_error(&self, source: std::io::Error) -> WriteError {
         WriteError::Write { path: self.path.clone(), source }
+    }
+}
+
+/// A new file beside `path`, under a name that nothing has.
+fn draft(path: &Path) -> std::io::Result<(File, PathBuf)> {
+    for attempt in 0..MAX_ATTEMPTS {
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(format!(".{}-{attempt}.part", std::process::id()));
+        let temporary = path.with_file_name(name);
+        match File::create_new(&temporary) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (file, temporary)),
+        }
+    }
+    Err(std::io::ErrorKind::AlreadyExists.into())
+}
+
+/// Gives a file its name, unless that was taken meanwhile: unlike renaming, a link fails then.
+fn take_name(temporary: &Path, path: &Path) -> std::io::Result<()> {
+    match std::fs::hard_link(temporary, path) {
+        Ok(()) => std::fs::remove_file(temporary),
+        Err(error) if path.symlink_metadata().is_ok() => Err(error),
+        // A file system without links.
+        Err(_) => std::fs::rename(temporary, path),
     }
 }
 

@@ -104,7 +104,7 @@ pub fn write_capture(
     writer.finish()?;
     if let Some(path) = key_log {
         let failed = |error| CapturingError::KeyLog { path: path.display().to_string(), error };
-        let mut file = std::fs::File::create(path).map_err(failed)?;
+        let mut file = std::fs::File::create_new(path).map_err(failed)?;
         for line in secrets {
             writeln!(file, "{line}").map_err(failed)?;
         }

@@ -84,6 +84,11 @@ def command(
             f"{evicted:,} connections were emitted before their end: more were open at a time "
             "than memory is allowed for"
         )
+    from shakedown.terminal.connections import unread_line
+
+    for line in (unread_line(found.summary), *found.summary.problems):
+        if line and line != found.problem:
+            note(line)
     if found.problem is not None:
         # What could be read has been shown; that it is not all must not be overlooked.
         raise InputError(cut_short(capture, found.problem))

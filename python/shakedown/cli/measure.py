@@ -79,9 +79,11 @@ def command(
         raise click.UsageError("--keylog goes with --pcap, which it decrypts")
     if link != "open" and not sizes_kib:
         raise click.UsageError("--link goes with --transfer, under which it lies")
-    for path in (pcap, keylog):
-        if path is not None:
-            check_free(path, force)
+    if pcap is not None:
+        check_free(pcap, force)
+    if keylog is not None:
+        # Other programs' secrets may be in it: --force is for what can be made again.
+        check_free(keylog, accepted="another name")
     names = [core.canonical(suite) for suite in suites]
     if any(options[name] for name in WTLS_ONLY) and not all(name.startswith("wtls/") for name in names):
         raise click.UsageError("--certificate-form and --private-curves are for suites of wtls alone")

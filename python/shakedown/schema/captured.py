@@ -144,14 +144,20 @@ class Connection(Object, frozen=True, kw_only=True):
 
 
 class CaptureSummary(Object, frozen=True, kw_only=True):
-    """What the whole capture was."""
+    """What the whole capture was.
+
+    `handshakes` are the connections of which any part of a handshake was seen; `unread` names tunnels and
+    protocols that may have handshakes inside and are not looked into, with their packets.
+    """
 
     packets: Count
     captured_bytes: Count
     duration_s: Number
     connections: Count
+    handshakes: Count
     other_flows: Count
     other_packets: Count
+    unread: dict[str, Count]
     evicted: Count
     incomplete_fragments: Count
     problems: tuple[str, ...]

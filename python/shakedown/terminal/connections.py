@@ -66,8 +66,15 @@ def summary_totals(summary: CaptureSummary) -> str:
     """What the file held, besides the connections listed."""
     return (
         f"{summary.packets:,} packets in {summary.duration_s:,.3f} s; connections with a handshake: "
-        f"{summary.connections:,}, others: {summary.other_flows:,}"
+        f"{summary.handshakes:,}, without: {summary.connections - summary.handshakes:,}, "
+        f"others: {summary.other_flows:,}"
     )
+
+
+def unread_line(summary: CaptureSummary) -> str:
+    """What may have handshakes inside and was not looked into; empty where there is nothing of the kind."""
+    named = [f"{name} ({packets:,} packets)" for name, packets in summary.unread.items()]
+    return f"not looked into: {', '.join(named)}" if named else ""
 
 
 def _ends(connection: Connection) -> str:

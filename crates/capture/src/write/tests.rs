@@ -3,6 +3,7 @@
 use super::packet::{fold, sum};
 use super::*;
 use std::env::temp_dir;
+use std::io::ErrorKind;
 
 fn path(name: &str) -> PathBuf {
     temp_dir().join(format!("shakedown-write-{}-{name}.pcap", std::process::id()))
@@ -110,6 +111,34 @@ fn nothing_appears_before_the_end_or_after_a_failure() {
 fn full_disk_and_missing_folder_are_told() {
     assert!(matches!(Writer::create(Path::new("/nowhere/at/all.pcap")), Err(WriteError::Create { .. })));
     assert!(matches!(Writer::create(&temp_dir()), Err(WriteError::Create { .. })));
+}
+
+#[test]
+fn nothing_that_exists_is_replaced_or_followed() {
+    let folder = temp_dir().join(format!("shakedown-write-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (taken, link, target) = (folder.join("taken"), folder.join("link"), folder.join("target"));
+    std::fs::write(&taken, "mine").unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    for path in [&taken, &link] {
+        let error = Writer::create(path).unwrap_err();
+        assert!(
+            matches!(&error, WriteError::Create { source, .. } if source.kind() == ErrorKind::AlreadyExists)
+        );
+    }
+    // Drafts of others stay, be they links.
+    let path = folder.join("new");
+    let theirs = folder.join(format!("new.{}-0.part", std::process::id()));
+    std::os::unix::fs::symlink(&target, &theirs).unwrap();
+    let writer = Writer::create(&path).unwrap();
+    // The name is taken while the file is made.
+    std::fs::write(&path, "later").unwrap();
+    assert!(matches!(writer.finish(), Err(WriteError::Write { .. })));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "later");
+    assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
+    assert!(theirs.is_symlink() && link.is_symlink() && !target.exists());
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
