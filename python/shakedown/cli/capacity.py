@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import console, json_option, note, print_json
+from shakedown.cli._output import console, echo, json_option, note, print_json
 from shakedown.cli._scenario import Duration, capacity_table, scenario_options
 
 
@@ -55,6 +55,6 @@ def command(
         print_json(rows)
         return
     promise = "the mean" if percentile is None else f"{percentile:g} % of handshakes"
-    click.echo(f"modelled: {promise} within {within:g} s")
-    click.echo(f"{device} over {bearer} to {server_device}, workers: {workers}")
+    echo(f"modelled: {promise} within {within:g} s")
+    echo(f"{device} over {bearer} to {server_device}, workers: {workers}")
     console().print(capacity_table(rows))

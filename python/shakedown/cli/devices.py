@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._output import console, json_option, print_json
+from shakedown.cli._output import console, echo, json_option, print_json
 
 
 class Listing(click.Group):
@@ -68,14 +68,15 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
     from shakedown.cli._scenario import seconds
 
     for profile in profiles:
-        click.echo(f"{profile.title}\n  {profile.chip}, {profile.clock_hz / 1e6:g} MHz")
+        echo(profile.title)
+        echo(f"  {profile.chip}, {profile.clock_hz / 1e6:g} MHz")
         if profile.library:
-            click.echo(f"  {profile.library}; {profile.build}")
+            echo(f"  {profile.library}; {profile.build}")
         for line in (*profile.source, profile.note):
             if line:
-                click.echo(f"  {line}")
+                echo(f"  {line}")
         for key, reason in profile.assumed.items():
-            click.echo(f"  assumed: {key}: {reason}")
+            echo(f"  assumed: {key}: {reason}")
         table = Table("operation", "algorithm", "parameters", box=None, pad_edge=False, header_style="bold")
         table.add_column("per call", justify="right")
         table.add_column("per KiB", justify="right")
@@ -135,4 +136,4 @@ def import_(
         source=source or file.name,
         out=out,
     )
-    click.echo(f"{path}: {count} primitives")
+    echo(f"{path}: {count} primitives")

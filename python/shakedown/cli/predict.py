@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import console, json_option, note, print_json
+from shakedown.cli._output import console, echo, json_option, note, print_json
 from shakedown.cli._scenario import Rate, prediction_table, scenario_options
 
 
@@ -54,7 +54,7 @@ def command(
         print_json(rows)
         return
     first = rows[0]
-    click.echo(
+    echo(
         f"modelled ({model}): {first['device']} over {first['bearer']} to {first['server_device']}, "
         f"{rate:g} handshakes/s"
     )
