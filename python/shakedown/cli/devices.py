@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._output import console, json_option, note, print_json
+from shakedown.cli._output import console, echo, json_option, note, print_json
 
 
 class Listing(click.Group):
@@ -68,16 +68,17 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
     from shakedown.cli._scenario import seconds
 
     for profile in profiles:
-        click.echo(f"{profile.title}\n  {profile.chip}, {profile.clock_hz / 1e6:g} MHz")
+        echo(profile.title)
+        echo(f"  {profile.chip}, {profile.clock_hz / 1e6:g} MHz")
         if profile.library:
-            click.echo(f"  {profile.library}; {profile.build}")
+            echo(f"  {profile.library}; {profile.build}")
         for line in (*profile.source, profile.note):
             if line:
-                click.echo(f"  {line}")
+                echo(f"  {line}")
         for key, reason in profile.assumed.items():
-            click.echo(f"  assumed: {key}: {reason}")
+            echo(f"  assumed: {key}: {reason}")
         if profile.variants:
-            click.echo("  variants: " + ", ".join(f"{one.name} ({one.build})" for one in profile.variants))
+            echo("  variants: " + ", ".join(f"{one.name} ({one.build})" for one in profile.variants))
         table = Table("operation", "algorithm", "parameters", box=None, pad_edge=False, header_style="bold")
         table.add_column("per call", justify="right")
         table.add_column("per KiB", justify="right")
@@ -133,7 +134,7 @@ def measure(name: str, seconds: float, rounds: int, replace: bool) -> None:
         )
     connection = connection_cost()
     write_profile(path, profile_of(name, timed, measured, connection))
-    click.echo(f"{path}: {len(timed)} primitives, {len(measured)} suites, a TCP connection")
+    echo(f"{path}: {len(timed)} primitives, {len(measured)} suites, a TCP connection")
 
 
 @command.command("import")
@@ -189,4 +190,4 @@ def import_(
     for line in saved.left_out:
         note(f"left out: {line}")
     overhead = ", the stack's own work" if saved.overhead else ""
-    click.echo(f"{saved.path}: {saved.primitives} primitives{overhead}")
+    echo(f"{saved.path}: {saved.primitives} primitives{overhead}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import console, json_option, note, print_json
+from shakedown.cli._output import console, echo, json_option, note, print_json
 from shakedown.cli._scenario import Rate, per_second, prediction_tables, scenario_options
 
 
@@ -57,7 +57,7 @@ def command(
         return
     many = f", {workers} workers" if workers > 1 else ""
     to = f"{bearer} to {server_device}{many}"
-    click.echo(f"modelled ({model}): {device} over {to}, {per_second(rate)} handshakes/s")
+    echo(f"modelled ({model}): {device} over {to}, {per_second(rate)} handshakes/s")
     screen = console()
     for table in prediction_tables(rows, screen.width):
         screen.print(table)
