@@ -171,6 +171,11 @@ class Here:
         return found if len(found) == len(sizes_bytes) else None
 
     @property
+    def decisive_rounds(self) -> list[Here]:
+        """The rounds, if there are enough of them for an interval."""
+        return self.rounds if len(self.rounds) >= ROUNDS else []
+
+    @property
     def measured(self) -> bool:
         """Whether anything was measured."""
         return bool(self.costs)
@@ -406,7 +411,8 @@ def save(here: Here, path: Path) -> None:
     for key, bulk in sorted(here.bulks.items()):
         times = [[one.bulks[key].client_us, one.bulks[key].server_us] for one in here.rounds]
         lines.append(json.dumps({"transfer": [*key, bulk.wire_bytes], "rounds": times}))
-    head = json.dumps({"format": FORMAT, "machine": here.machine, "date": here.date})
+    about = {"format": FORMAT, "machine": here.machine, "date": here.date, "rounds": len(here.rounds)}
+    head = json.dumps(about)
     try:
         path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
     except OSError as error:
@@ -420,15 +426,15 @@ def load(path: Path) -> Here:
         about = json.loads(head)
         if about.get("format") != FORMAT:
             raise ValueError(f'its format is not "{FORMAT}"')
-        rounds = [Here(about["machine"], about["date"]) for _ in range(ROUNDS)]
+        rounds = [Here(about["machine"], about["date"]) for _ in range(int(about["rounds"]))]
+        if not rounds:
+            raise ValueError("it has no rounds")
         missing: dict[str, str] = {}
         for line in lines:
             packed = json.loads(line)
             if "missing" in packed:
                 missing[packed["suite"]] = packed["missing"]
                 continue
-            if len(packed["rounds"]) != ROUNDS:
-                raise ValueError(f"it has {len(packed['rounds'])} rounds, not {ROUNDS}")
             for one, times in zip(rounds, packed["rounds"], strict=True):
                 if "transfer" in packed:
                     suite, link, data_bytes, wire_bytes = packed["transfer"]

@@ -86,7 +86,7 @@ def reproduce(paper: Paper, data: PaperData, here: Here) -> Reproduction:
     strangers = set(checks) ^ set(data.claims)
     if strangers:
         raise ValueError(f"{paper.slug}: claims and checks do not match: {', '.join(sorted(strangers))}")
-    rounds = [paper.checks(data, one) for one in here.rounds]
+    rounds = [paper.checks(data, one) for one in here.decisive_rounds]
     rows = [
         judge.claim_row(
             paper.slug,
@@ -96,12 +96,12 @@ def reproduce(paper: Paper, data: PaperData, here: Here) -> Reproduction:
         for claim in data.claims.values()
     ]
     rows += paper.cells(data)
-    cells = [paper.measured_cells(data, one) for one in here.rounds]
+    cells = [paper.measured_cells(data, one) for one in here.decisive_rounds]
     rows += [
         judge.together_row(row, [one[number] for one in cells])
         for number, row in enumerate(paper.measured_cells(data, here))
     ]
-    modern = [paper.today(data, one) for one in here.rounds]
+    modern = [paper.today(data, one) for one in here.decisive_rounds]
     rows += [
         _today_row(paper.slug, data, here, today, [one[number] for one in modern])
         for number, today in enumerate(paper.today(data, here))
