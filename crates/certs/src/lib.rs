@@ -5,6 +5,8 @@
 //! - [`describe`]: what any file of certificates is, costs, and what a peer would refuse about it;
 //! - [`request`]: everything that the `certs` command does, as data in and data out.
 
+#![forbid(unsafe_code)]
+
 mod error;
 mod files;
 pub mod own;

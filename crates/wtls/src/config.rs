@@ -166,9 +166,9 @@ impl<P: Provider> ClientConfig<P> {
         }
     }
 
-    /// What is asked of servers. It is settled when first asked for, which no connection does before
-    /// the configuration is complete and shared.
-    pub(crate) fn policy(&self) -> PolicyId {
+    /// Names what is asked of servers, for sessions that are kept. It is settled when first asked for,
+    /// which no connection does before the configuration is complete and shared.
+    pub fn policy(&self) -> PolicyId {
         *self.policy.get_or_init(|| {
             PolicyId::new(&(&self.server_name, self.settings.require_authority_mark), &self.anchors)
         })
@@ -283,9 +283,9 @@ impl<P: Provider> ServerConfig<P> {
         }
     }
 
-    /// What is asked of clients. It is settled when first asked for, which no connection does before
-    /// the configuration is complete and shared.
-    pub(crate) fn policy(&self) -> PolicyId {
+    /// Names what is asked of clients, for sessions that are kept. It is settled when first asked for,
+    /// which no connection does before the configuration is complete and shared.
+    pub fn policy(&self) -> PolicyId {
         *self.policy.get_or_init(|| {
             let known: Vec<_> = self.known_clients.iter().map(|client| client.key_hash).collect();
             let asked = (self.client_authentication, self.settings.require_authority_mark, known);

@@ -86,6 +86,9 @@
 //! * Explicit parameters of unknown curves: a peer must not choose the curve's arithmetic.
 //! * Off and implicit sequence numbers: forbidden over datagrams. The record layer knows the implicit.
 
+#![deny(unsafe_code)]
+#![cfg_attr(not(feature = "openssl"), forbid(unsafe_code))]
+
 mod alert;
 pub mod certificate;
 mod client;

@@ -95,13 +95,13 @@ fn a_client_has_the_worked_conversation() {
     assert_eq!(established.session_id.as_bytes(), unhex("5e55104e"));
     assert_eq!(client.session().unwrap().master.as_bytes()[..], unhex(v::MASTER_RSA));
 
-    client.send(&mut cx, b"WTLS test").unwrap();
+    client.write(&mut cx, b"WTLS test").unwrap();
     assert_eq!(client.poll_transmit().unwrap(), unhex(v::CLIENT_DATA_1));
     for _ in 2..9 {
-        client.send(&mut cx, b"in between").unwrap();
+        client.write(&mut cx, b"in between").unwrap();
         client.poll_transmit().unwrap();
     }
-    client.send(&mut cx, b"WTLS test").unwrap();
+    client.write(&mut cx, b"WTLS test").unwrap();
     assert_eq!(client.poll_transmit().unwrap(), unhex(v::CLIENT_DATA_9));
     client.handle_input(&mut cx, &unhex(v::SERVER_DATA_1));
     assert_eq!(client.poll_event(), Some(Event::Data(b"WTLS reply".to_vec())));
@@ -112,7 +112,8 @@ fn a_client_has_the_worked_conversation() {
     client.handle_input(&mut cx, &unhex(v::ALERT_NO_CONNECTION));
     let end = Alert::critical(AlertDescription::NoConnection);
     assert_eq!(client.poll_event(), Some(Event::AlertReceived(end)));
-    assert_eq!(client.poll_event(), Some(Event::Closed(CloseReason::Alert(end))));
+    assert_eq!(client.poll_event(), None);
+    assert!(client.is_open(), "in clear text, it may be anybody's");
     assert!(client.session().is_some(), "the session can still be resumed");
 }
 
@@ -125,13 +126,15 @@ fn a_server_tells_a_stranger_that_there_is_no_connection() {
     assert_eq!(server.poll_transmit().unwrap(), unhex(v::ALERT_NO_CONNECTION));
 }
 
-fn resumed_session() -> Session {
+fn resumed_session(policy: PolicyId) -> Session {
     Session {
         id: SessionId::from_bytes("session id", &unhex("045e55104e")).unwrap(),
         key_exchange: KeyExchangeSuite::Rsa,
         cipher_suite: CipherSuite::RC5_SHA,
         master: master(v::MASTER_RSA),
-        peer_certificates: Vec::new(),
+        peer: None,
+        policy,
+        made_unix_s: 0x3AE5_C300,
     }
 }
 
@@ -142,21 +145,22 @@ fn a_client_resumes_the_worked_session() {
     let mut random = Scripted::new(0x10..=0x1B);
     let mut observer = ();
     let mut cx = cx(0x3AE5_C300, &mut random, &mut observer);
-    let mut client = Client::new(Arc::new(config), Some(resumed_session()), &mut cx);
+    let session = resumed_session(config.policy());
+    let mut client = Client::new(Arc::new(config), Some(session), &mut cx);
     assert_eq!(client.poll_transmit().unwrap(), unhex(v::RESUME_CLIENT_HELLO));
     client.handle_input(&mut cx, &unhex(v::RESUME_SERVER_FLIGHT));
     let finish = unhex(v::RESUME_CLIENT_FINISH);
     assert_eq!(client.poll_transmit().unwrap(), finish[..51]);
     // What follows carries the same records in front until the server has shown that it got them.
-    client.send(&mut cx, b"WTLS test").unwrap();
+    client.write(&mut cx, b"WTLS test").unwrap();
     assert_eq!(client.poll_transmit().unwrap(), finish);
 }
 
 #[test]
 fn a_server_resumes_the_worked_session() {
     let sessions = MemorySessions::new(1);
-    sessions.insert(resumed_session());
     let mut config = ServerConfig::new(vec![KeyExchangeSuite::Rsa]);
+    sessions.insert(resumed_session(config.policy()));
     config.sessions = Arc::new(sessions);
     let mut random = Scripted::new(0x20..=0x2B);
     let mut observer = ();
@@ -197,7 +201,7 @@ fn a_record_under_every_cipher_and_mac() {
         }
         let mut encryptor = RecordEncryptor::new(&*PROVIDER, secret.clone());
         for _ in 0..9 {
-            sealer.take_number().unwrap();
+            encryptor.take_number().unwrap();
         }
         let mut datagram = Vec::new();
         let content = ContentType::ApplicationData;

@@ -86,6 +86,12 @@ impl WtlsEndpoint {
             match event {
                 Event::Established(established) => self.established = Some(established),
                 Event::Data(data) => self.received.extend_from_slice(&data),
+                // Where strangers can send, the handshake would go on; here there are none.
+                Event::Rejected(error) => {
+                    let alert = Some(error.alert().description.to_string());
+                    let (side, state, reason) = (self.side(), self.state(), error.to_string());
+                    return Err(Failure { side, state, alert, reason });
+                }
                 Event::Closed(reason) => {
                     let (alert, reason) = match reason {
                         CloseReason::Failed(error) => {
@@ -96,6 +102,9 @@ impl WtlsEndpoint {
                         }
                         CloseReason::TimedOut => (None, "the peer did not answer".to_owned()),
                         CloseReason::Peer => (None, "the peer closed the connection".to_owned()),
+                        CloseReason::Idle | CloseReason::Evicted => {
+                            (None, "the connection was dropped".to_owned())
+                        }
                         CloseReason::Local => continue,
                     };
                     return Err(Failure { side: self.side(), state: self.state(), alert, reason });
@@ -131,8 +140,8 @@ impl Endpoint for WtlsEndpoint {
     fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<(), Failure> {
         self.call(now, |engine, context| match engine {
             Engine::Waiting(..) => {}
-            Engine::Client(client) => client.handle_datagram(context, bytes),
-            Engine::Server(server) => server.handle_datagram(context, bytes),
+            Engine::Client(client) => client.handle_input(context, bytes),
+            Engine::Server(server) => server.handle_input(context, bytes),
         });
         self.news()
     }
@@ -182,8 +191,8 @@ impl Endpoint for WtlsEndpoint {
     fn send(&mut self, now: Time, data: &[u8]) -> Result<(), Failure> {
         let sent = self.call(now, |engine, context| match engine {
             Engine::Waiting(..) => Ok(()),
-            Engine::Client(client) => client.send(context, data),
-            Engine::Server(server) => server.send(context, data),
+            Engine::Client(client) => client.write(context, data),
+            Engine::Server(server) => server.write(context, data),
         });
         let (side, state) = (self.side(), self.state());
         sent.map_err(|error| Failure { side, state, alert: None, reason: error.to_string() })

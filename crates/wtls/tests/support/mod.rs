@@ -2,6 +2,8 @@
 
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
+pub mod network;
+pub mod script;
 pub mod vectors;
 
 use shakedown_wtls::certificate::{
@@ -266,8 +268,18 @@ impl Pair {
         session: Option<Session>,
         seed: u64,
     ) -> Self {
+        Self::starting_at(Duration::from_secs(10), client, server, session, seed)
+    }
+
+    /// The same at another time.
+    pub fn starting_at(
+        now: Duration,
+        client: &Arc<ClientConfig<OpenSsl>>,
+        server: &Arc<ServerConfig<OpenSsl>>,
+        session: Option<Session>,
+        seed: u64,
+    ) -> Self {
         let mut client_environment = Environment::new(2 * seed + 1);
-        let now = Duration::from_secs(10);
         let client = Client::new(Arc::clone(client), session, &mut client_environment.cx(now));
         Self {
             now,
