@@ -33,6 +33,7 @@ fn main() -> Result<()> {
     for flow in 0..FLOWS {
         let [server, client] = genuine(flow);
         write("server", &format!("{flow}"), &server)?;
+        write("listener", &format!("{flow}"), &server)?;
         write("client", &format!("{flow}"), &client)?;
         write("conversation", &format!("{flow}"), &[flow as u8])?;
         let all = datagrams(&server[1..]).chain(datagrams(&client[1..]));

@@ -2,7 +2,7 @@
 //! The certificate parsers, of WTLS certificates in both forms and of X.509, and what is done with a certificate.
 
 use libfuzzer_sys::fuzz_target;
-use shakedown_fuzz::MakeBelieve;
+use shakedown_fuzz::Synthetic;
 use shakedown_wtls::KeyExchangeFamily;
 use shakedown_wtls::certificate::*;
 use shakedown_wtls::codec::Codec;
@@ -18,7 +18,7 @@ fuzz_target!(|input: &[u8]| {
     }
     if let Ok(certificate) = X509Certificate::from_der(input) {
         assert_eq!(certificate.as_bytes(), input);
-        let anchor = TrustAnchor::from_x509(&MakeBelieve, &certificate);
+        let anchor = TrustAnchor::from_x509(&Synthetic, &certificate);
         verify(certificate.into(), anchor);
     }
     let Ok(certificate) = Certificate::from_bytes("certificate", input) else { return };
@@ -27,13 +27,13 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(summary.bytes, input.len());
     let _ = summary.to_string();
     let fields = certificate.fields();
-    let _ = fields.public_key.key_hash(&MakeBelieve, true);
-    let anchor = TrustAnchor::from_certificate(&MakeBelieve, &certificate, true);
+    let _ = fields.public_key.key_hash(&Synthetic, true);
+    let anchor = TrustAnchor::from_certificate(&Synthetic, &certificate, true);
     verify(certificate.into(), anchor);
 });
 
 /// Trusts the certificate and verifies a chain of it and itself.
-fn verify(certificate: ChainCertificate, anchor: Result<TrustAnchor<MakeBelieve>, CertificateError>) {
+fn verify(certificate: ChainCertificate, anchor: Result<TrustAnchor<Synthetic>, CertificateError>) {
     let Ok(anchor) = anchor else { return };
     for family in [KeyExchangeFamily::Rsa, KeyExchangeFamily::EcdhEcdsa] {
         let policy = ChainPolicy {
@@ -45,6 +45,6 @@ fn verify(certificate: ChainCertificate, anchor: Result<TrustAnchor<MakeBelieve>
             name: Some("peer.test"),
         };
         let chain = [certificate.clone(), certificate.clone()];
-        let _ = verify_chain(&MakeBelieve, &chain, core::slice::from_ref(&anchor), &policy);
+        let _ = verify_chain(&Synthetic, &chain, core::slice::from_ref(&anchor), &policy);
     }
 }

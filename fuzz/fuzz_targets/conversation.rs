@@ -2,13 +2,13 @@
 //! A genuine conversation in which some datagrams are lost, repeated, changed or made up.
 
 use libfuzzer_sys::fuzz_target;
-use shakedown_fuzz::{World, flow};
+use shakedown_fuzz::{Environment, flow};
 use shakedown_wtls::{Client, Event, ServerConnection};
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, mut script)) = input.split_first() else { return };
     let flow = flow(usize::from(*choice));
-    let (mut here, mut there) = (World::new(1), World::new(2));
+    let (mut here, mut there) = (Environment::new(1), Environment::new(2));
     let mut client = Client::new(flow.client, flow.session, &mut here.cx());
     let mut server = ServerConnection::new(flow.server);
     let (mut ours, mut theirs) = (None, None);
@@ -31,20 +31,20 @@ fuzz_target!(|input: &[u8]| {
         };
         for datagram in change(&mut script, datagram) {
             match from_client {
-                true => server.handle_datagram(&mut there.cx(), &datagram),
-                false => client.handle_datagram(&mut here.cx(), &datagram),
+                true => server.handle_input(&mut there.cx(), &datagram),
+                false => client.handle_input(&mut here.cx(), &datagram),
             }
         }
         while let Some(event) = client.poll_event() {
             if let Event::Established(established) = event {
                 ours = Some(established);
-                let _ = client.send(&mut here.cx(), b"data");
+                let _ = client.write(&mut here.cx(), b"data");
             }
         }
         while let Some(event) = server.poll_event() {
             if let Event::Established(established) = event {
                 theirs = Some(established);
-                let _ = server.send(&mut there.cx(), b"data");
+                let _ = server.write(&mut there.cx(), b"data");
             }
         }
     }

@@ -2,9 +2,9 @@
 //! The record parser, and the opening of what it finds.
 
 use libfuzzer_sys::fuzz_target;
-use shakedown_fuzz::MakeBelieve;
+use shakedown_fuzz::Synthetic;
 use shakedown_wtls::key_schedule::*;
-use shakedown_wtls::protection::Opener;
+use shakedown_wtls::protection::RecordDecryptor;
 use shakedown_wtls::record::Records;
 use shakedown_wtls::{BulkCipher, CipherSuite, MacAlgorithm};
 
@@ -21,16 +21,16 @@ fuzz_target!(|input: &[u8]| {
         suite,
         KeyRefresh(*choice),
     );
-    let mut opener = Opener::new(&MakeBelieve, secret);
+    let mut decryptor = RecordDecryptor::new(&Synthetic, secret);
     let mut plaintext = Vec::new();
     let mut total = 0;
     for record in Records::new(datagram) {
         let Ok(record) = record else { break };
         total += record.raw.len();
         assert_eq!(record.raw.len(), record.record_type.header_bytes() + record.fragment.len());
-        if opener.open(&MakeBelieve, &record, &mut plaintext).is_ok() {
+        if decryptor.decrypt(&Synthetic, &record, &mut plaintext).is_ok() {
             assert!(plaintext.len() <= record.fragment.len());
-            assert!(opener.open(&MakeBelieve, &record, &mut plaintext).is_err() || record.sequence.is_none());
+            assert!(decryptor.decrypt(&Synthetic, &record, &mut plaintext).is_err() || record.sequence.is_none());
         }
     }
     assert!(total <= datagram.len());

@@ -1,14 +1,16 @@
-//! What the fuzz targets share: make-believe cryptography, configurations, a genuine conversation to start
+//! What the fuzz targets share: synthetic cryptography, configurations, a genuine conversation to start
 //! from, and captures of such conversations.
 //!
 //! The cryptography is of the right shapes and sizes but keeps no secrets: every signature of the
 //! right length verifies, every MAC is zero, encryption leaves data as it is. So a fuzzer gets past
 //! it to the code behind.
 
+#![forbid(unsafe_code)]
+
 mod captures;
-mod make_believe;
-mod world;
+mod environment;
+mod synthetic;
 
 pub use captures::{Talk, as_next_generation, as_pieces, talks, write_capture};
-pub use make_believe::{MakeBelieve, MakeBelieveKey};
-pub use world::{FLOWS, Flow, World, certificate_bytes, datagrams, flow, genuine};
+pub use environment::{Environment, FLOWS, Flow, certificate_bytes, datagrams, flow, genuine, steps};
+pub use synthetic::{Synthetic, SyntheticKey};

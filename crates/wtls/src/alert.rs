@@ -2,6 +2,7 @@
 
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer};
 use crate::numbers::assigned;
+use crate::record::Records;
 
 assigned! {
     /// How grave an alert is.
@@ -95,18 +96,18 @@ impl Checksum {
 
     /// Of a record as it was on the wire.
     pub fn of(record: &[u8]) -> Self {
-        let mut sum = [0; 4];
-        for (index, byte) in record.iter().enumerate() {
-            sum[index % 4] ^= byte;
-        }
-        Self(sum)
+        let (blocks, end) = record.as_chunks::<4>();
+        let mut last = [0; 4];
+        last[..end.len()].copy_from_slice(end);
+        let sum = blocks.iter().fold(u32::from_ne_bytes(last), |sum, block| sum ^ u32::from_ne_bytes(*block));
+        Self(sum.to_ne_bytes())
     }
 }
 
 /// How many records of ours an alert may refer back to.
 const REMEMBERED: usize = 32;
 
-/// The checksums of the last records sent, against which those of alerts are judged.
+/// The checksums of the last records sent, with which those of alerts are compared.
 #[derive(Debug, Clone, Default)]
 pub struct SentChecksums {
     sums: [Checksum; REMEMBERED],
@@ -114,10 +115,12 @@ pub struct SentChecksums {
 }
 
 impl SentChecksums {
-    /// Remembers a record.
-    pub fn remember(&mut self, record: &[u8]) {
-        self.sums[self.count % REMEMBERED] = Checksum::of(record);
-        self.count += 1;
+    /// Remembers the records of a datagram.
+    pub fn remember(&mut self, datagram: &[u8]) {
+        for record in Records::new(datagram).map_while(Result::ok) {
+            self.sums[self.count % REMEMBERED] = Checksum::of(record.raw);
+            self.count += 1;
+        }
     }
 
     /// Whether a checksum is that of a remembered record.
@@ -126,7 +129,20 @@ impl SentChecksums {
     }
 }
 
-/// An alert as it travels.
+/// The alerts that are sent in clear text even when there are keys (§10.2.2): they are about records
+/// that could not be read, so the peer's keys may not be ours.
+pub(crate) fn is_clear_text(description: AlertDescription) -> bool {
+    matches!(
+        description,
+        AlertDescription::NoConnection
+            | AlertDescription::BadRecordMac
+            | AlertDescription::DecryptionFailed
+            | AlertDescription::RecordOverflow
+            | AlertDescription::DecompressionFailure
+    )
+}
+
+/// An alert as it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlertMessage {
     /// What it says.

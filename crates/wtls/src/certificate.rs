@@ -3,6 +3,7 @@
 mod chain;
 mod issue;
 mod name;
+mod peer;
 mod print;
 mod verify;
 mod x509;
@@ -10,6 +11,7 @@ mod x509;
 pub use chain::ChainCertificate;
 pub use issue::{Issuer, Subject, issue, self_signed};
 pub use name::ServiceName;
+pub use peer::PeerIdentity;
 pub use print::Summary;
 pub use verify::{CertificateError, ChainPolicy, Holder, TrustAnchor, VerifiedChain, verify_chain};
 pub use x509::{SignatureHash, X509Certificate, X509Error};
@@ -54,7 +56,7 @@ impl CertifiedKey {
         }
     }
 
-    /// Kind and size, or why they can't be told.
+    /// Kind and size, or why they can't be known.
     pub fn kind(&self, private_curves: bool) -> Result<KeyKind, ParameterError> {
         match self {
             Self::Rsa(key) => Ok(KeyKind::Rsa { bits: dh::bits(significant(key.parts()?.1)) }),
@@ -239,7 +241,7 @@ impl Certificate {
         &self.fields
     }
 
-    /// The whole certificate as it travels.
+    /// The whole certificate as it is sent.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }

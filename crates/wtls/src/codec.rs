@@ -247,33 +247,33 @@ impl Writer {
     }
 
     /// A vector with a one-byte length whose content `fill` writes.
-    pub fn v8_with<E: From<EncodeError>>(
+    pub fn v8_with<T, E: From<EncodeError>>(
         &mut self,
         field: &'static str,
-        fill: impl FnOnce(&mut Self) -> Result<(), E>,
-    ) -> Result<(), E> {
+        fill: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
         let at = self.bytes.len();
         self.u8(0);
-        fill(self)?;
+        let done = fill(self)?;
         let length = self.bytes.len() - at - 1;
         self.bytes[at] =
             u8::try_from(length).map_err(|_| EncodeError { field, length, max: u8::MAX.into() })?;
-        Ok(())
+        Ok(done)
     }
 
     /// A vector with a two-byte length whose content `fill` writes.
-    pub fn v16_with<E: From<EncodeError>>(
+    pub fn v16_with<T, E: From<EncodeError>>(
         &mut self,
         field: &'static str,
-        fill: impl FnOnce(&mut Self) -> Result<(), E>,
-    ) -> Result<(), E> {
+        fill: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
         let at = self.bytes.len();
         self.u16(0);
-        fill(self)?;
+        let done = fill(self)?;
         let length = self.bytes.len() - at - 2;
         let count = u16::try_from(length).map_err(|_| EncodeError { field, length, max: u16::MAX.into() })?;
         self.bytes[at..at + 2].copy_from_slice(&count.to_be_bytes());
-        Ok(())
+        Ok(done)
     }
 
     /// What has been written.

@@ -1,6 +1,6 @@
-//! What client and server are told beforehand.
+//! Configurations of client and server.
 
-use crate::certificate::{CertificateError, CertifiedKey, ChainCertificate, TrustAnchor};
+use crate::certificate::{CertificateError, CertifiedKey, ChainCertificate, PeerIdentity, TrustAnchor};
 use crate::crypto::{Key, KeyKind, Provider};
 use crate::curve::Curve;
 use crate::dh::DhGroup;
@@ -8,9 +8,10 @@ use crate::key_schedule::KeyRefresh;
 use crate::message::CertificateEntry;
 use crate::numbers::{CipherSuite, KeyExchangeFamily, KeyExchangeSuite};
 use crate::parameters::{EncodedRsaKey, Identifier, KeyExchangeId};
+use crate::policy::PolicyId;
 use crate::session::{NoSessions, SessionStore};
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
 
 /// When an unanswered datagram is sent again.
@@ -28,7 +29,7 @@ impl Default for Retransmission {
     }
 }
 
-/// What both sides can be told.
+/// What both sides have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Numbers 240 to 243 stand for the four curves that have none of their own, on both sides.
@@ -39,10 +40,13 @@ pub struct Settings {
     /// Sends two different alerts for a wrong MAC and for wrong padding, as the specification has
     /// it. Off, because whoever sees which one was sent can decrypt records byte by byte.
     pub distinguish_record_errors: bool,
-    /// Refuses intermediate certificates that are not marked `T=ca`, as WAP-261 does.
+    /// Rejects intermediate certificates that are not marked `T=ca`, as WAP-261 does.
     pub require_authority_mark: bool,
     /// When to send again.
     pub retransmission: Retransmission,
+    /// How long after it was made a session may be resumed, in whole seconds. A day, as TLS advises
+    /// (RFC 5246, section F.1.4).
+    pub session_lifetime: Duration,
 }
 
 impl Default for Settings {
@@ -53,6 +57,7 @@ impl Default for Settings {
             distinguish_record_errors: false,
             require_authority_mark: true,
             retransmission: Retransmission::default(),
+            session_lifetime: Duration::from_secs(24 * 60 * 60),
         }
     }
 }
@@ -121,7 +126,7 @@ pub struct SharedSecret {
     pub secret: Zeroizing<Vec<u8>>,
 }
 
-/// What a client is told.
+/// How a client connects.
 pub struct ClientConfig<P: Provider> {
     /// Key exchanges to offer, best first.
     pub key_exchanges: Vec<KeyExchangeId>,
@@ -139,8 +144,9 @@ pub struct ClientConfig<P: Provider> {
     pub server_name: Option<String>,
     /// How often keys are refreshed.
     pub key_refresh: KeyRefresh,
-    /// What both sides can be told.
+    /// What both sides have in common.
     pub settings: Settings,
+    policy: OnceLock<PolicyId>,
 }
 
 impl<P: Provider> ClientConfig<P> {
@@ -156,19 +162,30 @@ impl<P: Provider> ClientConfig<P> {
             server_name: None,
             key_refresh: KeyRefresh(8),
             settings: Settings::default(),
+            policy: OnceLock::new(),
         }
+    }
+
+    /// Names what is asked of servers, for sessions that are kept. It is settled when first asked for,
+    /// which no connection does before the configuration is complete and shared.
+    pub fn policy(&self) -> PolicyId {
+        *self.policy.get_or_init(|| {
+            PolicyId::new(&(&self.server_name, self.settings.require_authority_mark), &self.anchors)
+        })
     }
 }
 
-/// Whether a server wants to know who the client is.
+/// Whether a server wants to know who the client is. What counts is the outcome: whatever is offered,
+/// negotiated or resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ClientAuthentication {
     /// Does not ask.
     #[default]
     None,
-    /// Asks, and takes no for an answer.
+    /// Asks where the key exchange lets clients answer, and accepts those that do not.
     Requested,
-    /// Asks, and refuses those without a certificate.
+    /// Connects only with clients that prove who they are by a certificate. Key exchanges and cipher
+    /// suites that have no way to do so are not served.
     Required,
 }
 
@@ -211,7 +228,7 @@ impl<P: Provider> KnownClient<P> {
     }
 }
 
-/// What a server is told.
+/// What a server serves.
 pub struct ServerConfig<P: Provider> {
     /// Key exchange suites that are served. Anonymous ones authenticate nobody.
     pub suites: Vec<KeyExchangeSuite>,
@@ -239,8 +256,9 @@ pub struct ServerConfig<P: Provider> {
     pub key_refresh: KeyRefresh,
     /// How long a handshake may take before it is forgotten.
     pub handshake_timeout: Duration,
-    /// What both sides can be told.
+    /// What both sides have in common.
     pub settings: Settings,
+    policy: OnceLock<PolicyId>,
 }
 
 impl<P: Provider> ServerConfig<P> {
@@ -261,7 +279,23 @@ impl<P: Provider> ServerConfig<P> {
             key_refresh: KeyRefresh(8),
             handshake_timeout: Duration::from_secs(120),
             settings: Settings::default(),
+            policy: OnceLock::new(),
         }
+    }
+
+    /// Names what is asked of clients, for sessions that are kept. It is settled when first asked for,
+    /// which no connection does before the configuration is complete and shared.
+    pub fn policy(&self) -> PolicyId {
+        *self.policy.get_or_init(|| {
+            let known: Vec<_> = self.known_clients.iter().map(|client| client.key_hash).collect();
+            let asked = (self.client_authentication, self.settings.require_authority_mark, known);
+            PolicyId::new(&asked, &self.anchors)
+        })
+    }
+
+    /// Whether a client that has proved this of itself, or nothing, may connect.
+    pub(crate) fn permits(&self, peer: Option<&PeerIdentity>) -> bool {
+        peer.is_some() || self.client_authentication != ClientAuthentication::Required
     }
 
     /// The longest that a certificate chain or temporary key of ours is.

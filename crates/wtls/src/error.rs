@@ -3,11 +3,13 @@
 use crate::alert::{Alert, AlertDescription};
 use crate::certificate::{CertificateError, X509Error};
 use crate::codec::{DecodeError, EncodeError};
+use crate::config::Settings;
+use crate::connection::record_alert;
 use crate::crypto::CryptoError;
 use crate::numbers::KeyExchangeSuite;
 use crate::observer::Message;
 use crate::parameters::ParameterError;
-use crate::protection::{OpenError, SequenceExhausted};
+use crate::protection::{RecordError, SequenceExhausted};
 
 /// Why a handshake or a connection failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +24,12 @@ pub enum Error {
         expected: &'static str,
         /// What came.
         received: Message,
+    },
+    /// The peer's flight ended too early.
+    #[error("the flight ends where {expected} should follow")]
+    Incomplete {
+        /// What was expected.
+        expected: &'static str,
     },
     /// The peer speaks another version.
     #[error("the peer speaks version {version}, ours is 1")]
@@ -38,6 +46,9 @@ pub enum Error {
     /// No offered key exchange can be served.
     #[error("none of the offered key exchanges can be served")]
     NoCommonKeyExchange,
+    /// The server must know who the client is, and nothing that the client offers would prove it.
+    #[error("none of the client's offers would authenticate it, which this server requires")]
+    CannotAuthenticate,
     /// The client trusts nobody who certified us.
     #[error("the client trusts no issuer of our certificates")]
     NotTrustedByClient,
@@ -64,8 +75,8 @@ pub enum Error {
     /// A certificate or chain that is not accepted.
     #[error(transparent)]
     Certificate(CertificateError),
-    /// The client has to show a certificate and did not.
-    #[error("the client shows no certificate")]
+    /// The client has to present a certificate and did not.
+    #[error("the client presents no certificate")]
     NoClientCertificate,
     /// A key, a ciphertext or a signature that is not valid.
     #[error(transparent)]
@@ -73,9 +84,9 @@ pub enum Error {
     /// The peer's Finished does not match the messages that we saw.
     #[error("the peer's Finished does not match this handshake")]
     FinishedMismatch,
-    /// A protected record that does not open.
+    /// A protected record that cannot be read.
     #[error(transparent)]
-    Record(#[from] OpenError),
+    Record(#[from] RecordError),
     /// Our own message does not fit its frame.
     #[error("cannot encode a message: {0}")]
     Encode(#[from] EncodeError),
@@ -102,22 +113,40 @@ impl Error {
         use AlertDescription as D;
         Alert::fatal(match self {
             Self::Malformed(_) | Self::Parameters(ParameterError::Malformed(_)) => D::DecodeError,
-            Self::UnexpectedMessage { .. } => D::UnexpectedMessage,
+            Self::UnexpectedMessage { .. } | Self::Incomplete { .. } => D::UnexpectedMessage,
             Self::Version { .. } => D::ProtocolVersion,
             Self::NoCommonCipherSuite | Self::NoCommonCompression | Self::NoClientCertificate => {
                 D::HandshakeFailure
             }
             Self::NoCommonKeyExchange => D::UnknownKeyId,
+            Self::CannotAuthenticate => D::InsufficientSecurity,
             Self::NotTrustedByClient => D::UnknownCa,
             Self::NotOffered { .. } | Self::SequenceMode | Self::KeyTooLarge { .. } => D::IllegalParameter,
             Self::Parameters(_) => D::UnknownParameterIndex,
             Self::Certificate(error) => certificate_alert(error),
             Self::Crypto(error) => crypto_alert(error),
             Self::FinishedMismatch => D::DecryptError,
-            Self::Record(OpenError::BadPadding | OpenError::BadLength) => D::DecryptionFailed,
-            Self::Record(OpenError::BadRecord | OpenError::Replayed) => D::BadRecordMac,
+            Self::Record(RecordError::BadPadding | RecordError::BadLength) => D::DecryptionFailed,
+            Self::Record(RecordError::BadRecord | RecordError::Replayed) => D::BadRecordMac,
             Self::Encode(_) | Self::Configuration { .. } | Self::SequenceExhausted(_) => D::InternalError,
         })
+    }
+}
+
+impl Error {
+    /// The alert about a flight of a handshake that was not accepted.
+    ///
+    /// A record that cannot be read is a *warning*, `bad_record_mac` as a rule, in clear text, even if
+    /// it stands where Finished should. The specification gives these alerts that level, and it is
+    /// what they are: such a record proves nothing, not even that the peer sent it, so it ends
+    /// nothing, and the peer had better not end anything either. A Finished that *was* made with the
+    /// keys of the exchange but does not match its messages is another matter: `decrypt_error`,
+    /// fatal, as everything that a peer with the keys got wrong.
+    pub(crate) fn complaint(&self, settings: &Settings) -> Alert {
+        match self {
+            Self::Record(error) => Alert::warning(record_alert(*error, settings)),
+            other => other.alert(),
+        }
     }
 }
 
@@ -151,9 +180,9 @@ fn crypto_alert(error: &CryptoError) -> AlertDescription {
     }
 }
 
-/// Why data was not sent.
+/// Why data was not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SendError {
+pub enum WriteError {
     /// There is no connection yet, or no longer.
     #[error("the connection is not open")]
     NotOpen,

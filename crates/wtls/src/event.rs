@@ -1,7 +1,7 @@
-//! What a connection has to tell its owner.
+//! What a connection reports to its owner.
 
 use crate::alert::Alert;
-use crate::certificate::ChainCertificate;
+use crate::certificate::{ChainCertificate, PeerIdentity};
 use crate::crypto::KeyKind;
 use crate::error::Error;
 use crate::numbers::{CipherSuite, KeyExchangeSuite};
@@ -33,11 +33,18 @@ pub struct Established {
     pub cipher_suite: CipherSuite,
     /// The session; none if it can't be resumed.
     pub session_id: SessionId,
-    /// The peer's chain, leaf first; empty if it showed none.
-    pub peer_certificates: Vec<ChainCertificate>,
+    /// Who the peer is, if it was authenticated, in this or the resumed handshake.
+    pub peer: Option<PeerIdentity>,
     /// All handshake messages in order, Finished included: the same bytes on both sides. A hash of
     /// them ties something else to this connection.
     pub transcript: Vec<u8>,
+}
+
+impl Established {
+    /// The peer's chain, leaf first; empty if it was not authenticated.
+    pub fn peer_certificates(&self) -> &[ChainCertificate] {
+        self.peer.as_ref().map_or(&[], PeerIdentity::certificates)
+    }
 }
 
 /// Why a connection is over.
@@ -47,12 +54,16 @@ pub enum CloseReason {
     Local,
     /// The peer closed it.
     Peer,
-    /// The peer sent a grave alert.
+    /// The peer sent a critical or fatal alert.
     Alert(Alert),
-    /// Something went wrong, and the peer has been told.
+    /// What the peer sent was not acceptable, and nothing better came in its place.
     Failed(Error),
     /// The peer did not answer.
     TimedOut,
+    /// Nothing was received for too long ([`Limits::idle`](crate::Limits::idle)).
+    Idle,
+    /// Others needed the room ([`Limits`](crate::Limits)).
+    Evicted,
 }
 
 /// Something that happened.
@@ -64,8 +75,12 @@ pub enum Event {
     Data(Vec<u8>),
     /// We sent an alert.
     AlertSent(Alert),
-    /// The peer sent an alert.
+    /// The peer sent an alert. One in clear text may be anybody's who saw the peer's records; it ends
+    /// nothing by itself.
     AlertReceived(Alert),
-    /// The connection is over. Nothing else follows.
+    /// A flight of a handshake was not accepted. As anybody could have sent it, the handshake goes on
+    /// until its time is up; if nothing better comes, this is why it failed.
+    Rejected(Error),
+    /// The connection, or the attempt at one, is over. Nothing else follows.
     Closed(CloseReason),
 }

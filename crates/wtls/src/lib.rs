@@ -86,6 +86,9 @@
 //! * Explicit parameters of unknown curves: a peer must not choose the curve's arithmetic.
 //! * Off and implicit sequence numbers: forbidden over datagrams. The record layer knows the implicit.
 
+#![deny(unsafe_code)]
+#![cfg_attr(not(feature = "openssl"), forbid(unsafe_code))]
+
 mod alert;
 pub mod certificate;
 mod client;
@@ -98,14 +101,15 @@ pub mod curve;
 mod dh;
 mod error;
 mod event;
-mod inbox;
+mod flight;
 pub mod key_schedule;
-mod link;
+mod limiter;
 mod listener;
 pub mod message;
 mod numbers;
 mod observer;
 mod parameters;
+mod policy;
 pub mod protection;
 pub mod provider;
 pub mod record;
@@ -125,9 +129,10 @@ pub use connection::{Close, MAX_DATA_BYTES};
 pub use context::{Context, Time};
 pub use curve::Curve;
 pub use dh::{DhGroup, DhParameters, PRIME_BITS};
-pub use error::{Error, SendError};
+pub use error::{Error, WriteError};
 pub use event::{CloseReason, Established, Event, HandshakeMode};
-pub use listener::{Limits, Listener};
+pub use limiter::Budget;
+pub use listener::{Limits, Listener, ListenerEvent, Withheld};
 pub use numbers::{
     BulkCipher, CertificateFormat, CipherSuite, ContentType, HandshakeType, HashAlgorithm, KeyExchangeFamily,
     KeyExchangeSuite, MacAlgorithm, OfferedCipherSuite, PointForm, PublicKeyType, SequenceNumberMode,
@@ -135,6 +140,7 @@ pub use numbers::{
 };
 pub use observer::{Message, Observer};
 pub use parameters::{EncodedRsaKey, Identifier, KeyExchangeId, ParameterError, ParameterSpecifier};
+pub use policy::PolicyId;
 pub use replay::ReplayWindow;
-pub use server::ServerConnection;
+pub use server::{ConnectionId, ServerConnection};
 pub use session::{MemorySessions, NoSessions, Session, SessionId, SessionStore};

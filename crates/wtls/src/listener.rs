@@ -1,77 +1,141 @@
-//! A server of many peers, with a bound on what those who have proved nothing can make it hold.
+//! A server of many peers, with a bound on what those who have proved nothing can make it do.
 //!
-//! WTLS has no cookies: a server must remember a peer from its first datagram on, and anybody can
-//! send first datagrams from addresses that are not theirs. So the peers in a handshake, the
-//! *half-open* ones, live in a table of fixed size ([`Limits::half_open`]) in order of arrival. When
-//! it is full, the oldest is forgotten. A client that answers within the time in which the table
-//! fills gets in, however long the flood has lasted: with the default of 4,096 places, within 400 ms
-//! under 10,000 first datagrams a second. One that is too slow may try again.
+//! WTLS has no cookies: a server must remember a ClientHello to read what answers it, and anybody can
+//! send one from an address that is not theirs. A stateless answer is not possible, so what such
+//! senders cost is bounded ([`Limits`]), in memory, bytes and public-key operations:
 //!
-//! * A half-open peer is forgotten after [`ServerConfig::handshake_timeout`], whatever it sends.
-//! * First datagrams longer than [`Limits::hello_bytes`] are dropped unread.
-//! * Hence half-open peers hold at most [`Listener::half_open_bound_bytes`].
-//! * Established peers have a table of their own ([`Limits::established`]): a flood of beginners
-//!   throws none of them out, and a client that holds its session is not kept waiting by them.
-//!   When that one is full, the peer that was silent longest is forgotten.
+//! * *Memory.* Handshakes in progress, the *half-open* ones, live in a table of fixed size in order of
+//!   arrival. When it is full, the oldest is forgotten; those that have led to a connection go first.
+//!   A client that answers within the time in which the table fills gets in, however long the flood
+//!   has lasted: with the default of 4,096 places, within 400 ms under 10,000 first datagrams a
+//!   second. One that is too slow may try again. A handshake is forgotten after
+//!   [`ServerConfig::handshake_timeout`], whatever is sent; first datagrams longer than
+//!   [`Limits::hello_bytes`] are dropped unread. Hence half-open peers hold at most
+//!   [`Listener::half_open_bound_bytes`].
+//! * *Bytes.* Until somebody at an address has proved to receive what is sent there, by a Finished, it
+//!   is sent at most three times the bytes that came from it, and what [`Limits::reflection`] pays
+//!   for beyond that. A client that finishes gives back what it cost; so ordinary clients, however
+//!   many, get their answers at once, and a flood makes them wait for the next repetition of their
+//!   ClientHello, whose bytes count too.
+//! * *Operations.* A ClientHello that costs a public-key operation (anonymous suites with temporary
+//!   keys, and clients whose certificate is held) is paid for from [`Limits::operations`], and given
+//!   back likewise. If there is nothing left, it is dropped.
+//!
+//! Connections have a table of their own ([`Limits::established`]): a flood of beginners throws none of
+//! them out. When that one is full, the connection that was silent longest is dropped. Only records
+//! made with a connection's keys count as a sign of life.
+//!
+//! An address may have several connections: the next one does not end the one before, as somebody
+//! else may have made it from there. They are told apart by their [`ConnectionId`].
 
 use crate::config::ServerConfig;
-use crate::connection::{Close, EARLY_BYTES};
+use crate::connection::Close;
 use crate::context::Context;
 use crate::crypto::Provider;
-use crate::error::SendError;
-use crate::event::Event;
-use crate::inbox::HELD_BYTES;
+use crate::error::WriteError;
+use crate::event::{CloseReason, Event};
+use crate::flight::{EARLY_BYTES, HELD_BYTES, leading_hello};
+use crate::limiter::{Bucket, Budget};
 use crate::record::Records;
-use crate::server::{ServerConnection, answer_stranger, leading_hello};
+use crate::server::{Change, ConnectionId, Peer, Shared, answer_stranger};
 use core::hash::Hash;
 use core::time::Duration;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// How much a listener holds.
+/// How many times the bytes that came from it an address is sent before it has proved anything.
+const AMPLIFICATION: u64 = 3;
+
+/// How many connections an address may have at a time.
+const CONNECTIONS_PER_PEER: usize = 4;
+
+/// How much a listener holds, and does for strangers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Peers in a handshake.
+    /// Handshakes in progress.
     pub half_open: usize,
     /// The longest datagram that begins a handshake.
     pub hello_bytes: usize,
-    /// Peers with a connection.
+    /// Connections.
     pub established: usize,
     /// How long a connection may be silent.
     pub idle: Duration,
+    /// Bytes sent to addresses that have proved nothing, beyond three times what came from them. With
+    /// a budget of nothing, first flights that are longer wait for the ClientHello to be repeated.
+    pub reflection: Budget,
+    /// Public-key operations caused by ClientHellos of clients that have proved nothing.
+    pub operations: Budget,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { half_open: 4_096, hello_bytes: 1_024, established: 65_536, idle: Duration::from_secs(30 * 60) }
+        Self {
+            half_open: 4_096,
+            hello_bytes: 1_024,
+            established: 65_536,
+            idle: Duration::from_secs(30 * 60),
+            reflection: Budget::per_second(2 * 1024 * 1024, 64 * 1024),
+            operations: Budget::per_second(1_024, 128),
+        }
     }
+}
+
+/// Something that happened on a connection, or in a handshake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenerEvent<A> {
+    /// Where the peer is.
+    pub address: A,
+    /// The connection. Before [`Event::Established`] it names the handshake.
+    pub connection: ConnectionId,
+    /// What happened.
+    pub event: Event,
+}
+
+/// How often a listener did less than it was asked for, because a budget was used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Withheld {
+    /// Datagrams that were not sent ([`Limits::reflection`]).
+    pub datagrams: u64,
+    /// ClientHellos that were dropped ([`Limits::operations`]).
+    pub hellos: u64,
 }
 
 /// A server of many peers, who are told apart by their address `A`.
 pub struct Listener<A, P: Provider> {
     config: Arc<ServerConfig<P>>,
     limits: Limits,
-    peers: HashMap<A, Peer<P>>,
-    /// Half-open peers by the order in which they came.
-    half_open: BTreeMap<u64, A>,
-    /// Established peers by the order in which they were last heard.
-    established: BTreeMap<u64, A>,
-    next_order: u64,
+    peers: HashMap<A, Entry<P>>,
+    /// Handshakes in progress by age, which is also the order of their deadlines.
+    half_open: BTreeMap<ConnectionId, A>,
+    /// Those that have led to a connection.
+    succeeded: BTreeSet<ConnectionId>,
+    connections: HashMap<ConnectionId, Held<A>>,
+    /// Connections by the time when they may have been silent for too long: whether they have is looked
+    /// up when it has come.
+    idle: BTreeSet<(Duration, ConnectionId)>,
+    next_id: u64,
+    reflection: Bucket,
+    operations: Bucket,
+    withheld: Withheld,
     outgoing: VecDeque<(A, Vec<u8>)>,
-    events: VecDeque<(A, Event)>,
+    events: VecDeque<ListenerEvent<A>>,
 }
 
-struct Peer<P: Provider> {
-    connection: ServerConnection<P>,
-    standing: Standing,
-    order: u64,
-    heard: Duration,
+struct Entry<P: Provider> {
+    peer: Peer<P>,
+    /// Whether somebody at the address has proved to receive what is sent there.
+    proven: bool,
+    received_bytes: u64,
+    sent_bytes: u64,
+    /// Bytes that were paid for.
+    charged_bytes: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    HalfOpen,
-    Established,
+/// Where a connection is.
+struct Held<A> {
+    address: A,
+    /// Its place in the order of silence.
+    due: Duration,
 }
 
 impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
@@ -82,111 +146,168 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
             limits,
             peers: HashMap::new(),
             half_open: BTreeMap::new(),
-            established: BTreeMap::new(),
-            next_order: 0,
+            succeeded: BTreeSet::new(),
+            connections: HashMap::new(),
+            idle: BTreeSet::new(),
+            next_id: 0,
+            reflection: Bucket::new(limits.reflection),
+            operations: Bucket::new(limits.operations),
+            withheld: Withheld::default(),
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
         }
     }
 
     /// Takes a datagram from `address`.
-    pub fn handle_datagram(&mut self, cx: &mut Context<'_, P>, address: A, datagram: &[u8]) {
-        let begins = leading_hello(datagram).is_some();
-        if begins && datagram.len() > self.limits.hello_bytes {
+    pub fn handle_input(&mut self, cx: &mut Context<'_, P>, address: A, datagram: &[u8]) {
+        let now = cx.now.elapsed;
+        let hello = leading_hello(datagram);
+        if hello.is_some() && datagram.len() > self.limits.hello_bytes {
             return;
         }
-        if !self.peers.contains_key(&address) {
-            if !begins {
-                let first = Records::new(datagram).next().and_then(Result::ok);
-                let answer = first.and_then(|record| answer_stranger(&record));
-                self.outgoing.extend(answer.map(|datagram| (address, datagram)));
-                return;
-            }
-            self.admit(&address, cx.now.elapsed);
+        match (&hello, self.peers.get(&address)) {
+            (None, None) => return self.answer_stranger(now, address, datagram),
+            (Some(hello), Some(entry)) if entry.peer.knows(hello) => {}
+            (Some(_), _) => self.make_room(now),
+            (None, Some(_)) => {}
         }
-        if let Some(peer) = self.peers.get_mut(&address) {
-            peer.connection.handle_datagram(cx, datagram);
-            peer.heard = cx.now.elapsed;
-            self.collect(&address);
+        let entry = self.peers.entry(address.clone()).or_insert_with(|| Entry {
+            peer: Peer::new(Arc::clone(&self.config), CONNECTIONS_PER_PEER),
+            proven: false,
+            received_bytes: 0,
+            sent_bytes: 0,
+            charged_bytes: 0,
+        });
+        entry.received_bytes = entry.received_bytes.saturating_add(datagram.len() as u64);
+        let operations = Some((&mut self.operations, &mut self.withheld.hellos));
+        entry.peer.handle_input(cx, &mut Shared { next_id: &mut self.next_id, operations }, datagram);
+        self.collect(now, &address);
+    }
+
+    /// Says that there is no connection, unless that is much more than what came.
+    fn answer_stranger(&mut self, now: Duration, address: A, datagram: &[u8]) {
+        let first = Records::new(datagram).next().and_then(Result::ok);
+        let Some(answer) = first.and_then(|record| answer_stranger(&record)) else { return };
+        let excess = (answer.len() as u64).saturating_sub(AMPLIFICATION * datagram.len() as u64);
+        if self.reflection.take(excess, now) {
+            self.outgoing.push_back((address, answer));
+        } else {
+            self.withheld.datagrams += 1;
         }
     }
 
-    /// Gives a newcomer the place of the oldest half-open peer, if there is no other.
-    fn admit(&mut self, address: &A, now: Duration) {
+    /// Makes room for another handshake: those that have succeeded go first, then the oldest.
+    fn make_room(&mut self, now: Duration) {
         while self.half_open.len() >= self.limits.half_open.max(1) {
-            let Some((_, oldest)) = self.half_open.pop_first() else { break };
-            self.peers.remove(&oldest);
+            let oldest = self.half_open.first_key_value().map(|(id, _)| *id);
+            let Some(id) = self.succeeded.first().copied().or(oldest) else { break };
+            let Some(address) = self.half_open.get(&id).cloned() else { break };
+            if let Some(entry) = self.peers.get_mut(&address) {
+                entry.peer.drop_attempt(id);
+            }
+            self.collect(now, &address);
         }
-        let order = self.next_order();
-        self.half_open.insert(order, address.clone());
-        let connection = ServerConnection::new(Arc::clone(&self.config));
-        let peer = Peer { connection, standing: Standing::HalfOpen, order, heard: now };
-        self.peers.insert(address.clone(), peer);
     }
 
-    fn next_order(&mut self) -> u64 {
-        self.next_order += 1;
-        self.next_order
-    }
-
-    /// Takes what a peer's connection has to say, and puts the peer where it now belongs.
-    fn collect(&mut self, address: &A) {
-        let order = self.next_order();
-        let Some(peer) = self.peers.get_mut(address) else { return };
-        while let Some(datagram) = peer.connection.poll_transmit() {
+    /// Takes what a peer has to send and to report, and notes what has become of it.
+    fn collect(&mut self, now: Duration, address: &A) {
+        let Some(entry) = self.peers.get_mut(address) else { return };
+        for change in core::mem::take(&mut entry.peer.changes) {
+            match change {
+                Change::AttemptBegun(id) => {
+                    self.half_open.insert(id, address.clone());
+                }
+                Change::AttemptSucceeded(id, costly) => {
+                    self.succeeded.insert(id);
+                    self.operations.give_back(costly.into());
+                }
+                Change::AttemptEnded(id) => {
+                    self.half_open.remove(&id);
+                    self.succeeded.remove(&id);
+                }
+                Change::ConnectionOpened(id) => {
+                    entry.proven = true;
+                    self.reflection.give_back(core::mem::take(&mut entry.charged_bytes));
+                    let due = now.saturating_add(self.limits.idle);
+                    self.connections.insert(id, Held { address: address.clone(), due });
+                    self.idle.insert((due, id));
+                }
+                Change::ConnectionClosed(id) => {
+                    if let Some(held) = self.connections.remove(&id) {
+                        self.idle.remove(&(held.due, id));
+                    }
+                }
+            }
+        }
+        for datagram in entry.peer.datagrams.drain(..) {
+            if !entry.proven {
+                let bytes = datagram.len() as u64;
+                let free = (AMPLIFICATION * entry.received_bytes).saturating_sub(entry.sent_bytes);
+                let excess = bytes.saturating_sub(free);
+                if !self.reflection.take(excess, now) {
+                    self.withheld.datagrams += 1;
+                    continue;
+                }
+                // What was paid for does not count against what is free.
+                entry.sent_bytes += bytes - excess;
+                entry.charged_bytes += excess;
+            }
             self.outgoing.push_back((address.clone(), datagram));
         }
-        while let Some(event) = peer.connection.poll_event() {
-            self.events.push_back((address.clone(), event));
+        for (connection, event) in entry.peer.events.drain(..) {
+            self.events.push_back(ListenerEvent { address: address.clone(), connection, event });
         }
-        if peer.connection.is_closed() || peer.connection.is_idle() {
-            return self.forget(address);
+        if entry.peer.is_idle() {
+            self.peers.remove(address);
         }
-        if peer.connection.is_open() {
-            match peer.standing {
-                Standing::HalfOpen => self.half_open.remove(&peer.order),
-                Standing::Established => self.established.remove(&peer.order),
-            };
-            peer.standing = Standing::Established;
-            peer.order = order;
-            self.established.insert(order, address.clone());
-            while self.established.len() > self.limits.established.max(1) {
-                let Some((_, silent)) = self.established.pop_first() else { break };
-                self.peers.remove(&silent);
+        while self.connections.len() > self.limits.established.max(1) {
+            let Some((due, id)) = self.idle.pop_first() else { break };
+            if !self.postpone(due, id) {
+                self.drop_connection(now, id, CloseReason::Evicted);
             }
         }
     }
 
-    fn forget(&mut self, address: &A) {
-        if let Some(peer) = self.peers.remove(address) {
-            match peer.standing {
-                Standing::HalfOpen => self.half_open.remove(&peer.order),
-                Standing::Established => self.established.remove(&peer.order),
-            };
+    /// Puts a connection that is due where it belongs, if something was received since it was put where
+    /// it is.
+    fn postpone(&mut self, due: Duration, id: ConnectionId) -> bool {
+        let Some(held) = self.connections.get_mut(&id) else { return true };
+        let connection = self.peers.get(&held.address).and_then(|entry| entry.peer.connection(id));
+        let heard_at = connection.map(|connection| connection.heard_at);
+        let next = heard_at.map_or(due, |heard_at| heard_at.saturating_add(self.limits.idle));
+        if next > due {
+            held.due = next;
+            self.idle.insert((next, id));
         }
+        next > due
+    }
+
+    fn drop_connection(&mut self, now: Duration, id: ConnectionId, reason: CloseReason) {
+        let Some(held) = self.connections.remove(&id) else { return };
+        if let Some(entry) = self.peers.get_mut(&held.address) {
+            entry.peer.drop_connection(id, reason);
+        }
+        self.collect(now, &held.address);
     }
 
     /// To be called when the time of [`poll_timeout`](Self::poll_timeout) has come. Too early does
     /// no harm.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         let now = cx.now.elapsed;
-        // Both tables are in order of time, so only those whose time has come are looked at.
         while let Some((_, address)) = self.half_open.first_key_value() {
             let address = address.clone();
-            let Some(peer) = self.peers.get_mut(&address) else { break };
-            if peer.connection.poll_timeout().is_none_or(|deadline| deadline > now) {
+            let Some(entry) = self.peers.get_mut(&address) else { break };
+            if entry.peer.poll_timeout().is_none_or(|deadline| deadline > now) {
                 break;
             }
-            peer.connection.handle_timeout(cx);
-            self.collect(&address);
+            entry.peer.handle_timeout(now);
+            self.collect(now, &address);
         }
-        while let Some((_, address)) = self.established.first_key_value() {
-            let address = address.clone();
-            let peer = self.peers.get(&address);
-            if peer.is_some_and(|peer| now < peer.heard.saturating_add(self.limits.idle)) {
-                break;
+        while let Some((due, id)) = self.idle.first().copied().filter(|(due, _)| *due <= now) {
+            self.idle.remove(&(due, id));
+            if !self.postpone(due, id) {
+                self.drop_connection(now, id, CloseReason::Idle);
             }
-            self.forget(&address);
         }
     }
 
@@ -195,10 +316,8 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         let oldest = self
             .half_open
             .first_key_value()
-            .and_then(|(_, address)| self.peers.get(address).and_then(|peer| peer.connection.poll_timeout()));
-        let silent = self.established.first_key_value().and_then(|(_, address)| {
-            self.peers.get(address).map(|peer| peer.heard.saturating_add(self.limits.idle))
-        });
+            .and_then(|(_, address)| self.peers.get(address).and_then(|entry| entry.peer.poll_timeout()));
+        let silent = self.idle.first().map(|(due, _)| *due);
         [oldest, silent].into_iter().flatten().min()
     }
 
@@ -208,56 +327,73 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
     }
 
     /// The next thing that happened, and with whom.
-    pub fn poll_event(&mut self) -> Option<(A, Event)> {
+    pub fn poll_event(&mut self) -> Option<ListenerEvent<A>> {
         self.events.pop_front()
     }
 
-    /// Sends data to a peer. Each call is one record in one datagram, which may get lost.
-    pub fn send(&mut self, cx: &mut Context<'_, P>, address: &A, data: &[u8]) -> Result<(), SendError> {
-        let peer = self.peers.get_mut(address).ok_or(SendError::NotOpen)?;
-        let sent = peer.connection.send(cx, data);
-        self.collect(address);
-        sent
+    /// Sends data on a connection. Each call is one record in one datagram, which may get lost.
+    pub fn write(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        connection: ConnectionId,
+        data: &[u8],
+    ) -> Result<(), WriteError> {
+        let held = self.connections.get(&connection).ok_or(WriteError::NotOpen)?;
+        let address = held.address.clone();
+        let entry = self.peers.get_mut(&address).ok_or(WriteError::NotOpen)?;
+        let written = entry.peer.write(cx, connection, data);
+        self.collect(cx.now.elapsed, &address);
+        written
     }
 
-    /// Tells a peer that this is the end.
-    pub fn close(&mut self, cx: &mut Context<'_, P>, address: &A, close: Close) {
-        if let Some(peer) = self.peers.get_mut(address) {
-            peer.connection.close(cx, close);
-            self.collect(address);
+    /// Tells a peer that this is the end of a connection.
+    pub fn close(&mut self, cx: &mut Context<'_, P>, connection: ConnectionId, close: Close) {
+        let Some(held) = self.connections.get(&connection) else { return };
+        let address = held.address.clone();
+        if let Some(entry) = self.peers.get_mut(&address) {
+            entry.peer.close(cx, connection, close);
         }
+        self.collect(cx.now.elapsed, &address);
     }
 
-    /// How many peers are in a handshake.
+    /// Where the peer of a connection is.
+    pub fn address(&self, connection: ConnectionId) -> Option<&A> {
+        self.connections.get(&connection).map(|held| &held.address)
+    }
+
+    /// How many handshakes are in progress, or kept although they have succeeded.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
 
-    /// How many peers have a connection.
+    /// How many connections there are.
     pub fn established(&self) -> usize {
-        self.established.len()
+        self.connections.len()
     }
 
-    /// Bytes held for half-open peers now, to within what the allocator adds.
+    /// What was not done because a budget was used up.
+    pub fn withheld(&self) -> Withheld {
+        self.withheld
+    }
+
+    /// Bytes held for peers that have handshakes but no connection, to within what the allocator adds.
     pub fn half_open_bytes(&self) -> usize {
-        let peers = self.half_open.values().filter_map(|address| self.peers.get(address));
-        peers.map(|peer| peer.connection.memory_bytes() + Self::PEER_BYTES).sum()
+        let peers = self.peers.values().filter(|entry| !entry.peer.has_connections());
+        peers.map(|entry| entry.peer.memory_bytes() + Self::PEER_BYTES).sum()
     }
 
     /// The entries of a peer in our own tables.
-    const PEER_BYTES: usize = size_of::<(A, Peer<P>)>() + size_of::<(u64, A)>();
+    const PEER_BYTES: usize = size_of::<(A, Entry<P>)>() - size_of::<Peer<P>>()
+        + size_of::<(ConnectionId, A)>()
+        + size_of::<ConnectionId>();
 
-    /// The most that half-open peers can hold: each its entry, three copies of its first datagram
-    /// (the datagram, its record and the message), two of our flight, and what it may send ahead of
-    /// its turn.
+    /// The most that handshakes in progress can hold: each its peer's entry, two copies of its first
+    /// datagram (the record, and the message), three of our flight (the datagram, the messages, and
+    /// what is being sent), and what the peer may send ahead of its turn.
     pub fn half_open_bound_bytes(&self) -> usize {
         let flight = 256 + self.config.longest_identity_bytes();
         let early = HELD_BYTES + EARLY_BYTES;
-        let peer = Self::PEER_BYTES
-            + ServerConnection::<P>::FIXED_BYTES
-            + 3 * self.limits.hello_bytes
-            + 2 * flight
-            + early;
+        let peer = Self::PEER_BYTES + Peer::<P>::FIXED_BYTES + 2 * self.limits.hello_bytes + 3 * flight + early;
         self.limits.half_open.max(1) * peer
     }
 }

@@ -1,7 +1,7 @@
-//! Protection of records: MAC, padding, encryption (§9.2.3), and their undoing.
+//! Protection of records: MAC, padding, encryption (§9.2.3), and the reverse.
 //!
-//! A record that does not open gives away nothing about why: MAC and padding are checked in one
-//! pass whose work depends only on the record's length. See [`Opener::open`].
+//! A record that does not authenticate gives away nothing about why: MAC and padding are checked in one
+//! pass whose work depends only on the record's length. See [`RecordDecryptor::decrypt`].
 
 use crate::crypto::{Digest, Provider};
 use crate::key_schedule::{RecordKeys, TrafficSecret};
@@ -12,18 +12,17 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeGreate
 
 /// Why a protected record was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
+pub enum RecordError {
     /// The number was seen before or is too old: not an attack by itself.
     #[error("the record is a duplicate or too old")]
     Replayed,
     /// The length cannot be that of a record of this suite, which anyone can see.
     #[error("the record's length is impossible")]
     BadLength,
-    /// Padding or MAC is wrong; which one is not told.
+    /// Padding or MAC is wrong; which one is not said.
     #[error("the record does not authenticate")]
     BadRecord,
-    /// Padding or MAC is wrong, and it is the padding. Only told where the specification's two
-    /// alerts are asked for.
+    /// The padding is wrong. Only distinguished where the specification's two alerts are asked for.
     #[error("the record's padding is wrong")]
     BadPadding,
 }
@@ -34,14 +33,15 @@ pub enum OpenError {
 pub struct SequenceExhausted;
 
 /// Protects what one side sends.
-pub struct Sealer {
+#[derive(Clone)]
+pub struct RecordEncryptor {
     secret: TrafficSecret,
     keys: RecordKeys,
     next: u32,
     explicit: bool,
 }
 
-impl Sealer {
+impl RecordEncryptor {
     /// A write state at sequence number 0.
     pub fn new<P: Provider>(provider: &P, secret: TrafficSecret) -> Self {
         let keys = secret.record_keys(provider, 0);
@@ -67,7 +67,7 @@ impl Sealer {
     }
 
     /// Appends a protected record to a datagram. Without a length field it must be the last one.
-    pub fn seal<P: Provider>(
+    pub fn encrypt<P: Provider>(
         &mut self,
         provider: &P,
         datagram: &mut Vec<u8>,
@@ -128,8 +128,8 @@ fn record_mac<P: Provider>(
     provider.hmac(secret.suite.hash(), keys.mac_secret(), &[&header, fragment])
 }
 
-/// Opens what the other side protected.
-pub struct Opener {
+/// Decrypts and authenticates what the other side protected.
+pub struct RecordDecryptor {
     secret: TrafficSecret,
     current: RecordKeys,
     /// Keys of another interval, for records that come out of order around a refresh.
@@ -137,21 +137,21 @@ pub struct Opener {
     window: ReplayWindow,
     /// The number that a record without one has.
     next_implicit: u32,
-    tell_padding: bool,
+    distinguish_padding: bool,
 }
 
-impl Opener {
+impl RecordDecryptor {
     /// A read state at sequence number 0.
     pub fn new<P: Provider>(provider: &P, secret: TrafficSecret) -> Self {
         let current = secret.record_keys(provider, 0);
         let window = ReplayWindow::default();
-        Self { secret, current, other: None, window, next_implicit: 0, tell_padding: false }
+        Self { secret, current, other: None, window, next_implicit: 0, distinguish_padding: false }
     }
 
-    /// Tells wrong padding from a wrong MAC, as the specification's two alerts do. An attacker who
+    /// Distinguishes wrong padding from a wrong MAC, as the specification's two alerts do. An attacker who
     /// can see which one was sent can decrypt records with it.
-    pub fn telling_padding(mut self, tell: bool) -> Self {
-        self.tell_padding = tell;
+    pub fn distinguishing_padding(mut self, tell: bool) -> Self {
+        self.distinguish_padding = tell;
         self
     }
 
@@ -160,25 +160,25 @@ impl Opener {
         !self.window.may_accept(sequence)
     }
 
-    /// Opens a record: decrypts it into `plaintext`, checks padding and MAC, then marks its number
+    /// Reads a record: decrypts it into `plaintext`, checks padding and MAC, then marks its number
     /// as seen. On any error the plaintext is left empty.
     ///
     /// The work, including the number of hash compressions, depends on the length of the record
     /// alone, not on its padding: padding that is wrong is treated as none and the MAC is computed
-    /// all the same; what a long padding saves in hashing is made up for.
-    pub fn open<P: Provider>(
+    /// all the same; what a long padding saves in hashing is spent otherwise.
+    pub fn decrypt<P: Provider>(
         &mut self,
         provider: &P,
         record: &Record<'_>,
         plaintext: &mut Vec<u8>,
-    ) -> Result<(), OpenError> {
+    ) -> Result<(), RecordError> {
         plaintext.clear();
         let sequence = match record.sequence {
             Some(sequence) => sequence,
-            None => u16::try_from(self.next_implicit).map_err(|_| OpenError::Replayed)?,
+            None => u16::try_from(self.next_implicit).map_err(|_| RecordError::Replayed)?,
         };
         if !self.window.may_accept(sequence) {
-            return Err(OpenError::Replayed);
+            return Err(RecordError::Replayed);
         }
         let suite = self.secret.suite;
         let mac_bytes = suite.mac.mac_bytes();
@@ -186,7 +186,7 @@ impl Opener {
         let length = record.fragment.len();
         let least = mac_bytes + usize::from(is_block);
         if length < least || (is_block && !length.is_multiple_of(BLOCK_BYTES)) {
-            return Err(OpenError::BadLength);
+            return Err(RecordError::BadLength);
         }
 
         plaintext.extend_from_slice(record.fragment);
@@ -212,8 +212,8 @@ impl Opener {
         let authentic = mac[..mac_bytes].ct_eq(&received[..mac_bytes]);
         if !bool::from(good & authentic) {
             plaintext.clear();
-            let padding_was_it = self.tell_padding && !bool::from(good);
-            return Err(if padding_was_it { OpenError::BadPadding } else { OpenError::BadRecord });
+            let padding_was_it = self.distinguish_padding && !bool::from(good);
+            return Err(if padding_was_it { RecordError::BadPadding } else { RecordError::BadRecord });
         }
         plaintext.truncate(content_bytes);
         self.window.mark(sequence);

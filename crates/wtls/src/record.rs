@@ -29,6 +29,11 @@ impl RecordType {
         self.0 & Self::LENGTH != 0
     }
 
+    /// The same with a length field.
+    pub(crate) fn with_length(self) -> Self {
+        Self(self.0 | Self::LENGTH)
+    }
+
     /// Whether a sequence number follows.
     pub fn has_sequence(self) -> bool {
         self.0 & Self::SEQUENCE != 0
@@ -77,6 +82,11 @@ impl<'a> Records<'a> {
     /// Takes a datagram apart. After a record that is cut off there is no other.
     pub fn new(datagram: &'a [u8]) -> Self {
         Self { reader: Reader::new(datagram) }
+    }
+
+    /// What has not been taken apart yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.reader.clone().rest()
     }
 
     fn read(&mut self) -> Result<Record<'a>, DecodeError> {

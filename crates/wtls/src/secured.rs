@@ -1,19 +1,26 @@
-//! What both sides hold once the exchange is complete: the common part of their state machines.
+//! What both sides hold once the exchange is complete: the common part of their handshakes.
 
-use crate::certificate::ChainCertificate;
+use crate::certificate::PeerIdentity;
 use crate::codec::Codec;
+use crate::config::Settings;
 use crate::context::Context;
 use crate::crypto::{KeyKind, Provider};
 use crate::error::Error;
-use crate::event::{Established, Event, HandshakeMode};
+use crate::event::{Established, HandshakeMode};
+use crate::flight::{FlightReader, FlightWriter, Place, Transcript};
 use crate::key_schedule::{
     Direction, HelloRandom, KeyRefresh, MasterSecret, PreMasterSecret, Randoms, TrafficSecret,
+    VERIFY_DATA_BYTES,
 };
-use crate::link::{CipherSpecChanged, Link, Place, Transcript};
 use crate::message::Finished;
 use crate::numbers::{CipherSuite, HandshakeType, HashAlgorithm, KeyExchangeSuite};
+use crate::policy::PolicyId;
+use crate::protection::RecordDecryptor;
 use crate::session::{Session, SessionId};
 use subtle::ConstantTimeEq;
+
+/// What Finished of one side holds.
+pub(crate) type VerifyData = [u8; VERIFY_DATA_BYTES];
 
 /// What the hellos settled.
 #[derive(Debug, Clone)]
@@ -23,6 +30,8 @@ pub(crate) struct Negotiated {
     pub refresh: KeyRefresh,
     pub randoms: Randoms,
     pub session_id: SessionId,
+    /// What is asked of the peer.
+    pub policy: PolicyId,
 }
 
 impl Negotiated {
@@ -38,12 +47,20 @@ impl Negotiated {
         mode: HandshakeMode,
     ) -> Secured {
         let master = pre_master.into_master(cx.provider, self.hash(), &self.randoms);
-        self.with_master(master, mode)
+        let made_unix_s = cx.now.unix_s;
+        Secured { negotiated: self, master, mode, exchanged: None, peer: None, made_unix_s }
     }
 
-    /// Takes up a master secret that was there before.
-    pub fn with_master(self, master: MasterSecret, mode: HandshakeMode) -> Secured {
-        Secured { negotiated: self, master, mode, exchanged: None, peer_certificates: Vec::new() }
+    /// Goes on with the master secret of a session.
+    pub fn resume(self, session: &Session) -> Secured {
+        Secured {
+            negotiated: self,
+            master: session.master.clone(),
+            mode: HandshakeMode::Resumed,
+            exchanged: None,
+            peer: session.peer.clone(),
+            made_unix_s: session.made_unix_s,
+        }
     }
 }
 
@@ -54,7 +71,10 @@ pub(crate) struct Secured {
     pub master: MasterSecret,
     pub mode: HandshakeMode,
     pub exchanged: Option<KeyKind>,
-    pub peer_certificates: Vec<ChainCertificate>,
+    /// Who the peer is, if it was or will be authenticated by the time that Finished is verified.
+    pub peer: Option<PeerIdentity>,
+    /// When the master secret was made.
+    made_unix_s: u64,
 }
 
 impl Secured {
@@ -63,79 +83,98 @@ impl Secured {
         TrafficSecret::new(&self.master, randoms, direction, *cipher_suite, *refresh)
     }
 
-    /// Sends ChangeCipherSpec and Finished.
-    pub fn finish<P: Provider>(
+    /// Writes ChangeCipherSpec and Finished.
+    pub fn write_finished<P: Provider>(
         &self,
-        link: &mut Link,
         cx: &mut Context<'_, P>,
+        flight: &mut FlightWriter,
         transcript: &mut Transcript,
         sender: Direction,
         place: Place,
     ) -> Result<(), Error> {
-        link.change_cipher_spec(cx, self.traffic(sender))?;
-        link.generate(cx, transcript, HandshakeType::Finished, place, |cx, transcript, to| {
+        flight.change_cipher_spec(cx, self.traffic(sender))?;
+        flight.message(cx, transcript, HandshakeType::Finished, place, |cx, transcript, to| {
             let verify_data = self.verify_data(cx.provider, sender, transcript);
             Ok(Finished { verify_data }.encode(to)?)
         })
     }
 
-    /// Takes the peer's ChangeCipherSpec.
-    pub fn switch_read<P: Provider>(
-        &self,
-        link: &mut Link,
-        cx: &mut Context<'_, P>,
-        sender: Direction,
-        proof: CipherSpecChanged,
-    ) {
-        link.switch_read(cx, self.traffic(sender), proof);
-    }
-
-    /// Checks the peer's Finished and adds it to the transcript.
-    pub fn check_finished<P: Provider>(
+    /// What reads the peer's records: `sender` is the peer.
+    pub fn decryptor<P: Provider>(
         &self,
         cx: &Context<'_, P>,
-        transcript: &mut Transcript,
+        settings: &Settings,
         sender: Direction,
-        frame: &crate::message::Frame<'_>,
-    ) -> Result<(), Error> {
-        let received = Finished::from_bytes("Finished", frame.body)?;
-        let expected = self.verify_data(cx.provider, sender, transcript);
-        if !bool::from(received.verify_data.ct_eq(&expected)) {
-            return Err(Error::FinishedMismatch);
-        }
-        transcript.push(frame.raw);
-        Ok(())
+    ) -> RecordDecryptor {
+        let decryptor = RecordDecryptor::new(cx.provider, self.traffic(sender));
+        decryptor.distinguishing_padding(settings.distinguish_record_errors)
     }
 
-    fn verify_data<P: Provider>(&self, provider: &P, sender: Direction, transcript: &Transcript) -> [u8; 12] {
+    /// Reads the peer's ChangeCipherSpec and Finished.
+    pub fn read_finished<P: Provider>(
+        &self,
+        cx: &mut Context<'_, P>,
+        settings: &Settings,
+        flight: &mut FlightReader<'_>,
+        transcript: &mut Transcript,
+        sender: Direction,
+    ) -> Result<(RecordDecryptor, VerifyData), Error> {
+        let mut decryptor =
+            flight.change_cipher_spec(cx, |cx| Ok(self.decryptor(cx, settings, sender)))?;
+        let verify_data = self.check_finished(cx, flight, transcript, &mut decryptor, sender)?;
+        Ok((decryptor, verify_data))
+    }
+
+    /// Reads the peer's Finished.
+    pub fn check_finished<P: Provider>(
+        &self,
+        cx: &mut Context<'_, P>,
+        flight: &mut FlightReader<'_>,
+        transcript: &mut Transcript,
+        decryptor: &mut RecordDecryptor,
+        sender: Direction,
+    ) -> Result<VerifyData, Error> {
+        flight.finished(cx, transcript, decryptor, |cx, transcript, frame| {
+            let received = Finished::from_bytes("Finished", frame.body)?;
+            let expected = self.verify_data(cx.provider, sender, transcript);
+            if bool::from(received.verify_data.ct_eq(&expected)) {
+                Ok(expected)
+            } else {
+                Err(Error::FinishedMismatch)
+            }
+        })
+    }
+
+    fn verify_data<P: Provider>(&self, provider: &P, sender: Direction, transcript: &Transcript) -> VerifyData {
         self.master.verify_data(provider, self.negotiated.hash(), sender, transcript.bytes())
     }
 
     /// The session that can be resumed, if the server gave it a name.
     pub fn session(&self) -> Option<Session> {
-        let Negotiated { session_id, key_exchange, cipher_suite, .. } = self.negotiated;
+        let Negotiated { session_id, key_exchange, cipher_suite, policy, .. } = self.negotiated;
         (!session_id.is_none()).then(|| Session {
             id: session_id,
             key_exchange,
             cipher_suite,
             master: self.master.clone(),
-            peer_certificates: self.peer_certificates.clone(),
+            peer: self.peer.clone(),
+            policy,
+            made_unix_s: self.made_unix_s,
         })
     }
 
-    /// Reports the end of the handshake.
-    pub fn establish(self, link: &mut Link, transcript: Transcript) {
-        link.session = self.session();
+    /// What is reported at the end of the handshake.
+    pub fn established(self, transcript: Transcript) -> Box<Established> {
         let Negotiated { session_id, key_exchange, cipher_suite, .. } = self.negotiated;
-        link.events.push_back(Event::Established(Box::new(Established {
+        Box::new(Established {
             mode: self.mode,
             key_exchange,
             exchanged: self.exchanged,
             cipher_suite,
             session_id,
-            peer_certificates: self.peer_certificates,
+            peer: self.peer,
             transcript: transcript.into_bytes(),
-        })));
+        })
     }
 }
 

@@ -1,9 +1,12 @@
 //! Sessions: what outlives a connection and lets the next one begin with less.
 
-use crate::certificate::ChainCertificate;
+use crate::certificate::PeerIdentity;
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bounded};
 use crate::key_schedule::MasterSecret;
 use crate::numbers::{CipherSuite, KeyExchangeSuite};
+use crate::policy::PolicyId;
+use core::time::Duration;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
@@ -56,7 +59,7 @@ impl Codec for SessionId {
     }
 }
 
-/// A session: its secret, what was negotiated, and who the peer is.
+/// A session: its secret, what was negotiated, who the peer is, and what may be made of it.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// The name.
@@ -67,13 +70,28 @@ pub struct Session {
     pub cipher_suite: CipherSuite,
     /// The secret.
     pub master: MasterSecret,
-    /// The peer's chain, leaf first; empty if it showed none.
-    pub peer_certificates: Vec<ChainCertificate>,
+    /// Who the peer proved to be, if it did.
+    pub peer: Option<PeerIdentity>,
+    /// What was asked of the peer. Under any other policy the session is not resumed.
+    pub policy: PolicyId,
+    /// When its secret was made, in seconds since 1970. Resuming it does not make it younger.
+    pub made_unix_s: u64,
+}
+
+impl Session {
+    /// Whether it is too old, or its peer's chain no longer valid. A session of the future is over
+    /// too: the clock that it was made by was not this one.
+    pub fn is_over(&self, lifetime: Duration, now_unix_s: u64) -> bool {
+        let age_s = now_unix_s.checked_sub(self.made_unix_s);
+        age_s.is_none_or(|age_s| age_s > lifetime.as_secs())
+            || self.peer.as_ref().is_some_and(|peer| !peer.is_valid_at(now_unix_s))
+    }
 }
 
 /// Where a server keeps sessions. Shared by all connections of a server.
 pub trait SessionStore: Send + Sync {
-    /// Keeps a session.
+    /// Keeps a session, unless there is one of its name: whoever takes part in a handshake that is not
+    /// theirs must not replace what its owner has made of it.
     fn insert(&self, session: Session);
     /// The session of a name.
     fn find(&self, id: &SessionId) -> Option<Session>;
@@ -129,7 +147,8 @@ impl SessionStore for MemorySessions {
     fn insert(&self, session: Session) {
         let mut kept = self.kept();
         let id = session.id;
-        if kept.sessions.insert(id, session).is_none() {
+        if let Entry::Vacant(place) = kept.sessions.entry(id) {
+            place.insert(session);
             kept.order.push_back(id);
         }
         while kept.order.len() > self.capacity {

@@ -30,6 +30,11 @@ impl Timer {
         Self { policy, interval, sends: 1, deadline: now.saturating_add(interval) }
     }
 
+    /// How often has been sent what it is about.
+    pub fn sends(&self) -> u32 {
+        self.sends
+    }
+
     /// When it runs out.
     pub fn deadline(&self) -> Duration {
         self.deadline

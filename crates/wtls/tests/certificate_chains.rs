@@ -198,10 +198,10 @@ fn shown(entries: Vec<CertificateEntry>) -> Option<(String, AlertDescription)> {
         records.extend(raw);
     }
     pair.deliver_to_client(&records);
-    match closed(&pair.client_events)? {
-        CloseReason::Failed(error) => Some((error.to_string(), error.alert().description)),
-        other => panic!("{other:?}"),
-    }
+    let error = rejected(&pair.client_events)?;
+    let alert = error.alert();
+    assert!(pair.client_events.contains(&Event::AlertSent(alert)));
+    Some((error.to_string(), alert.description))
 }
 
 #[test]

@@ -39,8 +39,8 @@ const FLOOD: u32 = 100_000;
 
 /// A hello that is like any other but for its random.
 fn hello(config: &Arc<ClientConfig<OpenSsl>>, seed: u64, now: Duration) -> Vec<u8> {
-    let mut world = World::new(seed);
-    let mut client = Client::new(Arc::clone(config), None, &mut world.cx(now));
+    let mut environment = Environment::new(seed);
+    let mut client = Client::new(Arc::clone(config), None, &mut environment.cx(now));
     client.poll_transmit().unwrap()
 }
 
@@ -52,13 +52,13 @@ fn a_flood_of_beginners_is_bounded_and_keeps_nobody_out() {
     let (client, server) = (Arc::new(client), Arc::new(server));
     let limits = Limits { half_open: 1_000, ..Limits::default() };
     let mut listener = Listener::<u32, OpenSsl>::new(Arc::clone(&server), limits);
-    let mut world = World::new(1);
+    let mut environment = Environment::new(1);
     let mut now = Duration::from_secs(10);
 
     // A client that was there before the flood stays connected throughout.
     let regular = u32::MAX;
     let mut early = Pair::new(&client, &server, None, 1);
-    converse(&mut listener, &mut world, regular, &mut early, now);
+    converse(&mut listener, &mut environment, regular, &mut early, now);
     assert!(early.client.is_open());
 
     let mut flood =
@@ -70,12 +70,12 @@ fn a_flood_of_beginners_is_bounded_and_keeps_nobody_out() {
     while half.peek().is_some() {
         for (address, datagram) in half.by_ref().take(1_000) {
             now += Duration::from_micros(100);
-            listener.handle_datagram(&mut world.cx(now), address, &datagram);
+            listener.handle_input(&mut environment.cx(now), address, &datagram);
             while listener.poll_transmit().is_some() {}
         }
         let held = ALLOCATED_BYTES.load(Ordering::Relaxed).saturating_sub(before);
         most_held = held.max(most_held);
-        world.log.0.clear();
+        environment.log.0.clear();
         assert!(listener.half_open() <= limits.half_open);
         assert!(listener.half_open_bytes() <= listener.half_open_bound_bytes());
     }
@@ -90,9 +90,9 @@ fn a_flood_of_beginners_is_bounded_and_keeps_nobody_out() {
     // In the midst of it, somebody who means it: 900 others come between each of its datagrams.
     let stranger = u32::MAX - 1;
     for _ in 0..10 {
-        converse(&mut listener, &mut world, stranger, &mut genuine, now);
+        converse(&mut listener, &mut environment, stranger, &mut genuine, now);
         for (address, datagram) in flood.by_ref().take(900) {
-            listener.handle_datagram(&mut world.cx(now), address, &datagram);
+            listener.handle_input(&mut environment.cx(now), address, &datagram);
             // Their answers go nowhere; one for the stranger is kept.
             while let Some((to, datagram)) = listener.poll_transmit() {
                 if to == stranger {
@@ -104,23 +104,24 @@ fn a_flood_of_beginners_is_bounded_and_keeps_nobody_out() {
     assert!(genuine.client.is_open());
 
     for (address, datagram) in flood {
-        listener.handle_datagram(&mut world.cx(now), address, &datagram);
+        listener.handle_input(&mut environment.cx(now), address, &datagram);
         while listener.poll_transmit().is_some() {}
     }
     assert_eq!(listener.established(), 2);
-    early.client_send(b"still here");
-    converse(&mut listener, &mut world, regular, &mut early, now);
+    early.client_write(b"still here");
+    converse(&mut listener, &mut environment, regular, &mut early, now);
     let mut events = std::iter::from_fn(|| listener.poll_event());
-    assert!(events.any(|event| event == (regular, Event::Data(b"still here".to_vec()))));
+    let arrived = Event::Data(b"still here".to_vec());
+    assert!(events.any(|found| found.address == regular && found.event == arrived));
 
     // When the flood is over, time takes care of the rest.
     now += server.handshake_timeout;
     assert!(listener.poll_timeout().unwrap() <= now);
-    listener.handle_timeout(&mut world.cx(now));
+    listener.handle_timeout(&mut environment.cx(now));
     assert_eq!(listener.half_open(), 0);
     assert_eq!(listener.established(), 2);
     now += limits.idle;
-    listener.handle_timeout(&mut world.cx(now));
+    listener.handle_timeout(&mut environment.cx(now));
     assert_eq!(listener.established(), 0);
     assert_eq!(listener.poll_timeout(), None);
 }
@@ -129,13 +130,13 @@ fn a_flood_of_beginners_is_bounded_and_keeps_nobody_out() {
 /// is answered at a time.
 fn converse(
     listener: &mut Listener<u32, OpenSsl>,
-    world: &mut World,
+    environment: &mut Environment,
     address: u32,
     pair: &mut Pair,
     now: Duration,
 ) {
     if let Some(datagram) = pair.client.poll_transmit() {
-        listener.handle_datagram(&mut world.cx(now), address, &datagram);
+        listener.handle_input(&mut environment.cx(now), address, &datagram);
     }
     while let Some((to, datagram)) = listener.poll_transmit() {
         if to == address {
@@ -146,7 +147,7 @@ fn converse(
         return;
     }
     if let Some(datagram) = pair.client.poll_transmit() {
-        listener.handle_datagram(&mut world.cx(now), address, &datagram);
+        listener.handle_input(&mut environment.cx(now), address, &datagram);
         while let Some((to, datagram)) = listener.poll_transmit() {
             if to == address {
                 pair.deliver_to_client(&datagram);

@@ -101,7 +101,7 @@ fn run(
         }
         if pair.client.is_open() && questions < 500 {
             questions += 1;
-            pair.client_send(b"question");
+            pair.client_write(b"question");
         }
     }
     panic!("seed {seed} does not end: {:?} {:?}", pair.client_events, pair.server_events);

@@ -7,7 +7,7 @@ mod support;
 use shakedown_wtls::certificate::SignatureHash;
 use shakedown_wtls::crypto::*;
 use shakedown_wtls::key_schedule::*;
-use shakedown_wtls::protection::{OpenError, Opener, Sealer};
+use shakedown_wtls::protection::{RecordError, RecordDecryptor, RecordEncryptor};
 use shakedown_wtls::provider::openssl::{PrivateKey, PublicKey};
 use shakedown_wtls::record::{Record, RecordType};
 use shakedown_wtls::*;
@@ -115,12 +115,12 @@ fn forge(suite: CipherSuite, content: &[u8], mac: Option<u8>, padding: &[u8]) ->
     fragment
 }
 
-fn open(suite: CipherSuite, fragment: &[u8], tell: bool) -> (Result<Vec<u8>, OpenError>, usize) {
+fn open(suite: CipherSuite, fragment: &[u8], tell: bool) -> (Result<Vec<u8>, RecordError>, usize) {
     let counting = Counting { compressions: Cell::new(0) };
-    let mut opener = Opener::new(&counting, secret(suite)).telling_padding(tell);
+    let mut decryptor = RecordDecryptor::new(&counting, secret(suite)).distinguishing_padding(tell);
     let record = Record { record_type: RECORD_TYPE, sequence: Some(0), fragment, raw: fragment };
     let mut plaintext = Vec::new();
-    let result = opener.open(&counting, &record, &mut plaintext).map(|()| plaintext);
+    let result = decryptor.decrypt(&counting, &record, &mut plaintext).map(|()| plaintext);
     (result, counting.compressions.get())
 }
 
@@ -143,7 +143,7 @@ fn every_honest_padding_is_accepted_at_the_same_cost() {
             assert_eq!(opened.as_ref(), Ok(&content), "{suite} {padding}");
             costs.insert(cost);
             let (opened, cost) = open(suite, &forge(suite, &content, Some(1), &tail), false);
-            assert_eq!(opened, Err(OpenError::BadRecord), "{suite} {padding}");
+            assert_eq!(opened, Err(RecordError::BadRecord), "{suite} {padding}");
             costs.insert(cost);
         }
         assert_eq!(costs.len(), 1, "{suite}: {costs:?}");
@@ -164,12 +164,12 @@ fn wrong_padding_and_a_wrong_mac_are_the_same_error_at_the_same_cost() {
         ];
         let results = cases.map(|(mac, tail)| open(suite, &forge(suite, &content, mac, &tail), false));
         for result in &results {
-            assert_eq!(*result, (Err(OpenError::BadRecord), results[0].1), "{suite}");
+            assert_eq!(*result, (Err(RecordError::BadRecord), results[0].1), "{suite}");
         }
         let told = cases.map(|(mac, tail)| open(suite, &forge(suite, &content, mac, &tail), true).0);
-        assert_eq!(told[0], Err(OpenError::BadRecord), "{suite}");
+        assert_eq!(told[0], Err(RecordError::BadRecord), "{suite}");
         for told in &told[1..] {
-            assert_eq!(*told, Err(OpenError::BadPadding), "{suite}");
+            assert_eq!(*told, Err(RecordError::BadPadding), "{suite}");
         }
     }
 }
@@ -179,24 +179,24 @@ fn lengths_that_cannot_be_are_refused_without_keys() {
     let suite = CipherSuite::RC5_SHA;
     for length in [0, 1, 7, 8, 16, 23, 25, 31] {
         let (result, cost) = open(suite, &vec![0; length], false);
-        assert_eq!((result, cost), (Err(OpenError::BadLength), 0), "{length}");
+        assert_eq!((result, cost), (Err(RecordError::BadLength), 0), "{length}");
     }
-    assert_eq!(open(suite, &[0; 24], false).0, Err(OpenError::BadRecord));
+    assert_eq!(open(suite, &[0; 24], false).0, Err(RecordError::BadRecord));
 }
 
 #[test]
 fn records_without_numbers_are_counted_on_both_sides() {
     let suite = CipherSuite::RC5_SHA;
-    let mut sealer = Sealer::new(&*PROVIDER, secret(suite)).with_implicit_numbers();
-    let mut opener = Opener::new(&*PROVIDER, secret(suite));
+    let mut encryptor = RecordEncryptor::new(&*PROVIDER, secret(suite)).with_implicit_numbers();
+    let mut decryptor = RecordDecryptor::new(&*PROVIDER, secret(suite));
     for index in 0..20u8 {
         let mut datagram = Vec::new();
         let content = ContentType::ApplicationData;
-        sealer.seal(&*PROVIDER, &mut datagram, content, &[index], true).unwrap();
+        encryptor.encrypt(&*PROVIDER, &mut datagram, content, &[index], true).unwrap();
         let record = record::Records::new(&datagram).next().unwrap().unwrap();
         assert_eq!(record.sequence, None);
         let mut plaintext = Vec::new();
-        opener.open(&*PROVIDER, &record, &mut plaintext).unwrap();
+        decryptor.decrypt(&*PROVIDER, &record, &mut plaintext).unwrap();
         assert_eq!(plaintext, [index]);
     }
 }
@@ -207,22 +207,22 @@ fn records_around_a_key_refresh_may_change_places() {
     let master = MasterSecret::from_bytes([7; 20]);
     let randoms = Randoms { client: [1; 16], server: [2; 16] };
     let secret = TrafficSecret::new(&master, &randoms, Direction::ClientToServer, suite, KeyRefresh(2));
-    let mut sealer = Sealer::new(&*PROVIDER, secret.clone());
+    let mut encryptor = RecordEncryptor::new(&*PROVIDER, secret.clone());
     let datagrams: Vec<Vec<u8>> = (0..16u8)
         .map(|index| {
             let mut datagram = Vec::new();
             let content = ContentType::ApplicationData;
-            sealer.seal(&*PROVIDER, &mut datagram, content, &[index], true).unwrap();
+            encryptor.encrypt(&*PROVIDER, &mut datagram, content, &[index], true).unwrap();
             datagram
         })
         .collect();
-    let mut opener = Opener::new(&*PROVIDER, secret);
+    let mut decryptor = RecordDecryptor::new(&*PROVIDER, secret);
     for index in [4, 3, 5, 0, 8, 7, 15, 1, 9, 2, 6, 14, 10, 13, 11, 12] {
         let record = record::Records::new(&datagrams[index]).next().unwrap().unwrap();
         let mut plaintext = Vec::new();
-        opener.open(&*PROVIDER, &record, &mut plaintext).unwrap();
+        decryptor.decrypt(&*PROVIDER, &record, &mut plaintext).unwrap();
         assert_eq!(plaintext, [index as u8]);
-        assert_eq!(opener.open(&*PROVIDER, &record, &mut plaintext), Err(OpenError::Replayed));
+        assert_eq!(decryptor.decrypt(&*PROVIDER, &record, &mut plaintext), Err(RecordError::Replayed));
     }
 }
 
@@ -234,7 +234,7 @@ fn alerts(distinguish: bool) -> Vec<Alert> {
     server.settings.distinguish_record_errors = distinguish;
     let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
     pair.run();
-    pair.client_send(&[0; 3]);
+    pair.client_write(&[0; 3]);
     let datagram = pair.client.poll_transmit().unwrap();
     // The last byte of the last block but one turns over that of the plaintext: the padding length.
     let mut padding = datagram.clone();

@@ -59,7 +59,7 @@ fn an_unanswered_hello_is_sent_five_times_and_then_given_up() {
         assert_eq!(pair.client.poll_timeout(), Some(begin + Duration::from_secs(seconds)));
         // A moment too early, nothing happens.
         let early = begin + Duration::from_millis(1000 * seconds - 1);
-        pair.client.handle_timeout(&mut pair.client_world.cx(early));
+        pair.client.handle_timeout(&mut pair.client_environment.cx(early));
         assert_eq!(pair.client.poll_transmit(), None);
         assert!(pair.advance());
         assert_eq!(pair.client.poll_transmit(), Some(hello.clone()), "the same bytes again");
@@ -87,7 +87,7 @@ fn a_server_answers_the_same_hello_with_the_same_flight() {
     }
     pair.deliver_to_server(&hello);
     assert_eq!(pair.server.poll_transmit(), None, "not for ever");
-    assert_eq!(pair.server_world.log.messages().len(), 4, "nothing was processed twice");
+    assert_eq!(pair.server_environment.log.messages().len(), 4, "nothing was processed twice");
 
     // Another hello begins another handshake.
     let other = Pair::new(&client, &server, None, 2).client.poll_transmit().unwrap();
@@ -118,7 +118,7 @@ fn a_server_answers_the_same_last_flight_with_the_same_finished() {
     assert!(pair.client.is_open());
     assert_eq!(pair.client.poll_timeout(), None);
     // Once data has come, old requests are answered no more.
-    pair.client_send(b"data");
+    pair.client_write(b"data");
     let data = pair.client.poll_transmit().unwrap();
     pair.deliver_to_server(&data);
     pair.deliver_to_server(&hello);
@@ -139,14 +139,14 @@ fn a_client_that_finishes_last_repeats_itself_in_front_of_its_data() {
     let finish = pair.client.poll_transmit().unwrap();
     assert!(pair.client.is_open() && !pair.server.is_open());
     // It is lost, and so is the first data, which had it in front.
-    pair.client_send(b"one");
+    pair.client_write(b"one");
     assert!(pair.client.poll_transmit().unwrap().starts_with(&finish));
-    pair.client_send(b"two");
+    pair.client_write(b"two");
     let two = pair.client.poll_transmit().unwrap();
     assert!(two.starts_with(&finish));
     pair.deliver_to_server(&two);
     assert!(pair.server.is_open());
-    pair.client_send(b"three");
+    pair.client_write(b"three");
     let three = pair.client.poll_transmit().unwrap();
     pair.deliver_to_server(&three);
     assert_eq!(data(&pair.server_events), [b"two".as_slice(), b"three"]);
@@ -155,7 +155,7 @@ fn a_client_that_finishes_last_repeats_itself_in_front_of_its_data() {
     pair.deliver_to_client(&alert);
     let duplicate = Alert::warning(AlertDescription::DuplicateFinishedReceived);
     assert!(pair.client_events.contains(&Event::AlertReceived(duplicate)));
-    pair.client_send(b"four");
+    pair.client_write(b"four");
     assert!(!pair.client.poll_transmit().unwrap().starts_with(&finish));
     assert_eq!(pair.client.poll_timeout(), None);
 }
@@ -169,10 +169,10 @@ fn data_from_the_server_shows_that_it_has_the_last_flight() {
     let mut pair = Pair::new(&client, &server, session, 2);
     pair.run();
     assert!(pair.client.poll_timeout().is_some(), "nothing has been heard yet");
-    pair.server_send(b"here I am");
+    pair.server_write(b"here I am");
     pair.run();
     assert_eq!(pair.client.poll_timeout(), None);
-    pair.client_send(b"short");
+    pair.client_write(b"short");
     assert_eq!(pair.client.poll_transmit().unwrap().len(), 5 + 32);
 }
 
@@ -215,7 +215,7 @@ fn the_loss_of_any_datagram_or_any_two_is_survived() {
                 let open = pair.client.is_open() && pair.server.is_open();
                 assert!(open, "{name}: {first} and {second} lost");
                 pair.run();
-                pair.client_send(b"data");
+                pair.client_write(b"data");
                 pair.run();
                 assert_eq!(data(&pair.server_events), [b"data"], "{name}");
             }
@@ -238,7 +238,7 @@ fn everything_may_come_twice() {
             }
         }
         assert!(pair.client.is_open() && pair.server.is_open(), "{name}");
-        pair.client_send(b"data");
+        pair.client_write(b"data");
         let datagram = pair.client.poll_transmit().unwrap();
         pair.deliver_to_server(&datagram);
         pair.deliver_to_server(&datagram);
@@ -295,7 +295,7 @@ fn a_new_handshake_replaces_an_open_connection_only_when_it_is_over() {
     let hello = new.client.poll_transmit().unwrap();
     old.deliver_to_server(&hello);
     let flight = old.server.poll_transmit().unwrap();
-    old.client_send(b"still here");
+    old.client_write(b"still here");
     let datagram = old.client.poll_transmit().unwrap();
     old.deliver_to_server(&datagram);
     assert_eq!(data(&old.server_events), [b"still here"]);
@@ -307,7 +307,7 @@ fn a_new_handshake_replaces_an_open_connection_only_when_it_is_over() {
     let finished = old.server.poll_transmit().unwrap();
     new.deliver_to_client(&finished);
     assert!(new.client.is_open());
-    new.client_send(b"me now");
+    new.client_write(b"me now");
     let datagram = new.client.poll_transmit().unwrap();
     old.deliver_to_server(&datagram);
     assert_eq!(data(&old.server_events), [b"still here".as_slice(), b"me now"]);
@@ -327,7 +327,7 @@ fn a_failed_handshake_beside_an_open_connection_leaves_it_alone() {
     assert!(pair.server.is_open());
     let alert = pair.server.poll_transmit().unwrap();
     assert_eq!(alert[0], 0xC2, "the stranger is told why");
-    pair.client_send(b"still here");
+    pair.client_write(b"still here");
     pair.run();
     assert_eq!(data(&pair.server_events), [b"still here"]);
 }
@@ -384,15 +384,15 @@ fn a_connection_ends_before_its_numbers_do() {
     pair.run();
     // Finished took number 0, and the last one is for the goodbye.
     for index in 1..65_535u32 {
-        pair.client_send(&index.to_be_bytes());
+        pair.client_write(&index.to_be_bytes());
         let datagram = pair.client.poll_transmit().unwrap();
         if index % 1000 == 0 {
             pair.deliver_to_server(&datagram);
         }
     }
-    let cx = &mut pair.client_world.cx(pair.now);
-    let sent = pair.client.send(cx, b"one too many");
-    assert!(matches!(sent, Err(SendError::SequenceExhausted(_))));
+    let cx = &mut pair.client_environment.cx(pair.now);
+    let sent = pair.client.write(cx, b"one too many");
+    assert!(matches!(sent, Err(WriteError::SequenceExhausted(_))));
     pair.run();
     assert_eq!(closed(&pair.client_events), Some(&CloseReason::Local));
     assert_eq!(closed(&pair.server_events), Some(&CloseReason::Peer));
@@ -403,15 +403,15 @@ fn a_connection_ends_before_its_numbers_do() {
 fn what_cannot_be_sent_is_refused() {
     let (client, server) = anonymous();
     let mut pair = Pair::new(&client, &server, None, 1);
-    let cx = &mut pair.client_world.cx(pair.now);
-    assert_eq!(pair.client.send(cx, b"too early"), Err(SendError::NotOpen));
+    let cx = &mut pair.client_environment.cx(pair.now);
+    assert_eq!(pair.client.write(cx, b"too early"), Err(WriteError::NotOpen));
     pair.run();
-    let cx = &mut pair.client_world.cx(pair.now);
-    assert_eq!(pair.client.send(cx, b""), Err(SendError::Empty));
+    let cx = &mut pair.client_environment.cx(pair.now);
+    assert_eq!(pair.client.write(cx, b""), Err(WriteError::Empty));
     let too_long = vec![0; MAX_DATA_BYTES + 1];
-    let error = SendError::TooLong { length: MAX_DATA_BYTES + 1, max: MAX_DATA_BYTES };
-    assert_eq!(pair.client.send(cx, &too_long), Err(error));
-    pair.client.send(cx, &too_long[1..]).unwrap();
+    let error = WriteError::TooLong { length: MAX_DATA_BYTES + 1, max: MAX_DATA_BYTES };
+    assert_eq!(pair.client.write(cx, &too_long), Err(error));
+    pair.client.write(cx, &too_long[1..]).unwrap();
     let datagram = pair.client.poll_transmit().unwrap();
     assert!(datagram.len() <= 65_507);
     pair.deliver_to_server(&datagram);

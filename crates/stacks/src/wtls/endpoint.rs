@@ -12,7 +12,7 @@ use shakedown_trace::{
 use shakedown_wtls::crypto::KeyKind;
 use shakedown_wtls::{
     CipherSuite, Client, ClientConfig, Close, CloseReason as EngineReason, Context, Established,
-    Event as EngineEvent, HandshakeMode, KeyExchangeFamily, SendError, ServerConfig, ServerConnection,
+    Event as EngineEvent, HandshakeMode, KeyExchangeFamily, WriteError as EngineWriteError, ServerConfig, ServerConnection,
 };
 use std::sync::Arc;
 
@@ -126,11 +126,11 @@ fn group(kind: KeyKind) -> Option<Group> {
 }
 
 /// Why the engine did not take data.
-pub fn write_error(side: Side, closed: bool, error: &SendError) -> WriteError {
+pub fn write_error(side: Side, closed: bool, error: &EngineWriteError) -> WriteError {
     match error {
-        SendError::NotOpen if closed => WriteError::Closed { side },
-        SendError::NotOpen => WriteError::NotEstablished { side },
-        SendError::TooLong { length, max } => WriteError::TooLong { bytes: *length, largest: *max },
+        EngineWriteError::NotOpen if closed => WriteError::Closed { side },
+        EngineWriteError::NotOpen => WriteError::NotEstablished { side },
+        EngineWriteError::TooLong { length, max } => WriteError::TooLong { bytes: *length, largest: *max },
         other => WriteError::Refused { side, reason: other.to_string() },
     }
 }
@@ -204,7 +204,7 @@ impl Endpoint for WtlsEndpoint {
 
     fn handle_input(&mut self, now: Time, bytes: &[u8]) {
         self.call(now, |engine, context| {
-            on_engine!(engine, engine => engine.handle_datagram(context, bytes), waiting: ());
+            on_engine!(engine, engine => engine.handle_input(context, bytes), waiting: ());
         });
     }
 
@@ -220,7 +220,7 @@ impl Endpoint for WtlsEndpoint {
 
     fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
         let sent = self.call(now, |engine, context| {
-            on_engine!(engine, engine => engine.send(context, data), waiting: Err(SendError::NotOpen))
+            on_engine!(engine, engine => engine.write(context, data), waiting: Err(EngineWriteError::NotOpen))
         });
         sent.map_err(|error| write_error(self.side(), self.is_closed(), &error))
     }
@@ -254,6 +254,12 @@ impl Endpoint for WtlsEndpoint {
     fn poll_event(&mut self) -> Option<Event> {
         let (side, open) = (self.side(), self.is_open());
         while let Some(event) = on_engine!(&mut self.engine, engine => engine.poll_event(), waiting: None) {
+            // Where strangers can send, the handshake goes on and the right flight may still come; between two
+            // endpoints of one driver there are none.
+            let event = match event {
+                EngineEvent::Rejected(error) => EngineEvent::Closed(EngineReason::Failed(error)),
+                other => other,
+            };
             let event = self.environment.event(side, open, event);
             if event.is_some() {
                 return event;

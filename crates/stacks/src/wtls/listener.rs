@@ -5,7 +5,8 @@ use super::provider::Timed;
 use crate::stack::Listener;
 use shakedown_trace::endpoint::{Event, Time};
 use shakedown_trace::{Side, WriteError};
-use shakedown_wtls::{Close, Limits, ServerConfig};
+use shakedown_wtls::{Close, ConnectionId, Event as EngineEvent, Limits, ListenerEvent, ServerConfig};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -13,34 +14,39 @@ use std::sync::Arc;
 pub struct Peers {
     environment: Arc<Environment>,
     engine: shakedown_wtls::Listener<SocketAddr, Timed>,
+    /// Each peer's latest connection. A client that starts afresh from its old address has another.
+    latest: HashMap<SocketAddr, ConnectionId>,
 }
 
 impl Peers {
     pub fn new(environment: Arc<Environment>, config: Arc<ServerConfig<Timed>>) -> Self {
-        Self { environment, engine: shakedown_wtls::Listener::new(config, Limits::default()) }
+        Self { environment, engine: shakedown_wtls::Listener::new(config, Limits::default()), latest: HashMap::new() }
     }
 }
 
 impl Listener for Peers {
     fn handle_input(&mut self, now: Time, peer: SocketAddr, bytes: &[u8]) {
-        let Self { environment, engine } = self;
-        environment.call(now, |context| engine.handle_datagram(context, peer, bytes));
+        let Self { environment, engine, .. } = self;
+        environment.call(now, |context| engine.handle_input(context, peer, bytes));
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        let Self { environment, engine } = self;
+        let Self { environment, engine, .. } = self;
         environment.call(now, |context| engine.handle_timeout(context));
     }
 
     fn write(&mut self, now: Time, peer: SocketAddr, data: &[u8]) -> Result<(), WriteError> {
-        let Self { environment, engine } = self;
-        let sent = environment.call(now, |context| engine.send(context, &peer, data));
-        sent.map_err(|error| write_error(Side::Server, false, &error))
+        let side = Side::Server;
+        let connection = *self.latest.get(&peer).ok_or(WriteError::NotEstablished { side })?;
+        let Self { environment, engine, .. } = self;
+        let sent = environment.call(now, |context| engine.write(context, connection, data));
+        sent.map_err(|error| write_error(side, false, &error))
     }
 
     fn close(&mut self, now: Time, peer: SocketAddr) {
-        let Self { environment, engine } = self;
-        environment.call(now, |context| engine.close(context, &peer, Close::Connection));
+        let Some(connection) = self.latest.get(&peer).copied() else { return };
+        let Self { environment, engine, .. } = self;
+        environment.call(now, |context| engine.close(context, connection, Close::Connection));
     }
 
     fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
@@ -54,10 +60,23 @@ impl Listener for Peers {
     }
 
     fn poll_event(&mut self) -> Option<(SocketAddr, Event)> {
-        while let Some((peer, event)) = self.engine.poll_event() {
+        while let Some(ListenerEvent { address, connection, event }) = self.engine.poll_event() {
+            match event {
+                EngineEvent::Established(_) => {
+                    self.latest.insert(address, connection);
+                }
+                // An attempt that came to nothing, or a connection that another has replaced, ends nothing.
+                EngineEvent::Closed(_) => match self.latest.get(&address) {
+                    Some(latest) if *latest != connection => continue,
+                    _ => {
+                        self.latest.remove(&address);
+                    }
+                },
+                _ => {}
+            }
             // A connection that has ended was open or not; the engine does not say, and the reason tells more.
             if let Some(event) = self.environment.event(Side::Server, false, event) {
-                return Some((peer, event));
+                return Some((address, event));
             }
         }
         None

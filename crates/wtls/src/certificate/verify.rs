@@ -9,7 +9,7 @@ use crate::crypto::{CryptoError, Provider};
 use crate::numbers::{KeyExchangeFamily, PublicKeyType, SignatureAlgorithm};
 use crate::parameters::{Identifier, ParameterError};
 
-/// Why a certificate or a chain was refused.
+/// Why a certificate or a chain was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
     /// No certificate at all.
@@ -187,10 +187,13 @@ pub struct ChainPolicy<'a> {
     pub name: Option<&'a str>,
 }
 
-/// A chain that was verified, and the leaf's key.
+/// What the verification of a chain yields.
 pub struct VerifiedChain<P: Provider> {
     /// The leaf's key, decoded and validated.
     pub key: P::PublicKey,
+    /// Begin and end of the time in which every certificate that was verified is valid, in seconds
+    /// since 1970.
+    pub validity_unix_s: (u64, u64),
 }
 
 /// Verifies `chain`, leaf first, up to one of `anchors`. What lies beyond the first certificate that
@@ -214,7 +217,7 @@ pub fn verify_chain<P: Provider>(
             if let Some(wanted) = policy.name {
                 leaf.check_host(wanted)?;
             }
-            return Ok(VerifiedChain { key });
+            return Ok(VerifiedChain { key, validity_unix_s: common_validity(&chain[..=top]) });
         }
         signer_key = Some(key);
     }
@@ -228,9 +231,9 @@ fn check_links<P: Provider>(
     policy: &ChainPolicy<'_>,
 ) -> Result<usize, CertificateError> {
     for (index, certificate) in chain.iter().enumerate() {
-        // Those that certify themselves anew don't count (RFC 5280, section 6.1.4).
-        let anew = |link: &&ChainCertificate| link.subject() == link.issuer();
-        let below = chain[..index].iter().skip(1).filter(|link| !anew(link)).count();
+        // Those that certify themselves again don't count (RFC 5280, section 6.1.4).
+        let self_issued = |link: &&ChainCertificate| link.subject() == link.issuer();
+        let below = chain[..index].iter().skip(1).filter(|link| !self_issued(link)).count();
         check_suitable(certificate, index == 0, below, policy)?;
         check_validity(certificate, policy.now_unix_s)?;
         let issuer = certificate.issuer();
@@ -276,6 +279,12 @@ fn check_suitable(
         (_, false, Holder::Client) => "digital signatures (key usage)",
     };
     Err(CertificateError::Usage { subject: subject(), what })
+}
+
+/// The time in which all of these are valid.
+fn common_validity(chain: &[ChainCertificate]) -> (u64, u64) {
+    let validities = chain.iter().map(ChainCertificate::validity_unix_s);
+    validities.fold((0, u64::MAX), |(from, to), next| (from.max(next.0), to.min(next.1)))
 }
 
 fn check_validity(certificate: &ChainCertificate, now_unix_s: u64) -> Result<(), CertificateError> {

@@ -66,6 +66,11 @@ impl Codec for CertificateEntry {
 pub struct CertificateList(pub Vec<CertificateEntry>);
 
 impl CertificateList {
+    /// Writes a list that is somewhere else.
+    pub(crate) fn encode_entries(entries: &[CertificateEntry], to: &mut Writer) -> Result<(), EncodeError> {
+        to.v16_with("certificate list", |to| encode_all(entries, to))
+    }
+
     /// The chain, if all of it is in forms that are understood.
     pub fn into_chain(self) -> Result<Vec<ChainCertificate>, CertificateError> {
         self.0
@@ -81,7 +86,7 @@ impl CertificateList {
 
 impl Codec for CertificateList {
     fn encode(&self, to: &mut Writer) -> Result<(), EncodeError> {
-        to.v16_with("certificate list", |to| encode_all(&self.0, to))
+        Self::encode_entries(&self.0, to)
     }
 
     fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {

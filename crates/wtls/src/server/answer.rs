@@ -1,72 +1,73 @@
 //! The server's first flight.
 
-use super::ServerState;
-use super::exchange::{ExpectCertificate, ExpectKeyExchange, ServerPrivate};
-use super::finish::{ExpectChangeCipherSpec, Order};
-use super::plan::{Method, Plan};
+use super::exchange::{FullHandshake, ServerPrivate};
+use super::finish::ServerFinished;
+use super::plan::{Method, Plan, can_authenticate};
+use crate::certificate::PeerIdentity;
 use crate::codec::Codec;
 use crate::config::{ClientAuthentication, ServerConfig};
 use crate::context::Context;
 use crate::crypto::{Group, KeyKind, Provider};
 use crate::error::Error;
 use crate::event::HandshakeMode;
+use crate::flight::{FlightReader, FlightWriter, Outbound, Place, Transcript};
 use crate::key_schedule::{Direction, HelloRandom, KeyRefresh, PreMasterSecret, Randoms};
-use crate::link::{Link, Place, Transcript};
 use crate::message::{
-    CertificateList, CertificateRequest, ServerHello, ServerKey, ServerKeyExchange, VERSION,
+    CertificateList, CertificateRequest, ClientHello, ServerHello, ServerKey, ServerKeyExchange, VERSION,
 };
-use crate::numbers::{
-    CipherSuite, HandshakeType, HashAlgorithm, KeyExchangeFamily, KeyExchangeSuite, SequenceNumberMode,
-};
+use crate::numbers::{CipherSuite, HandshakeType, KeyExchangeSuite, SequenceNumberMode};
 use crate::parameters::{Identifier, KeyExchangeId, ParameterSpecifier};
 use crate::secured::{Negotiated, Secured, hello_random};
 use crate::session::{Session, SessionId};
 use std::sync::Arc;
 
-/// A ClientHello has come and it is clear what to do.
-pub(crate) struct Answer<P: Provider> {
-    pub(super) config: Arc<ServerConfig<P>>,
-    pub(super) plan: Plan,
-    pub(super) client_random: HelloRandom,
-    pub(super) client_version: u8,
-    pub(super) refresh: KeyRefresh,
-    pub(super) transcript: Transcript,
+/// What is waited for once the first flight is on its way.
+pub(super) enum Stage<P: Provider> {
+    /// The client's flight of a full handshake.
+    Full(Box<FullHandshake<P>>),
+    /// The client's ChangeCipherSpec and Finished, as ours have been sent.
+    Finished(Box<ServerFinished<P>>),
+    /// Nothing: the client has finished.
+    Over,
 }
 
-impl<P: Provider> Answer<P> {
-    pub fn respond(self, link: &mut Link, cx: &mut Context<'_, P>) -> Result<ServerState<P>, Error> {
-        let Self { config, plan, client_random, client_version, refresh, transcript } = self;
-        let mut flight = Flight { config, client_random, client_version, refresh, transcript };
-        match plan {
-            Plan::Resume(session) => flight.resume(link, cx, *session),
-            Plan::Begin { client_key_id, suite, cipher_suite, method } => {
-                let chosen = Chosen { client_key_id, suite, cipher_suite };
-                match method {
-                    Method::Null => flight.abbreviated(link, cx, &chosen, PreMasterSecret::null()),
-                    Method::SharedSecret { index } => {
-                        let secret = PreMasterSecret::shared(&flight.config.shared_secrets[index].secret);
-                        flight.abbreviated(link, cx, &chosen, secret)
-                    }
-                    Method::Certified { identity, known_client } => {
-                        let negotiated = flight.new_session(link, cx, &chosen)?;
-                        flight.certificate(link, cx, identity)?;
-                        match known_client {
-                            Some(client) => flight.optimised(link, cx, negotiated, identity, client),
-                            None => {
-                                let private = ServerPrivate::Certified { identity };
-                                flight.full(link, cx, negotiated, private)
-                            }
-                        }
-                    }
-                    anonymous => {
-                        let negotiated = flight.new_session(link, cx, &chosen)?;
-                        let private = flight.temporary_key(link, cx, suite, anonymous)?;
-                        flight.full(link, cx, negotiated, private)
-                    }
-                }
-            }
-        }
+/// A first flight.
+pub(super) struct Answer<P: Provider> {
+    pub stage: Stage<P>,
+    pub flight: Vec<u8>,
+    pub outbound: Outbound,
+    /// Whether it cost a public-key operation.
+    pub costly: bool,
+}
+
+/// Reads ClientHello and makes the first flight, or none if it is costly and `admit` says no.
+pub(super) fn answer<P: Provider>(
+    cx: &mut Context<'_, P>,
+    config: &Arc<ServerConfig<P>>,
+    reader: &mut FlightReader<'_>,
+    outbound: &mut Outbound,
+    admit: impl FnOnce(&mut Context<'_, P>) -> bool,
+) -> Result<Option<Answer<P>>, Error> {
+    let mut transcript = Transcript::with_capacity(1024);
+    let (plan, hello) = reader.message(cx, &mut transcript, HandshakeType::ClientHello, |cx, _, frame| {
+        let hello = ClientHello::from_bytes("ClientHello", frame.body)?;
+        Ok((Plan::of(config, &hello, cx.now.unix_s)?, hello))
+    })?;
+    let costly = plan.is_costly();
+    if costly && !admit(cx) {
+        return Ok(None);
     }
+    let flight = Flight {
+        config: Arc::clone(config),
+        client_random: hello.random,
+        client_version: hello.version,
+        refresh: hello.key_refresh.min(config.key_refresh),
+        transcript,
+        writer: FlightWriter::new(outbound.clone()),
+    };
+    let (stage, writer) = flight.answer(cx, plan)?;
+    let (flight, outbound) = writer.finish();
+    Ok(Some(Answer { stage, flight, outbound, costly }))
 }
 
 /// What ServerHello will say of the client's offers.
@@ -83,22 +84,53 @@ struct Flight<P: Provider> {
     client_version: u8,
     refresh: KeyRefresh,
     transcript: Transcript,
+    writer: FlightWriter,
 }
 
+type Answered<P> = Result<(Stage<P>, FlightWriter), Error>;
+
 impl<P: Provider> Flight<P> {
+    fn answer(mut self, cx: &mut Context<'_, P>, plan: Plan) -> Answered<P> {
+        let (chosen, method) = match plan {
+            Plan::Resume(session) => return self.resume(cx, &session),
+            Plan::Begin { client_key_id, suite, cipher_suite, method } => {
+                (Chosen { client_key_id, suite, cipher_suite }, method)
+            }
+        };
+        match method {
+            Method::Null => self.abbreviated(cx, &chosen, PreMasterSecret::null()),
+            Method::SharedSecret { index } => {
+                let secret = PreMasterSecret::shared(&self.config.shared_secrets[index].secret);
+                self.abbreviated(cx, &chosen, secret)
+            }
+            Method::Certified { identity, known_client } => {
+                let negotiated = self.new_session(cx, &chosen)?;
+                self.certificate(cx, identity)?;
+                match known_client {
+                    Some(client) => self.optimised(cx, negotiated, identity, client),
+                    None => self.full(cx, negotiated, ServerPrivate::Certified { identity }),
+                }
+            }
+            anonymous => {
+                let negotiated = self.new_session(cx, &chosen)?;
+                let private = self.temporary_key(cx, chosen.suite, anonymous)?;
+                self.full(cx, negotiated, private)
+            }
+        }
+    }
+
     /// ServerHello. What depends on both hellos alone is done by `then`, within the message.
     fn hello<T>(
         &mut self,
-        link: &mut Link,
         cx: &mut Context<'_, P>,
         session_id: SessionId,
         chosen: &Chosen,
         then: impl FnOnce(Negotiated, &mut Context<'_, P>) -> T,
     ) -> Result<T, Error> {
-        let mut result = None;
         let (refresh, client) = (self.refresh, self.client_random);
+        let policy = self.config.policy();
         let kind = HandshakeType::ServerHello;
-        link.generate(cx, &mut self.transcript, kind, Place::Middle, |cx, _, to| {
+        self.writer.message(cx, &mut self.transcript, kind, Place::Middle, |cx, _, to| {
             let random = hello_random(cx);
             let hello = ServerHello {
                 version: VERSION,
@@ -117,22 +149,16 @@ impl<P: Provider> Flight<P> {
                 refresh,
                 randoms: Randoms { client, server: random },
                 session_id,
+                policy,
             };
-            result = Some(then(negotiated, cx));
-            Ok(())
-        })?;
-        result.ok_or(Error::Configuration { what: "a ServerHello" })
+            Ok(then(negotiated, cx))
+        })
     }
 
     /// ServerHello of a session to come.
-    fn new_session(
-        &mut self,
-        link: &mut Link,
-        cx: &mut Context<'_, P>,
-        chosen: &Chosen,
-    ) -> Result<Negotiated, Error> {
+    fn new_session(&mut self, cx: &mut Context<'_, P>, chosen: &Chosen) -> Result<Negotiated, Error> {
         let session_id = self.new_session_id(cx);
-        self.hello(link, cx, session_id, chosen, |negotiated, _| negotiated)
+        self.hello(cx, session_id, chosen, |negotiated, _| negotiated)
     }
 
     /// A name that is not taken; none if sessions are not kept.
@@ -145,47 +171,33 @@ impl<P: Provider> Flight<P> {
         SessionId::new(bytes)
     }
 
-    fn resume(
-        mut self,
-        link: &mut Link,
-        cx: &mut Context<'_, P>,
-        session: Session,
-    ) -> Result<ServerState<P>, Error> {
+    fn resume(mut self, cx: &mut Context<'_, P>, session: &Session) -> Answered<P> {
         let chosen =
             Chosen { client_key_id: 0, suite: session.key_exchange, cipher_suite: session.cipher_suite };
-        let secured = self.hello(link, cx, session.id, &chosen, |negotiated, _| {
-            let mut secured = negotiated.with_master(session.master, HandshakeMode::Resumed);
-            secured.peer_certificates = session.peer_certificates;
-            secured
-        })?;
-        self.finish_first(link, cx, secured)
+        let secured =
+            self.hello(cx, session.id, &chosen, |negotiated, _| negotiated.resume(session))?;
+        self.finish_first(cx, secured)
     }
 
     fn abbreviated(
         mut self,
-        link: &mut Link,
         cx: &mut Context<'_, P>,
         chosen: &Chosen,
         pre_master: PreMasterSecret,
-    ) -> Result<ServerState<P>, Error> {
+    ) -> Answered<P> {
         let session_id = self.new_session_id(cx);
-        let secured = self.hello(link, cx, session_id, chosen, |negotiated, cx| {
+        let secured = self.hello(cx, session_id, chosen, |negotiated, cx| {
             negotiated.secure(cx, pre_master, HandshakeMode::Abbreviated)
         })?;
-        self.finish_first(link, cx, secured)
+        self.finish_first(cx, secured)
     }
 
     /// Certificate.
-    fn certificate(
-        &mut self,
-        link: &mut Link,
-        cx: &mut Context<'_, P>,
-        identity: usize,
-    ) -> Result<(), Error> {
+    fn certificate(&mut self, cx: &mut Context<'_, P>, identity: usize) -> Result<(), Error> {
         let identity = &self.config.identities[identity];
         let kind = HandshakeType::Certificate;
-        link.generate(cx, &mut self.transcript, kind, Place::Middle, |_, _, to| {
-            Ok(CertificateList(identity.entries.clone()).encode(to)?)
+        self.writer.message(cx, &mut self.transcript, kind, Place::Middle, |_, _, to| {
+            Ok(CertificateList::encode_entries(&identity.entries, to)?)
         })
     }
 
@@ -193,130 +205,99 @@ impl<P: Provider> Flight<P> {
     /// ChangeCipherSpec says so.
     fn optimised(
         self,
-        link: &mut Link,
         cx: &mut Context<'_, P>,
         negotiated: Negotiated,
         identity: usize,
         client: usize,
-    ) -> Result<ServerState<P>, Error> {
+    ) -> Answered<P> {
         let identity = &self.config.identities[identity];
         let client = &self.config.known_clients[client];
         let secret = cx.provider.derive(&identity.key, &client.key)?;
         let pre_master = PreMasterSecret::agreed(secret);
         let mut secured = negotiated.secure(cx, pre_master, HandshakeMode::Optimised);
         secured.exchanged = Some(identity.kind());
-        secured.peer_certificates = vec![client.certificate.clone()];
-        self.finish_first(link, cx, secured)
+        let validity = client.certificate.validity_unix_s();
+        secured.peer = Some(PeerIdentity::new(vec![client.certificate.clone()], validity));
+        self.finish_first(cx, secured)
     }
 
     /// ServerKeyExchange, with a key for this handshake or, for RSA, one made beforehand.
     fn temporary_key(
         &mut self,
-        link: &mut Link,
         cx: &mut Context<'_, P>,
         suite: KeyExchangeSuite,
         method: Method,
     ) -> Result<ServerPrivate<P>, Error> {
         let config = &self.config;
-        let mut private = None;
         let kind = HandshakeType::ServerKeyExchange;
-        link.generate(cx, &mut self.transcript, kind, Place::Middle, |cx, _, to| {
-            let told = |told: bool, parameters| {
-                if told { parameters } else { ParameterSpecifier::NONE }
+        self.writer.message(cx, &mut self.transcript, kind, Place::Middle, |cx, _, to| {
+            let specified = |ours: bool, parameters| {
+                if ours { parameters } else { ParameterSpecifier::NONE }
             };
-            let (parameters, key, made) = match method {
+            let (parameters, key, private) = match method {
                 Method::RsaAnon { index } => {
                     let public = config.temporary_rsa_keys[index].public.clone();
                     let private = ServerPrivate::Temporary { index };
                     (ParameterSpecifier::NONE, ServerKey::Rsa(public), private)
                 }
-                Method::DhAnon { group, told: tell } => {
+                Method::DhAnon { group, ours } => {
                     let own = cx.provider.generate(Group::Dh(&group), cx.random)?;
                     let value = cx.provider.public_value(&own, suite.point_form())?;
-                    let parameters = told(tell, ParameterSpecifier::of_group(&group)?);
+                    let parameters = specified(ours, ParameterSpecifier::of_group(&group)?);
                     (parameters, ServerKey::Dh(value), ServerPrivate::Dh { key: own, group })
                 }
-                Method::EcdhAnon { curve, told: tell } => {
+                Method::EcdhAnon { curve, ours } => {
                     let own = cx.provider.generate(Group::Ec(curve), cx.random)?;
                     let point = cx.provider.public_value(&own, suite.point_form())?;
                     let private_curves = config.settings.private_curves;
-                    let parameters = told(tell, ParameterSpecifier::of_curve(curve, private_curves));
+                    let parameters = specified(ours, ParameterSpecifier::of_curve(curve, private_curves));
                     (parameters, ServerKey::Ec(point), ServerPrivate::Ec { key: own, curve })
                 }
                 Method::Null | Method::SharedSecret { .. } | Method::Certified { .. } => {
                     return Err(Error::Configuration { what: "a temporary key" });
                 }
             };
-            private = Some(made);
-            Ok(ServerKeyExchange { parameters, key }.encode(to)?)
-        })?;
-        private.ok_or(Error::Configuration { what: "a temporary key" })
+            ServerKeyExchange { parameters, key }.encode(to)?;
+            Ok(private)
+        })
     }
 
     /// CertificateRequest where clients are asked, then ServerHelloDone.
     fn full(
         mut self,
-        link: &mut Link,
         cx: &mut Context<'_, P>,
         negotiated: Negotiated,
         private: ServerPrivate<P>,
-    ) -> Result<ServerState<P>, Error> {
-        let asks = self.asks(&negotiated);
+    ) -> Answered<P> {
+        let asks = self.config.client_authentication != ClientAuthentication::None
+            && can_authenticate(negotiated.key_exchange.family(), negotiated.hash());
         if asks {
-            let curve = match private.kind(&self.config) {
-                KeyKind::Ec(curve) => Some(curve),
-                _ => None,
-            };
             let private_curves = self.config.settings.private_curves;
-            let anybody = KeyExchangeId::new(
-                negotiated.key_exchange,
-                curve.map_or(ParameterSpecifier::NONE, |curve| {
-                    ParameterSpecifier::of_curve(curve, private_curves)
-                }),
-                Identifier::Null,
-            );
+            let parameters = match private.kind(&self.config) {
+                KeyKind::Ec(curve) => ParameterSpecifier::of_curve(curve, private_curves),
+                _ => ParameterSpecifier::NONE,
+            };
+            let anybody = KeyExchangeId::new(negotiated.key_exchange, parameters, Identifier::Null);
             let kind = HandshakeType::CertificateRequest;
-            link.generate(cx, &mut self.transcript, kind, Place::Middle, |_, _, to| {
+            self.writer.message(cx, &mut self.transcript, kind, Place::Middle, |_, _, to| {
                 let request = CertificateRequest { trusted_authorities: vec![anybody] };
                 Ok(request.encode(to)?)
             })?;
         }
         let kind = HandshakeType::ServerHelloDone;
-        link.generate(cx, &mut self.transcript, kind, Place::Last, |_, _, _| Ok(()))?;
-        link.end_flight();
-        let Self { config, client_version, transcript, .. } = self;
-        let next =
-            ExpectKeyExchange { config, client_version, negotiated, transcript, private, client: None };
-        Ok(match asks {
-            true => ServerState::ExpectCertificate(Box::new(ExpectCertificate(next))),
-            false => ServerState::ExpectKeyExchange(Box::new(next)),
-        })
-    }
-
-    /// Whether the client is asked for a certificate. An RSA client signs a hash that the structure
-    /// of the signature makes 20 bytes long, so it is asked only where the hash is SHA-1.
-    fn asks(&self, negotiated: &Negotiated) -> bool {
-        let family = negotiated.key_exchange.family();
-        let can_answer = match family {
-            KeyExchangeFamily::Rsa => negotiated.hash() == HashAlgorithm::Sha1,
-            other => other.is_certified(),
-        };
-        can_answer && self.config.client_authentication != ClientAuthentication::None
+        self.writer.message(cx, &mut self.transcript, kind, Place::Last, |_, _, _| Ok(()))?;
+        let Self { config, client_version, mut transcript, writer, .. } = self;
+        transcript.shrink();
+        let handshake = FullHandshake { config, client_version, negotiated, transcript, private, asks };
+        Ok((Stage::Full(Box::new(handshake)), writer))
     }
 
     /// ChangeCipherSpec and Finished in front of the client's.
-    fn finish_first(
-        self,
-        link: &mut Link,
-        cx: &mut Context<'_, P>,
-        secured: Secured,
-    ) -> Result<ServerState<P>, Error> {
-        let Self { config, mut transcript, .. } = self;
-        let place = Place::Last;
-        secured.finish(link, cx, &mut transcript, Direction::ServerToClient, place)?;
-        link.end_flight();
-        let order = Order::ServerFirst;
-        let state = ExpectChangeCipherSpec { config, secured, transcript, order };
-        Ok(ServerState::ExpectChangeCipherSpec(Box::new(state)))
+    fn finish_first(self, cx: &mut Context<'_, P>, secured: Secured) -> Answered<P> {
+        let Self { config, mut transcript, mut writer, .. } = self;
+        let server = Direction::ServerToClient;
+        secured.write_finished(cx, &mut writer, &mut transcript, server, Place::Last)?;
+        transcript.shrink();
+        Ok((Stage::Finished(Box::new(ServerFinished { config, secured, transcript })), writer))
     }
 }

@@ -1,23 +1,23 @@
-//! The client's part of a full handshake.
+//! The client's flight of a full handshake.
 
-use super::ServerState;
-use super::finish::{ExpectChangeCipherSpec, Order};
-use crate::certificate::{CertifiedKey, ChainCertificate, ChainPolicy, Holder, verify_chain};
+use super::finish::{Accepted, Permit, conclude};
+use crate::certificate::{CertifiedKey, ChainPolicy, Holder, PeerIdentity, verify_chain};
 use crate::codec::Codec;
 use crate::config::{ClientAuthentication, ServerConfig};
-use crate::connection::Input;
+use crate::connection::Ending;
 use crate::context::Context;
 use crate::crypto::{Group, Key, KeyKind, Provider, PublicKeyRef, RSA_SECRET_BYTES};
 use crate::curve::Curve;
 use crate::dh::DhGroup;
 use crate::error::Error;
 use crate::event::HandshakeMode;
-use crate::key_schedule::PreMasterSecret;
-use crate::link::Transcript;
-use crate::message::{CertificateList, CertificateVerify, ClientKeyExchange, Frame};
-use crate::numbers::{HandshakeType, KeyExchangeFamily};
+use crate::flight::{FlightReader, FlightWriter, Outbound, Place, Transcript};
+use crate::key_schedule::{Direction, PreMasterSecret};
+use crate::message::{CertificateList, CertificateVerify, ClientKeyExchange};
+use crate::numbers::HandshakeType;
+use crate::observer::Message;
 use crate::parameters::EncodedRsaKey;
-use crate::secured::{Negotiated, Secured};
+use crate::secured::{Negotiated, Secured, VerifyData};
 use std::sync::Arc;
 
 /// The key that our part of the exchange is done with. Keys that live in the configuration are
@@ -60,158 +60,169 @@ impl<P: Provider> ServerPrivate<P> {
     }
 }
 
-/// A client that showed a certificate.
-pub(super) struct ClientIdentity<P: Provider> {
-    chain: Vec<ChainCertificate>,
-    key: P::PublicKey,
+/// Who the client says that it is.
+enum Claim<P: Provider> {
+    /// Nobody.
+    None,
+    /// Whoever has the key that the secret was agreed with.
+    Agreed(Box<Secured>),
+    /// Whoever has this key; it has yet to sign.
+    Signer { identity: PeerIdentity, key: P::PublicKey },
 }
 
-/// Our flight is on its way and the client was asked who it is.
-pub(crate) struct ExpectCertificate<P: Provider>(pub(super) ExpectKeyExchange<P>);
-
-/// The client's part of the exchange is due.
-pub(crate) struct ExpectKeyExchange<P: Provider> {
-    pub(super) config: Arc<ServerConfig<P>>,
-    pub(super) client_version: u8,
-    pub(super) negotiated: Negotiated,
-    pub(super) transcript: Transcript,
-    pub(super) private: ServerPrivate<P>,
-    pub(super) client: Option<ClientIdentity<P>>,
+/// Our flight of a full handshake is on its way.
+pub(super) struct FullHandshake<P: Provider> {
+    pub config: Arc<ServerConfig<P>>,
+    pub client_version: u8,
+    pub negotiated: Negotiated,
+    pub transcript: Transcript,
+    pub private: ServerPrivate<P>,
+    /// Whether the client was asked who it is.
+    pub asks: bool,
 }
 
-/// The exchange is complete; the client has yet to prove that its certificate is its own.
-pub(crate) struct ExpectCertificateVerify<P: Provider> {
-    config: Arc<ServerConfig<P>>,
-    secured: Secured,
-    transcript: Transcript,
-    key: P::PublicKey,
-}
-
-fn expect<'a>(input: &Input<'a>, wanted: HandshakeType) -> Result<Frame<'a>, Error> {
-    match input {
-        Input::Handshake(frame) if frame.handshake_type == wanted => Ok(*frame),
-        other => Err(other.unexpected(wanted.name())),
-    }
-}
-
-impl<P: Provider> ExpectCertificate<P> {
-    pub fn transcript_bytes(&self) -> usize {
-        self.0.transcript_bytes()
+impl<P: Provider> FullHandshake<P> {
+    /// Whether a flight that begins with this message can be the client's. If not, looking closer is
+    /// not worth a public-key operation.
+    pub fn may_begin_with(&self, message: Option<Message>) -> bool {
+        let first = if self.asks { HandshakeType::Certificate } else { HandshakeType::ClientKeyExchange };
+        message == Some(Message::Handshake(first))
     }
 
-    pub fn handle(self, input: &Input<'_>, cx: &Context<'_, P>) -> Result<ServerState<P>, Error> {
-        let frame = expect(input, HandshakeType::Certificate)?;
-        let Self(mut next) = self;
-        next.transcript.push(frame.raw);
-        let list = CertificateList::from_bytes("Certificate", frame.body)?;
-        if list.0.is_empty() {
-            return match next.config.client_authentication {
-                ClientAuthentication::Required => Err(Error::NoClientCertificate),
-                _ => Ok(ServerState::ExpectKeyExchange(Box::new(next))),
-            };
-        }
-        let chain = list.into_chain()?;
-        let settings = &next.config.settings;
-        let policy = ChainPolicy {
-            holder: Holder::Client,
-            family: next.negotiated.key_exchange.family(),
-            now_unix_s: cx.now.unix_s,
-            private_curves: settings.private_curves,
-            require_authority_mark: settings.require_authority_mark,
-            name: None,
+    /// Reads the client's flight and answers it with ours. Whoever sent it, nothing changes here, so
+    /// that another one can be read in its place. None for one of those that were `accepted` before:
+    /// a connection with the same keys must not begin again.
+    pub fn receive(
+        &self,
+        cx: &mut Context<'_, P>,
+        reader: &mut FlightReader<'_>,
+        request: &[u8],
+        outbound: &Outbound,
+        accepted: &[VerifyData],
+    ) -> Result<Option<Accepted>, Error> {
+        let config = &self.config;
+        let mut transcript = self.transcript.continued(request.len() + 64);
+        let claim = if self.asks { self.certificate(cx, reader, &mut transcript)? } else { Claim::None };
+        let secured = match claim {
+            Claim::Agreed(secured) => *secured,
+            Claim::None => self.key_exchange(cx, reader, &mut transcript)?,
+            Claim::Signer { identity, key } => {
+                let mut secured = self.key_exchange(cx, reader, &mut transcript)?;
+                let kind = HandshakeType::CertificateVerify;
+                reader.message(cx, &mut transcript, kind, |cx, transcript, frame| {
+                    let message = CertificateVerify::from_bytes("CertificateVerify", frame.body)?;
+                    let digest = cx.provider.digest(self.negotiated.hash(), &[transcript.bytes()]);
+                    Ok(cx.provider.rsa_verify(&key, &digest, &message.signature)?)
+                })?;
+                secured.peer = Some(identity);
+                secured
+            }
         };
-        let key = verify_chain(cx.provider, &chain, &next.config.anchors, &policy)?.key;
-        let own = next.private.kind(&next.config);
-        if own == key.kind() && matches!(own, KeyKind::Ec(_)) {
-            // Both certified keys are on one curve and make the secret: there is nothing to follow.
-            let secret = cx.provider.derive(next.private.key(&next.config), &key)?;
-            let pre_master = PreMasterSecret::agreed(secret);
-            let mut secured = next.negotiated.secure(cx, pre_master, HandshakeMode::Full);
-            secured.exchanged = Some(own);
-            secured.peer_certificates = chain;
-            return Ok(ExpectChangeCipherSpec {
-                config: next.config,
-                secured,
-                transcript: next.transcript,
-                order: Order::ClientFirst,
-            }
-            .into());
+        let client = Direction::ClientToServer;
+        let (decryptor, verify_data) =
+            secured.read_finished(cx, &config.settings, reader, &mut transcript, client)?;
+        if accepted.contains(&verify_data) {
+            return Ok(None);
         }
-        if matches!(own, KeyKind::Ec(_)) {
-            // An ECDH key on another curve cannot sign, so it proves nothing.
-            return Err(Error::NotOffered { what: "curve" });
-        }
-        next.client = Some(ClientIdentity { chain, key });
-        Ok(ServerState::ExpectKeyExchange(Box::new(next)))
-    }
-}
-
-impl<P: Provider> ExpectKeyExchange<P> {
-    pub fn transcript_bytes(&self) -> usize {
-        self.transcript.bytes().len()
+        let permit = Permit::check(config, &secured)?;
+        let mut writer = FlightWriter::new(outbound.clone());
+        let server = Direction::ServerToClient;
+        secured.write_finished(cx, &mut writer, &mut transcript, server, Place::Last)?;
+        let (flight, outbound) = writer.finish();
+        let ending = Ending::Reply { request: request.to_vec(), flight: flight.clone() };
+        let rest = reader.rest().to_vec();
+        let (connection, established) =
+            conclude(permit, cx, config, secured, transcript, outbound, decryptor, ending);
+        Ok(Some(Accepted { connection, established, flight: Some(flight), verify_data, rest }))
     }
 
-    pub fn handle(self, input: &Input<'_>, cx: &mut Context<'_, P>) -> Result<ServerState<P>, Error> {
-        let frame = expect(input, HandshakeType::ClientKeyExchange)?;
-        let Self { config, client_version, negotiated, mut transcript, private, client } = self;
-        transcript.push(frame.raw);
-        let family = negotiated.key_exchange.family();
-        let own = private.kind(&config);
-        let modulus_bytes = own.size_bits().div_ceil(8) as usize;
-        let message = ClientKeyExchange::decode(family, modulus_bytes, frame.body)?;
-        let key = private.key(&config);
-        let pre_master = match (&message, own) {
-            (ClientKeyExchange::Rsa(ciphertext), KeyKind::Rsa { .. }) => {
-                let mut fallback = [0; RSA_SECRET_BYTES];
-                cx.random.fill(&mut fallback);
-                let provider = cx.provider;
-                let secret = provider.rsa_decrypt(key, ciphertext, client_version, &fallback)?;
-                let encoded = private.encoded_rsa(&config);
-                let encoded = encoded.ok_or(Error::Configuration { what: "an RSA key" })?;
-                PreMasterSecret::rsa(&secret, encoded)
-            }
-            (ClientKeyExchange::Dh(value), _) => {
-                let ServerPrivate::Dh { group, .. } = &private else {
-                    return Err(Error::Configuration { what: "a DH key" });
+    /// Reads the client's certificate and verifies it.
+    fn certificate(
+        &self,
+        cx: &mut Context<'_, P>,
+        reader: &mut FlightReader<'_>,
+        transcript: &mut Transcript,
+    ) -> Result<Claim<P>, Error> {
+        reader.message(cx, transcript, HandshakeType::Certificate, |cx, _, frame| {
+            let list = CertificateList::from_bytes("Certificate", frame.body)?;
+            if list.0.is_empty() {
+                // The policy is enforced at the end; this only saves the work until then.
+                return match self.config.client_authentication {
+                    ClientAuthentication::Required => Err(Error::NoClientCertificate),
+                    _ => Ok(Claim::None),
                 };
-                let peer = cx.provider.import(PublicKeyRef::Dh { group, value })?;
-                PreMasterSecret::agreed(cx.provider.derive(key, &peer)?)
             }
-            (ClientKeyExchange::Ec(point), KeyKind::Ec(curve)) => {
-                let peer = cx.provider.import(PublicKeyRef::Ec { curve, point })?;
-                PreMasterSecret::agreed(cx.provider.derive(key, &peer)?)
+            let chain = list.into_chain()?;
+            let settings = &self.config.settings;
+            let policy = ChainPolicy {
+                holder: Holder::Client,
+                family: self.negotiated.key_exchange.family(),
+                now_unix_s: cx.now.unix_s,
+                private_curves: settings.private_curves,
+                require_authority_mark: settings.require_authority_mark,
+                name: None,
+            };
+            let verified = verify_chain(cx.provider, &chain, &self.config.anchors, &policy)?;
+            let identity = PeerIdentity::new(chain, verified.validity_unix_s);
+            let (own, key) = (self.private.kind(&self.config), verified.key);
+            match own {
+                KeyKind::Ec(_) if own == key.kind() => {
+                    // Both certified keys are on one curve and make the secret: nothing is to follow.
+                    let secret = cx.provider.derive(self.private.key(&self.config), &key)?;
+                    let mut secured = self.secure(cx, PreMasterSecret::agreed(secret));
+                    secured.peer = Some(identity);
+                    Ok(Claim::Agreed(Box::new(secured)))
+                }
+                // An ECDH key on another curve cannot sign, so it proves nothing.
+                KeyKind::Ec(_) => Err(Error::NotOffered { what: "curve" }),
+                _ => Ok(Claim::Signer { identity, key }),
             }
-            _ => return Err(Error::Configuration { what: "a key of the suite's kind" }),
-        };
-        let mut secured = negotiated.secure(cx, pre_master, HandshakeMode::Full);
-        secured.exchanged = Some(own);
-        match client {
-            Some(ClientIdentity { chain, key }) if family == KeyExchangeFamily::Rsa => {
-                secured.peer_certificates = chain;
-                let state = ExpectCertificateVerify { config, secured, transcript, key };
-                Ok(ServerState::ExpectCertificateVerify(Box::new(state)))
-            }
-            _ => {
-                let order = Order::ClientFirst;
-                Ok(ExpectChangeCipherSpec { config, secured, transcript, order }.into())
-            }
-        }
+        })
     }
-}
 
-impl<P: Provider> ExpectCertificateVerify<P> {
-    pub fn transcript_bytes(&self) -> usize {
-        self.transcript.bytes().len()
+    fn secure(&self, cx: &Context<'_, P>, pre_master: PreMasterSecret) -> Secured {
+        let mut secured = self.negotiated.clone().secure(cx, pre_master, HandshakeMode::Full);
+        secured.exchanged = Some(self.private.kind(&self.config));
+        secured
     }
 
-    pub fn handle(self, input: &Input<'_>, cx: &Context<'_, P>) -> Result<ServerState<P>, Error> {
-        let frame = expect(input, HandshakeType::CertificateVerify)?;
-        let Self { config, secured, mut transcript, key } = self;
-        let message = CertificateVerify::from_bytes("CertificateVerify", frame.body)?;
-        let digest = cx.provider.digest(secured.negotiated.hash(), &[transcript.bytes()]);
-        cx.provider.rsa_verify(&key, &digest, &message.signature)?;
-        transcript.push(frame.raw);
-        let order = Order::ClientFirst;
-        Ok(ExpectChangeCipherSpec { config, secured, transcript, order }.into())
+    /// Reads ClientKeyExchange and completes the exchange.
+    fn key_exchange(
+        &self,
+        cx: &mut Context<'_, P>,
+        reader: &mut FlightReader<'_>,
+        transcript: &mut Transcript,
+    ) -> Result<Secured, Error> {
+        let config = &self.config;
+        reader.message(cx, transcript, HandshakeType::ClientKeyExchange, |cx, _, frame| {
+            let own = self.private.kind(config);
+            let family = self.negotiated.key_exchange.family();
+            let modulus_bytes = own.size_bits().div_ceil(8) as usize;
+            let message = ClientKeyExchange::decode(family, modulus_bytes, frame.body)?;
+            let key = self.private.key(config);
+            let pre_master = match (&message, own) {
+                (ClientKeyExchange::Rsa(ciphertext), KeyKind::Rsa { .. }) => {
+                    let mut fallback = [0; RSA_SECRET_BYTES];
+                    cx.random.fill(&mut fallback);
+                    let secret = cx.provider.rsa_decrypt(key, ciphertext, self.client_version, &fallback)?;
+                    let encoded = self.private.encoded_rsa(config);
+                    let encoded = encoded.ok_or(Error::Configuration { what: "an RSA key" })?;
+                    PreMasterSecret::rsa(&secret, encoded)
+                }
+                (ClientKeyExchange::Dh(value), _) => {
+                    let ServerPrivate::Dh { group, .. } = &self.private else {
+                        return Err(Error::Configuration { what: "a DH key" });
+                    };
+                    let peer = cx.provider.import(PublicKeyRef::Dh { group, value })?;
+                    PreMasterSecret::agreed(cx.provider.derive(key, &peer)?)
+                }
+                (ClientKeyExchange::Ec(point), KeyKind::Ec(curve)) => {
+                    let peer = cx.provider.import(PublicKeyRef::Ec { curve, point })?;
+                    PreMasterSecret::agreed(cx.provider.derive(key, &peer)?)
+                }
+                _ => return Err(Error::Configuration { what: "a key of the suite's kind" }),
+            };
+            Ok(self.secure(cx, pre_master))
+        })
     }
 }

@@ -1,98 +1,88 @@
-//! The end of a handshake: ChangeCipherSpec and Finished of both sides.
+//! The end of a server's handshake.
 
-use super::ServerState;
 use crate::config::ServerConfig;
-use crate::connection::Input;
+use crate::connection::{Connection, Ending};
 use crate::context::Context;
 use crate::crypto::Provider;
 use crate::error::Error;
+use crate::event::{Established, HandshakeMode};
+use crate::flight::{FlightReader, Outbound, Transcript};
 use crate::key_schedule::Direction;
-use crate::link::{Link, Place, Transcript};
-use crate::numbers::HandshakeType;
-use crate::secured::Secured;
+use crate::protection::RecordDecryptor;
+use crate::secured::{Secured, VerifyData};
 use std::sync::Arc;
 
-/// Whose Finished comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// The client's, in a full handshake.
-    ClientFirst,
-    /// Ours, in all others.
-    ServerFirst,
+/// A flight of the client that completed a handshake.
+pub(super) struct Accepted {
+    pub connection: Connection,
+    pub established: Box<Established>,
+    /// What answers it, if we finish last.
+    pub flight: Option<Vec<u8>>,
+    /// The client's, by which the flight is known again.
+    pub verify_data: VerifyData,
+    /// The records behind the client's Finished.
+    pub rest: Vec<u8>,
 }
 
-/// The exchange is complete; the client will now switch to it.
-pub(crate) struct ExpectChangeCipherSpec<P: Provider> {
-    pub(super) config: Arc<ServerConfig<P>>,
-    pub(super) secured: Secured,
-    pub(super) transcript: Transcript,
-    pub(super) order: Order,
-}
+/// Proof that a client may connect. There is no connection without it, whatever was negotiated.
+pub(super) struct Permit(());
 
-impl<P: Provider> From<ExpectChangeCipherSpec<P>> for ServerState<P> {
-    fn from(state: ExpectChangeCipherSpec<P>) -> Self {
-        Self::ExpectChangeCipherSpec(Box::new(state))
-    }
-}
-
-impl<P: Provider> ExpectChangeCipherSpec<P> {
-    pub fn transcript_bytes(&self) -> usize {
-        self.transcript.bytes().len()
-    }
-
-    pub fn handle(
-        self,
-        input: Input<'_>,
-        link: &mut Link,
-        cx: &mut Context<'_, P>,
-    ) -> Result<ServerState<P>, Error> {
-        let Input::ChangeCipherSpec(proof) = input else {
-            return Err(input.unexpected("ChangeCipherSpec"));
-        };
-        self.secured.switch_read(link, cx, Direction::ClientToServer, proof);
-        Ok(ServerState::ExpectFinished(Box::new(ExpectFinished(self))))
-    }
-}
-
-/// The client has switched and proves that it knows the secret and saw the same messages.
-pub(crate) struct ExpectFinished<P: Provider>(ExpectChangeCipherSpec<P>);
-
-impl<P: Provider> ExpectFinished<P> {
-    pub fn transcript_bytes(&self) -> usize {
-        self.0.transcript_bytes()
-    }
-
-    pub fn handle(self, input: &Input<'_>, cx: &Context<'_, P>) -> Result<ServerState<P>, Error> {
-        let Input::Handshake(frame) = input else { return Err(input.unexpected("Finished")) };
-        if frame.handshake_type != HandshakeType::Finished {
-            return Err(input.unexpected("Finished"));
+impl Permit {
+    /// Compares who the client has proved to be with whom the server connects with.
+    pub fn check<P: Provider>(config: &ServerConfig<P>, secured: &Secured) -> Result<Self, Error> {
+        match config.permits(secured.peer.as_ref()) {
+            true => Ok(Self(())),
+            false => Err(Error::NoClientCertificate),
         }
-        let Self(ExpectChangeCipherSpec { config, secured, mut transcript, order }) = self;
-        secured.check_finished(cx, &mut transcript, Direction::ClientToServer, frame)?;
-        Ok(ServerState::Conclude(Box::new(Conclude { config, secured, transcript, order })))
     }
 }
 
-/// The client has proved itself; if it went first, it is our turn now.
-pub(crate) struct Conclude<P: Provider> {
-    config: Arc<ServerConfig<P>>,
+/// Our ChangeCipherSpec and Finished are on their way.
+pub(super) struct ServerFinished<P: Provider> {
+    pub config: Arc<ServerConfig<P>>,
+    pub secured: Secured,
+    pub transcript: Transcript,
+}
+
+impl<P: Provider> ServerFinished<P> {
+    /// Reads the client's ChangeCipherSpec and Finished.
+    pub fn receive(
+        &self,
+        cx: &mut Context<'_, P>,
+        reader: &mut FlightReader<'_>,
+        outbound: &Outbound,
+    ) -> Result<Accepted, Error> {
+        let Self { config, secured, .. } = self;
+        let mut transcript = self.transcript.continued(32);
+        let client = Direction::ClientToServer;
+        let (decryptor, verify_data) =
+            secured.read_finished(cx, &config.settings, reader, &mut transcript, client)?;
+        let permit = Permit::check(config, secured)?;
+        let (outbound, ending) = (outbound.clone(), Ending::ServerFirst);
+        let rest = reader.rest().to_vec();
+        let (connection, established) =
+            conclude(permit, cx, config, secured.clone(), transcript, outbound, decryptor, ending);
+        Ok(Accepted { connection, established, flight: None, verify_data, rest })
+    }
+}
+
+/// Makes the connection, and keeps the session.
+#[allow(clippy::too_many_arguments)] // each is one part of what the handshake has come to
+pub(super) fn conclude<P: Provider>(
+    _: Permit,
+    cx: &Context<'_, P>,
+    config: &ServerConfig<P>,
     secured: Secured,
     transcript: Transcript,
-    order: Order,
-}
-
-impl<P: Provider> Conclude<P> {
-    pub fn respond(self, link: &mut Link, cx: &mut Context<'_, P>) -> Result<ServerState<P>, Error> {
-        let Self { config, secured, mut transcript, order } = self;
-        if order == Order::ClientFirst {
-            let place = Place::Last;
-            secured.finish(link, cx, &mut transcript, Direction::ServerToClient, place)?;
-            link.end_flight();
-        }
-        if let Some(session) = secured.session() {
-            config.sessions.insert(session);
-        }
-        secured.establish(link, transcript);
-        Ok(ServerState::Open(config))
+    outbound: Outbound,
+    decryptor: RecordDecryptor,
+    ending: Ending,
+) -> (Connection, Box<Established>) {
+    let session = secured.session();
+    if let (Some(session), false) = (&session, secured.mode == HandshakeMode::Resumed) {
+        config.sessions.insert(session.clone());
     }
+    let now = cx.now.elapsed;
+    let connection = Connection::new(config.settings, outbound, decryptor, session, ending, now);
+    (connection, secured.established(transcript))
 }

@@ -1,26 +1,15 @@
-//! ClientHello, and the choice of what is done with it.
+//! The choice of what is done with a ClientHello.
 
-use super::ServerState;
-use super::answer::Answer;
-use crate::codec::Codec;
-use crate::config::{Identity, KnownClient, ServerConfig};
-use crate::connection::Input;
-use crate::context::Context;
+use crate::config::{ClientAuthentication, Identity, KnownClient, ServerConfig};
 use crate::crypto::{Group, Key, KeyKind, Provider};
 use crate::curve::Curve;
 use crate::dh::DhGroup;
 use crate::error::Error;
-use crate::link::Transcript;
 use crate::message::{ClientHello, VERSION};
-use crate::numbers::{CipherSuite, HandshakeType, KeyExchangeFamily, KeyExchangeSuite, OfferedCipherSuite};
+use crate::numbers::{CipherSuite, HashAlgorithm, KeyExchangeFamily, KeyExchangeSuite, OfferedCipherSuite};
 use crate::parameters::{Identifier, KeyExchangeId, ParameterError};
 use crate::session::Session;
 use std::sync::Arc;
-
-/// Nothing has been received.
-pub(crate) struct ExpectClientHello<P: Provider> {
-    pub config: Arc<ServerConfig<P>>,
-}
 
 /// What a handshake will be. Keys are named by their index in the configuration.
 pub(super) enum Plan {
@@ -53,22 +42,35 @@ pub(super) enum Method {
     },
     DhAnon {
         group: Arc<DhGroup>,
-        /// Whether the parameters are of our choice and must be told.
-        told: bool,
+        /// Whether the parameters are of our choice and must be sent.
+        ours: bool,
     },
     EcdhAnon {
         curve: Curve,
-        told: bool,
+        ours: bool,
     },
 }
 
-impl<P: Provider> ExpectClientHello<P> {
-    pub fn handle(self, input: &Input<'_>, cx: &Context<'_, P>) -> Result<ServerState<P>, Error> {
-        let Input::Handshake(frame) = input else { return Err(input.unexpected("ClientHello")) };
-        if frame.handshake_type != HandshakeType::ClientHello {
-            return Err(input.unexpected("ClientHello"));
+impl Plan {
+    /// Whether it costs a public-key operation before the client has proved anything: a temporary key,
+    /// or the secret that is common with a known client.
+    pub fn is_costly(&self) -> bool {
+        match self {
+            Self::Resume(_) => false,
+            Self::Begin { method, .. } => match method {
+                Method::DhAnon { .. } | Method::EcdhAnon { .. } => true,
+                Method::Certified { known_client, .. } => known_client.is_some(),
+                Method::Null | Method::SharedSecret { .. } | Method::RsaAnon { .. } => false,
+            },
         }
-        let hello = ClientHello::from_bytes("ClientHello", frame.body)?;
+    }
+
+    /// Decides what to do with a ClientHello.
+    pub fn of<P: Provider>(
+        config: &ServerConfig<P>,
+        hello: &ClientHello,
+        now_unix_s: u64,
+    ) -> Result<Self, Error> {
         // Higher versions are answered with ours.
         if hello.version < VERSION {
             return Err(Error::Version { version: hello.version });
@@ -76,65 +78,77 @@ impl<P: Provider> ExpectClientHello<P> {
         if !hello.offers_null_compression() {
             return Err(Error::NoCommonCompression);
         }
-        let Self { config } = self;
-        let plan = match resumable(&config, &hello) {
-            Some(session) => Plan::Resume(Box::new(session)),
-            None => choose(&config, &hello, cx.now.unix_s)?,
-        };
-        let mut transcript = Transcript::default();
-        transcript.push(frame.raw);
-        Ok(ServerState::Answer(Box::new(Answer {
-            refresh: hello.key_refresh.min(config.key_refresh),
-            client_random: hello.random,
-            client_version: hello.version,
-            config,
-            plan,
-            transcript,
-        })))
+        match resumable(config, hello, now_unix_s) {
+            Some(session) => Ok(Self::Resume(Box::new(session))),
+            None => choose(config, hello, now_unix_s),
+        }
     }
 }
 
-/// The session that the client wants to resume, if we still have it and it still suits us.
-fn resumable<P: Provider>(config: &ServerConfig<P>, hello: &ClientHello) -> Option<Session> {
+/// The session that the client wants to resume, if we still have it and it still suits us: it was
+/// made under the policy of today, and nothing that it rests on has expired.
+fn resumable<P: Provider>(
+    config: &ServerConfig<P>,
+    hello: &ClientHello,
+    now_unix_s: u64,
+) -> Option<Session> {
     if hello.session_id.is_none() {
         return None;
     }
     let session = config.sessions.find(&hello.session_id)?;
+    if session.is_over(config.settings.session_lifetime, now_unix_s) {
+        config.sessions.remove(&session.id);
+        return None;
+    }
     let suite = session.cipher_suite;
     let offered = hello.cipher_suites.contains(&OfferedCipherSuite::from(suite));
-    let served = config.suites.contains(&session.key_exchange);
-    (offered && served && config.cipher_suites.contains(&suite)).then_some(session)
+    let served = config.suites.contains(&session.key_exchange) && config.cipher_suites.contains(&suite);
+    let permitted = session.policy == config.policy() && config.permits(session.peer.as_ref());
+    (offered && served && permitted).then_some(session)
 }
 
-/// The first of the client's offers that can be served.
+/// Whether a client can prove who it is. In RSA it signs a hash that the structure of the signature
+/// makes 20 bytes long, so it is asked only where the hash is SHA-1.
+pub(super) fn can_authenticate(family: KeyExchangeFamily, hash: HashAlgorithm) -> bool {
+    match family {
+        KeyExchangeFamily::Rsa => hash == HashAlgorithm::Sha1,
+        other => other.is_certified(),
+    }
+}
+
+/// The first of the client's offers that can be served, with the first of its cipher suites. Where
+/// clients must prove who they are, offers that cannot do so do not count.
 fn choose<P: Provider>(
     config: &ServerConfig<P>,
     hello: &ClientHello,
     now_unix_s: u64,
 ) -> Result<Plan, Error> {
+    let required = config.client_authentication == ClientAuthentication::Required;
+    let common = || {
+        let known = hello.cipher_suites.iter().filter_map(|offered| CipherSuite::try_from(*offered).ok());
+        known.filter(|suite| config.cipher_suites.contains(suite))
+    };
     let mut complaint = Error::NoCommonKeyExchange;
-    let mut choice = None;
     for (client_key_id, offer) in (1..=u8::MAX).zip(&hello.client_key_ids) {
         let suite = offer.known_suite().filter(|suite| config.suites.contains(suite));
         let Some(suite) = suite else { continue };
-        match method(config, hello, offer, suite, now_unix_s) {
-            Ok(method) => {
-                choice = Some((client_key_id, suite, method));
-                break;
-            }
-            // What is wrong with the client's first choice says the most.
-            Err(error) if complaint == Error::NoCommonKeyExchange => complaint = error,
-            Err(_) => {}
+        let acceptable = |other: &CipherSuite| !required || can_authenticate(suite.family(), other.hash());
+        let found = match method(config, hello, offer, suite, now_unix_s) {
+            Ok(method) => match common().find(acceptable) {
+                Some(cipher_suite) => {
+                    return Ok(Plan::Begin { client_key_id, suite, cipher_suite, method });
+                }
+                None if common().next().is_some() => Error::CannotAuthenticate,
+                None => Error::NoCommonCipherSuite,
+            },
+            Err(error) => error,
+        };
+        // What is wrong with the client's first choice says the most.
+        if complaint == Error::NoCommonKeyExchange {
+            complaint = found;
         }
     }
-    let (client_key_id, suite, method) = choice.ok_or(complaint)?;
-    let cipher_suite = hello
-        .cipher_suites
-        .iter()
-        .filter_map(|offered| CipherSuite::try_from(*offered).ok())
-        .find(|suite| config.cipher_suites.contains(suite))
-        .ok_or(Error::NoCommonCipherSuite)?;
-    Ok(Plan::Begin { client_key_id, suite, cipher_suite, method })
+    Err(complaint)
 }
 
 fn method<P: Provider>(
@@ -159,23 +173,23 @@ fn method<P: Provider>(
             .ok_or(Error::NoCommonKeyExchange),
         KeyExchangeFamily::DhAnon => {
             let fits = |group: &Arc<DhGroup>| fits(Group::Dh(group).kind());
-            let told = offer.parameters.is_none();
-            let group = match told {
+            let ours = offer.parameters.is_none();
+            let group = match ours {
                 true => config.groups.iter().find(|group| fits(group)).cloned(),
                 false => Some(offer.parameters.group()?)
                     .filter(|group| fits(group) && config.groups.contains(group)),
             };
-            group.map(|group| Method::DhAnon { group, told }).ok_or(UNKNOWN_PARAMETERS)
+            group.map(|group| Method::DhAnon { group, ours }).ok_or(UNKNOWN_PARAMETERS)
         }
         KeyExchangeFamily::EcdhAnon => {
             let fits = |curve: &Curve| fits(KeyKind::Ec(*curve));
-            let told = offer.parameters.is_none();
-            let curve = match told {
+            let ours = offer.parameters.is_none();
+            let curve = match ours {
                 true => config.curves.iter().copied().find(fits),
                 false => Some(offer.parameters.curve(config.settings.private_curves)?)
                     .filter(|curve| fits(curve) && config.curves.contains(curve)),
             };
-            curve.map(|curve| Method::EcdhAnon { curve, told }).ok_or(UNKNOWN_PARAMETERS)
+            curve.map(|curve| Method::EcdhAnon { curve, ours }).ok_or(UNKNOWN_PARAMETERS)
         }
     }
 }

@@ -1,7 +1,9 @@
-//! A world for the tests: keys and certificates made from a seed, a link of one's own, a clock.
+//! A environment for the tests: keys and certificates made from a seed, a link of one's own, a clock.
 
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
+pub mod network;
+pub mod script;
 pub mod vectors;
 
 use shakedown_wtls::certificate::{
@@ -66,13 +68,13 @@ impl Log {
     }
 }
 
-/// One side's world.
-pub struct World {
+/// One side's environment.
+pub struct Environment {
     pub random: Seeded,
     pub log: Log,
 }
 
-impl World {
+impl Environment {
     pub fn new(seed: u64) -> Self {
         Self { random: Seeded::new(seed), log: Log::default() }
     }
@@ -251,8 +253,8 @@ pub struct Pair {
     pub now: Duration,
     pub client: Client<OpenSsl>,
     pub server: ServerConnection<OpenSsl>,
-    pub client_world: World,
-    pub server_world: World,
+    pub client_environment: Environment,
+    pub server_environment: Environment,
     pub client_events: Vec<Event>,
     pub server_events: Vec<Event>,
     /// Every datagram that was sent: whether by the client, and its bytes.
@@ -266,15 +268,25 @@ impl Pair {
         session: Option<Session>,
         seed: u64,
     ) -> Self {
-        let mut client_world = World::new(2 * seed + 1);
-        let now = Duration::from_secs(10);
-        let client = Client::new(Arc::clone(client), session, &mut client_world.cx(now));
+        Self::starting_at(Duration::from_secs(10), client, server, session, seed)
+    }
+
+    /// The same at another time.
+    pub fn starting_at(
+        now: Duration,
+        client: &Arc<ClientConfig<OpenSsl>>,
+        server: &Arc<ServerConfig<OpenSsl>>,
+        session: Option<Session>,
+        seed: u64,
+    ) -> Self {
+        let mut client_environment = Environment::new(2 * seed + 1);
+        let client = Client::new(Arc::clone(client), session, &mut client_environment.cx(now));
         Self {
             now,
             client,
             server: ServerConnection::new(Arc::clone(server)),
-            client_world,
-            server_world: World::new(2 * seed + 2),
+            client_environment,
+            server_environment: Environment::new(2 * seed + 2),
             client_events: Vec::new(),
             server_events: Vec::new(),
             wire: Vec::new(),
@@ -303,12 +315,12 @@ impl Pair {
     }
 
     pub fn deliver_to_server(&mut self, datagram: &[u8]) {
-        self.server.handle_datagram(&mut self.server_world.cx(self.now), datagram);
+        self.server.handle_input(&mut self.server_environment.cx(self.now), datagram);
         self.collect();
     }
 
     pub fn deliver_to_client(&mut self, datagram: &[u8]) {
-        self.client.handle_datagram(&mut self.client_world.cx(self.now), datagram);
+        self.client.handle_input(&mut self.client_environment.cx(self.now), datagram);
         self.collect();
     }
 
@@ -317,12 +329,24 @@ impl Pair {
         self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
     }
 
-    pub fn client_send(&mut self, data: &[u8]) {
-        self.client.send(&mut self.client_world.cx(self.now), data).unwrap();
+    pub fn client_write(&mut self, data: &[u8]) {
+        self.client.write(&mut self.client_environment.cx(self.now), data).unwrap();
     }
 
-    pub fn server_send(&mut self, data: &[u8]) {
-        self.server.send(&mut self.server_world.cx(self.now), data).unwrap();
+    pub fn server_write(&mut self, data: &[u8]) {
+        self.server.write(&mut self.server_environment.cx(self.now), data).unwrap();
+    }
+
+    /// Goes on until the client's handshake is over, one way or the other. Every datagram arrives.
+    pub fn run_out(&mut self) -> &mut Self {
+        for _ in 0..20 {
+            self.run();
+            if closed(&self.client_events).is_some() || self.client.is_open() {
+                return self;
+            }
+            self.advance();
+        }
+        panic!("the handshake does not end");
     }
 
     /// Lets both timers run out that are due at the earliest deadline of either.
@@ -330,8 +354,8 @@ impl Pair {
         let deadlines = [self.client.poll_timeout(), self.server.poll_timeout()];
         let Some(next) = deadlines.into_iter().flatten().min() else { return false };
         self.now = self.now.max(next);
-        self.client.handle_timeout(&mut self.client_world.cx(self.now));
-        self.server.handle_timeout(&mut self.server_world.cx(self.now));
+        self.client.handle_timeout(&mut self.client_environment.cx(self.now));
+        self.server.handle_timeout(&mut self.server_environment.cx(self.now));
         self.collect();
         true
     }
@@ -340,6 +364,14 @@ impl Pair {
 pub fn established(events: &[Event]) -> Option<&Established> {
     events.iter().find_map(|event| match event {
         Event::Established(established) => Some(&**established),
+        _ => None,
+    })
+}
+
+/// Why the last flight that was not accepted was not.
+pub fn rejected(events: &[Event]) -> Option<&Error> {
+    events.iter().rev().find_map(|event| match event {
+        Event::Rejected(error) => Some(error),
         _ => None,
     })
 }

@@ -38,9 +38,10 @@ impl Private {
     pub fn generate(group: &Arc<DhGroup>, random: &mut dyn Random) -> Result<Self, CryptoError> {
         let mut bytes = Zeroizing::new(vec![0; group.exponent_bytes]);
         random.fill(&mut bytes);
-        // A full-length exponent must stay below the prime; one bit less makes sure of it.
+        // A full-length exponent must stay below the prime; one bit less makes sure of it. Where the
+        // prime's first byte is 1, that leaves nothing of the exponent's.
         if group.exponent_bytes == group.prime.len() {
-            bytes[0] &= 0xFF >> (1 + group.prime[0].leading_zeros()).min(8);
+            bytes[0] &= u8::MAX.checked_shr(1 + group.prime[0].leading_zeros()).unwrap_or(0);
         }
         let mut exponent = BigNum::from_slice(&bytes)?;
         if exponent.num_bits() < 64 {

@@ -1,6 +1,6 @@
 //! Configurations of every flow, and a time and randomness that stand still.
 
-use crate::make_believe::{MakeBelieve, MakeBelieveKey};
+use crate::synthetic::{Synthetic, SyntheticKey};
 use shakedown_wtls::certificate::*;
 use shakedown_wtls::crypto::{Group, KeyKind, Provider};
 use shakedown_wtls::*;
@@ -10,16 +10,16 @@ use std::time::Duration;
 /// A source of bytes.
 type Bytes = dyn FnMut(&mut [u8]);
 
-/// One side's world.
-pub struct World {
+/// One side's environment.
+pub struct Environment {
     random: Box<Bytes>,
     observer: (),
     /// The time.
     pub now: Duration,
 }
 
-impl World {
-    /// A world whose random bytes count from `first`.
+impl Environment {
+    /// An environment whose random bytes count from `first`.
     pub fn new(first: u8) -> Self {
         let mut next = first;
         let random = move |out: &mut [u8]| {
@@ -31,11 +31,11 @@ impl World {
         Self { random: Box::new(random), observer: (), now: Duration::from_secs(1) }
     }
 
-    /// The world of one call.
-    pub fn cx(&mut self) -> Context<'_, MakeBelieve> {
+    /// The environment of one call.
+    pub fn cx(&mut self) -> Context<'_, Synthetic> {
         Context {
             now: Time { elapsed: self.now, unix_s: 1_800_000_000 },
-            provider: &MakeBelieve,
+            provider: &Synthetic,
             random: &mut self.random,
             observer: &mut self.observer,
         }
@@ -44,8 +44,8 @@ impl World {
 
 /// Both sides' configurations, and a session for those that resume one.
 pub struct Flow {
-    pub client: Arc<ClientConfig<MakeBelieve>>,
-    pub server: Arc<ServerConfig<MakeBelieve>>,
+    pub client: Arc<ClientConfig<Synthetic>>,
+    pub server: Arc<ServerConfig<Synthetic>>,
     pub session: Option<Session>,
 }
 
@@ -82,9 +82,9 @@ fn subject(name: &str, public_key: CertifiedKey) -> Subject {
 
 fn issued(kind: KeyKind) -> Certificate {
     let name = Identifier::text("Root; Org; US");
-    let issuer = Issuer { name: &name, key: &MakeBelieveKey(kind) };
+    let issuer = Issuer { name: &name, key: &SyntheticKey(kind) };
     let mut random = |out: &mut [u8]| out.fill(1);
-    issue(&MakeBelieve, &issuer, subject("Peer; Org; US", key(kind, true)), &mut random)
+    issue(&Synthetic, &issuer, subject("Peer; Org; US", key(kind, true)), &mut random)
         .expect("a short certificate")
 }
 
@@ -107,18 +107,18 @@ pub fn certificate_bytes() -> Vec<Vec<u8>> {
     own.into_iter().chain(kinds.into_iter().flat_map(x509).map(<[u8]>::to_vec)).collect()
 }
 
-fn identity(kind: KeyKind, form: CertificateFormat) -> Identity<MakeBelieve> {
+fn identity(kind: KeyKind, form: CertificateFormat) -> Identity<Synthetic> {
     let certificate: ChainCertificate = match form {
         CertificateFormat::X509 => read_x509(x509(kind)[0]).into(),
         _ => issued(kind).into(),
     };
-    Identity::new(vec![certificate], MakeBelieveKey(kind)).expect("one certificate")
+    Identity::new(vec![certificate], SyntheticKey(kind)).expect("one certificate")
 }
 
-fn anchors(kind: KeyKind) -> [TrustAnchor<MakeBelieve>; 2] {
+fn anchors(kind: KeyKind) -> [TrustAnchor<Synthetic>; 2] {
     let name = Identifier::text("Root; Org; US");
-    let own = TrustAnchor::new(&MakeBelieve, name, &key(kind, false), false);
-    [own, TrustAnchor::from_x509(&MakeBelieve, &read_x509(x509(kind)[1]))]
+    let own = TrustAnchor::new(&Synthetic, name, &key(kind, false), false);
+    [own, TrustAnchor::from_x509(&Synthetic, &read_x509(x509(kind)[1]))]
         .map(|anchor| anchor.expect("a good key"))
 }
 
@@ -151,13 +151,13 @@ pub fn flow(index: usize) -> Flow {
         server.client_authentication = ClientAuthentication::Requested;
     }
     if index == 2 {
-        let known = KnownClient::new(&MakeBelieve, issued(EC), false).expect("a good key");
-        let hash = key(EC, true).key_hash(&MakeBelieve, false).expect("a good key");
+        let known = KnownClient::new(&Synthetic, issued(EC), false).expect("a good key");
+        let hash = key(EC, true).key_hash(&Synthetic, false).expect("a good key");
         server.known_clients.push(known);
         client.key_exchanges[0].identifier = Identifier::KeyHash(hash);
     }
     let CertifiedKey::Rsa(public) = key(RSA, true) else { unreachable!("it is an RSA key") };
-    server.temporary_rsa_keys.push(TemporaryRsaKey { key: MakeBelieveKey(RSA), public });
+    server.temporary_rsa_keys.push(TemporaryRsaKey { key: SyntheticKey(RSA), public });
     server.groups.push(DhGroup::group_1());
     server.curves = Curve::ALL.to_vec();
     let secret = || SharedSecret { identifier: named.clone(), secret: vec![1; 16].into() };
@@ -165,7 +165,7 @@ pub fn flow(index: usize) -> Flow {
     server.shared_secrets.push(secret());
     server.sessions = Arc::new(MemorySessions::new(4));
     // The generator needs no group; this only shows that every kind can be asked for.
-    debug_assert!(MakeBelieve.generate(Group::Ec(Curve::Wtls1), &mut |_: &mut [u8]| ()).is_ok());
+    debug_assert!(Synthetic.generate(Group::Ec(Curve::Wtls1), &mut |_: &mut [u8]| ()).is_ok());
     Flow { client: Arc::new(client), server: Arc::new(server), session: None }
 }
 
@@ -182,11 +182,24 @@ pub fn datagrams(mut input: &[u8]) -> impl Iterator<Item = (bool, &[u8])> {
     })
 }
 
+/// Steps of one input: each has in front, in two bytes, one of four addresses, what is done (0 or 1: a
+/// datagram arrives), and the length of what follows.
+pub fn steps(mut input: &[u8]) -> impl Iterator<Item = (usize, u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let (head, rest) = input.split_first_chunk::<2>()?;
+        let head = u16::from_be_bytes(*head);
+        let length = usize::from(head & 0x0FFF).min(rest.len());
+        let (bytes, rest) = rest.split_at(length);
+        input = rest;
+        Some((usize::from(head >> 14), (head >> 12 & 3) as u8, bytes))
+    })
+}
+
 /// The input of a genuine conversation of flow `index`: what arrives at the server, and at the
 /// client.
 pub fn genuine(index: usize) -> [Vec<u8>; 2] {
     let flow = flow(index);
-    let (mut here, mut there) = (World::new(1), World::new(2));
+    let (mut here, mut there) = (Environment::new(1), Environment::new(2));
     let mut client = Client::new(flow.client, None, &mut here.cx());
     let mut server = ServerConnection::new(flow.server);
     let mut inputs = [vec![index as u8], vec![index as u8]];
@@ -197,15 +210,15 @@ pub fn genuine(index: usize) -> [Vec<u8>; 2] {
     for round in 0..4 {
         while let Some(datagram) = client.poll_transmit() {
             note(0, &datagram);
-            server.handle_datagram(&mut there.cx(), &datagram);
+            server.handle_input(&mut there.cx(), &datagram);
         }
         while let Some(datagram) = server.poll_transmit() {
             note(1, &datagram);
-            client.handle_datagram(&mut here.cx(), &datagram);
+            client.handle_input(&mut here.cx(), &datagram);
         }
         if round == 2 {
-            let _ = client.send(&mut here.cx(), b"data");
-            let _ = server.send(&mut there.cx(), b"data");
+            let _ = client.write(&mut here.cx(), b"data");
+            let _ = server.write(&mut there.cx(), b"data");
         }
     }
     assert!(client.is_open() && server.is_open(), "flow {index} connects");

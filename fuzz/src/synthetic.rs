@@ -6,13 +6,13 @@ use shakedown_wtls::{BulkCipher, HashAlgorithm, PointForm};
 use zeroize::Zeroizing;
 
 /// The provider.
-pub struct MakeBelieve;
+pub struct Synthetic;
 
 /// A key, public or private: all that matters is its kind.
 #[derive(Clone)]
-pub struct MakeBelieveKey(pub KeyKind);
+pub struct SyntheticKey(pub KeyKind);
 
-impl Key for MakeBelieveKey {
+impl Key for SyntheticKey {
     fn kind(&self) -> KeyKind {
         self.0
     }
@@ -33,11 +33,11 @@ fn fold(parts: &[&[u8]]) -> [u8; 20] {
     out
 }
 
-impl Provider for MakeBelieve {
-    type PublicKey = MakeBelieveKey;
-    type PrivateKey = MakeBelieveKey;
+impl Provider for Synthetic {
+    type PublicKey = SyntheticKey;
+    type PrivateKey = SyntheticKey;
 
-    fn import(&self, key: PublicKeyRef<'_>) -> Result<MakeBelieveKey, CryptoError> {
+    fn import(&self, key: PublicKeyRef<'_>) -> Result<SyntheticKey, CryptoError> {
         let kind = match key {
             PublicKeyRef::Rsa { modulus, .. } if (64..=512).contains(&modulus.len()) => {
                 KeyKind::Rsa { bits: 8 * modulus.len() as u32 }
@@ -50,12 +50,12 @@ impl Provider for MakeBelieve {
             PublicKeyRef::Dh { group, value } if value.len() <= group.prime.len() => Group::Dh(group).kind(),
             _ => return Err(CryptoError::InvalidKey),
         };
-        Ok(MakeBelieveKey(kind))
+        Ok(SyntheticKey(kind))
     }
 
     fn rsa_encrypt(
         &self,
-        key: &MakeBelieveKey,
+        key: &SyntheticKey,
         message: &[u8],
         _random: &mut dyn Random,
     ) -> Result<Vec<u8>, CryptoError> {
@@ -67,7 +67,7 @@ impl Provider for MakeBelieve {
 
     fn rsa_decrypt(
         &self,
-        key: &MakeBelieveKey,
+        key: &SyntheticKey,
         ciphertext: &[u8],
         version: u8,
         fallback: &[u8; RSA_SECRET_BYTES],
@@ -80,17 +80,17 @@ impl Provider for MakeBelieve {
         Ok(Zeroizing::new(if secret[0] == version { secret } else { *fallback }))
     }
 
-    fn rsa_sign(&self, key: &MakeBelieveKey, _hash: &[u8]) -> Result<Vec<u8>, CryptoError> {
+    fn rsa_sign(&self, key: &SyntheticKey, _hash: &[u8]) -> Result<Vec<u8>, CryptoError> {
         Ok(vec![0; bytes(key.0)])
     }
 
-    fn rsa_verify(&self, key: &MakeBelieveKey, _hash: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
+    fn rsa_verify(&self, key: &SyntheticKey, _hash: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
         if signature.len() == bytes(key.0) { Ok(()) } else { Err(CryptoError::BadSignature) }
     }
 
     fn ecdsa_sign(
         &self,
-        key: &MakeBelieveKey,
+        key: &SyntheticKey,
         _hash: &[u8],
         _random: &mut dyn Random,
     ) -> Result<Vec<u8>, CryptoError> {
@@ -100,18 +100,18 @@ impl Provider for MakeBelieve {
         }
     }
 
-    fn ecdsa_verify(&self, key: &MakeBelieveKey, _hash: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
+    fn ecdsa_verify(&self, key: &SyntheticKey, _hash: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
         match key.0 {
             KeyKind::Ec(curve) if signature.len() == 2 * curve.order_bytes() => Ok(()),
             _ => Err(CryptoError::BadSignature),
         }
     }
 
-    fn generate(&self, group: Group<'_>, _random: &mut dyn Random) -> Result<MakeBelieveKey, CryptoError> {
-        Ok(MakeBelieveKey(group.kind()))
+    fn generate(&self, group: Group<'_>, _random: &mut dyn Random) -> Result<SyntheticKey, CryptoError> {
+        Ok(SyntheticKey(group.kind()))
     }
 
-    fn public_value(&self, key: &MakeBelieveKey, form: PointForm) -> Result<Vec<u8>, CryptoError> {
+    fn public_value(&self, key: &SyntheticKey, form: PointForm) -> Result<Vec<u8>, CryptoError> {
         Ok(match (key.0, form) {
             (KeyKind::Ec(curve), PointForm::Compressed) => vec![2; 1 + curve.field_bytes()],
             (KeyKind::Ec(curve), PointForm::Uncompressed) => vec![4; 1 + 2 * curve.field_bytes()],
@@ -119,7 +119,7 @@ impl Provider for MakeBelieve {
         })
     }
 
-    fn derive(&self, key: &MakeBelieveKey, peer: &MakeBelieveKey) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
+    fn derive(&self, key: &SyntheticKey, peer: &SyntheticKey) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
         match key.0 == peer.0 {
             true => Ok(Zeroizing::new(vec![7; bytes(key.0)])),
             false => Err(CryptoError::WrongKeyKind),

@@ -1,0 +1,248 @@
+//! A client's handshake as a whole: candidates, time, and what strangers send.
+
+use super::candidate::{Candidate, Opened};
+use super::hello::{Answer, HelloSent};
+use crate::alert::{Alert, AlertDescription, Checksum};
+use crate::config::{ClientConfig, Settings};
+use crate::connection::{Close, Output};
+use crate::context::Context;
+use crate::crypto::Provider;
+use crate::error::Error;
+use crate::event::{CloseReason, Event};
+use crate::flight::{Assembly, EarlyRecords, Extent, FlightReader, Outbound, Part, extent};
+use crate::limiter::{Bucket, Budget};
+use crate::observer::Message;
+use crate::record::Records;
+use crate::session::Session;
+use crate::timer::{Expiry, Timer};
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// How many flights of the server are answered side by side. All but one are forged; each stays until
+/// so many others have come.
+const CANDIDATES: usize = 8;
+
+/// How often a first flight of the server is answered, which costs public-key operations.
+const ANSWERS: Budget = Budget::per_second(16, 4);
+
+/// How often the server is told what was wrong with its flight.
+const COMPLAINTS: Budget = Budget::per_second(8, 1);
+
+/// How often a flight is sent before a doubt ends the handshake: once more than without one, as the
+/// doubt may be somebody's who wants just that.
+const SENDS_DOUBTED: u32 = 2;
+
+/// How often a second flight is sent before ClientHello is sent with it again: the flight of the
+/// server that it answers may not have been the server's.
+const SENDS_ALONE: u32 = 3;
+
+/// Why a flight was not accepted, and the record that showed it.
+type Rejection = (Error, Checksum);
+
+pub(super) struct Handshake<P: Provider> {
+    hello: HelloSent<P>,
+    hello_datagram: Vec<u8>,
+    /// The write state of records in clear text.
+    outbound: Outbound,
+    /// Oldest first.
+    candidates: VecDeque<Candidate>,
+    assembly: Assembly,
+    early: EarlyRecords,
+    timer: Timer,
+    /// Whether the server has had more time since the last send.
+    extended: bool,
+    /// Why the handshake will have failed if nothing better comes.
+    doubt: Option<CloseReason>,
+    answers: Bucket,
+    complaints: Bucket,
+}
+
+impl<P: Provider> Handshake<P> {
+    /// Makes ClientHello.
+    pub fn start(
+        config: Arc<ClientConfig<P>>,
+        session: Option<Session>,
+        cx: &mut Context<'_, P>,
+        output: &mut Output,
+    ) -> Result<Self, Error> {
+        let timer = Timer::start(config.settings.retransmission, cx.now.elapsed);
+        let (hello, hello_datagram, outbound) = HelloSent::start(config, session, cx)?;
+        output.datagrams.push_back(hello_datagram.clone());
+        Ok(Self {
+            hello,
+            hello_datagram,
+            outbound,
+            candidates: VecDeque::new(),
+            assembly: Assembly::default(),
+            early: EarlyRecords::default(),
+            timer,
+            extended: false,
+            doubt: None,
+            answers: Bucket::new(ANSWERS),
+            complaints: Bucket::new(COMPLAINTS),
+        })
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.hello.config.settings
+    }
+
+    pub fn poll_timeout(&self) -> Duration {
+        self.timer.deadline()
+    }
+
+    /// Sends again what is not answered, or says why the handshake is over.
+    pub fn handle_timeout(&mut self, now: Duration, output: &mut Output) -> Option<CloseReason> {
+        let doubted = self.timer.sends() >= SENDS_DOUBTED;
+        match self.timer.expire(now) {
+            Expiry::NotYet => return None,
+            Expiry::GiveUp => return Some(self.doubt.take().unwrap_or(CloseReason::TimedOut)),
+            Expiry::SendAgain => {}
+        }
+        // It may have been forged: another send gives the server a chance to contradict it.
+        if let Some(reason) = self.doubt.take().filter(|_| doubted) {
+            return Some(reason);
+        }
+        self.extended = false;
+        output.datagrams.extend(self.candidates.iter().map(|candidate| candidate.flight.clone()));
+        if self.candidates.is_empty() || self.timer.sends() > SENDS_ALONE {
+            output.datagrams.push_back(self.hello_datagram.clone());
+        }
+        None
+    }
+
+    /// An alert that refers to a record of ours. Anybody may have sent it who saw that record.
+    pub fn handle_plain_alert(&mut self, now: Duration, alert: Alert) {
+        match alert.description {
+            AlertDescription::TimeRequired if !self.extended => {
+                self.extended = true;
+                self.timer.extend(now);
+            }
+            AlertDescription::ConnectionCloseNotify | AlertDescription::SessionCloseNotify => {
+                self.doubt = Some(CloseReason::Peer);
+            }
+            _ if alert.ends_connection() => self.doubt = Some(CloseReason::Alert(alert)),
+            _ => {}
+        }
+    }
+
+    /// Takes a datagram; returns the connection if it completes one.
+    pub fn handle_input(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        datagram: &[u8],
+        output: &mut Output,
+    ) -> Option<Opened> {
+        let opened = match extent(datagram) {
+            Extent::Whole => match self.read(cx, datagram, output) {
+                Ok(opened) => opened,
+                Err((error, about)) => {
+                    self.reject(cx, error, about, output);
+                    None
+                }
+            },
+            Extent::Part => {
+                // What strangers mix into it shows only when it is read: that is no news then.
+                let flight = self.assembly.add(datagram);
+                flight.and_then(|flight| self.read(cx, &flight, output).ok().flatten())
+            }
+            Extent::None => None,
+        };
+        match opened {
+            Some(mut opened) => {
+                opened.early = self.early.take();
+                Some(opened)
+            }
+            None => {
+                self.keep_early(datagram);
+                None
+            }
+        }
+    }
+
+    fn keep_early(&mut self, datagram: &[u8]) {
+        for record in Records::new(datagram).map_while(Result::ok) {
+            let is_early = record.record_type.is_protected() && Part::of(&record).is_none();
+            if is_early && record.record_type.content().is_some() {
+                self.early.keep(&record);
+            }
+        }
+    }
+
+    /// Reads a flight: the server's first, or its ChangeCipherSpec and Finished.
+    fn read(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        flight: &[u8],
+        output: &mut Output,
+    ) -> Result<Option<Opened>, Rejection> {
+        match FlightReader::new(flight).peek_message() {
+            Some(Message::ChangeCipherSpec) => self.read_last(cx, flight),
+            _ => self.read_first(cx, flight, output),
+        }
+    }
+
+    /// The candidate whose keys the server's Finished was made with is the connection.
+    fn read_last(&mut self, cx: &mut Context<'_, P>, flight: &[u8]) -> Result<Option<Opened>, Rejection> {
+        let mut rejection = None;
+        for candidate in &self.candidates {
+            let mut reader = FlightReader::new(flight);
+            match candidate.finish(cx, &self.hello.config.settings, &mut reader) {
+                Ok(opened) => return Ok(Some(opened)),
+                Err(error) => rejection = rejection.or(Some((error, reader.checksum()))),
+            }
+        }
+        rejection.map_or(Ok(None), Err)
+    }
+
+    fn read_first(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        flight: &[u8],
+        output: &mut Output,
+    ) -> Result<Option<Opened>, Rejection> {
+        let answered = self.candidates.iter().any(|candidate| candidate.request == flight);
+        if answered || !self.answers.take(1, cx.now.elapsed) {
+            return Ok(None);
+        }
+        let mut reader = FlightReader::new(flight);
+        let answer = self.hello.answer(cx, &mut reader, self.outbound.clone());
+        match answer.map_err(|error| (error, reader.checksum()))? {
+            Answer::Candidate(mut candidate) => {
+                candidate.request = flight.to_vec();
+                output.datagrams.push_back(candidate.flight.clone());
+                if self.candidates.is_empty() {
+                    // Only once, or forged flights could put off the timer for ever.
+                    self.timer = Timer::start(self.settings().retransmission, cx.now.elapsed);
+                    self.doubt = None;
+                }
+                if self.candidates.len() == CANDIDATES {
+                    self.candidates.pop_front();
+                }
+                self.candidates.push_back(candidate);
+                self.assembly.clear();
+                Ok(None)
+            }
+            Answer::Opened { opened, flight } => {
+                output.datagrams.push_back(flight);
+                Ok(Some(opened))
+            }
+        }
+    }
+
+    /// A flight that is not accepted costs nothing but a report.
+    fn reject(&mut self, cx: &mut Context<'_, P>, error: Error, about: Checksum, output: &mut Output) {
+        if self.complaints.take(1, cx.now.elapsed) {
+            let alert = error.complaint(self.settings());
+            output.alert(cx.provider, &mut self.outbound, alert, about);
+        }
+        self.doubt = Some(CloseReason::Failed(error.clone()));
+        output.events.push_back(Event::Rejected(error));
+    }
+
+    /// Tells the server that this is the end.
+    pub fn close(&mut self, cx: &mut Context<'_, P>, close: Close, output: &mut Output) {
+        output.alert(cx.provider, &mut self.outbound, close.alert(), Checksum::NOTHING);
+    }
+}

@@ -1,0 +1,124 @@
+//! Flights: the records that one side sends before it waits for the other.
+//!
+//! A flight is one datagram (§10.4), so it is read as a whole: nothing of it counts before all of it,
+//! Finished included where it has one, turned out well. Until then anybody may have sent it. That is
+//! what makes a handshake immune to forged datagrams: reading one changes nothing.
+
+mod assembly;
+mod reader;
+mod writer;
+
+pub(crate) use assembly::{Assembly, EARLY_BYTES, EarlyRecords, HELD_BYTES};
+pub(crate) use reader::FlightReader;
+pub(crate) use writer::{FlightWriter, Outbound, Place, no_connection};
+
+use crate::message::HEADER_BYTES;
+use crate::numbers::{ContentType, HandshakeType};
+use crate::record::{Record, Records};
+
+/// All handshake messages of a handshake, in order, without record headers: what Finished and
+/// CertificateVerify are about.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Transcript(Vec<u8>);
+
+impl Transcript {
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
+    /// The same messages, with room for `more` bytes of others.
+    pub fn continued(&self, more: usize) -> Self {
+        let mut bytes = Vec::with_capacity(self.0.len() + more);
+        bytes.extend_from_slice(&self.0);
+        Self(bytes)
+    }
+
+    pub fn push(&mut self, message: &[u8]) {
+        self.0.extend_from_slice(message);
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    pub fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
+}
+
+/// How much of a flight some records are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// No record of a handshake.
+    None,
+    /// Records of a handshake, of which others may be missing.
+    Part,
+    /// All up to the end: ServerHelloDone, or a protected message behind ChangeCipherSpec.
+    Whole,
+}
+
+/// How a record may belong to a flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A message in clear text.
+    Message(HandshakeType),
+    /// A message in clear text whose type is not known.
+    Unknown,
+    ChangeCipherSpec,
+    /// A protected message: what it is shows when it is decrypted.
+    Protected,
+}
+
+impl Part {
+    /// None for records that belong to no flight: alerts, data, records in clear text without their
+    /// number (which handshakes always have), and HelloRequest, which may come at any time and is
+    /// part of no handshake.
+    pub fn of(record: &Record<'_>) -> Option<Self> {
+        let protected = record.record_type.is_protected();
+        match record.record_type.content()? {
+            ContentType::Handshake if protected => Some(Self::Protected),
+            ContentType::Handshake if record.sequence.is_some() => {
+                let kind = record.fragment.first().copied().unwrap_or(u8::MAX);
+                match HandshakeType::from_number(kind) {
+                    Ok(HandshakeType::HelloRequest) => None,
+                    Ok(kind) => Some(Self::Message(kind)),
+                    Err(_) => Some(Self::Unknown),
+                }
+            }
+            ContentType::ChangeCipherSpec if !protected && record.sequence.is_some() => {
+                Some(Self::ChangeCipherSpec)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How much of a flight a datagram holds.
+pub(crate) fn extent(datagram: &[u8]) -> Extent {
+    let mut extent = Extent::None;
+    let mut changed = false;
+    for record in Records::new(datagram).map_while(Result::ok) {
+        match Part::of(&record) {
+            Some(Part::Message(HandshakeType::ServerHelloDone)) => return Extent::Whole,
+            Some(Part::Protected) if changed => return Extent::Whole,
+            Some(part) => {
+                changed |= part == Part::ChangeCipherSpec;
+                extent = Extent::Part;
+            }
+            None => {}
+        }
+    }
+    extent
+}
+
+/// The hello record in front of a datagram, if it begins with one in clear text.
+pub(crate) fn leading_hello(datagram: &[u8]) -> Option<Record<'_>> {
+    let record = Records::new(datagram).next()?.ok()?;
+    let is_hello = Part::of(&record) == Some(Part::Message(HandshakeType::ClientHello))
+        && record.fragment.len() >= HEADER_BYTES;
+    is_hello.then_some(record)
+}

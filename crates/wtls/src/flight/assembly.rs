@@ -1,0 +1,204 @@
+//! Records that came without the rest of their flight, or before their keys.
+//!
+//! A flight is one datagram (§10.4), so neither should be needed, but datagrams change places and
+//! peers exist that send a record at a time. What is held here was sent by anybody: it is bounded,
+//! and what is made of it is read like any other flight.
+
+use super::{Extent, Part, extent};
+use crate::record::{Record, Records, write_header};
+use std::collections::BTreeMap;
+
+/// How many records are held, which is more than the longest flight has.
+const HELD_RECORDS: usize = 12;
+/// How many bytes are held in all.
+pub(crate) const HELD_BYTES: usize = 4 * 1024;
+
+/// Puts a flight together from its records.
+#[derive(Debug, Default)]
+pub(crate) struct Assembly {
+    /// Records in clear text, by their numbers.
+    plain: BTreeMap<u16, Vec<u8>>,
+    protected: Option<Vec<u8>>,
+}
+
+impl Assembly {
+    /// Takes the records of a datagram that is part of a flight, and returns the flight once it is
+    /// whole. A record takes the place of an earlier one with its number.
+    pub fn add(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+        for record in Records::new(datagram).map_while(Result::ok) {
+            match (Part::of(&record), record.sequence) {
+                (Some(Part::Protected), _) if self.has_room(record.raw, None) => {
+                    self.protected = Some(record.raw.to_vec());
+                }
+                (None | Some(Part::Protected), _) | (_, None) => {}
+                (Some(_), Some(number)) => {
+                    if self.has_room(record.raw, Some(number)) {
+                        self.plain.insert(number, with_length(&record, number));
+                    }
+                }
+            }
+        }
+        self.flight()
+    }
+
+    /// Whether a record fits, once the one whose place it takes is gone.
+    fn has_room(&self, raw: &[u8], number: Option<u16>) -> bool {
+        let replaced = match number {
+            Some(number) => self.plain.get(&number),
+            None => self.protected.as_ref(),
+        };
+        let records = self.plain.len() + usize::from(self.protected.is_some());
+        let fewer = usize::from(replaced.is_some());
+        records - fewer < HELD_RECORDS
+            && self.held_bytes() - replaced.map_or(0, Vec::len) + raw.len() <= HELD_BYTES
+    }
+
+    /// What is held, if it is a whole flight without gaps: all its numbers follow each other.
+    fn flight(&self) -> Option<Vec<u8>> {
+        let first = *self.plain.first_key_value()?.0;
+        let last = *self.plain.last_key_value()?.0;
+        if usize::from(last - first) + 1 != self.plain.len() {
+            return None;
+        }
+        let records = self.plain.values().chain(&self.protected);
+        let flight = records.fold(Vec::new(), |mut flight, record| {
+            flight.extend_from_slice(record);
+            flight
+        });
+        (extent(&flight) == Extent::Whole).then_some(flight)
+    }
+
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// How many bytes are held.
+    pub fn held_bytes(&self) -> usize {
+        let records = self.plain.values().chain(&self.protected);
+        records.map(Vec::len).sum()
+    }
+}
+
+/// A record in clear text in the form that others can follow.
+fn with_length(record: &Record<'_>, number: u16) -> Vec<u8> {
+    if record.record_type.has_length() {
+        return record.raw.to_vec();
+    }
+    let mut raw = Vec::with_capacity(record.raw.len() + 2);
+    write_header(&mut raw, record.record_type.with_length(), number, record.fragment.len() as u16);
+    raw.extend_from_slice(record.fragment);
+    raw
+}
+
+/// How many protected records are held that came before their keys; more are left to retransmission.
+const EARLY_RECORDS: usize = 4;
+/// How many bytes of them.
+pub(crate) const EARLY_BYTES: usize = 1024;
+
+/// Protected records that came before their keys.
+#[derive(Debug, Default)]
+pub(crate) struct EarlyRecords(Vec<Vec<u8>>);
+
+impl EarlyRecords {
+    pub fn keep(&mut self, record: &Record<'_>) {
+        let room = self.0.len() < EARLY_RECORDS && self.held_bytes() + record.raw.len() <= EARLY_BYTES;
+        if room && !self.0.iter().any(|early| early == record.raw) {
+            self.0.push(record.raw.to_vec());
+        }
+    }
+
+    /// All of them, each as it came.
+    pub fn take(&mut self) -> Vec<Vec<u8>> {
+        core::mem::take(&mut self.0)
+    }
+
+    pub fn held_bytes(&self) -> usize {
+        self.0.iter().map(Vec::len).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(number: u16, content: &[u8]) -> Vec<u8> {
+        let mut raw = vec![0xC3];
+        raw.extend(number.to_be_bytes());
+        raw.extend((content.len() as u16).to_be_bytes());
+        raw.extend(content);
+        raw
+    }
+
+    fn done(number: u16) -> Vec<u8> {
+        record(number, &[14, 0, 0])
+    }
+
+    const CHANGE: [u8; 6] = [0xC1, 0, 2, 0, 1, 1];
+    const FINISHED: [u8; 7] = [0xE3, 0, 0, 0, 2, 9, 9];
+
+    #[test]
+    fn a_flight_is_whole_when_its_records_follow_each_other_up_to_its_end() {
+        let (first, second) = (record(0, &[2, 0, 0]), record(1, &[11, 0, 0]));
+        let whole = [&first[..], &second, &done(2)].concat();
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let mut assembly = Assembly::default();
+            let parts = [&first, &second, &done(2)];
+            let mut made: Vec<_> = order.iter().filter_map(|index| assembly.add(parts[*index])).collect();
+            assert_eq!(made.pop(), Some(whole.clone()), "{order:?}");
+        }
+        // With ChangeCipherSpec it ends in a protected message.
+        let mut assembly = Assembly::default();
+        assert_eq!(assembly.add(&FINISHED), None);
+        let exchange = record(1, &[16, 0, 0]);
+        assert_eq!(assembly.add(&exchange), None);
+        assert_eq!(assembly.add(&CHANGE), Some([&exchange[..], &CHANGE, &FINISHED].concat()));
+    }
+
+    #[test]
+    fn a_record_takes_the_place_of_another_with_its_number_and_counts_once() {
+        let mut assembly = Assembly::default();
+        let long = record(1, &[11; 3000]);
+        for _ in 0..10 {
+            assembly.add(&long);
+            assert_eq!(assembly.held_bytes(), long.len());
+        }
+        let other = record(1, &[11, 0, 0]);
+        assembly.add(&other);
+        assert_eq!(assembly.held_bytes(), other.len());
+        for _ in 0..10 {
+            assembly.add(&FINISHED);
+        }
+        assert_eq!(assembly.held_bytes(), other.len() + FINISHED.len());
+    }
+
+    #[test]
+    fn a_record_without_a_length_gets_one() {
+        let mut assembly = Assembly::default();
+        assert_eq!(assembly.add(&[0x43, 0, 0, 2, 0, 0]), None);
+        assert_eq!(assembly.add(&done(1)), Some([&record(0, &[2, 0, 0])[..], &done(1)].concat()));
+    }
+
+    #[test]
+    fn what_is_held_is_bounded() {
+        let mut assembly = Assembly::default();
+        for number in 0..=u16::MAX {
+            assembly.add(&record(number, &[16, 0, 0]));
+        }
+        assert_eq!(assembly.plain.len(), HELD_RECORDS);
+        let mut assembly = Assembly::default();
+        for number in 0..10 {
+            assembly.add(&record(number, &[16; 1000]));
+        }
+        assert!(assembly.held_bytes() <= HELD_BYTES);
+        let mut early = EarlyRecords::default();
+        for fill in 0..100 {
+            let raw = record(1, &[fill; 300]);
+            for record in Records::new(&raw).flatten() {
+                early.keep(&record);
+                early.keep(&record);
+            }
+        }
+        assert!(early.held_bytes() <= EARLY_BYTES);
+        assert_eq!(early.take().len(), 3);
+    }
+}

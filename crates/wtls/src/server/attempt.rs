@@ -1,0 +1,117 @@
+//! One handshake of a server, from a ClientHello on.
+
+use super::answer::{Answer, Stage, answer};
+use super::finish::Accepted;
+use crate::alert::Checksum;
+use crate::config::ServerConfig;
+use crate::connection::RESENDS;
+use crate::context::Context;
+use crate::crypto::Provider;
+use crate::error::Error;
+use crate::flight::{FlightReader, Outbound};
+use crate::limiter::Bucket;
+use crate::record::Record;
+use crate::secured::VerifyData;
+use core::time::Duration;
+use std::sync::Arc;
+
+/// How many flights of clients one ClientHello can lead to connections with: ours answers all that
+/// fit it, and only their data will show whose ClientHello it was.
+const ACCEPTED: usize = 8;
+
+/// A ClientHello that was answered. Whatever comes then, the attempt stays as it is until its time is
+/// up, so that nobody can end it by answering in the client's place.
+pub(super) struct Attempt<P: Provider> {
+    /// The record with the ClientHello.
+    pub hello: Vec<u8>,
+    pub flight: Vec<u8>,
+    stage: Stage<P>,
+    pub outbound: Outbound,
+    /// When it is given up.
+    pub deadline: Duration,
+    /// Whether it cost a public-key operation to begin with.
+    pub costly: bool,
+    accepted: Vec<VerifyData>,
+    resends: Bucket,
+}
+
+/// Why a ClientHello or a flight was not accepted, and the record that showed it.
+pub(super) type Rejection = (Error, Checksum);
+
+impl<P: Provider> Attempt<P> {
+    /// Answers a ClientHello; none if that is costly and `admit` says no.
+    pub fn begin(
+        cx: &mut Context<'_, P>,
+        config: &Arc<ServerConfig<P>>,
+        hello: &Record<'_>,
+        outbound: &mut Outbound,
+        admit: impl FnOnce(&mut Context<'_, P>) -> bool,
+    ) -> Result<Option<Self>, Rejection> {
+        let mut reader = FlightReader::new(hello.raw);
+        let begun = answer(cx, config, &mut reader, outbound, admit);
+        let Some(begun) = begun.map_err(|error| (error, reader.checksum()))? else { return Ok(None) };
+        let Answer { stage, mut flight, outbound, costly } = begun;
+        flight.shrink_to_fit();
+        Ok(Some(Self {
+            hello: hello.raw.to_vec(),
+            flight,
+            stage,
+            outbound,
+            deadline: cx.now.elapsed.saturating_add(config.handshake_timeout),
+            costly,
+            accepted: Vec::new(),
+            resends: Bucket::new(RESENDS),
+        }))
+    }
+
+    /// Whether it has led to a connection.
+    pub fn has_succeeded(&self) -> bool {
+        !self.accepted.is_empty()
+    }
+
+    /// Our flight once more, because the ClientHello came once more.
+    pub fn answer_again(&mut self, now: Duration) -> Option<Vec<u8>> {
+        let wanted = !matches!(self.stage, Stage::Over);
+        (wanted && self.resends.take(1, now)).then(|| self.flight.clone())
+    }
+
+    /// Reads a flight of a client, if one is waited for and `trials` lasts. None if it changes nothing.
+    pub fn receive(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        flight: &[u8],
+        trials: &mut Bucket,
+    ) -> Result<Option<Accepted>, Rejection> {
+        let mut reader = FlightReader::new(flight);
+        let accepted = match &self.stage {
+            Stage::Over => return Ok(None),
+            Stage::Finished(finished) => finished.receive(cx, &mut reader, &self.outbound).map(Some),
+            Stage::Full(full) => {
+                let costly = full.may_begin_with(reader.peek_message());
+                if costly && !trials.take(1, cx.now.elapsed) {
+                    return Ok(None);
+                }
+                full.receive(cx, &mut reader, flight, &self.outbound, &self.accepted)
+            }
+        };
+        let accepted = accepted.map_err(|error| (error, reader.checksum()))?;
+        if let Some(accepted) = &accepted {
+            self.accepted.push(accepted.verify_data);
+            // Our Finished settles the keys: there can be no other connection with them.
+            if matches!(self.stage, Stage::Finished(_)) || self.accepted.len() == ACCEPTED {
+                self.stage = Stage::Over;
+            }
+        }
+        Ok(accepted)
+    }
+
+    /// Bytes held on the heap, to within what the allocator adds.
+    pub fn heap_bytes(&self) -> usize {
+        let stage = match &self.stage {
+            Stage::Full(full) => size_of_val(&**full) + full.transcript.bytes().len(),
+            Stage::Finished(finished) => size_of_val(&**finished) + finished.transcript.bytes().len(),
+            Stage::Over => 0,
+        };
+        self.hello.len() + self.flight.len() + stage
+    }
+}

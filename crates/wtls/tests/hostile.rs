@@ -1,0 +1,380 @@
+//! Strangers who know a client's address and port: what they send, whatever they have seen, neither
+//! keeps a client from its connection nor takes it away.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use shakedown_wtls::provider::openssl::OpenSsl;
+use shakedown_wtls::record::Records;
+use shakedown_wtls::*;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+use support::network::*;
+use support::*;
+
+/// Runs of each flow under each attacker.
+const RUNS: u64 = 400;
+
+/// How many forgeries that begin something a stranger sends before the client is connected. Each side
+/// keeps eight handshakes beside each other.
+const BEGINNINGS: u32 = 5;
+
+#[derive(Clone)]
+struct Flow {
+    name: &'static str,
+    client: Arc<ClientConfig<OpenSsl>>,
+    server: Arc<ServerConfig<OpenSsl>>,
+    session: Option<Session>,
+    /// Whether anybody can be a client.
+    open_to_all: bool,
+}
+
+static FLOWS: LazyLock<Vec<Flow>> = LazyLock::new(|| {
+    let ec = [Kind::Ec(Curve::Wtls8), Kind::Ec(Curve::Secp160r1)];
+    let rsa = [Kind::Rsa(512)];
+    let flow = |name, (client, mut server): (ClientConfig<_>, ServerConfig<_>)| {
+        let open_to_all = server.client_authentication != ClientAuthentication::Required;
+        server.sessions = Arc::new(MemorySessions::new(1_000_000));
+        let (client, server) = (Arc::new(client), Arc::new(server));
+        Flow { name, client, server, session: None, open_to_all }
+    };
+    let none = ClientAuthentication::None;
+    let (requested, required) = (ClientAuthentication::Requested, ClientAuthentication::Required);
+    let curve = ParameterSpecifier::of_curve(Curve::Wtls8, false);
+    let group = ParameterSpecifier::Index(1);
+    let none_given = ParameterSpecifier::NONE;
+    let mut flows = vec![
+        flow("ecdh_anon", anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, curve))),
+        flow("dh_anon", anonymous_pair(offer(KeyExchangeSuite::DhAnon, group))),
+        flow("rsa_anon", anonymous_pair(offer(KeyExchangeSuite::RsaAnon512, none_given))),
+        flow("ecdh_ecdsa/server", certified_pair(&ec, none, false, false)),
+        flow("ecdh_ecdsa/requested", certified_pair(&ec, requested, false, false)),
+        flow("ecdh_ecdsa/mutual", certified_pair(&ec, required, true, false)),
+        flow("rsa/server", certified_pair(&rsa, none, false, false)),
+        flow("rsa/mutual", certified_pair(&rsa, required, true, false)),
+    ];
+    let (mut client, mut server) = certified_pair(&ec, required, true, false);
+    let chain = Chain::new("client", &ec, 2, false);
+    client.key_exchanges[0].identifier = Identifier::KeyHash(chain.leaf_hash());
+    let known = KnownClient::new(&*PROVIDER, chain.certificates[0].clone(), false).unwrap();
+    server.known_clients.push(known);
+    flows.push(flow("optimised", (client, server)));
+    let identifier = Identifier::Binary(b"subscriber".to_vec());
+    let named =
+        KeyExchangeId::new(KeyExchangeSuite::SharedSecret, ParameterSpecifier::NONE, identifier.clone());
+    let (mut client, mut server) = anonymous_pair(named);
+    let secret = || SharedSecret { identifier: identifier.clone(), secret: vec![7; 16].into() };
+    client.shared_secrets.push(secret());
+    server.shared_secrets.push(secret());
+    // Who does not know the secret is no client.
+    let mut shared = flow("shared_secret", (client, server));
+    shared.open_to_all = false;
+    flows.push(shared);
+    let mut resumed = flows[5].clone();
+    let mut first = Pair::new(&resumed.client, &resumed.server, None, 77);
+    first.run();
+    (resumed.name, resumed.session) = ("resumed", first.client.session().cloned());
+    assert!(resumed.session.is_some());
+    flows.push(resumed);
+    flows
+});
+
+/// Whether `datagram` begins a handshake at the server, or one of its own at the client.
+fn begins(to_server: bool, datagram: &[u8]) -> bool {
+    let wanted = if to_server { HandshakeType::ClientHello } else { HandshakeType::ServerHello };
+    let first = Records::new(datagram).next().and_then(Result::ok);
+    first.is_some_and(|record| record.fragment.first() == Some(&wanted.number()))
+}
+
+/// Somebody who sends datagrams that seem to come from the client or from the server.
+struct Stranger<'a> {
+    flow: &'a Flow,
+    seeded: Seeded,
+    /// Whether it sees what the others send. It cannot alter or stop any of it.
+    sees: bool,
+    /// What it has seen: whether to the server, and what.
+    seen: Vec<(bool, Vec<u8>)>,
+    beginnings: u32,
+    /// Clients of its own, which speak from the honest client's address: one begins for itself, the
+    /// other answers what the server says to the honest client, in its place.
+    clients: Vec<(Client<OpenSsl>, Environment)>,
+}
+
+impl<'a> Stranger<'a> {
+    fn new(flow: &'a Flow, sees: bool, seed: u64) -> Self {
+        let seeded = Seeded::new(seed ^ 0x5EED);
+        Self { flow, seeded, sees, seen: Vec::new(), beginnings: 0, clients: Vec::new() }
+    }
+
+    fn bytes(&mut self, most: u64) -> Vec<u8> {
+        let length = self.seeded.below(most + 1) as usize;
+        let mut bytes = vec![0; length];
+        crypto::Random::fill(&mut self.seeded, &mut bytes);
+        bytes
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.seeded.below(from.len() as u64) as usize]
+    }
+
+    /// A hello as any client of the configuration could send it.
+    fn hello(&mut self) -> Vec<u8> {
+        let mut environment = Environment::new(self.seeded.next());
+        let session = self.flow.session.clone().filter(|_| self.sees && self.seeded.below(2) == 0);
+        let config = Arc::clone(&self.flow.client);
+        let mut client = Client::new(config, session, &mut environment.cx(Duration::from_secs(1)));
+        client.poll_transmit().unwrap()
+    }
+
+    /// The first flight of a server like the honest one, with all that anybody can know of it.
+    fn server_flight(&mut self, hello: &[u8]) -> Option<Vec<u8>> {
+        let mut environment = Environment::new(self.seeded.next());
+        let mut server = ServerConnection::new(Arc::clone(&self.flow.server));
+        server.handle_input(&mut environment.cx(Duration::from_secs(1)), hello);
+        let mut flight = server.poll_transmit()?;
+        // A Finished is made with keys that a stranger does not have.
+        let public = Records::new(&flight).flatten().take_while(|record| !record.record_type.is_protected());
+        let public: usize = public.map(|record| record.raw.len()).sum();
+        if public < flight.len() {
+            flight.truncate(public);
+            let junk = self.bytes(40);
+            flight.extend(protected(ContentType::Handshake, 0, &junk));
+        }
+        Some(flight)
+    }
+
+    fn alert(&mut self) -> Alert {
+        let level = self.pick(AlertLevel::ALL);
+        Alert { level, description: self.pick(AlertDescription::ALL) }
+    }
+
+    /// What needs no more than the client's address and the specification.
+    fn blind(&mut self) -> (bool, Vec<u8>) {
+        let to_server = self.seeded.below(2) == 0;
+        let sequence = self.seeded.below(6) as u16;
+        match self.seeded.below(9) {
+            0 => (to_server, self.bytes(200)),
+            1 => {
+                let content = self.pick(ContentType::ALL);
+                let fragment = self.bytes(60);
+                (to_server, plain(content, sequence, &fragment))
+            }
+            2 => {
+                let content = self.pick(ContentType::ALL);
+                let fragment = self.bytes(8).repeat(8);
+                (to_server, protected(content, sequence, &fragment))
+            }
+            3 => {
+                let alert = self.alert();
+                let checksum = if self.seeded.below(2) == 0 { Checksum::NOTHING } else { Checksum([9; 4]) };
+                (to_server, plain_alert(sequence, alert, checksum))
+            }
+            4 => {
+                let kind = self.pick(HandshakeType::ALL);
+                let body = self.bytes(80);
+                (to_server, handshake(sequence, kind, &body))
+            }
+            5 => (false, handshake(sequence, HandshakeType::HelloRequest, &[])),
+            6 => {
+                // Something like a client's last flight, or a server's.
+                let (body, junk) = (self.bytes(70), self.bytes(40));
+                let exchange = handshake(sequence, HandshakeType::ClientKeyExchange, &body);
+                let change = plain(ContentType::ChangeCipherSpec, sequence + 1, &[1]);
+                let finished = protected(ContentType::Handshake, 0, &junk);
+                (to_server, [&exchange[..if to_server { exchange.len() } else { 0 }], &change, &finished].concat())
+            }
+            7 => (true, self.hello()),
+            _ => {
+                let hello = self.hello();
+                (false, self.server_flight(&hello).unwrap_or_default())
+            }
+        }
+    }
+
+    /// What needs a look at what was sent before.
+    fn seeing(&mut self) -> (bool, Vec<u8>) {
+        let (to_server, datagram) = match self.seen.len() as u64 {
+            0 => return self.blind(),
+            count => self.seen[self.seeded.below(count) as usize].clone(),
+        };
+        match self.seeded.below(7) {
+            0 | 1 => (to_server ^ (self.seeded.below(8) == 0), datagram),
+            2 => {
+                let mut changed = datagram;
+                for _ in 0..=self.seeded.below(3) {
+                    let at = self.seeded.below(changed.len() as u64) as usize;
+                    changed[at] ^= 1 << self.seeded.below(8);
+                }
+                (to_server, changed)
+            }
+            3 => {
+                // An alert about a record that was sent, with the right checksum.
+                let records: Vec<_> = Records::new(&datagram).flatten().map(|record| record.raw).collect();
+                let Some(record) = records.last() else { return (to_server, datagram) };
+                let checksum = Checksum::of(record);
+                let alert = self.alert();
+                (!to_server, plain_alert(self.seeded.below(9) as u16, alert, checksum))
+            }
+            4 => {
+                // Records of several datagrams, in any order.
+                let mut records: Vec<Vec<u8>> = Vec::new();
+                for (_, datagram) in self.seen.iter().filter(|(to, _)| *to == to_server) {
+                    records.extend(Records::new(datagram).flatten().map(|record| record.raw.to_vec()));
+                }
+                let count = 1 + self.seeded.below(5);
+                let chosen = (0..count).map(|_| records[self.seeded.below(records.len() as u64) as usize].clone());
+                (to_server, chosen.collect::<Vec<_>>().concat())
+            }
+            5 => {
+                // Another hello with the same checksum, or another answer to the real one.
+                let Some((_, hello)) = self.seen.iter().find(|(to, datagram)| *to && begins(true, datagram)) else {
+                    return self.blind();
+                };
+                let mut hello = hello.clone();
+                if self.seeded.below(2) == 0 {
+                    return (false, self.server_flight(&hello).unwrap_or_default());
+                }
+                let bit = 1 << self.seeded.below(8);
+                // Both within the random, which begins behind 5 bytes of record, 3 of message, 1 of version.
+                hello[15] ^= bit;
+                hello[19] ^= bit;
+                (true, hello)
+            }
+            _ => self.blind(),
+        }
+    }
+
+    /// The next datagram, and whether it is for the server. None if it would begin too much.
+    fn next(&mut self, connected: bool) -> Option<(bool, Vec<u8>)> {
+        let (to_server, datagram) = if self.sees { self.seeing() } else { self.blind() };
+        if begins(to_server, &datagram) && !connected {
+            self.beginnings += 1;
+            if self.beginnings > BEGINNINGS {
+                return None;
+            }
+        }
+        Some((to_server, datagram))
+    }
+
+    /// Begins to be a client itself.
+    fn pose(&mut self, network: &Network, seed: u64) {
+        // One with the honest client's very hello, but a key exchange of its own.
+        for seed in [2 * seed + 1, self.seeded.next()] {
+            let mut environment = Environment::new(seed);
+            let config = Arc::clone(&self.flow.client);
+            let session = self.flow.session.clone();
+            let client = Client::new(config, session, &mut environment.cx(Duration::from_secs(10)));
+            environment.random = Seeded::new(self.seeded.next());
+            self.clients.push((client, environment));
+        }
+        self.beginnings += 1;
+        let hello = self.clients[0].0.poll_transmit();
+        assert_eq!(hello, network.sent.first().map(|(_, datagram)| datagram.clone()));
+    }
+
+    /// What its own clients say, given what the server says.
+    fn posing(&mut self, network: &Network) -> Vec<Vec<u8>> {
+        let mut says = Vec::new();
+        for (client, environment) in &mut self.clients {
+            for (_, datagram) in self.seen.iter().filter(|(to_server, _)| !to_server) {
+                client.handle_input(&mut environment.cx(network.now), datagram);
+            }
+            while let Some(event) = client.poll_event() {
+                if matches!(event, Event::Established(_)) {
+                    client.write(&mut environment.cx(network.now), b"from a stranger").unwrap();
+                }
+            }
+            says.extend(std::iter::from_fn(|| client.poll_transmit()));
+        }
+        says
+    }
+}
+
+/// A handshake and some hours of data, with a stranger at work at every step.
+fn run(flow: &Flow, sees: bool, poses: bool, seed: u64) -> usize {
+    let limits = Limits { half_open: 64, ..Limits::default() };
+    let mut network = Network::new(&flow.client, &flow.server, flow.session.clone(), limits, seed);
+    let mut stranger = Stranger::new(flow, sees, seed);
+    if poses && flow.open_to_all {
+        stranger.pose(&network, seed);
+    }
+    let what = format!("{} sees {sees} poses {poses} seed {seed}", flow.name);
+    let mut injected = 0;
+    let mut inject = |network: &mut Network, stranger: &mut Stranger<'_>, connected: bool| {
+        if stranger.sees {
+            stranger.seen.extend(network.sent.drain(..));
+            for datagram in stranger.posing(network) {
+                network.deliver(true, &datagram);
+                injected += 1;
+            }
+        }
+        for _ in 0..stranger.seeded.below(4) {
+            if let Some((to_server, datagram)) = stranger.next(connected) {
+                network.deliver(to_server, &datagram);
+                injected += 1;
+            }
+        }
+    };
+    let give_up = network.now + Duration::from_secs(100);
+    let mut asked = false;
+    let connection = loop {
+        inject(&mut network, &mut stranger, false);
+        if network.client.is_open() && !asked {
+            network.client_write(b"question 0");
+            asked = true;
+        }
+        let found = network.connection().filter(|id| !network.received(*id).is_empty());
+        if let Some(connection) = found {
+            break connection;
+        }
+        assert!(network.step(give_up), "{what}: {:?} {:?}", network.client_events, network.server_events);
+        assert_eq!(closed(&network.client_events), None, "{what}");
+    };
+    let mut expected = vec![b"question 0".to_vec()];
+    for round in 1..=6u8 {
+        inject(&mut network, &mut stranger, true);
+        network.server_write(connection, &[round]);
+        network.pass(DELAY * 2);
+        assert_eq!(data(&network.client_events).last(), Some(&&[round][..]), "{what}");
+        inject(&mut network, &mut stranger, true);
+        let question = format!("question {round}").into_bytes();
+        network.client_write(&question);
+        expected.push(question);
+        network.pass(DELAY * 2);
+        assert_eq!(network.received(connection), expected, "{what}");
+        network.pass(Duration::from_secs(20 * 60));
+    }
+    network.client.close(&mut network.client_environment.cx(network.now), Close::Connection);
+    network.collect();
+    network.pass(DELAY * 2);
+    let end = (connection, Event::Closed(CloseReason::Peer));
+    assert!(network.server_events.contains(&end), "{what}");
+    injected
+}
+
+fn run_all(sees: bool, poses: bool) {
+    let mut injected = 0;
+    for flow in FLOWS.iter().filter(|flow| !poses || flow.open_to_all) {
+        for seed in 0..RUNS {
+            injected += run(flow, sees, poses, seed);
+        }
+    }
+    println!("{injected} forged datagrams in {RUNS} runs of each flow");
+    assert!(injected > 10 * RUNS as usize);
+}
+
+#[test]
+fn a_stranger_who_sees_nothing_changes_nothing() {
+    run_all(false, false);
+}
+
+#[test]
+fn a_stranger_who_sees_everything_changes_nothing() {
+    run_all(true, false);
+}
+
+#[test]
+fn a_stranger_who_makes_connections_from_the_clients_address_changes_nothing() {
+    run_all(true, true);
+}

@@ -1,0 +1,248 @@
+//! What a listener does for those who have proved nothing: a bounded amount of it.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use shakedown_wtls::provider::openssl::OpenSsl;
+use shakedown_wtls::*;
+use std::sync::Arc;
+use std::time::Duration;
+use support::network::{protected, plain};
+use support::*;
+
+type Configs = (Arc<ClientConfig<OpenSsl>>, Arc<ServerConfig<OpenSsl>>);
+
+const NOTHING: Budget = Budget::per_second(0, 0);
+
+fn shared((client, server): (ClientConfig<OpenSsl>, ServerConfig<OpenSsl>)) -> Configs {
+    (Arc::new(client), Arc::new(server))
+}
+
+/// A server whose first flight is many times as long as a hello.
+fn long_chain() -> Configs {
+    shared(certified_pair(&[Kind::Rsa(1024); 4], ClientAuthentication::None, false, false))
+}
+
+fn anonymous() -> Configs {
+    let curve = ParameterSpecifier::of_curve(Curve::Wtls8, false);
+    shared(anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, curve)))
+}
+
+fn new_client(config: &Arc<ClientConfig<OpenSsl>>, seed: u64, now: Duration) -> (Client<OpenSsl>, Environment) {
+    let mut environment = Environment::new(seed);
+    let client = Client::new(Arc::clone(config), None, &mut environment.cx(now));
+    (client, environment)
+}
+
+struct Server {
+    listener: Listener<u64, OpenSsl>,
+    environment: Environment,
+    now: Duration,
+}
+
+impl Server {
+    fn new(config: &Arc<ServerConfig<OpenSsl>>, limits: Limits) -> Self {
+        let listener = Listener::new(Arc::clone(config), limits);
+        Self { listener, environment: Environment::new(1), now: Duration::from_secs(10) }
+    }
+
+    /// Delivers a datagram; returns what is answered.
+    fn deliver(&mut self, address: u64, datagram: &[u8]) -> Vec<Vec<u8>> {
+        self.listener.handle_input(&mut self.environment.cx(self.now), address, datagram);
+        self.environment.log.0.clear();
+        std::iter::from_fn(|| self.listener.poll_transmit()).map(|(_, datagram)| datagram).collect()
+    }
+
+    /// Runs a client against the server until it is connected; says how often it had to repeat itself.
+    fn connect(&mut self, address: u64, config: &Arc<ClientConfig<OpenSsl>>, seed: u64) -> u32 {
+        let (mut client, mut environment) = new_client(config, seed, self.now);
+        for repetitions in 0..10 {
+            while let Some(datagram) = client.poll_transmit() {
+                for answer in self.deliver(address, &datagram) {
+                    client.handle_input(&mut environment.cx(self.now), &answer);
+                }
+            }
+            if client.is_open() {
+                return repetitions;
+            }
+            self.now = client.poll_timeout().unwrap();
+            client.handle_timeout(&mut environment.cx(self.now));
+        }
+        panic!("the client does not get in");
+    }
+}
+
+fn total(datagrams: &[Vec<u8>]) -> usize {
+    datagrams.iter().map(Vec::len).sum()
+}
+
+#[test]
+fn without_a_budget_nobody_is_sent_more_than_three_times_what_came() {
+    let (client, server) = long_chain();
+    let limits = Limits { reflection: NOTHING, ..Limits::default() };
+    let mut server = Server::new(&server, limits);
+    let hello = new_client(&client, 1, server.now).0.poll_transmit().unwrap();
+    let (mut received, mut sent) = (0, 0);
+    let mut answers = 0;
+    for _ in 0..200 {
+        // The same hello, junk, and what belongs to no connection.
+        let junk = plain(ContentType::Handshake, 3, &[16, 0, 1, 9]);
+        for datagram in [&hello, &junk, &protected(ContentType::ApplicationData, 1, &[1; 24])] {
+            received += datagram.len();
+            let answer = server.deliver(7, datagram);
+            answers += answer.len();
+            sent += total(&answer);
+            assert!(sent <= 3 * received, "{sent} bytes for {received}");
+        }
+        server.now += Duration::from_secs(1);
+    }
+    assert!(answers > 2, "the flight has been sent in the end");
+    // The bytes of each hello are of its address alone.
+    assert_eq!(server.deliver(8, &hello), Vec::<Vec<u8>>::new());
+    assert!(server.listener.withheld().datagrams > 0);
+}
+
+#[test]
+fn without_a_budget_a_client_gets_in_by_repeating_itself() {
+    let (client, config) = long_chain();
+    let limits = Limits { reflection: NOTHING, ..Limits::default() };
+    let repetitions = Server::new(&config, limits).connect(7, &client, 1);
+    assert!((1..=4).contains(&repetitions), "{repetitions}");
+    assert_eq!(Server::new(&config, Limits::default()).connect(7, &client, 1), 0);
+}
+
+#[test]
+fn a_client_that_finishes_gives_back_what_it_cost() {
+    let (client, config) = long_chain();
+    // Enough for one first flight, once.
+    let limits = Limits { reflection: Budget::per_second(2_000, 0), ..Limits::default() };
+    let mut server = Server::new(&config, limits);
+    for address in 0..20 {
+        assert_eq!(server.connect(address, &client, address), 0, "client {address} waits");
+    }
+    assert_eq!(server.listener.withheld(), Withheld::default());
+}
+
+#[test]
+fn a_flood_is_reflected_at_the_budgets_rate() {
+    let (client, config) = long_chain();
+    let reflection = Budget::per_second(20_000, 1_000);
+    let mut server = Server::new(&config, Limits { reflection, ..Limits::default() });
+    let begin = server.now;
+    let (mut received, mut sent) = (0, 0);
+    for address in 0..2_000 {
+        let hello = new_client(&client, address, server.now).0.poll_transmit().unwrap();
+        received += hello.len();
+        sent += total(&server.deliver(address, &hello));
+        server.now += Duration::from_millis(5);
+        let paid = 20_000 + (server.now - begin).as_secs_f64() as usize * 1_000 + 1_000;
+        assert!(sent <= 3 * received + paid, "{sent} bytes sent for {received}");
+    }
+    assert!(server.listener.withheld().datagrams > 1_000);
+    // Somebody who means it gets in, if not at the first try.
+    assert!(server.connect(9_999, &client, 9_999) > 0);
+}
+
+#[test]
+fn a_stranger_is_told_that_there_is_no_connection_within_the_same_bounds() {
+    let (_, config) = anonymous();
+    let limits = Limits { reflection: NOTHING, ..Limits::default() };
+    let mut server = Server::new(&config, limits);
+    assert_eq!(total(&server.deliver(1, &protected(ContentType::ApplicationData, 1, &[1; 24]))), 11);
+    assert_eq!(total(&server.deliver(1, &[0xE4, 0, 1])), 0, "3 bytes pay for 9");
+    assert_eq!(total(&server.deliver(1, &[0xE4, 0, 1, 0])), 0, "which is no record");
+    assert_eq!(total(&server.deliver(1, &[0x64, 0, 1, 0])), 11);
+    let alert = plain(ContentType::Alert, 1, &[2, 10, 0, 0, 0, 0]);
+    assert_eq!(total(&server.deliver(1, &alert)), 0, "two strangers do not talk for ever");
+}
+
+#[test]
+fn a_flood_of_anonymous_hellos_costs_keys_at_the_budgets_rate() {
+    let (client, config) = anonymous();
+    let operations = Budget::per_second(50, 10);
+    let mut server = Server::new(&config, Limits { operations, ..Limits::default() });
+    let mut answered = 0;
+    for address in 0..2_000 {
+        let hello = new_client(&client, address, server.now).0.poll_transmit().unwrap();
+        answered += server.deliver(address, &hello).len();
+        server.now += Duration::from_millis(10);
+    }
+    // 50, and 10 a second for 20 s.
+    assert!((240..=250).contains(&answered), "{answered} keys");
+    assert_eq!(server.listener.withheld().hellos, 2_000 - answered as u64);
+    // A client that comes back gets in: its turn comes like everybody's.
+    server.now += Duration::from_secs(1);
+    assert_eq!(server.connect(9_999, &client, 9_999), 0);
+    // Certificates cost no key, so nobody waits for one.
+    let (client, config) = long_chain();
+    let mut server = Server::new(&config, Limits { operations: NOTHING, ..Limits::default() });
+    assert_eq!(server.connect(7, &client, 1), 0);
+}
+
+#[test]
+fn the_keys_of_clients_that_finish_are_free() {
+    let (client, config) = anonymous();
+    let operations = Budget::per_second(1, 0);
+    let mut server = Server::new(&config, Limits { operations, ..Limits::default() });
+    for address in 0..20 {
+        assert_eq!(server.connect(address, &client, address), 0, "client {address} waits");
+    }
+    // One that does not finish keeps what it took.
+    let hello = new_client(&client, 99, server.now).0.poll_transmit().unwrap();
+    assert_eq!(server.deliver(99, &hello).len(), 1);
+    let hello = new_client(&client, 98, server.now).0.poll_transmit().unwrap();
+    assert_eq!(server.deliver(98, &hello).len(), 0);
+}
+
+#[test]
+fn handshakes_that_have_succeeded_make_room_first() {
+    let (client, config) = anonymous();
+    let limits = Limits { half_open: 10, ..Limits::default() };
+    let mut server = Server::new(&config, limits);
+    // One in progress that is older than all others.
+    let (mut slow, mut environment) = new_client(&client, 500, server.now);
+    let flight = server.deliver(500, &slow.poll_transmit().unwrap());
+    for address in 0..50 {
+        assert_eq!(server.connect(address, &client, address), 0);
+        assert!(server.listener.half_open() <= 10);
+    }
+    slow.handle_input(&mut environment.cx(server.now), &flight[0]);
+    let answers = server.deliver(500, &slow.poll_transmit().unwrap());
+    slow.handle_input(&mut environment.cx(server.now), &answers[0]);
+    assert!(slow.is_open());
+    assert_eq!(server.listener.established(), 51);
+}
+
+#[test]
+fn the_connection_that_was_silent_longest_makes_room() {
+    let (client, config) = anonymous();
+    let limits = Limits { established: 3, ..Limits::default() };
+    let mut server = Server::new(&config, limits);
+    let mut clients = Vec::new();
+    for address in 0..3 {
+        let (mut client, mut environment) = new_client(&client, address, server.now);
+        for _ in 0..2 {
+            for answer in server.deliver(address, &client.poll_transmit().unwrap()) {
+                client.handle_input(&mut environment.cx(server.now), &answer);
+            }
+        }
+        assert!(client.is_open());
+        clients.push((client, environment));
+        server.now += Duration::from_secs(1);
+    }
+    // The first and the third speak; the second is silent.
+    for index in [0, 2] {
+        let (client, environment) = &mut clients[index];
+        client.write(&mut environment.cx(server.now), b"here").unwrap();
+        server.deliver(index as u64, &client.poll_transmit().unwrap());
+        server.now += Duration::from_secs(1);
+    }
+    assert_eq!(server.connect(3, &client, 3), 0);
+    assert_eq!(server.listener.established(), 3);
+    let events = std::iter::from_fn(|| server.listener.poll_event());
+    let evicted: Vec<_> =
+        events.filter(|found| found.event == Event::Closed(CloseReason::Evicted)).collect();
+    assert_eq!(evicted.len(), 1);
+    assert_eq!(evicted[0].address, 1);
+}
