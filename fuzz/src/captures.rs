@@ -73,10 +73,10 @@ fn server_flight(session: &[u8], asks: bool, datagram: bool) -> Vec<Vec<u8>> {
 
 /// A full handshake of TLS 1.2 with a ticket, its abbreviation, TLS 1.3, and the first hello in old clothes.
 fn streams() -> Vec<Talk> {
-    let sealed = |bytes: usize| record(HANDSHAKE, &vec![0xa5; bytes]);
+    let undecrypted = |bytes: usize| record(HANDSHAKE, &vec![0xa5; bytes]);
     let secret = |bytes: usize| record(23, &vec![0x5a; bytes]);
     let ticket = record(HANDSHAKE, &message(4, &[&[0, 0, 1, 0][..], &counted(2, &[4; 48])].concat()));
-    let finish = [&CHANGE_CIPHER_SPEC[..], &sealed(40)].concat();
+    let finish = [&CHANGE_CIPHER_SPEC[..], &undecrypted(40)].concat();
     let data = [secret(100), CLOSE.to_vec()].concat();
     let hello =
         |session: &[u8], extensions: &[Vec<u8>]| record(HANDSHAKE, &client_hello(session, extensions, false));

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from capture.witness import Captured
-from shakedown import core
+from shakedown import api, core
 from shakedown.cli import exit_status
 
 # What a capture does not show.
@@ -33,7 +35,7 @@ def done(trace: Trace) -> Counter[tuple[str, ...]]:
 
 def measured(suite: str, known: dict[str, Trace] = {}) -> Trace:  # noqa: B006 - kept for all tests
     if suite not in known:
-        known[suite] = core.measure(suite, 1)
+        known[suite] = msgspec.to_builtins(api.measure(suite, 1))
     return known[suite]
 
 
@@ -41,10 +43,10 @@ def every_mode() -> list[str]:
     """Each key exchange of each protocol in each authentication and mode, and TLS 1.3 in every group."""
     chosen: dict[tuple[str | None, ...], str] = {}
     for offer in core.suites():
-        about = core.describe(offer["suite"])
+        about = core.describe(offer.suite)
         group = about["group"] if about["protocol"] == "tls1.3" else None
         keys = ("protocol", "key_exchange", "authentication", "mode")
-        chosen.setdefault((*(about[key] for key in keys), group), offer["suite"])
+        chosen.setdefault((*(about[key] for key in keys), group), offer.suite)
     # Smaller keys are made sooner.
     smaller = {"rsa2048": "rsa1024", "dsa2048": "dsa1024", "+dh2048": "+dh1024"}
     names = "\n".join(chosen.values())
@@ -69,7 +71,7 @@ def disagreements(traces: Iterable[Trace]) -> dict[str, tuple[object, object]]:
 def test_handshakes_made_here_have_the_operations_that_are_measured(tmp_path: Path) -> None:
     suites = every_mode()
     capture, key_log = tmp_path / "all.pcap", tmp_path / "all.keys"
-    core.capture(suites, capture, keylog=key_log)
+    api.capture(suites, capture, keylog=key_log)
     traces = traced(capture, key_log, tmp_path)
     assert disagreements(traces) == {}
     # What resumes a session made out of sight cannot be named, but in TLS 1.3, after its exchange.

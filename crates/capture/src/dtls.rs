@@ -1,7 +1,7 @@
 //! DTLS 1.0 and 1.2 (RFC 4347, RFC 6347), and the headers of DTLS 1.3 (RFC 9147).
 //!
 //! Messages travel in fragments, each under a header of its own; a message's bytes are those of all its
-//! fragments with their record headers, repetitions left out. Of DTLS 1.3 the protected part stays closed: its
+//! fragments with their record headers, repetitions left out. Of DTLS 1.3 the protected part stays encrypted: its
 //! handshake is told by epoch, in bytes.
 
 mod fragments;
@@ -9,7 +9,7 @@ mod fragments;
 use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_tightly};
 use crate::tcp::Counts;
 use crate::tls::keylog::KeyLog;
-use crate::tls::{LegacyOpener, Negotiation, Sealed};
+use crate::tls::{LegacyDecryptor, Negotiation, Undecrypted};
 use fragments::{Fragments, Taken};
 use shakedown_trace::MessageName;
 
@@ -20,7 +20,7 @@ const APPLICATION_DATA: u8 = 23;
 const CONNECTION_ID: u8 = 25;
 const ACKNOWLEDGEMENT: u8 = 26;
 const HEADER_BYTES: usize = 13;
-const MOST_MESSAGES: usize = 512;
+const MAX_MESSAGES: usize = 512;
 /// DTLS 1.3: the epoch of handshake keys.
 const EPOCH_HANDSHAKE: u16 = 2;
 
@@ -118,10 +118,10 @@ struct Direction {
     windows: [Window; 2],
     changed: bool,
     finished: bool,
-    opener: Option<Box<LegacyOpener>>,
-    opener_tried: bool,
+    decryptor: Option<Box<LegacyDecryptor>>,
+    decryptor_tried: bool,
     counts: Counts,
-    sealed: Vec<Sealed>,
+    undecrypted: Vec<Undecrypted>,
     application_bytes: u64,
 }
 
@@ -143,10 +143,12 @@ impl DtlsConnection {
 
     pub(crate) fn held_bytes(&self) -> usize {
         let directions = self.directions.iter().map(|direction| direction.fragments.held_bytes());
-        let sealed =
-            self.directions.iter().map(|direction| direction.sealed.capacity() * size_of::<Sealed>());
+        let undecrypted = self
+            .directions
+            .iter()
+            .map(|direction| direction.undecrypted.capacity() * size_of::<Undecrypted>());
         directions.sum::<usize>()
-            + sealed.sum::<usize>()
+            + undecrypted.sum::<usize>()
             + self.negotiation.held_bytes()
             + self.seen.capacity() * size_of::<Seen>()
     }
@@ -160,8 +162,8 @@ impl DtlsConnection {
         self.directions[direction].finished
     }
 
-    pub(crate) fn sealed(&self, direction: usize) -> &[Sealed] {
-        &self.directions[direction].sealed
+    pub(crate) fn undecrypted(&self, direction: usize) -> &[Undecrypted] {
+        &self.directions[direction].undecrypted
     }
 
     pub(crate) fn application_bytes(&self, direction: usize) -> u64 {
@@ -217,7 +219,7 @@ impl DtlsConnection {
     fn record(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>, mark: Mark) {
         let wire_bytes = record.wire_bytes as u64;
         if record.kind == 0 {
-            self.sealed_1_3(direction, record, mark);
+            self.protected_1_3(direction, record, mark);
             return;
         }
         let slot = &mut self.directions[direction];
@@ -258,10 +260,15 @@ impl DtlsConnection {
         }
     }
 
-    fn sealed_1_3(&mut self, direction: usize, record: &Record<'_>, mark: Mark) {
+    fn protected_1_3(&mut self, direction: usize, record: &Record<'_>, mark: Mark) {
         let slot = &mut self.directions[direction];
-        if record.epoch == EPOCH_HANDSHAKE && slot.sealed.len() < 64 {
-            slot.sealed.push(Sealed { wire_bytes: record.wire_bytes, start: mark, end: mark, end_offset: 0 });
+        if record.epoch == EPOCH_HANDSHAKE && slot.undecrypted.len() < 64 {
+            slot.undecrypted.push(Undecrypted {
+                wire_bytes: record.wire_bytes,
+                start: mark,
+                end: mark,
+                end_offset: 0,
+            });
         } else {
             slot.application_bytes += record.wire_bytes as u64;
         }
@@ -269,11 +276,11 @@ impl DtlsConnection {
 
     fn open(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) -> Option<Vec<u8>> {
         let slot = &mut self.directions[direction];
-        if !std::mem::replace(&mut slot.opener_tried, true) {
-            slot.opener = self.negotiation.legacy_opener(keys, direction);
+        if !std::mem::replace(&mut slot.decryptor_tried, true) {
+            slot.decryptor = self.negotiation.legacy_decryptor(keys, direction);
         }
         let number = u64::from(record.epoch) << 48 | record.sequence;
-        slot.opener.as_mut()?.open_numbered(record.kind, record.version, number, record.body)
+        slot.decryptor.as_mut()?.open_numbered(record.kind, record.version, number, record.body)
     }
 
     fn protected_handshake(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>, mark: Mark) {
@@ -282,8 +289,8 @@ impl DtlsConnection {
             self.handshake(direction, &plain, wire_bytes, mark);
             return;
         }
-        if self.directions[direction].opener.is_some() {
-            self.problems.add("the key log's secret does not open this connection's records");
+        if self.directions[direction].decryptor.is_some() {
+            self.problems.add("the key log's secret does not decrypt this connection's records");
         }
         let slot = &mut self.directions[direction];
         if std::mem::replace(&mut slot.finished, true) {
@@ -328,7 +335,7 @@ impl DtlsConnection {
     fn push(&mut self, direction: usize, name: Name, bytes: u64, start: Mark, end: Mark) {
         let finished = self.directions[direction].finished;
         let after_handshake = finished && name != Name::Known(MessageName::Finished);
-        if self.seen.len() < MOST_MESSAGES {
+        if self.seen.len() < MAX_MESSAGES {
             let seen = Seen { direction, name, bytes, start, end, end_offset: 0, after_handshake };
             push_tightly(&mut self.seen, seen);
         }

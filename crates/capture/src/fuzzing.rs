@@ -8,8 +8,8 @@ use crate::tls::{Input, Piece, TlsConnection};
 use crate::wtls::WtlsConnection;
 
 /// Fragments may claim messages of up to 256 KiB, of which 32 at a time are believed in each direction.
-const MOST_HELD_BYTES: usize = 1 << 25;
-/// As small as makes connections be told early, and holes be given up, within a fuzzer's input.
+const MAX_HELD_BYTES: usize = 1 << 25;
+/// As small as makes connections be evicted, and holes be given up, within a fuzzer's input.
 const SMALL: Limits = Limits { reordering_bytes: 1 << 11, total_bytes: 1 << 15, connections: 4 };
 
 /// Reads bytes as a whole capture file, in little memory.
@@ -67,7 +67,7 @@ pub fn records(input: &[u8]) {
             wtls.read(direction, bytes, 0, mark);
         }
         let held = tls.held_bytes() + dtls.held_bytes() + wtls.held_bytes();
-        assert!(held <= MOST_HELD_BYTES, "{held} bytes held after {} of input", input.len() - rest.len());
+        assert!(held <= MAX_HELD_BYTES, "{held} bytes held after {} of input", input.len() - rest.len());
     }
     tls.end(&keys);
     dtls.end();

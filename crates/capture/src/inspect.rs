@@ -2,8 +2,8 @@
 //!
 //! [`Inspector`] is an iterator: connections come out as soon as they are over, in the order in which they
 //! end, each with the index under which it was first recognised; those that the capture leaves open come last,
-//! by their index. Memory is bounded by [`Limits`], whatever the size of the capture; what was told early for
-//! want of it says so. Secrets that the capture itself carries are kept of [`MOST_CARRIED`] connections; a key
+//! by their index. Memory is bounded by [`Limits`], whatever the size of the capture; what was evicted for
+//! want of it says so. Secrets that the capture itself carries are kept of [`MAX_CARRIED`] connections; a key
 //! log is kept whole, and takes memory by its size.
 //!
 //! # Times and waits
@@ -33,7 +33,7 @@ use crate::file::{CaptureReader, RawPacket};
 use crate::message::Mark;
 use crate::packet::{self, Endpoint, InternetPacket, PROTOCOL_TCP, PROTOCOL_UDP, Reassembler};
 use crate::report::{Connection, Summary};
-use crate::tls::keylog::{KeyLog, MOST_CARRIED};
+use crate::tls::keylog::{KeyLog, MAX_CARRIED};
 use flow::Flow;
 use sessions::Sessions;
 use std::cmp::Reverse;
@@ -53,7 +53,7 @@ pub struct Limits {
     /// For everything that is kept about connections; beyond it, those whose handshake was over first are told
     /// early, then the one idle for longest.
     pub total_bytes: usize,
-    /// Connections followed at a time; beyond it, the one idle for longest is told early.
+    /// Connections followed at a time; beyond it, the one idle for longest is evicted.
     pub connections: usize,
 }
 
@@ -69,7 +69,7 @@ const LINGER_NS: u64 = 2_000_000_000;
 /// connections that end together.
 const MAX_CLOSED: usize = 1 << 16;
 /// Most connections kept after their end.
-const MOST_LINGERING: usize = 4096;
+const MAX_LINGERING: usize = 4096;
 
 /// Reads a capture and yields the connections that speak TLS, DTLS or WTLS.
 pub struct Inspector<R> {
@@ -113,7 +113,7 @@ struct State {
     held_bytes: usize,
     fragments: Reassembler,
     /// Flows that are there only to be passed over.
-    told_early: usize,
+    evicted_flows: usize,
     /// Connections that are over, with the time of their end.
     lingering: VecDeque<(Key, u64, u64)>,
     /// Connections whose handshake is over, in the order in which that came about, and some that are gone.
@@ -161,7 +161,7 @@ impl<R: Read> Inspector<R> {
         summary.problems = self.error.iter().map(ToString::to_string).collect();
         if self.state.keys.let_go() > 0 {
             summary.problems.push(format!(
-                "the capture carries secrets of more than {MOST_CARRIED} connections: those of {} earlier ones were let \
+                "the capture carries secrets of more than {MAX_CARRIED} connections: those of {} earlier ones were let \
                  go; a key log file is kept whole",
                 self.state.keys.let_go()
             ));
@@ -196,7 +196,7 @@ impl<R: Read> Inspector<R> {
             }
             if let Some(left) = &mut self.left {
                 let Some(key) = left.pop() else { return Step::End };
-                self.state.tell(&key, Cause::End);
+                self.state.emit(&key, Cause::End);
                 continue;
             }
             match self.reader.next_packet_and_keys(&mut self.state.keys) {
@@ -263,7 +263,7 @@ impl State {
             sessions: Sessions::default(),
             held_bytes: 0,
             fragments: Reassembler::default(),
-            told_early: 0,
+            evicted_flows: 0,
             lingering: VecDeque::new(),
             settled: VecDeque::new(),
             ready: VecDeque::new(),
@@ -296,7 +296,7 @@ impl State {
         } else {
             self.transport(raw, &internet);
         }
-        self.tell_lingering(raw.time_ns);
+        self.emit_lingering(raw.time_ns);
     }
 
     fn transport(&mut self, raw: &RawPacket<'_>, internet: &InternetPacket<'_>) {
@@ -323,12 +323,12 @@ impl State {
         let opens = segment.syn && segment.acknowledgement.is_none();
         let (known, another) = match self.flows.touch(&key) {
             Some(Flow::Tcp(flow)) => (true, flow.is_another(direction, &segment)),
-            Some(Flow::Told { .. }) if !opens => return Some(()),
+            Some(Flow::Evicted { .. }) if !opens => return Some(()),
             Some(_) => (true, true),
             None => (false, false),
         };
         if another {
-            self.tell(&key, Cause::End);
+            self.emit(&key, Cause::End);
         }
         let known = known && !another;
         if !known {
@@ -376,12 +376,12 @@ impl State {
         let (key, direction) = Key::of(source, destination, PROTOCOL_UDP);
         let (known, another) = match self.flows.touch(&key) {
             Some(Flow::Udp(flow)) => (true, flow.is_another(datagram.payload)),
-            Some(Flow::Told { .. }) if !udp_flow::begins(datagram.payload) => return Some(()),
+            Some(Flow::Evicted { .. }) if !udp_flow::begins(datagram.payload) => return Some(()),
             Some(_) => (true, true),
             None => (false, false),
         };
         if another {
-            self.tell(&key, Cause::End);
+            self.emit(&key, Cause::End);
         }
         let known = known && !another;
         if !known {
@@ -408,24 +408,24 @@ impl State {
     }
 
     /// Tells connections that have been over for long enough.
-    fn tell_lingering(&mut self, now_ns: u64) {
+    fn emit_lingering(&mut self, now_ns: u64) {
         while let Some(&(key, number, ended_ns)) = self.lingering.front() {
-            if now_ns < ended_ns.saturating_add(LINGER_NS) && self.lingering.len() <= MOST_LINGERING {
+            if now_ns < ended_ns.saturating_add(LINGER_NS) && self.lingering.len() <= MAX_LINGERING {
                 break;
             }
             self.lingering.pop_front();
             if self.flows.peek(&key).is_some_and(|flow| flow.number() == number) {
-                self.tell(&key, Cause::End);
+                self.emit(&key, Cause::End);
             }
         }
     }
 
     /// Removes a flow and tells it, if it is one of ours.
-    fn tell(&mut self, key: &Key, cause: Cause) {
+    fn emit(&mut self, key: &Key, cause: Cause) {
         let Some(flow) = self.flows.remove(key) else { return };
         self.held_bytes = self.held_bytes.saturating_sub(flow.accounted_bytes());
-        if matches!(flow, Flow::Told { .. }) {
-            self.told_early -= 1;
+        if matches!(flow, Flow::Evicted { .. }) {
+            self.evicted_flows -= 1;
             return;
         }
         let evicted = cause != Cause::End;
@@ -434,14 +434,14 @@ impl State {
         }
         if cause == Cause::Memory && flow.index().is_some() {
             // Else the rest of it would be taken for another connection.
-            let told = Flow::Told { number: flow.number() };
+            let told = Flow::Evicted { number: flow.number() };
             self.held_bytes += told.accounted_bytes();
             self.flows.insert(*key, told);
-            self.told_early += 1;
+            self.evicted_flows += 1;
         }
         let start_ns = self.first_ns.unwrap_or_default();
         let (keys, sessions) = (&self.keys, &mut self.sessions);
-        let connection = flow.tell(key, keys, start_ns, evicted, &mut self.next_index, sessions);
+        let connection = flow.emit(key, keys, start_ns, evicted, &mut self.next_index, sessions);
         match connection {
             Some(connection) => {
                 self.summary.connections += 1;
@@ -470,7 +470,7 @@ impl State {
         while self.flows.len() >= self.limits.connections
             && let Some(oldest) = self.flows.oldest()
         {
-            self.tell(&oldest, Cause::Places);
+            self.emit(&oldest, Cause::Places);
         }
     }
 
@@ -481,7 +481,7 @@ impl State {
             let settled = std::iter::from_fn(|| self.settled.pop_front())
                 .find(|(key, number)| self.flows.peek(key).is_some_and(|flow| flow.is_live(*number)));
             let Some(key) = settled.map(|(key, _)| key).or_else(|| self.oldest_to_let_go()) else { break };
-            self.tell(&key, Cause::Memory);
+            self.emit(&key, Cause::Memory);
         }
     }
 
@@ -490,7 +490,7 @@ impl State {
         for _ in 0..self.flows.len() {
             let oldest = self.flows.oldest()?;
             match self.flows.peek(&oldest) {
-                Some(Flow::Told { .. }) if self.told_early < self.flows.len() / 2 => {
+                Some(Flow::Evicted { .. }) if self.evicted_flows < self.flows.len() / 2 => {
                     self.flows.touch(&oldest);
                 }
                 _ => break,

@@ -70,12 +70,12 @@ pub(crate) struct SeenAlert {
 pub(crate) struct Problems(Vec<String>);
 
 /// More would not be read.
-const MOST_PROBLEMS: usize = 16;
+const MAX_PROBLEMS: usize = 16;
 
 impl Problems {
     pub(crate) fn add(&mut self, text: impl Into<String>) {
         let text = text.into();
-        if self.0.len() < MOST_PROBLEMS && !self.0.contains(&text) {
+        if self.0.len() < MAX_PROBLEMS && !self.0.contains(&text) {
             self.0.push(text);
         }
     }

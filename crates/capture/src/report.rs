@@ -46,7 +46,7 @@ pub struct Bytes {
     pub total: u64,
 }
 
-/// Handshake records that could not be opened, and so are not among the messages.
+/// Handshake records that could not be decrypted, and so are not among the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Encrypted {
     /// Record headers included.
@@ -126,7 +126,7 @@ pub struct Connection {
     pub start_unix_s: f64,
     /// From its beginning to the last message of the last flight.
     pub handshake_s: Option<f64>,
-    /// Whether an earlier session was taken up; `None` where that cannot be told.
+    /// Whether an earlier session was resumed; `None` where that cannot be told.
     pub resumed: Option<bool>,
     /// Whether both sides finished.
     pub complete: bool,
@@ -136,7 +136,7 @@ pub struct Connection {
     pub flights: u32,
     /// Handshake bytes, the sum of the messages.
     pub bytes: Bytes,
-    /// Handshake records that stayed closed.
+    /// Handshake records that stayed encrypted.
     pub encrypted: Directions<Encrypted>,
     /// Records of application data, headers included.
     pub application_data_bytes: Directions<u64>,

@@ -1,8 +1,8 @@
 //! Which suite a handshake was, in the project's names.
 //!
 //! Only where everything that the name says was seen: an abbreviated handshake up to TLS 1.2 shows no
-//! certificates, TLS 1.3 without keys neither. Where the handshake that made a session was seen, one that takes
-//! it up is named after it. Two things are taken on trust:
+//! certificates, TLS 1.3 without keys neither. Where the handshake that made a session was seen, one that
+//! resumes it is named after it. Two things are taken on trust:
 //!
 //! - the root, which nobody sends, has the kind of key that made the last signature; its size is that of the
 //!   signature (of a DSA root, that of the key it certifies), and [`root`] chooses among keys of that size;
@@ -21,7 +21,7 @@ use crate::tls::{Negotiation, cipher_suite, protocol_name};
 use shakedown_trace::MessageName;
 use shakedown_trace::suite::{Cipher, Curve, Group, Mode, Suite};
 
-pub(crate) use certificate::Shown;
+pub(crate) use certificate::Presented;
 pub(crate) use wtls::wtls_suite;
 
 /// Key exchanges as cipher suite names have them, and as suite names do.
@@ -99,12 +99,12 @@ fn group_name(number: u16) -> Option<String> {
 
 /// A suite, and what a reader should know before believing it.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct NamedSuite {
     pub(crate) suite: Suite,
     pub(crate) remark: Option<String>,
 }
 
-impl Told {
+impl NamedSuite {
     fn certain(suite: Suite) -> Self {
         Self { suite, remark: None }
     }
@@ -138,7 +138,7 @@ pub(crate) fn tls_suite(
     seen: &[Seen],
     client: usize,
     resumed: Option<bool>,
-) -> Option<Told> {
+) -> Option<NamedSuite> {
     let hello = negotiation.server_hello.as_ref()?;
     let protocol = protocol_name(hello.version)?;
     let name = cipher_suite::registered_name(hello.cipher_suite)?.strip_prefix("TLS_")?;
@@ -150,7 +150,7 @@ pub(crate) fn tls_suite(
             Some(group) => format!("psk_dhe+{}", group_name(group)?),
             None => "psk".to_owned(),
         };
-        return parts.suite(protocol).map(Told::certain);
+        return parts.suite(protocol).map(NamedSuite::certain);
     }
     if resumed? {
         return None;
@@ -165,9 +165,9 @@ pub(crate) fn tls_suite(
         }
     }
     if !modern && (exchange.contains("anon") || (exchange.contains("PSK") && exchange != "RSA_PSK")) {
-        return parts.suite(protocol).map(Told::certain);
+        return parts.suite(protocol).map(NamedSuite::certain);
     }
-    let Some(Shown::Keys(chain)) = &negotiation.shown[1 - client] else { return None };
+    let Some(Presented::Keys(chain)) = &negotiation.presented[1 - client] else { return None };
     let mut chain = root::Chain::clone(chain);
     if exchange != "RSA_PSK" {
         let sent = |direction, name| {
@@ -179,12 +179,12 @@ pub(crate) fn tls_suite(
         let declined = hello.version == SSL_3_0
             && sent(client, MessageName::ClientKeyExchange)
             && !sent(client, MessageName::CertificateVerify);
-        parts.authentication = Some(match (asked, &negotiation.shown[client]) {
+        parts.authentication = Some(match (asked, &negotiation.presented[client]) {
             (false, _) => "server",
-            (true, Some(Shown::Nothing)) => "requested",
+            (true, Some(Presented::Nothing)) => "requested",
             (true, None) if declined => "requested",
             // One description stands for both sides' keys.
-            (true, Some(Shown::Keys(own))) => {
+            (true, Some(Presented::Keys(own))) => {
                 chain = chain.shared(own)?;
                 "mutual"
             }
@@ -192,10 +192,10 @@ pub(crate) fn tls_suite(
         });
     }
     parts.keys = Some(chain.keys());
-    Some(Told { suite: parts.suite(protocol)?, remark: chain.remark() })
+    Some(NamedSuite { suite: parts.suite(protocol)?, remark: chain.remark() })
 }
 
-/// The suite of a handshake that takes up a session of another, whose suite is `origin`.
+/// The suite of a handshake that resumes a session of another, whose suite is `origin`.
 pub(crate) fn tls_resumption(origin: &Suite, negotiation: &Negotiation, ticket: bool) -> Option<Suite> {
     let hello = negotiation.server_hello.as_ref()?;
     if protocol_name(hello.version)? != origin.protocol.as_str() {
@@ -214,7 +214,7 @@ pub(crate) fn tls_resumption(origin: &Suite, negotiation: &Negotiation, ticket: 
     suite.to_string().parse().ok()
 }
 
-/// The suite of a WTLS handshake that takes up a session of another, whose suite is `origin`.
+/// The suite of a WTLS handshake that resumes a session of another, whose suite is `origin`.
 pub(crate) fn wtls_resumption(origin: &Suite) -> Option<Suite> {
     Suite { mode: Mode::Resumed, ..origin.clone() }.to_string().parse().ok()
 }

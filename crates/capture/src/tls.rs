@@ -17,10 +17,10 @@ mod negotiation;
 mod record;
 mod secrets;
 
-pub(crate) use connection::{Sealed, TlsConnection};
+pub(crate) use connection::{TlsConnection, Undecrypted};
 #[cfg(test)]
 pub(crate) use hello::ServerHello;
 pub(crate) use hello::{Fields, SessionName};
 pub(crate) use negotiation::{Negotiation, protocol_name};
 pub(crate) use record::{Input, Piece, looks_like_record, looks_like_version_2};
-pub(crate) use secrets::LegacyOpener;
+pub(crate) use secrets::LegacyDecryptor;

@@ -80,9 +80,9 @@ pub enum NoTrace {
         /// The connection's index.
         index: u64,
     },
-    /// Part of the handshake stayed closed.
+    /// Part of the handshake stayed encrypted.
     #[error(
-        "connection {index}: {bytes} bytes of the handshake are encrypted and the key log does not open them"
+        "connection {index}: {bytes} bytes of the handshake are encrypted and the key log does not decrypt them"
     )]
     Encrypted {
         /// The connection's index.
@@ -101,10 +101,11 @@ pub fn of(connection: &Connection) -> Result<CapturedTrace, NoTrace> {
     if !connection.complete {
         return Err(NoTrace::Incomplete { index });
     }
-    let sealed = connection.encrypted.client_to_server.bytes + connection.encrypted.server_to_client.bytes;
+    let undecrypted =
+        connection.encrypted.client_to_server.bytes + connection.encrypted.server_to_client.bytes;
     let suite: Option<Suite> = connection.suite.as_deref().and_then(|name| name.parse().ok());
     match suite {
-        _ if sealed > 0 => Err(NoTrace::Encrypted { index, bytes: sealed }),
+        _ if undecrypted > 0 => Err(NoTrace::Encrypted { index, bytes: undecrypted }),
         None => Err(NoTrace::UnknownSuite { index }),
         Some(suite) => Ok(CapturedTrace {
             suite: suite.to_string(),

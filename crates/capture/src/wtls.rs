@@ -17,7 +17,7 @@ const CHANGE_CIPHER_SPEC: u8 = 1;
 const ALERT: u8 = 2;
 const HANDSHAKE: u8 = 3;
 const APPLICATION_DATA: u8 = 4;
-const MOST_MESSAGES: usize = 512;
+const MAX_MESSAGES: usize = 512;
 
 /// A record (WAP-261 section 9.2).
 struct Record<'a> {
@@ -142,14 +142,14 @@ impl WtlsConnection {
             + self.seen.capacity() * size_of::<Seen>()
     }
 
-    /// The session's identifier, if it can be taken up again.
+    /// The session's identifier, if it can be resumed.
     pub(crate) fn session_id(&self) -> Option<&[u8]> {
         let hello = self.server_hello.as_ref()?;
         Some(&*hello.session_id).filter(|id| !id.is_empty())
     }
 
     /// Once the suite is known, what it was told from takes only room.
-    pub(crate) fn forget_what_was_shown(&mut self) {
+    pub(crate) fn forget_presented(&mut self) {
         (self.certificates, self.server_key_exchange) = ([None, None], None);
         if let Some(hello) = &mut self.client_hello {
             hello.rest = Vec::new();
@@ -255,7 +255,7 @@ impl WtlsConnection {
         let finished = name == Name::Known(MessageName::Finished);
         let after_handshake = self.directions[direction].finished;
         self.directions[direction].finished |= finished;
-        if self.seen.len() < MOST_MESSAGES {
+        if self.seen.len() < MAX_MESSAGES {
             let seen =
                 Seen { direction, name, bytes, start: mark, end: mark, end_offset: 0, after_handshake };
             push_tightly(&mut self.seen, seen);
@@ -295,7 +295,7 @@ impl WtlsConnection {
         Some(Cipher::Wtls(bulk, mac))
     }
 
-    /// Whether the server took up the session that the client named.
+    /// Whether the server resumed the session that the client named.
     pub(crate) fn is_resumed(&self) -> Option<bool> {
         let (client, server) = (self.client_hello.as_ref()?, self.server_hello.as_ref()?);
         Some(!client.session_id.is_empty() && client.session_id == server.session_id)

@@ -163,12 +163,17 @@ fn drafts_of_tls_1_3_have_their_cipher_and_name() {
         let share = [&[0, 51, 0, 36, 0, 29, 0, 32][..], &[8; 32]].concat();
         let extensions = [&[0, 40][..], &share].concat();
         let hello = [&[0x7f, draft][..], &[9; 32], &[0x13, 0x01], &extensions].concat();
-        let sealed =
+        let undecrypted =
             |bytes| [&[23, 3, 1][..], &u16::to_be_bytes(bytes), &vec![4; usize::from(bytes)]].concat();
-        let flight = [handshake(2, &hello), sealed(900)].concat();
+        let flight = [handshake(2, &hello), undecrypted(900)].concat();
         let mut talk = Talk::new(0, CLIENT);
         talk.open();
-        talk.say(&[(true, client_hello()), (false, flight), (true, sealed(53)), (false, sealed(200))]);
+        talk.say(&[
+            (true, client_hello()),
+            (false, flight),
+            (true, undecrypted(53)),
+            (false, undecrypted(200)),
+        ]);
         talk.close();
         let capture = pcap(&talk.packets);
         let (told, _) = read(&capture);
@@ -270,15 +275,15 @@ fn dtls_1_3_is_told_from_dtls_1_2() {
     let chosen = [0, 43, 0, 2, 0xfe, 0xfc];
     let extensions = [&[0, 46][..], &chosen, &share].concat();
     let server = [&[0xfe, 0xfd][..], &[9; 32], &[0, 0x13, 1, 0], &extensions].concat();
-    let sealed = |epoch: u8, bytes: u16| {
+    let undecrypted = |epoch: u8, bytes: u16| {
         [&[0x2c | epoch, 0x55, 0x66][..], &bytes.to_be_bytes(), &vec![4; usize::from(bytes)]].concat()
     };
     let server_end = ([10, 0, 0, 2], 4433);
     let packets: Vec<(u32, Vec<u8>)> = vec![
         (1, datagram(CLIENT, server_end, &plain(0, 1, &client))),
-        (2, datagram(server_end, CLIENT, &[plain(0, 2, &server), sealed(2, 600)].concat())),
-        (3, datagram(CLIENT, server_end, &sealed(2, 60))),
-        (4, datagram(server_end, CLIENT, &sealed(3, 100))),
+        (2, datagram(server_end, CLIENT, &[plain(0, 2, &server), undecrypted(2, 600)].concat())),
+        (3, datagram(CLIENT, server_end, &undecrypted(2, 60))),
+        (4, datagram(server_end, CLIENT, &undecrypted(3, 100))),
     ];
     let capture = pcap(&packets);
     let (told, _) = read(&capture);

@@ -7,8 +7,8 @@ const HEADER_BYTES: usize = 12;
 /// Largest message believed, and kept.
 const MAXIMUM_BYTES: usize = 1 << 18;
 /// How far ahead of the next message fragments are kept.
-const MOST_AHEAD: u16 = 32;
-const MOST_PIECES: usize = 1024;
+const MAX_AHEAD: u16 = 32;
+const MAX_PIECES: usize = 1024;
 
 /// A whole message.
 pub(super) struct Message {
@@ -39,7 +39,7 @@ impl Partial {
     fn add(&mut self, start: usize, content: &[u8]) -> bool {
         let end = start + content.len();
         let covered = self.there.iter().any(|stretch| stretch.0 <= start && end <= stretch.1);
-        if covered || self.there.len() >= MOST_PIECES {
+        if covered || self.there.len() >= MAX_PIECES {
             return false;
         }
         self.body[start..end].copy_from_slice(content);
@@ -98,7 +98,7 @@ impl Fragments {
             content = rest;
             // A server that asked for a cookie begins anew with any number; so does a capture.
             let next = *self.next.get_or_insert(number);
-            if number < next || number - next > MOST_AHEAD {
+            if number < next || number - next > MAX_AHEAD {
                 continue;
             }
             let partial = self.partial.entry(number).or_insert_with(|| Partial {

@@ -14,8 +14,8 @@ pub(super) const PLACE_BYTES: usize = 256;
 pub(super) enum Flow {
     Tcp(Box<TcpFlow>),
     Udp(Box<UdpFlow>),
-    /// Told early; what follows is passed over until a new connection begins.
-    Told {
+    /// NamedSuite early; what follows is passed over until a new connection begins.
+    Evicted {
         number: u64,
     },
 }
@@ -26,7 +26,7 @@ impl Flow {
         match self {
             Self::Tcp(flow) => flow.number(),
             Self::Udp(flow) => flow.number(),
-            Self::Told { number } => *number,
+            Self::Evicted { number } => *number,
         }
     }
 
@@ -35,25 +35,25 @@ impl Flow {
         match self {
             Self::Tcp(flow) => flow.index(),
             Self::Udp(flow) => flow.index(),
-            Self::Told { .. } => None,
+            Self::Evicted { .. } => None,
         }
     }
 
     /// True where this is the flow of that number, and not yet told.
     pub(super) fn is_live(&self, number: u64) -> bool {
-        !matches!(self, Self::Told { .. }) && self.number() == number
+        !matches!(self, Self::Evicted { .. }) && self.number() == number
     }
 
     pub(super) fn accounted_bytes(&self) -> usize {
         match self {
             Self::Tcp(flow) => flow.accounted_bytes(),
             Self::Udp(flow) => flow.accounted_bytes(),
-            Self::Told { .. } => PLACE_BYTES,
+            Self::Evicted { .. } => PLACE_BYTES,
         }
     }
 
     /// The connection, if it is one that speaks TLS, DTLS or WTLS.
-    pub(super) fn tell(
+    pub(super) fn emit(
         self,
         key: &Key,
         keys: &KeyLog,
@@ -63,9 +63,9 @@ impl Flow {
         sessions: &mut Sessions,
     ) -> Option<Connection> {
         match self {
-            Self::Tcp(flow) => flow.tell(key, keys, capture_start_ns, evicted, next_index, sessions),
-            Self::Udp(flow) => flow.tell(key, capture_start_ns, evicted, sessions),
-            Self::Told { .. } => None,
+            Self::Tcp(flow) => flow.emit(key, keys, capture_start_ns, evicted, next_index, sessions),
+            Self::Udp(flow) => flow.emit(key, capture_start_ns, evicted, sessions),
+            Self::Evicted { .. } => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which handshake made a session, so that the suite of one that takes it up again can be told: it shows no
+//! Which handshake made a session, so that the suite of one that resumes it again can be told: it shows no
 //! certificates of its own.
 
 use super::table::Table;
@@ -12,10 +12,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Sessions remembered; beyond it, the one unused for longest is forgotten.
-const MOST_SESSIONS: usize = 1 << 16;
+const MAX_SESSIONS: usize = 1 << 16;
 
 /// Captures hold few suites beside each other.
-const MOST_MET: usize = 64;
+const MAX_MET: usize = 64;
 
 /// Suites by a session's identifier or ticket.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Sessions {
         if let Some(known) = self.met.iter().find(|known| ***known == suite) {
             return Arc::clone(known);
         }
-        if self.met.len() >= MOST_MET {
+        if self.met.len() >= MAX_MET {
             self.met.pop_front();
         }
         let suite = Arc::new(suite);
@@ -45,7 +45,7 @@ impl Sessions {
             known.clone_from(origin);
             return;
         }
-        while self.suites.len() >= MOST_SESSIONS
+        while self.suites.len() >= MAX_SESSIONS
             && let Some(oldest) = self.suites.oldest()
         {
             self.suites.remove(&oldest);
@@ -74,7 +74,7 @@ impl Sessions {
                 negotiation.remark = told.remark.map(String::into_boxed_str);
             }
             negotiation.origin = match resumed {
-                Some(true) => self.take_up(negotiation),
+                Some(true) => self.resume(negotiation),
                 Some(false) => negotiation.suite.clone(),
                 None => None,
             };
@@ -83,7 +83,7 @@ impl Sessions {
             {
                 self.learn(session, origin);
             }
-            negotiation.forget_what_was_shown();
+            negotiation.forget_presented();
         }
         if let Some(origin) = &negotiation.origin {
             for ticket in std::mem::take(&mut negotiation.issued) {
@@ -112,12 +112,12 @@ impl Sessions {
         } else if let (Some(session), Some(suite)) = (session, &connection.suite) {
             self.learn(session, suite);
         }
-        connection.forget_what_was_shown();
+        connection.forget_presented();
     }
 
-    /// Finds what made the session that was taken up, and names the suite after it.
-    fn take_up(&mut self, negotiation: &mut Negotiation) -> Option<Arc<Suite>> {
-        let (ticket, session) = negotiation.sessions_taken_up();
+    /// Finds what made the session that was resumed, and names the suite after it.
+    fn resume(&mut self, negotiation: &mut Negotiation) -> Option<Arc<Suite>> {
+        let (ticket, session) = negotiation.sessions_offered();
         let by_ticket = ticket.and_then(|ticket| self.origin(ticket));
         let is_ticket = by_ticket.is_some();
         let origin = by_ticket.or_else(|| self.origin(session?))?;
@@ -196,12 +196,12 @@ mod tests {
     fn sessions_are_forgotten_in_the_order_of_their_use() {
         let suite: Arc<Suite> = Arc::new("tls1.2/psk".parse().unwrap());
         let mut sessions = Sessions::default();
-        for session in 0..MOST_SESSIONS as u64 {
+        for session in 0..MAX_SESSIONS as u64 {
             sessions.learn(session, &suite);
         }
         assert!(sessions.origin(0).is_some());
         sessions.learn(u64::MAX, &suite);
-        assert_eq!(sessions.suites.len(), MOST_SESSIONS);
+        assert_eq!(sessions.suites.len(), MAX_SESSIONS);
         assert!(sessions.origin(0).is_some() && sessions.origin(1).is_none());
     }
 }

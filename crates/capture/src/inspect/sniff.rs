@@ -7,7 +7,7 @@ use crate::tls::{looks_like_record, looks_like_version_2};
 /// Bytes that settle the question.
 const PREFIX_BYTES: usize = 11;
 /// How many chunks of a stream of something else are tried for a ClientHello (as after STARTTLS).
-const MOST_CHUNKS: u32 = 64;
+const MAX_CHUNKS: u32 = 64;
 
 /// A chunk that was looked at and must be read again.
 pub(super) struct Chunk {
@@ -98,7 +98,7 @@ impl Sniffer {
             let chunk = Chunk { direction, offset, bytes: bytes.to_vec(), mark };
             return Verdict::Tls { chunks: vec![chunk], begun, remark };
         }
-        if self.tried >= MOST_CHUNKS { Verdict::Other } else { Verdict::Open }
+        if self.tried >= MAX_CHUNKS { Verdict::Other } else { Verdict::Open }
     }
 
     /// Bytes of a direction are not in the capture.

@@ -9,7 +9,7 @@ use crate::report::{
     Alert, Bytes, Connection, Directions, Encrypted, Gaps, Message, Retransmissions, RoundTrip,
 };
 use crate::tcp::{Counts, HalfStream};
-use crate::tls::{Negotiation, Sealed, TlsConnection, alert, cipher_suite, protocol_name};
+use crate::tls::{Negotiation, TlsConnection, Undecrypted, alert, cipher_suite, protocol_name};
 use crate::wtls::{self, WtlsConnection};
 use shakedown_trace::{MessageName, Side};
 
@@ -107,7 +107,7 @@ impl Facts<'_> {
         let mut problems = Vec::new();
         if self.evicted {
             problems.push(
-                "told before its end: too many connections at a time for the memory granted".to_owned(),
+                "emitted before its end: too many connections at a time for the memory allowed".to_owned(),
             );
         }
         let connection = Connection {
@@ -165,7 +165,7 @@ pub(super) fn directions<T>([client_to_server, server_to_client]: [T; 2]) -> Dir
 }
 
 /// A TLS connection.
-pub(super) fn tell_tls(
+pub(super) fn report_tls(
     mut connection: TlsConnection,
     facts: &Facts<'_>,
     sessions: &mut Sessions,
@@ -176,10 +176,11 @@ pub(super) fn tell_tls(
     let finished = [client, server].map(|direction| connection.is_finished(direction));
     let spans = handshake_spans(&connection, client);
     let application = [client, server].map(|direction| {
-        let sealed: usize = connection.sealed(direction).iter().map(|record| record.wire_bytes).sum();
-        connection.application_bytes(direction) + sealed as u64
+        let undecrypted: usize =
+            connection.undecrypted(direction).iter().map(|record| record.wire_bytes).sum();
+        connection.application_bytes(direction) + undecrypted as u64
     });
-    let encrypted_after = [client, server].map(|direction| connection.sealed_after_handshake(direction));
+    let encrypted_after = [client, server].map(|direction| connection.undecrypted_after_handshake(direction));
     let TlsConnection { negotiation, mut seen, alerts, mut problems, .. } = connection;
     name_retries(&mut seen, server);
     let (mut told, seen) = facts.connection(seen, client);
@@ -211,7 +212,7 @@ pub(super) fn tell_tls(
 }
 
 /// A DTLS connection.
-pub(super) fn tell_dtls(
+pub(super) fn report_dtls(
     mut connection: DtlsConnection,
     facts: &Facts<'_>,
     sessions: &mut Sessions,
@@ -220,7 +221,7 @@ pub(super) fn tell_dtls(
     settle_dtls(&mut connection, client, sessions);
     let server = 1 - client;
     let finished = [client, server].iter().all(|&direction| connection.is_finished(direction));
-    let spans = [client, server].map(|direction| encrypted(connection.sealed(direction), facts));
+    let spans = [client, server].map(|direction| encrypted(connection.undecrypted(direction), facts));
     let application = [client, server].map(|direction| connection.application_bytes(direction));
     let DtlsConnection { negotiation, seen, alerts, problems, .. } = connection;
     let (mut told, seen) = facts.connection(seen, client);
@@ -240,7 +241,7 @@ pub(super) fn tell_dtls(
 }
 
 /// A WTLS connection.
-pub(super) fn tell_wtls(
+pub(super) fn report_wtls(
     mut connection: WtlsConnection,
     facts: &Facts<'_>,
     sessions: &mut Sessions,
@@ -286,7 +287,7 @@ pub(super) fn settle_dtls(connection: &mut DtlsConnection, client: usize, sessio
     sessions.settle(&mut connection.negotiation, &connection.seen, client, resumed);
 }
 
-/// Whether an earlier session was taken up.
+/// Whether an earlier session was resumed.
 fn is_resumed(negotiation: &Negotiation, seen: &[Seen], server: usize) -> Option<bool> {
     let hello = negotiation.server_hello.as_ref()?;
     if negotiation.is_tls_1_3() {
@@ -318,10 +319,10 @@ fn resumed_before_1_3(seen: &[Seen], server: usize) -> Option<bool> {
     (sent(MessageName::ChangeCipherSpec) && sent(MessageName::ServerHello)).then_some(true)
 }
 
-/// Which of the sealed records of TLS 1.3 belong to the handshake, client's and server's: of the server's,
+/// Which of the undecrypted records of TLS 1.3 belong to the handshake, client's and server's: of the server's,
 /// those before the client's first; of the client's, those up to the first that has the size of Finished, or
 /// the first alone.
-fn handshake_spans(connection: &TlsConnection, client: usize) -> [Vec<Sealed>; 2] {
+fn handshake_spans(connection: &TlsConnection, client: usize) -> [Vec<Undecrypted>; 2] {
     if !connection.negotiation.is_tls_1_3() {
         return [Vec::new(), Vec::new()];
     }
@@ -330,13 +331,14 @@ fn handshake_spans(connection: &TlsConnection, client: usize) -> [Vec<Sealed>; 2
         // Record header, message header, verify data, content type, tag.
         5 + 4 + protection.derivation.bytes() + 1 + protection.tag_bytes()
     });
-    let (from_client, from_server) = (connection.sealed(client), connection.sealed(1 - client));
+    let (from_client, from_server) = (connection.undecrypted(client), connection.undecrypted(1 - client));
     let early = connection.negotiation.client_hello.as_ref().is_some_and(|hello| hello.early_data);
     let hello_packet = connection.seen.iter().find(|one| one.direction != client).map(|one| one.end.packet);
     // Early data goes before the ServerHello.
-    let is_early = |record: &&Sealed| early && hello_packet.is_some_and(|packet| record.end.packet < packet);
-    let from_client: Vec<Sealed> = from_client.iter().skip_while(is_early).copied().collect();
-    let before = |record: &&Sealed, first: Mark| {
+    let is_early =
+        |record: &&Undecrypted| early && hello_packet.is_some_and(|packet| record.end.packet < packet);
+    let from_client: Vec<Undecrypted> = from_client.iter().skip_while(is_early).copied().collect();
+    let before = |record: &&Undecrypted, first: Mark| {
         record.end.packet < first.packet
             || (record.end_offset > 0 && record.end_offset <= first.peer_acknowledged)
     };
@@ -351,7 +353,7 @@ fn handshake_spans(connection: &TlsConnection, client: usize) -> [Vec<Sealed>; 2
     [client, server]
 }
 
-fn encrypted(span: &[Sealed], facts: &Facts<'_>) -> Encrypted {
+fn encrypted(span: &[Undecrypted], facts: &Facts<'_>) -> Encrypted {
     Encrypted {
         bytes: span.iter().map(|record| record.wire_bytes as u64).sum(),
         records: span.len(),

@@ -3,7 +3,7 @@
 use super::flow::PLACE_BYTES;
 use super::sessions::Sessions;
 use super::sniff::{Sniffer, Verdict};
-use super::summary::{Facts, settle_tls, tell_tls};
+use super::summary::{Facts, report_tls, settle_tls};
 use super::table::Key;
 use crate::file::RawPacket;
 use crate::message::Mark;
@@ -187,7 +187,7 @@ impl TcpFlow {
     }
 
     /// The connection, if it speaks TLS.
-    pub(super) fn tell(
+    pub(super) fn emit(
         mut self,
         key: &Key,
         keys: &KeyLog,
@@ -216,7 +216,7 @@ impl TcpFlow {
             halves: Some(&self.halves),
             evicted,
         };
-        Some(tell_tls(*connection, &facts, sessions))
+        Some(report_tls(*connection, &facts, sessions))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::flow::PLACE_BYTES;
 use super::sessions::Sessions;
-use super::summary::{Facts, settle_dtls, tell_dtls, tell_wtls};
+use super::summary::{Facts, report_dtls, report_wtls, settle_dtls};
 use super::table::Key;
 use crate::dtls::{self, DtlsConnection};
 use crate::message::Mark;
@@ -12,7 +12,7 @@ use crate::tls::keylog::KeyLog;
 use crate::wtls::{self, WtlsConnection};
 
 /// How many datagrams of something else are tried.
-const MOST_TRIED: u32 = 64;
+const MAX_TRIED: u32 = 64;
 
 enum Role {
     Open { tried: u32, name: Option<&'static str> },
@@ -97,7 +97,7 @@ impl UdpFlow {
         next_index: &mut u64,
     ) {
         if let Role::Open { tried, name } = &mut self.role {
-            if *tried >= MOST_TRIED {
+            if *tried >= MAX_TRIED {
                 return;
             }
             *tried += 1;
@@ -150,7 +150,7 @@ impl UdpFlow {
     }
 
     /// The connection, if it speaks DTLS or WTLS.
-    pub(super) fn tell(
+    pub(super) fn emit(
         self,
         key: &Key,
         capture_start_ns: u64,
@@ -174,11 +174,11 @@ impl UdpFlow {
             Role::Dtls(mut connection) => {
                 connection.end();
                 let counts = connection.counts();
-                Some(tell_dtls(*connection, &facts(counts), sessions))
+                Some(report_dtls(*connection, &facts(counts), sessions))
             }
             Role::Wtls(connection) => {
                 let counts = connection.counts();
-                Some(tell_wtls(*connection, &facts(counts), sessions))
+                Some(report_wtls(*connection, &facts(counts), sessions))
             }
         }
     }

@@ -4,10 +4,10 @@ use super::internet::InternetPacket;
 use std::collections::{HashMap, VecDeque};
 
 /// Most packets in pieces at a time; beyond it the oldest is given up.
-const MOST_PACKETS: usize = 64;
+const MAX_PACKETS: usize = 64;
 /// Largest packet: what the offset field reaches.
 const MAXIMUM_BYTES: usize = 65_535 + 8 * 8192;
-const MOST_PIECES: usize = 8192;
+const MAX_PIECES: usize = 8192;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
@@ -52,7 +52,7 @@ impl Reassembler {
             identification: fragment.identification,
         };
         if !self.waiting.contains_key(&key) {
-            if self.order.len() >= MOST_PACKETS
+            if self.order.len() >= MAX_PACKETS
                 && let Some(oldest) = self.order.pop_front()
                 && self.waiting.remove(&oldest).is_some()
             {
@@ -77,7 +77,7 @@ impl Reassembler {
 impl Pieces {
     fn add(&mut self, offset: usize, bytes_on_wire: usize, captured: &[u8], more: bool) {
         let end = offset + bytes_on_wire;
-        if end > MAXIMUM_BYTES || self.pieces.len() >= MOST_PIECES {
+        if end > MAXIMUM_BYTES || self.pieces.len() >= MAX_PIECES {
             return;
         }
         if !more {

@@ -37,7 +37,7 @@ const AUTHENTICATION: u8 = 51;
 const DESTINATION: u8 = 60;
 /// Mobility, host identity, shim6: shaped like the destination options.
 const OTHER_EXTENSIONS: [u8; 3] = [135, 139, 140];
-const MOST_EXTENSIONS: usize = 16;
+const MAX_EXTENSIONS: usize = 16;
 
 /// Reads an Internet header; `original_bytes` is the packet's length on the wire from its first byte.
 pub(crate) fn decode(packet: &[u8], original_bytes: usize) -> Option<InternetPacket<'_>> {
@@ -98,7 +98,7 @@ fn version_6(packet: &[u8], original_bytes: usize) -> Option<InternetPacket<'_>>
     let mut protocol = packet[6];
     let mut at = HEADER;
     let mut fragment = None;
-    for _ in 0..MOST_EXTENSIONS {
+    for _ in 0..MAX_EXTENSIONS {
         let length = match protocol {
             FRAGMENT => {
                 let field = half(packet, at + 2)?;

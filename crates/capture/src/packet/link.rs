@@ -12,7 +12,7 @@ const MPLS: u16 = 0x8847;
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
 /// More tags than any network stacks up.
-const MOST_TAGS: usize = 8;
+const MAX_TAGS: usize = 8;
 
 /// Where the Internet header begins; `None` where the frame carries something else, or too little.
 pub(crate) fn internet_packet(link: Link, frame: &[u8]) -> Option<usize> {
@@ -47,7 +47,7 @@ fn after_type(frame: &[u8], at: usize) -> Option<usize> {
 
 /// The payload behind tags and labels; `kind` is the type that announced what begins at `at`.
 fn after_tag(frame: &[u8], mut kind: u16, mut at: usize) -> Option<usize> {
-    for _ in 0..MOST_TAGS {
+    for _ in 0..MAX_TAGS {
         match kind {
             IPV4 | IPV6 => return Some(at),
             tag if VLAN.contains(&tag) => {

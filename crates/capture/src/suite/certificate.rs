@@ -1,6 +1,6 @@
 //! What kinds of keys a chain of X.509 certificates has (RFC 5280), read without trust in any length.
 
-use super::root::{Chain, Root, World, rsa};
+use super::root::{Chain, ProtocolFamily, Root, rsa};
 use shakedown_trace::suite::Curve;
 
 const SEQUENCE: u8 = 0x30;
@@ -150,7 +150,7 @@ impl<'a> Certificate<'a> {
     }
 
     /// The key that signed this certificate; `own` is the name of the key that it certifies.
-    fn issuer(&self, own: &str, world: World) -> Option<Root> {
+    fn issuer(&self, own: &str, world: ProtocolFamily) -> Option<Root> {
         let object = Values(self.signature_algorithm).expect(OBJECT)?;
         let known = |name: String| Root::Known(name.into_boxed_str());
         if object.starts_with(RSA) {
@@ -209,7 +209,7 @@ pub(super) fn bits(integer: &[u8]) -> usize {
 
 /// What a Certificate message showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum Presented {
     /// No certificate: a client that has none.
     Nothing,
     /// A chain.
@@ -218,14 +218,13 @@ pub(crate) enum Shown {
     Unclear,
 }
 
-impl Shown {
+impl Presented {
     /// Reads a Certificate message, of TLS 1.3 where `modern`.
     pub(crate) fn read(body: &[u8], modern: bool) -> Self {
         match chain(body, modern) {
             Some(chain) if chain.is_empty() => Self::Nothing,
-            Some(chain) => {
-                describe(&chain, World::Tls).map_or(Self::Unclear, |chain| Self::Keys(Box::new(chain)))
-            }
+            Some(chain) => describe(&chain, ProtocolFamily::Tls)
+                .map_or(Self::Unclear, |chain| Self::Keys(Box::new(chain))),
             None => Self::Unclear,
         }
     }
@@ -254,7 +253,7 @@ fn chain(body: &[u8], modern: bool) -> Option<Vec<&[u8]>> {
 }
 
 /// What was sent, and the root that was not.
-pub(super) fn describe(chain: &[&[u8]], world: World) -> Option<Chain> {
+pub(super) fn describe(chain: &[&[u8]], world: ProtocolFamily) -> Option<Chain> {
     let certificates = chain.iter().map(|der| Certificate::read(der)).collect::<Option<Vec<_>>>()?;
     let mut names = certificates.iter().map(Certificate::key_name).collect::<Option<Vec<_>>>()?;
     let last = certificates.last()?;

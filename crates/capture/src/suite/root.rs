@@ -9,12 +9,12 @@ use shakedown_trace::suite::Curve;
 
 /// Which curves may be met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum World {
+pub(crate) enum ProtocolFamily {
     Tls,
     Wtls,
 }
 
-impl World {
+impl ProtocolFamily {
     fn name(self, curve: Curve) -> Option<&'static str> {
         match self {
             Self::Tls => curve.tls_group().map(|_| curve.name()),
@@ -38,12 +38,16 @@ pub(crate) enum Root {
     /// An RSA key of this size, and whether its exponent is taken for 3.
     Rsa { bits: usize, small_exponent: bool },
     /// One of these curves, the likeliest first; never empty.
-    Curves { world: World, candidates: Vec<Curve>, hint: Option<Curve> },
+    Curves { world: ProtocolFamily, candidates: Vec<Curve>, hint: Option<Curve> },
 }
 
 impl Root {
     /// A key that made an ECDSA signature of which the greater number has so many bits.
-    pub(crate) fn of_ecdsa(world: World, longest_bits: usize, fits: impl Fn(Curve) -> bool) -> Option<Self> {
+    pub(crate) fn of_ecdsa(
+        world: ProtocolFamily,
+        longest_bits: usize,
+        fits: impl Fn(Curve) -> bool,
+    ) -> Option<Self> {
         let near = |curve: &Curve| {
             let order = order_bits(*curve);
             world.name(*curve).is_some()
@@ -177,7 +181,7 @@ impl Chain {
         }
     }
 
-    fn taken(&self, world: World, candidates: &[Curve], hint: Option<Curve>) -> Option<Curve> {
+    fn taken(&self, world: ProtocolFamily, candidates: &[Curve], hint: Option<Curve>) -> Option<Curve> {
         let among = |curve: &Curve| candidates.contains(curve);
         let own = self.sent.last().and_then(|name| Curve::from_name(name)).filter(among);
         let usual = || world.usual().iter().filter_map(|name| Curve::from_name(name)).find(among);

@@ -16,10 +16,10 @@ fn name(negotiation: &Negotiation, seen: &[Seen]) -> Option<String> {
 
 /// What a Certificate message of TLS 1.2 with these certificates shows.
 #[cfg(feature = "decrypt")]
-fn certificate_message(ders: &[Vec<u8>]) -> Shown {
+fn certificate_message(ders: &[Vec<u8>]) -> Presented {
     let three = |length: usize| [(length >> 16) as u8, (length >> 8) as u8, length as u8];
     let list: Vec<u8> = ders.iter().flat_map(|der| [&three(der.len())[..], der].concat()).collect();
-    Shown::read(&[&three(list.len())[..], &list].concat(), false)
+    Presented::read(&[&three(list.len())[..], &list].concat(), false)
 }
 
 #[cfg(feature = "decrypt")]
@@ -102,11 +102,11 @@ fn keys_are_read_from_certificates() {
     let group = ec::EcGroup::from_curve_name(nid::Nid::SECP384R1).unwrap();
     let curve = self_signed(&PKey::from_ec_key(ec::EcKey::generate(&group).unwrap()).unwrap());
     let mut negotiation = negotiated(0x0303, 0x009c);
-    negotiation.shown[1] = Some(certificate_message(std::slice::from_ref(&rsa)));
+    negotiation.presented[1] = Some(certificate_message(std::slice::from_ref(&rsa)));
     assert_eq!(name(&negotiation, &[]).as_deref(), Some("tls1.2/rsa/rsa1024/server"));
     let mut negotiation = negotiated(0x0303, 0xc02b);
     negotiation.note_key_exchange(&[3, 0, 29]);
-    negotiation.shown[1] = Some(certificate_message(std::slice::from_ref(&curve)));
+    negotiation.presented[1] = Some(certificate_message(std::slice::from_ref(&curve)));
     assert_eq!(name(&negotiation, &[]).as_deref(), Some("tls1.2/ecdhe_ecdsa+x25519/p384/server"));
     // Asked for a certificate, the client shows none, then one of the same kind, then another's.
     let request = Seen {
@@ -118,11 +118,11 @@ fn keys_are_read_from_certificates() {
         end_offset: 0,
         after_handshake: false,
     };
-    negotiation.shown[0] = Some(certificate_message(&[]));
+    negotiation.presented[0] = Some(certificate_message(&[]));
     assert_eq!(name(&negotiation, &[request]).as_deref(), Some("tls1.2/ecdhe_ecdsa+x25519/p384/requested"));
-    negotiation.shown[0] = Some(certificate_message(&[curve]));
+    negotiation.presented[0] = Some(certificate_message(&[curve]));
     assert_eq!(name(&negotiation, &[request]).as_deref(), Some("tls1.2/ecdhe_ecdsa+x25519/p384/mutual"));
-    negotiation.shown[0] = Some(certificate_message(&[rsa]));
+    negotiation.presented[0] = Some(certificate_message(&[rsa]));
     assert_eq!(name(&negotiation, &[request]), None);
 }
 
@@ -143,7 +143,7 @@ fn resumption_shows_too_little_before_1_3() {
 fn every_curve_is_read_from_its_certificate() {
     for curve in Curve::all() {
         let der = self_signed(&curve_key(curve.name()));
-        for world in [root::World::Tls, root::World::Wtls] {
+        for world in [root::ProtocolFamily::Tls, root::ProtocolFamily::Wtls] {
             let chain = certificate::describe(&[&der], world).unwrap();
             assert_eq!((chain.keys(), chain.remark()), (format!("{0}@{0}", curve.name()), None));
         }
@@ -160,7 +160,7 @@ fn every_curve_is_read_from_its_certificate() {
 #[cfg(feature = "decrypt")]
 #[test]
 fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
-    use root::World::{Tls, Wtls};
+    use root::ProtocolFamily::{Tls, Wtls};
     let told = |world, key: &Key, root: &Key| {
         let chain = certificate::describe(&[&signed(key, "another", root)], world).unwrap();
         (chain.keys(), chain.remark().unwrap_or_default())
@@ -204,7 +204,7 @@ fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
 #[test]
 fn both_sides_chains_narrow_the_root_down() {
     let (leaf, root, other) = (curve_key("160p"), curve_key("160p"), curve_key("p384"));
-    let describe = |chain: &[&[u8]]| certificate::describe(chain, root::World::Wtls).unwrap();
+    let describe = |chain: &[&[u8]]| certificate::describe(chain, root::ProtocolFamily::Wtls).unwrap();
     let authority = signed(&root, "someone", &root);
     let (lone, whole) = (signed(&leaf, "another", &root), [signed(&leaf, "another", &root), authority]);
     let (lone, whole) = (describe(&[&lone]), describe(&[&whole[0], &whole[1]]));
@@ -221,7 +221,7 @@ fn both_sides_chains_narrow_the_root_down() {
 #[test]
 fn a_root_that_the_client_names_is_taken() {
     let curve = |name| Curve::from_name(name).unwrap();
-    let root = root::Root::of_ecdsa(root::World::Wtls, 160, |_| true).unwrap();
+    let root = root::Root::of_ecdsa(root::ProtocolFamily::Wtls, 160, |_| true).unwrap();
     let mut chain = root::Chain::new(vec!["163k".to_owned()], root);
     assert_eq!(chain.keys(), "163k@163k");
     chain.prefer(&[curve("256p"), curve("160p")]);

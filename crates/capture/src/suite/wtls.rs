@@ -1,8 +1,8 @@
 //! The suite of a WTLS handshake (WAP-261).
 
 use super::certificate::{bits, rsa_issuer, rsa_name};
-use super::root::{Chain, Root, World, order_bits};
-use super::{Parts, Told};
+use super::root::{Chain, ProtocolFamily, Root, order_bits};
+use super::{NamedSuite, Parts};
 use crate::message::{Name, Seen};
 use crate::tls::Fields;
 use crate::wtls::{Parameters, WtlsConnection};
@@ -18,7 +18,7 @@ struct Certificate<'a> {
 }
 
 /// The suite of a WTLS handshake, if it showed everything that the name says.
-pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usize) -> Option<Told> {
+pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usize) -> Option<NamedSuite> {
     if connection.is_resumed()? {
         return None;
     }
@@ -79,7 +79,7 @@ pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usi
         }
         _ => {}
     }
-    Some(Told { suite: parts.suite("wtls")?, remark })
+    Some(NamedSuite { suite: parts.suite("wtls")?, remark })
 }
 
 /// The curves of the roots that the client says it trusts to sign keys of elliptic curves.
@@ -166,7 +166,7 @@ fn curve(parameters: Parameters<'_>) -> Option<Curve> {
 
 fn describe(body: &[u8]) -> Option<Chain> {
     if let Some(chain) = x509_chain(body) {
-        return super::certificate::describe(&chain, World::Wtls);
+        return super::certificate::describe(&chain, ProtocolFamily::Wtls);
     }
     let mut list = Fields(Fields(body).vector(2)?);
     let mut names = Vec::new();
@@ -183,7 +183,7 @@ fn describe(body: &[u8]) -> Option<Chain> {
             // Each half is as long as the order: about the field, or a byte more.
             let (first, second) = last.signature.split_at(last.signature.len() / 2);
             let longest = bits(first).max(bits(second));
-            Root::of_ecdsa(World::Wtls, longest, |curve| order_bytes(curve) == first.len())?
+            Root::of_ecdsa(ProtocolFamily::Wtls, longest, |curve| order_bytes(curve) == first.len())?
         }
         _ => return None,
     };

@@ -6,23 +6,23 @@ use super::negotiation::Negotiation;
 use super::record::{
     ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_BYTES, Input, Record, RecordReader,
 };
-use super::secrets::{LegacyOpener, ModernOpener};
+use super::secrets::{LegacyDecryptor, ModernDecryptor};
 use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_tightly};
 use shakedown_trace::MessageName;
 use std::collections::VecDeque;
 
 /// Most bytes of records that wait for both hello messages.
-const MOST_WAITING_BYTES: usize = 1 << 18;
+const MAX_WAITING_BYTES: usize = 1 << 18;
 /// About what a cipher's state takes.
-const OPENER_BYTES: usize = 1024;
-/// Most sealed records remembered in a direction: the handshake is among the first.
-const MOST_SEALED: usize = 48;
+const DECRYPTOR_BYTES: usize = 1024;
+/// Most undecrypted records remembered in a direction: the handshake is among the first.
+const MAX_UNDECRYPTED: usize = 48;
 /// Most messages of one connection; beyond it, renegotiations and key updates go uncounted.
-const MOST_MESSAGES: usize = 512;
+const MAX_MESSAGES: usize = 512;
 
-/// A record that could not be opened.
+/// A record that could not be decrypted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sealed {
+pub(crate) struct Undecrypted {
     pub(crate) wire_bytes: usize,
     pub(crate) start: Mark,
     pub(crate) end: Mark,
@@ -63,14 +63,14 @@ struct Direction {
     protected: bool,
     /// Finished has passed.
     finished: bool,
-    legacy: Option<Box<LegacyOpener>>,
+    legacy: Option<Box<LegacyDecryptor>>,
     stage: Stage,
-    modern: Option<Box<ModernOpener>>,
+    modern: Option<Box<ModernDecryptor>>,
     /// Records before the next may be missing.
     lossy: bool,
     losses: u32,
-    sealed: Vec<Sealed>,
-    sealed_after_handshake: u64,
+    undecrypted: Vec<Undecrypted>,
+    undecrypted_after_handshake: u64,
     application_bytes: u64,
 }
 
@@ -106,9 +106,9 @@ impl TlsConnection {
             direction.reader.held_bytes()
                 + direction.messages.held_bytes()
                 + direction.waiting_bytes
-                + direction.sealed.capacity() * size_of::<Sealed>()
+                + direction.undecrypted.capacity() * size_of::<Undecrypted>()
                 + (usize::from(direction.legacy.is_some()) + usize::from(direction.modern.is_some()))
-                    * OPENER_BYTES
+                    * DECRYPTOR_BYTES
         });
         directions.sum::<usize>() + self.negotiation.held_bytes() + self.seen.capacity() * size_of::<Seen>()
     }
@@ -160,12 +160,12 @@ impl TlsConnection {
         self.directions[direction].finished
     }
 
-    pub(crate) fn sealed(&self, direction: usize) -> &[Sealed] {
-        &self.directions[direction].sealed
+    pub(crate) fn undecrypted(&self, direction: usize) -> &[Undecrypted] {
+        &self.directions[direction].undecrypted
     }
 
-    pub(crate) fn sealed_after_handshake(&self, direction: usize) -> u64 {
-        self.directions[direction].sealed_after_handshake
+    pub(crate) fn undecrypted_after_handshake(&self, direction: usize) -> u64 {
+        self.directions[direction].undecrypted_after_handshake
     }
 
     pub(crate) fn application_bytes(&self, direction: usize) -> u64 {
@@ -188,9 +188,10 @@ impl TlsConnection {
             None => !self.gave_up,
             Some(false) => false,
             Some(true) if self.negotiation.is_tls_1_3() => true,
-            Some(true) => {
-                self.directions[direction].legacy.as_ref().is_some_and(|opener| opener.needs_every_record())
-            }
+            Some(true) => self.directions[direction]
+                .legacy
+                .as_ref()
+                .is_some_and(|decryptor| decryptor.needs_every_record()),
         }
     }
 
@@ -216,7 +217,7 @@ impl TlsConnection {
                 end: record.end,
                 end_offset: record.end_offset,
             });
-            if slot.waiting_bytes > MOST_WAITING_BYTES {
+            if slot.waiting_bytes > MAX_WAITING_BYTES {
                 self.give_up(keys);
             }
             return;
@@ -262,15 +263,15 @@ impl TlsConnection {
         let modern = self.negotiation.is_tls_1_3();
         match record.kind {
             CHANGE_CIPHER_SPEC => self.change_cipher_spec(keys, direction, record, modern),
-            APPLICATION_DATA if modern => self.sealed_modern(keys, direction, record),
+            APPLICATION_DATA if modern => self.protected_modern(keys, direction, record),
             APPLICATION_DATA => {
                 let slot = &mut self.directions[direction];
                 slot.application_bytes += record.wire_bytes as u64;
-                if let Some(opener) = &mut slot.legacy {
-                    if opener.needs_every_record() && record.kept {
-                        let _ = opener.open(record.kind, record.version, record.body, slot.lossy);
+                if let Some(decryptor) = &mut slot.legacy {
+                    if decryptor.needs_every_record() && record.kept {
+                        let _ = decryptor.open(record.kind, record.version, record.body, slot.lossy);
                     } else {
-                        opener.pass();
+                        decryptor.pass();
                     }
                 }
             }
@@ -283,7 +284,7 @@ impl TlsConnection {
                     slot.protected = true;
                 }
                 if slot.protected {
-                    self.sealed_legacy(keys, direction, record);
+                    self.protected_legacy(keys, direction, record);
                 } else {
                     self.messages(keys, direction, record, record.body, record.holes);
                 }
@@ -307,13 +308,13 @@ impl TlsConnection {
             return;
         }
         let renegotiated = self.directions[direction].protected;
-        let opener = if renegotiated { None } else { self.negotiation.legacy_opener(keys, direction) };
+        let decryptor = if renegotiated { None } else { self.negotiation.legacy_decryptor(keys, direction) };
         if renegotiated {
             self.problems.add("the connection was renegotiated: only the first handshake is told");
         }
         let slot = &mut self.directions[direction];
         slot.protected = true;
-        slot.legacy = opener;
+        slot.legacy = decryptor;
     }
 
     fn version_2(&mut self, direction: usize, record: &Record<'_>) {
@@ -334,7 +335,7 @@ impl TlsConnection {
         let lossy = slot.lossy;
         let content = match &mut slot.legacy {
             _ if !slot.protected => Some(record.body.to_vec()),
-            Some(opener) => opener.open(record.kind, record.version, record.body, lossy),
+            Some(decryptor) => decryptor.open(record.kind, record.version, record.body, lossy),
             None => None,
         };
         self.alert(direction, record.end, content.as_deref());
@@ -406,7 +407,7 @@ impl TlsConnection {
         match name {
             Name::Known(MessageName::Finished) => {
                 let label = if is_client { Label::ClientTraffic } else { Label::ServerTraffic };
-                let next = if modern { self.negotiation.modern_opener(keys, label) } else { None };
+                let next = if modern { self.negotiation.modern_decryptor(keys, label) } else { None };
                 let slot = &mut self.directions[direction];
                 slot.finished = true;
                 if modern {
@@ -416,33 +417,33 @@ impl TlsConnection {
             }
             Name::Known(MessageName::EndOfEarlyData) if modern => {
                 self.directions[direction].modern =
-                    self.negotiation.modern_opener(keys, Label::ClientHandshakeTraffic);
+                    self.negotiation.modern_decryptor(keys, Label::ClientHandshakeTraffic);
                 self.directions[direction].stage = Stage::Handshake;
             }
             Name::Known(MessageName::KeyUpdate) if modern => {
                 let slot = &mut self.directions[direction];
-                slot.modern = slot.modern.as_ref().and_then(|opener| opener.updated()).map(Box::new);
+                slot.modern = slot.modern.as_ref().and_then(|decryptor| decryptor.updated()).map(Box::new);
             }
             _ => {}
         }
     }
 
     /// A handshake record after ChangeCipherSpec, up to TLS 1.2.
-    fn sealed_legacy(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) {
+    fn protected_legacy(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) {
         let slot = &mut self.directions[direction];
         let lossy = slot.lossy;
         let opened = match &mut slot.legacy {
-            Some(opener) if record.holes.is_empty() => {
-                let opened = opener.open(record.kind, record.version, record.body, lossy);
+            Some(decryptor) if record.holes.is_empty() => {
+                let opened = decryptor.open(record.kind, record.version, record.body, lossy);
                 let opened = opened.filter(|plain| slot.messages.is_within_message() || is_message(plain));
                 if opened.is_none() {
                     slot.legacy = None;
-                    self.problems.add("the key log's secret does not open this connection's records");
+                    self.problems.add("the key log's secret does not decrypt this connection's records");
                 }
                 opened
             }
-            Some(opener) => {
-                opener.pass();
+            Some(decryptor) => {
+                decryptor.pass();
                 None
             }
             None => None,
@@ -453,7 +454,7 @@ impl TlsConnection {
         }
         let slot = &mut self.directions[direction];
         if std::mem::replace(&mut slot.finished, true) {
-            slot.sealed_after_handshake += record.wire_bytes as u64;
+            slot.undecrypted_after_handshake += record.wire_bytes as u64;
             return;
         }
         // What follows ChangeCipherSpec is Finished (RFC 5246 section 7.4.9).
@@ -469,16 +470,18 @@ impl TlsConnection {
     }
 
     /// An encrypted record of TLS 1.3.
-    fn sealed_modern(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) {
+    fn protected_modern(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) {
         let is_client = self.negotiation.client == Some(direction);
         if self.directions[direction].stage == Stage::Start && self.has_secrets == Some(true) {
             let label = if is_client { Label::ClientHandshakeTraffic } else { Label::ServerHandshakeTraffic };
-            self.directions[direction].modern = self.negotiation.modern_opener(keys, label);
+            self.directions[direction].modern = self.negotiation.modern_decryptor(keys, label);
             self.directions[direction].stage = Stage::Handshake;
             let early =
                 is_client && self.negotiation.client_hello.as_ref().is_some_and(|hello| hello.early_data);
-            if early && let Some(opener) = self.negotiation.modern_opener(keys, Label::ClientEarlyTraffic) {
-                self.directions[direction].modern = Some(opener);
+            if early
+                && let Some(decryptor) = self.negotiation.modern_decryptor(keys, Label::ClientEarlyTraffic)
+            {
+                self.directions[direction].modern = Some(decryptor);
                 self.directions[direction].stage = Stage::Early;
             }
         }
@@ -487,7 +490,7 @@ impl TlsConnection {
             // The server refused early data: what follows is the handshake.
             let early = self.directions[direction].modern.take();
             self.directions[direction].modern =
-                self.negotiation.modern_opener(keys, Label::ClientHandshakeTraffic);
+                self.negotiation.modern_decryptor(keys, Label::ClientHandshakeTraffic);
             opened = self.open_modern(direction, record);
             if opened.is_some() {
                 self.directions[direction].stage = Stage::Handshake;
@@ -527,10 +530,10 @@ impl TlsConnection {
             return;
         }
         if slot.modern.is_some() && !early {
-            self.problems.add("the key log's secrets do not open this connection's records");
+            self.problems.add("the key log's secrets do not decrypt this connection's records");
         }
-        if slot.sealed.len() < MOST_SEALED {
-            slot.sealed.push(Sealed {
+        if slot.undecrypted.len() < MAX_UNDECRYPTED {
+            slot.undecrypted.push(Undecrypted {
                 wire_bytes: record.wire_bytes,
                 start: record.start,
                 end: record.end,
@@ -542,10 +545,10 @@ impl TlsConnection {
     }
 
     fn push(&mut self, seen: Seen) {
-        if self.seen.len() < MOST_MESSAGES {
+        if self.seen.len() < MAX_MESSAGES {
             push_tightly(&mut self.seen, seen);
         } else {
-            self.problems.add(format!("more than {MOST_MESSAGES} messages: the rest is not told"));
+            self.problems.add(format!("more than {MAX_MESSAGES} messages: the rest is not told"));
         }
     }
 }

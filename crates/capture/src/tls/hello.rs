@@ -22,7 +22,7 @@ const RETRY_RANDOM: [u8; 32] = [
 ];
 
 /// Identities of pre-shared keys in a ClientHello that are looked at.
-const MOST_IDENTITIES: usize = 8;
+const MAX_IDENTITIES: usize = 8;
 
 /// What a session is known by.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl<'a> Fields<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClientHello {
     pub(crate) random: [u8; 32],
-    /// The session that the client would take up, by its identifier.
+    /// The session that the client would resume, by its identifier.
     pub(crate) session: Option<u64>,
     /// The same by its ticket (RFC 5077).
     pub(crate) ticket: Option<u64>,
@@ -107,7 +107,7 @@ pub(crate) struct ServerHello {
     pub(crate) cipher_suite: u16,
     pub(crate) compressed: bool,
     pub(crate) encrypt_then_mac: bool,
-    /// TLS 1.3: the server took up a key that both held.
+    /// TLS 1.3: the server chose a key that both held.
     pub(crate) pre_shared_key: bool,
     /// TLS 1.3: which of the client's it was.
     pub(crate) identity: u16,
@@ -191,7 +191,7 @@ fn identities(content: &[u8]) -> Vec<u64> {
         list.take(4)?;
         Some(SessionName::Ticket(identity).digest())
     };
-    std::iter::from_fn(next).take(MOST_IDENTITIES).collect()
+    std::iter::from_fn(next).take(MAX_IDENTITIES).collect()
 }
 
 /// The ticket in a NewSessionTicket message (RFC 5077 section 3.3, RFC 8446 section 4.6.1).

@@ -10,10 +10,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 /// No line with a secret is as long; a file without lines is no key log.
-const MOST_LINE_BYTES: u64 = 1 << 12;
+const MAX_LINE_BYTES: u64 = 1 << 12;
 
 /// Connections whose secrets are kept of those that captures themselves carry; at most about 800 bytes each.
-pub const MOST_CARRIED: usize = 1 << 16;
+pub const MAX_CARRIED: usize = 1 << 16;
 
 /// What a secret is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl KeyLog {
         self.read(source, Origin::File)
     }
 
-    /// Adds what a capture carries, of which the last [`MOST_CARRIED`] connections are kept. Lines that say nothing
+    /// Adds what a capture carries, of which the last [`MAX_CARRIED`] connections are kept. Lines that say nothing
     /// are passed over and counted: the packets are there all the same.
     pub(crate) fn read_carried(&mut self, text: &[u8]) {
         for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -120,7 +120,7 @@ impl KeyLog {
         let mut reader = BufReader::new(source);
         for number in 1.. {
             line.clear();
-            let read = reader.by_ref().take(MOST_LINE_BYTES).read_until(b'\n', &mut line);
+            let read = reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
             let read =
                 read.map_err(|error| CaptureError::KeyLog { line: number, reason: error.to_string() })?;
             if read == 0 {
@@ -192,7 +192,7 @@ impl KeyLog {
         // Of two secrets for the same purpose the later is believed: a random that comes back was a test's.
         secrets.0.retain(|entry| entry.0 != label);
         secrets.0.push((label, secret));
-        while self.carried.len() > MOST_CARRIED
+        while self.carried.len() > MAX_CARRIED
             && let Some(earliest) = self.carried.pop_front()
         {
             self.connections.remove(&earliest);
@@ -274,12 +274,12 @@ mod tests {
         let mut log = KeyLog::default();
         log.read_from((master(0, 1) + &master(1, 1)).as_bytes()).unwrap();
         let beyond = 5;
-        let last = 1 + MOST_CARRIED as u32 + beyond;
+        let last = 1 + MAX_CARRIED as u32 + beyond;
         // The first of these is known already, and stays one that was given.
         for random in 1..=last {
             log.read_carried(master(random, 2).as_bytes());
         }
-        assert_eq!((log.len(), log.let_go()), (2 + MOST_CARRIED, u64::from(beyond)));
+        assert_eq!((log.len(), log.let_go()), (2 + MAX_CARRIED, u64::from(beyond)));
         for (random, kept) in
             [(0, true), (1, true), (2, false), (1 + beyond, false), (2 + beyond, true), (last, true)]
         {

@@ -4,16 +4,16 @@ use super::cipher_suite::{self, Protection};
 use super::handshake::{CERTIFICATE, CLIENT_HELLO, NEW_SESSION_TICKET, SERVER_HELLO, SERVER_KEY_EXCHANGE};
 use super::hello::{self, ClientHello, ServerHello};
 use super::keylog::{KeyLog, Label, Secrets};
-use super::secrets::{LegacyKeys, LegacyOpener, ModernOpener};
+use super::secrets::{LegacyDecryptor, LegacyKeys, ModernDecryptor};
 use crate::message::Name;
-use crate::suite::{self, Shown};
+use crate::suite::{self, Presented};
 use shakedown_trace::operation::intern;
 use shakedown_trace::{MessageName, Suite};
 use std::sync::Arc;
 
 pub(crate) const TLS_1_3: u16 = 0x0304;
 /// Tickets kept until they are remembered.
-const MOST_ISSUED: usize = 16;
+const MAX_ISSUED: usize = 16;
 const DTLS_1_0_BAD: u16 = 0x0100;
 const DTLS_1_0: u16 = 0xfeff;
 const DTLS_1_2: u16 = 0xfefd;
@@ -51,7 +51,7 @@ pub(crate) struct Negotiation {
     /// A HelloRetryRequest, which binds version and cipher suite of the ServerHello to come.
     pub(crate) retry: Option<Box<ServerHello>>,
     /// What Certificate messages showed, by direction.
-    pub(crate) shown: [Option<Shown>; 2],
+    pub(crate) presented: [Option<Presented>; 2],
     /// Up to TLS 1.2: the group in ServerKeyExchange.
     pub(crate) group: Option<Box<str>>,
     /// Tickets that the server issued, until somebody remembers them.
@@ -81,12 +81,12 @@ impl Negotiation {
 
     /// Memory held.
     pub(crate) fn held_bytes(&self) -> usize {
-        let shown = self.shown.iter().flatten().map(Shown::held_bytes).sum::<usize>();
+        let presented = self.presented.iter().flatten().map(Presented::held_bytes).sum::<usize>();
         let hello = self.client_hello.as_ref().map_or(0, |hello| {
             hello.identities.capacity() * size_of::<u64>()
                 + hello.server_name.as_ref().map_or(0, |name| name.len())
         });
-        shown
+        presented
             + hello
             + self.group.as_ref().map_or(0, |group| group.len())
             + self.remark.as_ref().map_or(0, |remark| remark.len())
@@ -114,7 +114,7 @@ impl Negotiation {
                 self.server_hello = hello.or(self.server_hello.take());
             }
             (CERTIFICATE, Some(body)) => {
-                self.shown[direction] = Some(Shown::read(&body, self.is_tls_1_3()));
+                self.presented[direction] = Some(Presented::read(&body, self.is_tls_1_3()));
             }
             (SERVER_KEY_EXCHANGE, Some(body)) => self.note_key_exchange(&body),
             (NEW_SESSION_TICKET, Some(body)) => self.note_ticket(&body),
@@ -131,7 +131,7 @@ impl Negotiation {
 
     /// A NewSessionTicket, within the handshake or behind it.
     pub(crate) fn note_ticket(&mut self, body: &[u8]) {
-        if self.issued.len() < MOST_ISSUED {
+        if self.issued.len() < MAX_ISSUED {
             self.issued.extend(hello::issued_ticket(body, self.is_tls_1_3()));
         }
     }
@@ -141,8 +141,8 @@ impl Negotiation {
         self.server_hello.as_ref().filter(|_| !self.is_tls_1_3())?.session
     }
 
-    /// The names under which the client had the session that was taken up: its ticket, its identifier.
-    pub(crate) fn sessions_taken_up(&self) -> (Option<u64>, Option<u64>) {
+    /// The names under which the client had the session that was resumed: its ticket, its identifier.
+    pub(crate) fn sessions_offered(&self) -> (Option<u64>, Option<u64>) {
         let (Some(client), Some(server)) = (&self.client_hello, &self.server_hello) else {
             return (None, None);
         };
@@ -153,8 +153,8 @@ impl Negotiation {
     }
 
     /// Once the suite is known, what it was told from takes only room.
-    pub(crate) fn forget_what_was_shown(&mut self) {
-        (self.shown, self.group, self.retry) = ([None, None], None, None);
+    pub(crate) fn forget_presented(&mut self) {
+        (self.presented, self.group, self.retry) = ([None, None], None, None);
         if let Some(hello) = &mut self.client_hello {
             hello.identities = Vec::new();
         }
@@ -183,7 +183,7 @@ impl Negotiation {
     }
 
     /// What opens a direction's records after ChangeCipherSpec; `None` without the secret.
-    pub(crate) fn legacy_opener(&self, keys: &KeyLog, direction: usize) -> Option<Box<LegacyOpener>> {
+    pub(crate) fn legacy_decryptor(&self, keys: &KeyLog, direction: usize) -> Option<Box<LegacyDecryptor>> {
         let (client, server) = (self.client_hello.as_ref()?, self.server_hello.as_ref()?);
         if server.compressed {
             return None;
@@ -200,11 +200,11 @@ impl Negotiation {
             server_random: &server.random,
             encrypt_then_mac: server.encrypt_then_mac,
         };
-        LegacyOpener::new(&keys, self.client == Some(direction)).map(Box::new)
+        LegacyDecryptor::new(&keys, self.client == Some(direction)).map(Box::new)
     }
 
     /// What opens TLS 1.3 records under one of the key log's secrets; `None` without it.
-    pub(crate) fn modern_opener(&self, keys: &KeyLog, label: Label) -> Option<Box<ModernOpener>> {
-        ModernOpener::new(self.protection()?, self.secrets(keys)?.get(label)?).map(Box::new)
+    pub(crate) fn modern_decryptor(&self, keys: &KeyLog, label: Label) -> Option<Box<ModernDecryptor>> {
+        ModernDecryptor::new(self.protection()?, self.secrets(keys)?.get(label)?).map(Box::new)
     }
 }

@@ -1,16 +1,16 @@
 //! From a secret of the key log to records in the clear.
 
-#[cfg(not(feature = "decrypt"))]
-mod closed;
+#[cfg(feature = "decrypt")]
+mod decryptor;
 #[cfg(feature = "decrypt")]
 mod derivation;
-#[cfg(feature = "decrypt")]
-mod opener;
-
 #[cfg(not(feature = "decrypt"))]
-pub(crate) use closed::{LegacyOpener, ModernOpener};
+mod disabled;
+
 #[cfg(feature = "decrypt")]
-pub(crate) use opener::{LegacyOpener, ModernOpener};
+pub(crate) use decryptor::{LegacyDecryptor, ModernDecryptor};
+#[cfg(not(feature = "decrypt"))]
+pub(crate) use disabled::{LegacyDecryptor, ModernDecryptor};
 
 use super::cipher_suite::Protection;
 

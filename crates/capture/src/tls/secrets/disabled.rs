@@ -1,12 +1,12 @@
-//! Without cryptography every record stays closed.
+//! Without cryptography every record stays encrypted.
 
 use super::LegacyKeys;
 use crate::tls::cipher_suite::Protection;
 
 /// Opens nothing, and cannot be made.
-pub(crate) enum LegacyOpener {}
+pub(crate) enum LegacyDecryptor {}
 
-impl LegacyOpener {
+impl LegacyDecryptor {
     pub(crate) fn new(keys: &LegacyKeys<'_>, _from_client: bool) -> Option<Self> {
         let LegacyKeys { version, protection, master, client_random, server_random, encrypt_then_mac } = keys;
         let _ = (version, protection.algorithm, protection.key_bytes, protection.mac);
@@ -38,9 +38,9 @@ impl LegacyOpener {
 }
 
 /// Opens nothing, and cannot be made.
-pub(crate) enum ModernOpener {}
+pub(crate) enum ModernDecryptor {}
 
-impl ModernOpener {
+impl ModernDecryptor {
     pub(crate) fn new(_protection: Protection, _secret: &[u8]) -> Option<Self> {
         None
     }

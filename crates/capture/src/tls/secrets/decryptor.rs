@@ -14,7 +14,7 @@ use openssl::provider::Provider;
 use std::sync::OnceLock;
 
 /// Records that may be missing from the capture before one that can be read again.
-const MOST_SKIPPED_RECORDS: u64 = 16;
+const MAX_SKIPPED_RECORDS: u64 = 16;
 const NONCE_BYTES: usize = 12;
 
 /// A library context with the legacy ciphers, made once.
@@ -37,7 +37,7 @@ fn fetch(algorithm: &str) -> Option<Cipher> {
 }
 
 /// Opens one direction's records, SSL 3.0 to TLS 1.2 and DTLS.
-pub(crate) struct LegacyOpener {
+pub(crate) struct LegacyDecryptor {
     version: u16,
     protection: Protection,
     cipher: Option<Cipher>,
@@ -49,7 +49,7 @@ pub(crate) struct LegacyOpener {
     sequence: u64,
 }
 
-impl LegacyOpener {
+impl LegacyDecryptor {
     pub(crate) fn new(keys: &LegacyKeys<'_>, from_client: bool) -> Option<Self> {
         let protection = keys.protection;
         let mac_bytes = protection.mac.map_or(0, Hash::bytes);
@@ -122,7 +122,7 @@ impl LegacyOpener {
     /// Opens the next record; `lossy` where records before it may be missing from the capture.
     pub(crate) fn open(&mut self, kind: u8, version: u16, body: &[u8], lossy: bool) -> Option<Vec<u8>> {
         let sequence = self.sequence;
-        for skipped in 0..if lossy { MOST_SKIPPED_RECORDS } else { 1 } {
+        for skipped in 0..if lossy { MAX_SKIPPED_RECORDS } else { 1 } {
             let opened = self.open_numbered(kind, version, sequence + skipped, body);
             if opened.is_some() {
                 self.sequence = sequence + skipped + 1;
@@ -154,11 +154,11 @@ impl LegacyOpener {
             }
             Mode::Cbc { block_bytes } => self.open_blocks(block_bytes, mac_bytes, body),
             Mode::ExplicitNonce { tag_bytes, ccm } => {
-                let (explicit, sealed) = body.split_at_checked(8)?;
+                let (explicit, undecrypted) = body.split_at_checked(8)?;
                 let nonce = [&self.iv[..], explicit].concat();
-                let plain_bytes = sealed.len().checked_sub(tag_bytes)?;
+                let plain_bytes = undecrypted.len().checked_sub(tag_bytes)?;
                 let data = additional_data(sequence, kind, version, plain_bytes);
-                self.authenticated(&nonce, &data, sealed, tag_bytes, ccm).ok()
+                self.authenticated(&nonce, &data, undecrypted, tag_bytes, ccm).ok()
             }
             Mode::MaskedNonce { tag_bytes } => {
                 let nonce = masked(&self.iv, sequence);
@@ -198,17 +198,17 @@ impl LegacyOpener {
         &mut self,
         nonce: &[u8],
         data: &[u8],
-        sealed: &[u8],
+        undecrypted: &[u8],
         tag_bytes: usize,
         ccm: bool,
     ) -> Result<Vec<u8>, ErrorStack> {
         let cipher = self.cipher.as_deref();
-        open_authenticated(&mut self.context, cipher, &self.key, nonce, data, sealed, tag_bytes, ccm)
+        open_authenticated(&mut self.context, cipher, &self.key, nonce, data, undecrypted, tag_bytes, ccm)
     }
 }
 
 /// Opens one direction's records of TLS 1.3 with one traffic secret.
-pub(crate) struct ModernOpener {
+pub(crate) struct ModernDecryptor {
     protection: Protection,
     cipher: Cipher,
     context: CipherCtx,
@@ -218,7 +218,7 @@ pub(crate) struct ModernOpener {
     sequence: u64,
 }
 
-impl ModernOpener {
+impl ModernDecryptor {
     pub(crate) fn new(protection: Protection, secret: &[u8]) -> Option<Self> {
         let key = expand_label(protection.derivation, secret, "key", protection.key_bytes).ok()?;
         let iv = expand_label(protection.derivation, secret, "iv", NONCE_BYTES).ok()?;
@@ -227,7 +227,7 @@ impl ModernOpener {
         Some(Self { protection, cipher, context, secret: secret.to_vec(), key, iv, sequence: 0 })
     }
 
-    /// The opener after a KeyUpdate.
+    /// The decryptor after a KeyUpdate.
     pub(crate) fn updated(&self) -> Option<Self> {
         let hash = self.protection.derivation;
         let secret = expand_label(hash, &self.secret, "traffic upd", hash.bytes()).ok()?;
@@ -242,7 +242,7 @@ impl ModernOpener {
             Mode::MaskedNonce { tag_bytes } => (tag_bytes, false),
             _ => return None,
         };
-        for skipped in 0..if lossy { MOST_SKIPPED_RECORDS } else { 1 } {
+        for skipped in 0..if lossy { MAX_SKIPPED_RECORDS } else { 1 } {
             let nonce = masked(&self.iv, self.sequence + skipped);
             let cipher = Some(&*self.cipher);
             let opened = open_authenticated(
@@ -275,12 +275,12 @@ fn open_authenticated(
     key: &[u8],
     nonce: &[u8],
     data: &[u8],
-    sealed: &[u8],
+    undecrypted: &[u8],
     tag_bytes: usize,
     ccm: bool,
 ) -> Result<Vec<u8>, ErrorStack> {
-    let Some(plain_bytes) = sealed.len().checked_sub(tag_bytes) else { return Err(ErrorStack::get()) };
-    let (encrypted, tag) = sealed.split_at(plain_bytes);
+    let Some(plain_bytes) = undecrypted.len().checked_sub(tag_bytes) else { return Err(ErrorStack::get()) };
+    let (encrypted, tag) = undecrypted.split_at(plain_bytes);
     context.decrypt_init(cipher, None, None)?;
     context.set_iv_length(nonce.len())?;
     context.set_tag(tag)?;
@@ -334,7 +334,7 @@ mod tests {
         0xcca8, 0xc050,
     ];
 
-    fn opener(suite: u16, version: u16, encrypt_then_mac: bool) -> LegacyOpener {
+    fn decryptor(suite: u16, version: u16, encrypt_then_mac: bool) -> LegacyDecryptor {
         let keys = LegacyKeys {
             version,
             protection: protection(suite).unwrap(),
@@ -343,18 +343,18 @@ mod tests {
             server_random: &[2; 32],
             encrypt_then_mac,
         };
-        LegacyOpener::new(&keys, true).unwrap()
+        LegacyDecryptor::new(&keys, true).unwrap()
     }
 
     #[test]
     fn every_cipher_is_at_hand() {
         for suite in SUITES {
             for version in [0x0300, 0x0301, 0x0302, 0x0303] {
-                opener(suite, version, false);
+                decryptor(suite, version, false);
             }
         }
         for suite in [0x1301, 0x1302, 0x1303, 0x1304, 0x1305] {
-            ModernOpener::new(protection(suite).unwrap(), &[3; 32]).unwrap().updated().unwrap();
+            ModernDecryptor::new(protection(suite).unwrap(), &[3; 32]).unwrap().updated().unwrap();
         }
     }
 
@@ -367,10 +367,10 @@ mod tests {
             encrypt_then_mac: bool,
             bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..100), 1..4),
         ) {
-            let mut opener = opener(suite, version, encrypt_then_mac);
-            let mut modern = ModernOpener::new(protection(0x1301).unwrap(), &[3; 32]).unwrap();
+            let mut decryptor = decryptor(suite, version, encrypt_then_mac);
+            let mut modern = ModernDecryptor::new(protection(0x1301).unwrap(), &[3; 32]).unwrap();
             for body in bodies {
-                if let Some(plain) = opener.open(22, version, &body, true) {
+                if let Some(plain) = decryptor.open(22, version, &body, true) {
                     prop_assert!(plain.len() <= body.len());
                 }
                 prop_assert_eq!(modern.open(&[23, 3, 3, 0, 0], &body, true), None);
