@@ -11,9 +11,6 @@ use next_generation::NextGeneration;
 use std::io::Read;
 use window::Window;
 
-/// Largest packet believed: beyond it, a length is damage.
-const MAXIMUM_PACKET_BYTES: u32 = 1 << 24;
-
 /// What the first bytes of a packet are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {

@@ -42,6 +42,7 @@ pub mod file;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod inspect;
+mod limits;
 mod message;
 mod packet;
 pub mod report;

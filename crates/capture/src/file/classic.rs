@@ -2,8 +2,9 @@
 //! (draft-ietf-opsawg-pcap).
 
 use super::window::Window;
-use super::{Found, Link, MAXIMUM_PACKET_BYTES};
+use super::{Found, Link};
 use crate::CaptureError;
+use crate::limits::MAX_PACKET_BYTES;
 use std::io::Read;
 
 const FILE_HEADER: usize = 24;
@@ -62,7 +63,7 @@ impl Classic {
         let header = window.available();
         let field = |index: usize| word(header, index * 4, self.big_endian);
         let (seconds, fraction, captured, original) = (field(0), field(1), field(2), field(3));
-        if captured > MAXIMUM_PACKET_BYTES {
+        if captured > MAX_PACKET_BYTES {
             let reason = format!("packet {packet} claims {captured} bytes");
             return Err(CaptureError::Corrupt { offset, reason });
         }

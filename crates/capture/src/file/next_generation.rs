@@ -2,8 +2,9 @@
 //! (draft-ietf-opsawg-pcapng).
 
 use super::window::Window;
-use super::{Found, Link, MAXIMUM_PACKET_BYTES};
+use super::{Found, Link};
 use crate::CaptureError;
+use crate::limits::{MAX_INTERFACES, MAX_PACKET_BYTES};
 use crate::tls::keylog::KeyLog;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,8 +20,6 @@ const SECRETS_TLS_KEY_LOG: u32 = 0x544c_534b;
 const OPTION_END: u16 = 0;
 const OPTION_RESOLUTION: u16 = 9;
 const OPTION_TIME_OFFSET: u16 = 14;
-/// More interfaces in a section than any machine has.
-const MAX_INTERFACES: usize = 1 << 16;
 /// Block type and length.
 const BLOCK_HEADER: usize = 8;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
@@ -131,7 +130,7 @@ impl NextGeneration {
             };
         }
         let (kind, claimed) = (self.word(head, 0), self.word(head, 4));
-        if claimed < 12 || claimed % 4 != 0 || claimed > MAXIMUM_PACKET_BYTES + 1024 {
+        if claimed < 12 || claimed % 4 != 0 || claimed > MAX_PACKET_BYTES + 1024 {
             return Err(corrupt(offset, &format!("a block of type {kind} claims {claimed} bytes")));
         }
         let length = claimed as usize;

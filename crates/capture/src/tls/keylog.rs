@@ -5,12 +5,10 @@
 //! use here are passed over.
 
 use crate::CaptureError;
+use crate::limits::{MAX_KEY_LOG_BYTES, MAX_KEY_LOG_LINE_BYTES};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-
-/// No line with a secret is as long; a file without lines is no key log.
-const MAX_LINE_BYTES: u64 = 1 << 12;
 
 /// Connections whose secrets are kept of those that captures themselves carry; at most about 800 bytes each.
 pub const MAX_CARRIED: usize = 1 << 16;
@@ -96,7 +94,7 @@ impl KeyLog {
     /// # Errors
     /// [`CaptureError::KeyLog`] with the line.
     pub fn read_from(&mut self, source: impl Read) -> Result<(), CaptureError> {
-        self.read(source, Origin::File)
+        self.read(source, MAX_KEY_LOG_BYTES)
     }
 
     /// Adds what a capture carries, of which the last [`MAX_CARRIED`] connections are kept. Lines that say nothing
@@ -115,18 +113,24 @@ impl KeyLog {
         self.unreadable.as_ref()
     }
 
-    fn read(&mut self, source: impl Read, origin: Origin) -> Result<(), CaptureError> {
+    fn read(&mut self, source: impl Read, most_bytes: u64) -> Result<(), CaptureError> {
         let mut line = Vec::new();
         let mut reader = BufReader::new(source);
+        let mut total = 0;
         for number in 1.. {
             line.clear();
-            let read = reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+            let read = reader.by_ref().take(MAX_KEY_LOG_LINE_BYTES).read_until(b'\n', &mut line);
             let read =
                 read.map_err(|error| CaptureError::KeyLog { line: number, reason: error.to_string() })?;
             if read == 0 {
                 break;
             }
-            self.line(&line, origin).map_err(|reason| CaptureError::KeyLog { line: number, reason })?;
+            total += read as u64;
+            if total > most_bytes {
+                let reason = format!("the key log goes on beyond {most_bytes} bytes");
+                return Err(CaptureError::KeyLog { line: number, reason });
+            }
+            self.line(&line, Origin::File).map_err(|reason| CaptureError::KeyLog { line: number, reason })?;
         }
         Ok(())
     }
@@ -244,6 +248,18 @@ mod tests {
             let error = read(&format!("\n{bad}\n")).unwrap_err();
             assert!(matches!(error, CaptureError::KeyLog { line: 2, .. }), "{bad}: {error}");
         }
+    }
+
+    #[test]
+    fn endless_key_logs_are_refused() {
+        let comments = std::io::repeat(b'#').take(3).chain(&b"\n"[..]);
+        assert_eq!(KeyLog::default().read(comments, 4).ok(), Some(()));
+        let endless = std::io::repeat(b'\n');
+        let error = KeyLog::default().read(endless, 5000).unwrap_err();
+        assert!(matches!(&error, CaptureError::KeyLog { line: 5001, .. }), "{error}");
+        assert!(error.to_string().contains("goes on beyond 5000 bytes"));
+        // Without an end of line, the longest line is the end.
+        assert!(KeyLog::default().read(std::io::repeat(0), u64::MAX).is_err());
     }
 
     fn master(random: u32, secret: u8) -> String {
