@@ -393,7 +393,8 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
     pub fn half_open_bound_bytes(&self) -> usize {
         let flight = 256 + self.config.longest_identity_bytes();
         let early = HELD_BYTES + EARLY_BYTES;
-        let peer = Self::PEER_BYTES + Peer::<P>::FIXED_BYTES + 2 * self.limits.hello_bytes + 3 * flight + early;
+        let peer =
+            Self::PEER_BYTES + Peer::<P>::FIXED_BYTES + 2 * self.limits.hello_bytes + 3 * flight + early;
         self.limits.half_open.max(1) * peer
     }
 }

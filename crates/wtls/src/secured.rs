@@ -119,8 +119,7 @@ impl Secured {
         transcript: &mut Transcript,
         sender: Direction,
     ) -> Result<(RecordDecryptor, VerifyData), Error> {
-        let mut decryptor =
-            flight.change_cipher_spec(cx, |cx| Ok(self.decryptor(cx, settings, sender)))?;
+        let mut decryptor = flight.change_cipher_spec(cx, |cx| Ok(self.decryptor(cx, settings, sender)))?;
         let verify_data = self.check_finished(cx, flight, transcript, &mut decryptor, sender)?;
         Ok((decryptor, verify_data))
     }
@@ -145,7 +144,12 @@ impl Secured {
         })
     }
 
-    fn verify_data<P: Provider>(&self, provider: &P, sender: Direction, transcript: &Transcript) -> VerifyData {
+    fn verify_data<P: Provider>(
+        &self,
+        provider: &P,
+        sender: Direction,
+        transcript: &Transcript,
+    ) -> VerifyData {
         self.master.verify_data(provider, self.negotiated.hash(), sender, transcript.bytes())
     }
 

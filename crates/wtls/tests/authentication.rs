@@ -222,7 +222,11 @@ fn a_session_is_resumed_only_under_the_policy_that_it_was_made_under() {
             let resumed = Arc::new(server(resumed_under, &sessions));
             let expected =
                 if made_under == resumed_under { HandshakeMode::Resumed } else { HandshakeMode::Full };
-            assert_eq!(mode_at(START, &config, &resumed, session), expected, "{made_under:?} {resumed_under:?}");
+            assert_eq!(
+                mode_at(START, &config, &resumed, session),
+                expected,
+                "{made_under:?} {resumed_under:?}"
+            );
         }
     }
     // Whom the server trusts is part of it.
@@ -263,9 +267,8 @@ fn a_client_does_not_offer_a_session_that_is_over_or_of_another_policy() {
     let mut first = Pair::new(&Arc::new(base()), &server, None, 1);
     first.run();
     let session = first.client.session().cloned().unwrap();
-    let mode = |config: ClientConfig<OpenSsl>, now| {
-        mode_at(now, &Arc::new(config), &server, Some(session.clone()))
-    };
+    let mode =
+        |config: ClientConfig<OpenSsl>, now| mode_at(now, &Arc::new(config), &server, Some(session.clone()));
     assert_eq!(mode(base(), START), HandshakeMode::Resumed);
     assert_eq!(mode(base(), START + Duration::from_secs(24 * 60 * 60 + 1)), HandshakeMode::Full);
     let mut named = base();

@@ -260,7 +260,10 @@ fn finished_must_be_right_to_the_last_bit() {
 }
 
 /// What a server says to a hello with this body.
-fn hello_answered(configs: &Configs, change: impl FnOnce(&mut message::ClientHello)) -> Result<Vec<u8>, (Error, Alert)> {
+fn hello_answered(
+    configs: &Configs,
+    change: impl FnOnce(&mut message::ClientHello),
+) -> Result<Vec<u8>, (Error, Alert)> {
     let mut pair = Pair::new(&configs.0, &configs.1, None, 1);
     let hello = pair.client.poll_transmit().unwrap();
     let bytes = body(&hello, H::ClientHello);
@@ -283,11 +286,12 @@ fn what_a_hello_offers_beyond_what_is_known_does_no_harm() {
     let plain_hello = chosen(hello_answered(&configs, |_| {}));
     let hello = chosen(hello_answered(&configs, |hello| hello.version = 7));
     assert_eq!(hello.version, 1, "a higher version is answered with ours");
-    let unknown = |bulk, mac| -> OfferedCipherSuite {
-        codec::Codec::from_bytes("cipher suite", &[bulk, mac]).unwrap()
-    };
+    let unknown =
+        |bulk, mac| -> OfferedCipherSuite { codec::Codec::from_bytes("cipher suite", &[bulk, mac]).unwrap() };
     let hello = chosen(hello_answered(&configs, |hello| {
-        hello.cipher_suites.splice(0..0, [unknown(200, 3), unknown(3, 200), unknown(3, 4), unknown(255, 255)]);
+        hello
+            .cipher_suites
+            .splice(0..0, [unknown(200, 3), unknown(3, 200), unknown(3, 4), unknown(255, 255)]);
     }));
     assert_eq!(hello.cipher_suite, plain_hello.cipher_suite);
     let hello = chosen(hello_answered(&configs, |hello| {
@@ -565,8 +569,11 @@ fn points_off_the_curve_or_of_small_order_are_not_agreed_with() {
             assert_eq!(error, Error::Crypto(crypto::CryptoError::InvalidKey), "{curve} {point:02x?}");
             assert_eq!(alert, Alert::fatal(D::IllegalParameter));
             let script = at_client(&configs);
-            let datagram =
-                with_body(&script.answer, H::ServerKeyExchange, &[&[0, point.len() as u8][..], &point].concat());
+            let datagram = with_body(
+                &script.answer,
+                H::ServerKeyExchange,
+                &[&[0, point.len() as u8][..], &point].concat(),
+            );
             let (error, alert) = script.client_rejects(&datagram);
             assert_eq!(error, Error::Crypto(crypto::CryptoError::InvalidKey), "{curve} {point:02x?}");
             assert_eq!(alert, Alert::fatal(D::IllegalParameter));
@@ -685,7 +692,11 @@ fn a_server_may_choose_nothing_that_was_not_offered() {
 fn no_message_of_the_servers_flight_may_be_missing_or_come_twice() {
     let anonymous = anonymous(KeyExchangeSuite::EcdhAnon, ParameterSpecifier::Index(8));
     for (configs, missing, doubled) in [
-        (mutual(RSA), &[H::ServerHello, H::Certificate][..], &[H::ServerHello, H::Certificate, H::CertificateRequest][..]),
+        (
+            mutual(RSA),
+            &[H::ServerHello, H::Certificate][..],
+            &[H::ServerHello, H::Certificate, H::CertificateRequest][..],
+        ),
         (of(EC), &[H::ServerHello, H::Certificate], &[H::ServerHello, H::Certificate]),
         (anonymous, &[H::ServerHello, H::ServerKeyExchange], &[H::ServerHello, H::ServerKeyExchange]),
     ] {
@@ -811,13 +822,8 @@ fn forger(pair: &Pair) -> protection::RecordEncryptor {
         key_schedule::Randoms { client: random(true, H::ClientHello), server: random(false, H::ServerHello) };
     let direction = key_schedule::Direction::ClientToServer;
     let refresh = key_schedule::KeyRefresh(8);
-    let secret = key_schedule::TrafficSecret::new(
-        &session.master,
-        &randoms,
-        direction,
-        session.cipher_suite,
-        refresh,
-    );
+    let secret =
+        key_schedule::TrafficSecret::new(&session.master, &randoms, direction, session.cipher_suite, refresh);
     let mut encryptor = protection::RecordEncryptor::new(&*PROVIDER, secret);
     encryptor.take_number().unwrap();
     encryptor
@@ -865,7 +871,11 @@ fn what_an_authenticated_peer_gets_wrong_is_answered_under_protection() {
         assert!(matches!(closed(&pair.server_events), Some(CloseReason::Failed(Error::Malformed(_)))));
         pair.run();
         let alert = Alert::fatal(D::DecodeError);
-        assert_eq!(closed(&pair.client_events), Some(&CloseReason::Alert(alert)), "and the client hears of it");
+        assert_eq!(
+            closed(&pair.client_events),
+            Some(&CloseReason::Alert(alert)),
+            "and the client hears of it"
+        );
         assert!(pair.client.session().is_none(), "a fatal alert ends the session too");
     }
 }

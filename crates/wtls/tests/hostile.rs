@@ -182,7 +182,10 @@ impl<'a> Stranger<'a> {
                 let exchange = handshake(sequence, HandshakeType::ClientKeyExchange, &body);
                 let change = plain(ContentType::ChangeCipherSpec, sequence + 1, &[1]);
                 let finished = protected(ContentType::Handshake, 0, &junk);
-                (to_server, [&exchange[..if to_server { exchange.len() } else { 0 }], &change, &finished].concat())
+                (
+                    to_server,
+                    [&exchange[..if to_server { exchange.len() } else { 0 }], &change, &finished].concat(),
+                )
             }
             7 => (true, self.hello()),
             _ => {
@@ -223,12 +226,14 @@ impl<'a> Stranger<'a> {
                     records.extend(Records::new(datagram).flatten().map(|record| record.raw.to_vec()));
                 }
                 let count = 1 + self.seeded.below(5);
-                let chosen = (0..count).map(|_| records[self.seeded.below(records.len() as u64) as usize].clone());
+                let chosen =
+                    (0..count).map(|_| records[self.seeded.below(records.len() as u64) as usize].clone());
                 (to_server, chosen.collect::<Vec<_>>().concat())
             }
             5 => {
                 // Another hello with the same checksum, or another answer to the real one.
-                let Some((_, hello)) = self.seen.iter().find(|(to, datagram)| *to && begins(true, datagram)) else {
+                let Some((_, hello)) = self.seen.iter().find(|(to, datagram)| *to && begins(true, datagram))
+                else {
                     return self.blind();
                 };
                 let mut hello = hello.clone();

@@ -8,7 +8,7 @@ use shakedown_wtls::provider::openssl::OpenSsl;
 use shakedown_wtls::*;
 use std::sync::Arc;
 use std::time::Duration;
-use support::network::{protected, plain};
+use support::network::{plain, protected};
 use support::*;
 
 type Configs = (Arc<ClientConfig<OpenSsl>>, Arc<ServerConfig<OpenSsl>>);
@@ -29,7 +29,11 @@ fn anonymous() -> Configs {
     shared(anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, curve)))
 }
 
-fn new_client(config: &Arc<ClientConfig<OpenSsl>>, seed: u64, now: Duration) -> (Client<OpenSsl>, Environment) {
+fn new_client(
+    config: &Arc<ClientConfig<OpenSsl>>,
+    seed: u64,
+    now: Duration,
+) -> (Client<OpenSsl>, Environment) {
     let mut environment = Environment::new(seed);
     let client = Client::new(Arc::clone(config), None, &mut environment.cx(now));
     (client, environment)
@@ -241,8 +245,7 @@ fn the_connection_that_was_silent_longest_makes_room() {
     assert_eq!(server.connect(3, &client, 3), 0);
     assert_eq!(server.listener.established(), 3);
     let events = std::iter::from_fn(|| server.listener.poll_event());
-    let evicted: Vec<_> =
-        events.filter(|found| found.event == Event::Closed(CloseReason::Evicted)).collect();
+    let evicted: Vec<_> = events.filter(|found| found.event == Event::Closed(CloseReason::Evicted)).collect();
     assert_eq!(evicted.len(), 1);
     assert_eq!(evicted[0].address, 1);
 }

@@ -7,7 +7,7 @@ mod support;
 use shakedown_wtls::certificate::SignatureHash;
 use shakedown_wtls::crypto::*;
 use shakedown_wtls::key_schedule::*;
-use shakedown_wtls::protection::{RecordError, RecordDecryptor, RecordEncryptor};
+use shakedown_wtls::protection::{RecordDecryptor, RecordEncryptor, RecordError};
 use shakedown_wtls::provider::openssl::{PrivateKey, PublicKey};
 use shakedown_wtls::record::{Record, RecordType};
 use shakedown_wtls::*;

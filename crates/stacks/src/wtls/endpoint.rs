@@ -12,7 +12,8 @@ use shakedown_trace::{
 use shakedown_wtls::crypto::KeyKind;
 use shakedown_wtls::{
     CipherSuite, Client, ClientConfig, Close, CloseReason as EngineReason, Context, Established,
-    Event as EngineEvent, HandshakeMode, KeyExchangeFamily, WriteError as EngineWriteError, ServerConfig, ServerConnection,
+    Event as EngineEvent, HandshakeMode, KeyExchangeFamily, ServerConfig, ServerConnection,
+    WriteError as EngineWriteError,
 };
 use std::sync::Arc;
 
@@ -63,6 +64,8 @@ impl Environment {
                         "the peer ended the connection".to_owned(),
                     ),
                     EngineReason::TimedOut => failed(None, "the peer did not answer".to_owned()),
+                    EngineReason::Idle => failed(None, "nothing was received for too long".to_owned()),
+                    EngineReason::Evicted => failed(None, "others needed the room".to_owned()),
                 }))
             }
             _ => None,

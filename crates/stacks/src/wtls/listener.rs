@@ -20,7 +20,11 @@ pub struct Peers {
 
 impl Peers {
     pub fn new(environment: Arc<Environment>, config: Arc<ServerConfig<Timed>>) -> Self {
-        Self { environment, engine: shakedown_wtls::Listener::new(config, Limits::default()), latest: HashMap::new() }
+        Self {
+            environment,
+            engine: shakedown_wtls::Listener::new(config, Limits::default()),
+            latest: HashMap::new(),
+        }
     }
 }
 

@@ -174,8 +174,7 @@ impl<P: Provider> Flight<P> {
     fn resume(mut self, cx: &mut Context<'_, P>, session: &Session) -> Answered<P> {
         let chosen =
             Chosen { client_key_id: 0, suite: session.key_exchange, cipher_suite: session.cipher_suite };
-        let secured =
-            self.hello(cx, session.id, &chosen, |negotiated, _| negotiated.resume(session))?;
+        let secured = self.hello(cx, session.id, &chosen, |negotiated, _| negotiated.resume(session))?;
         self.finish_first(cx, secured)
     }
 

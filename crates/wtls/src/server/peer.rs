@@ -170,7 +170,8 @@ impl<P: Provider> Peer<P> {
         if let Some((id, attempt)) = self.attempts.iter_mut().find(|(_, known)| known.hello == hello.raw) {
             // Once its client is known to have finished, old requests are answered no more.
             let of_attempt = |slot: &Slot| slot.origin == *id && slot.connection.confirmed;
-            let answer = if self.connections.iter().any(of_attempt) { None } else { attempt.answer_again(now) };
+            let answer =
+                if self.connections.iter().any(of_attempt) { None } else { attempt.answer_again(now) };
             self.send(answer);
             return;
         }

@@ -87,11 +87,7 @@ impl Plan {
 
 /// The session that the client wants to resume, if we still have it and it still suits us: it was
 /// made under the policy of today, and nothing that it rests on has expired.
-fn resumable<P: Provider>(
-    config: &ServerConfig<P>,
-    hello: &ClientHello,
-    now_unix_s: u64,
-) -> Option<Session> {
+fn resumable<P: Provider>(config: &ServerConfig<P>, hello: &ClientHello, now_unix_s: u64) -> Option<Session> {
     if hello.session_id.is_none() {
         return None;
     }
