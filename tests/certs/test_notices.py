@@ -62,6 +62,6 @@ def test_recording_a_trace_tells_it_too(shakedown, tmp_path, question):
     done = shakedown(*asked, env=environment)
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
-    assert lines[0].startswith("no recorded trace of tls1.2/rsa/")
+    assert lines[0].startswith(f"{tmp_path / 'other.json'}: no trace of tls1.2/rsa/")
     assert lines[1].startswith(f"{key}: ")
     assert lines[1].endswith("made again")

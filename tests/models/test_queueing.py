@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.models import admission, handshake, queueing, waiting
+from shakedown.models.distribution import Distribution
 
 services = st.floats(1e-4, 5.0)
 loads = st.floats(0.01, 0.97)
@@ -168,7 +169,7 @@ def test_the_highest_rate_keeps_the_promise_and_a_higher_one_does_not(
 ):
     kind = waiting.spread_service(mean, variation * mean, 64)
     within, unloaded = mean + slack * mean, mean
-    rate = handshake.highest_rate_per_s(within, unloaded, kind, count, percentile)
+    rate = handshake.highest_rate_per_s(within, Distribution.exactly(unloaded), kind, count, percentile)
     assert 0.0 < rate <= count / kind.mean_s
 
     def late(at: float) -> float:
@@ -182,8 +183,7 @@ def test_the_highest_rate_keeps_the_promise_and_a_higher_one_does_not(
 
 
 def test_an_impossible_promise_allows_no_rate():
-    assert handshake.highest_rate_per_s(0.5, 1.0, waiting.fixed_service(0.1)) == 0.0
-    assert (
-        handshake.highest_rate_per_s(0.5, 1.0, waiting.fixed_service(0.1), percentile=99.0, spread_s=0.1)
-        == 0.0
-    )
+    late = Distribution.exactly(1.0)
+    assert handshake.highest_rate_per_s(0.5, late, waiting.fixed_service(0.1)) == 0.0
+    spread = Distribution.normal(1.0, 0.1)
+    assert handshake.highest_rate_per_s(0.5, spread, waiting.fixed_service(0.1), percentile=99.0) == 0.0

@@ -46,7 +46,7 @@ def test_same_bytes_as_measured(captured: tuple[str, Decoder, Path]) -> None:
 def test_inspect_gives_it_its_name(captured: tuple[str, Decoder, Path]) -> None:
     suite, _, folder = captured
     (found,) = core.inspect(folder / "one.pcap")
-    assert found.connection.suite == (None if suite.endswith("/optimized") else suite)
+    assert found.connection.suite == suite
 
 
 def test_openssl_verifies_each_chain(
