@@ -212,10 +212,13 @@ fn a_session_is_resumed_only_under_the_policy_that_it_was_made_under() {
     use ClientAuthentication::{None, Requested, Required};
     let sessions = Arc::new(MemorySessions::new(100));
     let config = Arc::new(client(Holds::Ec, &[KeyExchangeSuite::EcdhEcdsa], &[SHA]));
+    let mut seed = 100;
     for made_under in [None, Requested, Required] {
         for resumed_under in [None, Requested, Required] {
             let made = Arc::new(server(made_under, &sessions));
-            let mut first = Pair::new(&config, &made, Option::None, 1);
+            // Another one each time, or the sessions would have the same names.
+            seed += 1;
+            let mut first = Pair::new(&config, &made, Option::None, seed);
             first.run();
             let session = first.client.session().cloned();
             assert!(session.is_some());

@@ -76,7 +76,14 @@ static FLOWS: LazyLock<Vec<Flow>> = LazyLock::new(|| {
     first.run();
     (resumed.name, resumed.session) = ("resumed", first.client.session().cloned());
     assert!(resumed.session.is_some());
+    // And one that the server does not know any more.
+    let mut forgotten = flows[5].clone();
+    let mut other = Pair::new(&resumed.client, &resumed.server, None, 78);
+    other.run();
+    (forgotten.name, forgotten.session) = ("forgotten", other.client.session().cloned());
+    forgotten.server.sessions.remove(&forgotten.session.as_ref().unwrap().id);
     flows.push(resumed);
+    flows.push(forgotten);
     flows
 });
 
@@ -131,7 +138,7 @@ impl<'a> Stranger<'a> {
     fn server_flight(&mut self, hello: &[u8]) -> Option<Vec<u8>> {
         let mut environment = Environment::new(self.seeded.next());
         let mut server = ServerConnection::new(Arc::clone(&self.flow.server));
-        server.handle_input(&mut environment.cx(Duration::from_secs(1)), hello);
+        server.handle_input(&mut environment.cx(Duration::from_secs(10)), hello);
         let mut flight = server.poll_transmit()?;
         // A Finished is made with keys that a stranger does not have.
         let public = Records::new(&flight).flatten().take_while(|record| !record.record_type.is_protected());
@@ -334,7 +341,8 @@ fn run(flow: &Flow, sees: bool, poses: bool, seed: u64) -> usize {
             break connection;
         }
         assert!(network.step(give_up), "{what}: {:?} {:?}", network.client_events, network.server_events);
-        assert_eq!(closed(&network.client_events), None, "{what}");
+        let over = closed(&network.client_events).is_some();
+        assert!(!over, "{what}: {:?} {:?}", network.client_events, network.server_events);
     };
     let mut expected = vec![b"question 0".to_vec()];
     for round in 1..=6u8 {
@@ -356,6 +364,14 @@ fn run(flow: &Flow, sees: bool, poses: bool, seed: u64) -> usize {
     let end = (connection, Event::Closed(CloseReason::Peer));
     assert!(network.server_events.contains(&end), "{what}");
     injected
+}
+
+#[test]
+#[ignore = "one run of those above, to look at"]
+fn one_run() {
+    let [flow, sees, poses, seed] = ["FLOW", "SEES", "POSES", "SEED"].map(|name| std::env::var(name).unwrap());
+    let flow = FLOWS.iter().find(|other| other.name == flow).unwrap();
+    run(flow, sees == "true", poses == "true", seed.parse().unwrap());
 }
 
 fn run_all(sees: bool, poses: bool) {

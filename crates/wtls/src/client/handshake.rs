@@ -40,6 +40,16 @@ const SENDS_ALONE: u32 = 3;
 /// Why a flight was not accepted, and the record that showed it.
 type Rejection = (Error, Checksum);
 
+/// What became of a flight that was not rejected.
+enum Read {
+    /// It was answered before, belongs to nothing, or comes too often.
+    Ignored,
+    /// It was answered.
+    Answered,
+    /// It completed the handshake.
+    Opened(Opened),
+}
+
 pub(super) struct Handshake<P: Provider> {
     hello: HelloSent<P>,
     hello_datagram: Vec<u8>,
@@ -134,31 +144,34 @@ impl<P: Provider> Handshake<P> {
         datagram: &[u8],
         output: &mut Output,
     ) -> Option<Opened> {
-        let opened = match extent(datagram) {
-            Extent::Whole => match self.read(cx, datagram, output) {
-                Ok(opened) => opened,
-                Err((error, about)) => {
-                    self.reject(cx, error, about, output);
-                    None
-                }
-            },
-            Extent::Part => {
-                // What strangers mix into it shows only when it is read: that is no news then.
-                let flight = self.assembly.add(datagram);
-                flight.and_then(|flight| self.read(cx, &flight, output).ok().flatten())
-            }
-            Extent::None => None,
+        let extent = extent(datagram);
+        let whole = match extent {
+            Extent::Whole => self.read(cx, datagram, output),
+            Extent::Part | Extent::None => Ok(Read::Ignored),
         };
-        match opened {
-            Some(mut opened) => {
+        let read = match (&whole, extent) {
+            (Ok(_), Extent::Whole) | (_, Extent::None) => whole,
+            // It may be part of a flight whose records come one by one. What strangers mix into such a
+            // flight shows only when it is read: that is nothing to report then.
+            _ => match self.assembly.add(datagram).filter(|flight| flight != datagram) {
+                Some(flight) => match self.read(cx, &flight, output) {
+                    Ok(Read::Ignored) | Err(_) => whole,
+                    accepted => accepted,
+                },
+                None => whole,
+            },
+        };
+        match read {
+            Ok(Read::Opened(mut opened)) => {
                 opened.early = self.early.take();
-                Some(opened)
+                return Some(opened);
             }
-            None => {
-                self.keep_early(datagram);
-                None
-            }
+            Ok(Read::Answered) => self.assembly.clear(),
+            Ok(Read::Ignored) => {}
+            Err((error, about)) => self.reject(cx, error, about, output),
         }
+        self.keep_early(datagram);
+        None
     }
 
     fn keep_early(&mut self, datagram: &[u8]) {
@@ -176,7 +189,7 @@ impl<P: Provider> Handshake<P> {
         cx: &mut Context<'_, P>,
         flight: &[u8],
         output: &mut Output,
-    ) -> Result<Option<Opened>, Rejection> {
+    ) -> Result<Read, Rejection> {
         match FlightReader::new(flight).peek_message() {
             Some(Message::ChangeCipherSpec) => self.read_last(cx, flight),
             _ => self.read_first(cx, flight, output),
@@ -184,16 +197,16 @@ impl<P: Provider> Handshake<P> {
     }
 
     /// The candidate whose keys the server's Finished was made with is the connection.
-    fn read_last(&mut self, cx: &mut Context<'_, P>, flight: &[u8]) -> Result<Option<Opened>, Rejection> {
+    fn read_last(&mut self, cx: &mut Context<'_, P>, flight: &[u8]) -> Result<Read, Rejection> {
         let mut rejection = None;
         for candidate in &self.candidates {
             let mut reader = FlightReader::new(flight);
             match candidate.finish(cx, &self.hello.config.settings, &mut reader) {
-                Ok(opened) => return Ok(Some(opened)),
+                Ok(opened) => return Ok(Read::Opened(opened)),
                 Err(error) => rejection = rejection.or(Some((error, reader.checksum()))),
             }
         }
-        rejection.map_or(Ok(None), Err)
+        rejection.map_or(Ok(Read::Ignored), Err)
     }
 
     fn read_first(
@@ -201,10 +214,10 @@ impl<P: Provider> Handshake<P> {
         cx: &mut Context<'_, P>,
         flight: &[u8],
         output: &mut Output,
-    ) -> Result<Option<Opened>, Rejection> {
+    ) -> Result<Read, Rejection> {
         let answered = self.candidates.iter().any(|candidate| candidate.request == flight);
         if answered || !self.answers.take(1, cx.now.elapsed) {
-            return Ok(None);
+            return Ok(Read::Ignored);
         }
         let mut reader = FlightReader::new(flight);
         let answer = self.hello.answer(cx, &mut reader, self.outbound.clone());
@@ -221,12 +234,11 @@ impl<P: Provider> Handshake<P> {
                     self.candidates.pop_front();
                 }
                 self.candidates.push_back(candidate);
-                self.assembly.clear();
-                Ok(None)
+                Ok(Read::Answered)
             }
             Answer::Opened { opened, flight } => {
                 output.datagrams.push_back(flight);
-                Ok(Some(opened))
+                Ok(Read::Opened(opened))
             }
         }
     }
@@ -235,7 +247,10 @@ impl<P: Provider> Handshake<P> {
     fn reject(&mut self, cx: &mut Context<'_, P>, error: Error, about: Checksum, output: &mut Output) {
         if self.complaints.take(1, cx.now.elapsed) {
             let alert = error.complaint(self.settings());
-            output.alert(cx.provider, &mut self.outbound, alert, about);
+            if let Some(datagram) = self.outbound.plain_alert(alert, about) {
+                output.datagrams.push_back(datagram);
+                output.events.push_back(Event::AlertSent(alert));
+            }
         }
         self.doubt = Some(CloseReason::Failed(error.clone()));
         output.events.push_back(Event::Rejected(error));

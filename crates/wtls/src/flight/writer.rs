@@ -61,18 +61,28 @@ impl Outbound {
     /// specification says so. None if there is no number left for it: then there is no way to inform
     /// the peer of anything.
     pub fn alert<P: Provider>(&mut self, provider: &P, alert: Alert, about: Checksum) -> Option<Vec<u8>> {
+        if is_clear_text(alert.description) {
+            return self.plain_alert(alert, about);
+        }
         let bytes = AlertMessage { alert, checksum: about }.to_bytes().ok()?;
         let mut datagram = Vec::new();
-        match &mut self.encryptor {
-            Some(encryptor) if is_clear_text(alert.description) => {
-                let sequence = encryptor.take_number().ok()?;
-                let with_length = !self.omit_last_length;
-                append_plain(&mut datagram, ContentType::Alert, sequence, &bytes, with_length);
+        self.append(provider, &mut datagram, ContentType::Alert, &bytes, Place::Last).ok()?;
+        Some(datagram)
+    }
+
+    /// A datagram with an alert in clear text, whatever it is about.
+    pub fn plain_alert(&mut self, alert: Alert, about: Checksum) -> Option<Vec<u8>> {
+        let bytes = AlertMessage { alert, checksum: about }.to_bytes().ok()?;
+        let sequence = match &mut self.encryptor {
+            Some(encryptor) => encryptor.take_number().ok()?,
+            None => {
+                let sequence = self.next_plain;
+                self.next_plain = sequence.checked_add(1)?;
+                sequence
             }
-            _ => {
-                self.append(provider, &mut datagram, ContentType::Alert, &bytes, Place::Last).ok()?;
-            }
-        }
+        };
+        let mut datagram = Vec::new();
+        append_plain(&mut datagram, ContentType::Alert, sequence, &bytes, !self.omit_last_length);
         Some(datagram)
     }
 

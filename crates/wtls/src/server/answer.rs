@@ -161,7 +161,7 @@ impl<P: Provider> Flight<P> {
         self.hello(cx, session_id, chosen, |negotiated, _| negotiated)
     }
 
-    /// A name that is not taken; none if sessions are not kept.
+    /// A random name; none if sessions are not kept.
     fn new_session_id(&self, cx: &mut Context<'_, P>) -> SessionId {
         if !self.config.sessions.keeps_sessions() {
             return SessionId::NONE;

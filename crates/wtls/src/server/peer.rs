@@ -298,26 +298,30 @@ impl<P: Provider> Peer<P> {
         datagram: &[u8],
         duplicate: bool,
     ) -> bool {
-        match extent(datagram) {
-            Extent::None => false,
-            Extent::Whole => match self.try_attempts(cx, shared, datagram) {
-                Ok(accepted) => accepted,
-                Err((index, rejection)) => {
-                    if !duplicate && let Some((id, attempt)) = self.attempts.get_mut(index) {
-                        let (id, mut outbound) = (*id, attempt.outbound.clone());
-                        self.reject(cx, id, &mut outbound, rejection);
-                        self.attempts[index].1.outbound = outbound;
-                    }
-                    false
-                }
-            },
-            Extent::Part if self.attempts.is_empty() => false,
-            Extent::Part => {
-                // What strangers mix into it shows only when it is read: that is no news then.
-                let flight = self.assembly.add(datagram);
-                flight.is_some_and(|flight| self.try_attempts(cx, shared, &flight) == Ok(true))
-            }
+        let whole = match extent(datagram) {
+            Extent::None => return false,
+            _ if self.attempts.is_empty() => return false,
+            Extent::Whole => self.try_attempts(cx, shared, datagram),
+            Extent::Part => Ok(false),
+        };
+        if whole == Ok(true) {
+            return true;
         }
+        // It may be part of a flight whose records come one by one. What strangers mix into such a
+        // flight shows only when it is read: that is nothing to report then.
+        let assembled = self.assembly.add(datagram).filter(|flight| flight != datagram);
+        if assembled.is_some_and(|flight| self.try_attempts(cx, shared, &flight) == Ok(true)) {
+            return true;
+        }
+        if let Err((index, rejection)) = whole
+            && !duplicate
+            && let Some((id, attempt)) = self.attempts.get_mut(index)
+        {
+            let (id, mut outbound) = (*id, attempt.outbound.clone());
+            self.reject(cx, id, &mut outbound, rejection);
+            self.attempts[index].1.outbound = outbound;
+        }
+        false
     }
 
     /// Lets each attempt read a flight, the newest first. An error is that of the first one.
@@ -380,7 +384,9 @@ impl<P: Provider> Peer<P> {
         }
     }
 
-    /// A ClientHello or a flight that is not accepted costs nothing but a report.
+    /// A ClientHello or a flight that is not accepted costs nothing but a report. The alert goes in
+    /// clear text even if our keys are known: under protection the client would believe it, and who
+    /// knows whose flight it is about.
     fn reject(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -390,7 +396,7 @@ impl<P: Provider> Peer<P> {
     ) {
         if self.complaints.take(1, cx.now.elapsed) {
             let alert = error.complaint(&self.config.settings);
-            if let Some(datagram) = outbound.alert(cx.provider, alert, about) {
+            if let Some(datagram) = outbound.plain_alert(alert, about) {
                 self.send(Some(datagram));
                 self.events.push_back((id, Event::AlertSent(alert)));
             }
