@@ -67,7 +67,8 @@ pub fn to_python(error: MeasureError) -> PyErr {
     let message = error.to_string();
     match error {
         MeasureError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
-        MeasureError::Repetitions { .. } | MeasureError::Setup(SetupError::UnknownStack { .. }) => {
+        MeasureError::Repetitions { .. }
+        | MeasureError::Setup(SetupError::UnknownStack { .. } | SetupError::Unseedable { .. }) => {
             InvalidOption::new_err(message)
         }
         MeasureError::Handshake { error, .. } => handshake_failed(&message, &error),

@@ -42,8 +42,7 @@ pub struct Options {
     certificate_form: Option<CertificateForm>,
     /// WTLS: private numbers for curves that have none.
     private_curves: bool,
-    /// Recorded with results; measurements draw their randomness from the operating system.
-    #[allow(dead_code)] // accepted so that one set of options serves every command
+    /// From what endpoints draw all randomness.
     seed: Option<u64>,
 }
 
@@ -114,6 +113,7 @@ impl Options {
             tickets: self.tickets.unwrap_or(defaults.tickets),
             profile,
             cache: self.cache.or(defaults.cache),
+            seed: self.seed,
             registry,
             client_stack,
             server_stack,

@@ -38,6 +38,7 @@ pub mod primitives;
 mod processor;
 mod registry;
 pub mod rustls;
+mod seeded;
 mod settings;
 mod stack;
 pub mod transfer;

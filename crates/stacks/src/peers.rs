@@ -1,5 +1,6 @@
 //! A client and a server of one suite, ready to meet as often as is wanted.
 
+use crate::seeded::{self, Role};
 use crate::settings::Settings;
 use crate::stack::{Acceptor, Connector, SetupError};
 use shakedown_ossl::memory::{self, Account};
@@ -13,6 +14,8 @@ pub struct Peers {
     pub id: HandshakeId,
     connector: Arc<dyn Connector>,
     acceptor: Arc<dyn Acceptor>,
+    /// From what endpoints draw; `None`: the system's randomness.
+    pub seed: Option<u64>,
     /// What clients resume; made again where it resumes no more often.
     session: Mutex<Option<Session>>,
 }
@@ -33,6 +36,11 @@ pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> 
     let choose = |side, name: &Option<String>| settings.registry.choose(suite, side, name.as_deref());
     let client = choose(Side::Client, &settings.client_stack)?;
     let server = choose(Side::Server, &settings.server_stack)?;
+    if settings.seed.is_some()
+        && let Some(stack) = [client, server].into_iter().find(|stack| !stack.follows_seeds())
+    {
+        return Err(SetupError::Unseedable { stack: stack.id().name.into_owned() });
+    }
     let identities = settings.identities(suite, client.as_ref(), server.as_ref())?;
     let setup = settings.setup(suite, identities);
     let id = HandshakeId {
@@ -42,9 +50,13 @@ pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> 
         carrier: Carrier::Bare,
         credentials: settings.credentials(suite),
     };
-    let connector = memory::on(Account::ClientContext, || client.client(&setup))?;
-    let acceptor = memory::on(Account::ServerContext, || server.server(&setup))?;
-    let peers = Peers { id, connector, acceptor, session: Mutex::default() };
+    let connector = memory::on(Account::ClientContext, || {
+        seeded::during(settings.seed, Role::Context(Side::Client), || client.client(&setup))
+    })?;
+    let acceptor = memory::on(Account::ServerContext, || {
+        seeded::during(settings.seed, Role::Context(Side::Server), || server.server(&setup))
+    })?;
+    let peers = Peers { id, connector, acceptor, seed: settings.seed, session: Mutex::default() };
     if suite.is_resumption() {
         peers.renew_session()?;
     }
@@ -57,10 +69,14 @@ impl Peers {
     /// # Errors
     /// [`SetupError`] where the stack refuses.
     pub fn client(&self) -> Result<Box<dyn Endpoint>, SetupError> {
-        match self.connector.connect(self.session().as_ref()) {
+        let connect = || {
+            let role = Role::Connection(Side::Client);
+            seeded::endpoint(self.seed, role, || self.connector.connect(self.session().as_ref()))
+        };
+        match connect() {
             Err(SetupError::SpentSession) => {
                 self.renew_session()?;
-                self.connector.connect(self.session().as_ref())
+                connect()
             }
             other => other,
         }
@@ -71,7 +87,7 @@ impl Peers {
     /// # Errors
     /// [`SetupError`] where the stack refuses.
     pub fn server(&self) -> Result<Box<dyn Endpoint>, SetupError> {
-        self.acceptor.accept()
+        seeded::endpoint(self.seed, Role::Connection(Side::Server), || self.acceptor.accept())
     }
 
     /// Both, to run against each other.
@@ -100,7 +116,9 @@ impl Peers {
 
     /// Runs the full handshake whose session is then resumed.
     fn make_session(&self) -> Result<Session, SetupError> {
-        let (mut client, mut server) = (self.connector.connect(None)?, self.acceptor.accept_issuing()?);
+        let role = Role::SessionMaker;
+        let mut client = seeded::endpoint(self.seed, role(Side::Client), || self.connector.connect(None))?;
+        let mut server = seeded::endpoint(self.seed, role(Side::Server), || self.acceptor.accept_issuing())?;
         Loopback::new()
             .handshake(client.as_mut(), server.as_mut(), &mut ())
             .map_err(|error| SetupError::NoSession { reason: error.to_string() })?;

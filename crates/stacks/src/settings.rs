@@ -30,6 +30,8 @@ pub struct Settings {
     pub profile: Profile,
     /// Where keys and certificates are kept between runs; `None`: where the store puts them by itself.
     pub cache: Option<PathBuf>,
+    /// From what endpoints draw all randomness; `None`: the system's.
+    pub seed: Option<u64>,
     /// Times primitives and tells the recorder of messages; without, stacks run as if nobody observed them.
     pub instrumented: bool,
     /// Where to put what was found damaged among kept keys and certificates, and generated again.
@@ -152,6 +154,7 @@ impl Default for Settings {
             tickets: 0,
             profile: Profile::default(),
             cache: None,
+            seed: None,
             instrumented: true,
             notices: Notices::default(),
             key_log: None,

@@ -58,6 +58,10 @@ pub enum SetupError {
     ForeignSession { stack: &'static str },
     #[error("every ticket of the session has been used")]
     SpentSession,
+    #[error(
+        "the stack {stack} draws its own randomness, which no seed reaches; accepted: no seed, or another stack"
+    )]
+    Unseedable { stack: String },
     #[error("{stack} takes no certificates of this form in {suite}")]
     CertificateForm { stack: &'static str, suite: String },
 }
@@ -115,6 +119,11 @@ pub trait Stack: Send + Sync {
     /// # Errors
     /// The [`Reason`] why not.
     fn supports(&self, suite: &Suite, side: Side) -> Result<(), Reason>;
+
+    /// Whether its endpoints draw all randomness from `shakedown_ossl::random`, so that a seed determines their bytes.
+    fn follows_seeds(&self) -> bool {
+        true
+    }
 
     /// Makes whatever clients of a suite share.
     ///

@@ -101,7 +101,7 @@ pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result
     let discarded = preempted.samples.len();
     // Figures with a warning are better than none.
     let used = if kept.samples.is_empty() { preempted } else { kept };
-    Ok(result::summarise(repeat, discarded, machine, &used.samples, used.cpu_ns))
+    Ok(result::summarise(repeat, discarded, machine, &used.samples, used.cpu_ns, peers.seed))
 }
 
 /// Repetitions of one kind.

@@ -140,6 +140,7 @@ pub fn summarise(
     machine: Machine,
     samples: &Samples,
     cpu_ns: u64,
+    seed: Option<u64>,
 ) -> Measurement {
     let side_us = |side: Side| Sampled::of(us(&samples.total[side as usize]));
     let unattributed = |side: Side| Sampled::of(us(&samples.unattributed[side as usize]));
@@ -176,7 +177,7 @@ pub fn summarise(
         },
         accounting: Accounting { attributed_us, cpu_us, coverage: attributed_us / cpu_us.max(0.001) },
         memory: None,
-        seed: None,
+        seed,
     }
 }
 

@@ -43,6 +43,10 @@ impl Stack for Rustls {
         StackId::new(NAME, VERSION)
     }
 
+    fn follows_seeds(&self) -> bool {
+        false
+    }
+
     fn supports(&self, suite: &Suite, _: Side) -> Result<(), Reason> {
         names::supports(suite).map_err(Reason)
     }

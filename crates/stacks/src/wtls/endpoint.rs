@@ -30,7 +30,7 @@ impl Environment {
     pub fn call<T>(&self, now: Time, work: impl FnOnce(&mut Context<'_, Timed>) -> T) -> T {
         let mut random = |out: &mut [u8]| {
             // OpenSSL's generator does not fail once it is seeded, and it is before anything is timed.
-            let _ = openssl::rand::rand_bytes(out);
+            let _ = shakedown_ossl::random::fill(out);
         };
         let mut context = Context {
             now: shakedown_wtls::Time { elapsed: now, unix_s: self.epoch_unix_s + now.as_secs() },

@@ -13,4 +13,5 @@ mod interleaving;
 mod links;
 mod messages;
 mod operations;
+mod seeds;
 mod sizes;

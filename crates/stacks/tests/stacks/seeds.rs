@@ -1,0 +1,53 @@
+//! The same seed gives the same bytes.
+
+use super::common;
+use shakedown_stacks::{Settings, prepare};
+use shakedown_trace::Side;
+use shakedown_trace::driver::Loopback;
+
+const SUITES: [&str; 7] = [
+    "ssl3/rsa/rsa1024/server",
+    "tls1.0/dhe_dss+dh1024/dsa1024/mutual",
+    "tls1.2/ecdhe_ecdsa+p256/p256/mutual",
+    "tls1.2/rsa/rsa1024/server/resumed",
+    "tls1.3/x25519/p256/mutual",
+    "wtls/ecdh_ecdsa/163k/mutual",
+    "wtls/rsa/rsa1024/mutual",
+];
+
+fn units(name: &str, seed: u64) -> Vec<(Side, Vec<u8>)> {
+    let settings = Settings { seed: Some(seed), ..common::settings() };
+    let mut pair = prepare(&common::suite(name), &settings).unwrap().pair().unwrap();
+    let mut units = Vec::new();
+    Loopback::new().handshake(pair.client.as_mut(), pair.server.as_mut(), &mut units).unwrap();
+    units
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_gives_others() {
+    let _shared = common::shared();
+    for name in SUITES {
+        // The first handshake of a context may draw more than later ones need.
+        let first = units(name, 7);
+        assert_eq!(first, units(name, 7), "{name}");
+        assert_ne!(first, units(name, 8), "{name}");
+    }
+}
+
+/// A client of TLS 1.3 says how old its ticket is, in milliseconds of libssl's own clock (RFC 8446 section 4.2.11.1), which
+/// no seed reaches. Lengths are the same.
+#[test]
+fn resumptions_of_tls_1_3_have_the_same_lengths() {
+    let _shared = common::shared();
+    let name = "tls1.3/x25519/rsa2048/server/resumed";
+    let lengths = |seed| units(name, seed).iter().map(|unit| (unit.0, unit.1.len())).collect::<Vec<_>>();
+    assert_eq!(lengths(7), lengths(7));
+}
+
+#[test]
+fn a_stack_that_no_seed_reaches_says_so() {
+    let name = Some("rustls".to_owned());
+    let settings = Settings { seed: Some(1), client_stack: name.clone(), ..common::settings() };
+    let error = prepare(&common::suite("tls1.3/x25519/rsa2048/server"), &settings).err().unwrap();
+    assert!(error.to_string().contains("rustls draws its own randomness"), "{error}");
+}
