@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.pricing.prediction_check import matched, same_build, unmatched
+from shakedown.pricing.prediction_check import fitted, matched, same_build, unmatched
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "prediction-check.md"
 TARGET = 0.25
@@ -15,6 +15,12 @@ TARGET = 0.25
 OUTLIERS = {
     ("wap-gateway-p4", "wtls/ecdh_ecdsa/163r@163r/requested, server"),
     ("wap-gateway-p4", "wtls/ecdh_ecdsa/233r@233r/requested, server"),
+}
+# What the primitives leave depends on the bytes on the RP2350, and on the cipher on the U540.
+MISSED = {
+    "TLS 1.2, ECDHE-ECDSA-CHACHA20-POLY1305, both sides, to the server's end",
+    "the same up to ServerHello, ML-KEM-512",
+    "the same from Certificate on, ML-DSA-44",
 }
 
 
@@ -29,6 +35,20 @@ def test_the_client_is_met_within_three_per_cent():
     errors = [abs(check.error) for check in matched() if check.board == "nokia-7650"]
     assert len(errors) == 24
     assert max(errors) < 0.03
+
+
+def test_modern_boards_are_within_fifteen_per_cent_but_for_three_named():
+    checks = fitted()
+    assert len(checks) == 50
+    assert {check.handshake for check in checks if abs(check.error) > 0.15} == MISSED
+    assert max(abs(check.error) for check in checks) < TARGET
+
+
+def test_the_rest_is_not_taken_from_a_handshakes_own_kind():
+    ecdsa = next(check for check in fitted() if "ECDHE-ECDSA-AES128-SHA," in check.handshake)
+    primitives_s = 2 * (0.752 + 3.107 + 3.680) * 1e-3 + 1.043e-3
+    # What is left of its own kind is less than a millisecond.
+    assert ecdsa.published_s - primitives_s < 1e-3 < ecdsa.predicted_s - primitives_s
 
 
 def test_a_third_board_is_priced_under_every_reading_of_its_handshake():
@@ -64,6 +84,6 @@ def test_the_page_shows_what_the_code_finds():
             f"{check.predicted_s * 1e3:.1f}",
             f"{check.error * 100:+.1f}".replace("-", "−"),
         )
-        for check in [*matched(), *same_build(), *unmatched()]
+        for check in [*matched(), *fitted(), *same_build(), *unmatched()]
     ]
     assert shown == expected

@@ -1,8 +1,9 @@
 """Predictions held against published handshakes: primitives and handshake of the same chip, clock and build.
 
 Matched boards are Bayoglu's (thesis, 2004): the primitives are taken from his mutual runs alone, and they
-predict the totals of his server-authenticated runs, which were measured apart. A third board has both
-figures of one build, but not what its handshake does: each reading is priced. Boards whose handshake was
+predict the totals of his server-authenticated runs, which were measured apart. Two modern boards have both
+figures of one build: what is left beside the primitives is taken from their handshakes of other
+kinds. Another has both, but not what its handshake does: each reading is priced. Boards whose handshake was
 published with another build than their primitives are listed apart; there the error says how much a build
 matters.
 """
@@ -10,6 +11,7 @@ matters.
 from __future__ import annotations
 
 import csv
+import math
 import statistics
 import tomllib
 from collections import defaultdict
@@ -58,6 +60,37 @@ def matched() -> list[Check]:
             published_s = float(row[f"{side}_ms"]) / 1e3
             name = f"{suite}/{end}@{ca}/requested, {side}"
             checks.append(Check(board, name, published_s, predicted_ms / 1e3, _THESIS_SOURCE))
+    return checks
+
+
+def fitted() -> list[Check]:
+    """Modern boards with primitives and handshakes of one build.
+
+    A handshake is its primitives, and a rest that the primitives do not explain: the median of what is left
+    of the board's handshakes of every other kind. No handshake is predicted with the help of its own kind.
+    """
+    checks = []
+    for board in _boards()["fitted"]:
+        device = load_device(board["device"])
+        primitives_s = {
+            kind: math.fsum(count * call_figure(device, (o, a, p)).mean_s for count, o, a, p in operations)
+            for kind, operations in board["operations"].items()
+        }
+        for case in board["case"]:
+            others: dict[str, list[float]] = defaultdict(list)
+            for other in board["case"]:
+                if other["what"] == case["what"] and other["kind"] != case["kind"]:
+                    others[other["kind"]].append(other["published_s"] - primitives_s[other["kind"]])
+            rest_s = statistics.median(statistics.median(left) for left in others.values())
+            checks.append(
+                Check(
+                    board["board"],
+                    case["handshake"],
+                    case["published_s"],
+                    primitives_s[case["kind"]] + rest_s,
+                    board["source"],
+                )
+            )
     return checks
 
 
