@@ -42,7 +42,8 @@ impl Log {
         let mut found = BTreeMap::new();
         for event in &self.0 {
             if let Event::Operation { primitive, start, end, .. } = event {
-                *found.entry(*primitive).or_default() += Counter::NANOSECONDS.convert(*end) - Counter::NANOSECONDS.convert(*start);
+                *found.entry(*primitive).or_default() +=
+                    Counter::NANOSECONDS.convert(*end) - Counter::NANOSECONDS.convert(*start);
             }
         }
         found
