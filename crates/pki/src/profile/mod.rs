@@ -274,7 +274,13 @@ impl Profile {
         let profile: Self = toml::from_str(text).map_err(|error| PkiError::ProfileSyntax {
             origin: origin.into(),
             line: error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1),
-            detail: limits::quoted(&error.message().replace('\n', "; ")),
+            detail: match error.message() {
+                // The reader has a bound of its own, in several wordings that do not explain it.
+                deep if deep.contains("recurs") => {
+                    "nested too deep; accepted: tables and lists as in a profile".into()
+                }
+                other => limits::quoted(&other.replace('\n', "; ")),
+            },
         })?;
         profile.check(origin)?;
         Ok(profile)
