@@ -11,7 +11,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 /// Whose bytes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,26 +53,43 @@ thread_local! {
     static BOOK: RefCell<Option<ManuallyDrop<Book>>> = const { RefCell::new(None) };
 }
 
-static INSTALLED: AtomicBool = AtomicBool::new(false);
-
-/// Counts what `work` allocates, on this thread. [`held`] tells the figures, while `work` runs.
+/// Counts what `work` allocates, on this thread. [`held`] tells the figures, while `work` runs. Inside another such call
+/// it only runs `work`, whose allocations the outer one counts.
 pub fn count<T>(work: impl FnOnce() -> T) -> T {
+    if COUNTING.get() {
+        return work();
+    }
     BOOK.set(Some(ManuallyDrop::new(Book::default())));
     COUNTING.set(true);
-    let result = work();
-    COUNTING.set(false);
-    if let Some(book) = BOOK.take() {
-        drop(ManuallyDrop::into_inner(book));
+    let _ends = Counted;
+    work()
+}
+
+/// While it lives, this thread's allocations are counted; also where `work` panics.
+struct Counted;
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        COUNTING.set(false);
+        if let Some(book) = BOOK.take() {
+            drop(ManuallyDrop::into_inner(book));
+        }
     }
-    result
 }
 
 /// Runs `work` on an account; nested calls change the account for their time.
 pub fn on<T>(account: Account, work: impl FnOnce() -> T) -> T {
-    let before = CURRENT.replace(account);
-    let result = work();
-    CURRENT.set(before);
-    result
+    let _ends = On(CURRENT.replace(account));
+    work()
+}
+
+/// The account to go back to, also where `work` panics.
+struct On(Account);
+
+impl Drop for On {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
+    }
 }
 
 /// The figures of an account so far. All zero while nobody counts.
@@ -94,14 +111,25 @@ fn enter(block: *mut c_void, size: usize) {
     });
 }
 
-/// Crosses a block out; its account, where it had one.
-fn leave(block: *mut c_void) -> Option<Account> {
+/// Crosses a block out; its size and account, where it had one.
+fn leave(block: *mut c_void) -> Option<(usize, Account)> {
     with_book(|book| {
         let (size, account) = book.blocks.remove(&(block as usize))?;
         book.held[account as usize].bytes -= size;
-        Some(account)
+        Some((size, account))
     })
     .flatten()
+}
+
+/// Enters a block that was moved. It stays on the account that it was first entered under; where it could not be moved,
+/// the old one is still held.
+fn enter_moved(old: *mut c_void, known: Option<(usize, Account)>, moved: *mut c_void, size: usize) {
+    let account = known.map_or_else(|| CURRENT.get(), |known| known.1);
+    on(account, || match known {
+        // Asked for no bytes, libc frees the block and may answer with none.
+        Some((before, _)) if moved.is_null() && size > 0 => enter(old, before),
+        _ => enter(moved, size),
+    });
 }
 
 /// Works on the book; what that allocates itself is not entered.
@@ -131,27 +159,23 @@ unsafe extern "C" {
 ///
 /// OpenSSL refuses once it has allocated anything; then its memory can't be counted in this process.
 pub fn install() -> bool {
-    if INSTALLED.load(Ordering::Acquire) {
-        return true;
-    }
-    // SAFETY: the functions keep the contract of malloc, realloc and free.
-    let taken = unsafe { CRYPTO_set_mem_functions(malloc, realloc, free) } == 1;
-    if taken {
-        INSTALLED.store(true, Ordering::Release);
-    }
-    taken
+    // OpenSSL's answer is final, and threads that come at the same time get the same.
+    static INSTALLED: OnceLock<bool> = OnceLock::new();
+    // SAFETY: the functions keep the contract of malloc, realloc and free, for one another's blocks, and never unwind:
+    // what they call does not panic.
+    *INSTALLED.get_or_init(|| unsafe { CRYPTO_set_mem_functions(malloc, realloc, free) } == 1)
 }
 
 /// Lets go of what OpenSSL's list of this thread's errors keeps: where in its source each was raised.
 ///
 /// Decrypting with RSA always leaves an entry there, marked as void. It is the thread's and no connection's.
 pub fn clear_errors() {
-    // SAFETY: may be called at any time.
+    // SAFETY: works on this thread's own list, which it makes where there is none.
     unsafe { openssl_sys::ERR_clear_error() };
 }
 
 unsafe extern "C" fn malloc(size: size_t, _: *const c_char, _: c_int) -> *mut c_void {
-    // SAFETY: any size may be asked for.
+    // SAFETY: libc takes any size; a null result is handed on.
     let block = unsafe { libc::malloc(size) };
     if is_counting() {
         enter(block, size);
@@ -161,11 +185,10 @@ unsafe extern "C" fn malloc(size: size_t, _: *const c_char, _: c_int) -> *mut c_
 
 unsafe extern "C" fn realloc(block: *mut c_void, size: size_t, _: *const c_char, _: c_int) -> *mut c_void {
     let known = if is_counting() { leave(block) } else { None };
-    // SAFETY: the block is null or came from these functions.
+    // SAFETY: OpenSSL gives null or a block of these functions that it has not freed; both are libc's own.
     let moved = unsafe { libc::realloc(block, size) };
     if is_counting() {
-        // A block stays on the account it was first entered under.
-        on(known.unwrap_or_else(|| CURRENT.get()), || enter(moved, size));
+        enter_moved(block, known, moved, size);
     }
     moved
 }
@@ -174,7 +197,7 @@ unsafe extern "C" fn free(block: *mut c_void, _: *const c_char, _: c_int) {
     if is_counting() {
         leave(block);
     }
-    // SAFETY: the block is null or came from these functions.
+    // SAFETY: as for `realloc`; OpenSSL does not use it afterwards.
     unsafe { libc::free(block) };
 }
 
@@ -182,10 +205,11 @@ unsafe extern "C" fn free(block: *mut c_void, _: *const c_char, _: c_int) {
 /// `#[global_allocator]`.
 pub struct Counting;
 
-// SAFETY: every call is handed to the system's allocator unchanged; the book only notes it.
+// SAFETY: every call is handed to the system's allocator unchanged, whose contract is this trait's; the book only notes
+// addresses and sizes, does not count what it allocates itself, and does not panic.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: the caller's promises are handed on.
         let block = unsafe { System.alloc(layout) };
         if is_counting() {
             enter(block.cast(), layout.size());
@@ -197,17 +221,60 @@ unsafe impl GlobalAlloc for Counting {
         if is_counting() {
             leave(block.cast());
         }
-        // SAFETY: handed on.
+        // SAFETY: the caller's promises are handed on.
         unsafe { System.dealloc(block, layout) };
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let known = if is_counting() { leave(block.cast()) } else { None };
-        // SAFETY: handed on.
+        // SAFETY: the caller's promises are handed on.
         let moved = unsafe { System.realloc(block, layout, size) };
         if is_counting() {
-            on(known.unwrap_or_else(|| CURRENT.get()), || enter(moved.cast(), size));
+            enter_moved(block.cast(), known, moved.cast(), size);
         }
         moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: Counting = Counting;
+
+    #[test]
+    fn what_is_held_is_counted_on_its_account() {
+        count(|| {
+            let client = on(Account::Client, || Vec::<u8>::with_capacity(1000));
+            let mut server = on(Account::Server, || Vec::<u8>::with_capacity(10));
+            // It grows on the account that it was made on, whoever is at work.
+            on(Account::Client, || server.reserve_exact(500));
+            assert_eq!(held(Account::Client), Held { bytes: 1000, peak_bytes: 1000 });
+            assert_eq!(held(Account::Server).bytes, 500);
+            drop(client);
+            assert_eq!(held(Account::Client), Held { bytes: 0, peak_bytes: 1000 });
+            // A count inside a count does not end it.
+            count(|| ());
+            assert_eq!(held(Account::Server).bytes, 500);
+        });
+        assert_eq!(held(Account::Server), Held::default());
+    }
+
+    #[test]
+    fn a_panic_ends_counting_and_gives_the_account_back() {
+        let caught = std::panic::catch_unwind(|| count(|| on(Account::Client, || panic!("planted"))));
+        assert!(caught.is_err());
+        assert!(!COUNTING.get() && BOOK.with_borrow(Option::is_none));
+        assert_eq!(CURRENT.get(), Account::Nobody);
+        let block = on(Account::Client, || vec![0_u8; 100]);
+        assert_eq!((block.len(), held(Account::Client)), (100, Held::default()));
+    }
+
+    #[test]
+    fn threads_agree_on_whether_openssl_is_counted() {
+        let threads = [(); 8].map(|()| std::thread::spawn(install));
+        let answers = threads.map(|thread| thread.join().expect("no panic"));
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
     }
 }

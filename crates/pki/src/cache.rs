@@ -1,6 +1,7 @@
 //! Files that are made once and kept, safe against other processes doing the same and against damage.
 
 use crate::error::PkiError;
+use crate::limits;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 const HEADER: &str = "shakedown-cache sha256=";
 
 /// How often a file is read again after another process was quicker to write it.
-const MOST_TRIES: usize = 5;
+const MAX_TRIES: usize = 5;
 
 /// A folder of such files.
 #[derive(Debug)]
@@ -44,15 +45,18 @@ impl Cache {
         let path = folder.join(name);
         let fail = |action, source| PkiError::File { path: path.clone(), action, source };
         let mut damage = String::new();
-        for _ in 0..MOST_TRIES {
-            match std::fs::read(&path) {
-                Ok(bytes) => match unwrap(&bytes).and_then(&read) {
-                    Ok(value) => return Ok(value),
-                    Err(reason) => {
-                        self.discard(&path, &bytes, &reason).map_err(|source| fail("removing", source))?;
-                        damage = reason;
+        for _ in 0..MAX_TRIES {
+            match limits::read(&path, limits::MAX_FILE_BYTES) {
+                Ok(bytes) => {
+                    match bytes.as_deref().ok_or("too large".to_owned()).and_then(unwrap).and_then(&read) {
+                        Ok(value) => return Ok(value),
+                        Err(reason) => {
+                            self.discard(&path, bytes.as_deref(), &reason)
+                                .map_err(|source| fail("removing", source))?;
+                            damage = reason;
+                        }
                     }
-                },
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(source) => return Err(fail("reading", source).into()),
             }
@@ -64,8 +68,9 @@ impl Cache {
     }
 
     /// Removes a damaged file, unless another process has already put a new one in its place.
-    fn discard(&self, path: &Path, damaged: &[u8], reason: &str) -> std::io::Result<()> {
-        if std::fs::read(path).is_ok_and(|bytes| bytes == damaged) {
+    /// `damaged` is what was in it; `None` where that is too large.
+    fn discard(&self, path: &Path, damaged: Option<&[u8]>, reason: &str) -> std::io::Result<()> {
+        if limits::read(path, limits::MAX_FILE_BYTES).is_ok_and(|bytes| bytes.as_deref() == damaged) {
             match std::fs::remove_file(path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
                 _ => {}

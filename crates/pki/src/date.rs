@@ -3,6 +3,33 @@
 /// Seconds of a day.
 pub const DAY_S: i64 = 86_400;
 
+/// The first second of a certificate's calendar, 1950-01-01.
+pub const MIN_S: i64 = -631_152_000;
+
+/// The last second of it, at the end of 9999-12-31.
+pub const MAX_S: i64 = 253_402_300_799;
+
+/// A time at which no certificate can be validated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{unix_s} is no time to validate certificates at; accepted: seconds since 1970 from {MIN_S} (1950-01-01) to {MAX_S} \
+     (9999-12-31)"
+)]
+pub struct TimeError {
+    /// Seconds since 1970. Wider than what is accepted, so that what was given can be said.
+    pub unix_s: i128,
+}
+
+/// A time at which certificates can be validated, of any number of seconds since 1970.
+///
+/// # Errors
+/// [`TimeError`] outside of [`MIN_S`] to [`MAX_S`].
+pub fn checked(unix_s: impl Into<i128>) -> Result<i64, TimeError> {
+    let unix_s = unix_s.into();
+    let time_s = i64::try_from(unix_s).ok().filter(|time_s| (MIN_S..=MAX_S).contains(time_s));
+    time_s.ok_or(TimeError { unix_s })
+}
+
 /// Reads `YYYY-MM-DD` as seconds since 1970 at midnight UTC; `None` for anything else.
 #[must_use]
 pub fn parse(text: &str) -> Option<i64> {
@@ -62,6 +89,26 @@ mod tests {
         assert_eq!(parse("2049-12-31"), Some(2_524_521_600));
         assert_eq!(print(951_782_400 + 3661), "2000-02-29 01:01:01 UTC");
         assert_eq!(print(-1), "1969-12-31 23:59:59 UTC");
+    }
+
+    #[test]
+    fn times_beyond_the_calendar_are_refused_in_one_line() {
+        assert_eq!(Some(MIN_S), parse("1950-01-01"));
+        assert_eq!(print(MAX_S), "9999-12-31 23:59:59 UTC");
+        for time_s in [MIN_S, 0, MAX_S] {
+            assert_eq!(checked(time_s), Ok(time_s));
+        }
+        for unix_s in
+            [i128::from(MIN_S) - 1, i128::from(MAX_S) + 1, i64::MIN.into(), i64::MAX.into(), i128::MAX]
+        {
+            assert_eq!(checked(unix_s), Err(TimeError { unix_s }));
+        }
+        let message = checked(99_999_999_999_999_999_999_i128).map_err(|error| error.to_string());
+        let wanted = "99999999999999999999 is no time to validate certificates at; accepted: seconds since 1970 from \
+                      -631152000 (1950-01-01) to 253402300799 (9999-12-31)";
+        assert_eq!(message, Err(wanted.to_owned()));
+        // Printing takes any.
+        assert!(print(i64::MIN).ends_with(" UTC") && print(i64::MAX).ends_with(" UTC"));
     }
 
     #[test]

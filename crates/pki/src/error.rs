@@ -9,6 +9,12 @@ pub enum PkiError {
     #[error("{}: {action} failed: {source}", path.display())]
     File { path: PathBuf, action: &'static str, source: std::io::Error },
 
+    #[error("{}: larger than {max_kib} KiB; accepted: a certificate profile", path.display())]
+    TooLarge { path: PathBuf, max_kib: u64 },
+
+    #[error(transparent)]
+    Time(#[from] crate::date::TimeError),
+
     #[error("certificate profile {origin}{}: {detail}", line.map(|line| format!(" line {line}")).unwrap_or_default())]
     ProfileSyntax { origin: String, line: Option<usize>, detail: String },
 

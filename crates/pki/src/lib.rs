@@ -5,7 +5,8 @@
 //! - [`UserIdentity`]: the same from a user's own files;
 //! - [`issue`]: certificates to a user's order;
 //! - [`keys`]: keys of every type that a suite can name;
-//! - [`dh`]: the finite-field groups that OpenSSL has no short cut for.
+//! - [`dh`]: the finite-field groups that OpenSSL has no short cut for;
+//! - [`limits`]: how much is read of what people give.
 //!
 //! No clock is read here: the time at which something must be valid comes in as an argument.
 
@@ -19,6 +20,7 @@ mod ffi;
 pub mod inspect;
 pub mod issue;
 pub mod keys;
+pub mod limits;
 pub mod material;
 pub mod name;
 mod order;

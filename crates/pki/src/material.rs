@@ -1,15 +1,12 @@
 //! Reads certificates and keys in the forms that people have them in: PEM, DER, PKCS #12.
 
+use crate::limits::{self, MAX_BLOCKS, MAX_FILE_BYTES};
 use openssl::error::ErrorStack;
 use openssl::pkcs12::Pkcs12;
 use openssl::pkey::{PKey, Private};
 use openssl::x509::X509;
 use serde::Serialize;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// No file of certificates is larger.
-const MOST_BYTES: u64 = 16 << 20;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -55,8 +52,11 @@ pub enum ReadError {
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
 
-    #[error("{}: larger than {} MiB; accepted: certificates and keys", path.display(), MOST_BYTES >> 20)]
+    #[error("{}: larger than {} MiB; accepted: certificates and keys", path.display(), MAX_FILE_BYTES >> 20)]
     TooLarge { path: PathBuf },
+
+    #[error("{}: holds more than {MAX_BLOCKS} certificates or other blocks; accepted: at most that many", path.display())]
+    TooMany { path: PathBuf },
 
     #[error("{}: unreadable as certificates or keys; accepted: PEM, DER, PKCS #12", path.display())]
     Unreadable { path: PathBuf },
@@ -91,7 +91,7 @@ impl Material {
         if let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| text.contains("-----BEGIN ")) {
             return read_pem(text, path, password);
         }
-        if let Some(certificates) = read_der_certificates(bytes) {
+        if let Some(certificates) = read_der_certificates(bytes, path)? {
             return Ok(Self { format: Format::Der, certificates, key: None });
         }
         if let Ok(archive) = Pkcs12::from_der(bytes) {
@@ -109,33 +109,39 @@ impl Material {
 /// # Errors
 /// [`ReadError::File`], [`ReadError::TooLarge`].
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
-    let fail = |source| ReadError::File { path: path.into(), source };
-    let file = std::fs::File::open(path).map_err(fail)?;
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(fail)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(ReadError::TooLarge { path: path.into() });
-    }
-    Ok(bytes)
+    let bytes =
+        limits::read(path, MAX_FILE_BYTES).map_err(|source| ReadError::File { path: path.into(), source })?;
+    bytes.ok_or_else(|| ReadError::TooLarge { path: path.into() })
 }
 
 /// Certificates one after the other, to the last byte; `None` for anything else.
-fn read_der_certificates(mut bytes: &[u8]) -> Option<Vec<X509>> {
+fn read_der_certificates(bytes: &[u8], path: &Path) -> Result<Option<Vec<X509>>, ReadError> {
     let mut certificates = Vec::new();
-    while !bytes.is_empty() {
-        let certificate = X509::from_der(bytes).ok()?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
         // OpenSSL reads one and leaves the rest; how much it took is what it encodes to.
-        let taken = certificate.to_der().ok()?.len();
-        bytes = bytes.get(taken..)?;
+        let Some((certificate, left)) = X509::from_der(rest).ok().and_then(|certificate| {
+            let taken = certificate.to_der().ok()?.len();
+            Some((certificate, rest.get(taken..)?))
+        }) else {
+            return Ok(None);
+        };
+        if certificates.len() == MAX_BLOCKS {
+            return Err(ReadError::TooMany { path: path.into() });
+        }
         certificates.push(certificate);
+        rest = left;
     }
-    (!certificates.is_empty()).then_some(certificates)
+    Ok((!certificates.is_empty()).then_some(certificates))
 }
 
 fn read_pem(text: &str, path: &Path, password: Option<&str>) -> Result<Material, ReadError> {
     let mut certificates = Vec::new();
     let mut key = None;
-    for block in pem_blocks(text) {
+    for (count, block) in pem_blocks(text).enumerate() {
+        if count == MAX_BLOCKS {
+            return Err(ReadError::TooMany { path: path.into() });
+        }
         match block.label {
             "CERTIFICATE" | "X509 CERTIFICATE" | "TRUSTED CERTIFICATE" => {
                 certificates.push(X509::from_pem(block.text.as_bytes()).map_err(|error| {
@@ -166,14 +172,21 @@ struct Block<'a> {
     text: &'a str,
 }
 
-/// The blocks of a PEM text; one that never ends runs to the end of the text.
+/// The blocks of a PEM text; one that never ends runs to the beginning of the next, or to the end of the text.
 fn pem_blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
-    text.match_indices("-----BEGIN ").map(move |(start, begin)| {
-        let rest = &text[start..];
-        let label = rest[begin.len()..].split("-----").next().unwrap_or("");
+    const BEGIN: &str = "-----BEGIN ";
+    let mut starts = text.match_indices(BEGIN).map(|found| found.0).peekable();
+    let (mut line, mut counted) = (1, 0);
+    std::iter::from_fn(move || {
+        let start = starts.next()?;
+        let rest = &text[start..starts.peek().copied().unwrap_or(text.len())];
+        // Lines are counted on from the block before.
+        line += text[counted..start].matches('\n').count();
+        counted = start;
+        let label = rest[BEGIN.len()..].split("-----").next().unwrap_or("");
         let end = format!("-----END {label}-----");
         let length = rest.find(&end).map_or(rest.len(), |at| at + end.len());
-        Block { label, line: text[..start].matches('\n').count() + 1, text: &rest[..length] }
+        Some(Block { label, line, text: &rest[..length] })
     })
 }
 

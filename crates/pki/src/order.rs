@@ -1,5 +1,6 @@
 //! Which certificate was issued by which.
 
+use crate::limits::MAX_CHAIN;
 use openssl::x509::{X509, X509Ref};
 
 /// True where `certificate` names `issuer` and its signature verifies under the issuer's key.
@@ -30,11 +31,11 @@ pub(crate) fn is_self_signed(certificate: &X509Ref) -> bool {
     issued_by(certificate, certificate)
 }
 
-/// The path from the certificate at `leaf` upwards as far as it goes, as places in `certificates`.
+/// The path from the certificate at `leaf` upwards as far as it goes, but no longer than [`MAX_CHAIN`], as places in `certificates`.
 pub(crate) fn path_from(certificates: &[X509], leaf: usize) -> Vec<usize> {
     let mut path = vec![leaf];
     let mut last = leaf;
-    while !is_self_signed(&certificates[last]) {
+    while path.len() < MAX_CHAIN && !is_self_signed(&certificates[last]) {
         let next = (0..certificates.len())
             .find(|place| !path.contains(place) && issued_by(&certificates[last], &certificates[*place]));
         let Some(next) = next else { break };

@@ -80,7 +80,8 @@ impl Store {
     /// Each place of each side's chain has a key of its own. `now_unix_s` is when the chain must be valid.
     ///
     /// # Errors
-    /// [`PkiError::ChainTooShort`], [`PkiError::OutsideValidity`], [`PkiError::DigestTooLong`], [`PkiError::File`],
+    /// [`PkiError::ChainTooShort`], [`PkiError::Time`], [`PkiError::OutsideValidity`], [`PkiError::DigestTooLong`],
+    /// [`PkiError::File`],
     /// and [`PkiError::OpenSsl`] or [`PkiError::Encoding`] where a profile asks for what can't be made.
     pub fn identity(
         &self,
@@ -89,6 +90,7 @@ impl Store {
         profile: &Profile,
         now_unix_s: i64,
     ) -> Result<Identity, PkiError> {
+        let now_unix_s = date::checked(now_unix_s)?;
         if keys.len() < 2 {
             return Err(PkiError::ChainTooShort { given: keys.len() });
         }

@@ -2,6 +2,7 @@
 
 use crate::date;
 use crate::keys;
+use crate::limits::MAX_CHAIN;
 use crate::material::{Format, Material, ReadError};
 use crate::name;
 use crate::order::{is_self_signed, issued_by, names_match, path_from, signature_holds};
@@ -36,6 +37,12 @@ pub enum UserError {
 
     #[error("{}: holds no private key; accepted: PEM, DER, PKCS #12", path.display())]
     NoKey { path: PathBuf },
+
+    #[error("{}: a chain of {given} certificates; accepted: at most {MAX_CHAIN}", path.display())]
+    TooLong { path: PathBuf, given: usize },
+
+    #[error(transparent)]
+    Time(#[from] date::TimeError),
 
     #[error("{}: the key ({key}) is not that of any certificate in {}; the leaf '{leaf}' has another ({leaf_key})",
         key_path.display(), chain_path.display())]
@@ -92,9 +99,12 @@ impl UserIdentity {
         password: Option<&str>,
         now_unix_s: i64,
     ) -> Result<Self, UserError> {
+        let now_unix_s = date::checked(now_unix_s)?;
         let chain = Material::load(chain_path, password)?;
-        if chain.certificates.is_empty() {
-            return Err(UserError::NoCertificate { path: chain_path.into() });
+        match chain.certificates.len() {
+            0 => return Err(UserError::NoCertificate { path: chain_path.into() }),
+            given if given > MAX_CHAIN => return Err(UserError::TooLong { path: chain_path.into(), given }),
+            _ => {}
         }
         let key = match key_path {
             Some(path) => {

@@ -3,11 +3,11 @@
 
 mod common;
 
-use common::{NOW, chain, judge};
+use common::{NOW, chain, file, judge, kinds, pem};
 use proptest::prelude::*;
-use shakedown_pki::inspect;
+use shakedown_pki::inspect::{self, Judge};
 use shakedown_pki::material::Material;
-use shakedown_pki::{Profile, UserIdentity};
+use shakedown_pki::{Profile, Store, UserIdentity};
 use shakedown_trace::Side;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -76,4 +76,107 @@ fn names_cannot_write_on_the_terminal() {
         inspect::describe_der(&[issued[1].certificate.clone()], Path::new("x"), &judge(Side::Server))
             .unwrap();
     assert_eq!(description.certificates[0].subject, "O=Shakedown Laboratory, CN=a\\u{1b}[31mred\\n");
+}
+
+/// What is asked of a file that is too much in some way: one line, with the file and what is accepted.
+fn in_one_line(message: &str, wanted: &str) {
+    assert!(message.contains(wanted) && message.contains("accepted: "), "{message}");
+    assert!(!message.contains(char::is_control) && message.len() < 500, "{} bytes: {message}", message.len());
+}
+
+#[test]
+fn profiles_that_are_too_much_are_refused_in_one_line() {
+    let lab = include_str!("../profiles/lab.toml");
+    let load = |path: &Path| Profile::load(path).unwrap_err().to_string();
+    in_one_line(&load(Path::new("/dev/zero")), "/dev/zero: larger than 1024 KiB");
+    let folder = tempfile::tempdir().unwrap();
+    let large = file(folder.path(), "large.toml", format!("{lab}#{}", " ".repeat(1 << 20)));
+    in_one_line(&load(&large), "large.toml: larger than 1024 KiB");
+    let value = |from: &str, to: &str| {
+        Profile::parse(&lab.replacen(from, to, 1), "mine.toml").unwrap_err().to_string()
+    };
+    in_one_line(
+        &value("not_before = \"2020-01-01\"", "not_before = \"2020\\n01\""),
+        "'2020\\n01' is not accepted",
+    );
+    in_one_line(&value("2020-01-01", &"9".repeat(5000)), "not_before: '999");
+    // Ten thousand days from there pass the last of the calendar.
+    in_one_line(&value("2020-01-01", "9990-01-01"), "days: '10950' is not accepted");
+    // A number of 5,000 digits, lists in lists, tables in tables.
+    let number = value("days = 10950", &format!("days = {}", "9".repeat(5000)));
+    assert!(number.starts_with("certificate profile mine.toml line 7: "), "{number}");
+    assert!(!number.contains(char::is_control) && number.len() < 500, "{number}");
+    let lists = format!("days = {}{}", "[".repeat(20_000), "]".repeat(20_000));
+    let tables = "a.".repeat(20_000) + "b = 1\ndays = 1";
+    for deep in [lists, tables] {
+        in_one_line(&value("days = 10950", &deep), "nested too deep");
+    }
+}
+
+#[test]
+fn files_of_very_many_blocks_are_refused_soon() {
+    let started = std::time::Instant::now();
+    let read =
+        |bytes: &[u8]| Material::read(bytes, Path::new("x"), None).err().map(|error| error.to_string());
+    // 600,000 blocks that are begun and never ended.
+    let begun = "-----BEGIN X-----\n".repeat(600_000);
+    in_one_line(&read(begun.as_bytes()).unwrap(), "x: holds more than 1000 certificates or other blocks");
+    let certificate = pem(&CERTIFICATE);
+    in_one_line(&read(&certificate.repeat(1001)).unwrap(), "x: holds more than 1000");
+    in_one_line(&read(&CERTIFICATE.repeat(1001)).unwrap(), "x: holds more than 1000");
+    assert_eq!(read(&certificate.repeat(1000)), None);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_block_that_never_ends_is_told_with_its_line() {
+    let text = format!(
+        "first\n\n-----BEGIN CERTIFICATE-----\nAAAA\n{}",
+        String::from_utf8_lossy(&pem(&CERTIFICATE))
+    );
+    let message = Material::read(text.as_bytes(), Path::new("x"), None).err().map(|error| error.to_string());
+    assert!(
+        message.as_ref().is_some_and(|text| text.contains("certificate 1 (line 3) is unreadable")),
+        "{message:?}"
+    );
+}
+
+#[test]
+fn chains_that_are_too_long_are_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "chain.pem", pem(&CERTIFICATE).repeat(101));
+    let error = UserIdentity::load(&path, None, None, None, NOW).unwrap_err().to_string();
+    in_one_line(&error, "chain.pem: a chain of 101 certificates; accepted: at most 100");
+}
+
+#[test]
+fn times_beyond_the_calendar_are_refused_in_one_line() {
+    let store = tempfile::tempdir().unwrap();
+    for now in [i64::MIN, i64::MAX] {
+        let wanted = format!("{now} is no time to validate certificates at");
+        let keys = kinds("p256@p256");
+        let made = Store::open(store.path()).identity(&keys, Side::Server, &Profile::default(), now);
+        in_one_line(&made.unwrap_err().to_string(), &wanted);
+        let loaded = UserIdentity::load(Path::new("x"), None, None, None, now);
+        in_one_line(&loaded.unwrap_err().to_string(), &wanted);
+        let judge = Judge { now_unix_s: now, ..judge(Side::Server) };
+        let described = inspect::describe_der(&[CERTIFICATE.to_vec()], Path::new("x"), &judge);
+        in_one_line(&described.unwrap_err().to_string(), &wanted);
+    }
+}
+
+/// A cache whose file has become a device that never ends, or a key of megabytes, heals.
+#[test]
+fn a_cached_file_without_end_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path());
+    let keys = kinds("p256@p256");
+    let identity = |store: &Store| store.identity(&keys, Side::Server, &Profile::default(), NOW).unwrap();
+    identity(&store);
+    let key = folder.path().join("keys-1/server-0-p256.pem");
+    std::fs::remove_file(&key).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &key).unwrap();
+    identity(&store);
+    assert!(store.take_notices().iter().any(|notice| notice.contains("too large; made again")));
+    assert!(!std::fs::symlink_metadata(&key).unwrap().is_symlink());
 }

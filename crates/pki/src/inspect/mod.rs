@@ -129,6 +129,9 @@ pub enum InspectError {
     #[error(transparent)]
     Read(#[from] ReadError),
 
+    #[error(transparent)]
+    Time(#[from] date::TimeError),
+
     #[error("{}: holds no certificate; accepted: PEM, DER, PKCS #12", path.display())]
     NoCertificate { path: PathBuf },
 
@@ -151,6 +154,7 @@ pub fn describe(
     password: Option<&str>,
     judge: &Judge,
 ) -> Result<Description, InspectError> {
+    date::checked(judge.now_unix_s)?;
     let material = Material::load(path, password)?;
     if material.certificates.is_empty() {
         return Err(InspectError::NoCertificate { path: path.into() });
@@ -185,6 +189,7 @@ pub fn describe_der(
     name: &Path,
     judge: &Judge,
 ) -> Result<Description, InspectError> {
+    date::checked(judge.now_unix_s)?;
     let unreadable =
         |place: usize, what| InspectError::Unreadable { path: name.into(), place: place + 1, what };
     let mut read = Vec::with_capacity(certificates.len());

@@ -3,6 +3,7 @@
 use super::{Profile, Role};
 use crate::date;
 use crate::error::PkiError;
+use crate::limits::quoted;
 use shakedown_trace::suite::KeyType;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -23,14 +24,15 @@ impl Profile {
         }
         check.date("not_before", &self.not_before)?;
         check.days("days", self.days)?;
+        check.end("days", &self.not_before, self.days)?;
         check.serial_bytes("serial_bytes", self.serial_bytes)?;
         check.that(!self.intermediates.is_empty(), "intermediate", "[]", "one table or more")?;
-        check.role("root", &self.root)?;
+        check.role(self, "root", &self.root)?;
         for (index, role) in self.intermediates.iter().enumerate() {
-            check.role(&format!("intermediate[{index}]"), role)?;
+            check.role(self, &format!("intermediate[{index}]"), role)?;
         }
-        check.role("server", &self.server)?;
-        check.role("client", &self.client)
+        check.role(self, "server", &self.server)?;
+        check.role(self, "client", &self.client)
     }
 }
 
@@ -45,7 +47,8 @@ impl Check<'_> {
             return Ok(());
         }
         let (origin, key) = (self.origin.into(), key.into());
-        Err(PkiError::ProfileValue { origin, key, value: value.to_string(), accepted: accepted.into() })
+        let value = quoted(&value.to_string());
+        Err(PkiError::ProfileValue { origin, key, value, accepted: accepted.into() })
     }
 
     fn serial_bytes(&self, key: &str, bytes: u8) -> Result<(), PkiError> {
@@ -60,7 +63,14 @@ impl Check<'_> {
         self.that((1..=100_000).contains(&days), key, days, "1 to 100000 days")
     }
 
-    fn role(&self, name: &str, role: &Role) -> Result<(), PkiError> {
+    /// X.509 has no years beyond 9999.
+    fn end(&self, key: &str, not_before: &str, days: u32) -> Result<(), PkiError> {
+        let start_s = date::parse(not_before).unwrap_or(0);
+        let in_time = start_s + i64::from(days) * date::DAY_S <= date::MAX_S;
+        self.that(in_time, key, days, "as many days as end by 9999-12-31")
+    }
+
+    fn role(&self, profile: &Profile, name: &str, role: &Role) -> Result<(), PkiError> {
         let key = |field: &str| format!("{name}.{field}");
         self.that(
             !role.subject.is_empty(),
@@ -90,6 +100,8 @@ impl Check<'_> {
         if let Some(days) = role.days {
             self.days(&key("days"), days)?;
         }
+        let start = role.not_before.as_deref().unwrap_or(&profile.not_before);
+        self.end(&key("days"), start, role.days.unwrap_or(profile.days))?;
         if let Some(usage) = &role.key_usage {
             self.that(!usage.allow.is_empty(), &key("key_usage.allow"), "[]", "one usage or more")?;
         }

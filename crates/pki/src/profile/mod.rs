@@ -6,6 +6,7 @@ pub(crate) use check::{AlternativeName, attribute_of_name};
 
 use crate::date;
 use crate::error::PkiError;
+use crate::limits;
 use crate::signature::Digest;
 use serde::{Deserialize, Serialize};
 use shakedown_trace::Side;
@@ -258,14 +259,10 @@ impl Profile {
     /// Reads a profile from a file.
     ///
     /// # Errors
-    /// [`PkiError::File`] where it can't be read, [`PkiError::ProfileSyntax`] and [`PkiError::ProfileValue`] where it
+    /// [`PkiError::File`] and [`PkiError::TooLarge`] where it can't be read, [`PkiError::ProfileSyntax`] and [`PkiError::ProfileValue`] where it
     /// is not a profile.
     pub fn load(path: &Path) -> Result<Self, PkiError> {
-        let text = std::fs::read_to_string(path).map_err(|source| PkiError::File {
-            path: path.into(),
-            action: "reading",
-            source,
-        })?;
+        let text = limits::read_profile(path)?;
         Self::parse(&text, &path.display().to_string())
     }
 
@@ -277,7 +274,13 @@ impl Profile {
         let profile: Self = toml::from_str(text).map_err(|error| PkiError::ProfileSyntax {
             origin: origin.into(),
             line: error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1),
-            detail: error.message().replace('\n', "; "),
+            detail: match error.message() {
+                // The reader has a bound of its own, in several wordings that do not explain it.
+                deep if deep.contains("recurs") => {
+                    "nested too deep; accepted: tables and lists as in a profile".into()
+                }
+                other => limits::quoted(&other.replace('\n', "; ")),
+            },
         })?;
         profile.check(origin)?;
         Ok(profile)

@@ -1,0 +1,63 @@
+//! How much is read of what people give, and how errors quote it.
+
+use crate::error::PkiError;
+use std::io::Read;
+use std::path::Path;
+
+/// Bytes of a file of certificates and keys.
+pub const MAX_FILE_BYTES: u64 = 16 << 20;
+/// Bytes of a certificate profile.
+pub const MAX_PROFILE_BYTES: u64 = 1 << 20;
+/// Certificates, keys and other blocks of a file: more than the lists of roots that systems come with.
+pub const MAX_BLOCKS: usize = 1000;
+/// Certificates of a chain, the root included; what OpenSSL follows by default.
+pub const MAX_CHAIN: usize = 100;
+/// Characters of a foreign text that an error quotes.
+const MAX_QUOTED: usize = 120;
+
+/// The bytes of a file, at most so many; `None` for a larger one. Devices that never end are larger.
+pub(crate) fn read(path: &Path, max_bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= max_bytes).then_some(bytes))
+}
+
+/// The text of a profile's file.
+pub(crate) fn read_profile(path: &Path) -> Result<String, PkiError> {
+    let fail = |source| PkiError::File { path: path.into(), action: "reading", source };
+    let bytes = read(path, MAX_PROFILE_BYTES).map_err(fail)?;
+    let bytes =
+        bytes.ok_or_else(|| PkiError::TooLarge { path: path.into(), max_kib: MAX_PROFILE_BYTES >> 10 })?;
+    String::from_utf8(bytes)
+        .map_err(|error| fail(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))
+}
+
+/// A foreign text as an error quotes it: on one line, and not without end.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::new();
+    for (count, character) in text.chars().enumerate() {
+        if count == MAX_QUOTED {
+            quoted.push('…');
+            break;
+        }
+        if character.is_control() {
+            quoted.extend(character.escape_default());
+        } else {
+            quoted.push(character);
+        }
+    }
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_is_one_line_of_bounded_length() {
+        assert_eq!(quoted("a\nb\u{1b}[31m — ü"), "a\\nb\\u{1b}[31m — ü");
+        let long = quoted(&"9".repeat(5000));
+        assert_eq!(long.chars().count(), MAX_QUOTED + 1);
+        assert!(long.ends_with("9…"));
+    }
+}
