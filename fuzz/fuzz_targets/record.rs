@@ -30,7 +30,9 @@ fuzz_target!(|input: &[u8]| {
         assert_eq!(record.raw.len(), record.record_type.header_bytes() + record.fragment.len());
         if decryptor.decrypt(&Synthetic, &record, &mut plaintext).is_ok() {
             assert!(plaintext.len() <= record.fragment.len());
-            assert!(decryptor.decrypt(&Synthetic, &record, &mut plaintext).is_err() || record.sequence.is_none());
+            assert!(
+                decryptor.decrypt(&Synthetic, &record, &mut plaintext).is_err() || record.sequence.is_none()
+            );
         }
     }
     assert!(total <= datagram.len());

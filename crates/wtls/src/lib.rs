@@ -58,13 +58,13 @@
 //! let mut server = ServerConnection::new(Arc::new(server_config));
 //! while !(client.is_open() && server.is_open()) {
 //!     while let Some(datagram) = client.poll_transmit() {
-//!         server.handle_datagram(&mut cx, &datagram);
+//!         server.handle_input(&mut cx, &datagram);
 //!     }
 //!     while let Some(datagram) = server.poll_transmit() {
-//!         client.handle_datagram(&mut cx, &datagram);
+//!         client.handle_input(&mut cx, &datagram);
 //!     }
 //! }
-//! client.send(&mut cx, b"hello").unwrap();
+//! client.write(&mut cx, b"hello").unwrap();
 //! ```
 //!
 //! # What is where

@@ -369,7 +369,8 @@ fn run(flow: &Flow, sees: bool, poses: bool, seed: u64) -> usize {
 #[test]
 #[ignore = "one run of those above, to look at"]
 fn one_run() {
-    let [flow, sees, poses, seed] = ["FLOW", "SEES", "POSES", "SEED"].map(|name| std::env::var(name).unwrap());
+    let [flow, sees, poses, seed] =
+        ["FLOW", "SEES", "POSES", "SEED"].map(|name| std::env::var(name).unwrap());
     let flow = FLOWS.iter().find(|other| other.name == flow).unwrap();
     run(flow, sees == "true", poses == "true", seed.parse().unwrap());
 }
