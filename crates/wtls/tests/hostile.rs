@@ -315,7 +315,7 @@ fn run(flow: &Flow, sees: bool, poses: bool, seed: u64) -> usize {
     let mut injected = 0;
     let mut inject = |network: &mut Network, stranger: &mut Stranger<'_>, connected: bool| {
         if stranger.sees {
-            stranger.seen.extend(network.sent.drain(..));
+            stranger.seen.append(&mut network.sent);
             for datagram in stranger.posing(network) {
                 network.deliver(true, &datagram);
                 injected += 1;

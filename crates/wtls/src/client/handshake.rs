@@ -41,6 +41,7 @@ const SENDS_ALONE: u32 = 3;
 type Rejection = (Error, Checksum);
 
 /// What became of a flight that was not rejected.
+#[allow(clippy::large_enum_variant)] // one lives for each connection, and is matched at every call
 enum Read {
     /// It was answered before, belongs to nothing, or comes too often.
     Ignored,

@@ -33,6 +33,7 @@ pub(super) struct HelloSent<P: Provider> {
 }
 
 /// What the server's first flight leads to.
+#[allow(clippy::large_enum_variant)] // returned once a handshake
 pub(super) enum Answer {
     /// Our second flight; the server's Finished is yet to come.
     Candidate(Candidate),
