@@ -1,6 +1,6 @@
 """Weighs `measure`'s memory against valgrind's massif: `python -m tools.weigh_memory [SUITE…]`.
 
-One side's connections are held in a process of their own (the example `weigh_side`), twice, for two counts.
+One side's connections are held in a process of their own (the example `hold_side`), twice, for two counts.
 What a connection holds is the difference of the two plateaus over that of the counts. Its peak is that, and
 by how much massif's peak, which falls into the last handshake, overtops the plateau. Exit status 1 where one
 differs from `measure` by more than ``TOLERANCE``.
@@ -91,10 +91,10 @@ def build() -> Path:
         "--package",
         "shakedown-stacks",
         "--example",
-        "weigh_side",
+        "hold_side",
     ]
     subprocess.run(command, cwd=ROOT, check=True)
-    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "weigh_side"
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "hold_side"
 
 
 def main(suites: Sequence[str]) -> int:
