@@ -46,7 +46,7 @@ demo: build ## Measure a dozen handshakes and write the report
 test: build peers lint test-rust fuzz test-python ## Lint, then run every test
 
 test-rust: .venv/.tools ## The Rust tests
-	source $(BIN)/activate && cargo test --release --workspace --locked
+	source $(BIN)/activate && cargo test --release --workspace --locked --no-fail-fast
 
 test-python: build ## The Python tests, command line, documentation and report included
 	$(BIN)/python -m pytest

@@ -447,7 +447,8 @@ proptest! {
         let count: u64 = fates.iter().map(sent).sum();
         prop_assert_eq!(sent_bytes, sum(sent) + 7 * count);
         prop_assert!(busy <= free_at, "utilisation above one");
-        let least = sent_bytes as f64 * 8.0 / bits_per_s;
+        // A rate is kept to a thousandth of a bit per second.
+        let least = sent_bytes as f64 * 8.0 / rate(bits_per_s).bits_per_s();
         prop_assert!((busy.as_secs_f64() - least).abs() < 1e-7 * least + 1e-6, "{busy} busy, {least} s of bits");
         prop_assert!(taken.windows(2).all(|pair| pair[0].0 <= pair[1].0));
         prop_assert_eq!(run(), (fates, taken, busy, free_at, sent_bytes));
