@@ -1,0 +1,1 @@
+//! EAP-TLS over RADIUS (RFC 3748, 5216, 9190, 2865, 3579), sans-IO.

@@ -1,0 +1,1 @@
+//! Emulated bearers: a command in a namespace whose only way out is a link of ours.

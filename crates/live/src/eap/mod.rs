@@ -1,0 +1,1 @@
+//! EAP-TLS over RADIUS on UDP sockets: a peer at a rate, and a server.

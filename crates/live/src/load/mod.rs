@@ -1,0 +1,1 @@
+//! An open-loop load generator for TLS servers and WTLS gateways.

@@ -1,0 +1,1 @@
+//! Servers for every stack: TLS over TCP, WTLS over UDP.
