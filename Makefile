@@ -87,8 +87,8 @@ bench: build peers ## Compare costs with their targets; NAME=… runs one
 traces: build ## Record the traces that ship with the package anew
 	$(BIN)/python -m tools.record_traces
 
-papers: build ## Measure for the papers' pages and write them anew
-	$(BIN)/python -m tools.papers
+papers: build ## Measure for the papers' pages and write them; MINUTES=… at most
+	$(BIN)/python -m tools.papers $(if $(MINUTES),--minutes $(MINUTES))
 
 clean: ## Remove what was built, not what was measured
 	rm -rf target .venv dist

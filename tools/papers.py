@@ -1,14 +1,17 @@
-"""Writes the papers' pages in the documentation anew, with the figures measured here that stand in them.
+"""Measures what stands in the papers' pages in the documentation, and writes the pages.
 
-    .venv/bin/python -m tools.papers            measures, then writes docs/papers
-    .venv/bin/python -m tools.papers --keep     writes the pages from the figures that are there
+    .venv/bin/python -m tools.papers               measures, then writes docs/papers
+    .venv/bin/python -m tools.papers --minutes 10  the same, with no round that would end later than that
+    .venv/bin/python -m tools.papers --keep        writes the pages from the figures that are there
 
-The pages follow from the papers' data and docs/papers/measured.jsonl alone, so that a test can hold them to
-both.
+Rounds are written as they come: what is broken off has the whole rounds before it, and ``--keep`` makes the
+pages of them. The pages follow from the papers' data and docs/papers/measured.jsonl alone, so that a test can
+hold them to both.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -17,18 +20,38 @@ from shakedown.papers import here
 from shakedown.papers.write import MEASURED, write
 
 FOLDER = Path(__file__).parent.parent / "docs" / "papers"
+ROUNDS = 20
+EACH = 10
+"""Handshakes of each suite in a round."""
 
 
-def main(arguments: list[str]) -> None:
+def main() -> None:
     """Measures unless told to keep, and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--keep", action="store_true", help="do not measure")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help=f"rounds of measuring; {ROUNDS} if not given"
+    )
+    parser.add_argument("--each", type=int, default=EACH, help=f"handshakes a round; {EACH} if not given")
+    parser.add_argument("--minutes", type=float, help="begin no round that would end later")
+    chosen = parser.parse_args()
     record = FOLDER / MEASURED
-    known = here.load(record) if "--keep" in arguments else None
-    done = papers.reproduce([papers.ALL], measured=known)
+    if not chosen.keep:
+
+        def kept(found: here.Here) -> None:
+            here.save(found, record)
+            print(f"round {len(found.rounds)}, {found.seconds:.0f} s", file=sys.stderr)
+
+        suites = dict.fromkeys(suite for name in papers.MODULES for suite in papers.find(name).suites)
+        bulk = dict.fromkeys(bulk for name in papers.MODULES for bulk in papers.find(name).transfers)
+        here.measure(
+            suites, chosen.rounds * chosen.each, bulk, rounds=chosen.rounds, minutes=chosen.minutes, kept=kept
+        )
+    # From the record, so that the pages are the same whenever they are made of it.
+    done = papers.reproduce([papers.ALL], measured=here.load(record))
     write(done, FOLDER, pages_only=True)
-    if known is None:
-        here.save(done[0].here, record)
     print(f"written: {FOLDER}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -20,7 +20,7 @@ def test_json_is_all_that_goes_to_standard_output(shakedown):
 
 
 def test_one_paper_is_measured_here(shakedown):
-    done = shakedown("reproduce", "ssl-pda", "--repeat", "5", "--json")
+    done = shakedown("reproduce", "ssl-pda", "--repeat", "2", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [row for row in rows if row["kind"] == "measured" and row["here"] is not None]

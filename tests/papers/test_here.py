@@ -1,4 +1,4 @@
-"""Measured figures: condensed from rounds, kept, and read back."""
+"""Measured figures: in rounds, kept, and read back."""
 
 from __future__ import annotations
 
@@ -46,15 +46,32 @@ def test_messages_add_up_to_the_bytes(known):
         assert len(cost.flight_bytes()) == cost.flights
 
 
-def test_the_least_of_the_rounds_counts_and_minima_where_all_was_preempted():
+def test_medians_count_and_minima_where_all_was_preempted():
     replace = msgspec.structs.replace
     calm = replace(real.measurement(), preempted=0)
     times = calm.handshake
+    assert here.condense(calm).client_us == pytest.approx(times.client_us.median, abs=1e-3)
     slower = [replace(one, median=10 * one.median) for one in (times.client_us, times.server_us)]
     slow = replace(calm, handshake=replace(times, client_us=slower[0], server_us=slower[1]))
-    assert here.condense([slow, calm]).client_us == pytest.approx(times.client_us.median, abs=1e-3)
     preempted = replace(slow, preempted=10 * calm.repeat)
-    assert here.condense([preempted]).client_us == pytest.approx(times.client_us.min, abs=1e-3)
+    assert here.condense(preempted).client_us == pytest.approx(times.client_us.min, abs=1e-3)
+
+
+def test_the_whole_is_the_rounds_median():
+    first = here.condense(real.measurement())
+    rounds = [
+        here.Here(costs={first.suite: dataclasses.replace(first, client_us=time)})
+        for time in (10.0, 12.0, 90.0)
+    ]
+    assert here.summary(rounds, {}).costs[first.suite].client_us == 12.0
+
+
+def test_rounds_are_kept_as_they_come_and_none_begins_that_would_end_too_late(fake):
+    seen: list[int] = []
+    found = here.measure(["tls1.2/psk"], 20, rounds=4, kept=lambda so_far: seen.append(len(so_far.rounds)))
+    assert seen == [1, 2, 3, 4]
+    assert len(found.rounds) == 4
+    assert len(here.measure(["tls1.2/psk"], 20, rounds=4, minutes=0.0).rounds) == 1
 
 
 def test_a_suite_that_cannot_run_is_missing_with_its_reason(fake):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,6 +112,27 @@ def test_a_measured_figure_agrees_or_differs_only_if_every_round_does():
     assert measured(95, 100, 112).verdict == "undecided"
     assert measured(112, 115, 140).verdict == "differs"
     assert measured(95, 100, 112).interval == (95, 112)
+
+
+@pytest.mark.parametrize(("rounds", "left_out"), [(6, 0), (8, 0), (9, 1), (12, 2), (20, 5)])
+def test_the_interval_encloses_the_median_with_its_probability(rounds, left_out):
+    """Counted over every way in which rounds may fall below or above the median."""
+    below = np.array([bin(ways).count("1") for ways in range(1 << rounds)])
+    outside = [float(np.mean((below <= few) | (below >= rounds - few))) for few in (left_out, left_out + 1)]
+    assert judge.spared(rounds) == left_out
+    assert outside[0] <= 0.05 < outside[1]
+
+
+def test_as_many_rounds_may_stray_as_the_interval_leaves_out():
+    assert measured(*[100] * 8, 112).verdict == "agrees"
+    assert measured(*[100] * 7, 88, 112).verdict == "agrees"
+    assert measured(*[100] * 7, 112, 113).verdict == "undecided"
+    assert measured(*[112] * 8, 100).verdict == "differs"
+    assert measured(*[112] * 7, 100, 101).verdict == "undecided"
+    assert measured(*[112] * 7, 100, 115).interval == (112, 112)
+    good, bad = (judge.holds(held, "a, b", "why", "measured")(claim("a < b")) for held in (True, False))
+    assert judge.together(good, [good] * 8 + [bad]).verdict == "agrees"
+    assert judge.together(good, [good] * 7 + [bad] * 2).verdict == "undecided"
 
 
 def test_rounds_on_both_sides_decide_nothing():

@@ -59,7 +59,10 @@ def reproduce(
     *,
     repeat: int = DEFAULT_REPEAT,
     measured: Here | None = None,
+    rounds: int | None = None,
+    minutes: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    kept: Callable[[Here], None] | None = None,
 ) -> list[Reproduction]:
     """Repeats papers: computes from their own inputs, measures what is measured here, and judges.
 
@@ -67,7 +70,10 @@ def reproduce(
         wanted: short names of papers, or ``all``.
         repeat: handshakes of each suite.
         measured: figures measured before, in place of measuring now.
+        rounds: how often every suite is measured, all suites in turn; `here.ROUNDS` if not given.
+        minutes: begin no round of measuring that would end later.
         progress: told what is done, of how much, and which suite is next.
+        kept: given what is measured so far, after each round.
     """
     from shakedown.papers import here as measuring
     from shakedown.papers.load import load
@@ -76,11 +82,15 @@ def reproduce(
     chosen = [find(name) for one in wanted for name in names(one)]
     suites = list(dict.fromkeys(suite for one in chosen for suite in one.suites))
 
+    count = rounds or measuring.ROUNDS
+
     def tell(done: int, suite: str) -> None:
         if progress:
-            progress(done, measuring.ROUNDS * len(suites), suite)
+            progress(done, count * len(suites), suite)
 
     if measured is None:
         transfers = dict.fromkeys(transfer for one in chosen for transfer in one.transfers)
-        measured = measuring.measure(suites, repeat, transfers, progress=tell)
+        measured = measuring.measure(
+            suites, repeat, transfers, rounds=count, minutes=minutes, progress=tell, kept=kept
+        )
     return [repeat_one(one, load(one.slug), measured) for one in chosen]

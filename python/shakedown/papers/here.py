@@ -1,8 +1,8 @@
 """What was measured here for the reproductions: handshakes by suite, reduced to what the papers compare.
 
-All times are µs of one thread's CPU time. A round's figure is its median; the whole's is the least of the
-rounds, which a busy machine disturbs least. Each round is kept too: a verdict on something measured needs
-them all. Ratios are formed from figures of one run on one machine.
+All times are µs of one thread's CPU time. A round's figure is its median, the whole's the median of the
+rounds. Each round is kept too: a verdict on something measured needs them all. Ratios are formed from
+figures of one run on one machine.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from shakedown.errors import InputError, os_reason
+from shakedown.files.write import write
 from shakedown.scenario import HandshakeId, Options
 from shakedown.schema.base import Side
-from shakedown.schema.measured import Machine, MeasuredOperation, Measurement
+from shakedown.schema.measured import Machine, Measurement
 
-ROUNDS = 6
-"""Every suite is measured so many times, all suites in turn, so that a disturbance hits one round of each.
+ROUNDS = 9
+"""Every suite is measured so many times, all suites in turn, so that a disturbance hits one round of each."""
 
-The least and greatest of six enclose the median with probability 1 - 2 / 2^6, 97 %.
-"""
+MIN_ROUNDS = 6
+"""With fewer, no interval encloses the median with the probability that verdicts ask for."""
 
 FORMAT = "shakedown papers, measured in rounds"
 
@@ -173,7 +175,7 @@ class Here:
     @property
     def decisive_rounds(self) -> list[Here]:
         """The rounds, if there are enough of them for an interval."""
-        return self.rounds if len(self.rounds) >= ROUNDS else []
+        return self.rounds if len(self.rounds) >= MIN_ROUNDS else []
 
     @property
     def measured(self) -> bool:
@@ -182,84 +184,76 @@ class Here:
 
 
 def summary(rounds: Sequence[Here], missing: dict[str, str]) -> Here:
-    """Several rounds as one: of each figure the least, which a busy machine disturbs least."""
+    """Several rounds as one: of each figure the median."""
     whole = Here(rounds[0].machine, rounds[0].date, missing=missing, rounds=list(rounds))
     for suite in rounds[0].costs:
-        whole.costs[suite] = _least([one.costs[suite] for one in rounds])
+        whole.costs[suite] = _median([one.costs[suite] for one in rounds])
     for key, first in rounds[0].bulks.items():
         same = [one.bulks[key] for one in rounds]
         whole.bulks[key] = replace(
             first,
-            client_us=min(one.client_us for one in same),
-            server_us=min(one.server_us for one in same),
+            client_us=median(one.client_us for one in same),
+            server_us=median(one.server_us for one in same),
         )
     return whole
 
 
-def _least(costs: Sequence[Cost]) -> Cost:
+def _median(costs: Sequence[Cost]) -> Cost:
     first = costs[0]
     messages = tuple(
         replace(
             message,
-            generate_us=min(cost.messages[number].generate_us for cost in costs),
-            process_us=min(cost.messages[number].process_us for cost in costs),
+            generate_us=median(cost.messages[number].generate_us for cost in costs),
+            process_us=median(cost.messages[number].process_us for cost in costs),
         )
         for number, message in enumerate(first.messages)
     )
     operations = tuple(
-        replace(operation, us=min(cost.operations[number].us for cost in costs))
+        replace(operation, us=median(cost.operations[number].us for cost in costs))
         for number, operation in enumerate(first.operations)
     )
     return replace(
         first,
-        client_us=min(cost.client_us for cost in costs),
-        server_us=min(cost.server_us for cost in costs),
+        client_us=median(cost.client_us for cost in costs),
+        server_us=median(cost.server_us for cost in costs),
         messages=messages,
         operations=operations,
     )
 
 
-def condense(rounds: Sequence[Measurement]) -> Cost:
-    """Measurements of one suite in several rounds as one: of each figure the least of the rounds' medians."""
-
-    def least(figures: Iterable[float]) -> float:
-        return round(min(figures), 3)
-
-    first = rounds[0]
+def condense(measured: Measurement) -> Cost:
+    """What a suite's measurement says: of each figure the repetitions' median."""
     messages = tuple(
         MessageCost(
             message.sender,
             message.name,
             message.bytes,
-            least(one.messages[number].generate_us for one in rounds),
-            least(one.messages[number].process_us for one in rounds),
+            round(message.generate_us, 3),
+            round(message.process_us, 3),
         )
-        for number, message in enumerate(first.messages)
+        for message in measured.messages
     )
-    operations = []
-    for operation in first.operations:
-        if operation.class_ == "common" and operation.operation not in _KEPT_COMMON:
-            continue
-        same = [_matching(one, operation) for one in rounds]
-        operations.append(
-            OperationCost(
-                operation.side,
-                operation.message,
-                operation.operation,
-                operation.algorithm,
-                operation.parameters or "",
-                operation.class_,
-                least(us for us in same if us is not None),
-            )
+    operations = tuple(
+        OperationCost(
+            operation.side,
+            operation.message,
+            operation.operation,
+            operation.algorithm,
+            operation.parameters or "",
+            operation.class_,
+            round(operation.us, 3),
         )
+        for operation in measured.operations
+        if operation.class_ != "common" or operation.operation in _KEPT_COMMON
+    )
     return Cost(
-        first.suite,
-        least(_undisturbed(one, "client") for one in rounds),
-        least(_undisturbed(one, "server") for one in rounds),
-        first.bytes.total,
-        first.flights,
+        measured.suite,
+        round(_undisturbed(measured, "client"), 3),
+        round(_undisturbed(measured, "server"), 3),
+        measured.bytes.total,
+        measured.flights,
         messages,
-        tuple(operations),
+        operations,
     )
 
 
@@ -267,17 +261,6 @@ def _undisturbed(measurement: Measurement, side: Side) -> float:
     """A side's median; its least where most repetitions were preempted."""
     spread = measurement.handshake.of(side)
     return spread.min if measurement.preempted > measurement.repeat else spread.median
-
-
-def _matching(measurement: Measurement, wanted: MeasuredOperation) -> float | None:
-    for operation in measurement.operations:
-        if (operation.side, operation.message, operation.triple) == (
-            wanted.side,
-            wanted.message,
-            wanted.triple,
-        ):
-            return operation.us
-    return None
 
 
 @dataclass(frozen=True)
@@ -294,15 +277,21 @@ def measure(
     repeat: int,
     transfers: Iterable[Transfers] = (),
     *,
+    rounds: int = ROUNDS,
+    minutes: float | None = None,
     progress: Callable[[int, str], None] | None = None,
+    kept: Callable[[Here], None] | None = None,
 ) -> Here:
     """Measures suites here; one that cannot run is missing with the reason, and nothing else suffers.
 
     Args:
         suites: names of suites; each is measured once however often it is named.
-        repeat: handshakes of each suite, spread over the rounds.
+        repeat: handshakes of each suite, spread over the rounds; no more rounds than these.
         transfers: bulk data to be measured after handshakes.
-        progress: told how many of ``ROUNDS`` × suites are done, and the suite's name.
+        rounds: every suite is measured so many times, all suites in turn.
+        minutes: begin no round that would end later, going by the longest so far; the first always runs.
+        progress: told how many of ``rounds`` × suites are done, and the suite's name.
+        kept: given all whole rounds so far, after each.
     """
     from time import perf_counter
 
@@ -310,44 +299,51 @@ def measure(
 
     begun = perf_counter()
     wanted = list(dict.fromkeys(suites))
-    here = Here(
-        _machine_words(core.machine(), core.build().openssl),
-        datetime.now(UTC).date().isoformat(),
-    )
-    rounds: dict[str, list[Measurement]] = {suite: [] for suite in wanted}
-    each = max(1, repeat // ROUNDS)
-    for number in range(ROUNDS):
+    bulk = list(transfers)
+    machine = _machine_words(core.machine(), core.build().openssl)
+    date = datetime.now(UTC).date().isoformat()
+    missing: dict[str, str] = {}
+    done: list[Here] = []
+    longest_s = 0.0
+    rounds = min(rounds, repeat)
+    for number in range(rounds):
+        round_begun = perf_counter()
+        if done and minutes is not None and round_begun - begun + longest_s > 60.0 * minutes:
+            break
+        here = Here(machine, date)
         for position, suite in enumerate(wanted):
-            if suite in here.missing:
+            if suite in missing:
                 continue
             if progress:
                 progress(number * len(wanted) + position, suite)
             try:
-                rounds[suite].append(core.measure(HandshakeId(suite=suite), Options(repeat=each)))
+                measured = core.measure(HandshakeId(suite=suite), Options(repeat=repeat // rounds))
             except Exception as error:
                 if not (core.is_failure(error) or isinstance(error, InputError)):
                     raise
-                here.missing[suite] = str(error)
-    each_round = [
-        Here(
-            here.machine,
-            here.date,
-            {
-                suite: condense([found[number]])
-                for suite, found in rounds.items()
-                if suite not in here.missing
-            },
-        )
-        for number in range(ROUNDS)
-    ]
-    for wanted_transfers in transfers:
-        for suite in wanted_transfers.suites:
-            _measure_transfers(each_round, here.missing, suite, wanted_transfers)
-    for one in each_round:
-        one.missing = here.missing
-    here = summary(each_round, here.missing)
-    here.seconds = perf_counter() - begun
-    return here
+                missing[suite] = str(error)
+                continue
+            here.costs[suite] = condense(measured)
+        for wanted_transfers in bulk:
+            for suite in wanted_transfers.suites:
+                _measure_transfers(here, missing, suite, wanted_transfers)
+        done.append(here)
+        longest_s = max(longest_s, perf_counter() - round_begun)
+        whole = _whole(done, missing)
+        whole.seconds = perf_counter() - begun
+        if kept:
+            kept(whole)
+    return whole
+
+
+def _whole(rounds: Sequence[Here], missing: dict[str, str]) -> Here:
+    """Rounds as one, without what is missing from any of them."""
+    for one in rounds:
+        one.missing = missing
+        for suite in missing:
+            one.costs.pop(suite, None)
+            one.bulks = {key: bulk for key, bulk in one.bulks.items() if key[0] != suite}
+    return summary(rounds, missing)
 
 
 def _machine_words(machine: Machine, openssl: str) -> str:
@@ -358,32 +354,31 @@ def _machine_words(machine: Machine, openssl: str) -> str:
 TRANSFERS_EACH = 5
 
 
-def _measure_transfers(
-    rounds: Sequence[Here], missing: dict[str, str], suite: str, wanted: Transfers
-) -> None:
+def _measure_transfers(here: Here, missing: dict[str, str], suite: str, wanted: Transfers) -> None:
     """Open and protected links in turn, so that a disturbance hits neighbours alike."""
     from shakedown import core
 
-    for here in rounds:
-        for link in wanted.links:
-            try:
-                found = core.transfers(
-                    HandshakeId(suite=suite),
-                    wanted.sizes_bytes,
-                    link=link,
-                    options=Options(repeat=TRANSFERS_EACH),
-                )
-            except Exception as error:
-                if not (core.is_failure(error) or isinstance(error, InputError)):
-                    raise
-                missing.setdefault(suite, str(error))
-                return
-            for one in found:
-                key = (suite, link, one.data_bytes)
-                client, server = float(one.client_us.median), float(one.server_us.median)
-                here.bulks[key] = Bulk(
-                    suite, link, one.data_bytes, one.wire_bytes, round(client, 3), round(server, 3)
-                )
+    for link in wanted.links:
+        if suite in missing:
+            return
+        try:
+            found = core.transfers(
+                HandshakeId(suite=suite),
+                wanted.sizes_bytes,
+                link=link,
+                options=Options(repeat=TRANSFERS_EACH),
+            )
+        except Exception as error:
+            if not (core.is_failure(error) or isinstance(error, InputError)):
+                raise
+            missing[suite] = str(error)
+            return
+        for one in found:
+            key = (suite, link, one.data_bytes)
+            client, server = float(one.client_us.median), float(one.server_us.median)
+            here.bulks[key] = Bulk(
+                suite, link, one.data_bytes, one.wire_bytes, round(client, 3), round(server, 3)
+            )
 
 
 def save(here: Here, path: Path) -> None:
@@ -413,10 +408,7 @@ def save(here: Here, path: Path) -> None:
         lines.append(json.dumps({"transfer": [*key, bulk.wire_bytes], "rounds": times}))
     about = {"format": FORMAT, "machine": here.machine, "date": here.date, "rounds": len(here.rounds)}
     head = json.dumps(about)
-    try:
-        path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {os_reason(error)}") from error
+    write(path, "\n".join([head, *lines]) + "\n", replace=True)
 
 
 def load(path: Path) -> Here:

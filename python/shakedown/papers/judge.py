@@ -27,36 +27,63 @@ class Finding:
     interval: tuple[float, float] | None = None
 
 
+COVERAGE = 0.95
+"""With which probability the interval of a measured figure encloses its median."""
+
+
+def spared(rounds: int) -> int:
+    """How many of so many rounds the interval leaves out at either end.
+
+    Each round falls on either side of the median with equal probability, so that the interval without the
+    ``k`` least and ``k`` greatest misses it with twice the binomial probability of ``k`` or fewer.
+    """
+    left_out, missed = 0, 2.0 * 0.5**rounds
+    while True:
+        missed += 2.0 * math.comb(rounds, left_out + 1) * 0.5**rounds
+        if missed > 1.0 - COVERAGE:
+            return left_out
+        left_out += 1
+
+
 def together(whole: Finding, rounds: Sequence[Finding]) -> Finding:
-    """What was measured, and the same by each round: it agrees or differs only if every round says so.
+    """What was measured, and the same by each round: it agrees or differs only if the interval does.
 
     Rounds that differ on both sides of what was published enclose it, and decide nothing.
     """
     if whole.kind != "measured" or whole.verdict == UNTESTABLE:
         return whole
-    numbers = [one.here for one in rounds if isinstance(one.here, (int, float))]
-    interval = (min(numbers), max(numbers)) if len(numbers) == len(rounds) > 0 else None
-    verdict = _unanimous([(one.verdict, one.difference) for one in rounds])
-    return replace(whole, verdict=verdict, interval=interval)
+    verdict = _decided([(one.verdict, one.difference) for one in rounds])
+    return replace(whole, verdict=verdict, interval=_interval([one.here for one in rounds]))
 
 
 def together_row(whole: Row, rounds: Sequence[Row]) -> Row:
     """The same of a cell's row."""
     if whole.kind != "measured" or whole.verdict == UNTESTABLE:
         return whole
-    numbers = [one.here for one in rounds if isinstance(one.here, (int, float))]
-    interval = (min(numbers), max(numbers)) if len(numbers) == len(rounds) > 0 else None
-    verdict = _unanimous([(one.verdict, one.difference) for one in rounds])
-    return replace(whole, verdict=verdict, interval=interval)
+    verdict = _decided([(one.verdict, one.difference) for one in rounds])
+    return replace(whole, verdict=verdict, interval=_interval([one.here for one in rounds]))
 
 
-def _unanimous(rounds: Sequence[tuple[Verdict, float | None]]) -> Verdict:
-    verdicts = {verdict for verdict, _ in rounds}
-    if len(verdicts) != 1:
+def _interval(figures: Sequence[float | str | None]) -> tuple[float, float] | None:
+    numbers = sorted(one for one in figures if isinstance(one, (int, float)))
+    if not figures or len(numbers) < len(figures):
+        return None
+    left_out = spared(len(numbers))
+    return numbers[left_out], numbers[-1 - left_out]
+
+
+def _decided(rounds: Sequence[tuple[Verdict, float | None]]) -> Verdict:
+    """The verdict of all rounds but those that the interval may leave out at either end."""
+    if not rounds:
         return UNDECIDED
-    (verdict,) = verdicts
-    sides = {difference > 0.0 for _, difference in rounds if difference}
-    return UNDECIDED if verdict == DIFFERS and len(sides) > 1 else verdict
+    agree = sum(verdict == AGREES for verdict, _ in rounds)
+    sides = [math.copysign(1.0, apart) if apart else 0.0 for verdict, apart in rounds if verdict == DIFFERS]
+    allowed = spared(len(rounds))
+    if agree + len(sides) == len(rounds) and all(sides.count(side) <= allowed for side in set(sides)):
+        return AGREES
+    if any(sides.count(side) >= len(rounds) - allowed for side in set(sides)):
+        return DIFFERS
+    return UNDECIDED
 
 
 Check = Callable[[Claim], Finding]

@@ -20,11 +20,12 @@ statements of a section count alike. The tolerance stands beside the statement a
 anything was computed: the paper's own spread where it prints one, else half of its last printed digit;
 a bound is exact where the paper says "at least" or "every", and holds to its printed digits elsewhere.
 What is measured here is measured in several rounds, and each round is compared by itself: the statement
-*agrees* or *differs* only if every round says so, on the same side; else it is *undecided*. The least
-and the greatest of six rounds enclose the median that endless rounds would have with a probability of
-97 %. A statement *cannot be tested* if it is an input of the computation itself, a figure of a device
-or person that nobody has here, or a judgement without a bound; one that compares two machines needs two
-machines, or published figures of both."""
+*agrees* or *differs* only if the interval of the rounds does; else it is *undecided*. The interval
+leaves out as many of the least rounds, and of the greatest, as it may and still encloses the median
+that endless rounds would have with a probability of 95 %: none of six to eight, one of nine to eleven,
+five of twenty at either end. A statement *cannot be tested* if it is an input of the computation
+itself, a figure of a device or person that nobody has here, or a judgement without a bound; one that
+compares two machines needs two machines, or published figures of both."""
 """How verdicts are reached, as the pages print it."""
 
 
@@ -44,7 +45,7 @@ class Row:
         tolerance: what difference still counts as agreement, as written; None where nothing is compared.
         kind: ``modelled`` (from the paper's own inputs) or ``measured`` (here, today).
         verdict: agrees, differs, undecided or cannot be tested (see ``RULE``).
-        interval: least and greatest of the rounds, where a number was measured.
+        interval: of the rounds' median, where a number was measured.
         depends_on: what the verdict depends on: the paper's own figures, or handshakes measured here.
         reason: why.
     """
