@@ -34,15 +34,16 @@ from shakedown.credentials import Assigned, SideFiles, WrongChainError, assign
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.toml import describe, load_toml, locate
-from shakedown.scenario import CaptureFile, HandshakeId, Options, Places, Scenario
+from shakedown.scenario import DEFAULT_PERCENTILE, CaptureFile, HandshakeId, Options, Places, Scenario
 from shakedown.schema.base import SIDES, Side
 from shakedown.schema.saved import AboutExperiment
-from shakedown.units import parse_rate_per_s
+from shakedown.units import parse_duration_s, parse_rate_per_s
 
 FILE_KEYS = ("chain", "key", "ca", "password_env")
 CAPTURE_KEYS = ("file", "keylog")
 _OTHER_KEYS = {
-    "name", "title", "question", "suites", "devices", "server_device", "bearers", "rates", "captures",
+    "name", "title", "question", "suites", "devices", "server_device", "bearers", "rates", "workers",
+    "within", "percentile", "captures",
     "stack", "client_stack", "server_stack", *SIDES,
 }  # fmt: skip
 
@@ -231,7 +232,42 @@ class _Reader:
             server_device=next(iter(self.profiles("server_device", (server,) if server else ())), None),
             bearers=bearers,
             rates_per_s=self.rates("rates"),
+            workers=self.workers(),
+            within_s=self.within(),
+            percentile=self.percentile(),
         )
+
+    def workers(self) -> int:
+        """The server's workers."""
+        value = self.data.get("workers", 1)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= limits.MAX_WORKERS:
+            most = f"{limits.MAX_WORKERS:,}"
+            raise self.wrong("workers", f"found {describe(value)}; accepted: a whole number from 1 to {most}")
+        return value
+
+    def within(self) -> float | None:
+        """The promised time of a handshake, for which the workers needed are computed."""
+        value = self.data.get("within")
+        if value is None:
+            return None
+        try:
+            if not isinstance(value, str) or value.strip().replace(".", "", 1).isdigit():
+                raise InputError(f'found {describe(value)}; accepted: a time with its unit, as "200ms"')
+            seconds = parse_duration_s(value)
+            if not seconds > 0.0:
+                raise InputError(f"found {describe(value)}; accepted: a time above 0")
+        except InputError as error:
+            raise self.wrong("within", str(error)) from error
+        return seconds
+
+    def percentile(self) -> float:
+        """The share of handshakes that keep the promise, in per cent."""
+        value = self.data.get("percentile", DEFAULT_PERCENTILE)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 100.0:
+            raise self.wrong("percentile", f"found {describe(value)}; accepted: above 0 and below 100")
+        if "percentile" in self.data and "within" not in self.data:
+            raise self.wrong("percentile", 'there is no promise that it is of; accepted: beside "within"')
+        return float(value)
 
     def profiles(self, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names, each of which must be a profile's."""

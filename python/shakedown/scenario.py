@@ -189,11 +189,20 @@ class HandshakeId(Object, frozen=True, kw_only=True):
     credentials: str | None = "generated"
 
 
+DEFAULT_PERCENTILE = 99.0
+
+
 class Load(Object, frozen=True, kw_only=True):
-    """An arrival process: rates at which handshakes arrive at the server (one a figure), and its workers."""
+    """An arrival process: rates at which handshakes arrive at the server (one a figure), and its workers.
+
+    With `within_s`, the workers that each rate needs are asked for: `percentile` per cent of handshakes are
+    to be done within that time.
+    """
 
     rates_per_s: tuple[float, ...] = (0.0,)
     workers: int = 1
+    within_s: float | None = None
+    percentile: float = DEFAULT_PERCENTILE
 
 
 class CaptureFile(Object, frozen=True, kw_only=True):
@@ -246,6 +255,9 @@ class Places(Object, frozen=True, kw_only=True):
     server_device: str | None = None
     bearers: tuple[str, ...] = ()
     rates_per_s: tuple[float, ...] = ()
+    workers: int = 1
+    within_s: float | None = None
+    percentile: float = DEFAULT_PERCENTILE
 
     def __bool__(self) -> bool:
         return bool(self.devices or self.bearers or self.rates_per_s)
@@ -262,7 +274,12 @@ class Places(Object, frozen=True, kw_only=True):
                     device=device,
                     server_device=self.server_device or DEFAULT_SERVER_DEVICE,
                     bearer=bearer,
-                    load=Load(rates_per_s=self.rates_per_s or (0.0,)),
+                    load=Load(
+                        rates_per_s=self.rates_per_s or (0.0,),
+                        workers=self.workers,
+                        within_s=self.within_s,
+                        percentile=self.percentile,
+                    ),
                     capture=capture,
                     connection=connection,
                 )

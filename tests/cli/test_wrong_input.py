@@ -63,6 +63,11 @@ def test_usage(arguments, words, fake, capsys):
         (GOOD + "seed = -1\n", ["key seed", "found -1"]),
         (GOOD + 'now = "yesterday"\n', ["key now", '"yesterday"', "Unix seconds"]),
         (GOOD + 'rates = ["fast"]\n', ["line 2", "key rates", '"fast"', "300/s"]),
+        (GOOD + "workers = 0\n", ["line 2", "key workers", "a whole number from 1 to 100,000"]),
+        (GOOD + "within = 200\n", ["key within", 'a time with its unit, as "200ms"']),
+        (GOOD + 'within = "200"\n', ["key within", 'a time with its unit, as "200ms"']),
+        (GOOD + 'within = "1s"\npercentile = 100\n', ["key percentile", "above 0 and below 100"]),
+        (GOOD + "percentile = 95\n", ["key percentile", 'beside "within"']),
         (GOOD + "bearers = [1]\n", ["key bearers", "array of strings"]),
         (GOOD + 'name = "a/b"\n', ["key name", '"a/b"']),
         (

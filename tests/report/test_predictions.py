@@ -20,7 +20,7 @@ from shakedown.results import queries
 from shakedown.results.folder import Results
 from shakedown.scenario import Places, Scenario
 from shakedown.schema.saved import AboutExperiment
-from shakedown.terminal.figures import time
+from shakedown.terminal.figures import BASIS_MARKS, legend, marked, time
 
 SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519/p256/server")
 
@@ -28,7 +28,10 @@ SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519/p
 @pytest.fixture(scope="module")
 def results() -> Results:
     places = Places(
-        devices=("palm-vii", "nokia-7650", "cortex-m4"), bearers=("gprs", "lte"), rates_per_s=(10.0, 1e6)
+        devices=("palm-vii", "nokia-7650", "cortex-m4"),
+        bearers=("gprs", "lte"),
+        rates_per_s=(10.0, 1e6),
+        within_s=60.0,
     )
     own = [real.measurement(suite) for suite in SUITES]
     run = Run(Experiment(AboutExperiment(name="e"), (), places))
@@ -53,19 +56,68 @@ def test_results_without_models_have_no_such_pages():
 
 def test_the_lead_names_the_quickest_and_the_widest_gap(results):
     [section] = predictions_section(results)
-    gaps, wins = {}, {}
+    gaps, wins, least = {}, {}, set()
     for row in lowest(results):
-        gaps.setdefault((row["device"], row["bearer"]), {})[row["suite"]] = row["total_s"]
-    for here in gaps.values():
-        best = min(here, key=here.get)
-        wins[best] = wins.get(best, 0) + 1
+        place = (row["device"], row["bearer"])
+        gaps.setdefault(place, {})[row["suite"]] = row
+        if row["missing"]:
+            least.add((*place, row["suite"]))
+    assert least  # what has no figure at all cannot win
+    quickest = {}
+    for place, here in gaps.items():
+        known = {suite: row for suite, row in here.items() if (*place, suite) not in least}
+        if known:
+            quickest[place] = min(known, key=lambda suite: known[suite]["total_s"])
+            wins[quickest[place]] = wins.get(quickest[place], 0) + 1
     most = max(wins, key=wins.get)
     assert section.lead.startswith(f"{most} is the quickest in {wins[most]} of 6 places")
-    place = max(gaps, key=lambda place: max(gaps[place].values()) / min(gaps[place].values()))
+
+    def gap(place):
+        here = gaps[place]
+        return max(row["total_s"] for row in here.values()) / here[quickest[place]]["total_s"]
+
+    place = max(quickest, key=gap)
     here = gaps[place]
-    quick, slow = min(here, key=here.get), max(here, key=here.get)
-    span = f"from {time(here[quick], 2)} ({quick}) to {time(here[slow], 2)} ({slow})"
-    assert f"{place[0]} over {place[1]}: {span}" in section.lead
+    quick, slow = quickest[place], max(here, key=lambda suite: here[suite]["total_s"])
+    ends = [f"{marked(time(here[one]['total_s'], 2), here[one]['basis'])} ({one})" for one in (quick, slow)]
+    assert f"{place[0]} over {place[1]}: from {ends[0]} to {ends[1]}" in section.lead
+
+
+def test_every_cell_that_is_not_the_devices_own_is_marked(results):
+    quiet = lowest(results)
+    assert {row["basis"] for row in quiet} >= {"assumed", "unknown"}
+    cells = [text for layer in time_map(quiet, WIDE_PX)["layer"][1:] for text in layer["data"]["values"]]
+    texts = [one["text"] for one in cells]
+    for row in quiet:
+        mark = BASIS_MARKS[row["basis"]]
+        assert f"{mark} {time(row['total_s'], 2)}".strip() in texts
+    [section] = predictions_section(results)
+    assert legend(row["basis"] for row in quiet) in section.blocks[0].figure.caption
+
+
+def test_percentiles_energy_workers_and_what_is_missing_stand_in_tables(results):
+    [section] = predictions_section(results)
+    blocks = {block.folded_table: block.table for block in section.blocks if block.table}
+    percentiles = blocks["Percentiles and ranges"].rows
+    quiet = lowest(results)
+    assert len(percentiles) == len(quiet)
+    for cells, row in zip(percentiles, quiet, strict=True):
+        assert cells[5] == time(row["ready_p99_s"], 2)
+        assert cells[9] == time(row["done_p99_s"], 2)
+        assert row["ready_p99_s"] <= row["done_p99_s"]
+    energies = {(cells[0], cells[1], cells[2]): cells for cells in blocks["Energy of the client"].rows}
+    for row in quiet:
+        cells = energies[row["suite"], row["device"], row["bearer"]]
+        lacking = row["energy_missing"] is not None or row["missing"] > 0
+        assert (cells[3] == "–") == (row["energy_j"] is None)
+        assert row["energy_j"] is None or cells[3].startswith("≥") == lacking
+    needed = {cells[0]: cells[1:] for cells in blocks["Workers needed"].rows}
+    for row in results.predictions.filter(pl.col("missing") == 0).to_dicts():
+        column = [10.0, 1e6].index(row["rate_per_s"])
+        told = int(needed[row["suite"]][column].lstrip("≥ ").split(" ")[0].replace(",", ""))
+        assert told >= row["workers_needed"] >= row["rate_per_s"] * row["server_s"]
+    missing = {(cells[0], cells[2]) for cells in blocks["What has no figure"].rows}
+    assert missing == {(row["where"], row["why"]) for row in queries.missing(results.table).to_dicts()}
 
 
 @pytest.mark.parametrize("width", [WIDE_PX, NARROW_PX])
@@ -73,7 +125,7 @@ def test_the_map_shows_every_prediction_at_the_lowest_rate(results, width):
     quiet = lowest(results)
     svg = draw(time_map(quiet, width))
     for row in quiet:
-        assert f">{time(row['total_s'], 2)}<" in svg
+        assert f">{marked(time(row['total_s'], 2), row['basis'])}<" in svg
         assert row["suite"] in svg
     assert svg.count(">gprs<") == 3
 

@@ -120,9 +120,16 @@ def test_predictions_survive_the_disk(tmp_path):
             "server_s",
             "queue_s",
             "total_s",
-            "energy_j",
+            "basis",
         )
         assert {key: row[key] for key in same} == {key: one[key] for key in same}
+        energy = one["energy_j"] or {"mean": None, "low": None, "high": None}
+        assert [row[key] for key in ("energy_j", "energy_low_j", "energy_high_j")] == list(energy.values())
+        for end in ("ready", "done"):
+            times = one[f"{end}_s"] or dict.fromkeys(("mean", "p50", "p95", "p99"))
+            assert {name: row[f"{end}_{name}_s"] for name in times} == times
+        assert [row["client_low_s"], row["client_high_s"]] == one["client_range_s"]
+        assert row["missing"] == len(one["unpriced"])
     assert any(row["total_s"] is None for row in expected)
     assert queries.unpriced(loaded.table).height == len(SUITES)
     queues = queries.queues(loaded.table)
@@ -140,3 +147,20 @@ def test_what_was_extrapolated_stands_in_the_table(tmp_path):
     for row, one in zip(told, made.predictions[0]["extrapolated"], strict=True):
         assert (row["how"], row["time_s"]) == (one["method"], one["time_s"])
         assert row["where"] == ("palm-vii" if one["side"] == "client" else "server")
+
+
+def test_workers_and_a_promise_are_the_experiments():
+    rates = (100.0, 20_000.0)
+    [*_, (_, one)] = priced(Places(devices=("cortex-m4",), rates_per_s=rates))
+    [*_, (scenario, four)] = priced(
+        Places(devices=("cortex-m4",), rates_per_s=rates, workers=4, within_s=2.0)
+    )
+    for alone, shared in zip(one.predictions, four.predictions, strict=True):
+        assert shared["utilisation"] == pytest.approx(alone["utilisation"] / 4)
+    assert one.workers == ()
+    for (mean, low, high), row in zip(four.workers, four.predictions, strict=True):
+        assert 0 < low <= mean <= high
+        assert row["rate_per_s"] * row["server_s"] < mean
+    view = queries.predictions(modelled.rows(scenario, four))
+    assert view["workers_needed"].to_list() == [needed[0] for needed in four.workers]
+    assert view["workers"].unique().to_list() == [4]

@@ -8,13 +8,13 @@ from typing import Any
 from shakedown.charts.canvas import CHARACTER_PX, WIDE, across, down, rectangles, texts
 from shakedown.charts.figure import Definition, fitted
 from shakedown.charts.theme import INK, LANE, MUTED, STEPS
-from shakedown.terminal.figures import NOTHING, time
+from shakedown.terminal.figures import NOTHING, marked, time
 
 STEPS_S = (0.5, 2.0, 5.0, 20.0, 60.0)
 """Seconds at which a wait begins to feel different; the map's steps end there."""
 
-_ROW_PX, _LABEL_PX, _CELL_PX, _HEAD_PX, _GAP_PX = 24, 236, 62, 36, 12
-_NARROW_CELL_PX, _WIDEST_CELL_PX = 60, 110
+_ROW_PX, _LABEL_PX, _CELL_PX, _HEAD_PX, _GAP_PX = 24, 236, 68, 36, 12
+_NARROW_CELL_PX, _WIDEST_CELL_PX = 64, 110
 
 Row = dict[str, Any]
 
@@ -29,7 +29,10 @@ def _label_px(labels: Sequence[str]) -> float:
 
 
 def time_map(rows: Sequence[Row], width: int) -> Definition:
-    """Cells of seconds; on a narrow page suites stand above their cells, and devices below each other."""
+    """Cells of seconds, each with the mark of what it stands on.
+
+    On a narrow page suites stand above their cells, and devices below each other.
+    """
     suites = list(dict.fromkeys(row["label"] for row in rows))
     devices = list(dict.fromkeys(row["device"] for row in rows))
     bearers = list(dict.fromkeys(row["bearer"] for row in rows))
@@ -66,7 +69,11 @@ def time_map(rows: Sequence[Row], width: int) -> Definition:
                 value = row["total_s"] if row else None
                 x = left + place * cell_px
                 step = "none" if value is None else f"step{_step(value)}"
-                text = time(value, 2) if value is not None else ("saturated" if row else NOTHING)
+                text = (
+                    ("saturated" if row else NOTHING)
+                    if row is None or value is None
+                    else marked(time(value, 2), row.get("basis"))
+                )
                 box = {"from": x, "to": x + cell_px - 2, "top": y, "bottom": y + _ROW_PX - 3}
                 cells.append({**box, "step": step})
                 dark = value is not None and _step(value) >= 3

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from shakedown.errors import InputError
+from shakedown.terminal.figures import BASIS_MARKS, LEGEND
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 Row = Mapping[str, Any]
-
-BASIS_MARKS = {"own": "", "scaled": "~", "assumed": "≈", "unknown": "≥"}
-"""What stands before a figure that is not all the device's own."""
-LEGEND = {
-    "~": "~ scaled from other figures of the device",
-    "≈": "≈ in part assumed",
-    "≥": "≥ a least value: a part has no figure",
-}
 
 
 class Rate(click.ParamType[float]):

@@ -30,6 +30,7 @@ MAX_SUITES = 200_000
 MAX_PLACES = 100_000
 """Pairs of device and bearer in an experiment."""
 MAX_RATES = 10_000
+MAX_WORKERS = 100_000
 MAX_CAPTURES = 1_000
 MAX_REPEAT = 1_000_000
 MAX_TICKETS = 16

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.errors import InputError
 from shakedown.results.table import Quantity, Row, complete, fact, figure, frame
-from shakedown.scenario import Scenario
+from shakedown.scenario import Load, Scenario
 from shakedown.schema.identity import Identified
 from shakedown.schema.trace import Trace
 
@@ -26,13 +26,25 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 QUANTITIES = (
-    Quantity("predicted.client", "s", "the client's processing, on its device"),
-    Quantity("predicted.server", "s", "the server's"),
+    Quantity("predicted.client", "s", "the client's processing, on its device; also low and high"),
+    Quantity("predicted.server", "s", "the server's; also low and high"),
     Quantity("predicted.transmission", "s", "on the bearer"),
     Quantity("predicted.queue", "s", "wait for a worker of the server; null: no steady state"),
     Quantity("predicted.total", "s", "all of it; also as statistics low and high; null: no steady state"),
+    Quantity("predicted.ready", "s", "time until the client may send: mean, p50, p95, p99"),
+    Quantity("predicted.done", "s", "time until the last flight is in: mean, p50, p95, p99"),
     Quantity("predicted.utilisation", "1", "share of time that a worker of the server works"),
-    Quantity("predicted.energy", "J", "energy of the client; null where the profiles do not give it"),
+    Quantity("predicted.workers", "1", "least workers that keep the experiment's promise; also low and high"),
+    Quantity(
+        "predicted.energy",
+        "J",
+        "energy of the client; also low and high; null where the profiles do not give it",
+    ),
+    Quantity(
+        "predicted.energy.missing", "", "text: the parts that the energy lacks; it is a least value then"
+    ),
+    Quantity("predicted.basis", "", "text: what the total stands on: own, scaled, assumed, unknown"),
+    Quantity("predicted.missing", "", "text: why work has no figure; the total is a least value then"),
     Quantity(
         "predicted.extrapolated", "s", "work whose price is not the device's own; text: how it was found"
     ),
@@ -49,17 +61,27 @@ CURVE_POINTS = 48
 
 NEAREST_TO_SATURATION = 0.99
 
-_WIDE = {
-    "client_s": ("predicted.client", "s", None),
-    "server_s": ("predicted.server", "s", None),
-    "transmission_s": ("predicted.transmission", "s", None),
-    "queue_s": ("predicted.queue", "s", None),
-    "total_s": ("predicted.total", "s", None),
-    "low_s": ("predicted.total", "s", "low"),
-    "high_s": ("predicted.total", "s", "high"),
-    "utilisation": ("predicted.utilisation", "1", None),
-    "energy_j": ("predicted.energy", "J", None),
+_WIDE: dict[tuple[str, str | int | None], tuple[str, str, str | None]] = {
+    **{
+        (f"{name}_s", None): (f"predicted.{name}", "s", None)
+        for name in ("client", "server", "transmission", "queue", "total")
+    },
+    **{
+        (key, end): (f"predicted.{name}", "s", statistic)
+        for key, name in (("client_range_s", "client"), ("server_range_s", "server"), ("range_s", "total"))
+        for end, statistic in enumerate(("low", "high"))
+    },
+    **{
+        (f"{name}_s", statistic): (f"predicted.{name}", "s", statistic)
+        for name in ("ready", "done")
+        for statistic in ("mean", "p50", "p95", "p99")
+    },
+    ("utilisation", None): ("predicted.utilisation", "1", None),
+    ("energy_j", "mean"): ("predicted.energy", "J", None),
+    ("energy_j", "low"): ("predicted.energy", "J", "low"),
+    ("energy_j", "high"): ("predicted.energy", "J", "high"),
 }
+"""Where a row of `predict` has a figure (key, place in it): quantity, unit, statistic."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +102,7 @@ class Modelled:
     capture: str | None = None
     connection: int | None = None
     predictions: tuple[Mapping[str, Any], ...] = ()
+    workers: tuple[tuple[int | None, int | None, int | None], ...] = ()
     queue: Queue | None = None
     unpriced: str | None = None
 
@@ -111,9 +134,20 @@ def run(scenario: Scenario, run: Run) -> Modelled:
         for rate in scenario.load.rates_per_s
     )
     # A queue is the same in all places of a handshake: it stands with the first that has a price.
-    queue = queue_of(priced) if scenario.capture is None and source not in run.queued else None
+    queue = None
+    if scenario.capture is None and source not in run.queued:
+        queue = queue_of(priced, scenario.load.workers)
     run.queued.add(source)
-    return Modelled(trace, name, scenario.connection, rows, queue)
+    return Modelled(trace, name, scenario.connection, rows, _workers(priced, scenario.load), queue)
+
+
+def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, int | None], ...]:
+    """The workers that each rate needs to keep the promise, and the ends of that; none are without one."""
+    from shakedown.pricing.capacity import workers_needed
+
+    if load.within_s is None:
+        return ()
+    return tuple(workers_needed(priced, load.within_s, load.percentile, rate) for rate in load.rates_per_s)
 
 
 def _priced(scenario: Scenario, trace: Trace) -> Priced:
@@ -130,18 +164,18 @@ def _priced(scenario: Scenario, trace: Trace) -> Priced:
     return predict.scenario(trace.suite, device, server, bearer, traces=traces)
 
 
-def queue_of(priced: Priced) -> Queue | None:
+def queue_of(priced: Priced, workers: int = 1) -> Queue | None:
     """The server's queue, or None where no server cost is known, so that nothing limits it."""
     import numpy as np
 
     service_s = priced.service_s.mean
     if service_s <= 0:
         return None
-    saturation = 1 / service_s
+    saturation = workers / service_s
     rates = saturation * np.linspace(0, NEAREST_TO_SATURATION, CURVE_POINTS)
-    waits = priced.wait_s("default", rates, 1)
+    waits = priced.wait_s("default", rates, workers)
     fine = saturation * np.linspace(0.001, NEAREST_TO_SATURATION, 990)
-    power = fine / (service_s + priced.wait_s("default", fine, 1))
+    power = fine / (service_s + priced.wait_s("default", fine, workers))
     points = [(float(rate), float(wait)) for rate, wait in zip(rates, waits, strict=True)]
     return Queue(
         service_s=service_s,
@@ -183,17 +217,18 @@ def predicted_rows(predictions: Sequence[Mapping[str, Any]], common: Mapping[str
 
     from shakedown.results.table import SCHEMA
 
+    columns = {f"{key}|{place}": what for (key, place), what in _WIDE.items()}
     wide = pl.DataFrame(
         {
             "rate_per_s": [one["rate_per_s"] for one in predictions],
-            **{name: [_figure(one, name) for one in predictions] for name in _WIDE},
+            **{f"{key}|{place}": [_figure(one, key, place) for one in predictions] for key, place in _WIDE},
         },
-        schema={"rate_per_s": pl.Float64(), **dict.fromkeys(_WIDE, pl.Float64())},
+        schema={"rate_per_s": pl.Float64(), **dict.fromkeys(columns, pl.Float64())},
     )
-    long = wide.unpivot(index="rate_per_s", on=list(_WIDE), variable_name="name")
+    long = wide.unpivot(index="rate_per_s", on=list(columns), variable_name="name")
     named = {
         column: pl.col("name").replace_strict(
-            {name: what[at] for name, what in _WIDE.items()}, return_dtype=pl.String
+            {name: what[at] for name, what in columns.items()}, return_dtype=pl.String
         )
         for at, column in enumerate(("quantity", "unit", "statistic"))
     }
@@ -201,19 +236,29 @@ def predicted_rows(predictions: Sequence[Mapping[str, Any]], common: Mapping[str
     return complete(long.with_columns(**named, **constant).drop("name"))
 
 
-def _figure(one: Mapping[str, Any], name: str) -> float | None:
-    if name == "energy_j":
-        energy = one[name]
-        return energy["mean"] if isinstance(energy, Mapping) else cast("float | None", energy)
-    if name in ("low_s", "high_s"):
-        return cast("float | None", one["range_s"][name == "high_s"])
-    return cast("float | None", one[name])
+def _figure(one: Mapping[str, Any], key: str, place: str | int | None) -> float | None:
+    """A figure of a row of `predict`; None where it has none."""
+    value = one[key]
+    if value is None or place is None:
+        return cast("float | None", value)
+    return cast("float | None", value[place])
 
 
 def _facts(found: Modelled) -> Iterator[Row]:
     """What holds at all rates."""
     if found.unpriced is not None:
         yield fact("predicted.unpriced", found.unpriced)
+    for number, one in enumerate(found.predictions):
+        rate = one["rate_per_s"]
+        yield fact("predicted.basis", one["basis"], rate_per_s=rate)
+        if one["energy_missing"]:
+            yield fact("predicted.energy.missing", ", ".join(one["energy_missing"]), rate_per_s=rate)
+        if found.workers:
+            for statistic, value in zip((None, "low", "high"), found.workers[number], strict=True):
+                yield figure("predicted.workers", "1", value, statistic=statistic, rate_per_s=rate)
+    for one in found.predictions[0]["unpriced"] if found.predictions else ():
+        place = {key: one[key] for key in ("side", "operation", "algorithm", "parameters")}
+        yield fact("predicted.missing", one["reason"], n=int(one["count"]), **place)
     for one in found.predictions[0]["extrapolated"] if found.predictions else ():
         place = {key: one[key] for key in ("side", "operation", "algorithm", "parameters")}
         place["n"] = int(one["count"])

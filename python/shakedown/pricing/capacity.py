@@ -95,11 +95,22 @@ def capacity_row(
         "limit_per_s": workers / service_s if service_s > 0.0 else None,
     }
     if rate_per_s is not None:
-        needed = [case.workers(end, rate_per_s) for end in ("mean", "low", "high")]
+        needed, least, most = workers_needed(one, within_s, percentile, rate_per_s)
         found["asked_rate_per_s"] = rate_per_s
-        found["workers_needed"] = needed[0]
-        found["workers_range"] = [needed[1], None if unknown else needed[2]]
+        found["workers_needed"] = needed
+        found["workers_range"] = [least, most]
     return found
+
+
+def workers_needed(
+    one: Scenario, within_s: float, percentile: float | None, rate_per_s: float
+) -> tuple[int | None, int | None, int | None]:
+    """The least number of workers that keeps a promise at a rate, with the figures at their mean, their low
+    and their high ends; None where none does, or at the high end where part of the work has no figure.
+    """
+    case = _Case(one, within_s, percentile)
+    mean, low, high = (case.workers(end, rate_per_s) for end in ("mean", "low", "high"))
+    return mean, low, None if one.server.unpriced or one.client.unpriced else high
 
 
 class _Case:

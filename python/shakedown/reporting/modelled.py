@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from shakedown.charts.queue import queue_curves
 from shakedown.reporting.section import Block, Section, Table
 from shakedown.reporting.text import Sentence, sentence
 from shakedown.results import queries
-from shakedown.terminal.figures import NOTHING, rate, share, time
+from shakedown.terminal.figures import NOTHING, energy, legend, marked, rate, share, time, whole
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
@@ -65,6 +66,8 @@ def predictions_section(results: Results) -> Iterator[Section]:
             "Processing on both sides, transmission, and waiting at the server, by the default model. "
             "The stronger the colour, the longer; the ranges and all rates are in the CSV."
         )
+        if legend(row["basis"] for row in shown):
+            caption += f" {legend(row['basis'] for row in shown)}."
         if left_out:
             caption += f" {left_out:,} more pairs of device and bearer are in the CSV."
         figure = Figure(
@@ -79,6 +82,13 @@ def predictions_section(results: Results) -> Iterator[Section]:
         blocks.append(Block(figure=figure))
         if len(rates) > 1:
             blocks.append(Block(table=_by_rate(rows, rates[:MAX_RATES_SHOWN]), folded_table="By rate"))
+        blocks.append(Block(table=_percentiles(quiet), folded_table="Percentiles and ranges"))
+        if any(row["energy_j"] is not None for row in quiet):
+            blocks.append(Block(table=_energies(quiet), folded_table="Energy of the client"))
+        if any(row["workers_needed"] is not None for row in rows):
+            blocks.append(Block(table=_workers(rows, rates[:MAX_RATES_SHOWN]), folded_table="Workers needed"))
+        if any(row["missing"] for row in rows):
+            blocks.append(Block(table=_missing(results), folded_table="What has no figure"))
         extrapolated = _extrapolated(results)
         blocks.append(Block(table=extrapolated, folded_table="What was extrapolated, and how"))
         lead = _lead(quiet)
@@ -99,7 +109,10 @@ def _that_fit(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int
 
 
 def _lead(rows: Sequence[Row]) -> str:
-    """The quickest suite in most places, and the widest gap, in words."""
+    """The quickest suite in most places, and the widest gap, in words.
+
+    A suite of which a part has no figure may take longer than its total says: it is never the quickest.
+    """
     wins: dict[str, int] = {}
     places: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -107,19 +120,24 @@ def _lead(rows: Sequence[Row]) -> str:
             places.setdefault((row["device"], row["bearer"]), []).append(row)
     widest: tuple[float, Row, Row] | None = None
     for here in places.values():
-        quick, slow = min(here, key=_total), max(here, key=_total)
+        known = [row for row in here if not row["missing"]]
+        if not known:
+            continue
+        quick, slow = min(known, key=_total), max(here, key=_total)
         wins[quick["label"]] = wins.get(quick["label"], 0) + 1
         gap = slow["total_s"] / quick["total_s"] if quick["total_s"] else 0.0
         if widest is None or gap > widest[0]:
             widest = (gap, quick, slow)
     if widest is None:
+        if places:
+            return "No device here has a figure for all work of any of them."
         return "At this rate the server reaches no steady state for any of them."
     best = max(wins, key=wins.__getitem__)
     _, quick, slow = widest
+    ends = [f"{marked(time(row['total_s'], 2), row['basis'])} ({row['label']})" for row in (quick, slow)]
     return (
         f"{best} is the quickest in {wins[best]} of {len(places)} places. The choice matters most on "
-        f"{quick['device']} over {quick['bearer']}: from {time(quick['total_s'], 2)} ({quick['label']}) to "
-        f"{time(slow['total_s'], 2)} ({slow['label']})."
+        f"{quick['device']} over {quick['bearer']}: from {ends[0]} to {ends[1]}."
     )
 
 
@@ -151,6 +169,109 @@ def _by_rate(rows: Sequence[Row], rates: Sequence[float]) -> Table:
     return Table(head, body, len(head) - 1, caption, "modelled")
 
 
+def _percentiles(rows: Sequence[Row]) -> Table:
+    """When the client may send and when all is done, and what 90 % of handshakes lie within."""
+    head = [
+        "suite",
+        "device",
+        "bearer",
+        "ready, mean",
+        "p95",
+        "p99",
+        "done, mean",
+        "p50",
+        "p95",
+        "p99",
+        "90 % within",
+    ]
+    cells = []
+    for row in rows:
+        basis = row["basis"]
+        if row["total_s"] is None:
+            figures = [SATURATED, *[NOTHING] * 7]
+        else:
+            figures = [
+                marked(time(row["ready_mean_s"], 2), basis),
+                *(time(row[f"ready_{name}_s"], 2) for name in ("p95", "p99")),
+                marked(time(row["done_mean_s"], 2), basis),
+                *(time(row[f"done_{name}_s"], 2) for name in ("p50", "p95", "p99")),
+                f"{time(row['low_s'], 2)} – {'?' if row['high_s'] is None else time(row['high_s'], 2)}",
+            ]
+        cells.append([row["label"], row["device"], row["bearer"], *figures])
+    caption = (
+        "Ready: the client may send; done: the last flight is in. Percentiles are of handshakes, by the "
+        "spread of the network, the queue and the work; the last column has the figures' uncertainty too. "
+        + legend(row["basis"] for row in rows)
+    ).strip()
+    return _bounded(head, cells, caption, "modelled", numbers=8)
+
+
+def _energies(rows: Sequence[Row]) -> Table:
+    """The client's energy for one handshake, with its range; a sum that lacks a part says so."""
+    cells = []
+    for row in rows:
+        if row["energy_j"] is None:
+            cells.append(
+                [row["label"], row["device"], row["bearer"], NOTHING, NOTHING, "the profiles give none"]
+            )
+            continue
+        lacking = row["energy_missing"]
+        mean = energy(row["energy_j"])
+        high = "?" if row["energy_high_j"] is None else energy(row["energy_high_j"])
+        cells.append(
+            [
+                row["label"],
+                row["device"],
+                row["bearer"],
+                f"≥ {mean}" if lacking or row["missing"] else mean,
+                f"{energy(row['energy_low_j'])} – {high}",
+                f"without {lacking}" if lacking else "",
+            ]
+        )
+    caption = "Energy of the client for one handshake: processor, radio, its set-up and tail."
+    head = ["suite", "device", "bearer", "energy", "90 % within", "missing"]
+    return _bounded(head, cells, caption, "modelled", numbers=3)
+
+
+def _workers(rows: Sequence[Row], rates: Sequence[float]) -> Table:
+    """The workers that keep the promise at each rate, in the place that needs the most."""
+    found: dict[tuple[str, float], Row] = {}
+    for row in rows:
+        key = (row["label"], row["rate_per_s"])
+        needed = row["workers_needed"]
+        if key not in found or needed is None or needed > (found[key]["workers_needed"] or math.inf):
+            found[key] = row
+    body = []
+    for suite in dict.fromkeys(row["label"] for row in rows):
+        cells = [suite]
+        for one in rates:
+            row = found[suite, one]
+            low, high = row["workers_needed_low"], row["workers_needed_high"]
+            if row["workers_needed"] is None:
+                cells.append("none is enough")
+                continue
+            text = whole(row["workers_needed"])
+            if low != high:
+                text += f" ({whole(low)} – {'?' if high is None else whole(high)})"
+            cells.append(f"≥ {text}" if row["missing"] else text)
+        body.append(cells)
+    caption = (
+        "The least number of workers of the server that keeps the experiment's promise at each rate, on the "
+        "device and bearer that need the most; in brackets by the ranges of the figures."
+    )
+    return Table(["suite", *(f"at {one:g}/s" for one in rates)], body, len(rates), caption, "modelled")
+
+
+def _missing(results: Results) -> Table:
+    """Work that has no figure, once: totals with it are least values."""
+    found: dict[tuple[str, ...], None] = {}
+    for one in queries.missing(results.table).filter(pl.col("capture").is_null()).to_dicts():
+        work = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)
+        found[one["where"], work, one["why"] or NOTHING] = None
+    caption = "Work that nothing gives a figure for; totals that need it are marked ≥."
+    return _bounded(["device", "work", "why"], [list(key) for key in found], caption, "modelled")
+
+
 def _extrapolated(results: Results) -> Table:
     """Every price that is not the device's own figure, once."""
     found: dict[tuple[str, ...], None] = {}
@@ -162,10 +283,12 @@ def _extrapolated(results: Results) -> Table:
     return _bounded(["device", "operation", "how", "from"], cells, caption, "modelled")
 
 
-def _bounded(head: list[str], cells: list[list[str]], caption: str = "", kind: str = "") -> Table:
+def _bounded(
+    head: list[str], cells: list[list[str]], caption: str = "", kind: str = "", *, numbers: int = 0
+) -> Table:
     if len(cells) > MAX_LINES:
         caption = f"{caption} The first {MAX_LINES:,} of {len(cells):,}.".strip()
-    return Table(head, cells[:MAX_LINES], 0, caption, kind)
+    return Table(head, cells[:MAX_LINES], numbers, caption, kind)
 
 
 def _once(rows: Sequence[Row]) -> list[Row]:
@@ -177,8 +300,10 @@ def _once(rows: Sequence[Row]) -> list[Row]:
 def _flat(row: Row) -> dict[str, Any]:
     keys = (
         "label", "device", "server_device", "bearer", "rate_per_s", "workers", "model", "capture",
-        "connection", "client_s", "server_s", "transmission_s", "queue_s", "total_s", "low_s", "high_s",
-        "utilisation", "energy_j",
+        "connection", "basis", "missing", "client_s", "client_low_s", "client_high_s", "server_s",
+        "server_low_s", "server_high_s", "transmission_s", "queue_s", "total_s", "low_s", "high_s",
+        *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("mean", "p50", "p95", "p99")),
+        "utilisation", "workers_needed", "energy_j", "energy_low_j", "energy_high_j", "energy_missing",
     )  # fmt: skip
     return {"suite" if key == "label" else key: row[key] for key in keys} | {"kind": "modelled"}
 
@@ -197,9 +322,9 @@ def queue_section(results: Results) -> Iterator[Section]:
         :MAX_RATES_SHOWN
     ]
     caption = (
-        "Work and wait at one worker; each curve is as high as five times the work itself. The dot is the "
-        "knee, where rate over response time is highest; the stroke is the saturation rate, where the queue "
-        "becomes unstable."
+        f"Work and wait at {_workers_of(queues[0])}; each curve is as high as five times the work itself. "
+        "The dot is the knee, where rate over response time is highest; the stroke is the saturation rate, "
+        "where the queue becomes unstable."
     )
     if asked:
         caption += f" Dotted lines: {', '.join(f'{one:g}' for one in asked)} a second."
@@ -216,14 +341,22 @@ def queue_section(results: Results) -> Iterator[Section]:
         data=[_point(queue, at, wait) for queue in queues for at, wait in queue["points"]],
         caption=caption,
     )
+    sustains = "sustains" if queues[0]["workers"] == 1 else "sustain"
     slow = min(queues, key=lambda queue: float(queue["saturation_per_s"]))
     fast = max(queues, key=lambda queue: float(queue["saturation_per_s"]))
     lead = (
-        f"One worker of {server} sustains {rate(slow['saturation_per_s'])} handshakes a second of "
+        f"{_workers_of(queues[0], capital=True)} of {server} {sustains} "
+        f"{rate(slow['saturation_per_s'])} handshakes a second of "
         f"{slow['label']}, and {rate(fast['saturation_per_s'])} of {fast['label']}; waits grow long from "
         "the knee on."
     )
     yield Section("queue", "How many the server takes", lead, [Block(figure=figure)])
+
+
+def _workers_of(queue: Row, *, capital: bool = False) -> str:
+    if queue["workers"] == 1:
+        return "One worker" if capital else "one worker"
+    return f"{queue['workers']:,} workers"
 
 
 def _point(queue: Row, rate_per_s: float, wait_s: float) -> dict[str, Any]:

@@ -137,24 +137,52 @@ def operations(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def predictions(table: pl.DataFrame) -> pl.DataFrame:
-    """Predictions, one a row, in seconds; null where there is no steady state."""
+    """Predictions, one a row, in seconds; null where there is no steady state.
+
+    `low_s` and `high_s` hold 90 % of handshakes; `ready_p99_s` and its like are percentiles; `basis` says
+    what the total stands on, `missing` how much of the work has no figure, `workers_needed` how many workers
+    keep the experiment's promise.
+    """
     rows = table.filter((pl.col("kind") == "modelled") & pl.col("quantity").str.starts_with("predicted."))
     rows = rows.filter(~pl.col("quantity").str.contains("extrapolated|unpriced"))
+    parts = rows.filter(pl.col("quantity") == "predicted.missing")
+    missing = parts.group_by("scenario", "capture", "connection").agg(missing=pl.len().cast(pl.Int64))
+    rows = rows.filter(pl.col("quantity") != "predicted.missing")
     names: Names = {
         **{(f"predicted.{part}", None, None): f"{part}_s" for part in
            ("client", "server", "transmission", "queue", "total")},
         ("predicted.total", None, "low"): "low_s",
         ("predicted.total", None, "high"): "high_s",
+        **{(f"predicted.{side}", None, end): f"{side}_{end}_s"
+           for side in ("client", "server") for end in ("low", "high")},
+        **{(f"predicted.{end}", None, statistic): f"{end}_{statistic}_s"
+           for end in ("ready", "done") for statistic in ("mean", "p50", "p95", "p99")},
         ("predicted.utilisation", None, None): "utilisation",
+        ("predicted.workers", None, None): "workers_needed",
+        ("predicted.workers", None, "low"): "workers_needed_low",
+        ("predicted.workers", None, "high"): "workers_needed_high",
         ("predicted.energy", None, None): "energy_j",
+        ("predicted.energy", None, "low"): "energy_low_j",
+        ("predicted.energy", None, "high"): "energy_high_j",
     }  # fmt: skip
-    view = wide(rows, PLACE, names)
+    texts = {"predicted.basis": "basis", "predicted.energy.missing": "energy_missing"}
+    view = wide(rows, PLACE, names, texts=texts)
+    keys = ["scenario", "capture", "connection"]
+    view = view.join(missing, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    view = view.with_columns(pl.col("missing").fill_null(0))
     return view.with_columns(label=label(view))
 
 
 def unpriced(table: pl.DataFrame) -> pl.DataFrame:
     """Scenarios without a price, with the `reason`."""
     return table.filter(pl.col("quantity") == "predicted.unpriced").select(*PLACE, reason="text")
+
+
+def missing(table: pl.DataFrame) -> pl.DataFrame:
+    """Work without a figure: `where` it is done, and `why` there is none."""
+    place = pl.when(pl.col("side") == "client").then(pl.col("device")).otherwise(pl.col("server_device"))
+    rows = table.filter(pl.col("quantity") == "predicted.missing")
+    return rows.select(*PLACE, *OPERATION, why="text", where=place)
 
 
 def extrapolated(table: pl.DataFrame) -> pl.DataFrame:

@@ -6,10 +6,20 @@ All take and return what their names say; None is a dash. Three significant digi
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 NOTHING = "–"
 
+BASIS_MARKS = {"own": "", "scaled": "~", "assumed": "≈", "unknown": "≥"}
+"""What stands before a figure that is not all the device's own."""
+LEGEND = {
+    "~": "~ scaled from other figures of the device",
+    "≈": "≈ in part assumed",
+    "≥": "≥ a least value: a part has no figure",
+}
+
 _TIMES_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_ENERGIES_J = ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
 _BIT_RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 
 
@@ -35,6 +45,26 @@ def time(seconds: float | None, digits: int = 3) -> str:
         return f"{seconds / 60:,.0f} min"
     size, unit = next((one for one in _TIMES_S if abs(_rounded(seconds, digits)) >= one[0]), _TIMES_S[-1])
     return f"{number(seconds / size, digits)} {unit}"
+
+
+def marked(text: str, basis: str | None) -> str:
+    """A figure with the mark of what it stands on: `≈ 1.2 s`."""
+    mark = BASIS_MARKS.get(basis or "own", "")
+    return f"{mark} {text}" if mark else text
+
+
+def legend(bases: Iterable[str | None]) -> str:
+    """What the marks mean that figures of these bases carry; empty where all are the devices' own."""
+    marks = {BASIS_MARKS.get(basis or "own", "") for basis in bases}
+    return "; ".join(text for mark, text in LEGEND.items() if mark in marks)
+
+
+def energy(joules: float | None, digits: int = 2) -> str:
+    """`540 mJ`, `1.2 J`."""
+    if joules is None:
+        return NOTHING
+    size, unit = next((one for one in _ENERGIES_J if abs(joules) >= one[0]), _ENERGIES_J[-1])
+    return f"{number(joules / size, digits)} {unit}"
 
 
 def time_us(microseconds: float | None, digits: int = 3) -> str:

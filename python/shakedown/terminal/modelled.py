@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shakedown.terminal.figures import NOTHING, share, time
+from shakedown.terminal.figures import NOTHING, legend, marked, share, time
 from shakedown.terminal.tables import fits, titled_table
 
 if TYPE_CHECKING:
@@ -63,9 +63,16 @@ def _table(
     devices = list(dict.fromkeys(device for device, _ in places))
     where = f" on {devices[0]}" if len(devices) == 1 else ""
     what = f"handshake time (s){where}, {load} at {server}" if places else f"load of {server}"
-    notes = "busy: utilisation of one worker of the server; 100 % or more: its queue is unstable"
-    table = titled_table(f"Modelled: {what}", notes if any(rates) else "")
-    totals = {(row["label"], row["device"], row["bearer"]): row["total_s"] for row in quiet}
+    workers = quiet[0]["workers"]
+    notes = []
+    if any(rates):
+        each = "one worker" if workers == 1 else f"each of {workers:,} workers"
+        notes.append(f"busy: utilisation of {each} of the server; 100 % or more: its queue is unstable")
+    told = [row for row in quiet if (row["device"], row["bearer"]) in set(places)]
+    if legend(row["basis"] for row in told):
+        notes.append(legend(row["basis"] for row in told))
+    table = titled_table(f"Modelled: {what}", "\n".join(notes))
+    totals = {(row["label"], row["device"], row["bearer"]): row for row in quiet}
     loads = {(row["label"], row["rate_per_s"]): row["utilisation"] for row in busy}
     table.add_column("suite", no_wrap=True)
     for device, bearer in places:
@@ -76,8 +83,10 @@ def _table(
     for suite in dict.fromkeys(row["label"] for row in quiet):
         cells = [suite]
         for place in places:
-            total = totals.get((suite, *place))
-            cells.append(NOTHING if total is None else f"{total:,.2f}" if total < 10 else f"{total:,.0f}")
+            row = totals.get((suite, *place))
+            total = None if row is None else row["total_s"]
+            text = NOTHING if total is None else f"{total:,.2f}" if total < 10 else f"{total:,.0f}"
+            cells.append(text if row is None or total is None else marked(text, row["basis"]))
         cells += [share(loads[suite, rate], 1) for rate in rates if rate]
         table.add_row(*cells)
     return table
@@ -87,11 +96,19 @@ def _captured(view: pl.DataFrame) -> Table:
     """Seconds of the captured handshakes by device and bearer, at the lowest rate."""
     rows = view.filter(pl.col("rate_per_s") == pl.col("rate_per_s").min()).to_dicts()
     places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))[:MAX_PLACES]
-    totals = {(row["capture"], row["label"], row["device"], row["bearer"]): row["total_s"] for row in rows}
-    table = titled_table(f"Modelled from captured handshakes: time to {rows[0]['server_device']}")
+    totals = {
+        (row["capture"], row["label"], row["device"], row["bearer"]): marked(
+            time(row["total_s"], 2), row["basis"]
+        )
+        for row in rows
+    }
+    table = titled_table(
+        f"Modelled from captured handshakes: time to {rows[0]['server_device']}",
+        legend(row["basis"] for row in rows),
+    )
     table.add_column("captured", no_wrap=True)
     for device, bearer in places:
         table.add_column(f"{device}\n{bearer}", justify="right")
     for capture, suite in dict.fromkeys((row["capture"], row["label"]) for row in rows):
-        table.add_row(suite, *(time(totals.get((capture, suite, *place)), 2) for place in places))
+        table.add_row(suite, *(totals.get((capture, suite, *place), NOTHING) for place in places))
     return table
