@@ -4,3 +4,4 @@ pub mod bearer;
 pub mod eap;
 pub mod load;
 pub mod serve;
+pub mod socket;

@@ -6,6 +6,7 @@ mod inspect;
 mod notices;
 mod options;
 mod primitives;
+mod serve;
 mod transfer;
 
 use errors::to_python;
@@ -205,6 +206,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("OPENSSL_VERSION", shakedown_ossl::version())?;
     module.add_class::<inspect::Inspected>()?;
     module.add_class::<inspect::Inspection>()?;
+    module.add_class::<serve::Server>()?;
     for function in [
         wrap_pyfunction!(canonical, module)?,
         wrap_pyfunction!(describe, module)?,

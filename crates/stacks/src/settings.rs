@@ -1,7 +1,7 @@
 //! What the user may ask of a handshake besides its suite.
 
 use crate::registry::Registry;
-use crate::stack::{Identities, KeyLog, Setup, SetupError, Stack};
+use crate::stack::{Exposure, Identities, KeyLog, Setup, SetupError, Stack};
 use shakedown_certs::own::OwnIdentity;
 use shakedown_pki::{PkiError, Profile, Store};
 use shakedown_trace::endpoint::DEFAULT_LARGEST_DATAGRAM_BYTES;
@@ -34,6 +34,8 @@ pub struct Settings {
     pub seed: Option<u64>,
     /// Times primitives and tells the recorder of messages; without, stacks run as if nobody observed them.
     pub instrumented: bool,
+    /// Whom a server's connections come from.
+    pub exposure: Exposure,
     /// Where to put what was found damaged among kept keys and certificates, and generated again.
     pub notices: Notices,
     /// Where the client logs secrets for captures.
@@ -70,6 +72,7 @@ impl Settings {
             now_unix_s: self.now_unix_s,
             tickets: self.tickets,
             instrumented: self.instrumented,
+            exposure: self.exposure,
             largest_datagram_bytes: DEFAULT_LARGEST_DATAGRAM_BYTES,
             key_log: self.key_log.clone(),
         }
@@ -156,6 +159,7 @@ impl Default for Settings {
             cache: None,
             seed: None,
             instrumented: true,
+            exposure: Exposure::default(),
             notices: Notices::default(),
             key_log: None,
             server_identity: None,

@@ -89,6 +89,18 @@ impl Identities {
     }
 }
 
+/// Whom a server's connections come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exposure {
+    /// This program's own clients, in memory: whatever a suite's name says is run, however weak, and only that.
+    #[default]
+    Laboratory,
+    /// Anybody who can reach a socket: the stack's own rules of what is too weak hold, except those that the suite
+    /// itself breaks; certificates are checked by today's clock; suites that resume sessions issue them on every
+    /// connection.
+    Network,
+}
+
 /// What a stack is told to make one side of a suite. What only one stack has a use for is told to that stack when it
 /// enters the registry.
 #[derive(Clone, Debug)]
@@ -103,6 +115,8 @@ pub struct Setup {
     pub tickets: u32,
     /// Times primitives and tells the recorder of messages; without, the stack runs as if nobody observed it.
     pub instrumented: bool,
+    /// Whom a server's connections come from.
+    pub exposure: Exposure,
     /// The largest datagram that endpoints make.
     pub largest_datagram_bytes: usize,
     /// Where the client logs secrets for captures.

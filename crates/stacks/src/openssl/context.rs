@@ -1,7 +1,8 @@
 //! The two `SSL_CTX` of a suite.
 
+use super::security::{self, Policy};
 use super::{marks, names, psk};
-use crate::stack::{Setup, SetupError};
+use crate::stack::{Exposure, Setup, SetupError};
 use foreign_types::ForeignType;
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
@@ -90,7 +91,7 @@ fn authenticate(
         builder.set_verify(SslVerifyMode::NONE);
         return Ok(());
     };
-    let root = trust(library, builder, &peer.root, setup.now_unix_s)?;
+    let root = trust(library, builder, &peer.root, setup)?;
     let mut mode = SslVerifyMode::PEER;
     if side == Side::Server {
         builder.add_client_ca(&root).map_err(refused("name the clients' root"))?;
@@ -120,7 +121,7 @@ fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
 /// What both sides have in common.
 fn builder(library: Library, setup: &Setup) -> Result<SslContextBuilder, SetupError> {
     let suite = &setup.suite;
-    let mut builder = empty(library)?;
+    let mut builder = empty(library, security::policy(suite, setup.exposure))?;
     let version = match suite.protocol {
         Protocol::Ssl3 => SslVersion::SSL3,
         Protocol::Tls10 => SslVersion::TLS1,
@@ -155,16 +156,15 @@ fn builder(library: Library, setup: &Setup) -> Result<SslContextBuilder, SetupEr
     Ok(builder)
 }
 
-/// A context of a library that lets every old algorithm in. The laboratory opens that door for itself only.
-fn empty(library: Library) -> Result<SslContextBuilder, SetupError> {
+/// A context of a library under a security policy, with no more to it.
+fn empty(library: Library, policy: Policy) -> Result<SslContextBuilder, SetupError> {
     // SAFETY: the library context lives for ever; a null result is checked; the builder takes the context over.
     let mut builder = unsafe {
         let context = ffi::SSL_CTX_new_ex(library.as_ptr(), std::ptr::null(), sys::TLS_method());
         if context.is_null() {
             return Err(SetupError::OpenSsl { what: "make a TLS context", stack: ErrorStack::get() });
         }
-        ffi::SSL_CTX_set_security_level(context, 0);
-        ffi::SSL_CTX_set_security_callback(context, Some(allow_all));
+        security::enforce(context, policy);
         sys::SSL_CTX_ctrl(context, sys::SSL_CTRL_MODE, NO_AUTO_CHAIN, std::ptr::null_mut());
         SslContextBuilder::from_ptr(context)
     };
@@ -173,19 +173,6 @@ fn empty(library: Library) -> Result<SslContextBuilder, SetupError> {
     // SSL 3.0 may be switched off by a default.
     builder.clear_options(SslOptions::NO_SSLV3);
     Ok(builder)
-}
-
-/// Security level 0 still refuses DH below 512 bits and the like; this does not.
-unsafe extern "C" fn allow_all(
-    _: *const sys::SSL,
-    _: *const sys::SSL_CTX,
-    _: libc::c_int,
-    _: libc::c_int,
-    _: libc::c_int,
-    _: *mut libc::c_void,
-    _: *mut libc::c_void,
-) -> libc::c_int {
-    1
 }
 
 /// Full handshakes issue no tickets unless asked; sessions are kept where the suite resumes one.
@@ -198,7 +185,7 @@ fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Resul
         options |= SslOptions::NO_TICKET;
     }
     // The handshake that makes the session needs one ticket; the resumption itself issues none (see `accept`).
-    let tickets = if suite.mode == Mode::Resumed { 1 } else { setup.tickets };
+    let tickets = if suite.mode == Mode::Resumed { setup.tickets.max(1) } else { setup.tickets };
     builder.set_num_tickets(tickets as usize).map_err(refused("set the number of tickets"))?;
     if suite.key_exchange == KeyExchange::Psk && tls13 {
         options |= SslOptions::from_bits_retain(ALLOW_NO_DHE_KEX as _)
@@ -211,6 +198,9 @@ fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Resul
         mode |= SslSessionCacheMode::NO_INTERNAL_STORE;
     }
     builder.set_session_cache_mode(mode);
+    if setup.exposure == Exposure::Network {
+        builder.set_options(SslOptions::NO_RENEGOTIATION);
+    }
     // Longer than any run: sessions age by the real clock.
     const TIMEOUT_S: libc::c_long = 7 * 24 * 3600;
     // SAFETY: the context is live.
@@ -238,13 +228,15 @@ fn trust(
     library: Library,
     builder: &mut SslContextBuilder,
     root: &[u8],
-    now_unix_s: i64,
+    setup: &Setup,
 ) -> Result<X509, SetupError> {
     let refused = refused("trust a root");
     let root = certificate(library, root).map_err(&refused)?;
     builder.cert_store_mut().add_cert(root.clone()).map_err(&refused)?;
-    builder.verify_param_mut().set_time(now_unix_s as _);
-    builder.verify_param_mut().set_auth_level(0);
+    if setup.exposure == Exposure::Laboratory {
+        builder.verify_param_mut().set_time(setup.now_unix_s as _);
+        builder.verify_param_mut().set_auth_level(0);
+    }
     Ok(root)
 }
 
@@ -372,7 +364,7 @@ fn dh_parameters(library: Library, group: Group) -> Result<*mut sys::EVP_PKEY, S
 
 /// Every cipher suite that this build of libssl knows.
 pub fn cipher_suites() -> Result<HashSet<String>, SetupError> {
-    let mut builder = empty(library(false)?)?;
+    let mut builder = empty(library(false)?, Policy::Permissive)?;
     builder
         .set_min_proto_version(Some(SslVersion::SSL3))
         .and_then(|()| builder.set_cipher_list("ALL:COMPLEMENTOFALL:eNULL"))

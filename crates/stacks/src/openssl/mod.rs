@@ -6,6 +6,7 @@ mod endpoint;
 mod marks;
 mod names;
 mod psk;
+mod security;
 mod stack;
 
 pub(crate) use context::library;

@@ -3,7 +3,7 @@
 use super::context;
 use super::endpoint::TlsEndpoint;
 use super::names::{self, Expected};
-use crate::stack::{Acceptor, Connector, Reason, Setup, SetupError, Stack};
+use crate::stack::{Acceptor, Connector, Exposure, Reason, Setup, SetupError, Stack};
 use openssl::ssl::{SslContext, SslSession};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
@@ -17,6 +17,7 @@ struct Contexts {
     side: Side,
     context: SslContext,
     expected: Arc<Expected>,
+    exposure: Exposure,
     /// What a client checks.
     server_name: Option<String>,
 }
@@ -31,6 +32,7 @@ impl Openssl {
             side,
             context: context::build(side, setup)?,
             expected: Arc::new(Expected::of(&setup.suite)),
+            exposure: setup.exposure,
             server_name,
         })
     }
@@ -75,7 +77,8 @@ impl Acceptor for Contexts {
     fn accept(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         let mut server = self.endpoint()?;
         let suite = &self.expected.suite;
-        if suite.protocol == Protocol::Tls13 && suite.is_resumption() {
+        let measured = self.exposure == Exposure::Laboratory;
+        if measured && suite.protocol == Protocol::Tls13 && suite.is_resumption() {
             server.issue_tickets(0)?;
         }
         Ok(Box::new(server))

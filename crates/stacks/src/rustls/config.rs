@@ -3,13 +3,13 @@
 use super::sessions::{KeptSessions, OneSession, TimedTickets};
 use super::verifier::Observed;
 use super::{NAME, names, provider};
-use crate::stack::{Setup, SetupError};
+use crate::stack::{Exposure, Setup, SetupError};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, Tls12Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
-use rustls::time_provider::TimeProvider;
+use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::{ClientConfig, KeyLog, RootCertStore, ServerConfig, SupportedProtocolVersion};
 use shakedown_certs::own::OwnIdentity;
 use shakedown_pki::Identity;
@@ -20,6 +20,9 @@ use std::time::Duration;
 
 /// Tickets that one full handshake leaves where TLS 1.3 is resumed: each resumes once.
 const TICKETS_OF_A_SESSION: usize = 256;
+
+/// Sessions that a server on a network keeps, the oldest are forgotten.
+const MAX_SESSIONS: usize = 16_384;
 
 /// A server's configurations.
 pub struct Configs {
@@ -158,7 +161,10 @@ pub fn server(setup: &Setup) -> Result<Configs, SetupError> {
         what: "present a certificate",
         reason: "the suite has none".into(),
     })?;
-    let builder = ServerConfig::builder_with_details(Arc::clone(&provider), Arc::new(Fixed(time(setup))))
+    let network = setup.exposure == Exposure::Network;
+    let clock: Arc<dyn TimeProvider> =
+        if network { Arc::new(DefaultTimeProvider) } else { Arc::new(Fixed(time(setup))) };
+    let builder = ServerConfig::builder_with_details(Arc::clone(&provider), clock)
         .with_protocol_versions(versions(setup))
         .map_err(refused("set the protocol"))?;
     let builder = match (setup.suite.authentication, identity(setup, Side::Client)?) {
@@ -178,6 +184,7 @@ pub fn server(setup: &Setup) -> Result<Configs, SetupError> {
     let resumes = setup.suite.is_resumption();
     let by_ticket = setup.tickets > 0 || setup.suite.mode == Mode::Ticket || resumes && tls13;
     config.session_storage = match resumes && !by_ticket {
+        true if network => ServerSessionMemoryCache::new(MAX_SESSIONS),
         true => Arc::new(KeptSessions::default()),
         false => Arc::new(NoServerSessionStorage {}),
     };
@@ -185,7 +192,11 @@ pub fn server(setup: &Setup) -> Result<Configs, SetupError> {
         let inner = aws_lc_rs::Ticketer::new().map_err(refused("make keys for tickets"))?;
         config.ticketer = Arc::new(TimedTickets { inner });
     }
-    config.send_tls13_tickets = if resumes { 0 } else { setup.tickets as usize };
+    config.send_tls13_tickets = match (resumes, network) {
+        (true, true) => setup.tickets.max(1) as usize,
+        (true, false) => 0,
+        (false, _) => setup.tickets as usize,
+    };
     let mut issuing = config.clone();
     issuing.send_tls13_tickets = TICKETS_OF_A_SESSION;
     Ok(Configs { usual: Arc::new(config), issuing: Arc::new(issuing) })

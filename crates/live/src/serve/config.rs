@@ -1,0 +1,124 @@
+//! What a server is told.
+
+use shakedown_stacks::SetupError;
+use shakedown_trace::Suite;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// When the payload is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PayloadWhen {
+    /// As the answer to a request, or to a first byte that begins none.
+    #[default]
+    Request,
+    /// As soon as the handshake is over.
+    Handshake,
+}
+
+/// What a server is told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What it negotiates; all over the same transport.
+    pub suites: Vec<Suite>,
+    /// Where it listens; port 0: any that is free.
+    pub listen: SocketAddr,
+    /// Where its metrics can be read.
+    pub metrics: Option<SocketAddr>,
+    /// Threads that serve, each with connections of its own.
+    pub workers: usize,
+    /// Payload of an answer.
+    pub payload_bytes: u64,
+    /// When it is sent.
+    pub payload_when: PayloadWhen,
+    /// How long a handshake may take.
+    pub handshake_timeout: Duration,
+    /// How long an established connection may go without a request, or without taking any of an answer.
+    pub idle_timeout: Duration,
+    /// How long connections may go on after the server was told to stop.
+    pub drain_timeout: Duration,
+    /// Handshakes in progress, of all workers; beyond, the oldest is given up.
+    pub max_handshakes: usize,
+    /// Connections, of all workers; beyond, none is accepted until one has ended.
+    pub max_connections: usize,
+    /// Where sampled handshakes are written, as lines of JSON.
+    pub traces: Option<PathBuf>,
+    /// One handshake in so many is sampled.
+    pub sample: u64,
+}
+
+impl Config {
+    /// A server of these suites with every limit at its default.
+    #[must_use]
+    pub fn new(suites: Vec<Suite>, listen: SocketAddr) -> Self {
+        Self {
+            suites,
+            listen,
+            metrics: None,
+            workers: 1,
+            payload_bytes: 0,
+            payload_when: PayloadWhen::default(),
+            handshake_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
+            drain_timeout: Duration::from_secs(5),
+            max_handshakes: 4_096,
+            max_connections: 65_536,
+            traces: None,
+            sample: 100,
+        }
+    }
+
+    /// Whether endpoints time what they do.
+    #[must_use]
+    pub fn instrumented(&self) -> bool {
+        self.metrics.is_some() || self.traces.is_some()
+    }
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum ServeError {
+    #[error("no suite was given")]
+    NoSuite,
+    #[error("{stream} runs over TCP and {datagram} over UDP; accepted at one address: suites of one transport")]
+    Transports { stream: String, datagram: String },
+    #[error("{one} and {other} cannot be served at one address: {reason}")]
+    Together { one: String, other: String, reason: String },
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error("cannot listen on {address}: {}", listening_reason(.error))]
+    Listen { address: SocketAddr, error: io::Error },
+    #[error("cannot write {path}: {error}")]
+    Traces { path: String, error: io::Error },
+    #[error("cannot set up {what}: {error}")]
+    System { what: &'static str, error: io::Error },
+    #[error("a worker of the server ended by a defect of this program: {0}")]
+    Worker(String),
+}
+
+impl ServeError {
+    /// True where other input would help.
+    #[must_use]
+    pub fn is_wrong_input(&self) -> bool {
+        match self {
+            Self::NoSuite | Self::Transports { .. } | Self::Together { .. } | Self::Listen { .. } => true,
+            Self::Setup(error) => matches!(
+                error,
+                SetupError::Unsupported(_) | SetupError::UnknownStack { .. } | SetupError::CertificateForm { .. }
+            ),
+            _ => false,
+        }
+    }
+}
+
+fn listening_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there".into(),
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address".into(),
+        io::ErrorKind::PermissionDenied => "ports below 1024 take privileges that this user has not".into(),
+        _ => error.to_string(),
+    }
+}

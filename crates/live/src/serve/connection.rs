@@ -1,0 +1,459 @@
+//! One connection over a stream: an endpoint, its socket, and what waits between them.
+
+use super::config::{Config, PayloadWhen};
+use super::exchange::Exchange;
+use super::tally::{Tally, cause, lock};
+use super::timers::Deadline;
+use super::traces::Sampled;
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+use shakedown_trace::endpoint::{Event, Time};
+use shakedown_trace::{CloseReason, Negotiated};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+/// Output that waits for the peer, beyond which nothing more is read from it or made for it. One more unit may come on
+/// top: a stack's flight, or a chunk of payload.
+const MAX_WAITING_BYTES: usize = 64 * 1024;
+/// Payload handed to the stack at once: a full record.
+const CHUNK_BYTES: usize = 16 * 1024;
+/// Reads and chunks in one turn; then it is another connection's.
+const STEPS_PER_TURN: usize = 8;
+/// How long the end of the peer's side is waited for, so that the system does not cut off what was sent last.
+pub const LINGER: Duration = Duration::from_secs(2);
+/// What is read and discarded meanwhile.
+const MAX_LINGER_BYTES: usize = 256 * 1024;
+
+/// The payload's bytes, again and again.
+static PAYLOAD: [u8; CHUNK_BYTES] = [b'.'; CHUNK_BYTES];
+
+/// What a worker lends to the connection whose turn it is.
+pub struct Tools<'a> {
+    /// The server's epoch.
+    pub epoch: Instant,
+    /// What the server is told.
+    pub config: &'a Config,
+    /// What is counted.
+    pub tally: &'a Tally,
+    /// Where readiness is registered.
+    pub registry: &'a Registry,
+    /// Where input is read to.
+    pub input: &'a mut [u8],
+    /// Where output is gathered.
+    pub output: &'a mut Vec<u8>,
+    /// The server is stopping.
+    pub draining: bool,
+}
+
+impl Tools<'_> {
+    fn now(&self) -> Time {
+        self.epoch.elapsed()
+    }
+}
+
+/// What becomes of a connection after its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It waits for its socket or its deadline.
+    Wait,
+    /// It has more to do at once.
+    Again,
+    /// It is over.
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Handshaking,
+    Established,
+    /// Whatever waits is sent, then the end of the peer's side is waited for.
+    Closing,
+    Lingering,
+}
+
+/// A connection.
+pub struct Connection {
+    stream: TcpStream,
+    token: Token,
+    /// None from the moment when nothing more is asked of it.
+    endpoint: Option<Sampled>,
+    phase: Phase,
+    started: Time,
+    /// Its place among handshakes in progress.
+    pub place: u64,
+    /// When it is looked at next, whatever happens.
+    pub deadline: Deadline,
+    /// When it is given up.
+    pub due: Time,
+    /// It is in the worker's queue.
+    pub queued: bool,
+    /// There may be something to read.
+    pub readable: bool,
+    /// The peer has ended its side, or broken the connection: what remains to be read comes to an end.
+    pub ending: bool,
+    /// Its writability is being told, too.
+    watches_writable: bool,
+    /// Output that the socket has not taken, and how much of it has been.
+    waiting: Vec<u8>,
+    sent: usize,
+    exchange: Exchange,
+    /// Of the answer that is being given.
+    payload_left_bytes: u64,
+    close_after: bool,
+    discarded: usize,
+    /// What the stack has worked for the handshake.
+    busy: Duration,
+}
+
+impl Connection {
+    /// A connection that has just been accepted.
+    pub fn new(stream: TcpStream, token: Token, endpoint: Sampled, now: Time, config: &Config) -> Self {
+        Self {
+            stream,
+            token,
+            endpoint: Some(endpoint),
+            phase: Phase::Handshaking,
+            started: now,
+            place: 0,
+            deadline: Deadline::default(),
+            due: now + config.handshake_timeout,
+            queued: false,
+            readable: false,
+            ending: false,
+            watches_writable: false,
+            waiting: Vec::new(),
+            sent: 0,
+            exchange: Exchange::default(),
+            payload_left_bytes: 0,
+            close_after: false,
+            discarded: 0,
+            busy: Duration::ZERO,
+        }
+    }
+
+    /// Starts to be told of input.
+    pub fn register(&mut self, registry: &Registry) -> io::Result<()> {
+        registry.register(&mut self.stream, self.token, Interest::READABLE)
+    }
+
+    /// True until the handshake is over, one way or the other.
+    pub fn is_handshaking(&self) -> bool {
+        self.phase == Phase::Handshaking
+    }
+
+    /// True where nothing is being asked or answered.
+    pub fn is_idle(&self) -> bool {
+        self.phase == Phase::Established
+            && self.waiting.is_empty()
+            && self.payload_left_bytes == 0
+            && !self.exchange.is_midway()
+    }
+
+    /// True once it has completed its handshake, and until it is being closed.
+    pub fn is_established(&self) -> bool {
+        self.phase == Phase::Established
+    }
+
+    /// Does what can be done.
+    pub fn turn(&mut self, tools: &mut Tools<'_>) -> Turn {
+        for _ in 0..STEPS_PER_TURN {
+            if !self.flush(tools) {
+                return Turn::Over;
+            }
+            if self.waiting_bytes() > 0 {
+                // Only the socket can help.
+                return Turn::Wait;
+            }
+            match self.phase {
+                Phase::Closing => {
+                    self.endpoint = None;
+                    if self.ending && !self.readable || self.stream.shutdown(Shutdown::Write).is_err() {
+                        return Turn::Over;
+                    }
+                    self.phase = Phase::Lingering;
+                    self.due = tools.now() + LINGER;
+                }
+                Phase::Lingering => {
+                    if !self.discard(tools) {
+                        return Turn::Over;
+                    }
+                    if !self.readable {
+                        return Turn::Wait;
+                    }
+                }
+                Phase::Handshaking | Phase::Established => {
+                    if self.speak(tools) {
+                        continue;
+                    }
+                    if !self.readable {
+                        return Turn::Wait;
+                    }
+                    if !self.listen(tools) {
+                        return Turn::Over;
+                    }
+                }
+            }
+        }
+        Turn::Again
+    }
+
+    /// Ends an established connection in good order, or any other at once.
+    pub fn close(&mut self, tools: &mut Tools<'_>) -> Turn {
+        if self.phase != Phase::Established {
+            return Turn::Over;
+        }
+        let now = tools.now();
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.close(now);
+        }
+        self.transmit(tools);
+        self.begin_closing(tools);
+        self.turn(tools)
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        self.waiting.len() - self.sent
+    }
+
+    /// Hands waiting output to the socket. False where the connection is broken.
+    fn flush(&mut self, tools: &Tools<'_>) -> bool {
+        while self.sent < self.waiting.len() {
+            match self.stream.write(&self.waiting[self.sent..]) {
+                Ok(0) => return self.broken(tools),
+                Ok(taken) => {
+                    self.sent += taken;
+                    tools.tally.sent_bytes.add(taken as u64);
+                    self.progress(tools);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.watch_writable(tools),
+                Err(_) => return self.broken(tools),
+            }
+        }
+        if !self.waiting.is_empty() {
+            // Connections that wait for their peer hold no memory for output.
+            self.waiting = Vec::new();
+            self.sent = 0;
+        }
+        true
+    }
+
+    fn watch_writable(&mut self, tools: &Tools<'_>) -> bool {
+        if !std::mem::replace(&mut self.watches_writable, true) {
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            return tools.registry.reregister(&mut self.stream, self.token, interest).is_ok();
+        }
+        true
+    }
+
+    /// An established connection that gets on is not silent.
+    fn progress(&mut self, tools: &Tools<'_>) {
+        if self.phase == Phase::Established {
+            self.due = tools.now() + tools.config.idle_timeout;
+        }
+    }
+
+    /// Sends what the endpoint has to send; what the socket does not take waits.
+    fn transmit(&mut self, tools: &mut Tools<'_>) {
+        let now = tools.now();
+        tools.output.clear();
+        if let Some(endpoint) = &mut self.endpoint {
+            while endpoint.poll_transmit(now, tools.output) {}
+        }
+        self.send(tools);
+    }
+
+    /// Sends `tools.output`.
+    fn send(&mut self, tools: &mut Tools<'_>) {
+        let mut taken = 0;
+        while self.waiting.is_empty() && taken < tools.output.len() {
+            match self.stream.write(&tools.output[taken..]) {
+                Ok(0) => break,
+                Ok(bytes) => taken += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A broken connection is noticed by the next flush.
+                Err(_) => break,
+            }
+        }
+        tools.tally.sent_bytes.add(taken as u64);
+        if taken > 0 {
+            self.progress(tools);
+        }
+        self.waiting.extend_from_slice(&tools.output[taken..]);
+        tools.output.clear();
+    }
+
+    /// Makes the next piece of an answer. False where there is none to make.
+    fn speak(&mut self, tools: &mut Tools<'_>) -> bool {
+        if self.phase != Phase::Established {
+            return false;
+        }
+        if self.payload_left_bytes == 0 && !self.close_after {
+            let Some(answer) = self.exchange.answer(tools.config.payload_bytes, tools.draining) else {
+                return false;
+            };
+            tools.tally.answers.add(1);
+            self.payload_left_bytes = answer.payload_bytes;
+            self.close_after = answer.close;
+            self.progress(tools);
+            if !self.write(tools, &answer.head) {
+                return true;
+            }
+        }
+        let mut made = 0;
+        while self.payload_left_bytes > 0 && made < MAX_WAITING_BYTES {
+            let bytes = self.payload_left_bytes.min(CHUNK_BYTES as u64);
+            // No more than a chunk, which is a usize.
+            let bytes = usize::try_from(bytes).unwrap_or(CHUNK_BYTES);
+            if !self.write(tools, &PAYLOAD[..bytes]) {
+                return true;
+            }
+            self.payload_left_bytes -= bytes as u64;
+            made += bytes;
+        }
+        if self.payload_left_bytes == 0 && self.close_after {
+            let now = tools.now();
+            if let Some(endpoint) = &mut self.endpoint {
+                endpoint.close(now);
+            }
+            self.transmit(tools);
+            self.begin_closing(tools);
+            return true;
+        }
+        self.transmit(tools);
+        true
+    }
+
+    /// Hands application data to the stack. False where it does not take it: the connection is then being closed.
+    fn write(&mut self, tools: &mut Tools<'_>, data: &[u8]) -> bool {
+        let now = tools.now();
+        let taken = self.endpoint.as_mut().is_some_and(|endpoint| endpoint.write(now, data).is_ok());
+        if !taken {
+            self.transmit(tools);
+            self.begin_closing(tools);
+        }
+        taken
+    }
+
+    /// Reads once and lets the endpoint work. False where the connection is over.
+    fn listen(&mut self, tools: &mut Tools<'_>) -> bool {
+        match self.stream.read(tools.input) {
+            Ok(0) => {
+                let now = tools.now();
+                if let Some(endpoint) = &mut self.endpoint {
+                    endpoint.handle_close(now);
+                }
+                self.collect(tools);
+                if self.phase == Phase::Handshaking {
+                    tools.tally.fail(cause::DISCONNECTED);
+                }
+                false
+            }
+            Ok(bytes) => {
+                tools.tally.received_bytes.add(bytes as u64);
+                if bytes < tools.input.len() && !self.ending {
+                    // Readiness is told anew when more comes. The end of the stream is told once.
+                    self.readable = false;
+                }
+                self.take(tools, bytes);
+                true
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.readable = false;
+                true
+            }
+            Err(_) => self.broken(tools),
+        }
+    }
+
+    /// Lets the endpoint work on input.
+    fn take(&mut self, tools: &mut Tools<'_>, bytes: usize) {
+        let handshaking = self.phase == Phase::Handshaking;
+        let begun = Instant::now();
+        let now = begun.duration_since(tools.epoch);
+        tools.output.clear();
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.handle_input(now, &tools.input[..bytes]);
+            while endpoint.poll_transmit(now, tools.output) {}
+        }
+        if handshaking {
+            self.busy += begun.elapsed();
+        }
+        self.send(tools);
+        self.collect(tools);
+    }
+
+    /// Takes what has happened from the endpoint.
+    fn collect(&mut self, tools: &mut Tools<'_>) {
+        while let Some(event) = self.endpoint.as_mut().and_then(|endpoint| endpoint.poll_event()) {
+            match event {
+                Event::Established(negotiated) => self.establish(tools, &negotiated),
+                Event::Data(data) => self.exchange.take(&data),
+                Event::Closed(reason) => self.ended(tools, &reason),
+            }
+        }
+    }
+
+    fn establish(&mut self, tools: &mut Tools<'_>, negotiated: &Negotiated) {
+        let now = tools.now();
+        self.phase = Phase::Established;
+        self.due = now + tools.config.idle_timeout;
+        let tally = tools.tally;
+        let counter = if negotiated.resumed { &tally.resumed } else { &tally.full };
+        counter.add(1);
+        lock(&tally.handshakes).record(now.saturating_sub(self.started));
+        lock(&tally.busy).record(self.busy);
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.finish(negotiated, tally);
+        }
+        if tools.config.payload_when == PayloadWhen::Handshake {
+            self.payload_left_bytes = tools.config.payload_bytes;
+        }
+    }
+
+    /// The endpoint says that the connection is over.
+    fn ended(&mut self, tools: &mut Tools<'_>, reason: &CloseReason) {
+        if self.phase == Phase::Handshaking {
+            tools.tally.fail(match reason {
+                CloseReason::Truncated => cause::DISCONNECTED,
+                CloseReason::Peer | CloseReason::Local => cause::CLOSED,
+                CloseReason::Failed(failure) => failure.alert.as_deref().unwrap_or(cause::PROTOCOL),
+            });
+        }
+        // Its alert has been sent by `take`.
+        self.begin_closing(tools);
+    }
+
+    fn begin_closing(&mut self, tools: &Tools<'_>) {
+        self.phase = Phase::Closing;
+        self.payload_left_bytes = 0;
+        self.exchange = Exchange::default();
+        self.due = tools.now() + LINGER;
+    }
+
+    /// Reads on to the end of the peer's side. False once it is there, or too much has come.
+    fn discard(&mut self, tools: &mut Tools<'_>) -> bool {
+        match self.stream.read(tools.input) {
+            Ok(0) => false,
+            Ok(bytes) => {
+                self.discarded += bytes;
+                self.discarded <= MAX_LINGER_BYTES
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.readable = false;
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn broken(&self, tools: &Tools<'_>) -> bool {
+        if self.phase == Phase::Handshaking {
+            tools.tally.fail(cause::DISCONNECTED);
+        }
+        false
+    }
+}

@@ -1,0 +1,286 @@
+//! A running server: its workers, how it is stopped, what it has counted.
+
+use super::config::{Config, ServeError};
+use super::exporter::Exporter;
+use super::summary::Summary;
+use super::tally::Tally;
+use super::traces::Sampler;
+use super::worker::{Orders, Parts, Worker};
+use crate::socket;
+use mio::Waker;
+use shakedown_stacks::{Acceptor, Exposure, Identities, Settings};
+use shakedown_trace::endpoint::Transport;
+use shakedown_trace::{Side, StackId, Suite};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Descriptors that are not connections: standard streams, sockets that listen, polls, files.
+const DESCRIPTORS_KEPT: u64 = 64;
+
+/// A server that runs until it is told to stop.
+pub struct Server {
+    address: SocketAddr,
+    stack: StackId,
+    epoch: Instant,
+    config: Arc<Config>,
+    orders: Arc<Orders>,
+    wakers: Vec<Waker>,
+    workers: Vec<JoinHandle<io::Result<()>>>,
+    tallies: Arc<[Arc<Tally>]>,
+    exporter: Option<Exporter>,
+    failed: Option<String>,
+}
+
+/// What a server presents in its suites, besides its settings: the first is served where there is one only.
+struct Stacked {
+    acceptor: Arc<dyn Acceptor>,
+    stack: StackId,
+}
+
+impl Server {
+    /// Binds its addresses and begins to serve.
+    ///
+    /// # Errors
+    /// [`ServeError`]; nothing listens then.
+    pub fn start(config: Config, settings: &Settings) -> Result<Self, ServeError> {
+        let transport = transport(&config.suites)?;
+        let Stacked { acceptor, stack } = stacked(&config, settings)?;
+        let workers = config.workers.max(1);
+        let epoch = Instant::now();
+        let tallies: Arc<[Arc<Tally>]> = (0..workers).map(|_| Arc::new(Tally::default())).collect();
+        let config = Arc::new(config);
+        let mut server = Self {
+            address: config.listen,
+            stack,
+            epoch,
+            orders: Arc::default(),
+            wakers: Vec::new(),
+            workers: Vec::new(),
+            tallies: Arc::clone(&tallies),
+            exporter: None,
+            failed: None,
+            config: Arc::clone(&config),
+        };
+        let listening = |error| ServeError::Listen { address: config.listen, error };
+        match transport {
+            Transport::Stream => {
+                let listeners = socket::bind_tcp(config.listen, workers).map_err(listening)?;
+                server.address = listeners[0].local_addr().map_err(listening)?;
+                server.export()?;
+                let sampler = server.sampler()?;
+                let max_connections = connections_within_limits(config.max_connections);
+                for (listener, tally) in listeners.into_iter().zip(tallies.iter()) {
+                    let parts = Parts {
+                        epoch,
+                        config: Arc::clone(&config),
+                        acceptor: Arc::clone(&acceptor),
+                        sampler: sampler.clone(),
+                        tally: Arc::clone(tally),
+                        orders: Arc::clone(&server.orders),
+                        max_handshakes: config.max_handshakes.div_ceil(workers).max(1),
+                        max_connections: max_connections.div_ceil(workers).max(1),
+                    };
+                    let made = Worker::new(parts, listener);
+                    let (worker, waker) =
+                        made.map_err(|error| ServeError::System { what: "a worker", error })?;
+                    server.spawn(waker, move || worker.run())?;
+                }
+            }
+            Transport::Datagram => {
+                return Err(ServeError::Setup(shakedown_stacks::SetupError::Stack {
+                    stack: "serve",
+                    what: "serve datagrams",
+                    reason: "not yet".into(),
+                }));
+            }
+        }
+        Ok(server)
+    }
+
+    fn export(&mut self) -> Result<(), ServeError> {
+        if let Some(address) = self.config.metrics {
+            let exporter = Exporter::start(address, Arc::clone(&self.tallies), self.epoch)
+                .map_err(|error| ServeError::Listen { address, error })?;
+            self.exporter = Some(exporter);
+        }
+        Ok(())
+    }
+
+    fn sampler(&self) -> Result<Option<Arc<Sampler>>, ServeError> {
+        if !self.config.instrumented() {
+            return Ok(None);
+        }
+        let suites = self.config.suites.iter().map(Suite::to_string).collect();
+        let path = self.config.traces.as_deref();
+        let sampler = Sampler::new(self.config.sample, path, suites, self.stack.clone());
+        let failed = |error| ServeError::Traces {
+            path: path.map(|path| path.display().to_string()).unwrap_or_default(),
+            error,
+        };
+        Ok(Some(Arc::new(sampler.map_err(failed)?)))
+    }
+
+    fn spawn(
+        &mut self,
+        waker: Waker,
+        work: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        let name = format!("serve-{}", self.workers.len());
+        let thread = std::thread::Builder::new().name(name).spawn(work);
+        let thread = thread.map_err(|error| ServeError::System { what: "a worker", error })?;
+        self.wakers.push(waker);
+        self.workers.push(thread);
+        Ok(())
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where its metrics are.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.exporter.as_ref().map(Exporter::address)
+    }
+
+    /// What runs the suites.
+    #[must_use]
+    pub fn stack(&self) -> &StackId {
+        &self.stack
+    }
+
+    /// Accepts nothing new, ends idle connections, and gives the others the time that they are allowed.
+    pub fn stop(&self) {
+        self.order(Orders::DRAIN);
+    }
+
+    /// Cuts every connection.
+    pub fn cut(&self) {
+        self.order(Orders::STOP);
+    }
+
+    fn order(&self, order: u8) {
+        self.orders.give(order);
+        for waker in &self.wakers {
+            // A worker that has ended needs no waking.
+            let _ = waker.wake();
+        }
+    }
+
+    /// Waits for its end, at most so long. True once it is over.
+    ///
+    /// # Errors
+    /// [`ServeError::System`] or [`ServeError::Worker`] where a worker ended by itself; the others are told to stop.
+    pub fn wait(&mut self, patience: Duration) -> Result<bool, ServeError> {
+        const STEP: Duration = Duration::from_millis(10);
+        let until = Instant::now() + patience;
+        loop {
+            let mut place = 0;
+            while place < self.workers.len() {
+                if self.workers[place].is_finished() {
+                    let ended = self.workers.swap_remove(place).join();
+                    self.ended(ended);
+                } else {
+                    place += 1;
+                }
+            }
+            if self.workers.is_empty() {
+                return match self.failed.take() {
+                    Some(reason) => Err(ServeError::Worker(reason)),
+                    None => Ok(true),
+                };
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::sleep(left.min(STEP));
+        }
+    }
+
+    fn ended(&mut self, ended: std::thread::Result<io::Result<()>>) {
+        let reason = match ended {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => {
+                let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+                text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panic".into())
+            }
+        };
+        self.failed.get_or_insert(reason);
+        self.cut();
+    }
+
+    /// What it has counted so far.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        Summary::of(&self.config, &self.stack, self.address, self.epoch.elapsed(), &self.tallies)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.cut();
+        for worker in self.workers.drain(..) {
+            let _ = worker.join();
+        }
+    }
+}
+
+/// The transport of all suites.
+fn transport(suites: &[Suite]) -> Result<Transport, ServeError> {
+    let first = suites.first().ok_or(ServeError::NoSuite)?;
+    let transport = first.transport();
+    let Some(other) = suites.iter().find(|suite| suite.transport() != transport) else {
+        return Ok(transport);
+    };
+    let (stream, datagram) = match transport {
+        Transport::Stream => (first, other),
+        Transport::Datagram => (other, first),
+    };
+    Err(ServeError::Transports { stream: stream.to_string(), datagram: datagram.to_string() })
+}
+
+fn stacked(config: &Config, settings: &Settings) -> Result<Stacked, ServeError> {
+    let settings = Settings {
+        exposure: Exposure::Network,
+        instrumented: config.instrumented(),
+        ..settings.clone()
+    };
+    let registry = &settings.registry;
+    let mut setups = Vec::new();
+    for suite in &config.suites {
+        let server = registry.choose(suite, Side::Server, settings.server_stack.as_deref())?;
+        // Whatever clients present comes from any stack; what is generated for them must suit this one.
+        let identities: Identities = settings.identities(suite, server.as_ref(), server.as_ref())?;
+        setups.push(settings.setup(suite, identities));
+    }
+    let [setup] = setups.as_slice() else {
+        return Err(ServeError::Together {
+            one: config.suites[0].to_string(),
+            other: config.suites[1].to_string(),
+            reason: "one suite is served at a time".into(),
+        });
+    };
+    let stack = registry.choose(&setup.suite, Side::Server, settings.server_stack.as_deref())?;
+    Ok(Stacked { acceptor: stack.server(setup)?, stack: stack.id() })
+}
+
+/// As many connections as wanted, or as the table of descriptors has room for once it is as large as it may be.
+fn connections_within_limits(wanted: usize) -> usize {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return wanted };
+    let needed = (wanted as u64).saturating_add(DESCRIPTORS_KEPT).min(hard);
+    let limit = match setrlimit(Resource::RLIMIT_NOFILE, needed.max(soft), hard) {
+        Ok(()) => needed.max(soft),
+        Err(_) => soft,
+    };
+    // Half of a small table is better than none of it.
+    let room = limit.saturating_sub(DESCRIPTORS_KEPT).max(limit / 2);
+    wanted.min(usize::try_from(room).unwrap_or(usize::MAX))
+}

@@ -1,0 +1,150 @@
+//! What a server has counted, all workers together.
+
+use super::config::Config;
+use super::tally::{Durations, Tally, lock};
+use serde::Serialize;
+use shakedown_trace::{StackId, Suite};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Times of one kind, in seconds; null of nothing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)] // the names say it
+pub struct Times {
+    pub count: u64,
+    pub mean: Option<f64>,
+    pub p50: Option<f64>,
+    pub p90: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+    pub max: Option<f64>,
+    /// The mean of the squares, in seconds squared.
+    pub second_moment_s2: Option<f64>,
+}
+
+impl Times {
+    #[allow(clippy::cast_precision_loss)] // a mean is no more exact than its parts
+    fn of(durations: &Durations) -> Self {
+        let count = durations.count();
+        let some = |figure: f64| (count > 0).then_some(figure);
+        let quantile = |share| some(durations.quantile_s(share));
+        Self {
+            count,
+            mean: some(durations.sum_s() / count.max(1) as f64),
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            max: some(durations.max_s()),
+            second_moment_s2: some(durations.sum_of_squares_s2() / count.max(1) as f64),
+        }
+    }
+}
+
+/// Handshakes by how they ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)] // the names say it
+pub struct Handshakes {
+    pub full: u64,
+    pub resumed: u64,
+    /// By cause: an alert's name, or what else happened.
+    pub failed: BTreeMap<String, u64>,
+}
+
+/// What a server has done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// How the figures were obtained: `live`.
+    pub kind: &'static str,
+    /// Which side's they are: `server`.
+    pub side: &'static str,
+    /// Canonical names.
+    pub suites: Vec<String>,
+    /// What ran them.
+    pub stack: StackId,
+    /// Where it listened.
+    pub address: String,
+    /// Threads.
+    pub workers: usize,
+    /// Since it started.
+    pub elapsed_s: f64,
+    /// Connections accepted; over datagrams those that were established.
+    pub accepted: u64,
+    /// How handshakes ended.
+    pub handshakes: Handshakes,
+    /// From accepting to the end of the handshake; over datagrams not known.
+    pub handshake_s: Times,
+    /// What the stack worked for one handshake.
+    pub busy_s: Times,
+    /// Answers given.
+    pub answers: u64,
+    /// Times at which accepting paused for want of room.
+    pub pauses: u64,
+    /// Established connections that were silent too long.
+    pub idle_closed: u64,
+    /// Established connections that were cut at the end.
+    pub cut: u64,
+    /// On the wire, as far as sockets see it.
+    pub received_bytes: u64,
+    /// On the wire.
+    pub sent_bytes: u64,
+    /// Sampled handshakes written.
+    pub traces: u64,
+    /// Sampled handshakes that could not be kept.
+    pub traces_lost: u64,
+}
+
+impl Summary {
+    /// Of the workers' tallies.
+    #[must_use]
+    pub fn of(
+        config: &Config,
+        stack: &StackId,
+        address: SocketAddr,
+        elapsed: Duration,
+        tallies: &[Arc<Tally>],
+    ) -> Self {
+        let sum = |count: fn(&Tally) -> u64| tallies.iter().map(|tally| count(tally)).sum();
+        let (mut handshakes, mut busy) = (Durations::default(), Durations::default());
+        for tally in tallies {
+            handshakes.merge(&lock(&tally.handshakes));
+            busy.merge(&lock(&tally.busy));
+        }
+        Self {
+            kind: "live",
+            side: "server",
+            suites: config.suites.iter().map(Suite::to_string).collect(),
+            stack: stack.clone(),
+            address: address.to_string(),
+            workers: tallies.len(),
+            elapsed_s: elapsed.as_secs_f64(),
+            accepted: sum(|tally| tally.accepted.get()),
+            handshakes: Handshakes {
+                full: sum(|tally| tally.full.get()),
+                resumed: sum(|tally| tally.resumed.get()),
+                failed: failures(tallies),
+            },
+            handshake_s: Times::of(&handshakes),
+            busy_s: Times::of(&busy),
+            answers: sum(|tally| tally.answers.get()),
+            pauses: sum(|tally| tally.pauses.get()),
+            idle_closed: sum(|tally| tally.idle_closed.get()),
+            cut: sum(|tally| tally.cut.get()),
+            received_bytes: sum(|tally| tally.received_bytes.get()),
+            sent_bytes: sum(|tally| tally.sent_bytes.get()),
+            traces: sum(|tally| tally.traces.get()),
+            traces_lost: sum(|tally| tally.traces_lost.get()),
+        }
+    }
+}
+
+/// Handshakes that came to nothing, by cause.
+pub fn failures(tallies: &[Arc<Tally>]) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for (cause, count) in tallies.iter().flat_map(|tally| tally.failed()) {
+        *all.entry(cause).or_default() += count;
+    }
+    all
+}

@@ -1,0 +1,226 @@
+//! What a worker counts. Each worker has a tally of its own, written by it alone and read by whoever asks.
+
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// One more.
+    pub fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Relaxed);
+    }
+
+    /// The number.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// A number that grows and shrinks.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicI64);
+
+impl Gauge {
+    /// One more.
+    pub fn add(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    /// One less.
+    pub fn remove(&self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+
+    /// The number.
+    pub fn get(&self) -> i64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Durations of one kind: a histogram in nanoseconds, and exact sums.
+#[derive(Debug)]
+pub struct Durations {
+    histogram: Histogram<u64>,
+    sum_s: f64,
+    sum_of_squares_s2: f64,
+}
+
+impl Default for Durations {
+    fn default() -> Self {
+        // Three digits over any time that 64 bits of nanoseconds hold; two significant digits is its own error bound.
+        let histogram = Histogram::new(3).unwrap_or_else(|_| unreachable!("three digits are allowed"));
+        Self { histogram, sum_s: 0.0, sum_of_squares_s2: 0.0 }
+    }
+}
+
+impl Durations {
+    /// Counts one.
+    pub fn record(&mut self, duration: Duration) {
+        // An automatically resized histogram takes every value.
+        let _ = self.histogram.record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+        let seconds = duration.as_secs_f64();
+        self.sum_s += seconds;
+        self.sum_of_squares_s2 += seconds * seconds;
+    }
+
+    /// Adds another worker's.
+    pub fn merge(&mut self, other: &Self) {
+        let _ = self.histogram.add(&other.histogram);
+        self.sum_s += other.sum_s;
+        self.sum_of_squares_s2 += other.sum_of_squares_s2;
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Their sum in seconds.
+    pub fn sum_s(&self) -> f64 {
+        self.sum_s
+    }
+
+    /// The sum of their squares: with sum and count it gives the second moment that queueing formulas ask for.
+    pub fn sum_of_squares_s2(&self) -> f64 {
+        self.sum_of_squares_s2
+    }
+
+    /// How many lasted no longer.
+    pub fn count_within(&self, bound: Duration) -> u64 {
+        self.histogram.count_between(0, u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// A quantile in seconds; 0 of nothing.
+    #[allow(clippy::cast_precision_loss)] // a histogram's bucket is coarser than a double
+    pub fn quantile_s(&self, share: f64) -> f64 {
+        self.histogram.value_at_quantile(share) as f64 * 1e-9
+    }
+
+    /// The longest in seconds; 0 of nothing.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn max_s(&self) -> f64 {
+        self.histogram.max() as f64 * 1e-9
+    }
+}
+
+/// CPU time spent on messages of one name and sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MessageTime {
+    /// Messages.
+    pub count: u64,
+    /// Their time, in seconds.
+    pub sum_s: f64,
+}
+
+/// Why a connection ended before its handshake did, or was not begun.
+pub mod cause {
+    /// The handshake took too long.
+    pub const TIMEOUT: &str = "timeout";
+    /// The peer went away, or its connection broke.
+    pub const DISCONNECTED: &str = "disconnected";
+    /// The peer said goodbye in the middle.
+    pub const CLOSED: &str = "closed";
+    /// It was the oldest of too many handshakes in progress.
+    pub const TOO_MANY_HANDSHAKES: &str = "too-many-handshakes";
+    /// The server stopped.
+    pub const STOPPED: &str = "stopped";
+    /// The stack gave up without an alert's name.
+    pub const PROTOCOL: &str = "protocol";
+    /// The stack could not make another endpoint.
+    pub const NO_ENDPOINT: &str = "no-endpoint";
+}
+
+/// A worker's counts.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Connections accepted.
+    pub accepted: Counter,
+    /// Full handshakes completed.
+    pub full: Counter,
+    /// Resumed ones.
+    pub resumed: Counter,
+    /// Handshakes that came to nothing, by cause.
+    failed: Mutex<BTreeMap<String, u64>>,
+    /// Times at which accepting paused, because the table of descriptors or of connections was full.
+    pub pauses: Counter,
+    /// Connections open now.
+    pub open: Gauge,
+    /// Of these, handshakes in progress.
+    pub handshaking: Gauge,
+    /// Established connections that ended because they were silent too long.
+    pub idle_closed: Counter,
+    /// Established connections that were cut at the end.
+    pub cut: Counter,
+    /// Requests answered.
+    pub answers: Counter,
+    /// Bytes received and sent, handshakes included.
+    pub received_bytes: Counter,
+    /// Sent.
+    pub sent_bytes: Counter,
+    /// From accepting to the end of the handshake.
+    pub handshakes: Mutex<Durations>,
+    /// What the stack worked for one handshake.
+    pub busy: Mutex<Durations>,
+    /// By name and sender, in sampled handshakes.
+    pub messages: Mutex<BTreeMap<(&'static str, &'static str), MessageTime>>,
+    /// Sampled handshakes written, and lost because the file could not take them.
+    pub traces: Counter,
+    /// Lost.
+    pub traces_lost: Counter,
+}
+
+/// A lock whose holder may have panicked: counts stay counts.
+pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tally {
+    /// A handshake came to nothing.
+    pub fn fail(&self, cause: &str) {
+        let mut failed = lock(&self.failed);
+        match failed.get_mut(cause) {
+            Some(count) => *count += 1,
+            None => {
+                failed.insert(cause.to_owned(), 1);
+            }
+        }
+    }
+
+    /// Handshakes that came to nothing, by cause.
+    pub fn failed(&self) -> BTreeMap<String, u64> {
+        lock(&self.failed).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_keep_their_sums_when_they_merge() {
+        let (mut one, mut other) = (Durations::default(), Durations::default());
+        one.record(Duration::from_millis(2));
+        other.record(Duration::from_millis(4));
+        one.merge(&other);
+        assert_eq!(one.count(), 2);
+        assert!((one.sum_s() - 0.006).abs() < 1e-12);
+        assert!((one.sum_of_squares_s2() - 20e-6).abs() < 1e-12);
+        assert_eq!(one.count_within(Duration::from_millis(3)), 1);
+        assert!((one.max_s() - 0.004).abs() < 1e-5);
+    }
+
+    #[test]
+    fn failures_are_counted_by_cause() {
+        let tally = Tally::default();
+        tally.fail(cause::TIMEOUT);
+        tally.fail(cause::TIMEOUT);
+        tally.fail("handshake_failure");
+        assert_eq!(tally.failed(), BTreeMap::from([("timeout".into(), 2), ("handshake_failure".into(), 1)]));
+    }
+}

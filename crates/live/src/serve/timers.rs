@@ -1,0 +1,114 @@
+//! Deadlines of connections, one each.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+/// A connection's own deadline. It may move at any time without the heap being told, as long as it moves later.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deadline {
+    /// When it is due.
+    pub due: Duration,
+    /// The time under which the heap has it.
+    queued: Option<Duration>,
+}
+
+/// Deadlines in order. Each connection has one entry, looked at again when its time has come; only a deadline that
+/// moves earlier makes another.
+#[derive(Debug, Default)]
+pub struct Timers {
+    heap: BinaryHeap<Reverse<(Duration, usize)>>,
+}
+
+impl Timers {
+    /// Sets the deadline of the connection `key`.
+    pub fn set(&mut self, key: usize, deadline: &mut Deadline, due: Duration) {
+        deadline.due = due;
+        if deadline.queued.is_none_or(|queued| due < queued) {
+            deadline.queued = Some(due);
+            self.heap.push(Reverse((due, key)));
+        }
+    }
+
+    /// When to look next.
+    pub fn next(&self) -> Option<Duration> {
+        self.heap.peek().map(|Reverse((due, _))| *due)
+    }
+
+    /// The next connection to look at; it says by [`check`](Self::check) whether its deadline has come.
+    pub fn pop(&mut self, now: Duration) -> Option<(Duration, usize)> {
+        let Reverse((due, _)) = self.heap.peek()?;
+        if *due > now {
+            return None;
+        }
+        self.heap.pop().map(|Reverse(entry)| entry)
+    }
+
+    /// True where an entry that was popped is a deadline that has come. One that has moved is queued again.
+    pub fn check(&mut self, entry: (Duration, usize), deadline: &mut Deadline, now: Duration) -> bool {
+        // Another entry stands for it, or it is that of an earlier connection with the same key.
+        if deadline.queued != Some(entry.0) {
+            return false;
+        }
+        deadline.queued = None;
+        if deadline.due <= now {
+            return true;
+        }
+        let due = deadline.due;
+        self.set(entry.1, deadline, due);
+        false
+    }
+
+    /// Entries, those of connections that are gone included.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const fn ms(value: u64) -> Duration {
+        Duration::from_millis(value)
+    }
+
+    #[test]
+    fn a_deadline_that_moves_later_keeps_its_one_entry() {
+        let mut timers = Timers::default();
+        let mut deadline = Deadline::default();
+        for due in 10..1_000 {
+            timers.set(7, &mut deadline, ms(due));
+        }
+        assert_eq!(timers.len(), 1);
+        let entry = timers.pop(ms(10)).unwrap();
+        assert!(!timers.check(entry, &mut deadline, ms(10)));
+        assert_eq!(timers.next(), Some(ms(999)));
+        let entry = timers.pop(ms(999)).unwrap();
+        assert!(timers.check(entry, &mut deadline, ms(999)));
+        assert_eq!(timers.len(), 0);
+    }
+
+    #[test]
+    fn a_deadline_that_moves_earlier_comes_once() {
+        let mut timers = Timers::default();
+        let mut deadline = Deadline::default();
+        timers.set(1, &mut deadline, ms(500));
+        timers.set(1, &mut deadline, ms(20));
+        let early = timers.pop(ms(30)).unwrap();
+        assert!(timers.check(early, &mut deadline, ms(30)));
+        let late = timers.pop(ms(500)).unwrap();
+        assert!(!timers.check(late, &mut deadline, ms(500)));
+    }
+
+    #[test]
+    fn nothing_is_due_before_its_time() {
+        let mut timers = Timers::default();
+        let mut deadline = Deadline::default();
+        timers.set(1, &mut deadline, ms(20));
+        assert_eq!(timers.pop(ms(19)), None);
+        assert_eq!(timers.next(), Some(ms(20)));
+    }
+}

@@ -1,0 +1,178 @@
+//! Sampled handshakes: what the server's side of one was made of, as a line of JSON.
+
+use super::tally::{Tally, lock};
+use serde_json::{Value, json};
+use shakedown_trace::flight::Flights;
+use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recorded, Recording, StackId};
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Which handshakes are sampled, and where they go.
+#[derive(Debug)]
+pub struct Sampler {
+    every: u64,
+    next: AtomicU64,
+    file: Option<Mutex<File>>,
+    suites: Vec<String>,
+    stack: StackId,
+}
+
+impl Sampler {
+    /// A sampler of one handshake in `every`, the first one included.
+    ///
+    /// # Errors
+    /// What the system says of the file.
+    pub fn new(every: u64, path: Option<&Path>, suites: Vec<String>, stack: StackId) -> io::Result<Self> {
+        let file = path.map(File::create).transpose()?.map(Mutex::new);
+        Ok(Self { every: every.max(1), next: AtomicU64::new(0), file, suites, stack })
+    }
+
+    /// Whether the next handshake is sampled.
+    pub fn samples_next(&self) -> bool {
+        self.next.fetch_add(1, Relaxed) % self.every == 0
+    }
+
+    /// Keeps what a handshake was made of.
+    pub fn keep(&self, half: &HalfTrace, negotiated: &Negotiated, tally: &Tally) {
+        {
+            let mut messages = lock(&tally.messages);
+            for message in &half.messages {
+                let time = messages.entry((message.name.as_str(), message.from.as_str())).or_default();
+                time.count += 1;
+                time.sum_s += microseconds(message.spent) * 1e-6;
+            }
+        }
+        let Some(file) = &self.file else { return };
+        let mut line = self.line(half, negotiated).to_string();
+        line.push('\n');
+        match lock(file).write_all(line.as_bytes()) {
+            Ok(()) => tally.traces.add(1),
+            Err(_) => tally.traces_lost.add(1),
+        }
+    }
+
+    fn line(&self, half: &HalfTrace, negotiated: &Negotiated) -> Value {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut flights = Flights::default();
+        let messages: Vec<Value> = half
+            .messages
+            .iter()
+            .enumerate()
+            .map(|(index, message)| {
+                json!({
+                    "index": index,
+                    "from": message.from,
+                    "name": message.name,
+                    "flight": flights.next(message.from, message.name),
+                    "unit": message.unit,
+                    "retransmissions": message.retransmissions,
+                    "bytes": message.bytes,
+                    "us": microseconds(message.spent),
+                })
+            })
+            .collect();
+        let operations: Vec<Value> = half
+            .operations
+            .iter()
+            .map(|one| {
+                json!({
+                    "side": one.side,
+                    "message": one.message,
+                    "operation": one.primitive.operation,
+                    "algorithm": one.primitive.algorithm,
+                    "parameters": one.primitive.parameters,
+                    "class": one.primitive.operation.class(),
+                    "us": microseconds(one.spent),
+                    "count": one.count,
+                    "bytes": one.bytes,
+                })
+            })
+            .collect();
+        json!({
+            "kind": "live",
+            "side": half.side,
+            "suites": self.suites,
+            "stack": self.stack,
+            "protocol": negotiated.protocol.as_str(),
+            "cipher_suite": negotiated.cipher_suite,
+            "group": negotiated.group.map(|group| group.name(negotiated.protocol)),
+            "resumed": negotiated.resumed,
+            "ended_unix_s": now.as_secs_f64(),
+            "clock": shakedown_trace::recorder::clock_name(),
+            "counter": half.counter.unit(),
+            "total_us": microseconds(half.total),
+            "unattributed_us": microseconds(half.unattributed),
+            "messages": messages,
+            "operations": operations,
+        })
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // times of a handshake are far below 2^53 ns
+fn microseconds(ns: u64) -> f64 {
+    ns as f64 / 1000.0
+}
+
+/// An endpoint that may be recorded until its handshake is over.
+pub enum Sampled {
+    /// It is not.
+    Plain(Box<dyn Endpoint>),
+    /// It is.
+    Recorded(Box<Recorded<Box<dyn Endpoint>>>, Arc<Sampler>),
+    /// On its way from one to the other.
+    Nothing,
+}
+
+impl Sampled {
+    /// An endpoint, recorded where the sampler says so.
+    pub fn new(endpoint: Box<dyn Endpoint>, sampler: Option<&Arc<Sampler>>) -> Self {
+        match sampler.filter(|sampler| sampler.samples_next()) {
+            Some(sampler) => {
+                let recorded = Recorded::new(endpoint, Recording::new(Default::default()));
+                Self::Recorded(Box::new(recorded), Arc::clone(sampler))
+            }
+            None => Self::Plain(endpoint),
+        }
+    }
+
+    /// Its handshake is over, and all of it has been sent.
+    pub fn finish(&mut self, negotiated: &Negotiated, tally: &Tally) {
+        if !matches!(self, Self::Recorded(..)) {
+            return;
+        }
+        if let Self::Recorded(recorded, sampler) = std::mem::replace(self, Self::Nothing) {
+            match recorded.half_trace() {
+                Ok(half) => sampler.keep(&half, negotiated, tally),
+                Err(_) => tally.traces_lost.add(1),
+            }
+            *self = Self::Plain(recorded.into_parts().0);
+        }
+    }
+}
+
+impl Deref for Sampled {
+    type Target = dyn Endpoint;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Plain(endpoint) => &**endpoint,
+            Self::Recorded(recorded, _) => &**recorded,
+            Self::Nothing => unreachable!("`finish` leaves a plain endpoint"),
+        }
+    }
+}
+
+impl DerefMut for Sampled {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Plain(endpoint) => &mut **endpoint,
+            Self::Recorded(recorded, _) => &mut **recorded,
+            Self::Nothing => unreachable!("`finish` leaves a plain endpoint"),
+        }
+    }
+}

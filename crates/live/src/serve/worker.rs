@@ -1,0 +1,439 @@
+//! A thread that serves streams: one poll, one table of connections, and a bound on everything that peers can make it
+//! hold or do.
+//!
+//! Readiness is told once (epoll's edge), so a connection is in the queue until it says that it waits. A turn of the loop
+//! accepts a few connections and lets a few work; then it looks at sockets and deadlines again. Nothing here blocks but
+//! the poll.
+
+use super::config::Config;
+use super::connection::{Connection, Tools, Turn};
+use super::tally::{Tally, cause};
+use super::timers::Timers;
+use super::traces::{Sampled, Sampler};
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Token, Waker};
+use shakedown_stacks::Acceptor;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+const LISTENER: Token = Token(0);
+const WAKER: Token = Token(1);
+/// Tokens of connections begin here.
+const FIRST: usize = 2;
+
+/// Readiness taken from the system at once.
+const EVENTS: usize = 1_024;
+/// Connections accepted in a turn of the loop, and connections that work in it.
+const ACCEPTS_PER_TURN: usize = 16;
+const TURNS_PER_TURN: usize = 64;
+/// One connection in so many must be a handshake in progress for the oldest to be given up when the table is full.
+const HANDSHAKES_SHARE: usize = 4;
+/// Bytes read at once.
+const INPUT_BYTES: usize = 32 * 1024;
+/// How long accepting pauses for want of descriptors or memory, if no connection ends meanwhile.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What a server's owner asks of its workers.
+#[derive(Debug, Default)]
+pub struct Orders(AtomicU8);
+
+impl Orders {
+    /// Go on, stop in good order, or stop at once.
+    pub const DRAIN: u8 = 1;
+    /// At once.
+    pub const STOP: u8 = 2;
+
+    /// Asks for more; orders are not taken back.
+    pub fn give(&self, order: u8) {
+        self.0.fetch_max(order, Ordering::SeqCst);
+    }
+
+    /// What is asked.
+    pub fn get(&self) -> u8 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// What a worker is made of.
+pub struct Parts {
+    /// Where time begins.
+    pub epoch: Instant,
+    /// What the server is told.
+    pub config: Arc<Config>,
+    /// Makes endpoints.
+    pub acceptor: Arc<dyn Acceptor>,
+    /// Says which are recorded.
+    pub sampler: Option<Arc<Sampler>>,
+    /// What this worker counts.
+    pub tally: Arc<Tally>,
+    /// What is asked of it.
+    pub orders: Arc<Orders>,
+    /// Share of the limits.
+    pub max_handshakes: usize,
+    /// Share of the limits.
+    pub max_connections: usize,
+}
+
+/// A thread's work.
+pub struct Worker {
+    parts: Parts,
+    poll: Poll,
+    listener: Option<TcpListener>,
+    connections: Slots,
+    /// Connections that have something to do.
+    ready: VecDeque<usize>,
+    timers: Timers,
+    /// Handshakes in progress in the order in which they began.
+    handshakes: BTreeMap<u64, usize>,
+    next_place: u64,
+    accept: Accept,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    /// When whatever is left is cut.
+    drain_until: Option<Duration>,
+}
+
+/// Whether there may be connections to accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accept {
+    /// Not until the system says so.
+    Wait,
+    /// There may be.
+    Ready,
+    /// There may be, but there is no room until a connection ends, or this time comes.
+    Paused(Duration),
+}
+
+/// Connections by number; numbers are used again.
+#[derive(Default)]
+struct Slots {
+    slots: Vec<Option<Box<Connection>>>,
+    free: Vec<usize>,
+}
+
+impl Slots {
+    fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// The number that the next connection gets.
+    fn next(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        })
+    }
+
+    fn put(&mut self, key: usize, connection: Connection) {
+        self.slots[key] = Some(Box::new(connection));
+    }
+
+    /// Gives a number back, with the connection that had it.
+    fn remove(&mut self, key: usize) -> Option<Box<Connection>> {
+        let connection = self.slots.get_mut(key)?.take();
+        self.free.push(key);
+        connection
+    }
+
+    fn get(&mut self, key: usize) -> Option<&mut Connection> {
+        self.slots.get_mut(key)?.as_deref_mut()
+    }
+
+    fn keys(&self) -> Vec<usize> {
+        let taken = |(key, slot): (usize, &Option<_>)| slot.is_some().then_some(key);
+        self.slots.iter().enumerate().filter_map(taken).collect()
+    }
+}
+
+impl Worker {
+    /// A worker of a listening socket, and what wakes it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(parts: Parts, mut listener: TcpListener) -> io::Result<(Self, Waker)> {
+        let poll = Poll::new()?;
+        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let waker = Waker::new(poll.registry(), WAKER)?;
+        let worker = Self {
+            parts,
+            poll,
+            listener: Some(listener),
+            connections: Slots::default(),
+            ready: VecDeque::new(),
+            timers: Timers::default(),
+            handshakes: BTreeMap::new(),
+            next_place: 0,
+            accept: Accept::Ready,
+            input: vec![0; INPUT_BYTES],
+            output: Vec::new(),
+            drain_until: None,
+        };
+        Ok((worker, waker))
+    }
+
+    /// Serves until it is told to stop and has done so.
+    ///
+    /// # Errors
+    /// What the system says of the poll.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(EVENTS);
+        loop {
+            match self.poll.poll(&mut events, self.patience()) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+            for event in &events {
+                match event.token() {
+                    LISTENER => {
+                        if self.accept == Accept::Wait {
+                            self.accept = Accept::Ready;
+                        }
+                    }
+                    WAKER => {}
+                    Token(token) => {
+                        let key = token - FIRST;
+                        let Some(connection) = self.connections.get(key) else { continue };
+                        connection.readable |= event.is_readable() || event.is_read_closed();
+                        connection.ending |= event.is_read_closed() || event.is_error();
+                        self.enqueue(key);
+                    }
+                }
+            }
+            self.obey();
+            self.accept();
+            for _ in 0..TURNS_PER_TURN.min(self.ready.len()) {
+                if let Some(key) = self.ready.pop_front() {
+                    self.turn(key);
+                }
+            }
+            self.expire();
+            if self.is_done() {
+                break;
+            }
+        }
+        for key in self.connections.keys() {
+            let handshaking = self.connections.get(key).is_some_and(|connection| connection.is_handshaking());
+            let established =
+                self.connections.get(key).is_some_and(|connection| connection.is_established());
+            if handshaking {
+                self.parts.tally.fail(cause::STOPPED);
+            } else if established {
+                self.parts.tally.cut.add(1);
+            }
+            self.remove(key);
+        }
+        Ok(())
+    }
+
+    /// How long the poll may wait.
+    fn patience(&self) -> Option<Duration> {
+        if !self.ready.is_empty() || self.accept == Accept::Ready {
+            return Some(Duration::ZERO);
+        }
+        let paused = match self.accept {
+            Accept::Paused(until) => Some(until),
+            _ => None,
+        };
+        let next = [self.timers.next(), paused, self.drain_until].into_iter().flatten().min()?;
+        Some(next.saturating_sub(self.parts.epoch.elapsed()))
+    }
+
+    fn is_done(&self) -> bool {
+        match self.drain_until {
+            _ if self.parts.orders.get() >= Orders::STOP => true,
+            None => false,
+            Some(until) => {
+                self.connections.len() == 0 && self.listener.is_none() || self.parts.epoch.elapsed() >= until
+            }
+        }
+    }
+
+    /// Begins to stop where that is asked.
+    fn obey(&mut self) {
+        if self.parts.orders.get() < Orders::DRAIN || self.drain_until.is_some() {
+            return;
+        }
+        self.drain_until = Some(self.parts.epoch.elapsed() + self.parts.config.drain_timeout);
+        // Whoever waits to be accepted has been promised a connection by the system.
+        self.accept = Accept::Ready;
+        for key in self.connections.keys() {
+            if self.connections.get(key).is_some_and(|connection| connection.is_idle()) {
+                self.close(key);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, key: usize) {
+        if let Some(connection) = self.connections.get(key)
+            && !std::mem::replace(&mut connection.queued, true)
+        {
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Accepts a few connections.
+    fn accept(&mut self) {
+        if let Accept::Paused(until) = self.accept
+            && self.parts.epoch.elapsed() >= until
+        {
+            self.accept = Accept::Ready;
+        }
+        for _ in 0..ACCEPTS_PER_TURN {
+            if self.accept != Accept::Ready {
+                return;
+            }
+            if self.connections.len() >= self.parts.max_connections && !self.make_room() {
+                self.pause();
+                return;
+            }
+            match self.listener.as_ref().map(TcpListener::accept) {
+                Some(Ok((stream, _))) => self.admit(stream),
+                Some(Err(error)) => self.refused(&error),
+                None => self.accept = Accept::Wait,
+            }
+        }
+    }
+
+    fn refused(&mut self, error: &io::Error) {
+        match error.kind() {
+            io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => {}
+            io::ErrorKind::WouldBlock => {
+                self.accept = Accept::Wait;
+                if self.drain_until.is_some() {
+                    self.listener = None;
+                }
+            }
+            // No descriptors or no memory: somebody has to go first.
+            _ => {
+                if !self.make_room() {
+                    self.pause();
+                }
+            }
+        }
+    }
+
+    fn pause(&mut self) {
+        self.parts.tally.pauses.add(1);
+        self.accept = Accept::Paused(self.parts.epoch.elapsed() + PAUSE);
+    }
+
+    /// Gives up the oldest handshake in progress where such are what fills the table. False where others do: then
+    /// those in progress shall have their time.
+    fn make_room(&mut self) -> bool {
+        if self.handshakes.len() < self.connections.len().div_ceil(HANDSHAKES_SHARE) {
+            return false;
+        }
+        self.give_up_oldest()
+    }
+
+    fn give_up_oldest(&mut self) -> bool {
+        let Some(key) = self.handshakes.first_key_value().map(|(_, key)| *key) else { return false };
+        self.parts.tally.fail(cause::TOO_MANY_HANDSHAKES);
+        self.remove(key);
+        true
+    }
+
+    fn admit(&mut self, stream: mio::net::TcpStream) {
+        self.parts.tally.accepted.add(1);
+        while self.handshakes.len() >= self.parts.max_handshakes && self.give_up_oldest() {}
+        let Ok(endpoint) = self.parts.acceptor.accept() else {
+            self.parts.tally.fail(cause::NO_ENDPOINT);
+            return;
+        };
+        let endpoint = Sampled::new(endpoint, self.parts.sampler.as_ref());
+        let now = self.parts.epoch.elapsed();
+        let key = self.connections.next();
+        let mut connection =
+            Connection::new(stream, Token(FIRST + key), endpoint, now, &self.parts.config);
+        if connection.register(self.poll.registry()).is_err() {
+            self.connections.remove(key);
+            self.parts.tally.fail(cause::NO_ENDPOINT);
+            return;
+        }
+        connection.place = self.next_place;
+        self.handshakes.insert(self.next_place, key);
+        self.next_place += 1;
+        let due = connection.due;
+        self.timers.set(key, &mut connection.deadline, due);
+        self.connections.put(key, connection);
+        self.parts.tally.open.add();
+        self.parts.tally.handshaking.add();
+    }
+
+    /// Lets a connection work, and keeps what became of it.
+    fn turn(&mut self, key: usize) {
+        self.with(key, |connection, tools| {
+            connection.queued = false;
+            connection.turn(tools)
+        });
+    }
+
+    fn close(&mut self, key: usize) {
+        self.with(key, |connection, tools| connection.close(tools));
+    }
+
+    fn with(&mut self, key: usize, work: impl FnOnce(&mut Connection, &mut Tools<'_>) -> Turn) {
+        let Some(connection) = self.connections.get(key) else { return };
+        let mut tools = Tools {
+            epoch: self.parts.epoch,
+            config: &self.parts.config,
+            tally: &self.parts.tally,
+            registry: self.poll.registry(),
+            input: &mut self.input,
+            output: &mut self.output,
+            draining: self.drain_until.is_some(),
+        };
+        let handshaking = connection.is_handshaking();
+        let turn = work(connection, &mut tools);
+        if handshaking && !connection.is_handshaking() {
+            self.handshakes.remove(&connection.place);
+            self.parts.tally.handshaking.remove();
+        }
+        let due = connection.due;
+        self.timers.set(key, &mut connection.deadline, due);
+        match turn {
+            Turn::Wait => {}
+            Turn::Again => self.enqueue(key),
+            Turn::Over => self.remove(key),
+        }
+    }
+
+    fn remove(&mut self, key: usize) {
+        let Some(connection) = self.connections.remove(key) else { return };
+        if connection.is_handshaking() {
+            self.handshakes.remove(&connection.place);
+            self.parts.tally.handshaking.remove();
+        }
+        self.parts.tally.open.remove();
+        if matches!(self.accept, Accept::Paused(_)) {
+            self.accept = Accept::Ready;
+        }
+    }
+
+    /// Ends connections whose time is over.
+    fn expire(&mut self) {
+        let now = self.parts.epoch.elapsed();
+        while let Some(entry) = self.timers.pop(now) {
+            let Some(connection) = self.connections.get(entry.1) else { continue };
+            if !self.timers.check(entry, &mut connection.deadline, now) {
+                continue;
+            }
+            if connection.is_handshaking() {
+                self.parts.tally.fail(cause::TIMEOUT);
+                self.remove(entry.1);
+            } else if connection.is_idle() {
+                self.parts.tally.idle_closed.add(1);
+                self.close(entry.1);
+            } else {
+                // It takes nothing of an answer, has not finished its request, or does not end its side.
+                if connection.is_established() {
+                    self.parts.tally.idle_closed.add(1);
+                }
+                self.remove(entry.1);
+            }
+        }
+    }
+}

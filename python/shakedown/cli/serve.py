@@ -1,0 +1,194 @@
+"""`serve`: a server of any suite, on a socket."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from shakedown.cli._options import suites_argument
+from shakedown.cli._output import echo, json_option, note, print_json
+
+if TYPE_CHECKING:
+    from shakedown.schema.serving import Serving
+
+LOOK_EVERY_S = 0.2
+"""How often the main thread, which sees signals, looks after the server."""
+
+_file = click.Path(dir_okay=False, path_type=Path)
+
+
+class Duration(click.ParamType[float]):
+    """A positive duration: 5s, 250ms."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from shakedown.errors import InputError
+        from shakedown.units import parse_duration_s
+
+        if isinstance(value, float):
+            return value
+        try:
+            found = parse_duration_s(str(value))
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+        if not 0 < found <= 86_400:
+            self.fail(f'"{value}" is no duration here; accepted: above 0 and up to 24h', param, ctx)
+        return found
+
+
+@click.command("serve")
+@suites_argument
+@click.option("--listen", required=True, metavar="HOST:PORT", help="Where; port 0 is any that is free.")
+@click.option("--stack", metavar="NAME", help='Runs the suites; "stacks" lists them.  [default: the suite\'s]')
+@click.option(
+    "--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads that serve."
+)
+@click.option(
+    "--payload",
+    type=click.IntRange(0, 1 << 40),
+    default=0,
+    show_default=True,
+    metavar="BYTES",
+    help="Bytes of an answer.",
+)
+@click.option(
+    "--payload-when",
+    type=click.Choice(["request", "handshake"]),
+    default="request",
+    show_default=True,
+    help="Answer requests, or send the payload as soon as the handshake is over.",
+)
+@click.option("--chain", type=_file, help="The server's chain, leaf first.  [default: generated]")
+@click.option("--key", type=_file, help="Its private key, if not in the same file.")
+@click.option("--ca", type=_file, help="The root that clients trust, if not at the chain's end.")
+@click.option("--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Password of these files.")
+@click.option(
+    "--tickets", type=click.IntRange(0, 16), metavar="N", help="Tickets after a full handshake.  [default: 0]"
+)
+@click.option(
+    "--handshake-timeout", type=Duration(), default="10s", show_default=True, help="For one handshake."
+)
+@click.option(
+    "--idle-timeout", type=Duration(), default="60s", show_default=True, help="Between two requests."
+)
+@click.option(
+    "--drain-timeout", type=Duration(), default="5s", show_default=True, help="For connections at the end."
+)
+@click.option(
+    "--max-handshakes",
+    type=click.IntRange(1, 1 << 20),
+    default=4096,
+    show_default=True,
+    help="Handshakes in progress; beyond, the oldest is given up.",
+)
+@click.option(
+    "--max-connections",
+    type=click.IntRange(1, 1 << 20),
+    default=65536,
+    show_default=True,
+    help="Connections; beyond, none is accepted until one ends.",
+)
+@click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics at /metrics there.")
+@click.option("--traces", type=_file, help="Write sampled handshakes, as JSON lines.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1, 1 << 40),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Sample one handshake in N, for --traces and --metrics.",
+)
+@json_option
+def command(
+    suites: tuple[str, ...],
+    listen: str,
+    stack: str | None,
+    workers: int,
+    payload: int,
+    payload_when: str,
+    chain: Path | None,
+    key: Path | None,
+    ca: Path | None,
+    password: str | None,
+    tickets: int | None,
+    handshake_timeout: float,
+    idle_timeout: float,
+    drain_timeout: float,
+    max_handshakes: int,
+    max_connections: int,
+    metrics: str | None,
+    traces: Path | None,
+    sample: int,
+    as_json: bool,
+) -> None:
+    """Serve suites on a socket: TLS over TCP, WTLS over UDP, until SIGTERM or Ctrl-C.
+
+    Requests of HTTP/1 clients are answered with the payload; what else a client sends first, with the payload
+    alone. A second signal cuts connections that are left.
+    """
+    from shakedown import core, serving
+    from shakedown.scenario import options_of
+
+    options = options_of(
+        {"chain": chain, "key": key, "ca": ca, "password": password, "tickets": tickets}
+    )
+    server = serving.start(
+        suites,
+        listen,
+        stack=stack,
+        options=options,
+        metrics=metrics,
+        traces=traces,
+        workers=workers,
+        payload_bytes=payload,
+        payload_when=payload_when,
+        handshake_timeout_s=handshake_timeout,
+        idle_timeout_s=idle_timeout,
+        drain_timeout_s=drain_timeout,
+        max_handshakes=max_handshakes,
+        max_connections=max_connections,
+        sample=sample,
+    )
+    for remark in core.take_notices():
+        note(remark)
+
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        # The first signal asks, the second insists.
+        server.cut() if asked else server.stop()
+        asked.append(True)
+
+    asked: list[bool] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    line = f"listening on {server.address} ({', '.join(map(core.canonical, suites))}; {server.stack})"
+    if server.metrics_address is not None:
+        line += f", metrics at http://{server.metrics_address}/metrics"
+    (note if as_json else echo)(line)
+    click.get_text_stream("stdout").flush()
+    while not server.wait(LOOK_EVERY_S):
+        pass
+    summary = server.summary()
+    if as_json:
+        print_json([summary])
+    else:
+        echo(_stopped(summary))
+
+
+def _stopped(summary: Serving) -> str:
+    """What the server did, in a line."""
+    done = summary.handshakes
+    failed = sum(done.failed.values())
+    causes = ", ".join(f"{cause} {count}" for cause, count in sorted(done.failed.items()))
+    parts = [
+        f"stopped: {done.full + done.resumed} handshakes ({done.resumed} resumed)",
+        f"{failed} failed" + (f" ({causes})" if causes else ""),
+        f"{summary.answers} answers",
+    ]
+    if summary.cut:
+        parts.append(f"{summary.cut} connections cut")
+    return ", ".join(parts)

@@ -1,0 +1,104 @@
+"""What `serve` says of itself: its counts when it stops, and the sampled handshakes it writes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from shakedown.schema.base import Amount, Class, Count, Number, Object, Side, Text
+from shakedown.schema.identity import StackId
+
+
+class Times(Object, frozen=True, kw_only=True):
+    """Times of one kind in seconds, null where there were none; quantiles are within 0.1 %."""
+
+    count: Count
+    mean: Number | None
+    p50: Number | None
+    p90: Number | None
+    p95: Number | None
+    p99: Number | None
+    max: Number | None
+    second_moment_s2: Number | None
+
+
+class Handshakes(Object, frozen=True, kw_only=True):
+    """Handshakes by how they ended; `failed` by cause: the name of an alert, or what else happened."""
+
+    full: Count
+    resumed: Count
+    failed: dict[str, Count]
+
+
+class Serving(Object, frozen=True, kw_only=True):
+    """A server's counts, all workers together.
+
+    `handshake_s` is from accepting to the end of the handshake, `busy_s` what the stack worked for one
+    handshake. `received_bytes` and `sent_bytes` are those of its sockets.
+    """
+
+    kind: Literal["live"]
+    side: Literal["server"]
+    suites: tuple[Text, ...]
+    stack: StackId
+    address: Text
+    workers: Count
+    elapsed_s: Amount
+    accepted: Count
+    handshakes: Handshakes
+    handshake_s: Times
+    busy_s: Times
+    answers: Count
+    pauses: Count
+    idle_closed: Count
+    cut: Count
+    received_bytes: Count
+    sent_bytes: Count
+    traces: Count
+    traces_lost: Count
+
+
+class HalfMessage(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
+    """A message as one side saw it: `us` is what that side spent on it."""
+
+    index: Count
+    sender: Side
+    name: Text
+    flight: Count | None
+    unit: Count
+    retransmissions: Count
+    bytes: Count
+    us: Amount
+
+
+class HalfOperation(Object, frozen=True, kw_only=True, rename={"class_": "class"}):
+    """One public-key call, or one kind of symmetric work in a message."""
+
+    side: Side
+    message: Count | None
+    operation: Text
+    algorithm: str
+    parameters: str
+    class_: Class
+    us: Amount
+    count: Count
+    bytes: Count
+
+
+class HalfTrace(Object, frozen=True, kw_only=True):
+    """A line of the file that `serve --traces` writes: one sampled handshake, as the server alone saw it."""
+
+    kind: Literal["live"]
+    side: Side
+    suites: tuple[Text, ...]
+    stack: StackId
+    protocol: Text
+    cipher_suite: Text
+    group: Text | None
+    resumed: bool
+    ended_unix_s: Amount
+    clock: Text
+    counter: Text
+    total_us: Amount
+    unattributed_us: Amount
+    messages: tuple[HalfMessage, ...]
+    operations: tuple[HalfOperation, ...]

@@ -1,0 +1,135 @@
+"""A server in this process: started, watched and stopped; its threads are the core's."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from shakedown.errors import InputError
+
+if TYPE_CHECKING:
+    from shakedown.scenario import Options
+    from shakedown.schema.serving import Serving
+
+MAX_PORT = 65_535
+
+
+def parse_address(text: str) -> str:
+    """`HOST:PORT`, `[IPv6]:PORT`, or a port of this machine alone, as an IP address and a port.
+
+    Raises `InputError`, also where the host has no address.
+    """
+    host, colon, port_text = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    host = host[1:-1] if bracketed else host
+    port = int(port_text) if port_text.isascii() and port_text.isdigit() and len(port_text) < 6 else -1
+    if not 0 <= port <= MAX_PORT or (colon and not host) or (":" in host and not bracketed):
+        raise InputError(
+            f'"{text[:80]}" is no address; accepted: HOST:PORT as 127.0.0.1:4433 or [::1]:4433, or a PORT of '
+            "this machine alone; port 0 is any that is free"
+        )
+    try:
+        found = socket.getaddrinfo(host or "127.0.0.1", port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f'the host "{host[:80]}" has no address: {error}') from error
+    address = found[0][4][0]
+    return f"[{address}]:{port}" if found[0][0] == socket.AF_INET6 else f"{address}:{port}"
+
+
+class Server:
+    """A running server. As a context manager it is stopped in good order at the end of the block."""
+
+    def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
+        """Wraps the core's."""
+        self._inner = inner
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as IP:PORT."""
+        return cast(str, self._inner.address)
+
+    @property
+    def metrics_address(self) -> str | None:
+        """Where its metrics are, as IP:PORT; None where nobody asked for them."""
+        return cast("str | None", self._inner.metrics_address)
+
+    @property
+    def stack(self) -> str:
+        """Name and version of what runs the suites."""
+        stack = self._inner.stack
+        return f"{stack['name']} {stack['version']}"
+
+    def stop(self) -> None:
+        """Accepts nothing new and ends idle connections; the others have the drain time to finish."""
+        self._inner.stop()
+
+    def cut(self) -> None:
+        """Cuts every connection."""
+        self._inner.cut()
+
+    def wait(self, patience_s: float) -> bool:
+        """Waits for its end, at most so long; True once it is over."""
+        return cast(bool, self._inner.wait(patience_s))
+
+    def summary(self) -> Serving:
+        """What it has counted so far."""
+        from shakedown.schema import convert
+        from shakedown.schema.serving import Serving
+
+        return convert(self._inner.summary(), Serving)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop() if error is None else self.cut()
+        while not self.wait(60.0):
+            pass
+
+
+def start(
+    suites: Sequence[str],
+    listen: str,
+    *,
+    stack: str | None = None,
+    options: Options | None = None,
+    metrics: str | None = None,
+    traces: str | Path | None = None,
+    **limits: object,
+) -> Server:
+    """Starts a server of `suites` at `listen` (HOST:PORT).
+
+    `limits` are `workers`, `payload_bytes`, `payload_when` (request or handshake), `handshake_timeout_s`,
+    `idle_timeout_s`, `drain_timeout_s`, `max_handshakes`, `max_connections` and `sample`; None is the
+    default. Raises `InputError`, also where the address is taken or a suite cannot be served.
+    """
+    import msgspec
+
+    from shakedown import core
+    from shakedown.scenario import Options
+
+    given = (options or Options()).checked()
+    if given.now is None:
+        # Servers on a network live today, not on the laboratory's fixed day.
+        given = msgspec.structs.replace(given, now=int(time.time()))
+    chosen = {key: value for key, value in given.given().items() if key != "repeat"}
+    if stack is not None:
+        chosen["stack"] = stack
+    request: dict[str, object] = {"listen": parse_address(listen)}
+    if metrics is not None:
+        request["metrics"] = parse_address(metrics)
+    if traces is not None:
+        request["traces"] = str(traces)
+    request |= {key: value for key, value in limits.items() if value is not None}
+    names = [core.canonical(suite) for suite in suites]
+    native = core.native()
+    try:
+        return Server(native.Server(names, request, options=chosen))
+    except (native.InvalidOption, native.Unsupported, native.InvalidSuite) as error:
+        raise InputError(str(error)) from error
