@@ -9,6 +9,7 @@ use shakedown_trace::suite::{Authentication, KeyExchange};
 use shakedown_trace::{Credentials, Side, Suite};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Remarks that a user should read, gathered while stacks are set up.
 pub type Notices = Arc<Mutex<Vec<String>>>;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub instrumented: bool,
     /// Whom a server's connections come from.
     pub exposure: Exposure,
+    /// How long a handshake may take over datagrams; `None`: the stack's own limit.
+    pub handshake_timeout: Option<Duration>,
     /// Where to put what was found damaged among kept keys and certificates, and generated again.
     pub notices: Notices,
     /// Where the client logs secrets for captures.
@@ -73,6 +76,7 @@ impl Settings {
             tickets: self.tickets,
             instrumented: self.instrumented,
             exposure: self.exposure,
+            handshake_timeout: self.handshake_timeout,
             largest_datagram_bytes: DEFAULT_LARGEST_DATAGRAM_BYTES,
             key_log: self.key_log.clone(),
         }
@@ -160,6 +164,7 @@ impl Default for Settings {
             seed: None,
             instrumented: true,
             exposure: Exposure::default(),
+            handshake_timeout: None,
             notices: Notices::default(),
             key_log: None,
             server_identity: None,

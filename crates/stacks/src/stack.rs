@@ -8,6 +8,7 @@ use shakedown_trace::endpoint::{Event, Time};
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite, WriteError};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Lines of a key log, shared with whoever writes them to a file.
 pub type KeyLog = Arc<Mutex<Vec<String>>>;
@@ -117,6 +118,8 @@ pub struct Setup {
     pub instrumented: bool,
     /// Whom a server's connections come from.
     pub exposure: Exposure,
+    /// How long a handshake may take over datagrams, where nobody else looks after it; `None`: the stack's own limit.
+    pub handshake_timeout: Option<Duration>,
     /// The largest datagram that endpoints make.
     pub largest_datagram_bytes: usize,
     /// Where the client logs secrets for captures.
@@ -196,9 +199,21 @@ pub trait Acceptor: Send + Sync {
     }
 
     /// A server of many peers over datagrams; `None` where the protocol runs on streams.
-    fn listen(&self) -> Option<Box<dyn Listener>> {
+    fn listen(&self, limits: ListenLimits) -> Option<Box<dyn Listener>> {
+        let _ = limits;
         None
     }
+}
+
+/// How much a listener holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenLimits {
+    /// Handshakes in progress; beyond, the oldest is forgotten.
+    pub handshakes: usize,
+    /// Connections; beyond, the one that was silent longest is dropped.
+    pub connections: usize,
+    /// How long a connection may be silent.
+    pub idle: Duration,
 }
 
 /// A server of many peers over datagrams, driven as an [`Endpoint`] is. It holds no more for peers that have proved

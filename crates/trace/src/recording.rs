@@ -88,6 +88,20 @@ impl Recording {
         self.log.events.clear();
     }
 
+    /// A unit has arrived: a chunk of the stream, or a datagram. The call that takes it follows.
+    pub fn unit_received(&mut self, bytes: usize) {
+        self.log.events.push(Event::UnitReceived(u32::try_from(bytes).unwrap_or(u32::MAX)));
+    }
+
+    /// A unit has been handed to the transport. The call that made it went before.
+    pub fn unit_sent(&mut self, transport: Transport, unit: &[u8]) {
+        let fingerprint = match transport {
+            Transport::Stream => 0,
+            Transport::Datagram => fingerprint(unit),
+        };
+        self.log.events.push(Event::UnitSent(u32::try_from(unit.len()).unwrap_or(u32::MAX), fingerprint));
+    }
+
     /// Makes this the thread's current log while `work` runs, as one call of the endpoint. A log that was current
     /// before is so again afterwards, and sees nothing of this.
     pub fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
@@ -146,7 +160,7 @@ impl<E: Endpoint> Endpoint for Recorded<E> {
     }
 
     fn handle_input(&mut self, now: Time, bytes: &[u8]) {
-        self.recording.log.events.push(Event::UnitReceived(length(bytes)));
+        self.recording.unit_received(bytes.len());
         self.recording.during(|| self.inner.handle_input(now, bytes));
     }
 
@@ -170,12 +184,7 @@ impl<E: Endpoint> Endpoint for Recorded<E> {
         let start = buffer.len();
         let sent = self.recording.during(|| self.inner.poll_transmit(now, buffer));
         if sent {
-            let unit = &buffer[start..];
-            let fingerprint = match self.inner.transport() {
-                Transport::Stream => 0,
-                Transport::Datagram => fingerprint(unit),
-            };
-            self.recording.log.events.push(Event::UnitSent(length(unit), fingerprint));
+            self.recording.unit_sent(self.inner.transport(), &buffer[start..]);
         }
         sent
     }
@@ -199,10 +208,6 @@ impl<E: Endpoint> Endpoint for Recorded<E> {
     fn peer_certificates(&self) -> Vec<Vec<u8>> {
         self.inner.peer_certificates()
     }
-}
-
-fn length(unit: &[u8]) -> u32 {
-    u32::try_from(unit.len()).unwrap_or(u32::MAX)
 }
 
 /// Tells datagrams of one connection apart. Not a cryptographic hash: nobody gains by a collision, for what is sent is

@@ -87,6 +87,8 @@ pub enum ServeError {
     Transports { stream: String, datagram: String },
     #[error("{one} and {other} cannot be served at one address: {reason}")]
     Together { one: String, other: String, reason: String },
+    #[error("a payload of {bytes} bytes; accepted over datagrams: up to {} bytes", super::datagrams::MAX_PAYLOAD_BYTES)]
+    Payload { bytes: u64 },
     #[error(transparent)]
     Setup(#[from] SetupError),
     #[error("cannot listen on {address}: {}", listening_reason(.error))]
@@ -104,7 +106,7 @@ impl ServeError {
     #[must_use]
     pub fn is_wrong_input(&self) -> bool {
         match self {
-            Self::NoSuite | Self::Transports { .. } | Self::Together { .. } | Self::Listen { .. } => true,
+            Self::NoSuite | Self::Payload { .. } | Self::Transports { .. } | Self::Together { .. } | Self::Listen { .. } => true,
             Self::Setup(error) => matches!(
                 error,
                 SetupError::Unsupported(_) | SetupError::UnknownStack { .. } | SetupError::CertificateForm { .. }

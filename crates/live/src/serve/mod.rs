@@ -6,6 +6,7 @@
 
 mod config;
 mod connection;
+mod datagrams;
 mod exchange;
 mod exporter;
 mod server;

@@ -1,6 +1,7 @@
 //! A running server: its workers, how it is stopped, what it has counted.
 
 use super::config::{Config, ServeError};
+use super::datagrams::{self, DatagramWorker};
 use super::exporter::Exporter;
 use super::summary::Summary;
 use super::tally::Tally;
@@ -8,7 +9,7 @@ use super::traces::Sampler;
 use super::worker::{Orders, Parts, Worker};
 use crate::socket;
 use mio::Waker;
-use shakedown_stacks::{Acceptor, Exposure, Identities, Settings};
+use shakedown_stacks::{Acceptor, Exposure, Identities, ListenLimits, Settings};
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::{Side, StackId, Suite};
 use std::io;
@@ -90,11 +91,34 @@ impl Server {
                 }
             }
             Transport::Datagram => {
-                return Err(ServeError::Setup(shakedown_stacks::SetupError::Stack {
-                    stack: "serve",
-                    what: "serve datagrams",
-                    reason: "not yet".into(),
-                }));
+                if config.payload_bytes > datagrams::MAX_PAYLOAD_BYTES {
+                    return Err(ServeError::Payload { bytes: config.payload_bytes });
+                }
+                let sockets = socket::bind_udp(config.listen, workers).map_err(listening)?;
+                server.address = sockets[0].local_addr().map_err(listening)?;
+                server.export()?;
+                let sampler = server.sampler()?;
+                let limits = ListenLimits {
+                    handshakes: config.max_handshakes.div_ceil(workers).max(1),
+                    connections: config.max_connections.div_ceil(workers).max(1),
+                    idle: config.idle_timeout,
+                };
+                for (socket, tally) in sockets.into_iter().zip(tallies.iter()) {
+                    let parts = datagrams::Parts {
+                        epoch,
+                        config: Arc::clone(&config),
+                        sampler: sampler.clone(),
+                        tally: Arc::clone(tally),
+                        orders: Arc::clone(&server.orders),
+                        max_handshakes: limits.handshakes,
+                    };
+                    let system = |error| ServeError::System { what: "a worker", error };
+                    let listener = acceptor.listen(limits).ok_or_else(|| {
+                        system(io::Error::other("the stack has no listener for datagrams"))
+                    })?;
+                    let (worker, waker) = DatagramWorker::new(parts, listener, socket).map_err(system)?;
+                    server.spawn(waker, move || worker.run())?;
+                }
             }
         }
         Ok(server)
@@ -250,6 +274,7 @@ fn stacked(config: &Config, settings: &Settings) -> Result<Stacked, ServeError> 
     let settings = Settings {
         exposure: Exposure::Network,
         instrumented: config.instrumented(),
+        handshake_timeout: Some(config.handshake_timeout),
         ..settings.clone()
     };
     let registry = &settings.registry;

@@ -128,6 +128,8 @@ pub mod cause {
     pub const CLOSED: &str = "closed";
     /// It was the oldest of too many handshakes in progress.
     pub const TOO_MANY_HANDSHAKES: &str = "too-many-handshakes";
+    /// Nothing was received for too long.
+    pub const IDLE: &str = "idle";
     /// The server stopped.
     pub const STOPPED: &str = "stopped";
     /// The stack gave up without an alert's name.

@@ -3,7 +3,8 @@
 use super::tally::{Tally, lock};
 use serde_json::{Value, json};
 use shakedown_trace::flight::Flights;
-use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recorded, Recording, StackId};
+use shakedown_trace::endpoint::Transport;
+use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recorded, Recording, Side, StackId};
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::{Deref, DerefMut};
@@ -35,6 +36,19 @@ impl Sampler {
     /// Whether the next handshake is sampled.
     pub fn samples_next(&self) -> bool {
         self.next.fetch_add(1, Relaxed) % self.every == 0
+    }
+
+    /// A recording for the next handshake over datagrams, where that is sampled.
+    pub fn recording(&self) -> Option<HandshakeRecording> {
+        self.samples_next().then(|| HandshakeRecording(Recording::new(Default::default())))
+    }
+
+    /// Keeps what a recording says.
+    pub fn keep_recording(&self, recording: &HandshakeRecording, negotiated: &Negotiated, tally: &Tally) {
+        match HalfTrace::of(Side::Server, &recording.0) {
+            Ok(half) => self.keep(&half, negotiated, tally),
+            Err(_) => tally.traces_lost.add(1),
+        }
     }
 
     /// Keeps what a handshake was made of.
@@ -116,6 +130,22 @@ impl Sampler {
 #[allow(clippy::cast_precision_loss)] // times of a handshake are far below 2^53 ns
 fn microseconds(ns: u64) -> f64 {
     ns as f64 / 1000.0
+}
+
+/// The event log of one handshake within a listener, which serves many peers by the same calls.
+pub struct HandshakeRecording(Recording);
+
+impl HandshakeRecording {
+    /// A datagram of the peer's, and the work on it.
+    pub fn received(&mut self, bytes: usize, work: impl FnOnce()) {
+        self.0.unit_received(bytes);
+        self.0.during(work);
+    }
+
+    /// A datagram for the peer.
+    pub fn sent(&mut self, datagram: &[u8]) {
+        self.0.unit_sent(Transport::Datagram, datagram);
+    }
 }
 
 /// An endpoint that may be recorded until its handshake is over.

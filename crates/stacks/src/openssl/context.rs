@@ -45,9 +45,14 @@ const NO_AUTO_CHAIN: libc::c_long = 0x8;
 
 /// Builds the context of one side of a suite.
 pub fn build(side: Side, setup: &Setup) -> Result<SslContext, SetupError> {
+    build_under(security::policy(&setup.suite, setup.exposure), side, setup)
+}
+
+/// Builds it under a policy.
+pub fn build_under(policy: Policy, side: Side, setup: &Setup) -> Result<SslContext, SetupError> {
     let suite = &setup.suite;
     let library = library(setup.instrumented)?;
-    let mut builder = builder(library, setup)?;
+    let mut builder = builder(library, policy, setup)?;
     authenticate(side, library, setup, &mut builder)?;
     // With a bare pre-shared key libssl still sends a share, which goes unused.
     let unused = (suite.protocol == Protocol::Tls13).then_some(Group::X25519);
@@ -119,9 +124,9 @@ fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
 }
 
 /// What both sides have in common.
-fn builder(library: Library, setup: &Setup) -> Result<SslContextBuilder, SetupError> {
+fn builder(library: Library, policy: Policy, setup: &Setup) -> Result<SslContextBuilder, SetupError> {
     let suite = &setup.suite;
-    let mut builder = empty(library, security::policy(suite, setup.exposure))?;
+    let mut builder = empty(library, policy)?;
     let version = match suite.protocol {
         Protocol::Ssl3 => SslVersion::SSL3,
         Protocol::Tls10 => SslVersion::TLS1,

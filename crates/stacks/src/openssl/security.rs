@@ -115,3 +115,84 @@ unsafe extern "C" fn allow_all(
 ) -> libc::c_int {
     1
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::openssl::endpoint::TlsEndpoint;
+    use crate::openssl::{Openssl, context, names::Expected};
+    use crate::stack::{Setup, SetupError, Stack};
+    use crate::{Settings, catalogue};
+    use shakedown_trace::Side;
+    use shakedown_trace::driver::Loopback;
+    use std::sync::Arc;
+
+    /// Suites that differ in what a policy looks at, beside those of every key exchange.
+    const WEAK: [&str; 14] = [
+        "ssl3/rsa/rsa512/server",
+        "tls1.2/rsa/rsa512/server",
+        "tls1.2/rsa/rsa1024/server",
+        "tls1.2/ecdhe_rsa+x25519/rsa2048@rsa1024/server",
+        "tls1.2/dhe_rsa+dh512/rsa2048/server",
+        "tls1.2/dhe_rsa+dh1024/rsa2048/server",
+        "tls1.2/dhe_dss+dh1024/dsa1024/server",
+        "tls1.2/ecdhe_ecdsa+sect163k1/p256/server",
+        "tls1.2/ecdhe_ecdsa+p256/sect163k1/server",
+        "tls1.2/ecdhe_ecdsa+sect113r1/p256/server",
+        "tls1.2/rsa/rsa2048/server/rc4-sha",
+        "tls1.2/rsa/rsa2048/server/rc4-md5",
+        "tls1.2/rsa/rsa2048/server/3des-sha",
+        "tls1.3/x25519/rsa1024/server",
+    ];
+
+    fn setup(suite: &Suite, exposure: Exposure) -> Setup {
+        let settings = Settings { exposure, ..Settings::default() };
+        let identities = settings.identities(suite, &Openssl, &Openssl).unwrap();
+        settings.setup(suite, identities)
+    }
+
+    /// One handshake with a client that takes anything.
+    fn handshake(suite: &Suite, policy: Policy) -> Result<(), String> {
+        let laboratory = setup(suite, Exposure::Laboratory);
+        let expected = Arc::new(Expected::of(suite));
+        let client = context::build(Side::Client, &laboratory).unwrap();
+        let mut client = TlsEndpoint::new(&client, Side::Client, Arc::clone(&expected), None).unwrap();
+        let network = setup(suite, Exposure::Network);
+        let refused = |error: SetupError| error.to_string();
+        let server = context::build_under(policy, Side::Server, &network).map_err(refused)?;
+        let mut server = TlsEndpoint::new(&server, Side::Server, expected, None).map_err(refused)?;
+        let done = Loopback::new().handshake(&mut client, &mut server, &mut ());
+        done.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn suites() -> Vec<Suite> {
+        let protocols = [Protocol::Ssl3, Protocol::Tls10, Protocol::Tls12, Protocol::Tls13];
+        let plain = protocols.into_iter().flat_map(catalogue::plain_suites);
+        let weak = WEAK.iter().map(|name| name.parse().unwrap());
+        plain.chain(weak).filter(|suite| Openssl.supports(suite, Side::Server).is_ok()).collect()
+    }
+
+    #[test]
+    fn on_a_network_every_suite_has_the_strictest_policy_under_which_it_can_be_served() {
+        for suite in suites() {
+            let policy = policy(&suite, Exposure::Network);
+            handshake(&suite, policy).unwrap_or_else(|error| panic!("{suite} under {policy:?}: {error}"));
+            let stricter = match policy {
+                Policy::Permissive => Policy::Level(0),
+                Policy::Level(DEFAULT_LEVEL) => continue,
+                Policy::Level(level) => Policy::Level(level + 1),
+            };
+            assert!(handshake(&suite, stricter).is_err(), "{suite} can be served under {stricter:?}, too");
+        }
+    }
+
+    #[test]
+    fn a_usual_suite_has_the_librarys_own_default() {
+        for name in ["tls1.3/x25519/p256/server", "tls1.2/ecdhe_rsa+x25519/rsa2048/server", "tls1.2/psk"] {
+            let suite: Suite = name.parse().unwrap();
+            assert_eq!(policy(&suite, Exposure::Network), Policy::Level(DEFAULT_LEVEL), "{name}");
+            assert_eq!(policy(&suite, Exposure::Laboratory), Policy::Permissive);
+        }
+    }
+}

@@ -174,6 +174,9 @@ pub fn server(provider: &Timed, setup: &Setup, options: Options) -> Result<Serve
     let suite = &setup.suite;
     let mut config = ServerConfig::new(vec![key_exchange(suite)]);
     config.cipher_suites = vec![cipher_suite(suite)];
+    if let Some(timeout) = setup.handshake_timeout {
+        config.handshake_timeout = timeout;
+    }
     config.settings.private_curves = options.private_curves;
     config.settings.distinguish_record_errors = options.distinguish_record_errors;
     // A full handshake gets a session ID, as from any server that could resume it, but leaves nothing behind.

@@ -2,7 +2,7 @@
 
 use super::endpoint::{Environment, write_error};
 use super::provider::Timed;
-use crate::stack::Listener;
+use crate::stack::{ListenLimits, Listener};
 use shakedown_trace::endpoint::{Event, Time};
 use shakedown_trace::{Side, WriteError};
 use shakedown_wtls::{Close, ConnectionId, Event as EngineEvent, Limits, ListenerEvent, ServerConfig};
@@ -19,10 +19,20 @@ pub struct Peers {
 }
 
 impl Peers {
-    pub fn new(environment: Arc<Environment>, config: Arc<ServerConfig<Timed>>) -> Self {
+    pub fn new(
+        environment: Arc<Environment>,
+        config: Arc<ServerConfig<Timed>>,
+        limits: ListenLimits,
+    ) -> Self {
+        let limits = Limits {
+            half_open: limits.handshakes,
+            established: limits.connections,
+            idle: limits.idle,
+            ..Limits::default()
+        };
         Self {
             environment,
-            engine: shakedown_wtls::Listener::new(config, Limits::default()),
+            engine: shakedown_wtls::Listener::new(config, limits),
             latest: HashMap::new(),
         }
     }

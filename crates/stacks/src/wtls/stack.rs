@@ -5,7 +5,7 @@ use super::endpoint::{Environment, WtlsEndpoint};
 use super::listener::Peers;
 use super::provider::Timed;
 use crate::settings::Settings;
-use crate::stack::{Acceptor, Connector, Listener, Reason, Setup, SetupError, Stack};
+use crate::stack::{Acceptor, Connector, ListenLimits, Listener, Reason, Setup, SetupError, Stack};
 use shakedown_certs::CertsError;
 use shakedown_certs::own::OwnIdentity;
 use shakedown_certs::wtls as certs;
@@ -134,7 +134,7 @@ impl Acceptor for Server {
         Ok(Box::new(WtlsEndpoint::server(Arc::clone(&self.environment), Arc::clone(&self.config))))
     }
 
-    fn listen(&self) -> Option<Box<dyn Listener>> {
-        Some(Box::new(Peers::new(Arc::clone(&self.environment), Arc::clone(&self.config))))
+    fn listen(&self, limits: ListenLimits) -> Option<Box<dyn Listener>> {
+        Some(Box::new(Peers::new(Arc::clone(&self.environment), Arc::clone(&self.config), limits)))
     }
 }

@@ -1,0 +1,343 @@
+//! A thread that serves datagrams: one socket, and the stack's listener behind it, which bounds what peers hold.
+
+use super::config::{Config, PayloadWhen};
+use super::tally::{Tally, cause, lock};
+use super::traces::{HandshakeRecording, Sampler};
+use super::worker::Orders;
+use mio::net::UdpSocket;
+use mio::{Events, Interest, Poll, Token, Waker};
+use shakedown_stacks::Listener;
+use shakedown_trace::endpoint::{CloseReason, Event, Negotiated};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const SOCKET: Token = Token(0);
+const WAKER: Token = Token(1);
+
+/// Datagrams read in a turn of the loop.
+const READS_PER_TURN: usize = 64;
+/// The longest datagram there is.
+const INPUT_BYTES: usize = 65_536;
+/// Payload of one datagram.
+const CHUNK_BYTES: u64 = 1_024;
+/// The largest answer over datagrams, which nothing paces.
+pub const MAX_PAYLOAD_BYTES: u64 = 64 * CHUNK_BYTES;
+
+static PAYLOAD: [u8; 1_024] = [b'.'; 1_024];
+
+/// What a worker is made of.
+pub struct Parts {
+    /// Where time begins.
+    pub epoch: Instant,
+    /// What the server is told.
+    pub config: Arc<Config>,
+    /// Says which handshakes are recorded.
+    pub sampler: Option<Arc<Sampler>>,
+    /// What this worker counts.
+    pub tally: Arc<Tally>,
+    /// What is asked of it.
+    pub orders: Arc<Orders>,
+    /// Handshakes in progress of which something is remembered here.
+    pub max_handshakes: usize,
+}
+
+/// A handshake in progress, as far as this thread knows of it: anybody can begin one.
+struct Begun {
+    place: u64,
+    at: Duration,
+    busy: Duration,
+    recording: Option<HandshakeRecording>,
+}
+
+/// A thread's work.
+pub struct DatagramWorker {
+    parts: Parts,
+    listener: Box<dyn Listener>,
+    poll: Poll,
+    socket: UdpSocket,
+    readable: bool,
+    /// A datagram that the socket has not taken.
+    unsent: Option<(SocketAddr, Vec<u8>)>,
+    watches_writable: bool,
+    begun: HashMap<SocketAddr, Begun>,
+    /// The same in the order in which they began.
+    order: BTreeMap<u64, SocketAddr>,
+    next_place: u64,
+    established: HashSet<SocketAddr>,
+    input: Vec<u8>,
+    drain_until: Option<Duration>,
+}
+
+impl DatagramWorker {
+    /// A worker of a socket, and what wakes it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(
+        parts: Parts,
+        listener: Box<dyn Listener>,
+        mut socket: UdpSocket,
+    ) -> io::Result<(Self, Waker)> {
+        let poll = Poll::new()?;
+        poll.registry().register(&mut socket, SOCKET, Interest::READABLE)?;
+        let waker = Waker::new(poll.registry(), WAKER)?;
+        let worker = Self {
+            parts,
+            listener,
+            poll,
+            socket,
+            readable: true,
+            unsent: None,
+            watches_writable: false,
+            begun: HashMap::new(),
+            order: BTreeMap::new(),
+            next_place: 0,
+            established: HashSet::new(),
+            input: vec![0; INPUT_BYTES],
+            drain_until: None,
+        };
+        Ok((worker, waker))
+    }
+
+    /// Serves until it is told to stop and has done so.
+    ///
+    /// # Errors
+    /// What the system says of the poll.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(8);
+        loop {
+            match self.poll.poll(&mut events, self.patience()) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+            self.readable |= events.iter().any(|event| event.token() == SOCKET && event.is_readable());
+            let orders = self.parts.orders.get();
+            if orders >= Orders::DRAIN && self.drain_until.is_none() {
+                self.drain_until = Some(self.now() + self.parts.config.drain_timeout);
+            }
+            self.flush();
+            for _ in 0..READS_PER_TURN {
+                if !self.readable || self.unsent.is_some() {
+                    break;
+                }
+                self.read();
+            }
+            let now = self.now();
+            self.expire(now);
+            if self.listener.poll_timeout().is_some_and(|due| due <= now) {
+                self.listener.handle_timeout(now);
+                self.settle();
+            }
+            let drained = self.drain_until.is_some_and(|until| self.begun.is_empty() || now >= until);
+            if drained || orders >= Orders::STOP {
+                return Ok(self.end(orders));
+            }
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.parts.epoch.elapsed()
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        if self.readable && self.unsent.is_none() {
+            return Some(Duration::ZERO);
+        }
+        let next = [self.listener.poll_timeout(), self.drain_until].into_iter().flatten().min()?;
+        Some(next.saturating_sub(self.now()))
+    }
+
+    /// Says goodbye to everybody.
+    fn end(&mut self, orders: u8) {
+        let now = self.now();
+        for _ in 0..self.begun.len() {
+            self.parts.tally.fail(cause::STOPPED);
+        }
+        if orders >= Orders::STOP {
+            self.parts.tally.cut.add(self.established.len() as u64);
+        }
+        for peer in std::mem::take(&mut self.established) {
+            self.listener.close(now, peer);
+            self.flush();
+        }
+    }
+
+    fn read(&mut self) {
+        let (bytes, peer) = match self.socket.recv_from(&mut self.input) {
+            Ok(received) => received,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.readable = false;
+                return;
+            }
+            // An answer that could not be delivered is reported here (ECONNREFUSED); it says nothing of the others.
+            Err(_) => return,
+        };
+        self.parts.tally.received_bytes.add(bytes as u64);
+        let known = self.begun.contains_key(&peer) || self.established.contains(&peer);
+        if self.drain_until.is_some() && !known {
+            return;
+        }
+        if !known {
+            self.begin(peer);
+        }
+        let start = Instant::now();
+        let now = start.duration_since(self.parts.epoch);
+        let Self { listener, input, begun, .. } = self;
+        let handshake = begun.get_mut(&peer);
+        let mut work = || listener.handle_input(now, peer, &input[..bytes]);
+        match handshake {
+            Some(Begun { recording: Some(recording), .. }) => recording.received(bytes, work),
+            _ => work(),
+        }
+        if let Some(handshake) = begun.get_mut(&peer) {
+            handshake.busy += start.elapsed();
+        }
+        self.settle();
+    }
+
+    /// Remembers when a peer came up; the oldest are forgotten, as the listener forgets them.
+    fn begin(&mut self, peer: SocketAddr) {
+        while self.begun.len() >= self.parts.max_handshakes {
+            let Some((_, oldest)) = self.order.pop_first() else { break };
+            self.begun.remove(&oldest);
+            self.parts.tally.handshaking.remove();
+        }
+        let recording = self.parts.sampler.as_ref().and_then(|sampler| sampler.recording());
+        let begun = Begun { place: self.next_place, at: self.now(), busy: Duration::ZERO, recording };
+        self.order.insert(self.next_place, peer);
+        self.next_place += 1;
+        self.begun.insert(peer, begun);
+        self.parts.tally.handshaking.add();
+    }
+
+    fn forget(&mut self, peer: SocketAddr) -> Option<Begun> {
+        let begun = self.begun.remove(&peer)?;
+        self.order.remove(&begun.place);
+        self.parts.tally.handshaking.remove();
+        Some(begun)
+    }
+
+    /// Forgets what came to nothing: datagrams of strangers that began no handshake, or that the listener has given up.
+    fn expire(&mut self, now: Duration) {
+        while let Some((_, peer)) = self.order.first_key_value() {
+            let peer = *peer;
+            let begun_at = self.begun.get(&peer).map_or(Duration::ZERO, |begun| begun.at);
+            if begun_at + self.parts.config.handshake_timeout > now {
+                return;
+            }
+            self.forget(peer);
+        }
+    }
+
+    /// Sends what there is to send and looks at what has happened.
+    fn settle(&mut self) {
+        self.flush();
+        while let Some((peer, event)) = self.listener.poll_event() {
+            match event {
+                Event::Established(negotiated) => self.establish(peer, &negotiated),
+                Event::Data(_) => {
+                    self.parts.tally.answers.add(1);
+                    if self.parts.config.payload_when == PayloadWhen::Request {
+                        self.send_payload(peer);
+                    }
+                }
+                Event::Closed(reason) => self.closed(peer, &reason),
+            }
+        }
+        self.flush();
+    }
+
+    fn establish(&mut self, peer: SocketAddr, negotiated: &Negotiated) {
+        let tally = Arc::clone(&self.parts.tally);
+        let counter = if negotiated.resumed { &tally.resumed } else { &tally.full };
+        counter.add(1);
+        tally.accepted.add(1);
+        if self.established.insert(peer) {
+            tally.open.add();
+        }
+        if let Some(begun) = self.forget(peer) {
+            lock(&tally.handshakes).record(self.now().saturating_sub(begun.at));
+            lock(&tally.busy).record(begun.busy);
+            if let (Some(recording), Some(sampler)) = (begun.recording, &self.parts.sampler) {
+                sampler.keep_recording(&recording, negotiated, &tally);
+            }
+        }
+        if self.parts.config.payload_when == PayloadWhen::Handshake {
+            self.send_payload(peer);
+        }
+    }
+
+    fn closed(&mut self, peer: SocketAddr, reason: &CloseReason) {
+        if self.established.remove(&peer) {
+            self.parts.tally.open.remove();
+            if cause_of(reason) == cause::IDLE {
+                self.parts.tally.idle_closed.add(1);
+            }
+        } else {
+            self.forget(peer);
+            self.parts.tally.fail(&cause_of(reason));
+        }
+    }
+
+    fn send_payload(&mut self, peer: SocketAddr) {
+        let now = self.now();
+        let mut left = self.parts.config.payload_bytes.min(MAX_PAYLOAD_BYTES);
+        while left > 0 {
+            let bytes = left.min(CHUNK_BYTES);
+            // At most a chunk.
+            let chunk = &PAYLOAD[..usize::try_from(bytes).unwrap_or(PAYLOAD.len())];
+            if self.listener.write(now, peer, chunk).is_err() {
+                return;
+            }
+            left -= bytes;
+            self.flush();
+        }
+    }
+
+    /// Sends datagrams until there are none, or the socket takes no more.
+    fn flush(&mut self) {
+        loop {
+            let Some((peer, datagram)) = self.unsent.take().or_else(|| self.next_datagram()) else { return };
+            match self.socket.send_to(&datagram, peer) {
+                Ok(bytes) => self.parts.tally.sent_bytes.add(bytes as u64),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.unsent = Some((peer, datagram));
+                    if !std::mem::replace(&mut self.watches_writable, true) {
+                        let interest = Interest::READABLE | Interest::WRITABLE;
+                        // Without it the next datagram that arrives makes up for it.
+                        let _ = self.poll.registry().reregister(&mut self.socket, SOCKET, interest);
+                    }
+                    return;
+                }
+                // Datagrams may be lost; the handshake's are sent again.
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn next_datagram(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        let mut datagram = Vec::new();
+        let now = self.now();
+        let peer = self.listener.poll_transmit(now, &mut datagram)?;
+        if let Some(Begun { recording: Some(recording), .. }) = self.begun.get_mut(&peer) {
+            recording.sent(&datagram);
+        }
+        Some((peer, datagram))
+    }
+}
+
+/// Why a handshake or a connection ended, in a word.
+fn cause_of(reason: &CloseReason) -> String {
+    match reason {
+        CloseReason::Local | CloseReason::Peer | CloseReason::Truncated => cause::CLOSED.into(),
+        CloseReason::Failed(failure) => match failure.reason.as_str() {
+            "the peer did not answer" => cause::TIMEOUT.into(),
+            "nothing was received for too long" => cause::IDLE.into(),
+            "others needed the room" => cause::TOO_MANY_HANDSHAKES.into(),
+            _ => failure.alert.clone().unwrap_or_else(|| cause::PROTOCOL.into()),
+        },
+    }
+}

@@ -1,0 +1,177 @@
+//! The server against clients of this program's stacks, full handshakes and resumed ones, over TCP and UDP.
+#![allow(clippy::unwrap_used)]
+
+#[path = "serve/client.rs"]
+mod client;
+
+use client::{Client, Outcome};
+use shakedown_live::serve::{Config, PayloadWhen, Server};
+use shakedown_stacks::Settings;
+use shakedown_trace::Suite;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn suite(name: &str) -> Suite {
+    name.parse().unwrap()
+}
+
+fn config(name: &str) -> Config {
+    Config::new(vec![suite(name)], "127.0.0.1:0".parse().unwrap())
+}
+
+fn start(config: Config) -> Server {
+    Server::start(config, &Settings::default()).unwrap()
+}
+
+/// Stops a server in good order and returns what it counted.
+fn stop(mut server: Server) -> shakedown_live::serve::Summary {
+    server.stop();
+    assert!(server.wait(LONG).unwrap());
+    server.summary()
+}
+
+/// Handshakes of a client with a server of the same suite: full, and resumed where the suite resumes.
+fn meets(name: &str, stack: Option<&str>) {
+    let config = Config { payload_bytes: 3_000, ..config(name) };
+    let settings = Settings { server_stack: stack.map(Into::into), ..Settings::default() };
+    let server = Server::start(config, &settings).unwrap();
+    let client = Client::new(&suite(name), &settings);
+    let Outcome { negotiated, session, answer } = client.connect(server.address(), None, b"\x01", 3_000);
+    assert!(!negotiated.resumed, "{name}");
+    assert_eq!(answer, vec![b'.'; 3_000], "{name}");
+    let resumes = suite(name).is_resumption();
+    if resumes {
+        let again = client.connect(server.address(), session, b"\x01", 3_000);
+        assert_eq!(again.negotiated.difference(&suite(name)), None, "{name}");
+    }
+    let counted = stop(server);
+    let expected = (1, u64::from(resumes), true);
+    let handshakes = &counted.handshakes;
+    assert_eq!((handshakes.full, handshakes.resumed, handshakes.failed.is_empty()), expected, "{name}");
+}
+
+#[test]
+fn tls_of_every_version_and_mode() {
+    for name in [
+        "ssl3/rsa/rsa1024/server",
+        "tls1.0/dhe_dss+dh1024/dsa1024/mutual",
+        "tls1.0/rsa/rsa1024/server/resumed",
+        "tls1.2/psk",
+        "tls1.2/dh_anon+dh512",
+        "tls1.2/ecdhe_ecdsa+x25519/p256/mutual",
+        "tls1.2/ecdhe_rsa+x25519/rsa2048/server/resumed",
+        "tls1.2/ecdhe_rsa+x25519/rsa2048/server/ticket",
+        "tls1.3/psk_dhe+x25519",
+        "tls1.3/x25519/p256/requested",
+        "tls1.3/x25519/p256/server/resumed",
+        "tls1.3/x25519mlkem768/mldsa65/mutual",
+    ] {
+        meets(name, None);
+    }
+}
+
+#[test]
+fn tls_on_rustls() {
+    for name in [
+        "tls1.3/x25519/p256/mutual",
+        "tls1.3/x25519/p256/server/resumed",
+        "tls1.2/ecdhe_ecdsa+x25519/p256/server/resumed",
+        "tls1.2/ecdhe_ecdsa+x25519/p256/server/ticket",
+    ] {
+        meets(name, Some("rustls"));
+    }
+}
+
+#[test]
+fn wtls_of_every_kind() {
+    for name in [
+        "wtls/rsa/rsa1024/server",
+        "wtls/rsa_anon/rsa1024",
+        "wtls/dh_anon+dh768",
+        "wtls/ecdh_anon+163k",
+        "wtls/ecdh_ecdsa/163k/mutual",
+        "wtls/ecdh_ecdsa/163k/server/resumed",
+        "wtls/shared_secret",
+    ] {
+        meets(name, None);
+    }
+}
+
+#[test]
+fn workers_share_a_port() {
+    for name in ["tls1.3/x25519/p256/server", "wtls/ecdh_ecdsa/163k/server"] {
+        let server = start(Config { workers: 3, payload_bytes: 1, ..config(name) });
+        let client = Client::new(&suite(name), &Settings::default());
+        for _ in 0..20 {
+            client.connect(server.address(), None, b"\x01", 1);
+        }
+        let counted = stop(server);
+        assert_eq!((counted.workers, counted.handshakes.full), (3, 20));
+    }
+}
+
+#[test]
+fn a_payload_can_come_without_a_request() {
+    let payload = PayloadWhen::Handshake;
+    let config = Config { payload_bytes: 2_500, payload_when: payload, ..config("wtls/ecdh_ecdsa/163k/server") };
+    let server = start(config);
+    let client = Client::new(&suite("wtls/ecdh_ecdsa/163k/server"), &Settings::default());
+    assert_eq!(client.connect(server.address(), None, b"", 2_500).answer.len(), 2_500);
+}
+
+#[test]
+fn half_open_wtls_clients_keep_nobody_out() {
+    let name = "wtls/ecdh_ecdsa/163k/server";
+    let config = Config { max_handshakes: 500, payload_bytes: 1, ..config(name) };
+    let server = start(config);
+    let client = Client::new(&suite(name), &Settings::default());
+    let hello = client.first_flight();
+    let sockets: Vec<_> = (0..2_000)
+        .map(|_| {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.send_to(&hello, server.address()).unwrap();
+            socket
+        })
+        .collect();
+    client.connect(server.address(), None, b"\x01", 1);
+    drop(sockets);
+    let counted = stop(server);
+    assert_eq!(counted.handshakes.full, 1);
+    let evicted = counted.handshakes.failed.get("too-many-handshakes").copied().unwrap_or(0);
+    assert!(evicted >= 1_000, "{:?}", counted.handshakes);
+}
+
+#[test]
+fn a_wtls_handshake_that_goes_no_further_times_out() {
+    let name = "wtls/ecdh_ecdsa/163k/server";
+    let server = start(Config { handshake_timeout: Duration::from_millis(50), ..config(name) });
+    let client = Client::new(&suite(name), &Settings::default());
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(&client.first_flight(), server.address()).unwrap();
+    let failed = || server.summary().handshakes.failed.get("timeout").copied();
+    let until = std::time::Instant::now() + LONG;
+    while failed().is_none() && std::time::Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(failed(), Some(1));
+}
+
+#[test]
+fn garbage_over_udp_is_survived() {
+    let name = "wtls/ecdh_ecdsa/163k/server";
+    let server = start(Config { payload_bytes: 1, ..config(name) });
+    let client = Client::new(&suite(name), &Settings::default());
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let hello = client.first_flight();
+    for length in 0..hello.len() {
+        socket.send_to(&hello[..length], server.address()).unwrap();
+        let mut damaged = hello.clone();
+        damaged[length] ^= 0xff;
+        socket.send_to(&damaged, server.address()).unwrap();
+        socket.send_to(&vec![u8::try_from(length % 256).unwrap(); 1 + length * 7], server.address()).unwrap();
+    }
+    client.connect(server.address(), None, b"\x01", 1);
+    assert_eq!(stop(server).handshakes.full, 1);
+}
