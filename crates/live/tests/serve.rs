@@ -115,7 +115,8 @@ fn workers_share_a_port() {
 #[test]
 fn a_payload_can_come_without_a_request() {
     let payload = PayloadWhen::Handshake;
-    let config = Config { payload_bytes: 2_500, payload_when: payload, ..config("wtls/ecdh_ecdsa/163k/server") };
+    let config =
+        Config { payload_bytes: 2_500, payload_when: payload, ..config("wtls/ecdh_ecdsa/163k/server") };
     let server = start(config);
     let client = Client::new(&suite("wtls/ecdh_ecdsa/163k/server"), &Settings::default());
     assert_eq!(client.connect(server.address(), None, b"", 2_500).answer.len(), 2_500);

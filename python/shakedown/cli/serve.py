@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -26,7 +27,9 @@ class Duration(click.ParamType[float]):
 
     name = "duration"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(  # noqa: D102 - click's own contract
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         from shakedown.errors import InputError
         from shakedown.units import parse_duration_s
 
@@ -44,7 +47,9 @@ class Duration(click.ParamType[float]):
 @click.command("serve")
 @suites_argument
 @click.option("--listen", required=True, metavar="HOST:PORT", help="Where; port 0 is any that is free.")
-@click.option("--stack", metavar="NAME", help='Runs the suites; "stacks" lists them.  [default: the suite\'s]')
+@click.option(
+    "--stack", metavar="NAME", help='Runs the suites; "stacks" lists them.  [default: the suite\'s]'
+)
 @click.option(
     "--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads that serve."
 )
@@ -134,9 +139,7 @@ def command(
     from shakedown import core, serving
     from shakedown.scenario import options_of
 
-    options = options_of(
-        {"chain": chain, "key": key, "ca": ca, "password": password, "tickets": tickets}
-    )
+    options = options_of({"chain": chain, "key": key, "ca": ca, "password": password, "tickets": tickets})
     server = serving.start(
         suites,
         listen,
@@ -168,8 +171,11 @@ def command(
     line = f"listening on {server.address} ({', '.join(map(core.canonical, suites))}; {server.stack})"
     if server.metrics_address is not None:
         line += f", metrics at http://{server.metrics_address}/metrics"
-    (note if as_json else echo)(line)
-    click.get_text_stream("stdout").flush()
+    if as_json:
+        note(line)
+    else:
+        echo(line)
+    sys.stdout.flush()
     while not server.wait(LOOK_EVERY_S):
         pass
     summary = server.summary()

@@ -13,12 +13,15 @@ from shakedown.schema.certificates import CertificateProfile, DescribedFile, Mad
 from shakedown.schema.measured import Measurement
 from shakedown.schema.primitives import Timing
 from shakedown.schema.saved import Manifest, ScenarioFigures
+from shakedown.schema.serving import HalfTrace, Serving
 from shakedown.schema.trace import CapturedTrace
 
 PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "measurement": (Measurement, "An object of measure --json."),
     "connection": (Connection, "An object of inspect --json."),
     "trace": (CapturedTrace, "An object of the file that inspect --traces writes."),
+    "serving": (Serving, "The object of serve --json."),
+    "half-trace": (HalfTrace, "An object of the file that serve --traces writes."),
     "suite": (SuiteEntry, "An object of suites --json."),
     "stack": (StackEntry, "An object of stacks --json."),
     "primitive": (Timing, "An object of primitives --json."),

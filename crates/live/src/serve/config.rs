@@ -83,11 +83,16 @@ impl Config {
 pub enum ServeError {
     #[error("no suite was given")]
     NoSuite,
-    #[error("{stream} runs over TCP and {datagram} over UDP; accepted at one address: suites of one transport")]
+    #[error(
+        "{stream} runs over TCP and {datagram} over UDP; accepted at one address: suites of one transport"
+    )]
     Transports { stream: String, datagram: String },
     #[error("{one} and {other} cannot be served at one address: {reason}")]
     Together { one: String, other: String, reason: String },
-    #[error("a payload of {bytes} bytes; accepted over datagrams: up to {} bytes", super::datagrams::MAX_PAYLOAD_BYTES)]
+    #[error(
+        "a payload of {bytes} bytes; accepted over datagrams: up to {} bytes",
+        super::datagrams::MAX_PAYLOAD_BYTES
+    )]
     Payload { bytes: u64 },
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -106,10 +111,16 @@ impl ServeError {
     #[must_use]
     pub fn is_wrong_input(&self) -> bool {
         match self {
-            Self::NoSuite | Self::Payload { .. } | Self::Transports { .. } | Self::Together { .. } | Self::Listen { .. } => true,
+            Self::NoSuite
+            | Self::Payload { .. }
+            | Self::Transports { .. }
+            | Self::Together { .. }
+            | Self::Listen { .. } => true,
             Self::Setup(error) => matches!(
                 error,
-                SetupError::Unsupported(_) | SetupError::UnknownStack { .. } | SetupError::CertificateForm { .. }
+                SetupError::Unsupported(_)
+                    | SetupError::UnknownStack { .. }
+                    | SetupError::CertificateForm { .. }
             ),
             _ => false,
         }

@@ -171,7 +171,10 @@ mod tests {
     fn other_clients_get_the_payload_once() {
         let mut exchange = Exchange::default();
         exchange.take(b"\x00");
-        assert_eq!(exchange.answer(9, false), Some(Answer { head: Vec::new(), payload_bytes: 9, close: false }));
+        assert_eq!(
+            exchange.answer(9, false),
+            Some(Answer { head: Vec::new(), payload_bytes: 9, close: false })
+        );
         exchange.take(b"GET / HTTP/1.1\r\n\r\n");
         assert_eq!(exchange.answer(9, false), None);
     }

@@ -113,9 +113,9 @@ impl Server {
                         max_handshakes: limits.handshakes,
                     };
                     let system = |error| ServeError::System { what: "a worker", error };
-                    let listener = acceptor.listen(limits).ok_or_else(|| {
-                        system(io::Error::other("the stack has no listener for datagrams"))
-                    })?;
+                    let listener = acceptor
+                        .listen(limits)
+                        .ok_or_else(|| system(io::Error::other("the stack has no listener for datagrams")))?;
                     let (worker, waker) = DatagramWorker::new(parts, listener, socket).map_err(system)?;
                     server.spawn(waker, move || worker.run())?;
                 }

@@ -2,8 +2,8 @@
 
 use super::tally::{Tally, lock};
 use serde_json::{Value, json};
-use shakedown_trace::flight::Flights;
 use shakedown_trace::endpoint::Transport;
+use shakedown_trace::flight::Flights;
 use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recorded, Recording, Side, StackId};
 use std::fs::File;
 use std::io::{self, Write};

@@ -216,8 +216,7 @@ impl Worker {
         }
         for key in self.connections.keys() {
             let handshaking = self.connections.get(key).is_some_and(|connection| connection.is_handshaking());
-            let established =
-                self.connections.get(key).is_some_and(|connection| connection.is_established());
+            let established = self.connections.get(key).is_some_and(|connection| connection.is_established());
             if handshaking {
                 self.parts.tally.fail(cause::STOPPED);
             } else if established {
@@ -346,8 +345,7 @@ impl Worker {
         let endpoint = Sampled::new(endpoint, self.parts.sampler.as_ref());
         let now = self.parts.epoch.elapsed();
         let key = self.connections.next();
-        let mut connection =
-            Connection::new(stream, Token(FIRST + key), endpoint, now, &self.parts.config);
+        let mut connection = Connection::new(stream, Token(FIRST + key), endpoint, now, &self.parts.config);
         if connection.register(self.poll.registry()).is_err() {
             self.connections.remove(key);
             self.parts.tally.fail(cause::NO_ENDPOINT);

@@ -30,11 +30,7 @@ impl Peers {
             idle: limits.idle,
             ..Limits::default()
         };
-        Self {
-            environment,
-            engine: shakedown_wtls::Listener::new(config, limits),
-            latest: HashMap::new(),
-        }
+        Self { environment, engine: shakedown_wtls::Listener::new(config, limits), latest: HashMap::new() }
     }
 }
 

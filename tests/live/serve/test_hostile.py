@@ -1,0 +1,290 @@
+"""Peers that mean no good, and conditions that do none: the server stays up and honest clients are served."""
+
+from __future__ import annotations
+
+import random
+import resource
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+import pytest
+
+from live.serve.serving import SUITE, ask, client_context, connect, serving
+
+PAYLOAD = ("--payload", 5)
+
+
+@contextmanager
+def descriptors(count: int) -> Iterator[None]:
+    """This process may have so many files open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count:
+        pytest.skip(f"{count} descriptors are more than this system allows")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+class HalfClient:
+    """A client whose bytes we hold in hand."""
+
+    def __init__(self) -> None:
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = client_context().wrap_bio(self.incoming, self.outgoing)
+
+    def flight(self, received: bytes = b"") -> bytes:
+        """What it sends next."""
+        self.incoming.write(received)
+        with suppress(ssl.SSLWantReadError):
+            self.tls.do_handshake()
+        return self.outgoing.read()
+
+
+def closed_by_peer(stream: socket.socket) -> bool:
+    """Whether the peer ends the connection, whatever it says before."""
+    stream.settimeout(10)
+    try:
+        while stream.recv(65536):
+            pass
+    except ConnectionResetError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
+def test_a_handshake_that_trickles_is_cut_off():
+    hello = HalfClient().flight()
+    with serving(SUITE, "--handshake-timeout", "300ms", *PAYLOAD) as server:
+        with socket.create_connection(server.address) as stream:
+            begun_s = time.monotonic()
+            try:
+                for byte in hello:
+                    stream.sendall(bytes([byte]))
+                    time.sleep(0.02)
+            except OSError:
+                pass
+            assert time.monotonic() - begun_s < 0.02 * len(hello)
+        assert ask(server).endswith(b".....")
+        counted = server.stop()
+    assert counted["handshakes"]["failed"] == {"timeout": 1}
+
+
+def test_a_request_that_trickles_is_cut_off():
+    with serving(SUITE, "--idle-timeout", "400ms", *PAYLOAD) as server:
+        with connect(server) as stream, suppress(OSError):
+            for _ in range(500):
+                stream.sendall(b"G")
+                time.sleep(0.02)
+            pytest.fail("nobody cut it off")
+        assert ask(server).endswith(b".....")
+        counted = server.stop()
+    assert counted["idle_closed"] == 1
+
+
+def test_an_answer_that_nobody_takes_is_cut_off_and_held_in_bounded_memory():
+    with serving(SUITE, "--idle-timeout", "1s", "--payload", 1 << 30) as server:
+        ask_head = b"GET / HTTP/1.0\r\n\r\n"
+        before_kib = server.resident_kib()
+        with ExitStack() as streams:
+            for _ in range(20):
+                streams.enter_context(connect(server)).sendall(ask_head)
+            time.sleep(0.5)
+            assert server.resident_kib() - before_kib < 20 * 400
+            # All are given up in time: the last thing that they took was long ago.
+            for _ in range(100):
+                if server_is_idle(server):
+                    break
+                time.sleep(0.1)
+        counted = server.stop()
+    assert counted["idle_closed"] == 20
+
+
+def server_is_idle(server) -> bool:
+    """No connection is open."""
+    from pathlib import Path
+
+    sockets = [one for one in Path(f"/proc/{server.process.pid}/fd").iterdir() if is_socket(one)]
+    return len(sockets) == 1
+
+
+def is_socket(path) -> bool:
+    try:
+        return str(path.readlink()).startswith("socket:")
+    except OSError:
+        return False
+
+
+def test_half_open_clients_keep_nobody_out():
+    half = HalfClient().flight()[:50]
+    with (
+        descriptors(4096),
+        serving(SUITE, "--max-handshakes", 500, *PAYLOAD) as server,
+        ExitStack() as streams,
+    ):
+        for number in range(2_000):
+            stream = streams.enter_context(socket.create_connection(server.address))
+            if number % 2:
+                stream.sendall(half)
+        assert ask(server).endswith(b".....")
+        counted = server.stop()
+    assert counted["handshakes"]["full"] == 1
+    assert counted["handshakes"]["failed"]["too-many-handshakes"] >= 1_500
+
+
+def test_garbage_is_refused_and_survived():
+    generator = random.Random(20260101)
+    hello = HalfClient().flight()
+    damaged = []
+    for _ in range(200):
+        copy = bytearray(hello)
+        for _ in range(generator.randrange(1, 5)):
+            copy[generator.randrange(len(copy))] = generator.randrange(256)
+        damaged.append(bytes(copy))
+    pieces = [generator.randbytes(generator.randrange(1, 3000)) for _ in range(200)]
+    pieces += [
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"\x80\x2e\x01\x00\x02",
+        b"\x00" * 20_000,
+        b"\x16\x03\x01\xff\xff" * 9,
+    ]
+    with serving(SUITE, "--handshake-timeout", "2s", *PAYLOAD) as server:
+        for piece in [*damaged, *pieces]:
+            with socket.create_connection(server.address) as stream, suppress(OSError):
+                stream.sendall(piece)
+        assert ask(server).endswith(b".....")
+        server.stop()
+
+
+def test_an_oversized_record_is_refused():
+    with serving(SUITE, *PAYLOAD) as server:
+        with connect(server) as established:
+            # Below the TLS layer: a record longer than any.
+            plain = socket.socket(fileno=established.detach())
+            plain.sendall(b"\x17\x03\x03\xff\xff" + b"\x00" * 0xFFFF)
+            assert closed_by_peer(plain)
+            plain.close()
+        assert ask(server).endswith(b".....")
+        server.stop()
+
+
+def test_renegotiation_is_refused(peer):
+    with serving("tls1.2/ecdhe_ecdsa+x25519/p256/server", *PAYLOAD) as server:
+        done = subprocess.run(
+            [peer("openssl"), "s_client", "-connect", server.target, "-tls1_2", "-legacy_renegotiation"],
+            input="R\nR\nR\n",
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert "RENEGOTIATING" in done.stdout + done.stderr
+        assert "no renegotiation" in done.stdout + done.stderr
+        counted = server.stop()
+    assert counted["handshakes"]["full"] == 1
+
+
+def test_disconnects_at_every_byte_of_a_handshake():
+    hello = HalfClient().flight()
+    with serving(SUITE, *PAYLOAD) as server:
+        for length in range(len(hello)):
+            with socket.create_connection(server.address) as stream:
+                stream.sendall(hello[:length])
+        lengths = 0
+        length = 0
+        while True:
+            client = HalfClient()
+            with socket.create_connection(server.address, timeout=10) as stream:
+                stream.sendall(client.flight())
+                finished = b""
+                while not finished:
+                    finished = client.flight(stream.recv(65536))
+                if length >= len(finished):
+                    break
+                stream.sendall(finished[:length])
+            length += 1
+            lengths += 1
+        assert lengths >= 64
+        assert ask(server).endswith(b".....")
+        counted = server.stop()
+    assert counted["handshakes"]["failed"]["disconnected"] >= len(hello) + lengths - 2
+
+
+def test_a_full_descriptor_table_keeps_nobody_out():
+    few = ("bash", "-c", 'ulimit -n 80; exec "$@"', "bash")
+    with serving(SUITE, *PAYLOAD, prefix=few) as server:
+        # Half-open clients are given up for others.
+        with ExitStack() as streams:
+            for _ in range(200):
+                streams.enter_context(socket.create_connection(server.address))
+            assert ask(server).endswith(b".....")
+        # Established ones are not: who comes next waits until one of them goes.
+        with ExitStack() as streams:
+            held = []
+            for _ in range(200):
+                plain = socket.create_connection(server.address, timeout=0.5)
+                try:
+                    held.append(client_context().wrap_socket(plain))
+                except TimeoutError:
+                    plain.close()
+                    break
+                streams.enter_context(held[-1])
+            assert 10 < len(held) < 80
+            held[0].close()
+            assert ask(server).endswith(b".....")
+        counted = server.stop()
+    assert counted["pauses"] > 0
+
+
+def test_sigterm_under_load():
+    with serving(SUITE, *PAYLOAD, "--workers", 2) as server:
+        stopping = threading.Event()
+        answers, defects = [], []
+
+        def hammer() -> None:
+            while not stopping.is_set():
+                try:
+                    answers.append(ask(server))
+                except ConnectionRefusedError:
+                    return
+                except OSError as error:
+                    # Only who came too late may be turned away.
+                    defects.append(error)
+
+        threads = [threading.Thread(target=hammer) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while len(answers) < 50:
+            time.sleep(0.01)
+        counted = server.stop()
+        stopping.set()
+        for thread in threads:
+            thread.join()
+    assert counted["cut"] == 0
+    assert len(answers) == counted["answers"]
+    assert all(answer.endswith(b".....") for answer in answers)
+    assert len(defects) <= len(threads)
+
+
+def test_memory_follows_the_connections_that_are_open():
+    with descriptors(4096), serving(SUITE, *PAYLOAD) as server:
+        ask(server)
+        before_kib = server.resident_kib()
+        with ExitStack() as streams:
+            for _ in range(400):
+                streams.enter_context(connect(server))
+            each_kib = (server.resident_kib() - before_kib) / 400
+        assert each_kib < 60
+        for _ in range(3):
+            for _ in range(300):
+                ask(server)
+            grown_kib = server.resident_kib() - before_kib
+        # What 400 connections held is used again.
+        assert grown_kib < 400 * 60
+        server.stop()
