@@ -22,6 +22,8 @@ const CHUNK_BYTES: usize = 16 * 1024;
 const STEPS_PER_TURN: usize = 8;
 /// How long the end of the peer's side is waited for, so that the system does not cut off what was sent last.
 pub const LINGER: Duration = Duration::from_secs(2);
+/// How long a stopping server waits for the first request of a connection.
+const FIRST_REQUEST: Duration = Duration::from_secs(1);
 /// What is read and discarded meanwhile.
 const MAX_LINGER_BYTES: usize = 256 * 1024;
 
@@ -101,6 +103,8 @@ pub struct Connection {
     /// Of the answer that is being given.
     payload_left_bytes: u64,
     close_after: bool,
+    /// It has asked for something, and has been given it.
+    answered: bool,
     discarded: usize,
     /// What the stack has worked for the handshake.
     busy: Duration,
@@ -127,6 +131,7 @@ impl Connection {
             exchange: Exchange::default(),
             payload_left_bytes: 0,
             close_after: false,
+            answered: false,
             discarded: 0,
             busy: Duration::ZERO,
         }
@@ -196,6 +201,17 @@ impl Connection {
             }
         }
         Turn::Again
+    }
+
+    /// The server is stopping: a connection between two requests ends, one that has not asked yet has little time left.
+    pub fn drain(&mut self, tools: &mut Tools<'_>) -> Turn {
+        if self.is_idle() && self.answered {
+            return self.close(tools);
+        }
+        if self.phase == Phase::Established && !self.answered {
+            self.due = self.due.min(tools.now() + FIRST_REQUEST);
+        }
+        Turn::Wait
     }
 
     /// Ends an established connection in good order, or any other at once.
@@ -294,6 +310,7 @@ impl Connection {
                 return false;
             };
             tools.tally.answers.add(1);
+            self.answered = true;
             self.payload_left_bytes = answer.payload_bytes;
             self.close_after = answer.close;
             self.progress(tools);
@@ -400,6 +417,9 @@ impl Connection {
         let now = tools.now();
         self.phase = Phase::Established;
         self.due = now + tools.config.idle_timeout;
+        if tools.draining {
+            self.due = self.due.min(now + FIRST_REQUEST);
+        }
         let tally = tools.tally;
         let counter = if negotiated.resumed { &tally.resumed } else { &tally.full };
         counter.add(1);

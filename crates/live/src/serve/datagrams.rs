@@ -133,7 +133,8 @@ impl DatagramWorker {
             }
             let drained = self.drain_until.is_some_and(|until| self.begun.is_empty() || now >= until);
             if drained || orders >= Orders::STOP {
-                return Ok(self.end(orders));
+                self.end(orders);
+                return Ok(());
             }
         }
     }

@@ -35,7 +35,7 @@ impl Sampler {
 
     /// Whether the next handshake is sampled.
     pub fn samples_next(&self) -> bool {
-        self.next.fetch_add(1, Relaxed) % self.every == 0
+        self.next.fetch_add(1, Relaxed).is_multiple_of(self.every)
     }
 
     /// A recording for the next handshake over datagrams, where that is sampled.

@@ -259,9 +259,7 @@ impl Worker {
         // Whoever waits to be accepted has been promised a connection by the system.
         self.accept = Accept::Ready;
         for key in self.connections.keys() {
-            if self.connections.get(key).is_some_and(|connection| connection.is_idle()) {
-                self.close(key);
-            }
+            self.with(key, |connection, tools| connection.drain(tools));
         }
     }
 
