@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shakedown.scenario import HandshakeId, Options
     from shakedown.schema.captured import CaptureSummary, Connection
     from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
+    from shakedown.schema.eap import Authentications
     from shakedown.schema.measured import Machine, Measurement, Transfer
     from shakedown.schema.primitives import Timing
     from shakedown.schema.trace import CapturedTrace
@@ -228,6 +229,61 @@ def transfers(
     return convert(found, list[Transfer])
 
 
+def eap_peer(
+    options: Mapping[str, object],
+    *,
+    identity: str,
+    count: int,
+    rate_per_s: float | None,
+    in_flight: int | None,
+    resume: bool,
+    timeout_s: float,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Authentications, str | None]:
+    """Authenticates against a RADIUS server; what came of it, and the first failure in a line.
+
+    `options` holds address, secret and suite, and may hold chain, key, ca, password and fragment (bytes).
+    Raises `InputError`.
+    """
+    from shakedown.schema import convert
+    from shakedown.schema.eap import Authentications
+
+    core = native()
+    suite = str(options["suite"])
+    with _complaints(suite):
+        found = core.eap_peer(
+            _paths_as_text(options),
+            count=count,
+            rate_per_s=rate_per_s,
+            identity=identity,
+            max_in_flight=in_flight,
+            resume=resume,
+            timeout_s=timeout_s,
+            progress=progress,
+        )
+    failure = found.pop("first_failure")
+    found |= {"kind": "live", "server": options["address"]}
+    return convert(found, Authentications), failure
+
+
+def eap_serve(
+    options: Mapping[str, object], *, resume: bool, listening: Callable[[str, str], None]
+) -> None:
+    """Serves EAP-TLS until a signal's handler raises; `listening` is told address and suite.
+
+    Raises `InputError`.
+    """
+    core = native()
+    with _complaints(str(options["suite"])):
+        core.eap_serve(_paths_as_text(options), resume=resume, listening=listening)
+
+
+def _paths_as_text(options: Mapping[str, object]) -> dict[str, object]:
+    """Options as the core takes them: those that were given, paths as text."""
+    given = {key: value for key, value in options.items() if value is not None}
+    return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
+
+
 class Inspected:
     """A connection of a capture, decoded when asked for."""
 
@@ -329,11 +385,7 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
     None are left out, and what was made comes as a list of one. Raises `InputError` with the core's one line.
     """
     core = native()
-    given = {
-        key: str(value) if isinstance(value, Path) else value
-        for key, value in request.items()
-        if value is not None
-    }
+    given = _paths_as_text(request)
     try:
         answer = core.certs(given)
     except core.CoreError as error:

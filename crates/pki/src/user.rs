@@ -73,6 +73,9 @@ pub enum UserError {
         ca_path.display(), chain_path.display())]
     ForeignRoot { ca_path: PathBuf, chain_path: PathBuf, subject: String, issuer: String },
 
+    #[error("{}: holds {given} self-signed certificates; accepted: one, the root to trust", path.display())]
+    Roots { path: PathBuf, given: usize },
+
     #[error("{}: '{subject}' has a key that no suite has ({key}); accepted: {}", path.display(), accepted_keys())]
     UnusableKey { path: PathBuf, subject: String, key: String },
 
@@ -100,20 +103,7 @@ impl UserIdentity {
         now_unix_s: i64,
     ) -> Result<Self, UserError> {
         let now_unix_s = date::checked(now_unix_s)?;
-        let chain = Material::load(chain_path, password)?;
-        match chain.certificates.len() {
-            0 => return Err(UserError::NoCertificate { path: chain_path.into() }),
-            given if given > MAX_CHAIN => return Err(UserError::TooLong { path: chain_path.into(), given }),
-            _ => {}
-        }
-        let key = match key_path {
-            Some(path) => {
-                Material::load(path, password)?.key.ok_or_else(|| UserError::NoKey { path: path.into() })?
-            }
-            None => chain.key.ok_or_else(|| UserError::NoKey { path: chain_path.into() })?,
-        };
-        let leaf = find_leaf(&chain.certificates, &key, chain_path, key_path.unwrap_or(chain_path))?;
-        let path = in_order(&chain.certificates, leaf, chain.format, chain_path)?;
+        let (path, key) = load_path(chain_path, key_path, password)?;
         let anchors = match ca_path {
             Some(path) => {
                 let anchors = Material::load(path, password)?.certificates;
@@ -130,6 +120,73 @@ impl UserIdentity {
         }
         rooted.into_identity(&path, &key, chain_path)
     }
+}
+
+impl Identity {
+    /// What a side presents to a peer whose trust is not known here: a chain (leaf first) and its key (left out where
+    /// the chain's file holds it). Dates are the peer's to check; `root` and `subject` are empty.
+    ///
+    /// # Errors
+    /// [`UserError`].
+    pub fn presented(
+        chain_path: &Path,
+        key_path: Option<&Path>,
+        password: Option<&str>,
+    ) -> Result<Self, UserError> {
+        let (path, key) = load_path(chain_path, key_path, password)?;
+        let unreadable = || UserError::Read(ReadError::Unreadable { path: chain_path.into() });
+        Ok(Self {
+            chain: sent(&path).map(|one| one.to_der().map_err(|_| unreadable())).collect::<Result<_, _>>()?,
+            root: Vec::new(),
+            key: keys::to_pkcs8(&key).map_err(|_| unreadable())?,
+            subject: String::new(),
+        })
+    }
+
+    /// What a side trusts of a peer of which nothing else is known: the one self-signed certificate of a file.
+    ///
+    /// # Errors
+    /// [`UserError::Read`], [`UserError::NoCertificate`], [`UserError::Roots`].
+    pub fn trusted(path: &Path, password: Option<&str>) -> Result<Self, UserError> {
+        let certificates = Material::load(path, password)?.certificates;
+        if certificates.is_empty() {
+            return Err(UserError::NoCertificate { path: path.into() });
+        }
+        let roots: Vec<_> = certificates.iter().filter(|one| is_self_signed(one)).collect();
+        let [root] = roots[..] else {
+            return Err(UserError::Roots { path: path.into(), given: roots.len() });
+        };
+        let root = root.to_der().map_err(|_| UserError::Read(ReadError::Unreadable { path: path.into() }))?;
+        Ok(Self { chain: Vec::new(), root, key: Vec::new(), subject: String::new() })
+    }
+}
+
+/// A file's chain from the leaf upwards, and the leaf's key.
+fn load_path(
+    chain_path: &Path,
+    key_path: Option<&Path>,
+    password: Option<&str>,
+) -> Result<(Vec<X509>, PKey<Private>), UserError> {
+    let chain = Material::load(chain_path, password)?;
+    match chain.certificates.len() {
+        0 => return Err(UserError::NoCertificate { path: chain_path.into() }),
+        given if given > MAX_CHAIN => return Err(UserError::TooLong { path: chain_path.into(), given }),
+        _ => {}
+    }
+    let key = match key_path {
+        Some(path) => {
+            Material::load(path, password)?.key.ok_or_else(|| UserError::NoKey { path: path.into() })?
+        }
+        None => chain.key.ok_or_else(|| UserError::NoKey { path: chain_path.into() })?,
+    };
+    let leaf = find_leaf(&chain.certificates, &key, chain_path, key_path.unwrap_or(chain_path))?;
+    Ok((in_order(&chain.certificates, leaf, chain.format, chain_path)?, key))
+}
+
+/// What is sent of a chain: roots are not.
+fn sent(path: &[X509]) -> impl Iterator<Item = &X509> {
+    let sent = path.iter().enumerate().filter(|(place, one)| *place == 0 || !is_self_signed(one));
+    sent.map(|(_, certificate)| certificate)
 }
 
 /// The place of the certificate that holds the key.
@@ -237,13 +294,8 @@ impl Rooted {
             path: file.into(),
             subject: name::text(path[0].subject_name()),
         })?;
-        // Roots don't travel.
-        let travel = path
-            .iter()
-            .enumerate()
-            .filter(|(place, certificate)| *place == 0 || !is_self_signed(certificate));
         let unreadable = || UserError::Read(ReadError::Unreadable { path: file.into() });
-        let chain = travel.map(|(_, certificate)| certificate.to_der().map_err(|_| unreadable()));
+        let chain = sent(path).map(|certificate| certificate.to_der().map_err(|_| unreadable()));
         let chain = chain.collect::<Result<Vec<_>, _>>()?;
         let identity = Identity {
             root: self.root.to_der().map_err(|_| unreadable())?,

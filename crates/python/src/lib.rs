@@ -1,6 +1,7 @@
 //! Python bindings: conversion, signals, the interpreter lock. No logic lives here, and nothing imports it.
 
 mod certs;
+mod eap;
 mod errors;
 mod inspect;
 mod notices;
@@ -223,6 +224,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(primitives::device_profile, module)?,
         wrap_pyfunction!(certs::certs, module)?,
         wrap_pyfunction!(certs::own, module)?,
+        wrap_pyfunction!(eap::eap_peer, module)?,
+        wrap_pyfunction!(eap::eap_serve, module)?,
         wrap_pyfunction!(notices::take_notices, module)?,
     ] {
         module.add_function(function)?;

@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use crate::stack::{Acceptor, Connector, SetupError};
 use shakedown_ossl::memory::{self, Account};
 use shakedown_trace::driver::Loopback;
-use shakedown_trace::{Carrier, Endpoint, HandshakeId, Session, Side, Suite};
+use shakedown_trace::{Endpoint, HandshakeId, Session, Side, Suite};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Everything that endpoints of one suite need, made before any clock starts. Shared by threads.
@@ -47,7 +47,7 @@ pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> 
         suite: suite.clone(),
         client_stack: client.id(),
         server_stack: server.id(),
-        carrier: Carrier::Bare,
+        carrier: settings.carrier,
         credentials: settings.credentials(suite),
     };
     let connector = memory::on(Account::ClientContext, || {

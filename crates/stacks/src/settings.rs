@@ -6,7 +6,7 @@ use shakedown_certs::own::OwnIdentity;
 use shakedown_pki::{PkiError, Profile, Store};
 use shakedown_trace::endpoint::DEFAULT_LARGEST_DATAGRAM_BYTES;
 use shakedown_trace::suite::{Authentication, KeyExchange};
-use shakedown_trace::{Credentials, Side, Suite};
+use shakedown_trace::{Carrier, Credentials, Side, Suite};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -43,6 +43,8 @@ pub struct Settings {
     pub notices: Notices,
     /// Where the client logs secrets for captures.
     pub key_log: Option<KeyLog>,
+    /// What carries handshakes.
+    pub carrier: Carrier,
     /// What the server presents instead of what the store has.
     pub server_identity: Option<OwnIdentity>,
     /// What the client presents instead.
@@ -79,6 +81,7 @@ impl Settings {
             handshake_timeout: self.handshake_timeout,
             largest_datagram_bytes: DEFAULT_LARGEST_DATAGRAM_BYTES,
             key_log: self.key_log.clone(),
+            carrier: self.carrier,
         }
     }
 
@@ -167,6 +170,7 @@ impl Default for Settings {
             handshake_timeout: None,
             notices: Notices::default(),
             key_log: None,
+            carrier: Carrier::Bare,
             server_identity: None,
             client_identity: None,
         }

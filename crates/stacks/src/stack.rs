@@ -5,7 +5,7 @@ use shakedown_certs::CertsError;
 use shakedown_certs::own::OwnIdentity;
 use shakedown_pki::{PkiError, Store};
 use shakedown_trace::endpoint::{Event, Time};
-use shakedown_trace::{Endpoint, Session, Side, StackId, Suite, WriteError};
+use shakedown_trace::{Carrier, Endpoint, Session, Side, StackId, Suite, WriteError};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -124,6 +124,8 @@ pub struct Setup {
     pub largest_datagram_bytes: usize,
     /// Where the client logs secrets for captures.
     pub key_log: Option<KeyLog>,
+    /// What carries the handshake; within EAP there are no middleboxes to be compatible with.
+    pub carrier: Carrier,
 }
 
 /// An implementation of protocols. Entries of a [`Registry`](crate::Registry) are shared by threads.

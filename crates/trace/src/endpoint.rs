@@ -168,6 +168,18 @@ pub enum WriteError {
     Refused { side: Side, reason: String },
 }
 
+/// Why keying material was not exported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum ExportError {
+    #[error("the {side} cannot export keying material before its handshake is over")]
+    NotEstablished { side: Side },
+    #[error("the stack of the {side} exports no keying material")]
+    Unsupported { side: Side },
+    #[error("the {side} could not export keying material: {reason}")]
+    Refused { side: Side, reason: String },
+}
+
 /// What a later connection of the same stack can resume. Opaque to everybody else.
 #[derive(Clone)]
 pub struct Session(Arc<dyn Any + Send + Sync>);
@@ -256,6 +268,21 @@ pub trait Endpoint: Send {
     fn peer_certificates(&self) -> Vec<Vec<u8>> {
         Vec::new()
     }
+
+    /// Fills `output` with a secret that both ends of this connection can derive and nobody else (RFC 5705, RFC 8446
+    /// section 7.5). Up to TLS 1.2 no context is another one than an empty context.
+    ///
+    /// # Errors
+    /// [`ExportError`].
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &str,
+        context: Option<&[u8]>,
+    ) -> Result<(), ExportError> {
+        let _ = (output, label, context);
+        Err(ExportError::Unsupported { side: self.side() })
+    }
 }
 
 impl<E: Endpoint + ?Sized> Endpoint for Box<E> {
@@ -309,5 +336,14 @@ impl<E: Endpoint + ?Sized> Endpoint for Box<E> {
 
     fn peer_certificates(&self) -> Vec<Vec<u8>> {
         (**self).peer_certificates()
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &str,
+        context: Option<&[u8]>,
+    ) -> Result<(), ExportError> {
+        (**self).export_keying_material(output, label, context)
     }
 }

@@ -27,7 +27,9 @@ pub mod samples;
 pub mod suite;
 pub mod trace;
 
-pub use endpoint::{CloseReason, Endpoint, Event, Failure, Negotiated, Session, Side, WriteError};
+pub use endpoint::{
+    CloseReason, Endpoint, Event, ExportError, Failure, Negotiated, Session, Side, WriteError,
+};
 pub use half_trace::{AccountingError, HalfMessage, HalfTrace, OperationRecord};
 pub use identity::{Carrier, Credentials, HandshakeId, StackId};
 pub use message::MessageName;

@@ -1,7 +1,7 @@
 //! The event log of one endpoint, and the wrapper that keeps it.
 
 use crate::clock;
-use crate::endpoint::{Endpoint, Event as Happened, Session, Side, Time, Transport, WriteError};
+use crate::endpoint::{Endpoint, Event as Happened, ExportError, Session, Side, Time, Transport, WriteError};
 use crate::half_trace::{AccountingError, HalfTrace};
 use crate::recorder::{Event, Log, MadeCurrent, Ticks};
 
@@ -207,6 +207,15 @@ impl<E: Endpoint> Endpoint for Recorded<E> {
 
     fn peer_certificates(&self) -> Vec<Vec<u8>> {
         self.inner.peer_certificates()
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &str,
+        context: Option<&[u8]>,
+    ) -> Result<(), ExportError> {
+        self.inner.export_keying_material(output, label, context)
     }
 }
 

@@ -10,6 +10,7 @@ import msgspec
 from shakedown.schema.captured import Connection
 from shakedown.schema.catalogue import StackEntry, SuiteEntry
 from shakedown.schema.certificates import CertificateProfile, DescribedFile, MadeChain
+from shakedown.schema.eap import Authentications
 from shakedown.schema.measured import Measurement
 from shakedown.schema.primitives import Timing
 from shakedown.schema.saved import Manifest, ScenarioFigures
@@ -25,6 +26,7 @@ PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "suite": (SuiteEntry, "An object of suites --json."),
     "stack": (StackEntry, "An object of stacks --json."),
     "primitive": (Timing, "An object of primitives --json."),
+    "authentications": (Authentications, "The object of eap peer --json."),
     "certificate": (DescribedFile, "An object of certs show --json."),
     "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
     "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),

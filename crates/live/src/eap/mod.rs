@@ -1,1 +1,33 @@
-//! EAP-TLS over RADIUS on UDP sockets: a peer at a rate, and a server.
+//! EAP-TLS over RADIUS on UDP sockets: peers that authenticate, once or at a rate, and a server for any supplicant.
+
+mod credentials;
+mod peer;
+mod server;
+mod sockets;
+
+pub use credentials::{Files, Role};
+pub use peer::{Authenticated, PeerOptions, Times, authenticate};
+pub use server::{ServerOptions, serve};
+
+use shakedown_stacks::SetupError;
+use std::net::SocketAddr;
+
+/// Why nothing could be run. What went wrong with single authentications is in the results.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum EapError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(transparent)]
+    User(#[from] shakedown_pki::UserError),
+    #[error("{suite}: {reason}")]
+    Suite { suite: String, reason: &'static str },
+    #[error("{option}: {given}; accepted: {accepted}")]
+    Option { option: &'static str, given: String, accepted: String },
+    #[error("{address}: {source}")]
+    Socket { address: SocketAddr, source: std::io::Error },
+    #[error("the system has no random numbers: {0}")]
+    Random(#[from] openssl::error::ErrorStack),
+    #[error("interrupted")]
+    Interrupted,
+}

@@ -15,7 +15,7 @@ use shakedown_certs::own::OwnIdentity;
 use shakedown_ossl::{Library, LibraryError, ffi};
 use shakedown_pki::Identity;
 use shakedown_trace::suite::{Authentication, Group, GroupKind, KeyExchange, KeyType, Mode, Protocol};
-use shakedown_trace::{Side, Suite};
+use shakedown_trace::{Carrier, Side, Suite};
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -148,6 +148,9 @@ fn builder(library: Library, policy: Policy, setup: &Setup) -> Result<SslContext
         builder
             .set_sigalgs_list("RSA+SHA256:ECDSA+SHA256:DSA+SHA256")
             .map_err(refused("set the signature schemes"))?;
+    }
+    if setup.carrier == Carrier::Eap {
+        builder.clear_options(SslOptions::ENABLE_MIDDLEBOX_COMPAT);
     }
     tickets_and_sessions(&mut builder, setup)?;
     // SAFETY: the context is live.

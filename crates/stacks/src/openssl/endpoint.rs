@@ -9,7 +9,9 @@ use openssl_sys as sys;
 use shakedown_ossl::ffi;
 use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::suite::{KeyExchange, Protocol};
-use shakedown_trace::{CloseReason, Endpoint, Event, Failure, Negotiated, Session, Side, WriteError};
+use shakedown_trace::{
+    CloseReason, Endpoint, Event, ExportError, Failure, Negotiated, Session, Side, WriteError,
+};
 use std::ffi::{CStr, c_char};
 use std::sync::Arc;
 
@@ -358,5 +360,18 @@ impl Endpoint for TlsEndpoint {
             Some(leaf) if chain.first() != Some(&leaf) => std::iter::once(leaf).chain(chain).collect(),
             _ => chain,
         }
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &str,
+        context: Option<&[u8]>,
+    ) -> Result<(), ExportError> {
+        if !self.ssl.is_init_finished() {
+            return Err(ExportError::NotEstablished { side: self.side });
+        }
+        let exported = self.ssl.export_keying_material(output, label, context);
+        exported.map_err(|error| ExportError::Refused { side: self.side, reason: error.to_string() })
     }
 }

@@ -25,7 +25,10 @@ struct Contexts {
 impl Openssl {
     fn contexts(side: Side, setup: &Setup) -> Result<Contexts, SetupError> {
         let server_name = match side {
-            Side::Client => context::identity(setup, Side::Server)?.map(|identity| identity.subject.clone()),
+            Side::Client => context::identity(setup, Side::Server)?
+                .map(|identity| identity.subject.clone())
+                // Of a server that is not ours only the root may be known.
+                .filter(|name| !name.is_empty()),
             Side::Server => None,
         };
         Ok(Contexts {

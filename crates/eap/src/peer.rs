@@ -1,0 +1,199 @@
+//! The peer: answers requests, one at a time (RFC 3748 section 4, RFC 5216 section 2.1, RFC 9190 section 2.1).
+
+use crate::eap::{self, Code, Packet, kind};
+use crate::keys::Keys;
+use crate::tls::{Message, Reaction, Tunnel, Violation};
+use shakedown_trace::endpoint::Time;
+use shakedown_trace::suite::Protocol;
+use shakedown_trace::{CloseReason, Endpoint, Negotiated};
+
+/// Requests that are answered before the peer gives up: a flight of 64 KiB in fragments of 500 bytes takes 132.
+pub const MAX_ROUNDS: u32 = 300;
+
+/// The byte by which a server of TLS 1.3 says, protected, that it is satisfied (RFC 9190 section 2.1.1).
+pub const PROTECTED_SUCCESS: [u8; 1] = [0];
+
+/// Why an authentication failed, as the peer sees it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum PeerFailure {
+    #[error("the TLS handshake failed: {0}")]
+    Handshake(shakedown_trace::Failure),
+    #[error("the server sent EAP-Failure")]
+    Rejected,
+    #[error("the server sent EAP-Success before the handshake was over")]
+    EarlySuccess,
+    #[error("the server of TLS 1.3 sent EAP-Success without a protected success indication")]
+    UnprotectedSuccess,
+    #[error("the server breaks the rules of EAP-TLS: {0}")]
+    Violation(Violation),
+    #[error("no end after {MAX_ROUNDS} requests")]
+    TooManyRounds,
+}
+
+impl PeerFailure {
+    /// In a few words that do not depend on the occasion, to count by.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match self {
+            Self::Handshake(failure) => match &failure.alert {
+                Some(alert) => format!("tls_{alert}"),
+                None => "tls".into(),
+            },
+            Self::Rejected => "rejected".into(),
+            Self::EarlySuccess | Self::UnprotectedSuccess => "unproven_success".into(),
+            Self::Violation(_) => "protocol".into(),
+            Self::TooManyRounds => "too_many_rounds".into(),
+        }
+    }
+}
+
+/// What a request led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Send this response.
+    Response(Vec<u8>),
+    /// Authenticated; [`Peer::keys`] are there.
+    Success,
+    /// It is over.
+    Failure(PeerFailure),
+    /// Not for this peer now; discarded silently.
+    Ignored,
+}
+
+/// One authentication's peer.
+pub struct Peer<E> {
+    tunnel: Tunnel<E>,
+    identity: Vec<u8>,
+    started: bool,
+    /// The last request's identifier, type and length, and what was answered.
+    last: Option<(u8, Vec<u8>, Vec<u8>)>,
+    rounds: u32,
+    over: Option<PeerFailure>,
+}
+
+impl<E: Endpoint> Peer<E> {
+    /// A peer that calls itself `identity` in the clear: an anonymous name such as `@example.org` (RFC 7542), for its true one
+    /// is in its certificate.
+    pub fn new(endpoint: E, identity: impl Into<Vec<u8>>, fragment_bytes: usize) -> Self {
+        Self {
+            tunnel: Tunnel::new(endpoint, fragment_bytes),
+            identity: identity.into(),
+            started: false,
+            last: None,
+            rounds: 0,
+            over: None,
+        }
+    }
+
+    /// The name that it gives in the clear.
+    pub fn identity(&self) -> &[u8] {
+        &self.identity
+    }
+
+    /// The TLS connection.
+    pub fn tunnel(&self) -> &Tunnel<E> {
+        &self.tunnel
+    }
+
+    /// What the handshake came to, once it is over.
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.tunnel.negotiated()
+    }
+
+    /// What was derived from it.
+    pub fn keys(&self) -> Option<&Keys> {
+        self.tunnel.keys()
+    }
+
+    /// Takes a packet from the server.
+    pub fn handle(&mut self, now: Time, bytes: &[u8]) -> Reply {
+        let Ok(packet) = Packet::parse(bytes) else { return Reply::Ignored };
+        match packet.code {
+            Code::Request => self.request(now, &packet, bytes),
+            Code::Success => self.success(),
+            Code::Failure => Reply::Failure(self.failed()),
+            Code::Response => Reply::Ignored,
+        }
+    }
+
+    fn request(&mut self, now: Time, packet: &Packet<'_>, bytes: &[u8]) -> Reply {
+        if let Some((identifier, request, response)) = &self.last
+            && *identifier == packet.identifier
+        {
+            // The same request again gets the same response; another one with its identifier is nobody's.
+            return if request == bytes { Reply::Response(response.clone()) } else { Reply::Ignored };
+        }
+        if self.rounds == MAX_ROUNDS {
+            return Reply::Failure(PeerFailure::TooManyRounds);
+        }
+        self.rounds += 1;
+        let (kind, data) = match packet.kind {
+            kind::IDENTITY if !self.started => (kind::IDENTITY, self.identity.clone()),
+            kind::NOTIFICATION => (kind::NOTIFICATION, Vec::new()),
+            kind::TLS => match self.tls(now, packet.data) {
+                Ok(data) => (kind::TLS, data),
+                Err(violation) => return self.fail(PeerFailure::Violation(violation)),
+            },
+            _ if !self.started => (kind::NAK, vec![kind::TLS]),
+            _ => return Reply::Ignored,
+        };
+        let response = eap::packet(Code::Response, packet.identifier, kind, &data);
+        self.last = Some((packet.identifier, bytes.to_vec(), response.clone()));
+        Reply::Response(response)
+    }
+
+    /// The answer to an EAP-TLS request.
+    fn tls(&mut self, now: Time, data: &[u8]) -> Result<Vec<u8>, Violation> {
+        let message = Message::parse(data)?;
+        if !self.started {
+            if !message.start {
+                return Err(Violation::NoStart);
+            }
+            self.started = true;
+            self.tunnel.work(now)?;
+            return Ok(self.tunnel.next_message().to_bytes());
+        }
+        Ok(match self.tunnel.handle(now, &message)? {
+            Reaction::Continue => self.tunnel.next_message(),
+            Reaction::Acknowledge => Message::ACKNOWLEDGEMENT,
+            Reaction::Acknowledged => return Err(Violation::NothingToAcknowledge),
+            Reaction::Handled => {
+                let data = self.tunnel.data();
+                if !data.is_empty() && data != PROTECTED_SUCCESS {
+                    return Err(Violation::ApplicationData { bytes: data.len() });
+                }
+                self.tunnel.next_message()
+            }
+        }
+        .to_bytes())
+    }
+
+    fn success(&mut self) -> Reply {
+        // Nobody protects EAP-Success: it is believed only where the handshake says the same.
+        let over = self.tunnel.is_sent() && self.tunnel.keys().is_some() && self.tunnel.closed().is_none();
+        match self.tunnel.negotiated().filter(|_| over) {
+            None => self.fail(PeerFailure::EarlySuccess),
+            Some(negotiated)
+                if negotiated.protocol == Protocol::Tls13 && self.tunnel.data() != PROTECTED_SUCCESS =>
+            {
+                self.fail(PeerFailure::UnprotectedSuccess)
+            }
+            Some(_) => Reply::Success,
+        }
+    }
+
+    fn fail(&mut self, failure: PeerFailure) -> Reply {
+        self.over = Some(failure.clone());
+        Reply::Failure(failure)
+    }
+
+    /// Why it failed where the server says no more than that it did.
+    fn failed(&self) -> PeerFailure {
+        match (&self.over, self.tunnel.closed()) {
+            (Some(failure), _) => failure.clone(),
+            (None, Some(CloseReason::Failed(failure))) => PeerFailure::Handshake(failure.clone()),
+            _ => PeerFailure::Rejected,
+        }
+    }
+}

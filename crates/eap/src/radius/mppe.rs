@@ -1,0 +1,145 @@
+//! The two halves of the MSK on their way to the access point (RFC 2548 section 2.4).
+
+use super::{AUTHENTICATOR_BYTES, Authenticator, BuildError, Builder, Packet, Secret, attribute};
+use crate::keys::Msk;
+
+const MICROSOFT: [u8; 4] = 311_u32.to_be_bytes();
+const SEND_KEY: u8 = 16;
+const RECV_KEY: u8 = 17;
+const SALT_BYTES: usize = 2;
+const KEY_BYTES: usize = 32;
+
+/// Keys that do not decrypt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum MppeError {
+    #[error("the answer has no {0}")]
+    Missing(&'static str),
+    #[error("the {0} does not decrypt to a key of {KEY_BYTES} bytes")]
+    Malformed(&'static str),
+}
+
+/// MS-MPPE-Recv-Key and MS-MPPE-Send-Key, as the access point uses them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MppeKeys {
+    /// The first half of the MSK.
+    pub recv: [u8; KEY_BYTES],
+    /// The second.
+    pub send: [u8; KEY_BYTES],
+}
+
+impl MppeKeys {
+    /// The halves of an MSK (RFC 5216 section 2.3).
+    #[must_use]
+    pub fn of(msk: &Msk) -> Self {
+        let mut keys = Self { recv: [0; KEY_BYTES], send: [0; KEY_BYTES] };
+        keys.recv.copy_from_slice(&msk[..KEY_BYTES]);
+        keys.send.copy_from_slice(&msk[KEY_BYTES..]);
+        keys
+    }
+
+    /// The MSK that they are halves of.
+    #[must_use]
+    pub fn msk(&self) -> Msk {
+        let mut msk = [0; 2 * KEY_BYTES];
+        msk[..KEY_BYTES].copy_from_slice(&self.recv);
+        msk[KEY_BYTES..].copy_from_slice(&self.send);
+        msk
+    }
+
+    /// Puts both into an answer. `salts` are random; they need not be different, for that is seen to.
+    ///
+    /// # Errors
+    /// [`BuildError::Packet`].
+    pub fn add_to(
+        &self,
+        builder: &mut Builder,
+        secret: &Secret,
+        request: &Authenticator,
+        salts: [u8; SALT_BYTES],
+    ) -> Result<(), BuildError> {
+        // The first bit is set, and no two salts of a packet are the same.
+        let first = [salts[0] | 0x80, salts[1]];
+        let second = [first[0], first[1] ^ 1];
+        for (kind, key, salt) in [(RECV_KEY, &self.recv, first), (SEND_KEY, &self.send, second)] {
+            let hidden = encrypt(secret, request, salt, key);
+            let mut value = MICROSOFT.to_vec();
+            value.extend([kind, u8::try_from(hidden.len() + 2).unwrap_or(u8::MAX)]);
+            value.extend(hidden);
+            builder.add(attribute::VENDOR_SPECIFIC, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Takes both out of an answer whose authenticators have been checked.
+    ///
+    /// # Errors
+    /// [`MppeError`].
+    pub fn from_packet(
+        packet: &Packet<'_>,
+        secret: &Secret,
+        request: &Authenticator,
+    ) -> Result<Self, MppeError> {
+        let key = |kind, name| {
+            let hidden = vendor_value(packet, kind).ok_or(MppeError::Missing(name))?;
+            let clear = decrypt(secret, request, hidden).ok_or(MppeError::Malformed(name))?;
+            <[u8; KEY_BYTES]>::try_from(clear).map_err(|_| MppeError::Malformed(name))
+        };
+        Ok(Self { recv: key(RECV_KEY, "MS-MPPE-Recv-Key")?, send: key(SEND_KEY, "MS-MPPE-Send-Key")? })
+    }
+}
+
+fn vendor_value<'a>(packet: &Packet<'a>, kind: u8) -> Option<&'a [u8]> {
+    packet.all(attribute::VENDOR_SPECIFIC).filter_map(|value| value.strip_prefix(&MICROSOFT)).find_map(
+        |mut rest| {
+            while let [found, length, ..] = *rest {
+                let value = rest.get(2..usize::from(length))?;
+                if found == kind {
+                    return Some(value);
+                }
+                rest = rest.get(usize::from(length).max(2)..)?;
+            }
+            None
+        },
+    )
+}
+
+/// The salt, then the key with its length before it and zeros behind it, hidden block by block.
+fn encrypt(secret: &Secret, request: &Authenticator, salt: [u8; SALT_BYTES], key: &[u8]) -> Vec<u8> {
+    let mut clear = vec![u8::try_from(key.len()).unwrap_or(u8::MAX)];
+    clear.extend(key);
+    clear.resize(clear.len().next_multiple_of(AUTHENTICATOR_BYTES), 0);
+    let mut hidden = salt.to_vec();
+    for block in clear.chunks(AUTHENTICATOR_BYTES) {
+        let stream = stream(secret, request, salt, &hidden[SALT_BYTES..]);
+        hidden.extend(block.iter().zip(stream).map(|(byte, other)| byte ^ other));
+    }
+    hidden
+}
+
+fn decrypt(secret: &Secret, request: &Authenticator, hidden: &[u8]) -> Option<Vec<u8>> {
+    let (salt, hidden) = hidden.split_first_chunk::<SALT_BYTES>()?;
+    if hidden.is_empty() || hidden.len() % AUTHENTICATOR_BYTES != 0 {
+        return None;
+    }
+    let mut clear = Vec::with_capacity(hidden.len());
+    for (place, block) in hidden.chunks(AUTHENTICATOR_BYTES).enumerate() {
+        let stream = stream(secret, request, *salt, &hidden[..place * AUTHENTICATOR_BYTES]);
+        clear.extend(block.iter().zip(stream).map(|(byte, other)| byte ^ other));
+    }
+    let length = usize::from(*clear.first()?);
+    clear.get(1..=length).map(<[u8]>::to_vec)
+}
+
+/// The stream of the block that follows `before`.
+fn stream(
+    secret: &Secret,
+    request: &Authenticator,
+    salt: [u8; SALT_BYTES],
+    before: &[u8],
+) -> [u8; AUTHENTICATOR_BYTES] {
+    match before.last_chunk::<AUTHENTICATOR_BYTES>() {
+        None => secret.digest(&[request, &salt]),
+        Some(last) => secret.digest(&[last]),
+    }
+}

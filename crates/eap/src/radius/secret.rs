@@ -1,0 +1,119 @@
+//! What the shared secret proves: Message-Authenticator and Response Authenticator.
+
+use super::{AUTHENTICATOR_BYTES, Authenticator, Packet, attribute};
+use hmac::{Hmac, KeyInit, Mac};
+use md5::{Digest, Md5};
+use std::fmt;
+
+/// The secret that client and server share.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secret")
+    }
+}
+
+/// Why a packet is not believed. It is dropped without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum AuthenticatorError {
+    #[error("the packet has no Message-Authenticator")]
+    Missing,
+    #[error("the packet has more than one Message-Authenticator")]
+    Repeated,
+    #[error("the Message-Authenticator has {bytes} bytes; accepted: {AUTHENTICATOR_BYTES}")]
+    Length { bytes: usize },
+    #[error("the Message-Authenticator is wrong: another secret, or an altered packet")]
+    Message,
+    #[error(
+        "the Response Authenticator is wrong: another secret, an altered packet, or the answer to another request"
+    )]
+    Response,
+}
+
+impl Secret {
+    /// A secret as it was agreed on; it should not be empty (RFC 2865 section 3).
+    pub fn new(secret: impl Into<Vec<u8>>) -> Self {
+        Self(secret.into())
+    }
+
+    /// MD5 over the secret and what follows, the cipher stream of hidden attributes.
+    pub(super) fn digest(&self, parts: &[&[u8]]) -> [u8; AUTHENTICATOR_BYTES] {
+        let mut hash = Md5::new();
+        hash.update(&self.0);
+        parts.iter().for_each(|part| hash.update(part));
+        hash.finalize().into()
+    }
+
+    /// The Response Authenticator of a packet in which the Request Authenticator stands in (RFC 2865 section 3).
+    pub(super) fn response_authenticator(&self, bytes: &[u8], request: &Authenticator) -> Authenticator {
+        let mut hash = Md5::new();
+        hash.update(&bytes[..4]);
+        hash.update(request);
+        hash.update(&bytes[super::HEADER_BYTES..]);
+        hash.update(&self.0);
+        hash.finalize().into()
+    }
+
+    /// HMAC-MD5 over a packet with the Request Authenticator in its place and the Message-Authenticator, whose value
+    /// begins at `offset`, taken as zero (RFC 3579 section 3.2).
+    fn message_mac(&self, bytes: &[u8], request: &Authenticator, offset: usize) -> Hmac<Md5> {
+        // HMAC takes keys of any length.
+        let Ok(mut mac) = Hmac::<Md5>::new_from_slice(&self.0) else { unreachable!() };
+        mac.update(&bytes[..4]);
+        mac.update(request);
+        mac.update(&bytes[super::HEADER_BYTES..offset]);
+        mac.update(&[0; AUTHENTICATOR_BYTES]);
+        mac.update(&bytes[offset + AUTHENTICATOR_BYTES..]);
+        mac
+    }
+
+    /// The Message-Authenticator of a packet that has room for it at `offset`.
+    pub(super) fn message_authenticator(
+        &self,
+        bytes: &[u8],
+        request: &Authenticator,
+        offset: usize,
+    ) -> Authenticator {
+        self.message_mac(bytes, request, offset).finalize().into_bytes().into()
+    }
+
+    /// Believes a request only with one right Message-Authenticator.
+    ///
+    /// # Errors
+    /// [`AuthenticatorError`].
+    pub fn check_request(&self, packet: &Packet<'_>) -> Result<(), AuthenticatorError> {
+        self.check_message(packet, &packet.authenticator())
+    }
+
+    /// Believes an answer only if both authenticators are right for the request's.
+    ///
+    /// # Errors
+    /// [`AuthenticatorError`].
+    pub fn check_response(
+        &self,
+        packet: &Packet<'_>,
+        request: &Authenticator,
+    ) -> Result<(), AuthenticatorError> {
+        self.check_message(packet, request)?;
+        let expected = self.response_authenticator(packet.as_bytes(), request);
+        // Knowing how many bytes of an MD5 agree helps nobody who got this far without the secret.
+        if packet.authenticator() == expected { Ok(()) } else { Err(AuthenticatorError::Response) }
+    }
+
+    fn check_message(&self, packet: &Packet<'_>, request: &Authenticator) -> Result<(), AuthenticatorError> {
+        let mut found =
+            packet.attributes().filter(|attribute| attribute.kind == attribute::MESSAGE_AUTHENTICATOR);
+        let Some(given) = found.next() else { return Err(AuthenticatorError::Missing) };
+        if found.next().is_some() {
+            return Err(AuthenticatorError::Repeated);
+        }
+        if given.value.len() != AUTHENTICATOR_BYTES {
+            return Err(AuthenticatorError::Length { bytes: given.value.len() });
+        }
+        let mac = self.message_mac(packet.as_bytes(), request, given.offset);
+        mac.verify_slice(given.value).map_err(|_| AuthenticatorError::Message)
+    }
+}

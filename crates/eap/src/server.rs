@@ -1,0 +1,218 @@
+//! The server: asks, one request at a time (RFC 5216 section 2.1, RFC 9190 section 2.1).
+
+use crate::eap::{self, Code, Packet, kind};
+use crate::keys::Keys;
+use crate::peer::PROTECTED_SUCCESS;
+use crate::tls::{Message, Reaction, Tunnel, Violation};
+use shakedown_trace::endpoint::Time;
+use shakedown_trace::suite::Protocol;
+use shakedown_trace::{CloseReason, Endpoint, Failure, Negotiated};
+
+/// Requests after which the server gives up: a flight of 64 KiB in fragments of 500 bytes takes 132.
+pub const MAX_ROUNDS: u32 = 300;
+
+/// Why an authentication failed, as the server sees it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum ServerFailure {
+    #[error("the TLS handshake failed: {0}")]
+    Handshake(Failure),
+    #[error("the peer ended the TLS connection")]
+    Ended,
+    #[error("the peer does not want EAP-TLS")]
+    Nak,
+    #[error("the peer answers with EAP type {kind} where EAP-TLS is due")]
+    Kind { kind: u8 },
+    #[error("the peer breaks the rules of EAP-TLS: {0}")]
+    Violation(#[from] Violation),
+    #[error("no end after {MAX_ROUNDS} requests")]
+    TooManyRounds,
+}
+
+impl ServerFailure {
+    /// In a few words that do not depend on the occasion, to count by.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match self {
+            Self::Handshake(Failure { alert: Some(alert), .. }) => format!("tls_{alert}"),
+            Self::Handshake(_) | Self::Ended => "tls".into(),
+            Self::Nak | Self::Kind { .. } => "method".into(),
+            Self::Violation(_) => "protocol".into(),
+            Self::TooManyRounds => "too_many_rounds".into(),
+        }
+    }
+}
+
+/// What the server has to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// The next request.
+    Request(Vec<u8>),
+    /// EAP-Success; [`Server::keys`] are there.
+    Success(Vec<u8>),
+    /// EAP-Failure, and why.
+    Failure(Vec<u8>, ServerFailure),
+    /// The response was none to the request that waits; discarded silently.
+    Ignored,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// An identity is due.
+    Identity,
+    /// The handshake goes on.
+    Handshake,
+    /// All is said; the peer's acknowledgement is due.
+    Finished,
+    /// An alert is out; whatever comes, it is over.
+    Failing(ServerFailure),
+    Over,
+}
+
+/// One authentication's server.
+pub struct Server<E> {
+    tunnel: Tunnel<E>,
+    state: State,
+    /// Of the request that waits for its response.
+    identifier: u8,
+    rounds: u32,
+    identity: Vec<u8>,
+}
+
+impl<E: Endpoint> Server<E> {
+    /// A server that has heard nothing yet.
+    pub fn new(endpoint: E, fragment_bytes: usize) -> Self {
+        Self {
+            tunnel: Tunnel::new(endpoint, fragment_bytes),
+            state: State::Identity,
+            identifier: 0,
+            rounds: 0,
+            identity: Vec::new(),
+        }
+    }
+
+    /// The TLS connection.
+    pub fn tunnel(&self) -> &Tunnel<E> {
+        &self.tunnel
+    }
+
+    /// What the handshake came to, once it is over.
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.tunnel.negotiated()
+    }
+
+    /// What was derived from it.
+    pub fn keys(&self) -> Option<&Keys> {
+        self.tunnel.keys()
+    }
+
+    /// The name that the peer gave in the clear.
+    pub fn identity(&self) -> &[u8] {
+        &self.identity
+    }
+
+    /// Makes the fragments that follow smaller.
+    pub fn limit_fragments(&mut self, bytes: usize) {
+        self.tunnel.limit(bytes);
+    }
+
+    /// The request with which an access point is answered that only says that somebody is there (RFC 3579 section 2.1).
+    pub fn ask_identity(&mut self) -> Vec<u8> {
+        self.identifier = self.identifier.wrapping_add(1);
+        eap::packet(Code::Request, self.identifier, kind::IDENTITY, &[])
+    }
+
+    /// Takes a packet from the peer.
+    pub fn handle(&mut self, now: Time, bytes: &[u8]) -> Said {
+        let Ok(packet) = Packet::parse(bytes) else { return Said::Ignored };
+        if packet.code != Code::Response {
+            return Said::Ignored;
+        }
+        if self.state == State::Identity {
+            return self.identified(&packet);
+        }
+        if packet.identifier != self.identifier || self.state == State::Over {
+            return Said::Ignored;
+        }
+        if let State::Failing(failure) = &self.state {
+            let failure = failure.clone();
+            return self.fail(failure);
+        }
+        match packet.kind {
+            kind::TLS => self.tls(now, packet.data).unwrap_or_else(|violation| self.fail(violation.into())),
+            kind::NAK => self.fail(ServerFailure::Nak),
+            kind => self.fail(ServerFailure::Kind { kind }),
+        }
+    }
+
+    fn identified(&mut self, packet: &Packet<'_>) -> Said {
+        if packet.kind != kind::IDENTITY {
+            return Said::Ignored;
+        }
+        self.identity = packet.data.get(..eap::MAX_IDENTITY_BYTES).unwrap_or(packet.data).to_vec();
+        self.identifier = packet.identifier;
+        self.state = State::Handshake;
+        self.request(&Message::START.to_bytes())
+    }
+
+    fn tls(&mut self, now: Time, data: &[u8]) -> Result<Said, Violation> {
+        let message = Message::parse(data)?;
+        let reaction = self.tunnel.handle(now, &message)?;
+        match reaction {
+            Reaction::Acknowledge => return Ok(self.request(&Message::ACKNOWLEDGEMENT.to_bytes())),
+            Reaction::Continue => return Ok(self.next_fragment()),
+            Reaction::Acknowledged if self.state == State::Finished => return Ok(self.succeed()),
+            // A peer that has nothing to say to an alert, or to a flight that it does not understand.
+            Reaction::Acknowledged => return Err(Violation::NothingToAcknowledge),
+            Reaction::Handled => {}
+        }
+        if !self.tunnel.data().is_empty() {
+            return Err(Violation::ApplicationData { bytes: self.tunnel.data().len() });
+        }
+        if let Some(reason) = self.tunnel.closed() {
+            let failure = match reason {
+                CloseReason::Failed(failure) => ServerFailure::Handshake(failure.clone()),
+                _ => ServerFailure::Ended,
+            };
+            if self.tunnel.is_sent() {
+                return Ok(self.fail(failure));
+            }
+            self.state = State::Failing(failure);
+            return Ok(self.next_fragment());
+        }
+        let Some(protocol) = self.tunnel.negotiated().map(|negotiated| negotiated.protocol) else {
+            return Ok(self.next_fragment());
+        };
+        self.state = State::Finished;
+        if protocol == Protocol::Tls13 {
+            // Ticket and indication share a message.
+            self.tunnel.write(now, &PROTECTED_SUCCESS)?;
+        }
+        // Resumed sessions up to TLS 1.2 end with the peer's flight.
+        Ok(if self.tunnel.is_sent() { self.succeed() } else { self.next_fragment() })
+    }
+
+    fn next_fragment(&mut self) -> Said {
+        let data = self.tunnel.next_message().to_bytes();
+        self.request(&data)
+    }
+
+    fn request(&mut self, data: &[u8]) -> Said {
+        if self.rounds == MAX_ROUNDS {
+            return self.fail(ServerFailure::TooManyRounds);
+        }
+        self.rounds += 1;
+        self.identifier = self.identifier.wrapping_add(1);
+        Said::Request(eap::packet(Code::Request, self.identifier, kind::TLS, data))
+    }
+
+    fn succeed(&mut self) -> Said {
+        self.state = State::Over;
+        Said::Success(eap::result(Code::Success, self.identifier))
+    }
+
+    fn fail(&mut self, failure: ServerFailure) -> Said {
+        self.state = State::Over;
+        Said::Failure(eap::result(Code::Failure, self.identifier), failure)
+    }
+}

@@ -1,0 +1,308 @@
+//! A RADIUS server that authenticates peers by EAP-TLS: sessions by their State, answers kept for duplicates.
+//!
+//! What it holds is bounded: sessions by number and by time, answers by number and by time. Whoever does not know the
+//! secret makes it hold nothing and say nothing.
+
+use crate::eap::{self, Code};
+use crate::radius::{Authenticator, BuildError, Builder, MppeKeys, Packet, Secret, attribute, code};
+use crate::server::{Said, Server, ServerFailure};
+use crate::tls::MAX_OVERHEAD_BYTES;
+use shakedown_trace::Endpoint;
+use shakedown_trace::endpoint::Time;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::SocketAddr;
+
+/// Bounds of what a service holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Authentications at a time; more are not begun.
+    pub sessions: usize,
+    /// How long one may take.
+    pub session_time: Time,
+    /// Answers that are kept for duplicates of their requests.
+    pub replies: usize,
+    /// How long; a client that sends again after that is somebody else's.
+    pub reply_time: Time,
+}
+
+impl Default for Limits {
+    /// 4096 sessions of a minute; answers for five seconds, as RFC 5080 section 2.2.2 has it.
+    fn default() -> Self {
+        Self {
+            sessions: 4096,
+            session_time: Time::from_secs(60),
+            replies: 65_536,
+            reply_time: Time::from_secs(5),
+        }
+    }
+}
+
+/// What has happened so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub struct Tally {
+    pub accepted: u64,
+    pub resumed: u64,
+    /// By cause.
+    pub rejected: BTreeMap<String, u64>,
+    pub duplicates: u64,
+    /// Datagrams that are no request of a client that knows the secret.
+    pub discarded: u64,
+    /// Authentications that were not begun because there were too many.
+    pub turned_away: u64,
+    /// Authentications that were left unfinished.
+    pub abandoned: u64,
+}
+
+/// Bytes of a State: which session, and how many of its requests have been answered.
+const SESSION_BYTES: usize = 16;
+const STATE_BYTES: usize = SESSION_BYTES + 4;
+
+type SessionId = [u8; SESSION_BYTES];
+type RequestId = (SocketAddr, u8, Authenticator);
+
+struct Session<E> {
+    server: Server<E>,
+    answered: u32,
+    expires: Time,
+}
+
+/// Makes endpoints and random numbers; the service has none of its own.
+pub trait Environment {
+    /// What ends of connections are.
+    type Endpoint: Endpoint;
+
+    /// A server's end that has done nothing yet; `None` where none can be made.
+    fn endpoint(&mut self) -> Option<Self::Endpoint>;
+
+    /// Fills `bytes` with what nobody can guess.
+    fn random(&mut self, bytes: &mut [u8]);
+}
+
+/// The server.
+pub struct Service<V: Environment> {
+    environment: V,
+    secret: Secret,
+    fragment_bytes: usize,
+    limits: Limits,
+    sessions: HashMap<SessionId, Session<V::Endpoint>>,
+    /// In the order in which they expire; those that are over are still in it.
+    expiring: VecDeque<(Time, SessionId)>,
+    replies: HashMap<RequestId, Vec<u8>>,
+    forgetting: VecDeque<(Time, RequestId)>,
+    tally: Tally,
+}
+
+impl<V: Environment> Service<V> {
+    /// A service that has heard of nobody.
+    pub fn new(environment: V, secret: Secret, fragment_bytes: usize, limits: Limits) -> Self {
+        Self {
+            environment,
+            secret,
+            fragment_bytes,
+            limits,
+            sessions: HashMap::new(),
+            expiring: VecDeque::new(),
+            replies: HashMap::new(),
+            forgetting: VecDeque::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// What has happened so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Authentications that go on.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let first = self.expiring.front().map(|entry| entry.0);
+        let other = self.forgetting.front().map(|entry| entry.0);
+        [first, other].into_iter().flatten().min()
+    }
+
+    /// Forgets what has been held long enough.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some((at, id)) = self.expiring.front().copied().filter(|entry| entry.0 <= now) {
+            self.expiring.pop_front();
+            if self.sessions.get(&id).is_some_and(|session| session.expires <= at) {
+                self.sessions.remove(&id);
+                self.tally.abandoned += 1;
+            }
+        }
+        while let Some((_, id)) = self.forgetting.front().copied().filter(|entry| entry.0 <= now) {
+            self.forgetting.pop_front();
+            self.replies.remove(&id);
+        }
+    }
+
+    /// Takes a datagram, and gives what to send back. Whatever does not come from somebody who knows the secret is
+    /// dropped; the same request again gets the same answer and changes nothing.
+    pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
+        self.handle_timeout(now);
+        let Some(packet) = Packet::parse(datagram).ok().filter(|packet| self.believes(packet)) else {
+            self.tally.discarded += 1;
+            return None;
+        };
+        let id = (from, packet.identifier(), packet.authenticator());
+        if let Some(reply) = self.replies.get(&id) {
+            self.tally.duplicates += 1;
+            return Some(reply.clone());
+        }
+        let reply = self.answer(now, &packet)?;
+        if self.replies.len() >= self.limits.replies
+            && let Some((_, oldest)) = self.forgetting.pop_front()
+        {
+            self.replies.remove(&oldest);
+        }
+        self.forgetting.push_back((now + self.limits.reply_time, id));
+        self.replies.insert(id, reply.clone());
+        Some(reply)
+    }
+
+    fn believes(&self, packet: &Packet<'_>) -> bool {
+        matches!(packet.code(), code::ACCESS_REQUEST | code::STATUS_SERVER)
+            && self.secret.check_request(packet).is_ok()
+    }
+
+    fn answer(&mut self, now: Time, packet: &Packet<'_>) -> Option<Vec<u8>> {
+        if packet.code() == code::STATUS_SERVER {
+            return self.reply(packet, code::ACCESS_ACCEPT, |_, _| Ok(())).ok();
+        }
+        let Some(eap) = packet.eap_message() else {
+            // Passwords are for others.
+            return self.reject(packet, "no_eap", None);
+        };
+        match packet.first(attribute::STATE) {
+            None => self.begin(now, packet, &eap),
+            Some(state) => self.go_on(now, packet, state, &eap),
+        }
+    }
+
+    fn begin(&mut self, now: Time, packet: &Packet<'_>, eap: &[u8]) -> Option<Vec<u8>> {
+        if self.sessions.len() >= self.limits.sessions {
+            self.tally.turned_away += 1;
+            return None;
+        }
+        let endpoint = self.environment.endpoint()?;
+        let mut server = Server::new(endpoint, self.fragment_bytes);
+        if let Some(mtu) = packet.first(attribute::FRAMED_MTU).and_then(|mtu| <[u8; 4]>::try_from(mtu).ok()) {
+            let mtu = usize::try_from(u32::from_be_bytes(mtu)).unwrap_or(usize::MAX);
+            server.limit_fragments(mtu.saturating_sub(MAX_OVERHEAD_BYTES));
+        }
+        let mut id = [0; SESSION_BYTES];
+        self.environment.random(&mut id);
+        let said = if eap.len() < eap::HEADER_BYTES {
+            Said::Request(server.ask_identity())
+        } else {
+            server.handle(now, eap)
+        };
+        let expires = now + self.limits.session_time;
+        self.sessions.insert(id, Session { server, answered: 0, expires });
+        self.expiring.push_back((expires, id));
+        self.say(packet, id, said)
+    }
+
+    fn go_on(&mut self, now: Time, packet: &Packet<'_>, state: &[u8], eap: &[u8]) -> Option<Vec<u8>> {
+        let known = state.split_first_chunk::<SESSION_BYTES>().filter(|_| state.len() == STATE_BYTES);
+        let Some((id, answered)) = known else { return self.reject(packet, "unknown_state", Some(eap)) };
+        let Some(session) = self.sessions.get_mut(id) else {
+            return self.reject(packet, "unknown_state", Some(eap));
+        };
+        if session.answered.to_be_bytes() != answered {
+            // A request of before, whose answer is forgotten: a replay.
+            self.tally.discarded += 1;
+            return None;
+        }
+        let said = session.server.handle(now, eap);
+        self.say(packet, *id, said)
+    }
+
+    /// Answers with what a session's server says.
+    fn say(&mut self, packet: &Packet<'_>, id: SessionId, said: Said) -> Option<Vec<u8>> {
+        match said {
+            Said::Ignored => {
+                self.tally.discarded += 1;
+                if self.sessions.get(&id).is_some_and(|session| session.answered == 0) {
+                    self.sessions.remove(&id);
+                }
+                None
+            }
+            Said::Request(request) => {
+                let session = self.sessions.get_mut(&id)?;
+                session.answered += 1;
+                let mut state = id.to_vec();
+                state.extend(session.answered.to_be_bytes());
+                let challenge = self.reply(packet, code::ACCESS_CHALLENGE, |builder, _| {
+                    builder.add_eap(&request)?.add(attribute::STATE, &state)?;
+                    Ok(())
+                });
+                match challenge {
+                    Ok(challenge) => Some(challenge),
+                    Err(_) => {
+                        self.sessions.remove(&id);
+                        self.reject(packet, "too_large", Some(&request))
+                    }
+                }
+            }
+            Said::Success(success) => self.accept(packet, id, &success),
+            Said::Failure(failure, reason) => {
+                self.sessions.remove(&id);
+                self.rejected(packet, &failure, &reason)
+            }
+        }
+    }
+
+    fn accept(&mut self, packet: &Packet<'_>, id: SessionId, success: &[u8]) -> Option<Vec<u8>> {
+        let session = self.sessions.remove(&id)?;
+        let keys = MppeKeys::of(&session.server.keys()?.msk);
+        let mut salts = [0; 2];
+        self.environment.random(&mut salts);
+        let authenticator = packet.authenticator();
+        let accept = self.reply(packet, code::ACCESS_ACCEPT, |builder, secret| {
+            builder.add_eap(success)?;
+            keys.add_to(builder, secret, &authenticator, salts)
+        });
+        self.tally.accepted += 1;
+        self.tally.resumed +=
+            u64::from(session.server.negotiated().is_some_and(|negotiated| negotiated.resumed));
+        accept.ok()
+    }
+
+    fn rejected(&mut self, packet: &Packet<'_>, failure: &[u8], reason: &ServerFailure) -> Option<Vec<u8>> {
+        *self.tally.rejected.entry(reason.cause()).or_default() += 1;
+        self.reply(packet, code::ACCESS_REJECT, |builder, _| builder.add_eap(failure).map(drop)).ok()
+    }
+
+    /// Rejects what no session's server has seen.
+    fn reject(&mut self, packet: &Packet<'_>, cause: &str, eap: Option<&[u8]>) -> Option<Vec<u8>> {
+        *self.tally.rejected.entry(cause.to_owned()).or_default() += 1;
+        let identifier = eap.and_then(|eap| eap.get(1)).copied();
+        let failure = identifier.map(|identifier| eap::result(Code::Failure, identifier));
+        self.reply(packet, code::ACCESS_REJECT, |builder, _| match &failure {
+            Some(failure) => builder.add_eap(failure).map(drop),
+            None => Ok(()),
+        })
+        .ok()
+    }
+
+    /// An answer with the proxies' states, in their order and unaltered (RFC 2865 section 5.33).
+    fn reply(
+        &self,
+        packet: &Packet<'_>,
+        code: u8,
+        fill: impl FnOnce(&mut Builder, &Secret) -> Result<(), BuildError>,
+    ) -> Result<Vec<u8>, BuildError> {
+        let mut builder = Builder::new(code, packet.identifier());
+        fill(&mut builder, &self.secret)?;
+        for state in packet.all(attribute::PROXY_STATE) {
+            builder.add(attribute::PROXY_STATE, state)?;
+        }
+        Ok(builder.response(&self.secret, &packet.authenticator()))
+    }
+}

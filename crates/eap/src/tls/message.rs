@@ -1,0 +1,71 @@
+//! What follows the type in an EAP-TLS packet (RFC 5216 section 3).
+
+const LENGTH_INCLUDED: u8 = 0x80;
+const MORE_FRAGMENTS: u8 = 0x40;
+const START: u8 = 0x20;
+
+/// Bytes that are no EAP-TLS message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum MessageError {
+    #[error("an EAP-TLS packet has no flags")]
+    NoFlags,
+    #[error("an EAP-TLS packet announces a length and ends before it")]
+    NoLength,
+}
+
+/// Flags, announced length and TLS bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// Bytes of the whole flight.
+    pub length: Option<u32>,
+    /// Another fragment follows.
+    pub more: bool,
+    /// The server's first word.
+    pub start: bool,
+    /// TLS bytes.
+    pub data: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    /// Nothing: a fragment has arrived, or there is nothing to say.
+    pub const ACKNOWLEDGEMENT: Self = Self { length: None, more: false, start: false, data: &[] };
+    /// The server's first word.
+    pub const START: Self = Self { length: None, more: false, start: true, data: &[] };
+
+    /// Reads a message; reserved flags are ignored.
+    ///
+    /// # Errors
+    /// [`MessageError`].
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, MessageError> {
+        let (&flags, rest) = bytes.split_first().ok_or(MessageError::NoFlags)?;
+        let (length, data) = if flags & LENGTH_INCLUDED == 0 {
+            (None, rest)
+        } else {
+            let (length, data) = rest.split_first_chunk::<4>().ok_or(MessageError::NoLength)?;
+            (Some(u32::from_be_bytes(*length)), data)
+        };
+        Ok(Self { length, more: flags & MORE_FRAGMENTS != 0, start: flags & START != 0, data })
+    }
+
+    /// Nothing but flags without meaning.
+    #[must_use]
+    pub fn is_acknowledgement(&self) -> bool {
+        self.data.is_empty() && !self.more && !self.start && self.length.unwrap_or(0) == 0
+    }
+
+    /// The bytes of a message.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let flag = |set, flag| if set { flag } else { 0 };
+        let mut bytes = Vec::with_capacity(5 + self.data.len());
+        bytes.push(
+            flag(self.length.is_some(), LENGTH_INCLUDED)
+                | flag(self.more, MORE_FRAGMENTS)
+                | flag(self.start, START),
+        );
+        bytes.extend(self.length.iter().flat_map(|length| length.to_be_bytes()));
+        bytes.extend(self.data);
+        bytes
+    }
+}

@@ -1,0 +1,21 @@
+//! EAP-TLS (RFC 5216, 9190): TLS in fragments, each of which the other side acknowledges.
+
+mod fragment;
+mod message;
+mod tunnel;
+
+pub use fragment::{FragmentError, Outgoing, Reassembly, Received};
+pub use message::{Message, MessageError};
+pub use tunnel::{Reaction, Tunnel, Violation};
+
+/// The most that one flight may have: what peers in use put together (`TLS_MAX_RECORDS` and the like).
+pub const MAX_FLIGHT_BYTES: usize = 65_536;
+
+/// TLS bytes in a fragment unless told otherwise, as wpa_supplicant has it.
+pub const DEFAULT_FRAGMENT_BYTES: usize = 1398;
+
+/// TLS bytes in the largest fragment: what a RADIUS packet holds beside the longest name, state and proxies' states.
+pub const MAX_FRAGMENT_BYTES: usize = 3000;
+
+/// Bytes of an EAP packet around the TLS bytes of a fragment: header, type, flags, length.
+pub const MAX_OVERHEAD_BYTES: usize = crate::eap::HEADER_BYTES + 1 + 1 + 4;

@@ -1,0 +1,174 @@
+//! A TLS endpoint whose flights travel in EAP-TLS messages, for either side.
+
+use super::{FragmentError, MAX_FLIGHT_BYTES, Message, Outgoing, Reassembly, Received};
+use crate::keys::Keys;
+use shakedown_trace::endpoint::Time;
+use shakedown_trace::{CloseReason, Endpoint, Event, ExportError, Negotiated};
+
+/// What the other side must not do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum Violation {
+    #[error(transparent)]
+    Message(#[from] super::MessageError),
+    #[error(transparent)]
+    Fragment(#[from] FragmentError),
+    #[error("data came where a fragment was to be acknowledged")]
+    NotAcknowledged,
+    #[error("an acknowledgement came where there was nothing to acknowledge")]
+    NothingToAcknowledge,
+    #[error("a start came where none was due, or from a peer")]
+    Start,
+    #[error("the first request of EAP-TLS is no start")]
+    NoStart,
+    #[error("{bytes} bytes of application data came; accepted: one byte, 0x00, from a server of TLS 1.3")]
+    ApplicationData { bytes: usize },
+    #[error("a flight of {bytes} bytes to send; peers put together up to {MAX_FLIGHT_BYTES}")]
+    FlightTooLong { bytes: usize },
+    #[error(transparent)]
+    Export(#[from] ExportError),
+}
+
+/// What a message led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// There is more of this side's flight to send.
+    Continue,
+    /// A fragment to acknowledge.
+    Acknowledge,
+    /// The other side acknowledged the end of this side's flight.
+    Acknowledged,
+    /// A flight has been handled; what it led to is to be sent, if anything.
+    Handled,
+}
+
+/// The endpoint and the flights on their way.
+pub struct Tunnel<E> {
+    endpoint: E,
+    incoming: Reassembly,
+    outgoing: Outgoing,
+    negotiated: Option<Box<Negotiated>>,
+    keys: Option<Keys>,
+    closed: Option<CloseReason>,
+    data: Vec<u8>,
+    fragments: u32,
+}
+
+impl<E: Endpoint> Tunnel<E> {
+    /// Around an endpoint that has done nothing yet.
+    pub fn new(endpoint: E, fragment_bytes: usize) -> Self {
+        Self {
+            endpoint,
+            incoming: Reassembly::default(),
+            outgoing: Outgoing::new(fragment_bytes),
+            negotiated: None,
+            keys: None,
+            closed: None,
+            data: Vec::new(),
+            fragments: 0,
+        }
+    }
+
+    /// The endpoint inside.
+    pub fn endpoint(&self) -> &E {
+        &self.endpoint
+    }
+
+    /// What the handshake came to, once it is over.
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.negotiated.as_deref()
+    }
+
+    /// What was derived from it.
+    pub fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
+    }
+
+    /// Why the connection is over, if it is.
+    pub fn closed(&self) -> Option<&CloseReason> {
+        self.closed.as_ref()
+    }
+
+    /// Application data that has arrived.
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// Messages with TLS bytes, sent and received.
+    pub fn fragments(&self) -> u32 {
+        self.fragments
+    }
+
+    /// Makes the fragments that follow smaller.
+    pub fn limit(&mut self, fragment_bytes: usize) {
+        self.outgoing.limit(fragment_bytes);
+    }
+
+    /// True where all of this side's flight is out.
+    pub fn is_sent(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+
+    /// Takes the other side's message.
+    ///
+    /// # Errors
+    /// [`Violation`], after which the conversation cannot go on.
+    pub fn handle(&mut self, now: Time, message: &Message<'_>) -> Result<Reaction, Violation> {
+        if message.start {
+            return Err(Violation::Start);
+        }
+        self.fragments += u32::from(!message.data.is_empty());
+        if !self.outgoing.is_empty() {
+            return if message.is_acknowledgement() {
+                Ok(Reaction::Continue)
+            } else {
+                Err(Violation::NotAcknowledged)
+            };
+        }
+        match self.incoming.push(message)? {
+            Received::Acknowledgement => Ok(Reaction::Acknowledged),
+            Received::Fragment => Ok(Reaction::Acknowledge),
+            Received::Flight(flight) => {
+                self.endpoint.handle_input(now, &flight);
+                self.work(now)?;
+                Ok(Reaction::Handled)
+            }
+        }
+    }
+
+    /// Lets the endpoint say what it has to say.
+    ///
+    /// # Errors
+    /// [`Violation::FlightTooLong`], [`Violation::Export`].
+    pub fn work(&mut self, now: Time) -> Result<(), Violation> {
+        while self.endpoint.poll_transmit(now, self.outgoing.flight()) {}
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                Event::Established(negotiated) => {
+                    self.keys = Some(Keys::export(&self.endpoint, negotiated.protocol)?);
+                    self.negotiated = Some(negotiated);
+                }
+                Event::Data(data) => self.data.extend(data),
+                Event::Closed(reason) => self.closed = Some(reason),
+            }
+        }
+        let bytes = self.outgoing.flight().len();
+        if bytes > MAX_FLIGHT_BYTES { Err(Violation::FlightTooLong { bytes }) } else { Ok(()) }
+    }
+
+    /// Protects application data; it goes out with the flight.
+    ///
+    /// # Errors
+    /// As [`work`](Self::work).
+    pub fn write(&mut self, now: Time, data: &[u8]) -> Result<bool, Violation> {
+        let written = self.endpoint.write(now, data).is_ok();
+        self.work(now)?;
+        Ok(written)
+    }
+
+    /// The next message to send: a fragment, or an acknowledgement where there is nothing to say.
+    pub fn next_message(&mut self) -> Message<'_> {
+        self.fragments += u32::from(!self.outgoing.is_empty());
+        self.outgoing.next_message()
+    }
+}

@@ -1,0 +1,101 @@
+//! What a side presents and trusts, and the suite that follows from it.
+
+use super::EapError;
+use shakedown_certs::own::OwnIdentity;
+use shakedown_pki::Identity;
+use shakedown_stacks::{Acceptor, Connector, Identities, Settings, Setup};
+use shakedown_trace::endpoint::Transport;
+use shakedown_trace::suite::{Authentication, Mode, Protocol};
+use shakedown_trace::{Carrier, Side, Suite};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Which end of EAP-TLS.
+pub type Role = Side;
+
+/// A user's files; where there are none, both sides' certificates come from the store of generated ones.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// What this side presents, leaf first.
+    pub chain: Option<PathBuf>,
+    /// Its key, where the chain's file does not hold it.
+    pub key: Option<PathBuf>,
+    /// The root that this side trusts.
+    pub ca: Option<PathBuf>,
+    /// Of archives and keys.
+    pub password: Option<String>,
+}
+
+impl Files {
+    /// The suite as it is run: a peer with a certificate presents it, and a server that knows its peers' root asks
+    /// for theirs, whatever the suite's short name says.
+    ///
+    /// # Errors
+    /// [`EapError::Suite`] for what EAP-TLS does not carry.
+    pub fn suite(&self, suite: &Suite, role: Role, resume: bool) -> Result<Suite, EapError> {
+        let refuse = |reason| Err(EapError::Suite { suite: suite.to_string(), reason });
+        if suite.protocol < Protocol::Tls10 || suite.transport() != Transport::Stream {
+            return refuse("EAP-TLS carries TLS 1.0 to 1.3");
+        }
+        if !suite.has_certificates() {
+            return refuse("EAP-TLS authenticates by certificates");
+        }
+        let mut suite = suite.clone();
+        let mutual = match role {
+            Side::Client => self.chain.is_some(),
+            Side::Server => self.ca.is_some(),
+        };
+        if mutual && suite.authentication.is_some() {
+            suite.authentication = Some(Authentication::Mutual);
+        }
+        if resume && suite.mode == Mode::Full {
+            suite.mode = Mode::Resumed;
+        }
+        Ok(suite)
+    }
+
+    fn identities(&self, suite: &Suite, role: Role, settings: &Settings) -> Result<Identities, EapError> {
+        let stack = settings.registry.choose(suite, role, None)?;
+        let store = settings.store().map_err(shakedown_stacks::SetupError::from)?;
+        let generate = |side| stack.generate(suite, side, settings, &store);
+        let password = self.password.as_deref();
+        let own = match &self.chain {
+            Some(chain) => OwnIdentity::X509(Identity::presented(chain, self.key.as_deref(), password)?),
+            None => generate(role)?,
+        };
+        let peer = match &self.ca {
+            Some(ca) => OwnIdentity::X509(Identity::trusted(ca, password)?),
+            None => generate(role.peer())?,
+        };
+        settings.collect_notices(&store);
+        let asks = matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual));
+        let (server, client) = if role == Side::Server { (own, peer) } else { (peer, own) };
+        Ok(Identities { server: Some(server), client: asks.then_some(client), temporary_key: None })
+    }
+
+    fn setup(&self, suite: &Suite, role: Role, settings: &Settings) -> Result<Setup, EapError> {
+        let identities = self.identities(suite, role, settings)?;
+        let mut setup = settings.setup(suite, identities);
+        setup.instrumented = false;
+        setup.carrier = Carrier::Eap;
+        Ok(setup)
+    }
+
+    /// What makes peers.
+    ///
+    /// # Errors
+    /// [`EapError`].
+    pub fn connector(&self, suite: &Suite, settings: &Settings) -> Result<Arc<dyn Connector>, EapError> {
+        let setup = self.setup(suite, Side::Client, settings)?;
+        Ok(settings.registry.choose(suite, Side::Client, settings.client_stack.as_deref())?.client(&setup)?)
+    }
+
+    /// What makes servers' ends.
+    ///
+    /// # Errors
+    /// [`EapError`].
+    pub fn acceptor(&self, suite: &Suite, settings: &Settings) -> Result<Arc<dyn Acceptor>, EapError> {
+        let setup = self.setup(suite, Side::Server, settings)?;
+        Ok(settings.registry.choose(suite, Side::Server, settings.server_stack.as_deref())?.server(&setup)?)
+    }
+}

@@ -1,0 +1,388 @@
+//! Peers behind one access point: many authentications in flight on one thread.
+
+use super::EapError;
+use super::sockets::{Place, Sockets};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use shakedown_eap::client::{Authentication, Exchanged, Next};
+use shakedown_eap::peer::Peer;
+use shakedown_eap::radius::{MAX_PACKET_BYTES, Secret};
+use shakedown_stacks::Connector;
+use shakedown_trace::{Endpoint, Session};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct PeerOptions {
+    /// Address of the RADIUS server.
+    pub server: SocketAddr,
+    /// What it shares with this access point.
+    pub secret: Secret,
+    /// The name in the clear.
+    pub identity: String,
+    /// TLS bytes in a fragment.
+    pub fragment_bytes: usize,
+    /// How many authentications.
+    pub count: usize,
+    /// Starts per second, evenly spaced and whatever becomes of them; `None`: each when one before it is over.
+    pub rate_per_s: Option<f64>,
+    /// The most in flight.
+    pub max_in_flight: usize,
+    /// A full authentication comes first and is not counted; the others resume.
+    pub resume: bool,
+    /// How long a request may stay without an answer.
+    pub timeout: Duration,
+}
+
+/// Seconds from when an authentication was due to its end.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs)] // the names say it
+pub struct Times {
+    pub mean: f64,
+    pub p50: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// What came of it. Round trips, fragments and bytes are of one authentication: the median of those completed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Authenticated {
+    /// Both sides had the same keys.
+    pub completed: usize,
+    /// How many failed, by cause.
+    pub failed: BTreeMap<String, usize>,
+    /// Of those completed, how many resumed a session.
+    pub resumed: usize,
+    /// Completed authentications per second, from the first start to the last end.
+    pub rate_per_s: Option<f64>,
+    /// Access-Requests that were answered.
+    pub round_trips: Option<u64>,
+    /// EAP-TLS packets with TLS bytes, both directions.
+    pub fragments: Option<u64>,
+    /// EAP packets, both directions.
+    pub eap_bytes: Option<u64>,
+    /// RADIUS packets, both directions, repeated transmissions aside.
+    pub radius_bytes: Option<u64>,
+    /// `None` where none completed.
+    pub authentication_s: Option<Times>,
+    /// Of the only authentication's MSK.
+    pub msk_sha256: Option<String>,
+    /// The first failure, in a line.
+    pub first_failure: Option<String>,
+}
+
+/// One authentication in flight.
+struct Flight {
+    authentication: Authentication<Box<dyn Endpoint>>,
+    place: Place,
+    due: Duration,
+    counts: bool,
+}
+
+/// The whole of a run.
+struct Run<'a> {
+    options: &'a PeerOptions,
+    connector: &'a dyn Connector,
+    secret: Arc<Secret>,
+    sockets: Sockets,
+    start: Instant,
+    flights: Vec<Option<Flight>>,
+    free: Vec<usize>,
+    session: Option<Session>,
+    tally: Tally,
+}
+
+/// How often authentications that wait for nothing else look at their timers.
+const TIMER_EVERY: Duration = Duration::from_millis(20);
+/// Waits shorter than this are spent looking.
+const SPIN: Duration = Duration::from_micros(100);
+
+/// Runs authentications. `step` is told how many are over, often, and may stop it.
+///
+/// # Errors
+/// [`EapError`] where nothing can be run; failed authentications are in the result.
+pub fn authenticate(
+    options: &PeerOptions,
+    connector: &dyn Connector,
+    step: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Authenticated, EapError> {
+    let mut run = Run {
+        options,
+        connector,
+        secret: Arc::new(options.secret.clone()),
+        sockets: Sockets::new(options.server),
+        start: Instant::now(),
+        flights: Vec::new(),
+        free: Vec::new(),
+        session: None,
+        tally: Tally::new(),
+    };
+    if options.resume {
+        run.begin(Duration::ZERO, false)?;
+        run.until_idle(step)?;
+        if run.session.is_none() && run.tally.failed.is_empty() {
+            run.tally.fail("no_session", "the server left no session to resume".into());
+        }
+        run.start = Instant::now();
+    }
+    if !options.resume || run.session.is_some() {
+        run.all(step)?;
+    }
+    Ok(run.tally.finish(options.count))
+}
+
+impl Run<'_> {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.flights.len() - self.free.len()
+    }
+
+    /// Starts all that were asked for, each when it is due, and sees them through.
+    fn all(&mut self, step: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<(), EapError> {
+        let mut started = 0;
+        let period = self.options.rate_per_s.map(|rate| Duration::from_secs_f64(1.0 / rate));
+        let mut timers = Duration::ZERO;
+        while started < self.options.count || self.in_flight() > 0 {
+            if step(self.tally.over()).is_break() {
+                return Err(EapError::Interrupted);
+            }
+            let now = self.now();
+            let mut next = now + TIMER_EVERY;
+            while started < self.options.count && self.in_flight() < self.options.max_in_flight {
+                let due = match period {
+                    Some(period) => period.mul_f64(started as f64),
+                    None => now,
+                };
+                if due > now {
+                    next = next.min(due);
+                    break;
+                }
+                self.begin(due, true)?;
+                started += 1;
+            }
+            self.wait_until(next);
+            self.receive()?;
+            let now = self.now();
+            if now >= timers {
+                timers = now + TIMER_EVERY;
+                self.timers(now);
+            }
+        }
+        Ok(())
+    }
+
+    fn until_idle(&mut self, step: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<(), EapError> {
+        while self.in_flight() > 0 {
+            if step(0).is_break() {
+                return Err(EapError::Interrupted);
+            }
+            self.wait_until(self.now() + TIMER_EVERY);
+            self.receive()?;
+            self.timers(self.now());
+        }
+        Ok(())
+    }
+
+    fn wait_until(&self, due: Duration) {
+        let left = due.saturating_sub(self.now());
+        self.sockets.wait(if left < SPIN { Duration::ZERO } else { left });
+    }
+
+    fn begin(&mut self, due: Duration, counts: bool) -> Result<(), EapError> {
+        let session = self.session.as_ref().filter(|_| counts && self.options.resume);
+        let endpoint = self.connector.connect(session)?;
+        let peer = Peer::new(endpoint, self.options.identity.as_bytes(), self.options.fragment_bytes);
+        let authentication = Authentication::new(peer, Arc::clone(&self.secret), self.options.timeout);
+        let owner = self.free.pop().unwrap_or_else(|| {
+            self.flights.push(None);
+            self.flights.len() - 1
+        });
+        let place = self.sockets.take(owner)?;
+        self.flights[owner] = Some(Flight { authentication, place, due, counts });
+        self.transmit(owner)
+    }
+
+    /// Sends what an authentication has to say next.
+    fn transmit(&mut self, owner: usize) -> Result<(), EapError> {
+        let now = self.now();
+        let mut authenticator = [0; 16];
+        openssl::rand::rand_bytes(&mut authenticator)?;
+        let Some(flight) = &mut self.flights[owner] else { return Ok(()) };
+        match flight.authentication.transmit(now, flight.place.identifier, authenticator) {
+            Ok(packet) => self.sockets.send(flight.place, packet),
+            Err(failure) => {
+                let (cause, line) = (failure.cause(), failure.to_string());
+                self.end(owner, Some((cause, line)));
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<(), EapError> {
+        let mut buffer = [0; MAX_PACKET_BYTES + 1];
+        let mut first = 0;
+        while let Some((owner, place, length)) = self.sockets.receive(&mut first, &mut buffer) {
+            let now = self.now();
+            let Some(flight) = &mut self.flights[owner] else { continue };
+            let Ok(next) = flight.authentication.handle(now, &buffer[..length]) else { continue };
+            match next {
+                Next::Wait => {}
+                Next::Transmit => {
+                    self.sockets.release(place);
+                    let place = self.sockets.take(owner)?;
+                    if let Some(flight) = &mut self.flights[owner] {
+                        flight.place = place;
+                    }
+                    self.transmit(owner)?;
+                }
+                Next::Success => self.end(owner, None),
+                Next::Failure(failure) => self.end(owner, Some((failure.cause(), failure.to_string()))),
+            }
+        }
+        Ok(())
+    }
+
+    fn timers(&mut self, now: Duration) {
+        for owner in 0..self.flights.len() {
+            let Some(flight) = &mut self.flights[owner] else { continue };
+            match flight.authentication.handle_timeout(now) {
+                Ok(None) => {}
+                Ok(Some(packet)) => self.sockets.send(flight.place, packet),
+                Err(failure) => {
+                    let mut line = failure.to_string();
+                    if self.sockets.refused {
+                        line.push_str("; the kernel says that nobody listens there");
+                    }
+                    self.end(owner, Some((failure.cause(), line)));
+                }
+            }
+        }
+    }
+
+    /// An authentication is over.
+    fn end(&mut self, owner: usize, failure: Option<(String, String)>) {
+        let now = self.now();
+        let Some(flight) = self.flights[owner].take() else { return };
+        self.sockets.release(flight.place);
+        self.free.push(owner);
+        if let Some((cause, line)) = failure {
+            return self.tally.fail(&cause, line);
+        }
+        let peer = flight.authentication.peer();
+        if self.options.resume
+            && let Some(session) = peer.tunnel().endpoint().session()
+        {
+            self.session = Some(session);
+        }
+        if flight.counts {
+            let resumed = peer.negotiated().is_some_and(|negotiated| negotiated.resumed);
+            self.tally.first_due = Some(self.tally.first_due.map_or(flight.due, |due| due.min(flight.due)));
+            self.tally.complete(&flight, resumed, now);
+        }
+    }
+}
+
+/// What is counted.
+struct Tally {
+    completed: usize,
+    resumed: usize,
+    failed: BTreeMap<String, usize>,
+    first_failure: Option<String>,
+    nanoseconds: Histogram<u64>,
+    sum: Duration,
+    round_trips: Vec<u64>,
+    fragments: Vec<u64>,
+    eap_bytes: Vec<u64>,
+    radius_bytes: Vec<u64>,
+    first_due: Option<Duration>,
+    last_end: Duration,
+    msk_sha256: Option<String>,
+}
+
+impl Tally {
+    fn new() -> Self {
+        Self {
+            completed: 0,
+            resumed: 0,
+            failed: BTreeMap::new(),
+            first_failure: None,
+            // Three digits, of any duration: such a histogram can always be made.
+            nanoseconds: Histogram::new(3).unwrap_or_else(|_| unreachable!()),
+            sum: Duration::ZERO,
+            round_trips: Vec::new(),
+            fragments: Vec::new(),
+            eap_bytes: Vec::new(),
+            radius_bytes: Vec::new(),
+            first_due: None,
+            last_end: Duration::ZERO,
+            msk_sha256: None,
+        }
+    }
+
+    fn over(&self) -> usize {
+        self.completed + self.failed.values().sum::<usize>()
+    }
+
+    fn fail(&mut self, cause: &str, line: String) {
+        *self.failed.entry(cause.to_owned()).or_default() += 1;
+        self.first_failure.get_or_insert(line);
+    }
+
+    fn complete(&mut self, flight: &Flight, resumed: bool, now: Duration) {
+        let took = now.saturating_sub(flight.due);
+        let Exchanged { round_trips, eap_bytes, radius_bytes } = flight.authentication.exchanged();
+        self.completed += 1;
+        self.resumed += usize::from(resumed);
+        self.sum += took;
+        // The histogram grows to what it is given.
+        let _ = self.nanoseconds.record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        self.last_end = now;
+        self.round_trips.push(round_trips.into());
+        self.fragments.push(flight.authentication.peer().tunnel().fragments().into());
+        self.eap_bytes.push(eap_bytes);
+        self.radius_bytes.push(radius_bytes);
+        if let Some(keys) = flight.authentication.keys() {
+            self.msk_sha256 =
+                Some(openssl::sha::sha256(&keys.msk).iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+    }
+
+    fn finish(mut self, count: usize) -> Authenticated {
+        let seconds = |share: f64| self.nanoseconds.value_at_quantile(share) as f64 / 1e9;
+        let times = (self.completed > 0).then(|| Times {
+            mean: self.sum.as_secs_f64() / self.completed as f64,
+            p50: seconds(0.50),
+            p95: seconds(0.95),
+            p99: seconds(0.99),
+            max: self.nanoseconds.max() as f64 / 1e9,
+        });
+        let length = self.last_end.saturating_sub(self.first_due.unwrap_or_default()).as_secs_f64();
+        Authenticated {
+            completed: self.completed,
+            resumed: self.resumed,
+            rate_per_s: (self.completed > 0 && length > 0.0).then(|| self.completed as f64 / length),
+            round_trips: median(&mut self.round_trips),
+            fragments: median(&mut self.fragments),
+            eap_bytes: median(&mut self.eap_bytes),
+            radius_bytes: median(&mut self.radius_bytes),
+            authentication_s: times,
+            msk_sha256: self.msk_sha256.filter(|_| count == 1),
+            failed: self.failed,
+            first_failure: self.first_failure,
+        }
+    }
+}
+
+/// The lower one of the two in the middle, where there are two.
+fn median(values: &mut [u64]) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}

@@ -1,0 +1,192 @@
+//! EAP-TLS over RADIUS: peers, and a server.
+
+use crate::errors::{CoreError, InvalidOption, Unsupported};
+use crate::options::whole;
+use crate::with_progress;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pythonize::{depythonize, pythonize};
+use serde::Deserialize;
+use shakedown_eap::radius::Secret;
+use shakedown_eap::service::Limits;
+use shakedown_eap::tls::{DEFAULT_FRAGMENT_BYTES, MAX_FRAGMENT_BYTES};
+use shakedown_live::eap::{EapError, Files, PeerOptions, ServerOptions, authenticate, serve};
+use shakedown_stacks::{Settings, SetupError};
+use shakedown_trace::Side;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What both ends are told.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Common {
+    address: String,
+    secret: String,
+    suite: String,
+    #[serde(default)]
+    chain: Option<PathBuf>,
+    #[serde(default)]
+    key: Option<PathBuf>,
+    #[serde(default)]
+    ca: Option<PathBuf>,
+    #[serde(default)]
+    password: Option<String>,
+    /// Where generated keys and certificates are kept.
+    #[serde(default)]
+    cache: Option<PathBuf>,
+    #[serde(default)]
+    fragment: Option<i64>,
+}
+
+const MAX_COUNT: usize = 100_000_000;
+const MAX_IN_FLIGHT: usize = 16_384;
+
+impl Common {
+    fn address(&self) -> PyResult<SocketAddr> {
+        self.address.parse().map_err(|_| {
+            InvalidOption::new_err(format!(
+                "{}: no address; accepted: ADDRESS:PORT in numbers, as 127.0.0.1:1812 or [::1]:1812",
+                self.address.chars().take(60).collect::<String>()
+            ))
+        })
+    }
+
+    fn secret(&self) -> PyResult<Secret> {
+        if self.secret.is_empty() {
+            return Err(InvalidOption::new_err("the secret is empty; accepted: one byte or more".into()));
+        }
+        Ok(Secret::new(self.secret.as_bytes()))
+    }
+
+    fn fragment(&self) -> PyResult<usize> {
+        let given = self.fragment.unwrap_or(DEFAULT_FRAGMENT_BYTES as i64);
+        let found = usize::try_from(given).ok().filter(|bytes| (1..=MAX_FRAGMENT_BYTES).contains(bytes));
+        found.ok_or_else(|| {
+            InvalidOption::new_err(format!(
+                "fragment: {given}; accepted: whole numbers from 1 to {MAX_FRAGMENT_BYTES} (TLS bytes)"
+            ))
+        })
+    }
+
+    fn files(&self) -> Files {
+        Files {
+            chain: self.chain.clone(),
+            key: self.key.clone(),
+            ca: self.ca.clone(),
+            password: self.password.clone(),
+        }
+    }
+
+    /// Certificates must be valid now, for a real peer will look at a real clock.
+    fn settings(&self) -> Settings {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Settings {
+            now_unix_s: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
+            cache: self.cache.clone(),
+            ..Settings::default()
+        }
+    }
+}
+
+/// Authenticates against a RADIUS server, `count` times; what came of it, with `suite` and `first_failure`.
+#[pyfunction]
+#[pyo3(signature = (
+    options, *, count, rate_per_s = None, identity = "", max_in_flight = None, resume = false, timeout_s, progress = None
+))]
+#[allow(clippy::too_many_arguments)] // keywords in Python
+pub fn eap_peer<'py>(
+    py: Python<'py>,
+    options: &Bound<'py, PyAny>,
+    count: &Bound<'py, PyAny>,
+    rate_per_s: Option<f64>,
+    identity: &str,
+    max_in_flight: Option<Bound<'py, PyAny>>,
+    resume: bool,
+    timeout_s: f64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let common: Common =
+        depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
+    let files = common.files();
+    let suite = crate::parse(&common.suite)?;
+    let suite = files.suite(&suite, Side::Client, resume).map_err(to_python)?;
+    let settings = common.settings();
+    let in_flight = match max_in_flight {
+        Some(given) => whole(&given, "authentications in flight", 1, MAX_IN_FLIGHT)?,
+        None if rate_per_s.is_some() => MAX_IN_FLIGHT,
+        None => 1,
+    };
+    let options = PeerOptions {
+        server: common.address()?,
+        secret: common.secret()?,
+        identity: identity.to_owned(),
+        fragment_bytes: common.fragment()?,
+        count: whole(count, "authentications", 1, MAX_COUNT)?,
+        rate_per_s: rate_per_s.filter(|rate| rate.is_finite() && *rate > 0.0),
+        max_in_flight: in_flight,
+        resume: suite.is_resumption(),
+        timeout: Duration::try_from_secs_f64(timeout_s).unwrap_or(Duration::MAX / 4),
+    };
+    let found = with_progress(py, progress, |step| {
+        let connector = files.connector(&suite, &settings)?;
+        authenticate(&options, connector.as_ref(), step)
+    })?;
+    crate::notices::keep(&settings.notices);
+    let found = pythonize(py, &found.map_err(to_python)?)?;
+    found.cast::<PyDict>()?.set_item("suite", suite.to_string())?;
+    Ok(found)
+}
+
+/// Serves EAP-TLS until a signal's handler raises; `listening` is told the address once.
+#[pyfunction]
+#[pyo3(signature = (options, *, resume, listening))]
+pub fn eap_serve(
+    py: Python<'_>,
+    options: &Bound<'_, PyAny>,
+    resume: bool,
+    listening: Py<PyAny>,
+) -> PyResult<()> {
+    let common: Common =
+        depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
+    let files = common.files();
+    let asked = crate::parse(&common.suite)?;
+    let suite = files.suite(&asked, Side::Server, resume).map_err(to_python)?;
+    let name = files.suite(&asked, Side::Server, false).map_err(to_python)?.to_string();
+    let settings = common.settings();
+    let options = ServerOptions {
+        listen: common.address()?,
+        secret: common.secret()?,
+        fragment_bytes: common.fragment()?,
+        limits: Limits::default(),
+    };
+    let mut raised = None;
+    let served = with_progress(py, None, |step| {
+        let acceptor = files.acceptor(&suite, &settings)?;
+        let mut tell = |address: SocketAddr| match Python::attach(|py| {
+            listening.call1(py, (address.to_string(), &name))
+        }) {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(error) => {
+                raised = Some(error);
+                ControlFlow::Break(())
+            }
+        };
+        serve(&options, acceptor, &mut tell, step)
+    });
+    crate::notices::keep(&settings.notices);
+    served?.map_err(to_python)?;
+    raised.map_or(Ok(()), Err)
+}
+
+fn to_python(error: EapError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        EapError::Suite { .. } | EapError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
+        EapError::Option { .. } | EapError::User(_) => InvalidOption::new_err(message),
+        EapError::Interrupted => PyKeyboardInterrupt::new_err(message),
+        _ => CoreError::new_err(message),
+    }
+}

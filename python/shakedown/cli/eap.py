@@ -1,0 +1,175 @@
+"""`eap`: EAP-TLS over RADIUS, as a peer against any server, and as a server for any supplicant."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shakedown.cli._output import echo, json_option, note, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from shakedown.schema.eap import Authentications
+
+_file = click.Path(path_type=Path)
+
+
+def _common(command: Callable[..., object]) -> Callable[..., object]:
+    """Options of both ends."""
+    for option in (
+        click.option(
+            "--fragment",
+            type=int,
+            metavar="BYTES",
+            help="TLS bytes in an EAP packet.  [default: 1398]",
+        ),
+        click.option(
+            "--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Of archives and keys."
+        ),
+        click.option("--ca", type=_file, metavar="FILE", help="The root that this side trusts."),
+        click.option("--key", type=_file, metavar="FILE", help="Its key.  [default: in the chain's file]"),
+        click.option("--chain", type=_file, metavar="FILE", help="What this side presents, leaf first."),
+        click.option("--suite", required=True, metavar="SUITE", help="What to negotiate, and nothing else."),
+        click.option(
+            "--secret",
+            required=True,
+            envvar="SHAKEDOWN_SECRET",
+            show_envvar=True,
+            help="What access point and RADIUS server share.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group("eap")
+def command() -> None:
+    """EAP-TLS over RADIUS: authenticate as a peer, or serve supplicants."""
+
+
+@command.command("peer")
+@click.option("--server", required=True, metavar="ADDR:PORT", help="The RADIUS server.")
+@_common
+@click.option(
+    "--identity",
+    default="anonymous@shakedown.test",
+    show_default=True,
+    help="The name in the clear; the true one is in the certificate.",
+)
+@click.option("--count", type=int, default=1, show_default=True, help="Authentications.")
+@click.option(
+    "--rate",
+    metavar="RATE",
+    help="Starts per second, as 300/s, whatever becomes of those before.  [default: one after the other]",
+)
+@click.option(
+    "--in-flight", type=int, help="The most authentications at a time.  [default: 1; with --rate 16384]"
+)
+@click.option("--resume", is_flag=True, help="One full authentication first, uncounted; the others resume.")
+@click.option(
+    "--timeout",
+    default="10s",
+    show_default=True,
+    metavar="TIME",
+    help="Longest wait for the answer to a request.",
+)
+@json_option
+def peer(
+    server: str,
+    identity: str,
+    count: int,
+    rate: str | None,
+    in_flight: int | None,
+    resume: bool,
+    timeout: str,
+    as_json: bool,
+    **common: Any,  # noqa: ANN401 - options of both ends
+) -> None:
+    """Authenticate against a RADIUS server, once or at a rate.
+
+    Without --chain and --ca both sides' certificates are generated ones, as those of "eap serve" on this
+    machine.
+    """
+    from shakedown import core
+    from shakedown.units import parse_duration_s, parse_rate_per_s
+
+    with progress_bar(count, "authenticating") as update:
+        found, failure = core.eap_peer(
+            {"address": server, **common},
+            identity=identity,
+            count=count,
+            rate_per_s=None if rate is None else parse_rate_per_s(rate),
+            in_flight=in_flight,
+            resume=resume,
+            timeout_s=parse_duration_s(timeout),
+            progress=lambda done: update(done, "authenticating"),
+        )
+    for remark in core.take_notices():
+        note(remark)
+    if as_json:
+        print_json([found])
+    else:
+        _show(found)
+    if found.completed > found.resumed and (resume or found.suite.endswith(("/resumed", "/ticket"))):
+        note(
+            f"{found.completed - found.resumed} of {found.completed} authentications did not resume a session"
+        )
+    if failure is not None:
+        failed = sum(found.failed.values())
+        raise click.ClickException(f"{failed} of {count} authentications failed; the first: {failure}")
+
+
+class _StopError(Exception):
+    """SIGTERM has come."""
+
+
+@command.command("serve")
+@click.option("--listen", required=True, metavar="ADDR:PORT", help="Where to listen; port 0: any free one.")
+@_common
+@click.option("--no-resume", is_flag=True, help="Leave peers no session to resume.")
+def serve(listen: str, no_resume: bool, **common: Any) -> None:  # noqa: ANN401 - options of both ends
+    """Serve supplicants by EAP-TLS behind any access point, until SIGTERM or Ctrl-C.
+
+    With --ca peers must present a certificate under that root. Without --chain and --ca both sides'
+    certificates are generated ones, as those of "eap peer" on this machine.
+    """
+    import signal
+
+    from shakedown import core
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise _StopError
+
+    def listening(address: str, suite: str) -> None:
+        click.echo(f"serving {suite} by EAP-TLS on {address}")
+        sys.stdout.flush()
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        core.eap_serve({"address": listen, **common}, resume=not no_resume, listening=listening)
+    except (_StopError, KeyboardInterrupt):
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _show(found: Authentications) -> None:
+    """The result in lines."""
+    echo(f"{found.suite} against {found.server}: {found.completed} completed, {found.resumed} resumed")
+    for cause, times in sorted(found.failed.items()):
+        echo(f"  failed: {times} ({cause})")
+    if found.authentication_s is not None:
+        took = found.authentication_s
+        echo(
+            f"  {found.round_trips} round trips, {found.fragments} fragments, "
+            f"{found.eap_bytes:,} bytes of EAP, {found.radius_bytes:,} of RADIUS"
+        )
+        echo(
+            f"  authentication time: mean {took.mean * 1e3:.3g} ms, median {took.p50 * 1e3:.3g}, "
+            f"p95 {took.p95 * 1e3:.3g}, p99 {took.p99 * 1e3:.3g}, max {took.max * 1e3:.3g}"
+        )
+    if found.msk_sha256 is not None:
+        echo(f"  SHA-256 of the MSK: {found.msk_sha256}")
