@@ -73,7 +73,7 @@ impl Builder {
     #[must_use]
     pub fn response(mut self, secret: &Secret, request: &Authenticator) -> Vec<u8> {
         self.close(secret, request);
-        let authenticator = secret.response_authenticator(&self.bytes, request);
+        let authenticator = secret.sign(&self.bytes, request);
         self.bytes[4..HEADER_BYTES].copy_from_slice(&authenticator);
         self.bytes
     }

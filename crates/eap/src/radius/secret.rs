@@ -47,8 +47,14 @@ impl Secret {
         hash.finalize().into()
     }
 
-    /// The Response Authenticator of a packet in which the Request Authenticator stands in (RFC 2865 section 3).
-    pub(super) fn response_authenticator(&self, bytes: &[u8], request: &Authenticator) -> Authenticator {
+    /// The Response Authenticator that an answer must have (RFC 2865 section 3).
+    #[must_use]
+    pub fn response_authenticator(&self, answer: &Packet<'_>, request: &Authenticator) -> Authenticator {
+        self.sign(answer.as_bytes(), request)
+    }
+
+    /// The Response Authenticator of a packet in which the Request Authenticator stands in.
+    pub(super) fn sign(&self, bytes: &[u8], request: &Authenticator) -> Authenticator {
         let mut hash = Md5::new();
         hash.update(&bytes[..4]);
         hash.update(request);
@@ -98,7 +104,7 @@ impl Secret {
         request: &Authenticator,
     ) -> Result<(), AuthenticatorError> {
         self.check_message(packet, request)?;
-        let expected = self.response_authenticator(packet.as_bytes(), request);
+        let expected = self.sign(packet.as_bytes(), request);
         // Knowing how many bytes of an MD5 agree helps nobody who got this far without the secret.
         if packet.authenticator() == expected { Ok(()) } else { Err(AuthenticatorError::Response) }
     }

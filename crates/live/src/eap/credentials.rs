@@ -3,7 +3,7 @@
 use super::EapError;
 use shakedown_certs::own::OwnIdentity;
 use shakedown_pki::Identity;
-use shakedown_stacks::{Acceptor, Connector, Identities, Settings, Setup};
+use shakedown_stacks::{Acceptor, Connector, Exposure, Identities, Settings, Setup, SetupError};
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::suite::{Authentication, Mode, Protocol};
 use shakedown_trace::{Carrier, Side, Suite};
@@ -56,7 +56,7 @@ impl Files {
 
     fn identities(&self, suite: &Suite, role: Role, settings: &Settings) -> Result<Identities, EapError> {
         let stack = settings.registry.choose(suite, role, None)?;
-        let store = settings.store().map_err(shakedown_stacks::SetupError::from)?;
+        let store = settings.store().map_err(SetupError::from)?;
         let generate = |side| stack.generate(suite, side, settings, &store);
         let password = self.password.as_deref();
         let own = match &self.chain {
@@ -78,6 +78,7 @@ impl Files {
         let mut setup = settings.setup(suite, identities);
         setup.instrumented = false;
         setup.carrier = Carrier::Eap;
+        setup.exposure = Exposure::Network;
         Ok(setup)
     }
 

@@ -40,7 +40,7 @@ impl Environment for Lab {
     type Endpoint = Box<dyn Endpoint>;
 
     fn endpoint(&mut self) -> Option<Self::Endpoint> {
-        self.acceptor.accept_issuing().ok()
+        self.acceptor.accept().ok()
     }
 
     fn random(&mut self, bytes: &mut [u8]) {

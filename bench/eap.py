@@ -1,0 +1,141 @@
+"""Our EAP-TLS server beside FreeRADIUS, and our peer as the load on both."""
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.harness import Benchmark, Pair, UnavailableError
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import shutil  # noqa: E402
+
+import supplied  # noqa: E402
+from eap.freeradius import SECRET, freeradius  # noqa: E402
+
+SUITE = "tls1.3/x25519/p256"
+PAIRS = 7
+COUNT = 600
+IN_FLIGHT = 32
+PEER_RATE_PER_S = 300
+PEER_SECONDS = 5
+
+
+def _needs_freeradius() -> None:
+    if shutil.which("freeradius") is None:
+        raise UnavailableError("freeradius is not installed (make peers installs it)")
+
+
+def _cpu_s(pid: int) -> float:
+    """What a process's threads have run so far, in seconds."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) * 1e-9
+
+
+def _authenticate(port: int, client: Path, ca: Path, *options: str) -> dict[str, float]:
+    """What `eap peer --json` prints."""
+    command = [sys.executable, "-m", "shakedown", "eap", "peer", "--server", f"127.0.0.1:{port}"]
+    command += ["--secret", SECRET, "--suite", SUITE, "--chain", client / "chain.pem"]
+    command += ["--key", client / "key.pem", "--ca", ca, "--json", *options]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    found: list[dict[str, float]] = json.loads(done.stdout)
+    return found[0]
+
+
+@contextlib.contextmanager
+def _ours(server: Path, ca: Path) -> Iterator[tuple[int, int]]:
+    """Our server: port and process."""
+    command = [
+        sys.executable,
+        "-m",
+        "shakedown",
+        "eap",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--secret",
+        SECRET,
+    ]
+    command += ["--suite", SUITE, "--chain", server / "chain.pem", "--key", server / "key.pem", "--ca", ca]
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline().rsplit(":", 1)[1]), process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        process.stdout.close()
+
+
+def _per_cpu_s(port: int, pid: int, client: Path, ca: Path) -> float:
+    """Full authentications for a second of the server's CPU time."""
+    before_s = _cpu_s(pid)
+    found = _authenticate(port, client, ca, "--count", str(COUNT), "--in-flight", str(IN_FLIGHT))
+    return found["completed"] / (_cpu_s(pid) - before_s)
+
+
+def server_pairs() -> list[Pair]:
+    """Authentications for a second of one core: ours, FreeRADIUS, with the same certificates."""
+    _needs_freeradius()
+    with tempfile.TemporaryDirectory(prefix="shakedown-bench-eap-") as name:
+        folder = Path(name)
+        server = supplied.chain(folder / "server", "p256")
+        client = supplied.chain(folder / "client", "p256", "client")
+        roots = client / "ca.pem", server / "ca.pem"
+        with (
+            freeradius(folder / "radius", server, roots[0], fragment=1398, cache=False) as radius,
+            _ours(server, roots[0]) as (port, pid),
+        ):
+            for one in ((port, pid), (radius.port, radius.pid)):
+                _per_cpu_s(*one, client, roots[1])
+            return [
+                (
+                    _per_cpu_s(port, pid, client, roots[1]),
+                    _per_cpu_s(radius.port, radius.pid, client, roots[1]),
+                )
+                for _ in range(PAIRS)
+            ]
+
+
+def peer_pairs() -> list[Pair]:
+    """Full authentications per second that our peer drives FreeRADIUS to: reached, and asked for."""
+    _needs_freeradius()
+    with tempfile.TemporaryDirectory(prefix="shakedown-bench-eap-") as name:
+        folder = Path(name)
+        server = supplied.chain(folder / "server", "p256")
+        client = supplied.chain(folder / "client", "p256", "client")
+        with freeradius(folder / "radius", server, client / "ca.pem", fragment=1398, cache=False) as radius:
+            rate = ("--rate", f"{PEER_RATE_PER_S}/s", "--count", str(PEER_RATE_PER_S * PEER_SECONDS))
+            found = [
+                _authenticate(radius.port, client, server / "ca.pem", *rate)["rate_per_s"]
+                for _ in range(PAIRS)
+            ]
+    return [(one, float(PEER_RATE_PER_S)) for one in found]
+
+
+BENCHMARKS = [
+    Benchmark(
+        name="eap-freeradius",
+        what=f"full EAP-TLS authentications of {SUITE} for a second of the server's CPU time",
+        peer_name="FreeRADIUS",
+        better="higher",
+        target=1.0,
+        pairs=server_pairs,
+    ),
+    Benchmark(
+        name="eap-peer-rate",
+        what=f"full EAP-TLS authentications a second of our peer, {PEER_RATE_PER_S}/s asked for",
+        peer_name="asked for",
+        better="higher",
+        target=0.98,
+        pairs=peer_pairs,
+    ),
+]

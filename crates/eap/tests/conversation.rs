@@ -1,0 +1,188 @@
+//! Peer and server against each other: round trips, keys, and what a network may do to their packets.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod scripted;
+
+use proptest::prelude::*;
+use scripted::{Conversation, SECRET, Script};
+use shakedown_eap::client::{ClientFailure, Next};
+use shakedown_eap::peer::PeerFailure;
+use shakedown_eap::radius::{Builder, Packet, Secret, attribute, code};
+use shakedown_trace::endpoint::Time;
+
+fn fragments(bytes: usize, size: usize) -> u64 {
+    bytes.div_ceil(size) as u64
+}
+
+fn both(flights: [usize; 4]) -> [Script; 2] {
+    [Script::tls12(flights), Script::tls13(flights)]
+}
+
+#[test]
+fn both_sides_end_with_the_same_keys() {
+    for script in both([200, 900, 700, 60]) {
+        let mut both = Conversation::new(script, 1398, 1398);
+        assert_eq!(both.run(), Next::Success, "{script:?}");
+        assert_eq!((both.service.tally().accepted, both.service.sessions()), (1, 0));
+        assert_eq!(both.client.exchanged().round_trips, 4);
+    }
+}
+
+#[test]
+fn an_alert_goes_out_before_the_failure() {
+    for script in both([200, 900, 700, 60]) {
+        let mut both = Conversation::new(Script { server_fails: true, ..script }, 500, 500);
+        let Next::Failure(failure) = both.run() else { panic!("{script:?} succeeded") };
+        assert_eq!(failure.cause(), "tls_unknown_ca");
+        assert_eq!(both.service.tally().rejected, [("tls_unknown_ca".to_owned(), 1)].into());
+        // The alert is acknowledged like any other flight: identity, hello, two fragments, two fragments, alert.
+        assert_eq!((both.client.exchanged().round_trips, both.service.sessions()), (6, 0));
+    }
+}
+
+#[test]
+fn a_server_of_tls_1_3_must_say_that_it_is_satisfied() {
+    let script = Script { says: Some(1), ..Script::tls13([200, 900, 700, 60]) };
+    let mut both = Conversation::new(script, 500, 500);
+    let Next::Failure(ClientFailure::Peer(PeerFailure::Violation(violation))) = both.run() else {
+        panic!("a server's word was taken that it did not say");
+    };
+    assert!(violation.to_string().contains("application data"), "{violation}");
+}
+
+/// An answer as the server would make it, to a request of the client's.
+fn forged(request: &[u8], code: u8, eap: &[u8], secret: &str) -> Vec<u8> {
+    let packet = Packet::parse(request).unwrap();
+    let mut builder = Builder::new(code, packet.identifier());
+    builder.add_eap(eap).unwrap().add(attribute::STATE, b"some").unwrap();
+    builder.response(&Secret::new(secret), &packet.authenticator())
+}
+
+#[test]
+fn success_before_the_handshake_is_not_believed() {
+    let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
+    let request = both.request(Time::ZERO);
+    let accept = forged(&request, code::ACCESS_ACCEPT, &[3, 1, 0, 4], SECRET);
+    let next = both.client.handle(Time::ZERO, &accept).unwrap();
+    assert_eq!(next, Next::Failure(ClientFailure::Peer(PeerFailure::EarlySuccess)));
+}
+
+#[test]
+fn who_does_not_know_the_secret_changes_nothing() {
+    let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
+    let request = both.request(Time::ZERO);
+    let reject = forged(&request, code::ACCESS_REJECT, &[4, 1, 0, 4], "another");
+    assert!(both.client.handle(Time::ZERO, &reject).is_err());
+    let mut altered = request.clone();
+    *altered.last_mut().unwrap() ^= 1;
+    assert_eq!(both.service.handle(Time::ZERO, both.from, &altered), None);
+    assert_eq!((both.service.tally().discarded, both.service.sessions()), (1, 0));
+    assert_eq!(both.run(), Next::Success);
+}
+
+#[test]
+fn another_method_is_declined() {
+    let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
+    let request = both.request(Time::ZERO);
+    // A request for PEAP.
+    let challenge = forged(&request, code::ACCESS_CHALLENGE, &[1, 2, 0, 6, 25, 0x20], SECRET);
+    assert_eq!(both.client.handle(Time::ZERO, &challenge), Ok(Next::Transmit));
+    let answer = both.request(Time::ZERO);
+    let eap = Packet::parse(&answer).unwrap().eap_message().unwrap();
+    assert_eq!(eap, [2, 2, 0, 6, 3, 13]);
+}
+
+#[test]
+fn what_is_held_is_bounded() {
+    let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
+    for _ in 0..5000 {
+        let request = both.request(Time::ZERO);
+        both.service.handle(Time::ZERO, both.from, &request);
+        // An identity once more, as if the client had lost its memory.
+        both.client = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500).client;
+    }
+    assert_eq!(both.service.sessions(), 4096);
+    assert_eq!(both.service.tally().turned_away, 5000 - 4096);
+    both.service.handle_timeout(Time::from_secs(60));
+    assert_eq!((both.service.sessions(), both.service.tally().abandoned), (0, 4096));
+    assert_eq!(both.service.poll_timeout(), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Identity, start; then every fragment takes one round trip, and the last acknowledgement one more.
+    #[test]
+    fn round_trips_follow_from_fragments(
+        flights in [1_usize..700, 1_usize..9000, 1_usize..9000, 1_usize..300],
+        peer in 1_usize..1400,
+        server in 1_usize..1390,
+        tls13: bool,
+    ) {
+        // Within what either side puts up with.
+        prop_assume!(flights[0].div_ceil(peer) + flights[2].div_ceil(peer) < 140);
+        prop_assume!(flights[1].div_ceil(server) + flights[3].div_ceil(server) < 140);
+        let script = if tls13 { Script::tls13(flights) } else { Script::tls12(flights) };
+        let mut both = Conversation::new(script, peer, server);
+        prop_assert_eq!(both.run(), Next::Success);
+        // Ticket and indication share a flight.
+        let last = flights[3] + usize::from(tls13);
+        let of_peer = fragments(flights[0], peer) + fragments(flights[2], peer);
+        let of_server = fragments(flights[1], server) + fragments(last, server);
+        prop_assert_eq!(u64::from(both.client.exchanged().round_trips), of_peer + of_server);
+        prop_assert_eq!(u64::from(both.client.peer().tunnel().fragments()), of_peer + of_server);
+    }
+
+    /// Every packet may come again at any time, from either side; no packet but the one that is due does anything.
+    #[test]
+    fn replayed_and_reordered_packets_change_nothing(
+        choices in proptest::collection::vec((0_usize..40, 0_usize..40, any::<bool>()), 60),
+        tls13: bool,
+    ) {
+        let flights = [200, 2000, 1500, 60];
+        let script = if tls13 { Script::tls13(flights) } else { Script::tls12(flights) };
+        let mut plain = Conversation::new(script, 400, 400);
+        prop_assert_eq!(plain.run(), Next::Success);
+
+        let mut both = Conversation::new(script, 400, 400);
+        let (mut requests, mut replies): (Vec<Vec<u8>>, Vec<Vec<u8>>) = Default::default();
+        let mut choices = choices.into_iter().cycle();
+        // Longer after each round than answers are kept, so that replays do not only meet the cache.
+        let mut now = Time::ZERO;
+        loop {
+            let request = both.request(now);
+            for _ in 0..3 {
+                let (old, answer, late) = choices.next().unwrap();
+                if late && now < Time::from_secs(40) {
+                    now += Time::from_secs(1);
+                }
+                if let Some(old) = requests.get(old).filter(|old| *old != &request) {
+                    // What the service says to a replay is not for anybody who waits.
+                    if let Some(reply) = both.service.handle(now, both.from, old) {
+                        prop_assert!(both.client.handle(now, &reply).is_err());
+                    }
+                }
+                if let Some(answer) = replies.get(answer) {
+                    prop_assert!(both.client.handle(now, answer).is_err());
+                }
+            }
+            let reply = both.service.handle(now, both.from, &request).expect("an answer");
+            // The same request again gets the same bytes.
+            let again = both.service.handle(now, both.from, &request);
+            prop_assert_eq!(again.as_ref(), Some(&reply));
+            requests.push(request);
+            replies.push(reply.clone());
+            match both.client.handle(now, &reply).unwrap() {
+                Next::Transmit => {}
+                next => {
+                    prop_assert_eq!(next, Next::Success);
+                    break;
+                }
+            }
+        }
+        prop_assert_eq!(both.client.exchanged(), plain.client.exchanged());
+        prop_assert!(both.client.keys() == plain.client.keys());
+        prop_assert_eq!(both.service.tally().accepted, 1);
+        prop_assert_eq!(&both.service.tally().rejected, &plain.service.tally().rejected);
+    }
+}

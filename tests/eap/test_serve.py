@@ -1,0 +1,109 @@
+"""Our server against eapol_test and against our own peer."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import supplied
+from eap.freeradius import SECRET
+from eap.supplicant import eapol_test
+
+
+@contextlib.contextmanager
+def serving(suite: str, *options: str) -> Iterator[int]:
+    """`eap serve` on an ephemeral port, until the block ends; SIGTERM must end it with 0."""
+    command = [sys.executable, "-m", "shakedown", "eap", "serve", "--listen", "127.0.0.1:0"]
+    command += ["--secret", SECRET, "--suite", suite, *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        found = re.fullmatch(r"serving (\S+) by EAP-TLS on 127\.0\.0\.1:(\d+)\n", line)
+        assert found, line + process.stderr.read()
+        yield int(found[2])
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert process.stdout.read() == ""
+        assert process.stderr.read() == ""
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+SUITES = ("tls1.2/ecdhe_ecdsa", "tls1.3/x25519/p256")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_eapol_test_authenticates_and_resumes(peer, site, tmp_path, suite):
+    peer("eapol_test")
+    with serving(suite, *site.authenticator()) as port:
+        outcome = eapol_test(
+            tmp_path, port, SECRET, client=site.client, ca=site.server / "ca.pem",
+            tls13=suite.startswith("tls1.3"), again=1,
+        )  # fmt: skip
+    assert outcome.status == 0, outcome.log[-3000:]
+    assert outcome.matching_keys == (2, 0)
+    assert outcome.resumed == [False, True]
+
+
+def test_our_peer_authenticates_with_generated_certificates(shakedown):
+    with serving("tls1.3/x25519/p256/mutual") as port:
+        done = shakedown(
+            "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET,
+            "--suite", "tls1.3/x25519/p256/mutual", "--count", "20", "--rate", "100/s",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "20 completed, 0 resumed" in done.stdout
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_client_of_another_authority_gets_an_alert_and_eap_failure(peer, site, tmp_path, suite):
+    peer("eapol_test")
+    stranger = supplied.chain(tmp_path / "stranger", "p256", "client")
+    with serving(suite, *site.authenticator()) as port:
+        outcome = eapol_test(
+            tmp_path, port, SECRET, client=stranger, ca=site.server / "ca.pem",
+            tls13=suite.startswith("tls1.3"),
+        )  # fmt: skip
+    assert outcome.status != 0
+    assert outcome.eap_failure
+    assert "unknown CA" in outcome.log
+
+
+def test_a_wrong_secret_gets_no_answer(peer, site, tmp_path):
+    peer("eapol_test")
+    with serving(SUITES[0], *site.authenticator()) as port:
+        outcome = eapol_test(
+            tmp_path, port, "another", client=site.client, ca=site.server / "ca.pem", tls13=False, wait_s=1
+        )
+    assert outcome.status != 0
+    assert "RADIUS packet matching with station" not in outcome.log
+
+
+def expired(folder: Path) -> Path:
+    """A client's chain whose leaf is no longer valid."""
+    return supplied.chain(folder / "expired", "p256", "client", not_before="2021-01-01", days=30)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_an_expired_certificate_is_refused_by_name(shakedown, site, tmp_path, suite):
+    late = expired(tmp_path)
+    with serving(suite, *site.authenticator()[:4], "--ca", str(late / "ca.pem")) as port:
+        done = shakedown(
+            "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", suite,
+            "--chain", late / "chain.pem", "--key", late / "key.pem", "--ca", site.server / "ca.pem",
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "failed: 1 (tls_certificate_expired)" in done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: 1 of 1 authentications failed")
+    assert "certificate_expired" in line
