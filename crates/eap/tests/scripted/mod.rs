@@ -108,7 +108,7 @@ impl Scripted {
     }
 
     fn sends(&self, turn: usize) -> bool {
-        (turn % 2 == 0) == (self.side == Side::Client)
+        turn.is_multiple_of(2) == (self.side == Side::Client)
     }
 }
 
