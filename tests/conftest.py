@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,10 @@ import pytest
 import fakecore
 
 ROOT = Path(__file__).parent.parent
+
+HOME = tempfile.TemporaryDirectory(prefix="shakedown-tests-")
+"""A data folder without profiles, before tests are collected: a user's own are not among the shipped."""
+os.environ["XDG_DATA_HOME"] = HOME.name
 
 
 @pytest.fixture

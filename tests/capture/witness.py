@@ -35,7 +35,8 @@ NAMES = {
 
 def inspector() -> Path:
     """Builds the program that prints a capture's connections, if need be, and says where it is."""
-    command = ["cargo", "build", "--release", "--quiet", "--package", "shakedown-capture"]
+    # Of the whole workspace, so that its dependencies have the features they were built with already.
+    command = ["cargo", "build", "--release", "--quiet", "--locked", "--workspace"]
     command += ["--example", "inspect_capture", "--message-format", "json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
