@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,6 +59,11 @@ class Server:
         return cast("str | None", self._inner.metrics_address)
 
     @property
+    def roots_pem(self) -> str:
+        """The roots that clients are to trust; empty where no suite has X.509 certificates."""
+        return "".join(map(ssl.DER_cert_to_PEM_cert, self._inner.roots))
+
+    @property
     def stack(self) -> str:
         """Name and version of what runs the suites."""
         stack = self._inner.stack
@@ -100,6 +106,7 @@ def start(
     stack: str | None = None,
     options: Options | None = None,
     metrics: str | None = None,
+    client_ca: str | Path | None = None,
     traces: str | Path | None = None,
     **limits: object,
 ) -> Server:
@@ -107,7 +114,7 @@ def start(
 
     `limits` are `workers`, `payload_bytes`, `payload_when` (request or handshake), `handshake_timeout_s`,
     `idle_timeout_s`, `drain_timeout_s`, `max_handshakes`, `max_connections` and `sample`; None is the
-    default. Raises `InputError`, also where the address is taken or a suite cannot be served.
+    default. `client_ca` is the root of the certificates that clients present. Raises `InputError`, also where the address is taken or a suite cannot be served.
     """
     import msgspec
 
@@ -124,6 +131,8 @@ def start(
     request: dict[str, object] = {"listen": parse_address(listen)}
     if metrics is not None:
         request["metrics"] = parse_address(metrics)
+    if client_ca is not None:
+        request["client_ca"] = str(client_ca)
     if traces is not None:
         request["traces"] = str(traces)
     request |= {key: value for key, value in limits.items() if value is not None}

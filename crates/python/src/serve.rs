@@ -4,13 +4,17 @@ use crate::errors::{CoreError, InvalidOption, Unsupported};
 use crate::options::Options;
 use crate::{notices, parse};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use pythonize::pythonize;
 use serde::Deserialize;
+use shakedown_certs::own::OwnIdentity;
 use shakedown_live::serve::{Config, PayloadWhen, ServeError, Server as Live};
+use shakedown_pki::Identity;
 use shakedown_stacks::SetupError;
 use shakedown_trace::Suite;
+use shakedown_trace::suite::Authentication;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +32,7 @@ struct Request {
     drain_timeout_s: Option<f64>,
     max_handshakes: Option<usize>,
     max_connections: Option<usize>,
+    client_ca: Option<PathBuf>,
     traces: Option<PathBuf>,
     sample: Option<u64>,
 }
@@ -79,12 +84,16 @@ impl Server {
         let suites: Vec<Suite> = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
         let request: Request = pythonize::depythonize(request)
             .map_err(|error| InvalidOption::new_err(format!("serve: {error}")))?;
+        let client_ca = request.client_ca.clone();
         let config = request.config(suites)?;
         let options = Options::read(options)?;
-        let settings = match config.suites.first() {
+        let mut settings = match config.suites.first() {
             Some(first) => options.for_suite(first)?.1,
             None => options.settings()?,
         };
+        if let Some(path) = client_ca {
+            settings.client_identity = Some(clients_root(&path, &config.suites)?);
+        }
         let started = py.detach(|| Live::start(config, &settings));
         notices::keep(&settings.notices);
         Ok(Self(Mutex::new(started.map_err(to_python)?)))
@@ -100,6 +109,13 @@ impl Server {
     #[getter]
     fn metrics_address(&self, py: Python<'_>) -> Option<String> {
         self.with(py, |server| server.metrics_address().map(|address| address.to_string()))
+    }
+
+    /// The roots that clients are to trust, as DER; none where no suite has X.509 certificates.
+    #[getter]
+    fn roots<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let roots = self.with(py, |server| server.roots().to_vec());
+        roots.iter().map(|root| PyBytes::new(py, root)).collect()
     }
 
     /// Name and version of what runs the suites.
@@ -131,6 +147,19 @@ impl Server {
         let summary = self.with(py, |server| server.summary());
         Ok(pythonize(py, &summary)?)
     }
+}
+
+/// Clients known by their root alone: a server needs no more of them.
+fn clients_root(path: &Path, suites: &[Suite]) -> PyResult<OwnIdentity> {
+    let asks = |suite: &Suite| {
+        matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual))
+    };
+    if !suites.iter().any(asks) {
+        let message = "a root of clients goes with suites that ask clients for certificates";
+        return Err(InvalidOption::new_err(message.to_owned()));
+    }
+    let root = Identity::trusted(path, None).map_err(|error| InvalidOption::new_err(error.to_string()))?;
+    Ok(OwnIdentity::X509(root))
 }
 
 fn to_python(error: ServeError) -> PyErr {

@@ -39,6 +39,8 @@ pub struct Unsupported {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say it
 pub enum SetupError {
+    #[error("no suite was given")]
+    NoSuite,
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     #[error("unknown stack '{name}'; accepted: {accepted}")]
@@ -53,6 +55,8 @@ pub enum SetupError {
     OpenSsl { what: &'static str, stack: ::openssl::error::ErrorStack },
     #[error("{stack} could not {what}: {reason}")]
     Stack { stack: &'static str, what: &'static str, reason: String },
+    #[error("{one} and {other} cannot be served at one address: {reason}")]
+    Together { one: String, other: String, reason: String },
     #[error("no session to resume: {reason}")]
     NoSession { reason: String },
     #[error("a session of another stack cannot be resumed by {stack}")]
@@ -155,6 +159,22 @@ pub trait Stack: Send + Sync {
     /// # Errors
     /// [`SetupError`] where the stack refuses.
     fn server(&self, setup: &Setup) -> Result<Arc<dyn Acceptor>, SetupError>;
+
+    /// Makes what a server shares that negotiates whichever of several suites its clients want.
+    ///
+    /// # Errors
+    /// [`SetupError::Together`] where one configuration cannot serve them all, or whatever else the stack refuses.
+    fn server_of(&self, setups: &[Setup]) -> Result<Arc<dyn Acceptor>, SetupError> {
+        match setups {
+            [setup] => self.server(setup),
+            [one, other, ..] => Err(SetupError::Together {
+                one: one.suite.to_string(),
+                other: other.suite.to_string(),
+                reason: format!("the stack {} serves one suite at a time", self.id().name),
+            }),
+            [] => Err(SetupError::NoSuite),
+        }
+    }
 
     /// What a side presents in this stack where the user supplied nothing: X.509 from the store, unless the stack has
     /// a form of its own.

@@ -71,6 +71,8 @@ class Duration(click.ParamType[float]):
 @click.option("--chain", type=_file, help="The server's chain, leaf first.  [default: generated]")
 @click.option("--key", type=_file, help="Its private key, if not in the same file.")
 @click.option("--ca", type=_file, help="The root that clients trust, if not at the chain's end.")
+@click.option("--client-ca", type=_file, help="The root of clients' certificates, in suites that ask for them.")
+@click.option("--ca-out", type=_file, help="Write the roots that clients are to trust, as PEM.")
 @click.option("--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Password of these files.")
 @click.option(
     "--tickets", type=click.IntRange(0, 16), metavar="N", help="Tickets after a full handshake.  [default: 0]"
@@ -119,6 +121,8 @@ def command(
     chain: Path | None,
     key: Path | None,
     ca: Path | None,
+    client_ca: Path | None,
+    ca_out: Path | None,
     password: str | None,
     tickets: int | None,
     handshake_timeout: float,
@@ -146,6 +150,7 @@ def command(
         stack=stack,
         options=options,
         metrics=metrics,
+        client_ca=client_ca,
         traces=traces,
         workers=workers,
         payload_bytes=payload,
@@ -159,6 +164,8 @@ def command(
     )
     for remark in core.take_notices():
         note(remark)
+    if ca_out is not None:
+        ca_out.write_text(server.roots_pem)
 
     def end(_signal: int, _frame: FrameType | None) -> None:
         # The first signal asks, the second insists.

@@ -81,14 +81,10 @@ impl Config {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say it
 pub enum ServeError {
-    #[error("no suite was given")]
-    NoSuite,
     #[error(
         "{stream} runs over TCP and {datagram} over UDP; accepted at one address: suites of one transport"
     )]
     Transports { stream: String, datagram: String },
-    #[error("{one} and {other} cannot be served at one address: {reason}")]
-    Together { one: String, other: String, reason: String },
     #[error(
         "a payload of {bytes} bytes; accepted over datagrams: up to {} bytes",
         super::datagrams::MAX_PAYLOAD_BYTES
@@ -111,14 +107,12 @@ impl ServeError {
     #[must_use]
     pub fn is_wrong_input(&self) -> bool {
         match self {
-            Self::NoSuite
-            | Self::Payload { .. }
-            | Self::Transports { .. }
-            | Self::Together { .. }
-            | Self::Listen { .. } => true,
+            Self::Payload { .. } | Self::Transports { .. } | Self::Listen { .. } => true,
             Self::Setup(error) => matches!(
                 error,
                 SetupError::Unsupported(_)
+                    | SetupError::NoSuite
+                    | SetupError::Together { .. }
                     | SetupError::UnknownStack { .. }
                     | SetupError::CertificateForm { .. }
             ),

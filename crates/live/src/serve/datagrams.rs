@@ -205,6 +205,7 @@ impl DatagramWorker {
             let Some((_, oldest)) = self.order.pop_first() else { break };
             self.begun.remove(&oldest);
             self.parts.tally.handshaking.remove();
+            self.parts.tally.fail(cause::TOO_MANY_HANDSHAKES);
         }
         let recording = self.parts.sampler.as_ref().and_then(|sampler| sampler.recording());
         let begun = Begun { place: self.next_place, at: self.now(), busy: Duration::ZERO, recording };

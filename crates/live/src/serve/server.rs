@@ -9,7 +9,8 @@ use super::traces::Sampler;
 use super::worker::{Orders, Parts, Worker};
 use crate::socket;
 use mio::Waker;
-use shakedown_stacks::{Acceptor, Exposure, Identities, ListenLimits, Settings};
+use shakedown_certs::own::OwnIdentity;
+use shakedown_stacks::{Acceptor, Exposure, Identities, ListenLimits, Settings, SetupError};
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::{Side, StackId, Suite};
 use std::io;
@@ -25,6 +26,7 @@ const DESCRIPTORS_KEPT: u64 = 64;
 pub struct Server {
     address: SocketAddr,
     stack: StackId,
+    roots: Vec<Vec<u8>>,
     epoch: Instant,
     config: Arc<Config>,
     orders: Arc<Orders>,
@@ -35,10 +37,12 @@ pub struct Server {
     failed: Option<String>,
 }
 
-/// What a server presents in its suites, besides its settings: the first is served where there is one only.
+/// What makes a server's endpoints.
 struct Stacked {
     acceptor: Arc<dyn Acceptor>,
     stack: StackId,
+    /// That clients are to trust, as DER.
+    roots: Vec<Vec<u8>>,
 }
 
 impl Server {
@@ -48,7 +52,7 @@ impl Server {
     /// [`ServeError`]; nothing listens then.
     pub fn start(config: Config, settings: &Settings) -> Result<Self, ServeError> {
         let transport = transport(&config.suites)?;
-        let Stacked { acceptor, stack } = stacked(&config, settings)?;
+        let Stacked { acceptor, stack, roots } = stacked(&config, settings)?;
         let workers = config.workers.max(1);
         let epoch = Instant::now();
         let tallies: Arc<[Arc<Tally>]> = (0..workers).map(|_| Arc::new(Tally::default())).collect();
@@ -56,6 +60,7 @@ impl Server {
         let mut server = Self {
             address: config.listen,
             stack,
+            roots,
             epoch,
             orders: Arc::default(),
             wakers: Vec::new(),
@@ -172,6 +177,12 @@ impl Server {
         self.exporter.as_ref().map(Exporter::address)
     }
 
+    /// The roots that clients are to trust, as DER; none where no suite has X.509 certificates.
+    #[must_use]
+    pub fn roots(&self) -> &[Vec<u8>] {
+        &self.roots
+    }
+
     /// What runs the suites.
     #[must_use]
     pub fn stack(&self) -> &StackId {
@@ -258,7 +269,7 @@ impl Drop for Server {
 
 /// The transport of all suites.
 fn transport(suites: &[Suite]) -> Result<Transport, ServeError> {
-    let first = suites.first().ok_or(ServeError::NoSuite)?;
+    let first = suites.first().ok_or(SetupError::NoSuite)?;
     let transport = first.transport();
     let Some(other) = suites.iter().find(|suite| suite.transport() != transport) else {
         return Ok(transport);
@@ -285,15 +296,24 @@ fn stacked(config: &Config, settings: &Settings) -> Result<Stacked, ServeError> 
         let identities: Identities = settings.identities(suite, server.as_ref(), server.as_ref())?;
         setups.push(settings.setup(suite, identities));
     }
-    let [setup] = setups.as_slice() else {
-        return Err(ServeError::Together {
-            one: config.suites[0].to_string(),
-            other: config.suites[1].to_string(),
-            reason: "one suite is served at a time".into(),
-        });
-    };
-    let stack = registry.choose(&setup.suite, Side::Server, settings.server_stack.as_deref())?;
-    Ok(Stacked { acceptor: stack.server(setup)?, stack: stack.id() })
+    let first = config.suites.first().ok_or(SetupError::NoSuite)?;
+    let stack = registry.choose(first, Side::Server, settings.server_stack.as_deref())?;
+    for suite in &config.suites {
+        stack.supports(suite, Side::Server).map_err(|reason| SetupError::Together {
+            one: first.to_string(),
+            other: suite.to_string(),
+            reason: reason.to_string(),
+        })?;
+    }
+    let mut roots: Vec<Vec<u8>> = Vec::new();
+    for setup in &setups {
+        if let Some(OwnIdentity::X509(identity)) = &setup.identities.server
+            && !roots.contains(&identity.root)
+        {
+            roots.push(identity.root.clone());
+        }
+    }
+    Ok(Stacked { acceptor: stack.server_of(&setups)?, stack: stack.id(), roots })
 }
 
 /// As many connections as wanted, or as the table of descriptors has room for once it is as large as it may be.

@@ -50,24 +50,16 @@ pub fn build(side: Side, setup: &Setup) -> Result<SslContext, SetupError> {
 
 /// Builds it under a policy.
 pub fn build_under(policy: Policy, side: Side, setup: &Setup) -> Result<SslContext, SetupError> {
+    Ok(begin(policy, side, setup)?.build())
+}
+
+/// Builds it up to the point where another suite can come in.
+pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuilder, SetupError> {
     let suite = &setup.suite;
     let library = library(setup.instrumented)?;
     let mut builder = builder(library, policy, setup)?;
     authenticate(side, library, setup, &mut builder)?;
-    // With a bare pre-shared key libssl still sends a share, which goes unused.
-    let unused = (suite.protocol == Protocol::Tls13).then_some(Group::X25519);
-    if let Some(group) = suite.group.or(unused) {
-        exchange_in(side, library, suite, group, &mut builder)?;
-    }
-    match suite.key_exchange {
-        KeyExchange::Psk | KeyExchange::PskDhe if suite.protocol == Protocol::Tls13 => {
-            psk::install_tls13(side, suite, &mut builder);
-        }
-        KeyExchange::Psk | KeyExchange::DhePsk | KeyExchange::RsaPsk | KeyExchange::EcdhePsk => {
-            psk::install(side, &mut builder);
-        }
-        _ => {}
-    }
+    exchange(side, library, suite, &mut builder)?;
     if side == Side::Server {
         builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
     } else if let Some(log) = &setup.key_log {
@@ -76,7 +68,55 @@ pub fn build_under(policy: Policy, side: Side, setup: &Setup) -> Result<SslConte
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
         });
     }
-    Ok(builder.build())
+    Ok(builder)
+}
+
+/// Adds what a server presents and knows in another suite to a context that negotiates both; `certified` says whether
+/// its certificate is another.
+pub fn extend(builder: &mut SslContextBuilder, setup: &Setup, certified: bool) -> Result<(), SetupError> {
+    let library = library(setup.instrumented)?;
+    if certified {
+        authenticate(Side::Server, library, setup, builder)?;
+    }
+    let suite = &setup.suite;
+    // Other groups are listed for all suites together.
+    if let (Some(group), Some(GroupKind::FiniteField)) = (suite.group, suite.key_exchange.group_kind()) {
+        use_dh_parameters(library, group, builder)?;
+    }
+    pre_shared_key(Side::Server, suite, builder);
+    Ok(())
+}
+
+/// How the secret is agreed on.
+fn exchange(
+    side: Side,
+    library: Library,
+    suite: &Suite,
+    builder: &mut SslContextBuilder,
+) -> Result<(), SetupError> {
+    if let Some(group) = suite.group.or(unused_group(suite)) {
+        exchange_in(side, library, suite, group, builder)?;
+    }
+    pre_shared_key(side, suite, builder);
+    Ok(())
+}
+
+/// With a bare pre-shared key libssl still sends a share, which goes unused.
+fn unused_group(suite: &Suite) -> Option<Group> {
+    (suite.protocol == Protocol::Tls13).then_some(Group::X25519)
+}
+
+/// Gives a side the key that both hold, where the suite has one.
+fn pre_shared_key(side: Side, suite: &Suite, builder: &mut SslContextBuilder) {
+    match suite.key_exchange {
+        KeyExchange::Psk | KeyExchange::PskDhe if suite.protocol == Protocol::Tls13 => {
+            psk::install_tls13(side, suite, builder);
+        }
+        KeyExchange::Psk | KeyExchange::DhePsk | KeyExchange::RsaPsk | KeyExchange::EcdhePsk => {
+            psk::install(side, builder);
+        }
+        _ => {}
+    }
 }
 
 /// Who presents what, and who trusts whom.
@@ -224,11 +264,24 @@ fn present(library: Library, builder: &mut SslContextBuilder, identity: &Identit
         if place == 0 {
             builder.set_certificate(&certificate).map_err(&refused)?;
         } else {
-            builder.add_extra_chain_cert(certificate).map_err(&refused)?;
+            chain_to_latest(builder, &certificate).map_err(&refused)?;
         }
     }
     let key = private_key(library, &identity.key).map_err(&refused)?;
     builder.set_private_key(&key).map_err(&refused)
+}
+
+/// Adds an issuer to the chain of the certificate that was set last; there may be several, of different keys.
+fn chain_to_latest(builder: &mut SslContextBuilder, certificate: &X509) -> Result<(), ErrorStack> {
+    const CHAIN_CERT: libc::c_int = 89;
+    const COUNT_REFERENCE: libc::c_long = 1;
+    // SAFETY: context and certificate are live; the context takes a reference of its own.
+    let added = unsafe {
+        use foreign_types::ForeignTypeRef;
+        let certificate: &openssl::x509::X509Ref = certificate;
+        sys::SSL_CTX_ctrl(builder.as_ptr(), CHAIN_CERT, COUNT_REFERENCE, certificate.as_ptr().cast())
+    };
+    if added == 1 { Ok(()) } else { Err(ErrorStack::get()) }
 }
 
 /// Lets a side trust a root at a given time.
@@ -291,6 +344,20 @@ fn exchange_in(
         // The server's parameters travel; the client takes what comes.
         return if side == Side::Server { use_dh_parameters(library, group, builder) } else { Ok(()) };
     }
+    builder.set_groups_list(&listed_groups(suite, group).join(":")).map_err(refused("set the group"))
+}
+
+/// What a suite adds to the list of groups.
+pub fn groups(suite: &Suite) -> Vec<String> {
+    if suite.key_exchange.group_kind() == Some(GroupKind::FiniteField) {
+        return Vec::new();
+    }
+    let group = suite.group.or(unused_group(suite));
+    group.map(|group| listed_groups(suite, group)).unwrap_or_default()
+}
+
+/// A group, and the curves that certificates need beside it.
+fn listed_groups(suite: &Suite, group: Group) -> Vec<String> {
     let mut list = vec![names::group(group)];
     if suite.protocol != Protocol::Tls13 {
         // Up to TLS 1.2 the list also says which curves a certificate may use (RFC 8422 section 5.1.1).
@@ -303,7 +370,7 @@ fn exchange_in(
             }
         }
     }
-    builder.set_groups_list(&list.join(":")).map_err(refused("set the group"))
+    list
 }
 
 fn use_dh_parameters(

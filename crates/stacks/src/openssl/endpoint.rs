@@ -26,7 +26,8 @@ pub struct TlsEndpoint {
     ssl: Ssl,
     watch: Box<Watch>,
     side: Side,
-    expected: Arc<Expected>,
+    /// Of its suites, at least one.
+    expected: Arc<[Expected]>,
     /// Owned by `ssl`.
     read_bio: *mut sys::BIO,
     write_bio: *mut sys::BIO,
@@ -61,7 +62,7 @@ impl TlsEndpoint {
     pub fn new(
         context: &SslContext,
         side: Side,
-        expected: Arc<Expected>,
+        expected: Arc<[Expected]>,
         peer_name: Option<&str>,
     ) -> Result<Self, SetupError> {
         let refused = |what| move |stack| SetupError::OpenSsl { what, stack };
@@ -123,7 +124,7 @@ impl TlsEndpoint {
         self.check(result);
         if self.phase == Phase::Handshaking && self.ssl.is_init_finished() {
             self.phase = Phase::Established;
-            self.established = Some(Box::new(self.negotiated()));
+            self.established = self.negotiated().map(Box::new);
         }
     }
 
@@ -190,8 +191,7 @@ impl TlsEndpoint {
     }
 
     /// What libssl says the handshake came to.
-    fn negotiated(&self) -> Negotiated {
-        let suite = &self.expected.suite;
+    fn negotiated(&self) -> Option<Negotiated> {
         // SAFETY: the connection is live.
         let version = unsafe { sys::SSL_version(raw(&self.ssl)) };
         let protocol = match version {
@@ -206,13 +206,15 @@ impl TlsEndpoint {
             let cipher = sys::SSL_get_current_cipher(raw(&self.ssl));
             CStr::from_ptr(sys::SSL_CIPHER_get_name(cipher)).to_str().unwrap_or("")
         };
-        let (named, cipher) = self.expected.cipher(cipher_suite);
+        let expected = Expected::closest(&self.expected, protocol, cipher_suite)?;
+        let suite = &expected.suite;
+        let (named, cipher) = expected.cipher(cipher_suite);
         // SAFETY: the connection is live; names of groups belong to its context and are copied from at once.
         let group = unsafe {
             let name = SSL_get0_group_name(raw(&self.ssl));
             (!name.is_null())
                 .then(|| CStr::from_ptr(name))
-                .and_then(|name| self.expected.group(&name.to_string_lossy()))
+                .and_then(|name| expected.group(&name.to_string_lossy()))
         };
         let reused = self.ssl.session_reused();
         // To libssl, a handshake by a TLS 1.3 pre-shared key is a resumption.
@@ -222,7 +224,7 @@ impl TlsEndpoint {
             Protocol::Tls13 => (Some(KeyExchange::Ephemeral), reused),
             _ => (named, reused),
         };
-        Negotiated { protocol, key_exchange, cipher, cipher_suite, group, resumed, optimized: false }
+        Some(Negotiated { protocol, key_exchange, cipher, cipher_suite, group, resumed, optimized: false })
     }
 
     /// Bytes that wait in a BIO.

@@ -8,6 +8,7 @@ mod names;
 mod psk;
 mod security;
 mod stack;
+mod together;
 
 pub(crate) use context::library;
 pub use stack::Openssl;

@@ -138,6 +138,13 @@ pub struct Expected {
 }
 
 impl Expected {
+    /// Of several suites, the one that a connection has most in common with.
+    pub fn closest<'a>(all: &'a [Self], protocol: Protocol, cipher_suite: &str) -> Option<&'a Self> {
+        let speaks = |expected: &&Self| expected.suite.protocol == protocol;
+        let exact = |expected: &&Self| expected.cipher_suite == cipher_suite;
+        all.iter().filter(speaks).find(exact).or_else(|| all.iter().find(speaks)).or(all.first())
+    }
+
     /// Of a suite.
     pub fn of(suite: &Suite) -> Self {
         let group = suite.group.filter(|_| suite.key_exchange.group_kind() != Some(GroupKind::FiniteField));

@@ -155,7 +155,7 @@ mod tests {
     /// One handshake with a client that takes anything.
     fn handshake(suite: &Suite, policy: Policy) -> Result<(), String> {
         let laboratory = setup(suite, Exposure::Laboratory);
-        let expected = Arc::new(Expected::of(suite));
+        let expected: Arc<[Expected]> = Arc::new([Expected::of(suite)]);
         let client = context::build(Side::Client, &laboratory).unwrap();
         let mut client = TlsEndpoint::new(&client, Side::Client, Arc::clone(&expected), None).unwrap();
         let network = setup(suite, Exposure::Network);

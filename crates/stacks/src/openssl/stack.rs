@@ -3,6 +3,7 @@
 use super::context;
 use super::endpoint::TlsEndpoint;
 use super::names::{self, Expected};
+use super::together;
 use crate::stack::{Acceptor, Connector, Exposure, Reason, Setup, SetupError, Stack};
 use openssl::ssl::{SslContext, SslSession};
 use shakedown_trace::suite::Protocol;
@@ -16,7 +17,7 @@ pub struct Openssl;
 struct Contexts {
     side: Side,
     context: SslContext,
-    expected: Arc<Expected>,
+    expected: Arc<[Expected]>,
     exposure: Exposure,
     /// What a client checks.
     server_name: Option<String>,
@@ -34,7 +35,7 @@ impl Openssl {
         Ok(Contexts {
             side,
             context: context::build(side, setup)?,
-            expected: Arc::new(Expected::of(&setup.suite)),
+            expected: Arc::new([Expected::of(&setup.suite)]),
             exposure: setup.exposure,
             server_name,
         })
@@ -63,6 +64,19 @@ impl Stack for Openssl {
     fn server(&self, setup: &Setup) -> Result<Arc<dyn Acceptor>, SetupError> {
         Ok(Arc::new(Self::contexts(Side::Server, setup)?))
     }
+
+    fn server_of(&self, setups: &[Setup]) -> Result<Arc<dyn Acceptor>, SetupError> {
+        if let [setup] = setups {
+            return self.server(setup);
+        }
+        Ok(Arc::new(Contexts {
+            side: Side::Server,
+            context: together::build(setups)?,
+            expected: setups.iter().map(|setup| Expected::of(&setup.suite)).collect(),
+            exposure: Exposure::Network,
+            server_name: None,
+        }))
+    }
 }
 
 impl Connector for Contexts {
@@ -79,9 +93,10 @@ impl Connector for Contexts {
 impl Acceptor for Contexts {
     fn accept(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         let mut server = self.endpoint()?;
-        let suite = &self.expected.suite;
-        let measured = self.exposure == Exposure::Laboratory;
-        if measured && suite.protocol == Protocol::Tls13 && suite.is_resumption() {
+        let resumes = |expected: &Expected| {
+            expected.suite.protocol == Protocol::Tls13 && expected.suite.is_resumption()
+        };
+        if self.exposure == Exposure::Laboratory && self.expected.iter().any(resumes) {
             server.issue_tickets(0)?;
         }
         Ok(Box::new(server))
