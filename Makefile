@@ -12,7 +12,9 @@ PROBE_TARGET ?= $(shell rustc --print host-tuple)
 # The core is built anew when any of these is newer than the installed extension.
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help build probe peers demo test test-rust test-python fuzz lint format docs schema lock bench traces papers clean
+SOAK_SECONDS ?= 600
+
+.PHONY: help build probe peers demo test test-rust test-python fuzz soak lint format docs schema lock bench traces papers clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +55,9 @@ test-python: build ## The Python tests, command line, documentation and report i
 
 fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
 	fuzz/run $(FUZZ_SECONDS)
+
+soak: build ## Keep a server under honest and hostile clients for SOAK_SECONDS and watch its memory
+	$(BIN)/python -m tools.soak $(SOAK_SECONDS)
 
 lint: build ## Formatting, lints, types, import contracts, licences
 	cargo fmt --check

@@ -1,0 +1,211 @@
+"""What a server can be told: several suites, own certificates, metrics, traces; and what it cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from live.serve.serving import SUITE, ask, client_context, command, connect, serving
+
+VERSION = ssl.TLSVersion
+
+
+def test_several_suites_at_one_address():
+    suites = (
+        "tls1.3/x25519/p256/server",
+        "tls1.2/ecdhe_rsa+p256/rsa2048@rsa2048@rsa2048/server",
+        "tls1.2/rsa/rsa2048@rsa2048@rsa2048/server",
+    )
+    with serving(*suites) as server:
+        seen = {}
+        for version, ciphers in [
+            (VERSION.TLSv1_3, None),
+            (VERSION.TLSv1_2, "ECDHE-RSA-AES128-GCM-SHA256"),
+            (VERSION.TLSv1_2, "AES128-GCM-SHA256"),
+        ]:
+            context = client_context(minimum_version=version, maximum_version=version)
+            if ciphers:
+                context.set_ciphers(ciphers)
+            with connect(server, context) as stream:
+                seen[stream.cipher()[0]] = len(stream.getpeercert(binary_form=True))
+        assert list(seen) == ["TLS_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256", "AES128-GCM-SHA256"]
+        # Each with the certificate of its own suite.
+        assert seen["TLS_AES_128_GCM_SHA256"] < seen["AES128-GCM-SHA256"]
+        with pytest.raises(ssl.SSLError):
+            connect(server, client_context(maximum_version=VERSION.TLSv1_1))
+        counted = server.stop()
+    assert counted["handshakes"]["full"] == 3
+
+
+@pytest.mark.parametrize(
+    ("suites", "reason"),
+    [
+        (
+            ("tls1.3/x25519/p256/server", "wtls/ecdh_anon+163k"),
+            "accepted at one address: suites of one transport",
+        ),
+        (
+            ("tls1.3/x25519/p256/server", "tls1.3/x25519/p384/server"),
+            "different certificates of one kind of key",
+        ),
+        (("tls1.3/x25519/p256/server", "tls1.2/ecdhe_rsa/rsa2048/mutual"), "different authentication"),
+        (
+            ("tls1.2/dhe_rsa+dh1024/rsa2048", "tls1.2/dhe_rsa+dh2048/rsa2048"),
+            "different Diffie-Hellman groups",
+        ),
+        (("tls1.3/x25519/p256/server/resumed", "tls1.2/psk"), "resume sessions in different ways"),
+        (("wtls/ecdh_anon+163k", "wtls/rsa/rsa1024"), "the stack wtls serves one suite at a time"),
+        ((SUITE, SUITE), "they are the same"),
+    ],
+)
+def test_suites_that_cannot_be_served_together_are_one_line(suites, reason):
+    done = subprocess.run(
+        command(*suites, "--listen", "127.0.0.1:0"), capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert reason in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_weak_clients_are_refused_unless_a_weak_suite_is_named():
+    """OpenSSL's own security level holds: RSA keys of 1024 bits are below it, and so is TLS 1.0."""
+    old = client_context(minimum_version=VERSION.TLSv1)
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    old.maximum_version = VERSION.TLSv1_1
+    with serving("tls1.2/ecdhe_rsa+x25519/rsa2048/server") as server, pytest.raises(ssl.SSLError):
+        connect(server, old)
+    with serving("tls1.0/ecdhe_rsa+p256/rsa1024/server") as server, connect(server, old) as stream:
+        assert stream.version() == "TLSv1"
+
+
+def test_certificates_of_the_users_own(peer, tmp_path: Path, shakedown):
+    made = shakedown(
+        "certs", "make", "p256@p256@p256", "--name", "gateway.example", "--out", tmp_path / "own"
+    )
+    assert made.returncode == 0, made.stderr
+    files = {path.name: path for path in (tmp_path / "own").iterdir()}
+    chain = next(path for name, path in files.items() if "chain" in name)
+    key = next(path for name, path in files.items() if "key" in name)
+    root = next(path for name, path in files.items() if "root" in name)
+    with serving(SUITE, "--chain", chain, "--key", key, "--ca", root, "--payload", 2) as server:
+        done = subprocess.run(
+            [
+                *(peer("curl"), "--silent", "--show-error", "--cacert", root, "--resolve"),
+                f"gateway.example:{server.port}:127.0.0.1",
+                f"https://gateway.example:{server.port}/",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+    assert (done.stdout, done.stderr) == ("..", "")
+
+
+def test_generated_roots_can_be_written(tmp_path: Path):
+    root = tmp_path / "root.pem"
+    with serving(SUITE, "--ca-out", root) as server:
+        context = ssl.create_default_context(cafile=str(root))
+        import socket
+
+        plain = socket.create_connection(server.address, timeout=10)
+        with context.wrap_socket(plain, server_hostname="server.shakedown.test") as stream:
+            assert stream.version() == "TLSv1.3"
+
+
+def test_metrics_in_the_format_of_prometheus():
+    with serving(SUITE, "--metrics", "127.0.0.1:0", "--sample", 1, "--payload", 7) as server:
+        for _ in range(3):
+            ask(server)
+        with pytest.raises(ssl.SSLError):
+            connect(server, client_context(maximum_version=VERSION.TLSv1_2))
+        url = re.search(r"http://\S+", server.rest)[0]
+        page = urllib.request.urlopen(url, timeout=10).read().decode()
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(url.replace("/metrics", "/else"), timeout=10)
+    figures = dict(line.rsplit(" ", 1) for line in page.splitlines() if line and not line.startswith("#"))
+    assert figures['shakedown_handshakes_total{outcome="full"}'] == "3"
+    assert figures['shakedown_handshakes_failed_total{cause="protocol_version"}'] == "1"
+    assert figures["shakedown_handshake_seconds_count"] == "3"
+    assert figures['shakedown_handshake_seconds_bucket{le="+Inf"}'] == "3"
+    assert float(figures["shakedown_handshake_busy_seconds_sum"]) > 0
+    assert figures['shakedown_message_cpu_seconds_count{message="CertificateVerify",from="server"}'] == "3"
+    assert float(figures['shakedown_message_cpu_seconds_sum{message="CertificateVerify",from="server"}']) > 0
+    for name in {re.split(r"[{ ]", line)[0] for line in figures}:
+        assert re.fullmatch(r"[a-z_]+", name), name
+
+
+@pytest.mark.parametrize("stack", ["openssl", "rustls"])
+def test_sampled_handshakes_are_half_traces(tmp_path: Path, stack: str):
+    from shakedown.schema import decode
+    from shakedown.schema.serving import HalfTrace
+
+    file = tmp_path / "traces.jsonl"
+    with serving(SUITE, "--stack", stack, "--traces", file, "--sample", 2, "--payload", 7) as server:
+        for _ in range(5):
+            ask(server)
+        counted = server.stop()
+    assert counted["traces"] == 3
+    lines = [decode(line, HalfTrace) for line in file.read_text().splitlines()]
+    assert len(lines) == 3
+    for one in lines:
+        assert one.suites == (SUITE,)
+        assert one.stack.name == stack
+        names = [(message.sender, message.name) for message in one.messages]
+        assert names[0] == ("client", "ClientHello")
+        assert ("server", "CertificateVerify") in names
+        assert names[-1] == ("client", "Finished")
+        calls = {(call.operation, call.algorithm) for call in one.operations if call.class_ != "common"}
+        assert calls == {("keygen", "ecdh"), ("derive", "ecdh"), ("sign", "ecdsa")}
+        spent = sum(message.us for message in one.messages) + one.unattributed_us
+        assert spent == pytest.approx(one.total_us, rel=1e-9)
+
+
+def test_workers_share_one_port():
+    with serving(SUITE, "--workers", 3) as server:
+        for _ in range(30):
+            ask(server)
+        counted = server.stop()
+    assert (counted["workers"], counted["handshakes"]["full"]) == (3, 30)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("tls1.3/x25519/p256/server", "--listen", "203.0.113.7:0"), "this machine has no such address"),
+        (("tls9/x", "--listen", "127.0.0.1:0"), "tls9"),
+        (
+            ("wtls/ecdh_anon+163k", "--listen", "127.0.0.1:0", "--payload", "100000"),
+            "accepted over datagrams",
+        ),
+        ((SUITE, "--listen", "127.0.0.1:0", "--client-ca", "nowhere.pem"), "ask clients for certificates"),
+        ((SUITE, "--listen", "127.0.0.1:0", "--idle-timeout", "0s"), "no duration"),
+        ((SUITE, "--listen", "127.0.0.1:0", "--stack", "wtls"), "the stack wtls runs wtls only"),
+        ((SUITE,), "--listen"),
+    ],
+)
+def test_wrong_input_is_one_line(arguments, said):
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_library_runs_a_server_in_this_process():
+    from shakedown import serving as library
+
+    with library.start([SUITE], "127.0.0.1:0", payload_bytes=4) as server:
+        host, port = server.address.rsplit(":", 1)
+        import socket
+
+        with client_context().wrap_socket(socket.create_connection((host, int(port)))) as stream:
+            stream.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert stream.recv(1000).startswith(b"HTTP/1.1 200 OK")
+    counted = server.summary()
+    assert counted.handshakes.full == 1
+    assert json.dumps(counted.address)
