@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import echo, json_option, note, print_json
+from shakedown.cli._output import echo, force_option, json_option, note, print_json
 
 if TYPE_CHECKING:
     from shakedown.schema.serving import Serving
@@ -71,7 +71,9 @@ class Duration(click.ParamType[float]):
 @click.option("--chain", type=_file, help="The server's chain, leaf first.  [default: generated]")
 @click.option("--key", type=_file, help="Its private key, if not in the same file.")
 @click.option("--ca", type=_file, help="The root that clients trust, if not at the chain's end.")
-@click.option("--client-ca", type=_file, help="The root of clients' certificates, in suites that ask for them.")
+@click.option(
+    "--client-ca", type=_file, help="The root of clients' certificates, in suites that ask for them."
+)
 @click.option("--ca-out", type=_file, help="Write the roots that clients are to trust, as PEM.")
 @click.option("--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Password of these files.")
 @click.option(
@@ -110,6 +112,7 @@ class Duration(click.ParamType[float]):
     metavar="N",
     help="Sample one handshake in N, for --traces and --metrics.",
 )
+@force_option
 @json_option
 def command(
     suites: tuple[str, ...],
@@ -133,6 +136,7 @@ def command(
     metrics: str | None,
     traces: Path | None,
     sample: int,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Serve suites on a socket: TLS over TCP, WTLS over UDP, until SIGTERM or Ctrl-C.
@@ -141,8 +145,12 @@ def command(
     alone. A second signal cuts connections that are left.
     """
     from shakedown import core, serving
+    from shakedown.files.write import check_free
     from shakedown.scenario import options_of
 
+    for file in (ca_out, traces):
+        if file is not None:
+            check_free(file, force)
     options = options_of({"chain": chain, "key": key, "ca": ca, "password": password, "tickets": tickets})
     server = serving.start(
         suites,
