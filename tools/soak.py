@@ -2,8 +2,8 @@
 
     python -m tools.soak [SECONDS]
 
-Prints a line every few seconds; exits with 1 where memory grows after the first tenth of the time, where an honest
-client is turned away, or where the server does not end in good order.
+Prints a line every few seconds; exits with 1 where memory grows after the first tenth of the time, where an
+honest client is turned away, or where the server does not end in good order.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ DEFAULT_S = 600.0
 REPORT_EVERY_S = 5.0
 HONEST, HOSTILE = 3, 2
 GROWTH_KIB = 4096
-"""What an allocator may keep more at the end than after the first tenth: a leak of one connection in a hundred
-is more."""
+"""What an allocator may keep more at the end than after the first tenth: a leak of one connection in a
+hundred is more."""
 
 
 def context() -> ssl.SSLContext:
