@@ -131,6 +131,18 @@ pub struct BearerSpec {
     /// Loss in bursts, in place of `loss`.
     #[serde(default)]
     pub burst_loss: Option<BurstSpec>,
+    /// Loss from the client, where it differs.
+    #[serde(default)]
+    pub loss_up: Option<f64>,
+    /// Loss to the client, where it differs.
+    #[serde(default)]
+    pub loss_down: Option<f64>,
+    /// Loss in bursts from the client, where it differs.
+    #[serde(default)]
+    pub burst_loss_up: Option<BurstSpec>,
+    /// Loss in bursts to the client, where it differs.
+    #[serde(default)]
+    pub burst_loss_down: Option<BurstSpec>,
     /// Probability that a packet comes twice.
     #[serde(default)]
     pub duplication: f64,
@@ -155,7 +167,13 @@ pub struct BearerSpec {
     /// Depth of the sender's drop-tail queue, the packet in service included; `None`: everything waits.
     #[serde(default)]
     pub queue_bytes: Option<u64>,
-    /// The same in packets.
+    /// The same from the client, where it differs.
+    #[serde(default)]
+    pub queue_bytes_up: Option<u64>,
+    /// The same to the client, where it differs.
+    #[serde(default)]
+    pub queue_bytes_down: Option<u64>,
+    /// The depth in packets.
     #[serde(default)]
     pub queue_packets: Option<u32>,
     /// What the radio draws.
@@ -209,13 +227,11 @@ pub struct Bearer {
     mtu_bytes: u32,
     overhead_bytes: u32,
     encryption_bytes: u32,
-    loss: LossProcess,
     duplication: Probability,
     reordering: Probability,
     reordering_s: Ns,
     holds: Ns,
     overtaking: bool,
-    bound: Bound,
     shared: Option<Shared>,
 }
 
@@ -223,6 +239,8 @@ pub struct Bearer {
 struct Way {
     rate: Option<RateValue>,
     delay: Distribution,
+    loss: LossProcess,
+    bound: Bound,
     purposes: [Purpose; 3],
 }
 
@@ -245,23 +263,25 @@ impl TryFrom<&BearerSpec> for Bearer {
             up: Way {
                 rate: rate("up_bits_per_s", spec.up_bits_per_s)?,
                 delay: spec.delay("traversal_up", spec.traversal_up.as_ref())?,
+                loss: spec.loss_process(("loss_up", spec.loss_up), spec.burst_loss_up)?,
+                bound: spec.bound(spec.queue_bytes_up),
                 purposes: [Purpose::LOSS_UP, Purpose::DUPLICATION_UP, Purpose::DELAY_UP],
             },
             down: Way {
                 rate: rate("down_bits_per_s", spec.down_bits_per_s)?,
                 delay: spec.delay("traversal_down", spec.traversal_down.as_ref())?,
+                loss: spec.loss_process(("loss_down", spec.loss_down), spec.burst_loss_down)?,
+                bound: spec.bound(spec.queue_bytes_down),
                 purposes: [Purpose::LOSS_DOWN, Purpose::DUPLICATION_DOWN, Purpose::DELAY_DOWN],
             },
             mtu_bytes,
             overhead_bytes: if counted { spec.packet_overhead_bytes } else { 0 },
             encryption_bytes: if counted { spec.link_encryption.overhead_bytes() } else { 0 },
-            loss: spec.loss_process()?,
             duplication: probability("duplication", spec.duplication)?,
             reordering: probability("reordering", spec.reordering)?,
             reordering_s: seconds("reordering_s", spec.reordering_s)?,
             holds: seconds("traversal_holds_s", spec.traversal_holds_s)?,
             overtaking: spec.traversal_reorders,
-            bound: Bound { bytes: spec.queue_bytes, units: spec.queue_packets },
             shared: shares.then_some(Shared { radio, half_duplex, last: None }),
         })
     }
@@ -280,9 +300,22 @@ impl BearerSpec {
         Distribution::try_from(&spec).map_err(|error| BearerError::Distribution { key, error })
     }
 
-    fn loss_process(&self) -> Result<LossProcess, BearerError> {
-        let independent = probability("loss", self.loss)?;
-        Ok(match &self.burst_loss {
+    fn bound(&self, own: Option<u64>) -> Bound {
+        Bound { bytes: own.or(self.queue_bytes), units: self.queue_packets }
+    }
+
+    /// The loss of a direction: its own where it has one, in bursts or not, else that of both.
+    fn loss_process(
+        &self,
+        own: (&'static str, Option<f64>),
+        own_bursts: Option<BurstSpec>,
+    ) -> Result<LossProcess, BearerError> {
+        let independent = match own {
+            (key, Some(value)) => probability(key, value)?,
+            (_, None) => probability("loss", self.loss)?,
+        };
+        let bursts = if own.1.is_some() { own_bursts } else { own_bursts.or(self.burst_loss) };
+        Ok(match &bursts {
             Some(burst) => LossProcess::GilbertElliott {
                 worsens: probability("burst_loss.worsens", burst.worsens)?,
                 recovers: probability("burst_loss.recovers", burst.recovers)?,
@@ -329,9 +362,9 @@ impl Bearer {
         let delay = delay.reordering(self.reordering, self.reordering_s, delay_stream);
         let duplication =
             Duplication::new(self.duplication, stream(duplication, !self.duplication.is_never()), delay);
-        let loss = Loss::new(self.loss.clone(), stream(loss, self.loss.draws()), duplication);
+        let loss = Loss::new(way.loss.clone(), stream(loss, way.loss.draws()), duplication);
         let rate = match way.rate {
-            Some(rate) => Rate::new(rate, loss).bounded(self.bound),
+            Some(rate) => Rate::new(rate, loss).bounded(way.bound),
             None => Rate::unlimited(loss),
         };
         let overhead = Overhead { inner: rate, bytes: self.overhead_bytes };

@@ -1,5 +1,6 @@
 //! Python bindings: conversion, signals, the interpreter lock. No logic lives here, and nothing imports it.
 
+mod bearer;
 mod certs;
 mod eap;
 mod errors;
@@ -227,6 +228,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(eap::eap_peer, module)?,
         wrap_pyfunction!(eap::eap_serve, module)?,
         wrap_pyfunction!(notices::take_notices, module)?,
+        wrap_pyfunction!(bearer::bearer_run, module)?,
+        wrap_pyfunction!(bearer::bearer_check, module)?,
     ] {
         module.add_function(function)?;
     }

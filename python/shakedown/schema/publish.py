@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from shakedown.schema.bearer import BearerCheck, MeasuredPath
 from shakedown.schema.captured import Connection
 from shakedown.schema.catalogue import StackEntry, SuiteEntry
 from shakedown.schema.certificates import CertificateProfile, DescribedFile, MadeChain
@@ -31,6 +32,8 @@ PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
     "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),
     "figures": (ScenarioFigures, "An object of report --json."),
+    "bearer-check": (BearerCheck, "An object of bearer check --json."),
+    "measured-path": (MeasuredPath, "An object of bearer measure --json."),
     "manifest": (Manifest, "The file manifest.json of a results folder."),
 }
 """Objects by the name of their schema's file, and who prints or writes them."""

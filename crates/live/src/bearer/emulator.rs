@@ -1,0 +1,295 @@
+//! The bearer's loop: packets out of one TUN device, through the links, into the other.
+
+use super::BearerRunError;
+use super::end::{CLIENT, GATEWAY, SocketKind};
+use super::packet::{LinkPlan, Offered, PacketLink};
+use super::pcap::{LinkType, PcapWriter};
+use super::{probe, sys};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use shakedown_link::{Direction, Drop as Cause, Fate, LinkEncryption, Ns};
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+
+/// What became of the packets of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Offered by the sender's kernel.
+    pub offered: u64,
+    /// Handed to the receiver's kernel, copies included.
+    pub delivered: u64,
+    /// Bytes of those, as network-layer packets.
+    pub delivered_bytes: u64,
+    /// Lost on the way.
+    pub lost: u64,
+    /// Dropped by a full queue.
+    pub queue_full: u64,
+    /// Dropped for another reason: too long, unencryptable, no memory, not IPv4.
+    pub other_drops: u64,
+    /// Sent twice.
+    pub duplicated: u64,
+    /// Frames that did not verify when they were decrypted.
+    pub rejected: u64,
+}
+
+/// How much later than due packets were handed over, in seconds: the emulator's own error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Lateness {
+    /// Mean.
+    pub mean_s: f64,
+    /// Median.
+    pub p50_s: f64,
+    /// 99 %.
+    pub p99_s: f64,
+    /// Most.
+    pub max_s: f64,
+}
+
+/// What a bearer did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// From the client.
+    pub up: Counts,
+    /// To the client.
+    pub down: Counts,
+    /// The emulator's own error.
+    pub lateness: Lateness,
+    /// The key of the link's encryption, hexadecimal, as Wireshark takes it (`wep` or `tk`).
+    pub key: Option<String>,
+}
+
+/// Carries packets between two TUN devices.
+pub(super) struct Emulator {
+    link: PacketLink,
+    tuns: [OwnedFd; 2],
+    epoch_ns: u64,
+    counts: [Counts; 2],
+    lateness_ns: Histogram<u64>,
+    pcap: Option<(PcapWriter, PathBuf)>,
+    buffer: Vec<u8>,
+    ports: Ports,
+    log: Option<ProbeLog>,
+}
+
+/// When probes were offered to the links and due at the far end, by direction and number, ns of the monotonic clock.
+#[derive(Debug, Default)]
+pub(super) struct ProbeLog {
+    pub(super) offered_ns: HashMap<(Direction, u64), u64>,
+    pub(super) due_ns: HashMap<(Direction, u64), u64>,
+}
+
+/// Asked for the port of a connection that a client opens, before its first packet arrives.
+pub(super) type Ports = Option<Box<dyn FnMut(SocketKind, u16) + Send>>;
+
+/// Packets read from a device before those that are due are looked at again.
+const READS_AT_ONCE: usize = 32;
+
+/// Waits end so long before something is due, and the rest is polled: a thread that sleeps wakes up 50 to 200 us late.
+const POLL_BEFORE_NS: u64 = 200_000;
+
+/// Longest packet of IPv4.
+const MAX_PACKET_BYTES: usize = 65_536;
+
+const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
+
+impl Emulator {
+    /// A bearer between a client's and a gateway's device. The capture replaces no file unless it may.
+    pub(super) fn new(
+        plan: &LinkPlan,
+        tuns: [OwnedFd; 2],
+        pcap: Option<(&Path, bool)>,
+        ports: Ports,
+    ) -> Result<Self, BearerRunError> {
+        let link = PacketLink::new(plan, pcap.is_some())?;
+        let kind = match plan.bearer.link_encryption {
+            LinkEncryption::None => LinkType::RawIp,
+            LinkEncryption::Wep | LinkEncryption::Ccmp => LinkType::Ieee80211,
+        };
+        let pcap = pcap.map(|(path, replace)| match PcapWriter::create(path, replace, kind) {
+            Ok(writer) => Ok((writer, path.to_owned())),
+            Err(error) => Err(BearerRunError::Pcap { path: path.to_owned(), error }),
+        });
+        let lateness_ns = Histogram::new_with_bounds(1, 60_000_000_000, 3)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(Self {
+            link,
+            tuns,
+            epoch_ns: sys::monotonic_ns(),
+            counts: [Counts::default(); 2],
+            lateness_ns,
+            pcap: pcap.transpose()?,
+            buffer: vec![0; MAX_PACKET_BYTES],
+            ports,
+            log: None,
+        })
+    }
+
+    /// Keeps the times of probes, which [`finish_logged`](Self::finish_logged) returns.
+    pub(super) fn log_probes(&mut self) {
+        self.log = Some(ProbeLog::default());
+    }
+
+    /// Ends, and tells what was done and when probes were sent and due.
+    pub(super) fn finish_logged(mut self) -> Result<(Report, ProbeLog), BearerRunError> {
+        let log = self.log.take().unwrap_or_default();
+        Ok((self.finish()?, log))
+    }
+
+    fn now(&self) -> Ns {
+        Ns(sys::monotonic_ns() - self.epoch_ns)
+    }
+
+    /// Carries packets until something else is ready to be read; true where that is so, false where the time was reached
+    /// (in ns of the monotonic clock).
+    pub(super) fn carry(&mut self, others: &[RawFd], until_ns: Option<u64>) -> Result<bool, BearerRunError> {
+        let mut entries: Vec<libc::pollfd> =
+            self.tuns.iter().map(AsRawFd::as_raw_fd).chain(others.iter().copied()).map(sys::readable).collect();
+        loop {
+            self.deliver()?;
+            let now_ns = sys::monotonic_ns();
+            let due_ns = self.link.next().map(|due| due.0 + self.epoch_ns);
+            let wake_ns = match (due_ns.map(|due| due.saturating_sub(POLL_BEFORE_NS)), until_ns) {
+                (Some(due), Some(until)) => Some(due.min(until)),
+                (due, until) => due.or(until),
+            };
+            let ready = sys::poll(&mut entries, wake_ns.map(|wake| wake.saturating_sub(now_ns)))?;
+            if ready {
+                for direction in DIRECTIONS {
+                    if entries[direction as usize].revents != 0 {
+                        self.collect(direction)?;
+                    }
+                }
+                if entries[2..].iter().any(|entry| entry.revents != 0) {
+                    return Ok(true);
+                }
+            }
+            if until_ns.is_some_and(|until| sys::monotonic_ns() >= until) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Takes what a kernel sends.
+    fn collect(&mut self, direction: Direction) -> Result<(), BearerRunError> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for _ in 0..READS_AT_ONCE {
+            let Some(got) = sys::read(self.tuns[direction as usize].as_fd(), &mut buffer) else { break };
+            self.offer(direction, &buffer[..got])?;
+        }
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    fn offer(&mut self, direction: Direction, packet: &[u8]) -> Result<(), BearerRunError> {
+        let at = self.now();
+        let counts = &mut self.counts[direction as usize];
+        counts.offered += 1;
+        if packet.first().is_none_or(|first| first >> 4 != 4) {
+            counts.other_drops += 1;
+            return Ok(());
+        }
+        if let (Some(log), Some(probe)) = (&mut self.log, probe::identify(packet)) {
+            log.offered_ns.insert((direction, probe), at.0 + self.epoch_ns);
+        }
+        let counts = &mut self.counts[direction as usize];
+        match self.link.offer(direction, at, packet) {
+            Offered::NoMemory => counts.other_drops += 1,
+            Offered::Link(Fate::Accepted) => {}
+            Offered::Link(Fate::Duplicated) => counts.duplicated += 1,
+            Offered::Link(Fate::Dropped(Cause::Lost)) => counts.lost += 1,
+            Offered::Link(Fate::Dropped(Cause::QueueFull)) => counts.queue_full += 1,
+            Offered::Link(Fate::Dropped(Cause::TooLong | Cause::Unencryptable)) => counts.other_drops += 1,
+        }
+        if direction == Direction::Up {
+            if let (Some(ports), Some((kind, port))) = (&mut self.ports, opens(packet)) {
+                ports(kind, port);
+            }
+            self.record(packet)?;
+        }
+        Ok(())
+    }
+
+    /// Hands over what is due.
+    fn deliver(&mut self) -> Result<(), BearerRunError> {
+        while let Some((due, direction, packet)) = self.link.take(self.now()) {
+            let late_ns = self.now().since(due).0;
+            let receiver = &self.tuns[direction.reverse() as usize];
+            // A device that is going down takes nothing any more; TCP will see to it, as on any link.
+            if sys::write(receiver.as_fd(), &packet).is_ok() {
+                let counts = &mut self.counts[direction as usize];
+                counts.delivered += 1;
+                counts.delivered_bytes += packet.len() as u64;
+            }
+            self.lateness_ns.saturating_record(late_ns.max(1));
+            if let (Some(log), Some(probe)) = (&mut self.log, probe::identify(&packet)) {
+                log.due_ns.insert((direction, probe), due.0 + self.epoch_ns);
+            }
+            if direction == Direction::Down {
+                self.record(&packet)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a packet to the capture: encrypted, where the link encrypts.
+    fn record(&mut self, packet: &[u8]) -> Result<(), BearerRunError> {
+        let Some((writer, path)) = &mut self.pcap else { return Ok(()) };
+        let frame = self.link.tapped();
+        let seen = match (&frame, self.link.key()) {
+            (Some(frame), _) => frame,
+            (None, None) => packet,
+            // It was dropped before it could be encrypted.
+            (None, Some(_)) => return Ok(()),
+        };
+        writer
+            .add(sys::realtime_ns(), seen)
+            .map_err(|error| BearerRunError::Pcap { path: path.clone(), error })
+    }
+
+    /// True where nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.link.next().is_none()
+    }
+
+    /// Ends the capture, and tells what was done.
+    pub(super) fn finish(mut self) -> Result<Report, BearerRunError> {
+        if let Some((writer, path)) = self.pcap.take() {
+            writer.finish().map_err(|error| BearerRunError::Pcap { path, error })?;
+        }
+        for direction in DIRECTIONS {
+            self.counts[direction as usize].rejected = self.link.rejected(direction);
+        }
+        let seconds = |ns: u64| ns as f64 * 1e-9;
+        let late = &self.lateness_ns;
+        let lateness = if late.is_empty() {
+            Lateness::default()
+        } else {
+            Lateness {
+                mean_s: late.mean() * 1e-9,
+                p50_s: seconds(late.value_at_quantile(0.5)),
+                p99_s: seconds(late.value_at_quantile(0.99)),
+                max_s: seconds(late.max()),
+            }
+        };
+        let hexadecimal = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect();
+        let [up, down] = self.counts;
+        Ok(Report { up, down, lateness, key: self.link.key().map(hexadecimal) })
+    }
+}
+
+/// The port at the gateway of a connection that this packet opens, or of a datagram.
+fn opens(packet: &[u8]) -> Option<(SocketKind, u16)> {
+    let header = usize::from(packet.first()? & 15) * 4;
+    // A fragment that is not the first has no ports.
+    let is_first = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x1fff == 0;
+    let to_gateway = packet.get(12..16)? == CLIENT.octets() && packet.get(16..20)? == GATEWAY.octets();
+    let port = u16::from_be_bytes([*packet.get(header + 2)?, *packet.get(header + 3)?]);
+    match packet.get(9)? {
+        _ if !is_first || !to_gateway => None,
+        6 if packet.get(header + 13)? & 0x12 == 0x02 => Some((SocketKind::Tcp, port)),
+        17 => Some((SocketKind::Udp, port)),
+        _ => None,
+    }
+}

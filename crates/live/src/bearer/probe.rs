@@ -1,0 +1,129 @@
+//! Numbered datagrams with the time at which they were sent, and what can be told from their arrival.
+
+use super::sys;
+use shakedown_link::Direction;
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+/// What every probe begins with.
+const MAGIC: [u8; 8] = *b"\xffbearer1";
+/// Magic, number, time.
+pub(super) const LEAST_PAYLOAD_BYTES: usize = 24;
+/// Headers of IPv4 and UDP.
+pub(super) const HEADER_BYTES: usize = 28;
+
+/// The number of the probe in an IP packet, if it is one.
+pub(super) fn identify(packet: &[u8]) -> Option<u64> {
+    number(packet.get(HEADER_BYTES..)?)
+}
+
+fn number(payload: &[u8]) -> Option<u64> {
+    let (magic, rest) = payload.split_first_chunk::<8>()?;
+    let number = rest.first_chunk::<8>()?;
+    (*magic == MAGIC).then(|| u64::from_be_bytes(*number))
+}
+
+/// Sends probes one way and notes when they arrive.
+pub(super) struct Prober {
+    /// One at either end: the client's, the gateway's.
+    sockets: [UdpSocket; 2],
+    addresses: [SocketAddr; 2],
+    /// When each was sent and arrived, by direction and number, ns of the monotonic clock.
+    pub(super) sent_ns: HashMap<(Direction, u64), u64>,
+    pub(super) arrived_ns: HashMap<(Direction, u64), u64>,
+    next: u64,
+}
+
+/// A probe to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planned {
+    pub(super) at_ns: u64,
+    pub(super) direction: Direction,
+    /// Of the network-layer packet.
+    pub(super) packet_bytes: usize,
+}
+
+impl Prober {
+    pub(super) fn new(client: UdpSocket, gateway: UdpSocket) -> io::Result<Self> {
+        let addresses = [client.local_addr()?, gateway.local_addr()?];
+        Ok(Self {
+            sockets: [client, gateway],
+            addresses,
+            sent_ns: HashMap::new(),
+            arrived_ns: HashMap::new(),
+            next: 0,
+        })
+    }
+
+    /// Sends probes when they are due, and collects what arrives meanwhile. Returns their numbers, in order.
+    pub(super) fn send(&mut self, plan: &[Planned]) -> io::Result<Vec<u64>> {
+        let mut numbers = Vec::with_capacity(plan.len());
+        let mut payload = vec![0; 65_536];
+        for planned in plan {
+            self.collect_until(planned.at_ns)?;
+            let number = self.next;
+            self.next += 1;
+            payload[..8].copy_from_slice(&MAGIC);
+            payload[8..16].copy_from_slice(&number.to_be_bytes());
+            let (from, to) = match planned.direction {
+                Direction::Up => (0, 1),
+                Direction::Down => (1, 0),
+            };
+            let length = planned.packet_bytes.saturating_sub(HEADER_BYTES).max(LEAST_PAYLOAD_BYTES);
+            let now_ns = sys::monotonic_ns();
+            self.sockets[from].send_to(&payload[..length], self.addresses[to])?;
+            self.sent_ns.insert((planned.direction, number), now_ns);
+            numbers.push(number);
+        }
+        Ok(numbers)
+    }
+
+    /// Collects what arrives until a time.
+    pub(super) fn collect_until(&mut self, until_ns: u64) -> io::Result<()> {
+        let mut entries = self.sockets.each_ref().map(|socket| sys::readable(socket.as_raw_fd()));
+        loop {
+            let now_ns = sys::monotonic_ns();
+            if now_ns >= until_ns {
+                return Ok(());
+            }
+            if sys::poll(&mut entries, Some(until_ns - now_ns))? {
+                self.collect();
+            }
+        }
+    }
+
+    fn collect(&mut self) {
+        let mut buffer = [0; 2048];
+        for (socket, direction) in self.sockets.iter().zip([Direction::Down, Direction::Up]) {
+            while let Ok(got) = socket.recv(&mut buffer) {
+                let now_ns = sys::monotonic_ns();
+                if let Some(number) = number(&buffer[..got]) {
+                    // Of a copy only the first counts.
+                    self.arrived_ns.entry((direction, number)).or_insert(now_ns);
+                }
+            }
+        }
+    }
+}
+
+/// Mean and standard error.
+pub(super) fn mean(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
+}
+
+/// Slope of the straight line through points by least squares, and its standard error.
+pub(super) fn slope(points: &[(f64, f64)]) -> (f64, f64) {
+    let n = points.len() as f64;
+    let centre = |part: fn(&(f64, f64)) -> f64| points.iter().map(part).sum::<f64>() / n;
+    let (x_mean, y_mean) = (centre(|point| point.0), centre(|point| point.1));
+    let xx = points.iter().map(|(x, _)| (x - x_mean).powi(2)).sum::<f64>();
+    let xy = points.iter().map(|(x, y)| (x - x_mean) * (y - y_mean)).sum::<f64>();
+    let slope = xy / xx;
+    let residual = points.iter().map(|(x, y)| (y - y_mean - slope * (x - x_mean)).powi(2)).sum::<f64>();
+    (slope, (residual / (n - 2.0).max(1.0) / xx).sqrt())
+}

@@ -1,0 +1,34 @@
+//! Bearers that are emulated: a command behind one, and one measured.
+
+use crate::errors::CoreError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pythonize::{depythonize, pythonize};
+use shakedown_live::bearer;
+
+/// Runs a command behind a bearer until it ends; its status, and what the bearer did. The plan is `RunPlan` of
+/// `crates/live/src/bearer/run.rs`.
+#[pyfunction]
+pub fn bearer_run<'py>(py: Python<'py>, plan: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let plan: bearer::RunPlan = depythonize(plan)?;
+    let outcome = py.detach(|| bearer::run(&plan)).map_err(|error| failed(py, &error))?;
+    let answer = PyDict::new(py);
+    answer.set_item("status", outcome.status)?;
+    answer.set_item("report", pythonize(py, &outcome.report)?)?;
+    Ok(answer.into_any())
+}
+
+/// Measures a bearer with packets of its own. The plan is `CheckPlan` of `crates/live/src/bearer/check.rs`.
+#[pyfunction]
+pub fn bearer_check<'py>(py: Python<'py>, plan: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let plan: bearer::CheckPlan = depythonize(plan)?;
+    let checked = py.detach(|| bearer::check(&plan)).map_err(|error| failed(py, &error))?;
+    Ok(pythonize(py, &checked)?)
+}
+
+/// The exception, with the exit status that it asks for.
+fn failed(py: Python<'_>, error: &bearer::BearerRunError) -> PyErr {
+    let raised = CoreError::new_err(error.to_string());
+    let set = raised.value(py).setattr("exit_status", error.exit_status());
+    set.map_or_else(|error| error, |()| raised)
+}

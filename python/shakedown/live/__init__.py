@@ -1,0 +1,1 @@
+"""What runs on real sockets and wall clocks."""

@@ -1,0 +1,176 @@
+"""Bearers that are emulated: profiles as the core takes them, commands behind them, and their own figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from shakedown.core import native
+from shakedown.errors import ShakedownError
+
+if TYPE_CHECKING:
+    from shakedown.profiles.bearer import Bearer, BearerDirection
+    from shakedown.schema.bearer import BearerCheck, BearerReport
+
+CONGESTION_CONTROL = "reno"
+"""That of the models, and the one that every Linux has."""
+
+DEFAULT_QUEUE_BYTES = 1 << 22
+"""Depth of a queue that a profile says nothing of: memory is bounded whatever a profile leaves out."""
+
+
+class BearerError(ShakedownError):
+    """No bearer, or no command behind it."""
+
+    def __init__(self, message: str, exit_status: int) -> None:
+        """With the exit status that it asks for."""
+        super().__init__(message)
+        self.exit_status = exit_status
+
+
+def link_plan(bearer: Bearer, seed: int) -> dict[str, Any]:
+    """A profile as ``LinkPlan`` of ``crates/live/src/bearer/packet.rs`` reads it.
+
+    A radio's set-up from idle is left out, as it is in ``ready_s`` of the models: the radio is up.
+    """
+    spec: dict[str, Any] = {
+        "up_bits_per_s": bearer.up.rate_bits_per_s,
+        "down_bits_per_s": bearer.down.rate_bits_per_s,
+        "traversal_s": 0.0,
+        "traversal_holds_s": bearer.delay_holds_s,
+        "mtu_bytes": bearer.mtu_bytes,
+        "packet_overhead_bytes": bearer.packet_overhead_bytes,
+        "link_encryption": bearer.link_encryption,
+        "half_duplex": bearer.half_duplex,
+    }
+    plan: dict[str, Any] = {
+        "bearer": spec,
+        "headers": {"ip_bytes": bearer.ip_bytes, "udp_bytes": bearer.udp_bytes},
+        "seed": seed,
+    }
+    for side, way in (("up", bearer.up), ("down", bearer.down)):
+        spec[f"traversal_{side}"] = way.delay.as_json()
+        spec[f"loss_{side}"] = way.loss
+        spec[f"burst_loss_{side}"] = _bursts(way)
+        spec[f"queue_bytes_{side}"] = DEFAULT_QUEUE_BYTES if way.queue_bytes is None else way.queue_bytes
+        plan[f"silence_{side}"] = {"pause_s": way.pause_s, "duty_cycle": way.duty_cycle}
+    return plan
+
+
+def _bursts(way: BearerDirection) -> dict[str, float] | None:
+    """Loss in runs of a mean length, as a chain of two states of which one loses everything."""
+    if way.loss <= 0.0 or way.loss_burst_packets <= 1.0:
+        return None
+    recovers = 1.0 / way.loss_burst_packets
+    return {"worsens": min(1.0, recovers * way.loss / (1.0 - way.loss)), "recovers": recovers}
+
+
+def run_behind(
+    bearer: Bearer,
+    command: Sequence[str],
+    *,
+    pair: str | None = None,
+    seed: int = 0,
+    pcap: Path | None = None,
+    replace: bool = False,
+    congestion_control: str = CONGESTION_CONTROL,
+    linger_s: float = 10.0,
+) -> tuple[int, BearerReport]:
+    """Runs a command behind an emulated bearer until it ends.
+
+    Args:
+        bearer: which one.
+        command: program and arguments.
+        pair: a command for a shell at the far end, in place of the servers on this host's loopback.
+        seed: names every random draw of the bearer.
+        pcap: capture of what the client's interface sees; `replace` says whether it may replace a file.
+        congestion_control: of TCP at both ends.
+        linger_s: for how long data of connections that the command left open may still arrive.
+
+    Returns:
+        The command's exit status (128 and the signal that ended it), and what the bearer did.
+
+    Raises:
+        BearerError: one line on what is missing and how to enable it.
+    """
+    from shakedown.schema import convert
+    from shakedown.schema.bearer import BearerReport
+
+    plan: dict[str, Any] = {
+        "link": link_plan(bearer, seed),
+        "command": list(command),
+        "pair": pair,
+        "congestion_control": congestion_control,
+        "pcap": None if pcap is None else str(pcap),
+        "replace": replace,
+        "linger_s": linger_s,
+    }
+    with _one_line():
+        answer = native().bearer_run(plan)
+    return cast(int, answer["status"]), convert(answer["report"], BearerReport)
+
+
+def check(bearer: Bearer, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck:
+    """Measures an emulated bearer with packets of its own, and holds it against its profile.
+
+    Args:
+        bearer: which one.
+        seed: names every random draw of the bearer.
+        seconds: for each of three parts: delay, rate up, rate down.
+
+    Raises:
+        BearerError: one line on what is missing and how to enable it.
+    """
+    from shakedown.schema.base import convert
+    from shakedown.schema.bearer import BearerCheck, BearerFigure, BearerReport
+
+    with _one_line():
+        found = native().bearer_check({"link": link_plan(bearer, seed), "seconds": seconds})
+    figures = []
+    for figure in found["figures"]:
+        way = bearer.up if figure["direction"] == "up" else bearer.down
+        profile = _expected(way, figure["figure"], figure["bytes"])
+        figures.append(BearerFigure(**figure, profile=profile, deviation=_deviation(figure, profile)))
+    return BearerCheck(
+        bearer=bearer.name,
+        seed=seed,
+        figures=tuple(figures),
+        report=convert(found["report"], BearerReport),
+    )
+
+
+def _expected(way: BearerDirection, figure: str, wire_bytes: int) -> float:
+    """What the profile says of a figure, packets of a length on the link given."""
+    sending_s = 8.0 * wire_bytes / way.rate_bits_per_s
+    if figure == "one_way_s":
+        return sending_s + way.delay.distribution.mean
+    if figure == "loss":
+        return way.loss
+    duty_s = way.pause_s + sending_s * (1.0 / way.duty_cycle - 1.0)
+    return 8.0 * wire_bytes / (sending_s + duty_s)
+
+
+def _deviation(figure: dict[str, Any], profile: float) -> float | None:
+    """How far the bearer is from its profile: its clock's error on these packets, times its draws'.
+
+    A mean over few packets that draw their delays is far from the profile's by chance; the ratio to what was
+    drawn for the same packets is not. Loss is decided by draws alone. None where the profile's figure is 0.
+    """
+    if profile == 0.0:
+        return None
+    clock = 1.0 if figure["figure"] == "loss" else figure["measured"] / figure["drawn"]
+    deviation = clock * figure["long_run"] / profile - 1.0
+    return deviation if math.isfinite(deviation) else None
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """The core's errors as ours."""
+    core = native()
+    try:
+        yield
+    except core.CoreError as error:
+        raise BearerError(str(error), getattr(error, "exit_status", 1)) from error

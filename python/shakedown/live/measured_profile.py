@@ -1,0 +1,71 @@
+"""A bearer profile from a measured path: what was measured, and what had to be assumed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from shakedown.live.path_probe import HEADER, UDP_IP_BYTES, PathFigures
+from shakedown.profiles.profile_text import quoted
+
+SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+MAX_LOSS = 0.9
+
+
+def quantile(sorted_values: Sequence[float], share: float) -> float:
+    """By straight lines between the sorted values."""
+    place = share * (len(sorted_values) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(sorted_values) - 1)
+    return sorted_values[below] + (place - below) * (sorted_values[above] - sorted_values[below])
+
+
+def one_way_ms(figures: PathFigures) -> list[tuple[float, float]]:
+    """Quantiles of the delay one way that does not depend on size, taken as half the round trip's.
+
+    A ping's own time on both rates is taken off first.
+    """
+    sending_s = (
+        8.0 * (HEADER.size + UDP_IP_BYTES) * (1.0 / figures.up_bits_per_s + 1.0 / figures.down_bits_per_s)
+    )
+    halves_s = sorted(max(0.0, (trip_s - sending_s) / 2.0) for trip_s in figures.round_trips_s)
+    return [(share, round(1e3 * quantile(halves_s, share), 3)) for share in SHARES]
+
+
+def profile_text(figures: PathFigures, *, name: str, target: str, date: str) -> str:
+    """The profile as TOML."""
+    measured = (
+        f"bearer measure {target}, {date}: {len(figures.round_trips_s)} of {figures.pings} pings came back, "
+        "rates by the spacing of packets of 1228 bytes"
+    )
+    points = ", ".join(f"[{share:g}, {ms:g}]" for share, ms in one_way_ms(figures))
+    lines = [
+        "schema = 2",
+        f"name = {quoted(name)}",
+        f"title = {quoted(f'Measured path to {target}')}",
+        f"date = {quoted(date)}",
+        "",
+        f"mtu_bytes = {figures.mtu_bytes}",
+    ]
+    ways = (
+        ("up", figures.up_bits_per_s, figures.loss_up),
+        ("down", figures.down_bits_per_s, figures.loss_down),
+    )
+    for side, rate_bits_per_s, loss in ways:
+        lines += ["", f"[{side}]", f"rate_bps = {rate_bits_per_s:.0f}"]
+        lines += [f"delay_ms = {{ quantiles = [{points}] }}"]
+        if loss:
+            lines.append(f"loss = {min(max(loss, 0.0), MAX_LOSS):.5f}")
+    lines += ["", "[source]"]
+    lines += [f"{aspect} = {quoted(measured)}" for aspect in ("rate", "delay", "loss")]
+    lines += [
+        'mtu = "what the kernel knows of the path"',
+        "",
+        "[assumed]",
+        'delay = "half of the round trip, and of its spread, each way: one clock cannot tell the two"',
+        'queue = "not measured"',
+        'setup = "the path was up"',
+        'duplex = "taken as full duplex: both ways were not loaded at once"',
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,306 @@
+"""Emulated bearers: real commands, the kernel's TCP, packets timed, lost, encrypted and captured."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from live.bearer.handshakes import COMMAND, GATEWAY, fixed
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def echo_port() -> Iterator[int]:
+    """A server on this host's loopback that sends everything back."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                while data := connection.recv(65536):
+                    connection.sendall(data)
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield listener.getsockname()[1]
+    listener.close()
+
+
+def python(code: str) -> list[str]:
+    """A command that runs Python code."""
+    return [sys.executable, "-c", code]
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("raise SystemExit(7)", 7), ("import os; os.kill(os.getpid(), 15)", 143)]
+)
+def test_the_commands_exit_status_is_passed_on(shakedown: Run, code: str, status: int) -> None:
+    assert shakedown("bearer", "run", "ethernet", "--", *python(code)).returncode == status
+
+
+def test_what_cannot_run_is_said_in_one_line(shakedown: Run, tmp_path: Path) -> None:
+    missing = shakedown("bearer", "run", "lte", "--", "no-such-program")
+    assert (missing.returncode, missing.stderr) == (
+        127,
+        "error: no-such-program: No such file or directory\n",
+    )
+    folder = shakedown("bearer", "run", "lte", "--", str(tmp_path))
+    assert (folder.returncode, folder.stderr) == (126, f"error: {tmp_path}: Permission denied\n")
+    unknown = shakedown("bearer", "run", "lde", "--", "true")
+    assert unknown.returncode == 2
+    assert 'did you mean "lte"?' in unknown.stderr
+    control = shakedown("bearer", "run", "--congestion-control", "none-such", "lte", "--", "true")
+    assert control.returncode == 2
+    assert "accepted: " in control.stderr
+    assert "reno" in control.stderr
+
+
+def test_only_one_way_out(shakedown: Run) -> None:
+    code = "import socket; print(sorted(name for _, name in socket.if_nameindex()))"
+    inside = shakedown("bearer", "run", "lte", "--", *python(code))
+    assert inside.stdout == "['bearer0', 'lo']\n"
+
+
+def test_a_server_on_the_hosts_loopback_answers_across_the_bearer(shakedown: Run, echo_port: int) -> None:
+    """The connection takes a round trip, and so does the answer; the time is the namespace's own clock."""
+    code = f"""
+import socket, time
+begin = time.monotonic()
+connection = socket.create_connection(("{GATEWAY}", {echo_port}))
+connected = time.monotonic()
+connection.sendall(b"x" * 3000)
+got = 0
+while got < 3000:
+    got += len(connection.recv(4096))
+print(connected - begin, time.monotonic() - connected)
+"""
+    inside = shakedown("bearer", "run", "geo", "--", *python(code))
+    assert inside.returncode == 0, inside.stderr
+    connected_s, answered_s = map(float, inside.stdout.split())
+    least_s = 2 * 0.290
+    assert connected_s > least_s
+    assert answered_s > least_s
+
+
+def test_a_closed_port_refuses_after_a_round_trip(shakedown: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    code = f"""
+import socket, time
+begin = time.monotonic()
+try:
+    socket.create_connection(("{GATEWAY}", {port}))
+except ConnectionRefusedError:
+    print(time.monotonic() - begin)
+"""
+    inside = shakedown("bearer", "run", "lte", "--", *python(code))
+    assert float(inside.stdout) > 2 * 0.02765
+
+
+def test_what_was_sent_last_arrives_after_the_commands_end(shakedown: Run) -> None:
+    """As it would leave a modem: on GPRS the command is long gone when its last bytes arrive."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    got: list[bytes] = []
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            while data := connection.recv(65536):
+                got.append(data)
+
+    server = threading.Thread(target=serve)
+    server.start()
+    code = f"""
+import socket
+socket.create_connection(("{GATEWAY}", {listener.getsockname()[1]})).sendall(b"x" * 4000)
+"""
+    assert shakedown("bearer", "run", "gprs", "--", *python(code)).returncode == 0
+    server.join(timeout=5)
+    listener.close()
+    assert sum(map(len, got)) == 4000
+
+
+def test_datagrams_reach_the_host_and_come_back(shakedown: Run) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+
+        def serve() -> None:
+            for _ in range(3):
+                data, peer = server.recvfrom(2048)
+                server.sendto(data.upper(), peer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        code = f"""
+import socket
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.settimeout(10)
+client.connect(("{GATEWAY}", {server.getsockname()[1]}))
+for word in (b"one", b"two", b"three"):
+    client.send(word)
+    print(client.recv(100).decode())
+"""
+        inside = shakedown("bearer", "run", "lte", "--", *python(code))
+        thread.join(timeout=5)
+    assert inside.stdout.split() == ["ONE", "TWO", "THREE"]
+
+
+def test_a_pair_of_commands_each_at_its_end(shakedown: Run) -> None:
+    server = (
+        f'exec {sys.executable} -c \'import socket; s = socket.create_server(("{GATEWAY}", 80)); '
+        'c, _ = s.accept(); c.sendall(b"served"); c.close()\''
+    )
+    client = f'import socket; print(socket.create_connection(("{GATEWAY}", 80)).recv(100).decode())'
+    both = shakedown("bearer", "run", "--pair", server, "lte", "--", *python(client))
+    assert both.stdout == "served\n", both.stderr
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_passed_on_and_nothing_is_left(sent: signal.Signals, tmp_path: Path) -> None:
+    """The command ends by the signal, what it left in the background is ended, and so are the namespaces."""
+    marker = tmp_path / "pids"
+    code = f"""
+import os, subprocess, time
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+with open("{marker}.new", "w") as file:
+    print(os.getpid(), child.pid, os.readlink("/proc/self/ns/net"), file=file)
+os.rename("{marker}.new", "{marker}")
+time.sleep(1000)
+"""
+    running = subprocess.Popen([*COMMAND, "run", "lte", "--", *python(code)], stderr=subprocess.DEVNULL)
+    while not marker.exists():
+        assert running.poll() is None
+        time.sleep(0.02)
+    own, child, namespace = marker.read_text().split()
+    running.send_signal(sent)
+    status = running.wait(timeout=20)
+    # Python ends with 1 where Ctrl-C interrupts it before it can tell.
+    assert status in ({130, 1} if sent == signal.SIGINT else {143})
+    assert not _runs(own)
+    assert not _runs(child)
+    assert namespace not in _namespaces()
+
+
+def test_a_killed_bearer_takes_everything_along(tmp_path: Path) -> None:
+    marker = tmp_path / "namespace"
+    code = f"""
+import os, time
+open("{marker}.new", "w").write(os.readlink("/proc/self/ns/net"))
+os.rename("{marker}.new", "{marker}")
+time.sleep(1000)
+"""
+    running = subprocess.Popen([*COMMAND, "run", "lte", "--", *python(code)])
+    while not marker.exists():
+        assert running.poll() is None
+        time.sleep(0.02)
+    running.kill()
+    running.wait()
+    for _ in range(500):
+        if marker.read_text() not in _namespaces():
+            break
+        time.sleep(0.02)
+    assert marker.read_text() not in _namespaces()
+
+
+def _runs(process: str) -> bool:
+    """Whether a process is there; one that ended and that nobody asked after does not run."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _namespaces() -> set[str]:
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            found.add(str((process / "ns" / "net").readlink()))
+        except OSError:
+            continue
+    return found
+
+
+def test_bearers_are_what_their_profiles_say(tmp_path: Path) -> None:
+    """Within 3 %: with its spread, by what it draws in the long run; without it, by the clock alone."""
+    names = ["gsm-csd", "gprs", "nb-iot", "lte", "geo"]
+    checks = {
+        name: subprocess.Popen(
+            [*COMMAND, "check", name, str(fixed(name, tmp_path)), "--seconds", "2", "--json"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in names
+    }
+    for name, check in checks.items():
+        spread, without = json.loads(check.communicate()[0])
+        for figure in spread["figures"]:
+            if figure["figure"] != "loss":
+                assert abs(figure["deviation"]) < 0.03, (name, figure)
+        for figure in without["figures"]:
+            if figure["figure"] != "loss":
+                assert figure["measured"] == pytest.approx(figure["profile"], rel=0.03), (name, figure)
+            else:
+                assert figure["measured"] == 0.0, (name, figure)
+
+
+@pytest.mark.parametrize(("name", "key"), [("wifi-11b-wep", "wep"), ("wifi", "tk")])
+def test_tshark_decrypts_the_link_only_with_its_key(
+    name: str, key: str, shakedown: Run, echo_port: int, tmp_path: Path, peer: Callable[[str], str]
+) -> None:
+    code = f"""
+import socket
+connection = socket.create_connection(("{GATEWAY}", {echo_port}))
+connection.sendall(b"plain words")
+print(connection.recv(100).decode())
+"""
+    capture = tmp_path / "air.pcap"
+    inside = shakedown("bearer", "run", "--pcap", capture, name, "--", *python(code))
+    assert inside.stdout == "plain words\n", inside.stderr
+    secret = re.search(r"under ([0-9a-f]+)$", inside.stderr.strip())
+    assert secret is not None
+    assert b"plain words" not in capture.read_bytes()
+    tshark = [
+        peer("tshark"),
+        "-r",
+        str(capture),
+        "-T",
+        "fields",
+        "-e",
+        "data.text",
+        "-o",
+        "data.show_as_text:TRUE",
+    ]
+    assert "plain words" not in subprocess.run(tshark, capture_output=True, text=True, check=True).stdout
+    opened = [*tshark, "-o", "wlan.enable_decryption:TRUE", "-o", f'uat:80211_keys:"{key}","{secret[1]}"']
+    assert "plain words" in subprocess.run(opened, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_same_seed_loses_the_same_packets(shakedown: Run) -> None:
+    code = f"""
+import socket
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(400):
+    client.sendto(b"x", ("{GATEWAY}", 9))
+"""
+    lines = [
+        shakedown(
+            "bearer", "run", "--summary", "--seed", seed, "wifi", "--", *python(code)
+        ).stderr.splitlines()[0]
+        for seed in ("1", "1", "2", "3")
+    ]
+    assert lines[0] == lines[1]
+    assert len(set(lines)) > 1

@@ -1,0 +1,66 @@
+"""TLS of `openssl` across emulated bearers, with the kernel's TCP at both ends, beside the network model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from live.bearer.handshakes import credentials, fixed, modelled_s, start, timed
+
+# On faster bearers what the two programs compute, and when they are scheduled, is a larger part of the whole.
+CASES = [("gsm-csd", 2), ("gprs", 12), ("nb-iot", 12), ("geo", 2), ("geo", 36)]
+
+
+def test_handshakes_take_what_the_model_says(tmp_path: Path, peer: Callable[[str], str]) -> None:
+    """1, 5 and 15 kB of server flight, within 5 %; the window's extra round trip is there in both."""
+    peer("openssl")
+    tshark = peer("tshark")
+    captures = {case: tmp_path / f"{case[0]}-{case[1]}.pcap" for case in CASES}
+    profiles = {name: fixed(name, tmp_path) for name, _ in CASES}
+    servers = {count: credentials(tmp_path, count) for _, count in CASES}
+    running = [start(profiles[name], capture, servers[count]) for (name, count), capture in captures.items()]
+    for one in running:
+        assert one.communicate(timeout=60)[1] == ""
+    found = {case: timed(capture, tshark) for case, capture in captures.items()}
+    for (name, count), handshake in found.items():
+        model_s = modelled_s(profiles[name], handshake)
+        assert handshake.ready_s == pytest.approx(model_s, rel=0.05), (name, count, handshake)
+    long, short = found["geo", 36], found["geo", 2]
+    assert long.flight_bytes > 10 * 1448 - 600
+    assert long.ready_s - short.ready_s > 2 * 0.290
+
+
+def test_a_measured_path_becomes_a_profile(
+    shakedown: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """A bearer measured as a stranger would, by a client behind it and a reflector on this host."""
+
+    from shakedown.profiles import load_bearer
+
+    measure = [sys.executable, "-m", "shakedown", "bearer", "measure"]
+    reflect = [*measure, "--reflect", "127.0.0.1:0"]
+    with subprocess.Popen(reflect, stdout=subprocess.PIPE, text=True) as reflector:
+        try:
+            assert reflector.stdout is not None
+            port = int(reflector.stdout.readline().rsplit(":", 1)[1])
+            profile = tmp_path / "found.toml"
+            options = ["--name", "found", "--out", str(profile), "--seconds", "1", "--json"]
+            command = [*measure, f"198.18.0.2:{port}", *options]
+            run = shakedown("bearer", "run", fixed("lte", tmp_path), "--", *command)
+            assert run.returncode == 0, run.stderr
+            (row,) = json.loads(run.stdout)
+        finally:
+            reflector.terminate()
+    made, true = load_bearer(str(profile)), load_bearer(str(fixed("lte", tmp_path)))
+    assert row["profile"] == str(profile)
+    assert made.up_bits_per_s == pytest.approx(true.up_bits_per_s, rel=0.05)
+    assert made.down_bits_per_s == pytest.approx(true.down_bits_per_s, rel=0.05)
+    assert made.up.delay.distribution.p50 == pytest.approx(true.up.delay.distribution.mean, rel=0.05)
+    again = shakedown("bearer", "measure", "127.0.0.1:9", "--out", profile)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
