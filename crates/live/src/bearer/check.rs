@@ -157,7 +157,8 @@ impl Probes {
     fn send(plan: &CheckPlan, prober: &mut Prober, bearer: &Background) -> Result<Self, BearerRunError> {
         let spec = &plan.link.bearer;
         // Alternately both ways, each after the one before has long been sent.
-        let slowest = [spec.up_bits_per_s, spec.down_bits_per_s].into_iter().flatten().fold(f64::INFINITY, f64::min);
+        let slowest =
+            [spec.up_bits_per_s, spec.down_bits_per_s].into_iter().flatten().fold(f64::INFINITY, f64::min);
         let sending_s = 8.0 * f64::from(wire_bytes(&plan.link, DELAY_PACKET_BYTES)) / slowest;
         let gap_s = (2.0 * sending_s + spec.turnaround_s).max(plan.seconds / 2.0 / MAX_DELAY_PROBES as f64);
         let count = ((plan.seconds / gap_s / 2.0) as u64).clamp(2, MAX_DELAY_PROBES);
@@ -185,7 +186,8 @@ fn train(plan: &CheckPlan, prober: &mut Prober, direction: Direction, rate: f64)
     let spec = &plan.link.bearer;
     let total_bytes = rate * plan.seconds / 8.0;
     let least = DELAY_PACKET_BYTES as f64;
-    let packet_bytes = (total_bytes / LEAST_TRAIN).clamp(least, f64::from(spec.mtu_bytes.min(1500)).max(least)) as usize;
+    let packet_bytes =
+        (total_bytes / LEAST_TRAIN).clamp(least, f64::from(spec.mtu_bytes.min(1500)).max(least)) as usize;
     let each_s = 8.0 * f64::from(wire_bytes(&plan.link, packet_bytes)) / rate;
     let count = ((plan.seconds / each_s) as u64).clamp(8, 200_000);
     let queue_bytes = spec.queue_bytes.map_or(65_536.0, |bytes| bytes as f64);
@@ -246,7 +248,8 @@ impl LongRun {
                 at = at.max(link.free_at(direction));
                 while link.take(at).is_some() {}
             }
-            8.0 * f64::from(wire_bytes(plan, train_bytes)) * LONG_RUN_PACKETS as f64 / at.since(start).as_secs_f64()
+            8.0 * f64::from(wire_bytes(plan, train_bytes)) * LONG_RUN_PACKETS as f64
+                / at.since(start).as_secs_f64()
         });
         Ok(Self {
             one_way_s: total_s / f64::from(arrived.max(1)),
@@ -272,7 +275,9 @@ fn delay(
     let mut drawn_s = Vec::new();
     for number in numbers {
         let key = (direction, *number);
-        let (Some(sent), Some(arrived)) = (prober.sent_ns.get(&key), prober.arrived_ns.get(&key)) else { continue };
+        let (Some(sent), Some(arrived)) = (prober.sent_ns.get(&key), prober.arrived_ns.get(&key)) else {
+            continue;
+        };
         let (Some(offered), Some(due)) = (log.offered_ns.get(&key), log.due_ns.get(&key)) else { continue };
         measured_s.push((arrived - sent) as f64 * 1e-9);
         drawn_s.push(due.saturating_sub(*offered) as f64 * 1e-9);
@@ -303,7 +308,8 @@ fn rate(
 ) -> Result<Figure, BearerRunError> {
     let train = &probes.trains[direction as usize];
     let bytes = wire_bytes(&plan.link, train.packet_bytes);
-    let begin_ns = train.numbers.first().and_then(|number| prober.sent_ns.get(&(direction, *number))).copied();
+    let begin_ns =
+        train.numbers.first().and_then(|number| prober.sent_ns.get(&(direction, *number))).copied();
     let begin_ns = begin_ns.ok_or(BearerRunError::NothingArrived)?;
     // A lost packet has taken its time on the sender, so a packet's place in the train is what counts.
     let points = |times: &std::collections::HashMap<(Direction, u64), u64>| -> Vec<(f64, f64)> {

@@ -144,8 +144,13 @@ impl Emulator {
     /// Carries packets until something else is ready to be read; true where that is so, false where the time was reached
     /// (in ns of the monotonic clock).
     pub(super) fn carry(&mut self, others: &[RawFd], until_ns: Option<u64>) -> Result<bool, BearerRunError> {
-        let mut entries: Vec<libc::pollfd> =
-            self.tuns.iter().map(AsRawFd::as_raw_fd).chain(others.iter().copied()).map(sys::readable).collect();
+        let mut entries: Vec<libc::pollfd> = self
+            .tuns
+            .iter()
+            .map(AsRawFd::as_raw_fd)
+            .chain(others.iter().copied())
+            .map(sys::readable)
+            .collect();
         loop {
             self.deliver()?;
             let now_ns = sys::monotonic_ns();

@@ -104,7 +104,8 @@ impl Arguments {
         let mut environment = Vec::new();
         for (name, value) in std::env::vars_os() {
             if added.iter().all(|(other, _)| name != OsStr::new(other)) {
-                environment.push(text(OsStr::from_bytes(&[name.as_bytes(), b"=", value.as_bytes()].concat()))?);
+                environment
+                    .push(text(OsStr::from_bytes(&[name.as_bytes(), b"=", value.as_bytes()].concat()))?);
             }
         }
         for (name, value) in added {
@@ -329,11 +330,12 @@ fn set_up(prepared: &Prepared<'_>, control: RawFd, parents: RawFd) -> Result<(),
     // SAFETY: `tun` is this process' own copy, which it has no use for: held, it would keep the device alive.
     unsafe { libc::close(tun) };
     let mut go = [0_u8];
-    // SAFETY: the buffer has room for the byte.
-    if let Role::Command(_) = prepared.role
-        && unsafe { libc::recv(control, go.as_mut_ptr().cast(), 1, 0) } != 1
-    {
-        exit();
+    if let Role::Command(_) = prepared.role {
+        // SAFETY: the buffer has room for the byte.
+        let got = unsafe { libc::recv(control, go.as_mut_ptr().cast(), 1, 0) };
+        if got != 1 {
+            exit();
+        }
     }
     Ok(())
 }
@@ -387,11 +389,8 @@ fn tun(prepared: &Prepared<'_>) -> Result<RawFd, Failed> {
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: the request is valid, its name ends in a zero.
     at(Step::MakeTun, unsafe { libc::ioctl(tun, libc::TUNSETIFF, &request) })?;
-    configure(prepared).map_err(|failed| {
-        // SAFETY: closed once; nobody else has it.
-        unsafe { libc::close(tun) };
-        failed
-    })?;
+    // On failure the process ends, and the device with it.
+    configure(prepared)?;
     Ok(tun)
 }
 
@@ -486,7 +485,12 @@ pub(super) enum SocketKind {
 }
 
 /// Asks a child for a socket in its namespace, bound to a port (0: any).
-pub(super) fn ask_socket(control: &OwnedFd, kind: SocketKind, address: Ipv4Addr, port: u16) -> io::Result<OwnedFd> {
+pub(super) fn ask_socket(
+    control: &OwnedFd,
+    kind: SocketKind,
+    address: Ipv4Addr,
+    port: u16,
+) -> io::Result<OwnedFd> {
     let mut asked = [0; 8];
     asked[0] = kind as u8;
     asked[2..4].copy_from_slice(&port.to_ne_bytes());

@@ -27,7 +27,8 @@ impl PcapWriter {
     pub(super) fn create(path: &Path, replace: bool, link: LinkType) -> io::Result<Self> {
         let mut options = File::options();
         options.write(true);
-        let file = if replace { options.create(true).truncate(true) } else { options.create_new(true) }.open(path)?;
+        let file = if replace { options.create(true).truncate(true) } else { options.create_new(true) }
+            .open(path)?;
         let mut file = BufWriter::new(file);
         for word in [MAGIC_NANOSECONDS, 0x0004_0002, 0, 0, SNAPSHOT_BYTES, link as u32] {
             file.write_all(&word.to_le_bytes())?;

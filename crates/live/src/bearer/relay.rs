@@ -91,7 +91,8 @@ fn server(kind: SocketKind, port: u16) -> Option<SocketAddr> {
         let Ok(text) = std::fs::read_to_string(table) else { continue };
         for line in text.lines().skip(1) {
             let mut fields = line.split_ascii_whitespace().skip(1);
-            let (Some(local), Some(_), Some(found_state)) = (fields.next(), fields.next(), fields.next()) else {
+            let (Some(local), Some(_), Some(found_state)) = (fields.next(), fields.next(), fields.next())
+            else {
                 continue;
             };
             let Some((address, hexadecimal)) = local.split_once(':') else { continue };
@@ -100,7 +101,9 @@ fn server(kind: SocketKind, port: u16) -> Option<SocketAddr> {
             }
             match address {
                 // 127.0.0.1 and any address, in the byte order of this machine, and IPv6's any, which takes IPv4, too.
-                "0100007F" | "7F000001" | "00000000" | "00000000000000000000000000000000" => return Some(four),
+                "0100007F" | "7F000001" | "00000000" | "00000000000000000000000000000000" => {
+                    return Some(four);
+                }
                 "00000000000000000000000001000000" | "00000000000000000000000000000001" => found = Some(six),
                 _ => {}
             }
@@ -178,7 +181,9 @@ impl Pipe {
 fn unless_blocked(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -209,10 +214,8 @@ impl Connection {
 
     /// Moves what can be moved; false once nothing will ever move again.
     fn carry(&mut self) -> bool {
-        let carried = self
-            .up
-            .carry(&self.near, &self.far)
-            .and_then(|()| self.down.carry(&self.far, &self.near));
+        let carried =
+            self.up.carry(&self.near, &self.far).and_then(|()| self.down.carry(&self.far, &self.near));
         if carried.is_err() {
             reset(&self.near);
             reset(&self.far);
@@ -335,7 +338,11 @@ fn datagrams(
 }
 
 fn peer_socket(server: SocketAddr) -> io::Result<UdpSocket> {
-    let any = if server.is_ipv4() { SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) } else { (Ipv6Addr::LOCALHOST, 0).into() };
+    let any = if server.is_ipv4() {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+    } else {
+        (Ipv6Addr::LOCALHOST, 0).into()
+    };
     let socket = UdpSocket::bind(any)?;
     socket.connect(server)?;
     socket.set_nonblocking(true)?;

@@ -114,7 +114,9 @@ fn carry_until_end(
 fn await_listener(emulator: &mut Emulator, server: &mut End) -> Result<(), BearerRunError> {
     let begin_ns = sys::monotonic_ns();
     while sys::monotonic_ns() < begin_ns + LISTENS_WITHIN_NS {
-        let over = |tcp, udp| states(server, tcp).any(|state| state == TCP_LISTEN) || states(server, udp).next().is_some();
+        let over = |tcp, udp| {
+            states(server, tcp).any(|state| state == TCP_LISTEN) || states(server, udp).next().is_some()
+        };
         if over("tcp", "udp") || over("tcp6", "udp6") || server.ended(false)?.is_some() {
             break;
         }

@@ -146,7 +146,8 @@ impl Punctual {
         // changes nothing: the bearer is then as punctual as any program.
         unsafe {
             libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64);
-            let before = Self { policy: libc::sched_getscheduler(0), nice: libc::getpriority(libc::PRIO_PROCESS, 0) };
+            let before =
+                Self { policy: libc::sched_getscheduler(0), nice: libc::getpriority(libc::PRIO_PROCESS, 0) };
             let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
             if processors < 2 || libc::sched_setscheduler(0, policy, &real_time) < 0 {
                 libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
