@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -96,7 +97,7 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
 @click.option("--name", default="this-machine", show_default=True, help="Name of the profile.")
 @click.option(
     "--seconds",
-    default=1.0,
+    default=0.3,
     show_default=True,
     help="Longest time for each key, group or algorithm, in seconds.",
 )
@@ -107,13 +108,23 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
     type=click.IntRange(min=1),
     help="How often each suite is measured.",
 )
+@click.option(
+    "--minutes",
+    default=8.0,
+    show_default=True,
+    type=click.FloatRange(min=0.0, min_open=True),
+    help="Begin no round of handshakes that would end later than this.",
+)
 @click.option("--replace", is_flag=True, help="Write over a profile that is there; this-machine always is.")
-def measure(name: str, seconds: float, rounds: int, replace: bool) -> None:
+def measure(name: str, seconds: float, rounds: int, minutes: float, replace: bool) -> None:
     """Measure a full profile of this machine: primitives, stacks' own work, a TCP connection.
 
     It is kept among your own profiles, and "--device this-machine" finds it. Takes some minutes; the quieter
-    the machine, the truer the figures.
+    the machine, the truer the figures. The profile is written after every round of handshakes: what is
+    interrupted leaves the rounds before.
     """
+    from time import perf_counter
+
     from shakedown import core
     from shakedown.cli._output import progress_bar
     from shakedown.pricing.connection_cost import connection_cost
@@ -122,18 +133,25 @@ def measure(name: str, seconds: float, rounds: int, replace: bool) -> None:
     from shakedown.profiles.importers import profile_path, write_profile
 
     path = profile_path(name, None, replace=replace or name == THIS_MACHINE)
+    begun = perf_counter()
+    with progress_bar(1000, "a TCP connection") as update:
+        connection = connection_cost(progress=lambda done, total: update(1000 * done // total, ""))
     with progress_bar(1000, "primitives") as update:
         timed = core.primitives(
             seconds=seconds, progress=lambda done, total, what: update(1000 * done // total, what)
         )
+
+    def kept(measured: list[dict[str, Any]]) -> None:
+        write_profile(path, profile_of(name, timed, measured, connection))
+
     with progress_bar(1000, "handshakes") as update:
         measured = measure_suites(
             suites(),
             rounds=rounds,
+            minutes=minutes - (perf_counter() - begun) / 60.0,
             progress=lambda done, total, what: update(1000 * done // total, what),
+            kept=kept,
         )
-    connection = connection_cost()
-    write_profile(path, profile_of(name, timed, measured, connection))
     echo(f"{path}: {len(timed)} primitives, {len(measured)} suites, a TCP connection")
 
 

@@ -1,0 +1,188 @@
+"""This machine against itself: handshakes predicted from a profile that left them out, and measured.
+
+    .venv/bin/python -m tools.check_this_machine                measures, then writes the page's section
+    .venv/bin/python -m tools.check_this_machine --minutes 8    the same, with no round that would end later
+    .venv/bin/python -m tools.check_this_machine --json         prints rows and leaves the page
+
+`CHECKED` names 40 suites of all protocols. The profile (primitives timed apart and inside handshakes, the
+stacks' own work by kind of message) is made of other suites alone, measured in turn with these; each checked
+suite's client and server are then priced with it, from the recorded trace. Both sides of the comparison are
+the least disturbed round's medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shakedown.schema.base import SIDES
+
+if TYPE_CHECKING:
+    from shakedown.schema.primitives import Timing
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "prediction-check.md"
+BEGIN = "<!-- this machine: made by tools/check_this_machine.py -->"
+END = "<!-- end of this machine -->"
+
+MEDIAN_TARGET, WORST_TARGET = 0.05, 0.15
+
+CHECKED = (
+    *(f"tls1.3/{rest}" for rest in (
+        "x25519/p256/server", "x25519/rsa2048/mutual", "p256/p384/server", "x25519mlkem768/p256/server",
+        "x25519/mldsa65/server", "psk_dhe+x25519", "psk", "x25519/rsa2048/server/resumed",
+        "x25519/ed25519/server", "p384/p256/requested",
+    )),
+    *(f"tls1.2/{rest}" for rest in (
+        "rsa/rsa2048/server", "rsa/rsa3072/mutual", "dhe_rsa+ffdhe2048/rsa2048/server",
+        "ecdhe_rsa+x25519/rsa2048/server", "ecdhe_ecdsa+p256/p256/mutual", "psk", "dhe_psk+ffdhe2048",
+        "ecdhe_psk+p256", "rsa/rsa2048/server/resumed", "ecdhe_ecdsa+x25519/p256/server/ticket",
+        "rsa_psk/rsa2048",
+    )),
+    *(f"tls1.1/{rest}" for rest in (
+        "rsa/rsa2048/server", "ecdhe_rsa+p256/rsa2048/mutual", "ecdhe_ecdsa+p256/p256/server", "psk",
+    )),
+    *(f"tls1.0/{rest}" for rest in (
+        "rsa/rsa1024/server", "dhe_rsa+dh1024/rsa1024/server", "dhe_dss+dh1024/dsa1024/mutual",
+        "rsa/rsa2048/server/resumed", "dh_anon+dh1024",
+    )),
+    *(f"ssl3/{rest}" for rest in (
+        "rsa/rsa2048/server", "dhe_rsa+ffdhe2048/rsa2048/mutual", "rsa/rsa2048/server/resumed",
+    )),
+    *(f"wtls/{rest}" for rest in (
+        "rsa/rsa1024/mutual", "ecdh_ecdsa/163k/mutual", "ecdh_ecdsa/233k/requested", "rsa/rsa2048/server",
+        "ecdh_ecdsa/163k/server/resumed", "shared_secret",
+        "rsa/rsa1024@rsa3072/requested",
+    )),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Check:
+    """A side of a suite: seconds predicted and measured."""
+
+    suite: str
+    side: str
+    predicted_s: float
+    measured_s: float
+    basis: str
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured, less 1."""
+        return self.predicted_s / self.measured_s - 1.0
+
+
+def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[str, Any]]) -> list[Check]:
+    """Price the checked suites by a profile of the fitted ones alone."""
+    from shakedown.pricing.prices import price
+    from shakedown.pricing.this_machine import profile_of
+    from shakedown.pricing.trace import parse_trace
+    from shakedown.profiles import load_device
+
+    if {one["suite"] for one in fitted} & {one["suite"] for one in checked}:
+        raise ValueError("a checked suite is among the fitted ones")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "this-machine.toml"
+        path.write_text(profile_of("this-machine", timed, fitted, None), encoding="utf-8")
+        device = load_device(str(path))
+    found = []
+    for entry in checked:
+        trace = parse_trace(entry, entry["suite"])
+        for side in SIDES:
+            priced = price(trace, side, device)
+            if priced.unpriced:
+                print(f"{entry['suite']}, {side}: no figure for {priced.unpriced}", file=sys.stderr)
+                continue
+            measured_s = float(entry["handshake"][f"{side}_us"]["median"]) * 1e-6
+            found.append(Check(entry["suite"], side, priced.total.mean, measured_s, priced.basis))
+    return found
+
+
+def measured(minutes: float | None, rounds: int, seconds: float) -> list[Check]:
+    """Measure fitted and checked suites in turn, and compare."""
+    from shakedown import core
+    from shakedown.pricing.this_machine import measure_suites, suites
+
+    wanted = [core.runnable(name) for name in CHECKED]
+    others = [name for name in suites() if name not in set(wanted)]
+    timed = core.primitives(seconds=seconds)
+
+    def say(done: int, total: int, name: str) -> None:
+        if done % len(others) == 0:
+            print(f"{done}/{total} {name}", file=sys.stderr)
+
+    together = measure_suites([*wanted, *others], rounds=rounds, minutes=minutes, progress=say)
+    chosen = set(wanted)
+    return check(
+        timed,
+        [one for one in together if one["suite"] not in chosen],
+        [one for one in together if one["suite"] in chosen],
+    )
+
+
+def section(checks: list[Check]) -> str:
+    """The page's section."""
+    from shakedown import core
+
+    errors = [abs(one.error) for one in checks]
+    machine, build = core.machine(), core.build()
+    suites = {one.suite for one in checks}
+    beyond = sum(error > WORST_TARGET for error in errors)
+    lines = [
+        f"Measured on {machine.cpu}, {build.openssl}: {len(checks)} times of {len(suites)} suites, none "
+        f"of which the profile was made of. Median error {statistics.median(errors):.1%}, "
+        f"worst {max(errors):.1%}, {beyond} beyond {WORST_TARGET:.0%}.",
+        "",
+        "| suite | side | measured | predicted | error |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    for one in checks:
+        sign = f"{100 * one.error:+.1f} %".replace("-", "−")
+        times = f"{one.measured_s * 1e6:.0f} µs | {one.predicted_s * 1e6:.0f} µs"
+        lines.append(f"| {one.suite} | {one.side} | {times} | {sign} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, compare, and write or print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--minutes", type=float, help="begin no round that would end later")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="how often each suite is measured; 5 if not given"
+    )
+    parser.add_argument("--seconds", type=float, default=0.3, help="longest time for each primitive")
+    parser.add_argument("--json", action="store_true", help="print rows and leave the page as it is")
+    chosen = parser.parse_args()
+    checks = measured(chosen.minutes, chosen.rounds, chosen.seconds)
+    if chosen.json:
+        rows = [
+            {
+                "suite": one.suite,
+                "side": one.side,
+                "measured_s": one.measured_s,
+                "predicted_s": one.predicted_s,
+                "error": one.error,
+                "basis": one.basis,
+            }
+            for one in checks
+        ]
+        print(json.dumps(rows, indent=1))
+    else:
+        text = PAGE.read_text(encoding="utf-8")
+        before, _, rest = text.partition(BEGIN)
+        _, _, after = rest.partition(END)
+        PAGE.write_text(f"{before}{BEGIN}\n\n{section(checks)}\n\n{END}{after}", encoding="utf-8")
+    errors = sorted((abs(one.error), one.suite, one.side) for one in checks)
+    print(f"median {statistics.median(error for error, _, _ in errors):.1%}; worst:", file=sys.stderr)
+    for error, suite, side in errors[-5:]:
+        print(f"  {error:.1%} {suite} {side}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
