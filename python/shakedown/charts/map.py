@@ -68,7 +68,9 @@ def time_map(rows: Sequence[Row], width: int) -> Definition:
                 row = found.get((suite, device, bearer))
                 value = row["total_s"] if row else None
                 x = left + place * cell_px
-                step = "none" if value is None else f"step{_step(value)}"
+                # A least value may belong to any step: it has no colour.
+                coloured = value is not None and row is not None and row.get("basis") != "unknown"
+                step = f"step{_step(value)}" if coloured and value is not None else "none"
                 text = (
                     ("saturated" if row else NOTHING)
                     if row is None or value is None
@@ -76,7 +78,7 @@ def time_map(rows: Sequence[Row], width: int) -> Definition:
                 )
                 box = {"from": x, "to": x + cell_px - 2, "top": y, "bottom": y + _ROW_PX - 3}
                 cells.append({**box, "step": step})
-                dark = value is not None and _step(value) >= 3
+                dark = step != "none" and value is not None and _step(value) >= 3
                 write(x + cell_px / 2 - 1, y + 11, text, "center", "light" if dark else "plain")
     height = strip_px * -(-len(blocks) // columns)
     used = [f"step{number}" for number in range(len(STEPS_S) + 1)]

@@ -64,7 +64,7 @@ def predictions_section(results: Results) -> Iterator[Section]:
         shown, left_out = _that_fit(quiet)
         caption = (
             "Processing on both sides, transmission, and waiting at the server, by the default model. "
-            "The stronger the colour, the longer; the ranges and all rates are in the CSV."
+            "The stronger the colour, the longer; a least value has none. Ranges and all rates: in the CSV."
         )
         if legend(row["basis"] for row in shown):
             caption += f" {legend(row['basis'] for row in shown)}."
@@ -119,10 +119,12 @@ def _lead(rows: Sequence[Row]) -> str:
         if row["total_s"] is not None:
             places.setdefault((row["device"], row["bearer"]), []).append(row)
     widest: tuple[float, Row, Row] | None = None
+    compared = 0
     for here in places.values():
         known = [row for row in here if not row["missing"]]
         if not known:
             continue
+        compared += 1
         quick, slow = min(known, key=_total), max(here, key=_total)
         wins[quick["label"]] = wins.get(quick["label"], 0) + 1
         gap = slow["total_s"] / quick["total_s"] if quick["total_s"] else 0.0
@@ -136,7 +138,7 @@ def _lead(rows: Sequence[Row]) -> str:
     _, quick, slow = widest
     ends = [f"{marked(time(row['total_s'], 2), row['basis'])} ({row['label']})" for row in (quick, slow)]
     return (
-        f"{best} is the quickest in {wins[best]} of {len(places)} places. The choice matters most on "
+        f"{best} is the quickest in {wins[best]} of {compared} places. The choice matters most on "
         f"{quick['device']} over {quick['bearer']}: from {ends[0]} to {ends[1]}."
     )
 
@@ -187,14 +189,18 @@ def _percentiles(rows: Sequence[Row]) -> Table:
     cells = []
     for row in rows:
         basis = row["basis"]
+
+        def least(text: str, missing: int = row["missing"]) -> str:
+            return marked(text, "unknown") if missing else text
+
         if row["total_s"] is None:
             figures = [SATURATED, *[NOTHING] * 7]
         else:
             figures = [
                 marked(time(row["ready_mean_s"], 2), basis),
-                *(time(row[f"ready_{name}_s"], 2) for name in ("p95", "p99")),
+                *(least(time(row[f"ready_{name}_s"], 2)) for name in ("p95", "p99")),
                 marked(time(row["done_mean_s"], 2), basis),
-                *(time(row[f"done_{name}_s"], 2) for name in ("p50", "p95", "p99")),
+                *(least(time(row[f"done_{name}_s"], 2)) for name in ("p50", "p95", "p99")),
                 f"{time(row['low_s'], 2)} – {'?' if row['high_s'] is None else time(row['high_s'], 2)}",
             ]
         cells.append([row["label"], row["device"], row["bearer"], *figures])
