@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 SECONDS = 4
+EACH = 5
+"""Handshakes of each suite in a round of the profile: of many short rounds some are undisturbed."""
 TOLERANCE = 1.15
 
 
@@ -64,7 +66,7 @@ CASES = (
 )
 
 
-def profile(seconds: float = 0.1, rounds: int = 2) -> Device:
+def profile(seconds: float = 0.1, rounds: int = 4) -> Device:
     """A profile of this machine, of suites that are not predicted."""
     from shakedown import core
     from shakedown.pricing.connection_cost import connection_cost
@@ -75,7 +77,7 @@ def profile(seconds: float = 0.1, rounds: int = 2) -> Device:
     names = [one for one in suites() if one.startswith(("tls1.2/", "tls1.3/")) and one not in predicted]
     names = [one for one in names if "mldsa" not in one and "dh_anon" not in one]
     connection = connection_cost()
-    measured = measure_suites(names, rounds=rounds)
+    measured = measure_suites(names, rounds=rounds, repeat=EACH)
     timed = core.primitives(seconds=seconds)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "this-machine.toml"

@@ -127,12 +127,12 @@ def run(scenario: Scenario, run: Run) -> Modelled:
     run.progress(0, f"pricing {scenario.label}")
     try:
         priced = _priced(scenario, trace)
+        rows = tuple(
+            cast("Mapping[str, Any]", predict.row(priced, "default", rate, scenario.load.workers))
+            for rate in scenario.load.rates_per_s
+        )
     except InputError as error:
         return Modelled(trace, name, scenario.connection, unpriced=str(error))
-    rows = tuple(
-        cast("Mapping[str, Any]", predict.row(priced, "default", rate, scenario.load.workers))
-        for rate in scenario.load.rates_per_s
-    )
     # A queue is the same in all places of a handshake: it stands with the first that has a price.
     queue = None
     if scenario.capture is None and source not in run.queued:

@@ -53,6 +53,11 @@ def transport(protocol: str) -> Tcp | Datagrams:
     return WTLS if protocol == "wtls" else DTLS if protocol.startswith("dtls") else TCP
 
 
+def header_bytes(path: Path, transport: Tcp | Datagrams) -> int:
+    """Bytes of a packet that are not the handshake's: IP and the transport."""
+    return int(path.ip_bytes + (path.udp_bytes if isinstance(transport, Datagrams) else TCP_BYTES))
+
+
 def exchange(
     steps: Sequence[Step],
     path: Path,
@@ -74,10 +79,10 @@ def exchange(
     Raises:
         ValueError: without steps, where the server speaks first, or where a packet has no room for payload.
     """
-    header_bytes = path.ip_bytes + (path.udp_bytes if isinstance(transport, Datagrams) else TCP_BYTES)
-    if path.mtu_bytes <= header_bytes:
+    headers_bytes = header_bytes(path, transport)
+    if path.mtu_bytes <= headers_bytes:
         raise ValueError(
-            f"packets of {path.mtu_bytes} bytes; accepted: more than the headers' {header_bytes}"
+            f"packets of {path.mtu_bytes} bytes; accepted: more than the headers' {headers_bytes}"
         )
     if not steps or steps[0].sender != "client":
         raise ValueError("no handshake: accepted are messages that begin with the client's")

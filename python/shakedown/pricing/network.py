@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shakedown.errors import InputError
 from shakedown.models import network
 from shakedown.models.network import Exchange, Step
 from shakedown.pricing.prices import Price
@@ -36,13 +37,19 @@ def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, *, from_id
     """When the handshake is ready and done over a bearer, both sides' mean work on the way.
 
     ``from_idle`` puts the radio's set-up before it, where the bearer says what that takes.
+
+    Raises:
+        InputError: where the bearer's packets have no room for the transport's headers.
     """
     steps, client_end_s, server_end_s = steps_of(trace, client, server)
+    path, transport = bearer.path(), network.transport(trace.protocol)
+    headers_bytes = network.header_bytes(path, transport)
+    if path.mtu_bytes <= headers_bytes:
+        raise InputError(
+            f"bearer {bearer.name!r} carries packets of {path.mtu_bytes} bytes, too small for the "
+            f"{headers_bytes} bytes of headers that {trace.protocol} needs there; accepted: a bearer with "
+            "larger packets"
+        )
     return network.exchange(
-        steps,
-        bearer.path(),
-        network.transport(trace.protocol),
-        client_end_s=client_end_s,
-        server_end_s=server_end_s,
-        from_idle=from_idle,
+        steps, path, transport, client_end_s=client_end_s, server_end_s=server_end_s, from_idle=from_idle
     )

@@ -25,7 +25,6 @@ _GROUPS = ("x25519", "p256", "p384", "ffdhe2048", "mlkem768", "x25519mlkem768")
 _KEYS = ("rsa2048", "p256", "p384", "ed25519", "mldsa44", "mldsa65", "mldsa87")
 TICKETED = {
     "tls1.3/x25519/p384/server": 2,
-    "tls1.3/x25519/ed25519/server": 1,
     "tls1.3/p384/p256/server": 2,
     "tls1.3/ffdhe2048/p256/server": 1,
 }

@@ -1,0 +1,65 @@
+"""What holds of every price, whatever the device: clocks, orders of times, widths of ranges."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shakedown.errors import InputError
+from shakedown.pricing.library import open_library
+from shakedown.pricing.predict import predict
+from shakedown.pricing.prices import price
+from shakedown.profiles import bearer_names, load_bearer, load_device
+from shakedown.profiles.registry import shipped_names
+
+SUITES = ("tls1.2/psk", "tls1.2/rsa/rsa2048/server", "tls1.3/x25519/p256/server")
+BUILDS = [
+    build
+    for name in shipped_names("devices")
+    for device in [load_device(name)]
+    if device.priced
+    for build in (device, *device.variants)
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(BUILDS), st.sampled_from(SUITES), st.floats(1.0, 20.0))
+def test_a_faster_clock_of_the_same_core_never_costs_more(device, suite, faster):
+    """Work that a profile has no figure for is assumed by the clock; its own figures stay."""
+    trace = open_library()[suite]
+    quicker = dataclasses.replace(device, clock_hz=device.clock_hz * faster)
+    for side in ("client", "server"):
+        slow, quick = price(trace, side, device), price(trace, side, quicker)
+        assert quick.total.mean <= slow.total.mean * (1 + 1e-12)
+        assert quick.total.high <= slow.total.high * (1 + 1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(["cortex-m4", "esp32", "raspberry-pi"]), st.sampled_from(SUITES), st.floats(1.0, 20.0))
+def test_a_faster_clock_costs_less_where_all_is_scaled_by_it(reference, suite, faster):
+    trace = open_library()[suite]
+    described = load_device("via-533")
+    quicker = dataclasses.replace(described, clock_hz=described.clock_hz * faster)
+    slow, quick = (price(trace, "client", one, load_device(reference)) for one in (described, quicker))
+    assert quick.total.mean * faster == pytest.approx(slow.total.mean)
+
+
+@pytest.mark.parametrize("bearer", bearer_names())
+def test_ready_never_follows_done_and_every_range_has_width(bearer):
+    if load_bearer(bearer).path().mtu_bytes < 40:
+        with pytest.raises(InputError, match="packets of 12 bytes, too small"):
+            predict(["tls1.2/psk"], device="cortex-m4", bearer=bearer)
+        return
+    rows = predict(["tls1.3/x25519/p256/server", "tls1.2/psk"], device="cortex-m4", bearer=bearer)
+    for row in rows:
+        if "error" in row:
+            continue
+        low, high = row["range_s"]
+        assert low < row["total_s"] < high
+        for name, ready_s in row["ready_s"].items():
+            assert ready_s <= row["done_s"][name] * (1 + 1e-9)
+        assert row["done_s"]["p50"] <= row["done_s"]["p95"] <= row["done_s"]["p99"]
+        assert row["client_range_s"][0] < row["client_s"] < row["client_range_s"][1]
