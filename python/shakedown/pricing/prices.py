@@ -172,10 +172,14 @@ class _Pricing:
             self._plain_overhead()
             return
         protocol = self.trace.protocol
+        public_keys = any(
+            one.triple[0] not in SYMMETRIC_OPERATIONS and one.triple[0] != "import"
+            for one in self.trace.operations
+        )
         for message in self.trace.messages:
             verb = "generate" if message.sender == self.side else "process"
             kind = message_kind(message.name, message.size_bytes)
-            cost = own.of(protocol, kind, verb)
+            cost = own.of(protocol, kind, verb, public_keys=public_keys)
             seconds = None
             if cost is None:
                 cost = reference().message(protocol, kind, verb)
@@ -191,7 +195,7 @@ class _Pricing:
                 ratio = 1.0
             self.variance += (cost.sd_s * ratio) ** 2
             self._stack_part(part, message.index)
-        rest = own.handshakes.get((protocol, self.side))
+        rest = own.outside(protocol, self.side, public_keys=public_keys)
         if rest is not None:
             self._stack_part(
                 Part(f"{self.device.name}: own", within(rest.mean_s, self.device.spread), "own", ""), None

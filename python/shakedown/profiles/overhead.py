@@ -18,6 +18,13 @@ def message_kind(name: str, size_bytes: float) -> str:
     return f"{name}, empty" if name == "Certificate" and size_bytes < EMPTY_BYTES else name
 
 
+def handshake_kind(protocol: str, *, public_keys: bool) -> str:
+    """A protocol, handshakes without public-key operations apart: caches stay warm in these, and the same
+    message takes a fraction of the time.
+    """
+    return protocol if public_keys else f"{protocol}, symmetric"
+
+
 @dataclass(frozen=True, slots=True)
 class MessageWork:
     """A stack's own work on a message of one kind: mean and deviation in seconds, and what each KiB adds."""
@@ -28,7 +35,7 @@ class MessageWork:
 
 
 MessageKey = tuple[str, str, str]
-"""Protocol, message name, and ``generate`` or ``process``."""
+"""Protocol (as `handshake_kind` has it), message name, and ``generate`` or ``process``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +55,15 @@ class Overhead:
     handshakes: Mapping[tuple[str, str], MessageWork] = field(default_factory=dict)
     known: bool = False
 
-    def of(self, protocol: str, message: str, work: str) -> MessageWork | None:
+    def of(self, protocol: str, message: str, work: str, *, public_keys: bool = True) -> MessageWork | None:
         """The stack's work on one message, or None where this profile has none of that kind."""
-        return self.messages.get((protocol, message, work))
+        kind = handshake_kind(protocol, public_keys=public_keys)
+        return self.messages.get((kind, message, work), self.messages.get((protocol, message, work)))
+
+    def outside(self, protocol: str, side: str, *, public_keys: bool = True) -> MessageWork | None:
+        """The stack's work outside any message, or None where this profile has none."""
+        kind = handshake_kind(protocol, public_keys=public_keys)
+        return self.handshakes.get((kind, side), self.handshakes.get((protocol, side)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from typing import Any
 
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.importers.common import Imported, Primitives
-from shakedown.profiles.overhead import message_kind
+from shakedown.profiles.overhead import handshake_kind, message_kind
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
 
+_NO_PUBLIC_KEY = {*SYMMETRIC_OPERATIONS, "import"}
 MIN_SLOPE_KIB = 1.0
 """A cost per KiB is fitted where messages of one kind differ by more than this."""
 
@@ -63,7 +64,7 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
 
 
 def _operations(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    if not isinstance(entry.get("operations"), list):
+    if not isinstance(entry.get("operations"), list | tuple):
         return []
     keys = {"operation", "algorithm", "parameters", "count", "bytes", "mean_us"}
     return [operation for operation in entry["operations"] if keys <= operation.keys()]
@@ -98,9 +99,10 @@ def stack_rows(entries: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, An
     outside: dict[tuple[str, str], list[float]] = defaultdict(list)
     spreads: dict[tuple[str, str], list[float]] = defaultdict(list)
     for entry in entries:
-        if not isinstance(entry.get("messages"), list) or "handshake" not in entry:
+        if not isinstance(entry.get("messages"), list | tuple) or "handshake" not in entry:
             continue
-        protocol = str(entry["suite"]).split("/", 1)[0]
+        public_keys = any(one["operation"] not in _NO_PUBLIC_KEY for one in _operations(entry))
+        protocol = handshake_kind(str(entry["suite"]).split("/", 1)[0], public_keys=public_keys)
         taken: dict[tuple[str, object], float] = defaultdict(float)
         for operation in _operations(entry):
             taken[operation["side"], operation["message"]] += float(operation.get("us", operation["mean_us"]))

@@ -1,0 +1,59 @@
+"""A profile of the machine: what measured handshakes leave beside primitives, and what it prices."""
+
+from __future__ import annotations
+
+import pytest
+from tools.check_this_machine import CHECKED, check
+
+import real
+from shakedown.pricing.prices import price
+from shakedown.pricing.this_machine import TICKETED, measure_suites, profile_of, suites
+from shakedown.pricing.trace import parse_trace
+from shakedown.profiles import load_device
+from shakedown.profiles.importers.measured import summarise
+from shakedown.schema import builtins
+
+FULL, SYMMETRIC = "tls1.3/x25519/p256/server", "tls1.2/psk"
+
+
+def test_measured_handshakes_leave_the_stacks_work():
+    """Objects as the core gives them, whose rows are tuples, and not as JSON has them."""
+    found = summarise([builtins(real.measurement(FULL)), builtins(real.measurement(SYMMETRIC))])
+    kinds = {(row["protocol"], row["name"], row["work"]) for row in found.overhead["message"]}
+    assert ("tls1.3", "ClientHello", "generate") in kinds
+    # The same messages take less where no public-key operation cools the caches: they stay apart.
+    assert ("tls1.2, symmetric", "Finished", "process") in kinds
+    assert ("sign", "ecdsa", "p256") in found.primitives
+
+
+@pytest.mark.parametrize("suite", [FULL, SYMMETRIC])
+def test_a_profile_of_a_handshake_prices_that_handshake(tmp_path, suite):
+    measured = builtins(real.measurement(suite))
+    path = tmp_path / "it.toml"
+    path.write_text(profile_of("it", [], [measured], None))
+    device = load_device(str(path))
+    for side in ("client", "server"):
+        priced = price(parse_trace(measured, suite), side, device)
+        assert not priced.unpriced
+        median_s = measured["handshake"][f"{side}_us"]["median"] * 1e-6
+        assert priced.total.mean == pytest.approx(median_s, rel=0.1)
+
+
+def test_rounds_are_kept_as_they_come(fake):
+    seen: list[int] = []
+    measure_suites(["tls1.2/psk"], rounds=3, repeat=2, kept=lambda found: seen.append(len(found)))
+    assert seen == [1, 1, 1]
+    measure_suites(["tls1.2/psk"], rounds=3, repeat=2, minutes=0.0, kept=lambda found: seen.append(0))
+    assert seen == [1, 1, 1, 0]
+
+
+def test_forty_suites_are_checked_and_none_of_them_may_be_fitted():
+    from shakedown import core
+
+    wanted = {core.runnable(name) for name in CHECKED}
+    assert len(wanted) == 40
+    assert {name.split("/")[0] for name in wanted} == {one.split("/")[0] for one in suites()}
+    assert set(TICKETED) <= set(suites()) - wanted
+    one = builtins(real.measurement(SYMMETRIC))
+    with pytest.raises(ValueError, match="among the fitted"):
+        check([], [one], [one])
