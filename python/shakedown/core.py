@@ -266,9 +266,7 @@ def eap_peer(
     return convert(found, Authentications), failure
 
 
-def eap_serve(
-    options: Mapping[str, object], *, resume: bool, listening: Callable[[str, str], None]
-) -> None:
+def eap_serve(options: Mapping[str, object], *, resume: bool, listening: Callable[[str, str], None]) -> None:
     """Serves EAP-TLS until a signal's handler raises; `listening` is told address and suite.
 
     Raises `InputError`.

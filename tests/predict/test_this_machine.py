@@ -35,8 +35,12 @@ def test_a_profile_of_a_handshake_prices_that_handshake(tmp_path, suite):
     for side in ("client", "server"):
         priced = price(parse_trace(measured, suite), side, device)
         assert not priced.unpriced
-        median_s = measured["handshake"][f"{side}_us"]["median"] * 1e-6
-        assert priced.total.mean == pytest.approx(median_s, rel=0.1)
+        own = [
+            one["generate_us"] if one["from"] == side else one["process_us"] for one in measured["messages"]
+        ]
+        attributed_us = sum(own) + measured["unattributed_us"][side]
+        # A single handshake does not tell calls from bytes: part of its symmetric work stays assumed.
+        assert priced.total.mean * 1e6 == pytest.approx(attributed_us, rel=0.25)
 
 
 def test_rounds_are_kept_as_they_come(fake):
