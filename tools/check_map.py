@@ -80,8 +80,14 @@ def imports(files: Iterator[Path] | list[Path]) -> set[str]:
 
 
 def differences(heading: str, parts: dict[str, tuple[set[str], set[str]]], exact: bool) -> Iterator[str]:
-    """What page and code say differently; `exact`: what a part may use, it must use."""
+    """What page and code say differently, and rows that use what stands no higher in their table; `exact`:
+    what a part may use, it must use.
+    """
     told = {name: (modules, uses) for name, modules, uses in rows(heading)}
+    order = list(told)
+    for place, name in enumerate(order):
+        for used in sorted(told[name][1] - set(order[:place])):
+            yield f"{heading}: {name} may use {used}, which stands not above it"
     for name in sorted(parts.keys() - told.keys()):
         yield f"{heading}: {name} is not on the map"
     for name in sorted(told.keys() - parts.keys()):

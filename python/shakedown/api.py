@@ -381,6 +381,7 @@ def report(results: Results | str | Path, path: str | Path | None = None, *, rep
 
     Left out, `path` is the folder's own `report.html`. Raises `InputError`.
     """
+    from shakedown.kinds import reported
     from shakedown.reporting import write_report
 
     loaded = load_any(results) if isinstance(results, (str, Path)) else results
@@ -388,7 +389,7 @@ def report(results: Results | str | Path, path: str | Path | None = None, *, rep
         if loaded.folder is None:
             raise InputError("results that are in no folder need a path for their page")
         path = loaded.folder / "report.html"
-    return write_report(loaded, path, replace=replace)
+    return write_report(loaded, path, reported(), replace=replace)
 
 
 def load_any(path: str | Path) -> Results:

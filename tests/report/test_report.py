@@ -15,7 +15,7 @@ import real
 from browser import Browser
 from shakedown import core
 from shakedown.charts.timeline import timeline
-from shakedown.kinds import measured
+from shakedown.kinds import measured, reported
 from shakedown.kinds.unsaved import results_of
 from shakedown.reporting import write_report
 from shakedown.reporting.measured import answer, findings
@@ -63,7 +63,7 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(results):
-    return write_report(results, results.folder / "report.html")
+    return write_report(results, results.folder / "report.html", reported())
 
 
 def both_us(suite: str) -> float:
@@ -173,7 +173,7 @@ def test_meaning_does_not_depend_on_colour_alone(page):
 
 def test_many_suites_are_folded(tmp_path):
     results = results_of(real.named(f"tls1.2/psk/x{number}") for number in range(17))
-    page = write_report(results, tmp_path / "report.html")
+    page = write_report(results, tmp_path / "report.html", reported())
     assert page.read_text().count('<details class="fold">') == 17
 
 
@@ -182,7 +182,7 @@ def test_nothing_in_a_page_moves_what_is_beside_it(tmp_path):
     hostile = "tls1.2/psk \x1b]0;owned\x07\u202egnp.exe\x9b31m"
     about = AboutExperiment(title=f"T {hostile}", question=hostile, text=f"a\n\tb {hostile}")
     manifest = Manifest(provenance="p", created="", experiment=about, command=(hostile,))
-    page = write_report(results_of([real.named(hostile)], manifest), tmp_path / "r.html")
+    page = write_report(results_of([real.named(hostile)], manifest), tmp_path / "r.html", reported())
     texts = [page.read_text(), *(one.read_text() for one in (tmp_path / "figures").glob("*.svg"))]
     for text in texts:
         assert [one for one in text if not one.isprintable() and one not in "\n\t"] == []
@@ -196,14 +196,14 @@ def test_a_run_that_did_not_end_says_so_on_top(tmp_path):
     writer = ResultsWriter(tmp_path / "r", Manifest(provenance="p", created="", planned=planned))
     for suite in SUITES[:2]:
         add(writer, real.measurement(suite))
-    page = write_report(load_results(writer.folder), tmp_path / "r" / "report.html").read_text()
+    page = write_report(load_results(writer.folder), tmp_path / "r" / "report.html", reported()).read_text()
     [warning] = re.findall(r'<p class="warning".*?>(.*?)</p>', page, re.DOTALL)
     assert warning == (
         "This run has not ended: it was killed, or still runs. Missing are 2 of 4 parts: "
         f"measured: {SUITES[2]}, {SUITES[3]}."
     )
     writer.close("interrupted")
-    page = write_report(load_results(writer.folder), tmp_path / "r" / "report.html").read_text()
+    page = write_report(load_results(writer.folder), tmp_path / "r" / "report.html", reported()).read_text()
     assert "This run was interrupted. Missing are 2 of 4 parts" in page
 
 

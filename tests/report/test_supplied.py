@@ -9,6 +9,7 @@ import pytest
 import supplied
 from browser import Browser
 from shakedown.experiment import load_experiment
+from shakedown.kinds import reported
 from shakedown.reporting import write_report
 from shakedown.results.folder import Results, load_results
 from shakedown.runner import run_experiment
@@ -37,7 +38,7 @@ def results(tmp_path_factory) -> Results:
 
 @pytest.fixture(scope="module")
 def page(results) -> Path:
-    return write_report(results, results.folder / "report.html")
+    return write_report(results, results.folder / "report.html", reported())
 
 
 def section(page: Path, name: str) -> str:

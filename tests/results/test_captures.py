@@ -15,7 +15,7 @@ from shakedown import core
 from shakedown.charts.ladder import waits
 from shakedown.errors import InputError
 from shakedown.experiment import load_experiment
-from shakedown.kinds import captured
+from shakedown.kinds import captured, reported
 from shakedown.kinds.unsaved import results_of_json
 from shakedown.pricing.predict import predict
 from shakedown.pricing.trace import parse_trace
@@ -101,7 +101,7 @@ def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, hom
 
 
 def test_the_report_holds_connections_waits_and_prices(results, tmp_path):
-    page = write_report(results, tmp_path / "report.html").read_text()
+    page = write_report(results, tmp_path / "report.html", reported()).read_text()
     section = page.split('<section id="captures">')[1].split("</section>")[0].replace("<wbr>", "")
     for name in NAMES:
         assert name in section

@@ -13,6 +13,7 @@ from shakedown.credentials import leaves_keys_out
 from shakedown.errors import InputError
 from shakedown.experiment import Experiment, load_experiment
 from shakedown.files.toml import locate
+from shakedown.kinds import reported
 from shakedown.reporting import write_report
 from shakedown.results.folder import load_results
 from shakedown.runner import run_experiment
@@ -224,7 +225,7 @@ def test_the_bytes_sent_are_those_of_the_users_chain(results):
 
 
 def test_the_report_shows_them_and_marks_the_rows(results, tmp_path):
-    page = write_report(results, tmp_path / "report.html").read_text()
+    page = write_report(results, tmp_path / "report.html", reported()).read_text()
     assert "Your certificates" in page
     assert "CN=gateway.example" in page
     assert "Shakedown Root CA" in page or "issuer" in page
@@ -255,7 +256,7 @@ def test_wtls_certificates_go_to_wtls_suites_alone(tmp_path):
     [leaf] = results.manifest.certificates["server"].certificates
     [chain] = core.certs({"do": "show", "files": [str(folder / "chain.pem")], "now": int(time.time())})
     assert leaf.fingerprint == chain["certificates"][0]["fingerprint"]
-    page = write_report(results, tmp_path / "report.html").read_text()
+    page = write_report(results, tmp_path / "report.html", reported()).read_text()
     assert "security level" not in page.split('<section id="certificates">')[1].split("</section>")[0]
 
 

@@ -28,8 +28,8 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     --json prints the table instead of a page: an object for each scenario, with all of its figures.
     """
     from shakedown.api import load_any
+    from shakedown.files.owned import ACCEPTED
     from shakedown.files.write import check_free, write
-    from shakedown.reporting.write import ACCEPTED
 
     its_own = results / "report.html"
     page = out or (results.with_suffix(".html") if results.is_file() else its_own)
@@ -54,7 +54,8 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     if not loaded.table.height:
         note(f"{results}: it holds no figures; there is nothing to report")
         return
+    from shakedown.kinds import reported
     from shakedown.reporting import write_report
 
     show_results(loaded)
-    note(f"report:  {write_report(loaded, page, replace=force)}")
+    note(f"report:  {write_report(loaded, page, reported(), replace=force)}")

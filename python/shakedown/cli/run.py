@@ -62,9 +62,10 @@ def command(experiment: Path, out: Path | None, force: bool, no_report: bool, as
     note(f"results: {folder}")
     results = load_results(folder)
     if not no_report and results.table.height:
+        from shakedown.kinds import reported
         from shakedown.reporting import write_report
 
-        note(f"report:  {write_report(results, folder / 'report.html')}")
+        note(f"report:  {write_report(results, folder / 'report.html', reported())}")
     for suite, reason in outcome.failures:
         note(f"error: {suite}: {reason}")
     if outcome.failures:

@@ -7,7 +7,7 @@ the report (`sections`, `answer`). Terminal and report query the table, and noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -97,9 +97,9 @@ def kind(name: str) -> Kind:
     return cast(Kind, import_module(f"{__name__}.{name}"))
 
 
-def kinds() -> Iterator[Kind]:
-    """All kinds, in order."""
-    return map(kind, KINDS)
+def reported() -> list[Kind]:
+    """All kinds, as the report has them: the measured handshakes answer first, whatever else there is."""
+    return [kind(name) for name in sorted(KINDS, key=lambda name: name != "measured")]
 
 
 def quantities() -> list[tuple[str, Quantity]]:

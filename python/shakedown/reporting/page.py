@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from shakedown.charts import theme
-from shakedown.kinds import KINDS, kind, kinds
 from shakedown.reporting.certificates import certificates_section
 from shakedown.reporting.provenance import provenance, warning
-from shakedown.reporting.section import PLACES, Section
+from shakedown.reporting.section import PLACES, ReportedKind, Section
 from shakedown.text import visible, visible_lines
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 
-def build(results: Results) -> list[Section]:
+def build(results: Results, kinds: Sequence[ReportedKind]) -> list[Section]:
     """The sections that have something to say about these results, from top to bottom."""
-    made = [section for kind in kinds() for section in kind.sections(results)]
+    made = [section for kind in kinds for section in kind.sections(results)]
     made += certificates_section(results)
     place = {anchor: number for number, anchor in enumerate(PLACES)}
     return [*sorted(made, key=lambda one: place.get(one.anchor, len(PLACES))), provenance(results)]
 
 
-def render(results: Results, sections: list[Section]) -> str:
-    """One self-contained HTML document."""
+def render(results: Results, sections: list[Section], kinds: Sequence[ReportedKind]) -> str:
+    """One self-contained HTML document; what the first kind answers stands first."""
     from jinja2 import Environment, StrictUndefined
 
     here = files("shakedown.reporting")
@@ -35,8 +35,7 @@ def render(results: Results, sections: list[Section]) -> str:
     environment.filters["breakable"] = _breakable
     template = environment.from_string((here / "page.html").read_text(encoding="utf-8"))
     manifest = results.manifest
-    # The measured handshakes answer first, whatever else there is.
-    said = [kind(name).answer(results) for name in sorted(KINDS, key=lambda name: name != "measured")]
+    said = [kind.answer(results) for kind in kinds]
     return template.render(
         title=results.title,
         question=manifest.experiment.question,

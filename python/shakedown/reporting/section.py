@@ -5,10 +5,15 @@ Each kind of figures makes sections from results; the page sorts them by their p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 from shakedown.charts.figure import Figure
+from shakedown.reporting.text import Sentence
+
+if TYPE_CHECKING:
+    from shakedown.results.folder import Results
 
 PLACES = (
     "overview",
@@ -55,3 +60,13 @@ class Section:
     title: str
     lead: str
     blocks: Sequence[Block] = field(default_factory=tuple)
+
+
+class ReportedKind(Protocol):
+    """What the page asks of a kind of figures. Kinds stand above this package and are handed to it."""
+
+    def sections(self, results: Results) -> Iterable[Section]:
+        """Parts of the report; none where the results have no such figures."""
+
+    def answer(self, results: Results) -> tuple[list[Sentence], list[Sentence]]:
+        """What the report says first: the answer, and findings beside it."""

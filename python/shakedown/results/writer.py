@@ -25,6 +25,7 @@ import msgspec
 import polars as pl
 
 from shakedown.errors import InputError, ShakedownError, os_reason
+from shakedown.files.owned import remove_page
 from shakedown.files.write import DRAFT_SUFFIX, digest, digest_of, flush_folder, write_durably
 from shakedown.schema.base import encode, encode_pretty
 from shakedown.schema.saved import SCHEMA_VERSION, Failure, Manifest, Part
@@ -169,9 +170,7 @@ class ResultsWriter:
         old, _ = load_manifest(self.folder)
         if not replace:
             raise InputError(f"{self.folder} holds results already; accepted: another folder, or --force")
-        from shakedown.reporting.write import remove_report
-
-        remove_report(self.folder / "report.html")
+        remove_page(self.folder / "report.html")
         remove_parts(self.folder, old.parts)
         for path in self.folder.iterdir():
             if path.name in OWN_NAMES or MANIFEST_DRAFT.fullmatch(path.name):
