@@ -23,7 +23,7 @@ os.environ["XDG_DATA_HOME"] = HOME.name
 
 @pytest.fixture
 def peer() -> Callable[[str], str]:
-    """`peer("tshark")`: the path of an independent witness; missing, the test is skipped, or fails in CI."""
+    """`peer("tshark")`: an independent implementation; missing, the test is skipped, or fails in CI."""
 
     def find(program: str) -> str:
         path = shutil.which(program)

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from shakedown import papers
-from shakedown.papers import here
+from shakedown.papers import replication
 from shakedown.papers.write import MEASURED, write
 
 FOLDER = Path(__file__).parent.parent / "docs" / "papers"
@@ -38,17 +38,17 @@ def main() -> None:
     record = FOLDER / MEASURED
     if not chosen.keep:
 
-        def kept(found: here.Here) -> None:
-            here.save(found, record)
+        def kept(found: replication.Replication) -> None:
+            replication.save(found, record)
             print(f"round {len(found.rounds)}, {found.seconds:.0f} s", file=sys.stderr)
 
         suites = dict.fromkeys(suite for name in papers.MODULES for suite in papers.find(name).suites)
         bulk = dict.fromkeys(bulk for name in papers.MODULES for bulk in papers.find(name).transfers)
-        here.measure(
+        replication.measure(
             suites, chosen.rounds * chosen.each, bulk, rounds=chosen.rounds, minutes=chosen.minutes, kept=kept
         )
     # From the record, so that the pages are the same whenever they are made of it.
-    done = papers.reproduce([papers.ALL], measured=here.load(record))
+    done = papers.reproduce([papers.ALL], measured=replication.load(record))
     write(done, FOLDER, pages_only=True)
     print(f"written: {FOLDER}")
 

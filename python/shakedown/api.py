@@ -346,11 +346,11 @@ def reproduce(
     computed from the papers' own inputs. Raises `InputError`.
     """
     from shakedown import papers
-    from shakedown.papers import here
+    from shakedown.papers import replication
 
-    known = None if measure else here.Here()
+    known = None if measure else replication.Replication()
     if measured is not None:
-        known = here.load(Path(measured))
+        known = replication.load(Path(measured))
     return papers.reproduce(papers.names(paper), repeat=repeat, measured=known, progress=progress)
 
 

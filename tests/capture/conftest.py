@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from capture.oracle import PORTS, Captured, inspector
 from capture.peers import Site, capturing, together
-from capture.witness import PORTS, Captured, inspector
 
 # A client's port stands for its connection in these tests, and the kernel may give one out again for
 # another server: then the capture is made anew.

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from capture import packets
+from capture.oracle import Captured, Observed, inspect, observe
 from capture.packets import Packet
-from capture.witness import Captured, Witnessed, inspect, witness
 
 Message = tuple[str, str, int | None, int]
 
@@ -73,10 +73,10 @@ class Bench:
             told[number(one["client"])].append(one)
         return told
 
-    def theirs(self) -> dict[int, Witnessed]:
+    def theirs(self) -> dict[int, Observed]:
         """What Wireshark sees of each; after `ours`."""
         ports = range(24400, 24470)
-        seen = witness(self.folder / "variants.pcap", self.captured.key_log, ports)
+        seen = observe(self.folder / "variants.pcap", self.captured.key_log, ports)
         return {number(client): one for client, one in seen.items()}
 
 
@@ -126,9 +126,9 @@ def test_loss_of_any_packet_leaves_what_wireshark_still_sees(bench: Bench, sampl
         assert mine <= whole, what
         retry = {"HelloRetryRequest": "ServerHello"}
         names = Counter((sender, retry.get(name, name)) for sender, name, _ in mine.elements())
-        theirs = seen.get(index, Witnessed()).messages
-        witnessed = Counter((sender, name) for sender, some in theirs.items() for name, _, _ in some)
-        assert witnessed <= names, what
+        theirs = seen.get(index, Observed()).messages
+        observed = Counter((sender, name) for sender, some in theirs.items() for name, _, _ in some)
+        assert observed <= names, what
         # What follows in the same direction, if only its end, gives the loss away.
         later = sample.packets[int(what.split()[1]) + 1 :]
         if found and any(
@@ -152,7 +152,7 @@ def test_captures_that_end_early_tell_what_they_have(bench: Bench, samples: list
         for side, whole in per_sender.items():
             mine = [one for one in found if one[0] == side]
             assert mine == whole[: len(mine)], what
-            theirs = seen.get(index, Witnessed()).messages[side]
+            theirs = seen.get(index, Observed()).messages[side]
             assert len(mine) == len(theirs), (what, sample.told, theirs)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from capture.witness import Captured
+from capture.oracle import Captured
 from shakedown import api, core
 from shakedown.cli import exit_status
 

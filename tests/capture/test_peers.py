@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from capture.witness import Captured, Witnessed, differences, inspect
+from capture.oracle import Captured, Observed, differences, inspect
 
 
-def matched(captured: Captured, protocol: str, *, keys: bool) -> list[tuple[dict, Witnessed]]:
+def matched(captured: Captured, protocol: str, *, keys: bool) -> list[tuple[dict, Observed]]:
     """Pairs of the two accounts of each connection over one transport."""
     transport = "udp" if protocol == "dtls" else "tcp"
     ours = [one for one in captured.ours(keys=keys) if one["transport"] == transport]

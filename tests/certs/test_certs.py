@@ -1,4 +1,4 @@
-"""`certs` as people use it: made, shown, judged; the system's own OpenSSL as a witness."""
+"""`certs` as people use it: made, shown, judged; the system's own OpenSSL as an oracle."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reasons(entry: dict) -> list[str]:
     return [refusal["reason"] for refusal in entry["refusals"]]
 
 
-def test_a_new_chain_is_accepted_by_a_witness_and_by_ourselves(shakedown, peer, made):
+def test_a_new_chain_is_accepted_by_an_oracle_and_by_ourselves(shakedown, peer, made):
     command = [peer("openssl"), "verify", "-verify_hostname", "gw.example", "-CAfile", made / "ca.pem"]
     done = subprocess.run([*command, "-untrusted", made / "chain.pem", made / "chain.pem"], timeout=20)
     assert done.returncode == 0

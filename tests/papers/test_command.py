@@ -23,7 +23,7 @@ def test_one_paper_is_measured_here(shakedown):
     done = shakedown("reproduce", "ssl-pda", "--repeat", "2", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
-    assert [row for row in rows if row["kind"] == "measured" and row["here"] is not None]
+    assert [row for row in rows if row["kind"] == "measured" and row["replication"] is not None]
 
 
 def test_people_see_claims_differences_and_a_summary(shakedown):
@@ -65,5 +65,5 @@ def test_only_a_failure_of_the_program_is_status_1(fake, monkeypatch):
     from shakedown.cli import exit_status
     from shakedown.papers import paper
 
-    monkeypatch.setattr(paper.judge, "claim_row", lambda *_: 1 / 0)
+    monkeypatch.setattr(paper.verdicts, "claim_row", lambda *_: 1 / 0)
     assert exit_status(["reproduce", "wtls-palm", "--no-measure"]) == 1

@@ -19,27 +19,32 @@ def row(modelled, slug, claim):
 )
 def test_daswanis_sums_return_to_the_digit(modelled, figure, total):
     (found,) = [one for one in modelled["wtls-palm"].rows if one.item == f"figure {figure}, total"]
-    assert (found.published, found.here, found.difference, found.verdict) == (total, total, 0, "agrees")
+    assert (found.published, found.replication, found.difference, found.verdict) == (
+        total,
+        total,
+        0,
+        "agrees",
+    )
 
 
 def test_daswanis_two_wrong_ratios(modelled):
-    assert row(modelled, "wtls-palm", "wp-013").here == pytest.approx(22954 / 2614, abs=1e-6)
-    assert row(modelled, "wtls-palm", "wp-016").here == pytest.approx(23838 / 2359.2, abs=1e-6)
+    assert row(modelled, "wtls-palm", "wp-013").replication == pytest.approx(22954 / 2614, abs=1e-6)
+    assert row(modelled, "wtls-palm", "wp-016").replication == pytest.approx(23838 / 2359.2, abs=1e-6)
     for claim in ("wp-002", "wp-013", "wp-016", "wp-019"):
         assert row(modelled, "wtls-palm", claim).verdict == "differs"
 
 
 def test_daswanis_bounds_look_at_every_device(modelled):
     least, words = row(modelled, "wtls-palm", "wp-001"), row(modelled, "wtls-palm", "wp-022")
-    assert (least.here, least.verdict) == (pytest.approx(2.026, abs=0.001), "agrees")
+    assert (least.replication, least.verdict) == (pytest.approx(2.026, abs=0.001), "agrees")
     assert all(device in least.reason for device in ("20 MHz", "Palm V, ", "old"))
-    assert (words.here, words.verdict) == ("2.28 and 7.98", "agrees")
+    assert (words.replication, words.verdict) == ("2.28 and 7.98", "agrees")
 
 
 def test_the_traversal_delay_and_its_deviation(modelled):
     mean, deviation = (row(modelled, "wtls-nokia7650", claim) for claim in ("wn-057", "wn-058"))
-    assert mean.here == pytest.approx(391.30, abs=0.005)
-    assert deviation.here == pytest.approx(90.01, abs=0.005)
+    assert mean.replication == pytest.approx(391.30, abs=0.005)
+    assert deviation.replication == pytest.approx(90.01, abs=0.005)
     assert mean.verdict == deviation.verdict == "agrees"
 
 
@@ -61,8 +66,8 @@ def test_gprs_means_with_and_without_the_factor_8(modelled, slot, with_8, withou
     }
     printed, slip = rows[f"table 4.14, {slot}"], rows[f"table 4.14 without the factor 8, {slot}"]
     assert printed.published == slip.published == without_8
-    assert (printed.here, printed.verdict) == (pytest.approx(with_8, abs=0.05), "differs")
-    assert (slip.here, slip.verdict) == (pytest.approx(without_8, abs=0.1), "agrees")
+    assert (printed.replication, printed.verdict) == (pytest.approx(with_8, abs=0.05), "differs")
+    assert (slip.replication, slip.verdict) == (pytest.approx(without_8, abs=0.1), "agrees")
 
 
 MET_AT = {
@@ -97,13 +102,13 @@ def test_seventy_two_requests_are_thirteen_to_seventeen_handshakes(modelled):
         if one.item.startswith("queue point") and one.unit == "handshakes/s"
     ]
     assert len(capacities) == len(MET_AT)
-    assert all(one.verdict == "differs" and one.here < one.published / 3 for one in capacities)
+    assert all(one.verdict == "differs" and one.replication < one.published / 3 for one in capacities)
 
 
 def test_two_printed_rates_have_no_steady_state(modelled):
     for claim, load in (("wn-053", "1.044"), ("wn-054", "1.021")):
         found = row(modelled, "wtls-nokia7650", claim)
-        assert found.here == "no steady state"
+        assert found.replication == "no steady state"
         assert load in found.reason
 
 
@@ -173,9 +178,9 @@ def test_kuos_byte_law_and_orders(modelled):
 
 def test_shins_shares(modelled):
     claims = modelled["ssl-pda"].claims()
-    assert claims["sp-025"].here == pytest.approx(4.89 / 50.6)
-    assert claims["sp-026"].here == pytest.approx(4.18 / (0.31 * 50.6))
-    assert claims["sp-006"].here == pytest.approx(50.08, abs=0.005)
+    assert claims["sp-025"].replication == pytest.approx(4.89 / 50.6)
+    assert claims["sp-026"].replication == pytest.approx(4.18 / (0.31 * 50.6))
+    assert claims["sp-006"].replication == pytest.approx(50.08, abs=0.005)
     for claim in ("sp-006", "sp-025", "sp-026", "sp-031"):
         assert claims[claim].verdict == "differs"
     for claim in ("sp-001", "sp-002", "sp-014", "sp-029"):
@@ -193,7 +198,7 @@ def test_kambourakis_sums(modelled):
         "ak-006": 6955,
     }
     for claim, value in sums.items():
-        assert (claims[claim].here, claims[claim].verdict) == (value, "agrees")
+        assert (claims[claim].replication, claims[claim].verdict) == (value, "agrees")
     for claim in ("ak-001", "ak-020", "ak-024"):
         assert claims[claim].verdict == "differs"
     totals = {one.item: one.verdict for one in modelled["aka-ssl"].cells() if one.quantity == "TST, mean"}
@@ -216,9 +221,9 @@ def test_inputs_and_machines_that_nobody_has_decide_nothing(documented, slug, cl
 
 def test_limits_count_messages_as_the_curves_do(modelled):
     limit = row(modelled, "wtls-nokia7650", "wn-048")
-    assert (limit.here, limit.verdict) == (pytest.approx(6.74, abs=0.01), "differs")
+    assert (limit.replication, limit.verdict) == (pytest.approx(6.74, abs=0.01), "differs")
     assert row(modelled, "wtls-nokia7650", "wn-082").verdict == "cannot be tested"
-    assert row(modelled, "wtls-nokia7650", "wn-091").here == pytest.approx(5.747, abs=0.001)
+    assert row(modelled, "wtls-nokia7650", "wn-091").replication == pytest.approx(5.747, abs=0.001)
 
 
 def test_practical_limits_are_read_at_the_waits_that_are_printed_beside_them(modelled):
@@ -230,13 +235,13 @@ def test_practical_limits_are_read_at_the_waits_that_are_printed_beside_them(mod
 
 def test_resumption_counts_messages_as_the_paper_counts_its_ten(modelled):
     found = row(modelled, "aka-ssl", "ak-015")
-    assert (found.here, found.verdict) == (pytest.approx(3 * 1391), "differs")
+    assert (found.replication, found.verdict) == (pytest.approx(3 * 1391), "differs")
 
 
 def test_what_is_stated_is_tested(modelled, documented):
     """Two steps' shares together, the share of public-key work, and a bound from below too."""
     assert row(modelled, "ssl-pda", "sp-010").verdict == "agrees"
-    share = row(documented, "tls-psk", "tp-001").here
+    share = row(documented, "tls-psk", "tp-001").replication
     assert isinstance(share, str)
     assert 0.0 < float(share.removesuffix(" %")) < 100.0
     assert row(documented, "tls-psk", "tp-001").verdict != "agrees"

@@ -6,29 +6,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from witness.hellos import SCSV, hello, of_capture
 
 from shakedown import api
-from shakedown.papers import here as measuring
+from shakedown.papers import replication as measuring
 from shakedown.papers.load import load
 from shakedown.papers.psk import messages
 from shakedown.papers.psk.inputs import SLUG, size_bytes, suite
-from witness.hellos import SCSV, hello, of_capture
 
 DATA = load(SLUG)
 NAMES = {"dh_anon": 0, "dhe_psk": len("Client_identity"), "plain_psk": len("Client_identity")}
 
 
 @pytest.fixture(scope="module")
-def here() -> measuring.Here:
+def replication() -> measuring.Replication:
     """The handshakes that are compared, measured now."""
     suites = [suite(name, messages.KEY_BITS) for name in (*messages.MECHANISMS, "rsa", "dhe_dss")]
-    return measuring.Here("", "", {one: measuring.condense([api.measure(one, 1)]) for one in suites})
+    return measuring.Replication("", "", {one: measuring.summarise([api.measure(one, 1)]) for one in suites})
 
 
 @pytest.mark.parametrize("mechanism", messages.MECHANISMS)
-def test_our_messages_are_their_fields(here: measuring.Here, mechanism: str) -> None:
-    parts = messages.here_parts(here, mechanism)
-    assert parts.total == here.costs[suite(mechanism, messages.KEY_BITS)].size_bytes
+def test_our_messages_are_their_fields(replication: measuring.Replication, mechanism: str) -> None:
+    parts = messages.replicated_parts(replication, mechanism)
+    assert parts.total == replication.costs[suite(mechanism, messages.KEY_BITS)].size_bytes
     assert parts.names == NAMES[mechanism], "an identity and no hint; a field too many would show here"
     assert parts.others == 291
 
@@ -48,9 +48,9 @@ def test_plain_psk_had_a_hint_and_lacks_four_bytes() -> None:
     assert both - messages.printed_parts(DATA, "plain_psk").names == 4
 
 
-def test_from_our_plain_psk_to_the_printed_one(here: measuring.Here) -> None:
+def test_from_our_plain_psk_to_the_printed_one(replication: measuring.Replication) -> None:
     """317 + 209 that nothing explains + a message for the hint + longer names = 586."""
-    ours = messages.here_parts(here, "plain_psk")
+    ours = messages.replicated_parts(replication, "plain_psk")
     printed = messages.printed_parts(DATA, "plain_psk")
     unexplained = printed.others - ours.others
     assert unexplained == messages.printed_parts(DATA, "dhe_psk").others - 291 == 209
@@ -75,4 +75,4 @@ def test_what_is_newer_than_the_report_in_our_messages(tmp_path: Path) -> None:
 
 
 def test_the_page_says_so_without_measuring_too() -> None:
-    assert "not measured" in messages.words(DATA, measuring.Here())["bytes_table"]
+    assert "not measured" in messages.words(DATA, measuring.Replication())["bytes_table"]

@@ -19,7 +19,7 @@ FIELDS = [
     "quantity",
     "unit",
     "published",
-    "here",
+    "replication",
     "difference",
     "tolerance",
     "kind",
@@ -95,15 +95,15 @@ def test_rows_have_exactly_the_promised_fields_and_values(documented):
             assert row.kind in ("modelled", "measured")
             assert row.reason
             if row.verdict != "cannot be tested":
-                assert row.here is not None
-            if row.here is None:
+                assert row.replication is not None
+            if row.replication is None:
                 assert row.difference is None
 
 
 def test_what_was_not_measured_cannot_be_tested_and_says_so(modelled):
     for one in modelled.values():
-        for row in one.today():
-            assert (row.verdict, row.here, row.kind, row.claim_id) == (
+        for row in one.modern_rerun():
+            assert (row.verdict, row.replication, row.kind, row.claim_id) == (
                 "cannot be tested",
                 None,
                 "measured",
@@ -122,7 +122,7 @@ def test_measuring_changes_no_verdict_that_the_papers_inputs_decide(modelled, do
 
 def test_every_row_of_today_names_a_claim_of_its_paper(documented):
     for one in documented.values():
-        named = {row.item.split()[1] for row in one.today()}
+        named = {row.item.split()[1] for row in one.modern_rerun()}
         assert named <= set(one.data.claims)
 
 
@@ -130,7 +130,7 @@ def test_measured_verdicts_are_reached_wherever_suites_ran(documented):
     untested = [
         (slug, row.item)
         for slug, one in documented.items()
-        for row in one.today()
+        for row in one.modern_rerun()
         if row.verdict == "cannot be tested"
     ]
     assert untested == []

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from witness.wtls.captures import read
+from witness.wtls.decoder import decode
+from witness.wtls.messages import Certificates
 
 from shakedown import api
-from shakedown.papers import here as measuring
+from shakedown.papers import replication as measuring
 from shakedown.papers.load import DATA, load
 from shakedown.papers.thesis import messages, sizes
 from shakedown.papers.thesis.inputs import SLUG, Thesis
 from shakedown.papers.thesis.messages import Kind
 from shakedown.schema.measured import Measurement
-from witness.wtls.captures import read
-from witness.wtls.decoder import decode
-from witness.wtls.messages import Certificates
 
 THESIS = Thesis(load(SLUG))
 CASES = [(case, how) for case, how in THESIS.all()]
@@ -33,8 +33,8 @@ def measured() -> dict[str, Measurement]:
 
 
 @pytest.fixture(scope="module")
-def here(measured: dict[str, Measurement]) -> measuring.Here:
-    return measuring.Here("", "", {suite: measuring.condense(one) for suite, one in measured.items()})
+def replication(measured: dict[str, Measurement]) -> measuring.Replication:
+    return measuring.Replication("", "", {suite: measuring.summarise(one) for suite, one in measured.items()})
 
 
 def printed_order(column: str) -> list[tuple[str, str]]:
@@ -77,7 +77,7 @@ def test_every_message_is_its_encoding_and_its_numbers(
     for one in measured[case.suite(how)].messages:
         message = (one.sender, one.name)
         numbers = messages.numbers(case, how, message)
-        assert one.bytes == sizes.encoding_bytes(kind, message) + numbers.here_bytes, message
+        assert one.bytes == sizes.encoding_bytes(kind, message) + numbers.replicated_bytes, message
 
 
 def test_the_fields_are_what_travels(tmp_path: Path) -> None:
@@ -107,21 +107,21 @@ def test_a_curve_without_a_number_is_as_long_as_its_parameters(curve: str, size:
     assert messages.parameter_set_bytes(curve) == size
 
 
-def test_the_papers_total_and_the_explained_parts_are_our_total(here: measuring.Here) -> None:
-    lines = sizes.lines(THESIS, here)
+def test_the_papers_total_and_the_explained_parts_are_our_total(replication: measuring.Replication) -> None:
+    lines = sizes.lines(THESIS, replication)
     assert len(lines) == 48
     for line in lines:
         printed = float(
             THESIS.printed("table_4_11_handshake_data_sizes", line.case)[f"{line.authentication}_bytes"]
         )
-        ours = here.costs[line.case.suite(line.authentication)].size_bytes
+        ours = replication.costs[line.case.suite(line.authentication)].size_bytes
         assert printed - line.compression_bytes + line.explicit_bytes + line.constant_bytes == ours
         assert line.residue_bytes == 0
 
 
-def test_the_constants_are_four_and_the_same_for_every_key(here: measuring.Here) -> None:
+def test_the_constants_are_four_and_the_same_for_every_key(replication: measuring.Replication) -> None:
     """The thesis's are larger than ours by figures that its totals cannot split."""
-    lines = sizes.lines(THESIS, here)
+    lines = sizes.lines(THESIS, replication)
     found = {(line.case.family, line.authentication): line.constant_bytes for line in lines}
     assert found == {
         ("ecc", "mutual"): 517 - 1349,
@@ -131,7 +131,7 @@ def test_the_constants_are_four_and_the_same_for_every_key(here: measuring.Here)
     }
     for kind in messages.kinds():
         every = [
-            sizes.fixed_bytes(THESIS.data, here, kind, case)
+            sizes.fixed_bytes(THESIS.data, replication, kind, case)
             for case in THESIS.cases
             if case.family == kind.family
         ]
@@ -139,14 +139,14 @@ def test_the_constants_are_four_and_the_same_for_every_key(here: measuring.Here)
 
 
 def test_with_numbers_for_all_curves_and_whole_points_our_bytes_grow_as_the_papers(
-    here: measuring.Here,
+    replication: measuring.Replication,
 ) -> None:
     """What the private numbers of table 3.2 would save is taken off; then table 4.11's growth is ours."""
     for kind in messages.kinds():
         base = messages.first(THESIS, kind)
         alike = {
             line.case.name: line.alike_bytes
-            for line in sizes.lines(THESIS, here)
+            for line in sizes.lines(THESIS, replication)
             if (line.case.family, line.authentication) == (kind.family, kind.authentication)
         }
         printed = {
@@ -158,7 +158,7 @@ def test_with_numbers_for_all_curves_and_whole_points_our_bytes_grow_as_the_pape
 
 
 def test_the_page_says_so_without_measuring_too() -> None:
-    words = sizes.words(THESIS.data, measuring.Here())
+    words = sizes.words(THESIS.data, measuring.Replication())
     assert "not measured" in words["sizes_table"]
     assert words["explicit_curves"] == "163r 104, 256p 172, 283k 164, 283r 164"
 

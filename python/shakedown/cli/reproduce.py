@@ -12,8 +12,8 @@ from shakedown.cli._output import console, json_option, note, print_json, progre
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shakedown.papers.here import Here
     from shakedown.papers.paper import Reproduction
+    from shakedown.papers.replication import Replication
 
 
 @click.command("reproduce")
@@ -65,15 +65,15 @@ def command(
         note(f"pages, figures, rows: {out}")
 
 
-def _known(no_measure: bool, measured: Path | None) -> Here | None:
-    from shakedown.papers import here
+def _known(no_measure: bool, measured: Path | None) -> Replication | None:
+    from shakedown.papers import replication
 
     if measured is not None:
-        return here.load(measured)
-    return here.Here() if no_measure else None
+        return replication.load(measured)
+    return replication.Replication() if no_measure else None
 
 
-def _reproduce(names: list[str], repeat: int, known: Here | None) -> list[Reproduction]:
+def _reproduce(names: list[str], repeat: int, known: Replication | None) -> list[Reproduction]:
     from shakedown import papers
 
     with _counted("measuring") as update:

@@ -4,9 +4,9 @@
     (palm,) = papers.reproduce(["wtls-palm"])
     palm.claims()["wp-013"].verdict
 
-``load`` reads the published figures, ``judge`` compares, ``here`` measures; one package a paper says what
-each claim, cell and figure is computed from; ``draw`` and ``page`` show it; ``write`` puts it all in a
-folder.
+``load`` reads the published figures, ``verdicts`` compares, ``replication`` measures; one package a paper
+says what each claim, cell and figure is computed from; ``draw`` and ``page`` show it; ``write`` puts it
+all in a folder.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from shakedown.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from shakedown.papers.here import Here
     from shakedown.papers.paper import Paper, Reproduction
+    from shakedown.papers.replication import Replication
 
 MODULES = {
     "wtls-nokia7650": "thesis",
@@ -58,13 +58,13 @@ def reproduce(
     wanted: Sequence[str],
     *,
     repeat: int = DEFAULT_REPEAT,
-    measured: Here | None = None,
+    measured: Replication | None = None,
     rounds: int | None = None,
     minutes: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
-    kept: Callable[[Here], None] | None = None,
+    kept: Callable[[Replication], None] | None = None,
 ) -> list[Reproduction]:
-    """Repeats papers: computes from their own inputs, measures what is measured here, and judges.
+    """Repeats papers: computes from their own inputs, measures what is measured here, and gives verdicts.
 
     Args:
         wanted: short names of papers, or ``all``.
@@ -75,7 +75,7 @@ def reproduce(
         progress: told what is done, of how much, and which suite is next.
         kept: given what is measured so far, after each round.
     """
-    from shakedown.papers import here as measuring
+    from shakedown.papers import replication as measuring
     from shakedown.papers.load import load
     from shakedown.papers.paper import reproduce as repeat_one
 

@@ -31,15 +31,20 @@ def index(reproductions: Sequence[Reproduction]) -> str:
                 f"[{one.data.title}]({one.paper.slug}.md)",
                 counts_text(list(one.claims().values())),
                 counts_text(one.cells()),
-                counts_text(one.today()),
+                counts_text(one.modern_rerun()),
                 f"{len(drawings) - waiting}" + (f", {waiting} waiting" if waiting else ""),
             ]
         )
     table = markdown_table(["paper", "claims", "cells of tables", "claims today", "figures"], rows)
-    here = reproductions[0].here
+    replication = reproductions[0].replication
     return _render(
         "index.md",
-        {"table": table, "here": here, "rule": RULE, "measured": _provenance(here.machine, here.date)},
+        {
+            "table": table,
+            "replication": replication,
+            "rule": RULE,
+            "measured": _provenance(replication.machine, replication.date),
+        },
     )
 
 
@@ -75,43 +80,43 @@ class _Words:
         self._shown: set[str] = set()
 
     def names(self) -> dict[str, Any]:
-        here = self._all.here
+        replication = self._all.replication
         return {
             "title": self._all.data.title,
             "citation": self._all.data.citation,
             "slug": self._all.paper.slug,
-            "measured": _provenance(here.machine, here.date),
-            "Measured": _sentence(_provenance(here.machine, here.date)),
+            "measured": _provenance(replication.machine, replication.date),
+            "Measured": _sentence(_provenance(replication.machine, replication.date)),
             "rule": RULE,
-            "anything_measured": here.measured,
+            "anything_measured": replication.measured,
             "printed": self._printed,
-            "here": self._here,
+            "replication": self._replication,
             "reason": lambda claim: self._claims[claim].reason,
             "verdict": lambda claim: self._claims[claim].verdict,
-            "today": self._today,
+            "modern_rerun": self._modern_rerun,
             "counts": self._counts,
             "figure": self._figure,
             "figures": self._rest_of_figures,
             "claims_table": self._claims_table,
-            "today_table": self._today_table,
+            "rerun_table": self._rerun_table,
             "tables": self._tables,
             "ratios": self._ratios,
             "lines": self._lines,
             "side_by_side": self._side_by_side,
-            **self._all.paper.words(self._all.data, here),
+            **self._all.paper.words(self._all.data, replication),
         }
 
     def _printed(self, claim: str) -> str:
         return figure_text(self._claims[claim].published)
 
-    def _here(self, claim: str) -> str:
-        return figure_text(self._claims[claim].here)
+    def _replication(self, claim: str) -> str:
+        return figure_text(self._claims[claim].replication)
 
-    def _today(self, claim: str) -> str:
+    def _modern_rerun(self, claim: str) -> str:
         """What today's hardware gives for a claim, or that it was not measured."""
-        for row in self._all.today():
+        for row in self._all.modern_rerun():
             if row.item.startswith(f"claim {claim} "):
-                return "not measured" if row.here is None else figure_text(row.here)
+                return "not measured" if row.replication is None else figure_text(row.replication)
         raise KeyError(claim)
 
     def _counts(self) -> str:
@@ -142,7 +147,7 @@ class _Words:
                 row.claim_id or "",
                 row.quantity,
                 _with_unit(figure_text(row.published), row),
-                _with_unit(figure_text(row.here), row),
+                _with_unit(figure_text(row.replication), row),
                 "**differs**" if row.verdict == DIFFERS else row.verdict,
                 _why(row),
                 row.depends_on,
@@ -151,17 +156,17 @@ class _Words:
         ]
         return markdown_table(["claim", "what", "printed", "here", "verdict", "why", "depends on"], rows)
 
-    def _today_table(self) -> str:
+    def _rerun_table(self) -> str:
         rows = [
             [
                 row.item.split()[1],
                 row.quantity,
                 figure_text(row.published),
-                figure_text(row.here),
+                figure_text(row.replication),
                 "**differs**" if row.verdict == DIFFERS else row.verdict,
                 _why(row),
             ]
-            for row in self._all.today()
+            for row in self._all.modern_rerun()
         ]
         return markdown_table(["claim", "what", "printed", "here, today", "verdict", "remark"], rows)
 
@@ -172,7 +177,7 @@ class _Words:
         lines: dict[str, dict[str, str]] = {}
         for row in rows:
             item = row.item.removeprefix(start).lstrip(", ")
-            lines.setdefault(item, {})[f"{row.quantity} ({row.unit})"] = figure_text(row.here)
+            lines.setdefault(item, {})[f"{row.quantity} ({row.unit})"] = figure_text(row.replication)
         body = [[item, *(found.get(column, "") for column in columns)] for item, found in lines.items()]
         return markdown_table(["", *columns], body)
 
@@ -182,9 +187,9 @@ class _Words:
         for start in items.values():
             for row in self._all.rows:
                 item, _, label = row.item.partition(", ")
-                if item == start and row.here is not None:
+                if item == start and row.replication is not None:
                     line = lines.setdefault(label, [label, f"{figure_text(row.published)} {row.unit}"])
-                    line.append(f"{figure_text(row.here)} {row.unit}")
+                    line.append(f"{figure_text(row.replication)} {row.unit}")
         head = ["", "printed", *(name.replace("_", " ") for name in items)]
         return markdown_table(head, list(lines.values()))
 
@@ -194,7 +199,7 @@ class _Words:
 
     def _ratios(self) -> str:
         """Every result table against what was measured here."""
-        return self._pivots([row for row in self._all.cells("measured") if row.here is not None])
+        return self._pivots([row for row in self._all.cells("measured") if row.replication is not None])
 
     def _pivots(self, cells: Sequence[Row]) -> str:
         groups: dict[str, list[Row]] = {}
@@ -223,7 +228,7 @@ def _pivot(name: str, rows: Sequence[Row]) -> str:
     for row in rows:
         lines.setdefault(row.item.partition(", ")[2] or row.item, {})[row.quantity] = row
     units = {row.quantity: row.unit for row in rows}
-    inputs = all(row.here is None for row in rows)
+    inputs = all(row.replication is None for row in rows)
     head = ["", *(f"{column} ({units[column]})" for column in columns)]
     body = [
         [label, *(_cell(found[column]) if column in found else "" for column in columns)]
@@ -247,7 +252,7 @@ def _pivot(name: str, rows: Sequence[Row]) -> str:
 
 def _cell(row: Row) -> str:
     printed = figure_text(row.published)
-    if row.here is None:
+    if row.replication is None:
         return printed
-    ours = figure_text(row.here)
+    ours = figure_text(row.replication)
     return f"{printed} → **{ours}**" if row.verdict == DIFFERS else f"{printed} → {ours}"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shakedown.papers import judge
+from shakedown.papers import verdicts
 from shakedown.papers.drawing import Drawing
-from shakedown.papers.here import Here, Transfers
-from shakedown.papers.judge import Check
 from shakedown.papers.load import PaperData
+from shakedown.papers.replication import Replication, Transfers
 from shakedown.papers.rows import Kind, Row
+from shakedown.papers.verdicts import Check
 
 
 @dataclass(frozen=True)
-class Today:
-    """A claim's further row: what it measures here, and how that is judged once it is measured."""
+class ModernRerun:
+    """A claim's further row: what it measures here, and its verdict once it is measured."""
 
     claim_id: str
     quantity: str
@@ -32,7 +32,7 @@ class Paper:
         suites: handshakes that are measured for it.
         checks: a check for each claim.
         cells: rows for the cells of its result tables, from its own inputs.
-        today: further rows of claims, measured here.
+        modern_rerun: further rows of claims, measured here.
         measured_cells: rows that set cells against ratios measured here.
         figures: its figures, drawn or waiting.
         transfers: bulk data that is measured for it.
@@ -41,13 +41,13 @@ class Paper:
 
     slug: str
     suites: Sequence[str]
-    checks: Callable[[PaperData, Here], Mapping[str, Check]]
+    checks: Callable[[PaperData, Replication], Mapping[str, Check]]
     cells: Callable[[PaperData], list[Row]]
-    today: Callable[[PaperData, Here], Sequence[Today]]
-    measured_cells: Callable[[PaperData, Here], list[Row]]
-    figures: Callable[[PaperData, Here], list[Drawing]]
+    modern_rerun: Callable[[PaperData, Replication], Sequence[ModernRerun]]
+    measured_cells: Callable[[PaperData, Replication], list[Row]]
+    figures: Callable[[PaperData, Replication], list[Drawing]]
     transfers: Sequence[Transfers] = ()
-    words: Callable[[PaperData, Here], dict[str, str]] = lambda data, here: {}
+    words: Callable[[PaperData, Replication], dict[str, str]] = lambda data, replication: {}
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Reproduction:
 
     paper: Paper
     data: PaperData
-    here: Here
+    replication: Replication
     rows: tuple[Row, ...]
 
     def drawings(self) -> list[Drawing]:
         """The paper's figures, drawn or waiting."""
-        return self.paper.figures(self.data, self.here)
+        return self.paper.figures(self.data, self.replication)
 
     def claims(self) -> dict[str, Row]:
         """The rows of claims by their ids."""
@@ -69,50 +69,58 @@ class Reproduction:
 
     def cells(self, kind: Kind = "modelled") -> list[Row]:
         """The rows of tables' cells."""
-        return [row for row in self.rows if not row.claim_id and row.kind == kind and not _is_today(row)]
+        return [row for row in self.rows if not row.claim_id and row.kind == kind and not _is_rerun(row)]
 
-    def today(self) -> list[Row]:
+    def modern_rerun(self) -> list[Row]:
         """The further rows of claims: what today's hardware gives."""
-        return [row for row in self.rows if _is_today(row)]
+        return [row for row in self.rows if _is_rerun(row)]
 
 
-def _is_today(row: Row) -> bool:
+def _is_rerun(row: Row) -> bool:
     return not row.claim_id and row.item.startswith("claim ")
 
 
-def reproduce(paper: Paper, data: PaperData, here: Here) -> Reproduction:
+def reproduce(paper: Paper, data: PaperData, replication: Replication) -> Reproduction:
     """Repeats a paper: a row for each claim, each cell, and each claim that can be measured here."""
-    checks = paper.checks(data, here)
+    checks = paper.checks(data, replication)
     strangers = set(checks) ^ set(data.claims)
     if strangers:
         raise ValueError(f"{paper.slug}: claims and checks do not match: {', '.join(sorted(strangers))}")
-    rounds = [paper.checks(data, one) for one in here.decisive_rounds]
+    rounds = [paper.checks(data, one) for one in replication.decisive_rounds]
     rows = [
-        judge.claim_row(
+        verdicts.claim_row(
             paper.slug,
             claim,
-            judge.together(checks[claim.id](claim), [one[claim.id](claim) for one in rounds]),
+            verdicts.together(checks[claim.id](claim), [one[claim.id](claim) for one in rounds]),
         )
         for claim in data.claims.values()
     ]
     rows += paper.cells(data)
-    cells = [paper.measured_cells(data, one) for one in here.decisive_rounds]
+    cells = [paper.measured_cells(data, one) for one in replication.decisive_rounds]
     rows += [
-        judge.together_row(row, [one[number] for one in cells])
-        for number, row in enumerate(paper.measured_cells(data, here))
+        verdicts.together_row(row, [one[number] for one in cells])
+        for number, row in enumerate(paper.measured_cells(data, replication))
     ]
-    modern = [paper.today(data, one) for one in here.decisive_rounds]
+    modern = [paper.modern_rerun(data, one) for one in replication.decisive_rounds]
     rows += [
-        _today_row(paper.slug, data, here, today, [one[number] for one in modern])
-        for number, today in enumerate(paper.today(data, here))
+        _rerun_row(paper.slug, data, replication, modern_rerun, [one[number] for one in modern])
+        for number, modern_rerun in enumerate(paper.modern_rerun(data, replication))
     ]
-    return Reproduction(paper, data, here, tuple(rows))
+    return Reproduction(paper, data, replication, tuple(rows))
 
 
-def _today_row(slug: str, data: PaperData, here: Here, today: Today, rounds: Sequence[Today]) -> Row:
-    claim = data.claims[today.claim_id]
-    reason = here.why_not(today.suites)
+def _rerun_row(
+    slug: str,
+    data: PaperData,
+    replication: Replication,
+    modern_rerun: ModernRerun,
+    rounds: Sequence[ModernRerun],
+) -> Row:
+    claim = data.claims[modern_rerun.claim_id]
+    reason = replication.why_not(modern_rerun.suites)
     if reason:
-        return judge.today_row(slug, claim, today.quantity, judge.untestable(reason, "measured")(claim))
-    finding = judge.together(today.check()(claim), [one.check()(claim) for one in rounds])
-    return judge.today_row(slug, claim, today.quantity, finding)
+        return verdicts.rerun_row(
+            slug, claim, modern_rerun.quantity, verdicts.untestable(reason, "measured")(claim)
+        )
+    finding = verdicts.together(modern_rerun.check()(claim), [one.check()(claim) for one in rounds])
+    return verdicts.rerun_row(slug, claim, modern_rerun.quantity, finding)

@@ -24,7 +24,7 @@ What is measured here is measured in several rounds, and each round is compared 
 leaves out as many of the least rounds, and of the greatest, as it may and still encloses the median
 that endless rounds would have with a probability of 95 %: none of six to eight, one of nine to eleven,
 five of twenty at either end. A statement *cannot be tested* if it is an input of the computation
-itself, a figure of a device or person that nobody has here, or a judgement without a bound; one that
+itself, a figure of a device or person that nobody has here, or a statement without a bound; one that
 compares two machines needs two machines, or published figures of both."""
 """How verdicts are reached, as the pages print it."""
 
@@ -38,10 +38,10 @@ class Row:
         item: the claim, table row or figure that is compared.
         claim_id: the claim's id, or None for cells of tables and for what today's hardware gives.
         quantity: what is compared.
-        unit: unit of ``published``, ``here`` and ``difference``.
+        unit: unit of ``published``, ``replication`` and ``difference``.
         published: the paper's figure, a number or as it is written.
         here: ours, a number or in words; None where there is none.
-        difference: ``here`` less ``published``; to the nearest end of a published range.
+        difference: ``replication`` less ``published``; to the nearest end of a published range.
         tolerance: what difference still counts as agreement, as written; None where nothing is compared.
         kind: ``modelled`` (from the paper's own inputs) or ``measured`` (here, today).
         verdict: agrees, differs, undecided or cannot be tested (see ``RULE``).
@@ -56,7 +56,7 @@ class Row:
     quantity: str
     unit: str
     published: float | str | None
-    here: float | str | None
+    replication: float | str | None
     difference: float | None
     tolerance: str | None
     kind: Kind

@@ -52,7 +52,7 @@ def claims_table(reproduction: Reproduction) -> Table:
             claim,
             Text(row.quantity),
             Text(figure_text(row.published)),
-            Text(figure_text(row.here)),
+            Text(figure_text(row.replication)),
             row.unit,
             Text(verdict, style=_STYLES[row.verdict]),
         )
@@ -95,7 +95,7 @@ def summary_table(reproductions: Sequence[Reproduction]) -> Table:
             one.paper.slug,
             counts_text(list(one.claims().values())),
             counts_text(one.cells()),
-            counts_text(one.today()),
+            counts_text(one.modern_rerun()),
             str(len(drawings) - waiting),
             str(waiting),
         )

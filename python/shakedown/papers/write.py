@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shakedown.errors import InputError, os_reason
-from shakedown.papers import here as measuring
+from shakedown.papers import replication as measuring
 from shakedown.papers.page import index, page
 from shakedown.papers.paper import Reproduction
 
@@ -84,6 +84,6 @@ def write(
         writer.writeheader()
         writer.writerows(rows)
         put(folder / "rows.csv", text.getvalue())
-        measuring.save(reproductions[0].here, folder / MEASURED)
+        measuring.save(reproductions[0].replication, folder / MEASURED)
         written.append(folder / MEASURED)
     return written

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from shakedown.models import access
 from shakedown.models.transmission import scaled_round_trip_s
-from shakedown.papers import judge
+from shakedown.papers import verdicts
 from shakedown.papers.aka.inputs import (
     AKA,
     CITED,
@@ -24,12 +24,12 @@ from shakedown.papers.aka.inputs import (
     setup_ms,
     ssl_hours,
 )
-from shakedown.papers.here import Here
-from shakedown.papers.judge import Check
 from shakedown.papers.load import PaperData
+from shakedown.papers.replication import Replication
+from shakedown.papers.verdicts import Check
 
 
-def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
+def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     """A check for each claim."""
     return {**_times(Study(data)), **_rest(Study(data))}
 
@@ -56,32 +56,32 @@ def _times(study: Study) -> dict[str, Check]:
         access.handshake_time_s(0.0, study.ms(GPRS, "nrt") / 1e3, access.round_trips(RESUMED_MESSAGES))
     )
     return {
-        "ak-001": judge.number(
+        "ak-001": verdicts.number(
             gap[GPRS],
             f"table 1: 1427 - 1391; the laptop's is {gap[LAPTOP]:.0f}, the same device on WLAN "
             f"{gap[WLAN]:.0f} ms",
         ),
-        "ak-002": judge.number(
+        "ak-002": verdicts.number(
             study.ms(GPRS, "tht") - study.ms(GPRS, "scrt"),
             "table 1: 9480 - 8469; laptop "
             f"{study.ms(LAPTOP, 'tht') - study.ms(LAPTOP, 'scrt'):.0f}, WLAN "
             f"{study.ms(WLAN, 'tht') - study.ms(WLAN, 'scrt'):.0f} ms",
         ),
-        "ak-003": judge.number(study.ms(GPRS, "nrt") / 2, "half of table 1's NRT"),
-        "ak-004": judge.holds(
+        "ak-003": verdicts.number(study.ms(GPRS, "nrt") / 2, "half of table 1's NRT"),
+        "ak-004": verdicts.holds(
             max(relative) / min(relative) <= 1.2,
             "; ".join(f"{one:.1f} %" for one in relative),
             "deviation over mean of TST, THT, SCRT, all that is published of the three distributions; the "
             "deviations are "
             f"{', '.join(f'{one:.0f}' for one in deviations[GPRS])} ms",
         ),
-        "ak-005": judge.untestable(
+        "ak-005": verdicts.untestable(
             "five is half of the ten messages that the paper counts: an input; in flights, as SSL sends "
             "them, they are two round trips and a third for the connection"
         ),
-        "ak-006": judge.number(five_trips_ms(study, GPRS, 0.0), "5 x 1391 ms"),
-        "ak-007": judge.number(setup_ms(study, GPRS), "1427 + 9480 ms"),
-        "ak-012": judge.number(
+        "ak-006": verdicts.number(five_trips_ms(study, GPRS, 0.0), "5 x 1391 ms"),
+        "ak-007": verdicts.number(setup_ms(study, GPRS), "1427 + 9480 ms"),
+        "ak-012": verdicts.number(
             1e3
             * float(
                 access.corrected_setup_s(
@@ -90,7 +90,7 @@ def _times(study: Study) -> dict[str, Check]:
             ),
             "10950 - 5 x 220 ms",
         ),
-        "ak-013": judge.number(
+        "ak-013": verdicts.number(
             1e3
             * float(
                 scaled_round_trip_s(
@@ -101,38 +101,38 @@ def _times(study: Study) -> dict[str, Check]:
             ),
             "1391 x 36 / 144 ms; the test-bed's own 220 ms would not shrink with the rate",
         ),
-        "ak-014": judge.number(
+        "ak-014": verdicts.number(
             study.text("assumed_3g_rate") / study.text("gprs_rate_max"), "144 over 36 kbit/s"
         ),
-        "ak-015": judge.number(
+        "ak-015": verdicts.number(
             trips_ms,
             f"{RESUMED_MESSAGES} messages, two to a round trip as the paper counts its ten, of 1391 ms, and "
             "no public-key work; by flights, as SSL sends them, it would be "
             f"{RESUMED_FLIGHTS / 2 * study.ms(GPRS, 'nrt'):.0f} ms",
         ),
-        "ak-016": judge.number(
+        "ak-016": verdicts.number(
             100 * float(access.resumption_gain(study.ms(GPRS, "tht"), resumed_ms)),
             "1 - 2100 / 9480; printed truncated",
         ),
-        "ak-019": judge.number(gap[LAPTOP], "table 3: 1343 - 1342"),
-        "ak-020": judge.holds(
+        "ak-019": verdicts.number(gap[LAPTOP], "table 3: 1343 - 1342"),
+        "ak-020": verdicts.holds(
             max(deviations[LAPTOP]) / min(deviations[LAPTOP]) <= 1.05,
             "; ".join(f"{one:.0f}" for one in deviations[LAPTOP]),
             "deviations of TST, THT, SCRT in ms; shifted versions of one distribution have one deviation",
         ),
-        "ak-021": judge.number(study.ms(WLAN, "tst") / study.ms(WLAN, "tht"), "table 4: 2730 over 2605"),
-        "ak-022": judge.number(
+        "ak-021": verdicts.number(study.ms(WLAN, "tst") / study.ms(WLAN, "tht"), "table 4: 2730 over 2605"),
+        "ak-022": verdicts.number(
             five_trips_ms(study, GPRS, study.ms(WLAN, "tht")),
             "2605 + 5 x 1391 ms; on the laptop five round trips alone are "
             f"{five_trips_ms(study, LAPTOP, 0):.0f} ms, more than "
             f"its whole handshake of {study.ms(LAPTOP, 'tht'):.0f} ms",
         ),
-        "ak-023": judge.holds(
+        "ak-023": verdicts.holds(
             len(smaller) == len(TIMES),
             "sd(WLAN) < sd(GPRS)" if len(smaller) == len(TIMES) else f"only {', '.join(smaller)}",
             "all five times, tables 1 and 4; but the NRT's 377 ms are 3.7 times its mean of 103 ms",
         ),
-        "ak-024": judge.holds(
+        "ak-024": verdicts.holds(
             abs(sums[worst][2]) <= 0.01,
             "; ".join(f"{total:.0f} for {printed:.0f}" for total, printed, _ in sums.values()),
             f"RPT + THT for TST in ms, three tables; {worst} is {100 * sums[worst][2]:+.1f} % off: its RPT "
@@ -149,20 +149,22 @@ def _rest(study: Study) -> dict[str, Check]:
     rates = [slots * study.text("gprs_cs1_rate_per_slot") for slots in (3, 4)]
     charge = capacity * study.energy("initial_charge") / 100
     return {
-        "ak-008": judge.untestable(AKA),
-        "ak-009": judge.untestable("a statement of the authors without figures behind it"),
-        "ak-010": judge.untestable(CITED),
-        "ak-011": judge.untestable(INPUT),
-        "ak-017": judge.number(
+        "ak-008": verdicts.untestable(AKA),
+        "ak-009": verdicts.untestable("a statement of the authors without figures behind it"),
+        "ak-010": verdicts.untestable(CITED),
+        "ak-011": verdicts.untestable(INPUT),
+        "ak-017": verdicts.number(
             study.text("session_id") + study.text("cached_secret"),
             "32 bytes of session ID and 48 of master secret",
         ),
-        "ak-018": judge.untestable(CITED),
-        "ak-025": judge.untestable(INPUT),
-        "ak-026": judge.spans([(rates[0], rates[1])], "three and four slots of 9.05 kbit/s; printed rounded"),
-        "ak-027": judge.untestable(CITED),
-        "ak-028": judge.untestable(CITED),
-        "ak-029": judge.holds(
+        "ak-018": verdicts.untestable(CITED),
+        "ak-025": verdicts.untestable(INPUT),
+        "ak-026": verdicts.spans(
+            [(rates[0], rates[1])], "three and four slots of 9.05 kbit/s; printed rounded"
+        ),
+        "ak-027": verdicts.untestable(CITED),
+        "ak-028": verdicts.untestable(CITED),
+        "ak-029": verdicts.holds(
             low < 2 and high >= 1.8,
             f"{low:.2f}..{high:.2f}",
             "somewhat less than 2 h: by no more than a tenth. With the device's own draw that makes ak-030 "
@@ -171,12 +173,12 @@ def _rest(study: Study) -> dict[str, Check]:
             f"{usual[1]:.2f} h, "
             "which is somewhat less than 2 h",
         ),
-        "ak-030": judge.untestable(
+        "ak-030": verdicts.untestable(
             "the device's own draw is not printed; 320 mAh over the card's 23 mA alone would last "
             f"{charge / 23:.1f} h, and "
             f"2.5 h mean {charge / 2.5:.0f} mA in all, little for a device with its screen on"
         ),
-        "ak-031": judge.untestable("from a data sheet"),
-        "ak-032": judge.untestable("the two limits have no values"),
-        "ak-033": judge.untestable("a configuration of the authors' program"),
+        "ak-031": verdicts.untestable("from a data sheet"),
+        "ak-032": verdicts.untestable("the two limits have no values"),
+        "ak-033": verdicts.untestable("a configuration of the authors' program"),
     }

@@ -8,11 +8,11 @@ from shakedown import charts
 from shakedown.models import energy
 from shakedown.papers.aka.inputs import GPRS, SETUPS, SLUG, TIMES, Study, base_current_ma
 from shakedown.papers.drawing import Drawing
-from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
+from shakedown.papers.replication import Replication
 
 
-def figures(data: PaperData, here: Here) -> list[Drawing]:
+def figures(data: PaperData, replication: Replication) -> list[Drawing]:
     """Figures 8 to 11."""
     study = Study(data)
     drawings = []

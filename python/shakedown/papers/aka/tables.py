@@ -16,10 +16,10 @@ from shakedown.papers.aka.inputs import (
     five_trips_ms,
     setup_ms,
 )
-from shakedown.papers.here import Here
-from shakedown.papers.judge import cell_row
 from shakedown.papers.load import PaperData
+from shakedown.papers.replication import Replication
 from shakedown.papers.rows import Row
+from shakedown.papers.verdicts import cell_row
 
 
 def cells(data: PaperData) -> list[Row]:
@@ -30,7 +30,7 @@ def cells(data: PaperData) -> list[Row]:
         for statistic, words in (("average", "mean"), ("sd", "standard deviation")):
             printed = data.tables[table].one(statistic=statistic)
             for time in TIMES:
-                here, tolerance, reason = (
+                replication, tolerance, reason = (
                     _relation(study, setup, time) if statistic == "average" else (None, "", INPUT)
                 )
                 rows.append(
@@ -40,7 +40,7 @@ def cells(data: PaperData) -> list[Row]:
                         f"{time.upper()}, {words}",
                         "ms",
                         printed[f"{time}_ms"],
-                        here,
+                        replication,
                         tolerance,
                         reason,
                     )
@@ -84,6 +84,6 @@ def _relation(study: Study, setup: str, time: str) -> tuple[float | None, str, s
     return None, "", INPUT
 
 
-def measured_cells(data: PaperData, here: Here) -> list[Row]:
+def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
     """Times in ms of a network that is not here have no counterpart; ratios are in the rows of claims."""
     return []

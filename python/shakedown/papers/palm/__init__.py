@@ -5,8 +5,8 @@ from __future__ import annotations
 from shakedown.papers.palm.claims import checks
 from shakedown.papers.palm.figures import figures
 from shakedown.papers.palm.inputs import SLUG, SUITES
+from shakedown.papers.palm.rerun import modern_rerun
 from shakedown.papers.palm.tables import cells, measured_cells
-from shakedown.papers.palm.today import today
 from shakedown.papers.paper import Paper
 
-PAPER = Paper(SLUG, SUITES, checks, cells, today, measured_cells, figures)
+PAPER = Paper(SLUG, SUITES, checks, cells, modern_rerun, measured_cells, figures)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shakedown.papers import judge
-from shakedown.papers.here import Here
-from shakedown.papers.judge import Check
+from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
 from shakedown.papers.palm.inputs import (
     CLOCKS_MHZ,
@@ -20,9 +18,11 @@ from shakedown.papers.palm.inputs import (
     RSA_SERVER,
     times,
 )
+from shakedown.papers.replication import Replication
+from shakedown.papers.verdicts import Check
 
 
-def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
+def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     """A check for each claim."""
     new = times(data, NEW)
     every = {name: times(data, device) for device, name in DEVICES.items()}
@@ -38,61 +38,61 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
     }
     signing = {name: t.verify_s / t.sign_s for name, t in every.items()}
     return {
-        "wp-001": judge.number(
+        "wp-001": verdicts.number(
             min(server_ratios.values()),
             "RSA's greatest share of ECC's time is on the device where ECC over RSA is least, e = 3: "
             f"{_each(server_ratios)}",
         ),
-        "wp-002": judge.holds(
+        "wp-002": verdicts.holds(
             min(mutual_ratios.values()) >= 8,
             round(min(mutual_ratios.values()), 3),
             f"RSA over ECC, both mutual, e = 3: {_each(mutual_ratios)}; the old Palm VII misses eight",
         ),
-        "wp-003": judge.number(
+        "wp-003": verdicts.number(
             max(len(flow) for flow in FLOWS.values()) / 2, "four flights in either flow, two to a round trip"
         ),
-        "wp-004": _hashing(here),
-        "wp-005": judge.holds(
+        "wp-004": _hashing(replication),
+        "wp-005": verdicts.holds(
             all(t.rsa_verify_s["65537"] > t.rsa_verify_s["3"] for t in every.values()),
             "; ".join(f"{t.rsa_verify_s['65537'] / t.rsa_verify_s['3']:.2f}" for t in every.values()),
             "e = 65537 over e = 3 on the three devices of figure 3",
         ),
-        "wp-006": judge.number(
+        "wp-006": verdicts.number(
             _expansions(data), "rows of key expansion in figure 4 and in figure 6, two each"
         ),
-        "wp-007": judge.number(ecc, "254.8 + 1254 + 372.4 + 254.8 + 335.6 ms"),
-        "wp-008": judge.number(rsa3, "598 + 622 ms"),
-        "wp-009": judge.number(rsa65537, "1482 + 622 ms"),
-        "wp-010": judge.number(mutual, "254.8 + 1254 + 254.8 + 335.6 + 514.8 ms"),
-        "wp-011": judge.number(mutual3, "598 + 622 + 21734 ms; printed truncated, not rounded"),
-        "wp-012": judge.number(mutual65537, "1482 + 622 + 21734 ms"),
-        "wp-013": judge.number(
+        "wp-007": verdicts.number(ecc, "254.8 + 1254 + 372.4 + 254.8 + 335.6 ms"),
+        "wp-008": verdicts.number(rsa3, "598 + 622 ms"),
+        "wp-009": verdicts.number(rsa65537, "1482 + 622 ms"),
+        "wp-010": verdicts.number(mutual, "254.8 + 1254 + 254.8 + 335.6 + 514.8 ms"),
+        "wp-011": verdicts.number(mutual3, "598 + 622 + 21734 ms; printed truncated, not rounded"),
+        "wp-012": verdicts.number(mutual65537, "1482 + 622 + 21734 ms"),
+        "wp-013": verdicts.number(
             mutual3 / mutual,
             f"22954 over 2614 ms; with e = 65537 {mutual65537 / mutual:.2f}; no sum of its primitives gives "
             "8.64",
         ),
-        "wp-014": judge.number(stored, "2471.6 ms less one expansion of 254.8 ms"),
-        "wp-015": judge.holds(
+        "wp-014": verdicts.number(stored, "2471.6 ms less one expansion of 254.8 ms"),
+        "wp-015": verdicts.holds(
             abs(stored / rsa65537 - 1) <= 0.10,
             f"{stored:.3f} vs {rsa65537:.3f}",
             f"{stored / rsa65537:.3f} times",
         ),
-        "wp-016": judge.number(
+        "wp-016": verdicts.number(
             mutual65537 / stored_mutual,
             f"23838 over {1e3 * stored_mutual:.1f} ms; 10.75 comes out if the divisor is the "
             "server-authenticated"
             f" handshake's {1e3 * stored:.1f} ms: {mutual65537 / stored:.2f}",
         ),
-        "wp-017": _sizes(here),
-        "wp-018": judge.number(sum(signing.values()) / 3, f"mean of three devices: {_each(signing)}"),
+        "wp-017": _sizes(replication),
+        "wp-018": verdicts.number(sum(signing.values()) / 3, f"mean of three devices: {_each(signing)}"),
         "wp-019": _clock(data),
-        "wp-020": judge.spans([_clock_range(data)], "least and greatest clock of figure 8"),
-        "wp-021": judge.holds(
+        "wp-020": verdicts.spans([_clock_range(data)], "least and greatest clock of figure 8"),
+        "wp-021": verdicts.holds(
             _slowest_and_fastest(data) == ("RIM Interactive Pager", "HP Jornada 820"),
             " < … < ".join(_slowest_and_fastest(data)),
             "by clock, the only figure that is given: 10 and 190 MHz",
         ),
-        "wp-022": judge.holds(
+        "wp-022": verdicts.holds(
             max(server_ratios.values()) <= 2.5 and min(mutual_ratios.values()) >= 7.5,
             f"{max(server_ratios.values()):.2f} and {min(mutual_ratios.values()):.2f}",
             "to the one digit that is printed, on every device: at most two and a half, at least seven and "
@@ -126,7 +126,7 @@ def _clock(data: PaperData) -> Check:
     ratios = _clock_ratios(data)
     expected = CLOCKS_MHZ[NEW] / CLOCKS_MHZ[OLDER[0]]
     furthest = max(ratios, key=lambda ratio: abs(ratio - expected))
-    return judge.holds(
+    return verdicts.holds(
         all(abs(ratio / expected - 1) <= 0.05 for ratio in ratios),
         round(furthest, 3),
         f"time ratios of the same primitives range from {min(ratios):.2f} to {max(ratios):.2f} for a clock "
@@ -146,17 +146,17 @@ def _slowest_and_fastest(data: PaperData) -> tuple[str, str]:
     return slowest["device"], max(rows, key=lambda row: float(row["clock_max_mhz"]))["device"]
 
 
-def _hashing(here: Here) -> Check:
+def _hashing(replication: Replication) -> Check:
     """No time of a hash is printed: only a measurement decides."""
-    reason = here.why_not([ECC_SERVER, RSA_SERVER])
+    reason = replication.why_not([ECC_SERVER, RSA_SERVER])
     if reason:
-        return judge.untestable(f"no time of hashing is printed; {reason}", "measured")
+        return verdicts.untestable(f"no time of hashing is printed; {reason}", "measured")
     shares = {
-        name: here.costs[suite].master_secret_us("client") / here.costs[suite].client_us
+        name: replication.costs[suite].master_secret_us("client") / replication.costs[suite].client_us
         for name, suite in (("ECC", ECC_SERVER), ("RSA", RSA_SERVER))
     }
     words = ", ".join(f"{100 * share:.2f} % ({name})" for name, share in shares.items())
-    return judge.holds(
+    return verdicts.holds(
         max(shares.values()) < 0.01,
         words,
         "no time of hashing is printed; measured here: the master secret's share of the client's time. "
@@ -166,17 +166,17 @@ def _hashing(here: Here) -> Check:
     )
 
 
-def _sizes(here: Here) -> Check:
+def _sizes(replication: Replication) -> Check:
     """No byte count is printed: only a measurement decides."""
-    reason = here.why_not([ECC_SERVER, RSA_SERVER, ECC_MUTUAL, RSA_MUTUAL])
+    reason = replication.why_not([ECC_SERVER, RSA_SERVER, ECC_MUTUAL, RSA_MUTUAL])
     if reason:
-        return judge.untestable(f"no sizes are printed; {reason}", "measured")
+        return verdicts.untestable(f"no sizes are printed; {reason}", "measured")
     pairs = [
-        (here.costs[rsa].size_bytes, here.costs[ecc].size_bytes)
+        (replication.costs[rsa].size_bytes, replication.costs[ecc].size_bytes)
         for rsa, ecc in ((RSA_SERVER, ECC_SERVER), (RSA_MUTUAL, ECC_MUTUAL))
     ]
     words = "; ".join(f"{rsa:.0f} > {ecc:.0f}" for rsa, ecc in pairs)
-    return judge.holds(
+    return verdicts.holds(
         all(rsa > ecc for rsa, ecc in pairs),
         words,
         "no sizes are printed; bytes of our WTLS handshakes, server-authenticated and mutual",

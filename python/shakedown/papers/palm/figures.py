@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from shakedown import charts
 from shakedown.papers.drawing import Drawing
-from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
 from shakedown.papers.palm.inputs import DEVICES, SLUG
+from shakedown.papers.replication import Replication
 
 
-def figures(data: PaperData, here: Here) -> list[Drawing]:
+def figures(data: PaperData, replication: Replication) -> list[Drawing]:
     """Figure 3 as bars, and figures 4 to 7 as one stack for each handshake."""
     bars = [
         {

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Literal
 
 from shakedown.models import primitives
-from shakedown.papers.here import Here
-from shakedown.papers.judge import cell_row
 from shakedown.papers.load import PaperData
 from shakedown.papers.palm.inputs import CLOCKS_MHZ, DEVICES, NEW, SLUG, TLS_ECC, TLS_RSA, TLS_RSA3, times
+from shakedown.papers.replication import Replication
 from shakedown.papers.rows import Row
+from shakedown.papers.verdicts import cell_row
 
 
 def cells(data: PaperData) -> list[Row]:
@@ -87,17 +87,20 @@ def _figure_3(row: Mapping[str, str], device: str) -> Row:
     name = row["primitive"].replace("_", " ") + (
         f", e = {row['rsa_public_exponent']}" if row["rsa_public_exponent"] else ""
     )
-    here, reason = None, "an input: measured by the report's sources"
+    replication, reason = None, "an input: measured by the report's sources"
     if device != NEW:
         scaled = primitives.clock_scaled_s(float(row[NEW]), CLOCKS_MHZ[NEW] * 1e6, CLOCKS_MHZ[device] * 1e6)
-        here, reason = float(scaled), "the 20 MHz Palm VII's figure scaled by the clocks, as the report would"
+        replication, reason = (
+            float(scaled),
+            "the 20 MHz Palm VII's figure scaled by the clocks, as the report would",
+        )
     return cell_row(
         SLUG,
         f"figure 3, {row['family']} {row['key_bits']}, {DEVICES[device]}",
         name,
         "ms",
         row[device],
-        here,
+        replication,
         "5 %",
         reason,
     )
@@ -122,32 +125,34 @@ def _ratios() -> dict[str, tuple[str, tuple[str, str], tuple[str, str]]]:
     }
 
 
-def _operation(here: Here, suite: str, operation: Literal["sign", "verify"]) -> float:
+def _operation(replication: Replication, suite: str, operation: Literal["sign", "verify"]) -> float:
     """One call on one side, in µs: signing by the client, its CertificateVerify checked by the server."""
     if operation == "sign":
-        return here.costs[suite].operation_us("client", "sign", ["CertificateVerify"])
-    return here.costs[suite].operation_us("server", "verify", ["CertificateVerify"])
+        return replication.costs[suite].operation_us("client", "sign", ["CertificateVerify"])
+    return replication.costs[suite].operation_us("server", "verify", ["CertificateVerify"])
 
 
-def ratios_here(here: Here) -> dict[str, float]:
+def ratios_here(replication: Replication) -> dict[str, float]:
     """The same ratios on this machine, for those whose suites were measured."""
     found = {}
-    if here.cost(TLS_ECC):
-        found["verify_sign"] = _operation(here, TLS_ECC, "verify") / _operation(here, TLS_ECC, "sign")
-    if here.cost(TLS_RSA) and here.cost(TLS_RSA3):
-        verify, verify3 = (_operation(here, suite, "verify") for suite in (TLS_RSA, TLS_RSA3))
+    if replication.cost(TLS_ECC):
+        found["verify_sign"] = _operation(replication, TLS_ECC, "verify") / _operation(
+            replication, TLS_ECC, "sign"
+        )
+    if replication.cost(TLS_RSA) and replication.cost(TLS_RSA3):
+        verify, verify3 = (_operation(replication, suite, "verify") for suite in (TLS_RSA, TLS_RSA3))
         found["exponent"] = verify / verify3
-        found["private"] = _operation(here, TLS_RSA, "sign") / verify
-        found["private3"] = _operation(here, TLS_RSA3, "sign") / verify3
+        found["private"] = _operation(replication, TLS_RSA, "sign") / verify
+        found["private3"] = _operation(replication, TLS_RSA3, "sign") / verify3
     return found
 
 
-def measured_cells(data: PaperData, here: Here) -> list[Row]:
+def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
     """Figure 3's ratios on the three devices, against those on this machine."""
-    found = ratios_here(here)
+    found = ratios_here(replication)
     rows = []
     table = data.tables["figure_3_primitive_times"]
-    missing = here.why_not([TLS_ECC, TLS_RSA, TLS_RSA3])
+    missing = replication.why_not([TLS_ECC, TLS_RSA, TLS_RSA3])
     for key, (title, above, below) in _ratios().items():
         for device, name in DEVICES.items():
             upper, lower = (

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from shakedown.models.access import resumption_gain, share_without_network
-from shakedown.papers import judge
-from shakedown.papers.here import Here
-from shakedown.papers.judge import Check
+from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
 from shakedown.papers.pda.inputs import DEVICE, DH, NOT_PRINTED, RSA, STEPS, Study
 from shakedown.papers.pda.steps import one_way_s, time_ratio, with_network_us
 from shakedown.papers.pda.transfers import growth_words
+from shakedown.papers.replication import Replication
+from shakedown.papers.verdicts import Check
 
 
-def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
+def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     """A check for each claim."""
     study = Study(data)
     pda_ms = study["pda_open_full_handshake_total"]
@@ -32,75 +32,75 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
     laptop_crypto_ms = study["laptop_open_crypto_share_of_total"] / 100 * laptop_ms
     shares = (study["pda_open_crypto_share_of_total"], study["laptop_open_crypto_share_of_total"])
     return {
-        "sp-001": judge.number(
+        "sp-001": verdicts.number(
             100 / study["laptop_open_total_over_pda_open_total"], "inverse of the 31 % of section V-A"
         ),
-        "sp-002": judge.holds(
+        "sp-002": verdicts.holds(
             max(shares) < 50, "crypto < rest", f"{shares[0]} % on the PDA, {shares[1]} % on the laptop"
         ),
-        "sp-003": judge.untestable(DEVICE),
-        "sp-004": judge.untestable(f"{NOT_PRINTED}: an input; it is used in sp-010 and sp-014"),
-        "sp-005": judge.untestable(f"{NOT_PRINTED}: an input; it is used in sp-010 and sp-014"),
-        "sp-006": judge.number(
+        "sp-003": verdicts.untestable(DEVICE),
+        "sp-004": verdicts.untestable(f"{NOT_PRINTED}: an input; it is used in sp-010 and sp-014"),
+        "sp-005": verdicts.untestable(f"{NOT_PRINTED}: an input; it is used in sp-010 and sp-014"),
+        "sp-006": verdicts.number(
             100 * study.step_6_ms / pda_ms,
             f"its printed parts, 0.129 + 25.21 ms of 50.6 ms; 46 % is the blocking read alone "
             f"({study.blocking_ms:.2f} ms, {100 * study.blocking_ms / pda_ms:.1f} %)",
         ),
-        "sp-007": judge.untestable(DEVICE),
-        "sp-008": judge.untestable(DEVICE),
-        "sp-009": judge.number(
+        "sp-007": verdicts.untestable(DEVICE),
+        "sp-008": verdicts.untestable(DEVICE),
+        "sp-009": verdicts.number(
             study["pda_open_step6_share_of_total"] * pda_ms / study["pda_open_step6_rest"],
             "46 % of 50.6 ms over 25.21 ms, if the 46 % are the blocking read",
         ),
-        "sp-010": judge.holds(
+        "sp-010": verdicts.holds(
             100 - left > left,
             f"{{2,3,6}} {100 - left:.0f} %, {{1,4,5}} {left:.0f} %",
             "together, as the statement has it; but if six steps make up the 50.6 ms, one of 1, 4 and 5 "
             f"takes at least {left / 3:.1f} % on the PDA, more than step 2 (7 %) and step 3 (10 %)",
         ),
-        "sp-011": judge.untestable(NOT_PRINTED),
-        "sp-012": judge.untestable("the laptop's total is printed as this ratio only: an input"),
-        "sp-013": judge.untestable("printed as this share only: an input"),
-        "sp-014": judge.number(sum_of_crypto, "almost 7 % + almost 10 % + 0.129 of 50.6 ms"),
-        "sp-015": judge.untestable(
+        "sp-011": verdicts.untestable(NOT_PRINTED),
+        "sp-012": verdicts.untestable("the laptop's total is printed as this ratio only: an input"),
+        "sp-013": verdicts.untestable("printed as this share only: an input"),
+        "sp-014": verdicts.number(sum_of_crypto, "almost 7 % + almost 10 % + 0.129 of 50.6 ms"),
+        "sp-015": verdicts.untestable(
             "the network parts that were removed are not printed; without the blocking read alone it is "
             f"{without:.1f} %, and "
             f"72 % means that {pda_ms - crypto_ms / 0.72:.1f} of 50.6 ms were network"
         ),
-        "sp-016": judge.untestable(
+        "sp-016": verdicts.untestable(
             "the network parts that were removed are not printed; 90 % means "
             f"{laptop_ms - laptop_crypto_ms / 0.90:.1f} of "
             f"{laptop_ms:.1f} ms"
         ),
-        "sp-017": judge.untestable("printed as this share only: an input"),
-        "sp-018": judge.untestable("printed as this share only: an input"),
-        "sp-019": judge.untestable(NOT_PRINTED),
-        "sp-020": judge.untestable(NOT_PRINTED),
-        "sp-021": _when(here, (RSA, DH), lambda: _steps_longer(here, one_way_s(data))),
-        "sp-022": judge.untestable(_total_of("PDA")),
-        "sp-023": judge.untestable(_total_of("laptop")),
-        "sp-024": _when(here, (RSA, DH), lambda: _server_longer(here)),
-        "sp-025": judge.number(
+        "sp-017": verdicts.untestable("printed as this share only: an input"),
+        "sp-018": verdicts.untestable("printed as this share only: an input"),
+        "sp-019": verdicts.untestable(NOT_PRINTED),
+        "sp-020": verdicts.untestable(NOT_PRINTED),
+        "sp-021": _when(replication, (RSA, DH), lambda: _steps_longer(replication, one_way_s(data))),
+        "sp-022": verdicts.untestable(_total_of("PDA")),
+        "sp-023": verdicts.untestable(_total_of("laptop")),
+        "sp-024": _when(replication, (RSA, DH), lambda: _server_longer(replication)),
+        "sp-025": verdicts.number(
             resumed["pda"] / pda_ms, f"4.89 over 50.6 ms; 28 % would need {0.28 * pda_ms:.1f} ms"
         ),
-        "sp-026": judge.number(
+        "sp-026": verdicts.number(
             resumed["laptop"] / laptop_ms,
             f"4.18 over 0.31 x 50.6 ms; 14 % would need {0.14 * laptop_ms:.1f} ms; exchanging the two "
             "percentages does not "
             "help either",
         ),
-        "sp-027": judge.untestable(DEVICE),
-        "sp-028": judge.untestable(DEVICE),
-        "sp-029": judge.number(resumed["pda"] / resumed["laptop"], "4.89 over 4.18 ms"),
-        "sp-030": judge.untestable(growth_words(here), "measured"),
-        "sp-031": judge.holds(
+        "sp-027": verdicts.untestable(DEVICE),
+        "sp-028": verdicts.untestable(DEVICE),
+        "sp-029": verdicts.number(resumed["pda"] / resumed["laptop"], "4.89 over 4.18 ms"),
+        "sp-030": verdicts.untestable(growth_words(replication), "measured"),
+        "sp-031": verdicts.holds(
             gains["laptop"] > gains["pda"],
             f"laptop {100 * gains['laptop']:.0f} % < pda {100 * gains['pda']:.0f} %",
             "1 - resumed / full by the printed times; the conclusion follows the printed percentages (28 "
             "and 14) and "
             "contradicts the times",
         ),
-        "sp-032": judge.holds(
+        "sp-032": verdicts.holds(
             min(study["pda_dh_total_over_rsa_total"], study["laptop_dh_total_over_rsa_total"]) > 1,
             "rsa < dh",
             "by the printed ratios of 6 and 3",
@@ -108,16 +108,16 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
     }
 
 
-def _when(here: Here, suites: Sequence[str], check: Callable[[], Check]) -> Check:
-    reason = here.why_not(suites)
-    return judge.untestable(f"{NOT_PRINTED}; {reason}", "measured") if reason else check()
+def _when(replication: Replication, suites: Sequence[str], check: Callable[[], Check]) -> Check:
+    reason = replication.why_not(suites)
+    return verdicts.untestable(f"{NOT_PRINTED}; {reason}", "measured") if reason else check()
 
 
-def _steps_longer(here: Here, one_way: float) -> Check:
-    rsa, dh = (with_network_us(here.costs[one], one_way, wep=False) for one in (RSA, DH))
+def _steps_longer(replication: Replication, one_way: float) -> Check:
+    rsa, dh = (with_network_us(replication.costs[one], one_way, wep=False) for one in (RSA, DH))
     longer = {step: dh[step] / rsa[step] for step in (2, 3, 6)}
     dominate = min(dh[2], dh[3], dh[6]) > max(dh[1], dh[4])
-    return judge.holds(
+    return verdicts.holds(
         dominate and all(ratio > 1 for ratio in longer.values()),
         ", ".join(f"step {step} {ratio:.2f} times" for step, ratio in longer.items()),
         "our client, waits for the study's network in steps 2 and 6 as it timed them, DH over RSA; with DH, "
@@ -133,6 +133,6 @@ def _total_of(device: str) -> str:
     )
 
 
-def _server_longer(here: Here) -> Check:
-    ratio = time_ratio(here, "server", DH, RSA)
-    return judge.holds(ratio > 1, f"{ratio:.2f}", "server's CPU time here, DH over RSA", "measured")
+def _server_longer(replication: Replication) -> Check:
+    ratio = time_ratio(replication, "server", DH, RSA)
+    return verdicts.holds(ratio > 1, f"{ratio:.2f}", "server's CPU time here, DH over RSA", "measured")

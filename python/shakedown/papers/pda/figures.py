@@ -6,18 +6,18 @@ from collections.abc import Mapping
 
 from shakedown import charts
 from shakedown.papers.drawing import Drawing, waiting
-from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
 from shakedown.papers.pda.inputs import CIPHERS, DH, RSA, SLUG, STEPS, SUITES, Study
 from shakedown.papers.pda.steps import client_steps_us, one_way_s, server_steps_us, with_network_us
 from shakedown.papers.pda.transfers import side_s, transfers_of, wep_growth
+from shakedown.papers.replication import Replication
 from shakedown.papers.text import markdown_table
 
 
-def figures(data: PaperData, here: Here) -> list[Drawing]:
+def figures(data: PaperData, replication: Replication) -> list[Drawing]:
     """Figures 2 to 6."""
-    bulk = _figure_6(here)
-    if here.why_not(SUITES):
+    bulk = _figure_6(replication)
+    if replication.why_not(SUITES):
         waits = "handshakes measured here (the study prints no step times)"
         titles = {
             "2": "Client's time by step",
@@ -37,11 +37,11 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
     y = "time in ms (logarithmic)"
     clients: dict[str, Mapping[int, float]] = {
         "PDA, open, as printed": {step: 1e3 * value for step, value in published.items()},
-        "here, open": with_network_us(here.costs[RSA], delay_s, wep=False),
-        "here, WEP's bytes": with_network_us(here.costs[RSA], delay_s, wep=True),
-        "here, no network": client_steps_us(here.costs[RSA]),
+        "here, open": with_network_us(replication.costs[RSA], delay_s, wep=False),
+        "here, WEP's bytes": with_network_us(replication.costs[RSA], delay_s, wep=True),
+        "here, no network": client_steps_us(replication.costs[RSA]),
     }
-    servers: dict[str, Mapping[int, float]] = {"here": server_steps_us(here.costs[RSA])}
+    servers: dict[str, Mapping[int, float]] = {"here": server_steps_us(replication.costs[RSA])}
     exchange = "RSA 1024", "DH 1024"
     drawn: list[tuple[str, str, str, Mapping[str, Mapping[int, float]]]] = [
         (
@@ -64,13 +64,19 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
             "4",
             "Client's time by step, RSA and DH",
             "Measured here, without network; no values were printed.",
-            {name: client_steps_us(here.costs[one]) for name, one in zip(exchange, (RSA, DH), strict=True)},
+            {
+                name: client_steps_us(replication.costs[one])
+                for name, one in zip(exchange, (RSA, DH), strict=True)
+            },
         ),
         (
             "5",
             "Server's time by step, RSA and DH",
             "Measured here, without network; no values were printed.",
-            {name: server_steps_us(here.costs[one]) for name, one in zip(exchange, (RSA, DH), strict=True)},
+            {
+                name: server_steps_us(replication.costs[one])
+                for name, one in zip(exchange, (RSA, DH), strict=True)
+            },
         ),
     ]
     drawings = []
@@ -95,11 +101,11 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
     return [*drawings, bulk]
 
 
-def words(data: PaperData, here: Here) -> dict[str, str]:
+def words(data: PaperData, replication: Replication) -> dict[str, str]:
     """For the page: transfers of 1 MiB with each cipher, open and with WEP."""
     rows = []
     for suite, cipher in CIPHERS.items():
-        found = [here.transfers(suite, link, [1024 * 1024]) for link in ("open", "wep")]
+        found = [replication.transfers(suite, link, [1024 * 1024]) for link in ("open", "wep")]
         if found[0] and found[1]:
             plain, wep = found[0][0], found[1][0]
             times = [plain.client_us, wep.client_us, plain.server_us, wep.server_us]
@@ -125,14 +131,14 @@ def words(data: PaperData, here: Here) -> dict[str, str]:
     return {"transfers": "Per cipher:\n\n" + markdown_table(head, rows)}
 
 
-def _figure_6(here: Here) -> Drawing:
+def _figure_6(replication: Replication) -> Drawing:
     """WEP's additional time over the size of the transfer, with its regression."""
     title = "WEP's additional transfer time by file size"
     x, y = "file size in KiB", "additional time with WEP in ms"
     values: list[dict[str, object]] = []
     words = []
     for side in ("client", "server"):
-        pairs, growth = transfers_of(here, RSA), wep_growth(here, RSA, side)
+        pairs, growth = transfers_of(replication, RSA), wep_growth(replication, RSA, side)
         if pairs is None or growth is None:
             return waiting(SLUG, "6", title, "transfers after a handshake, with WEP framing")
         name = f"{side}, {'receives' if side == 'client' else 'sends'}"

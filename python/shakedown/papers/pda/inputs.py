@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shakedown.papers.here import Transfers
 from shakedown.papers.load import PaperData
+from shakedown.papers.replication import Transfers
 
 SLUG = "ssl-pda"
 

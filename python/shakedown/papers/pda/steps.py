@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from shakedown.models.transport import flight_s, wep_wire_bytes
-from shakedown.papers.here import Cost, Here
 from shakedown.papers.load import PaperData
 from shakedown.papers.pda.inputs import NETWORK_BITS_PER_S, Study
+from shakedown.papers.replication import Cost, Replication
 from shakedown.schema.base import Side
 
 _TO_SERVER = ("ServerHello", "Certificate", "ServerKeyExchange", "ServerHelloDone")
@@ -58,6 +58,6 @@ def one_way_s(data: PaperData) -> float:
     return Study(data)["laptop_resumption_time"] / 2e3
 
 
-def time_ratio(here: Here, side: Side, above: str, below: str) -> float:
+def time_ratio(replication: Replication, side: Side, above: str, below: str) -> float:
     """One side's time with one suite over that with another."""
-    return here.costs[above].us(side) / here.costs[below].us(side)
+    return replication.costs[above].us(side) / replication.costs[below].us(side)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shakedown.papers.here import Here
-from shakedown.papers.judge import cell_row
 from shakedown.papers.load import PaperData
 from shakedown.papers.pda.inputs import SLUG
+from shakedown.papers.replication import Replication
 from shakedown.papers.rows import Row
+from shakedown.papers.verdicts import cell_row
 
 
 def cells(data: PaperData) -> list[Row]:
@@ -29,6 +29,6 @@ def cells(data: PaperData) -> list[Row]:
     return rows
 
 
-def measured_cells(data: PaperData, here: Here) -> list[Row]:
+def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
     """What table 1 describes is not here."""
     return []

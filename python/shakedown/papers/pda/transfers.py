@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shakedown.papers.here import Bulk, Here
 from shakedown.papers.pda.inputs import BULK, RSA, TRANSFERS
+from shakedown.papers.replication import Bulk, Replication
 from shakedown.schema.base import Side
 
 
@@ -19,9 +19,9 @@ class Growth(NamedTuple):
     determination: float
 
 
-def wep_growth(here: Here, suite: str, side: Side) -> Growth | None:
+def wep_growth(replication: Replication, suite: str, side: Side) -> Growth | None:
     """Regression of (WEP time - open time) over file size, as the study's figure 6; None if not measured."""
-    pairs = transfers_of(here, suite)
+    pairs = transfers_of(replication, suite)
     if pairs is None:
         return None
     sizes = np.array([size for size, _, _ in pairs], dtype=float)
@@ -33,9 +33,9 @@ def wep_growth(here: Here, suite: str, side: Side) -> Growth | None:
     )
 
 
-def transfers_of(here: Here, suite: str) -> list[tuple[int, Bulk, Bulk]] | None:
+def transfers_of(replication: Replication, suite: str) -> list[tuple[int, Bulk, Bulk]] | None:
     """A suite's transfers without and with WEP by size; None where one is missing."""
-    plain, wep = (here.transfers(suite, link, TRANSFERS.sizes_bytes) for link in ("open", "wep"))
+    plain, wep = (replication.transfers(suite, link, TRANSFERS.sizes_bytes) for link in ("open", "wep"))
     if plain is None or wep is None:
         return None
     return list(zip(TRANSFERS.sizes_bytes, plain, wep, strict=True))
@@ -46,9 +46,9 @@ def side_s(bulk: Bulk, side: Side) -> float:
     return (bulk.client_us if side == "client" else bulk.server_us) / 1e6
 
 
-def growth_words(here: Here) -> str:
+def growth_words(replication: Replication) -> str:
     """Why the slopes of two machines cannot be compared, and what the one here shows."""
-    found = wep_growth(here, RSA, "client")
+    found = wep_growth(replication, RSA, "client")
     words = "compares two machines, and there is one here"
     if found is None:
         return f"{words}; {BULK}"

@@ -12,7 +12,7 @@ from shakedown.papers.psk.claims import checks
 from shakedown.papers.psk.figures import figures
 from shakedown.papers.psk.inputs import SLUG, SUITES, TRANSFERS
 from shakedown.papers.psk.messages import words
+from shakedown.papers.psk.rerun import modern_rerun
 from shakedown.papers.psk.tables import cells, measured_cells
-from shakedown.papers.psk.today import today
 
-PAPER = Paper(SLUG, SUITES, checks, cells, today, measured_cells, figures, (TRANSFERS,), words)
+PAPER = Paper(SLUG, SUITES, checks, cells, modern_rerun, measured_cells, figures, (TRANSFERS,), words)

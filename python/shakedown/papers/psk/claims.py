@@ -8,9 +8,7 @@ from functools import partial
 from shakedown.models.transmission import (
     transmission_s,
 )
-from shakedown.papers import judge
-from shakedown.papers.here import Here
-from shakedown.papers.judge import Check
+from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
 from shakedown.papers.psk.inputs import (
     ALL,
@@ -38,10 +36,12 @@ from shakedown.papers.psk.orders import (
     slightly,
 )
 from shakedown.papers.psk.rates import above_100k, at_10k, small_or_slow
+from shakedown.papers.replication import Replication
+from shakedown.papers.verdicts import Check
 from shakedown.schema.base import SIDES
 
 
-def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
+def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     """A check for each claim."""
     sizes = {name: [size_bytes(data, name, bits) for bits in KEY_BITS] for name in NAMES}
 
@@ -52,51 +52,51 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
     differences = {b - a for a, b in zip(sizes["dh_anon"], sizes["dhe_psk"], strict=True)}
     fresh = [family for family, secret in PREMASTER_SECRETS.items() if "ephemeral" in secret]
     measured = {
-        claim: _when_measured(here, mechanisms, partial(check, data, here))
+        claim: _when_measured(replication, mechanisms, partial(check, data, replication))
         for claim, (mechanisms, check) in _MEASURED.items()
     }
     return {
-        "tp-001": _handshake_over_data(here),
-        "tp-002": _same_transfer(here),
-        "tp-005": judge.holds(
+        "tp-001": _handshake_over_data(replication),
+        "tp-002": _same_transfer(replication),
+        "tp-005": verdicts.holds(
             fresh == ["dhe_psk"],
             ", ".join(fresh),
             "; ".join(f"{family}: {secret}" for family, secret in PREMASTER_SECRETS.items()),
         ),
-        "tp-012": judge.holds(
+        "tp-012": verdicts.holds(
             all(smaller("plain_psk", name) for name in NAMES if name != "plain_psk"),
             "plain_psk smallest",
             "table 4.1, every key size",
         ),
-        "tp-013": judge.holds(
+        "tp-013": verdicts.holds(
             all(smaller(less, more) for less in ("dh_anon", "dhe_psk") for more in certificates),
             "dh_anon < dhe_psk < rsa",
             "table 4.1, every key size: "
             + ", ".join(f"{a:.0f} < {b:.0f}" for a, b in zip(sizes["dhe_psk"], sizes["rsa"], strict=True)),
         ),
-        "tp-014": judge.holds(
+        "tp-014": verdicts.holds(
             smaller("rsa", "rsa_mutual") and smaller("dhe_dss", "dhe_dss_mutual"),
             "rsa < rsa_mutual; dhe_dss < dhe_dss_mutual",
             "table 4.1, every key size",
         ),
-        "tp-015": judge.holds(
+        "tp-015": verdicts.holds(
             all(smaller(name, "dhe_dss_mutual") for name in NAMES if name != "dhe_dss_mutual"),
             "dhe_dss_mutual largest",
             "table 4.1, every key size",
         ),
-        "tp-016": judge.number(
+        "tp-016": verdicts.number(
             max(differences, key=lambda value: abs(value - 72)),
             "table 4.1, every key size; and both follow 527 + 3 k / 8 to the byte",
         ),
-        "tp-017": judge.untestable("a definition, not a finding: it is the model that is used here"),
-        "tp-018": judge.holds(
+        "tp-017": verdicts.untestable("a definition, not a finding: it is the model that is used here"),
+        "tp-018": verdicts.holds(
             all(smaller("plain_psk", name) for name in NAMES if name != "plain_psk"),
             "psk smallest",
             "the slope is 8 B; at 1024 bit in ms at 10k, 100k and 1M bit/s: "
             + ", ".join(f"{NAMES[name]} {_times(sizes[name][1])}" for name in NAMES),
         ),
-        "tp-008": judge.untestable(_TWO_MACHINES),
-        "tp-019": judge.untestable(_TWO_MACHINES),
+        "tp-008": verdicts.untestable(_TWO_MACHINES),
+        "tp-019": verdicts.untestable(_TWO_MACHINES),
         **measured,
     }
 
@@ -108,16 +108,16 @@ _TWO_MACHINES = (
 _NO_TRANSFERS = "no times are printed, and transfers after a handshake were not measured in this run"
 
 
-def _handshake_over_data(here: Here) -> Check:
+def _handshake_over_data(replication: Replication) -> Check:
     name = suite("rsa", 1024)
-    cost, found = here.cost(name), here.transfers(name, "open", [SMALL_BYTES])
+    cost, found = replication.cost(name), replication.transfers(name, "open", [SMALL_BYTES])
     if cost is None or found is None:
-        return judge.untestable(_NO_TRANSFERS, "measured")
+        return verdicts.untestable(_NO_TRANSFERS, "measured")
     data_us = found[0].client_us + found[0].server_us
     handshake_us = cost.client_us + cost.server_us
     public_us = sum(cost.class_us(side, kind) for side in SIDES for kind in ("key", "signature"))
     share = public_us / (handshake_us + data_us)
-    return judge.holds(
+    return verdicts.holds(
         share > 0.5,
         f"{100 * share:.0f} %",
         "public-key work's share of handshake and 15 KiB of data, RSA-1024, both sides here: public-key work "
@@ -126,12 +126,12 @@ def _handshake_over_data(here: Here) -> Check:
     )
 
 
-def _same_transfer(here: Here) -> Check:
-    found = {name: here.transfers(name, "open", [LARGE_BYTES]) for name in BULK_SUITES}
+def _same_transfer(replication: Replication) -> Check:
+    found = {name: replication.transfers(name, "open", [LARGE_BYTES]) for name in BULK_SUITES}
     if any(one is None for one in found.values()):
-        return judge.untestable(_NO_TRANSFERS, "measured")
+        return verdicts.untestable(_NO_TRANSFERS, "measured")
     times = [one[0].client_us + one[0].server_us for one in found.values() if one]
-    return judge.holds(
+    return verdicts.holds(
         max(times) / min(times) - 1 <= 0.05,
         f"{100 * (max(times) / min(times) - 1):.1f} % apart",
         "1 MiB with AES-256 and SHA-1 after PSK, RSA and DHE_DSS, both sides here: "
@@ -144,14 +144,14 @@ def _times(size: float) -> str:
     return " / ".join(f"{1e3 * float(transmission_s(size, rate)):.4g}" for rate in RATES_BITS_PER_S)
 
 
-def _when_measured(here: Here, mechanisms: Sequence[str], check: partial[Check]) -> Check:
-    reason = here.why_not([suite(name, bits) for name in mechanisms for bits in KEY_BITS])
+def _when_measured(replication: Replication, mechanisms: Sequence[str], check: partial[Check]) -> Check:
+    reason = replication.why_not([suite(name, bits) for name in mechanisms for bits in KEY_BITS])
     if reason:
-        return judge.untestable(f"no processing time is printed; {reason}", "measured")
+        return verdicts.untestable(f"no processing time is printed; {reason}", "measured")
     return check()
 
 
-_MEASURED: dict[str, tuple[Sequence[str], Callable[[PaperData, Here], Check]]] = {
+_MEASURED: dict[str, tuple[Sequence[str], Callable[[PaperData, Replication], Check]]] = {
     "tp-003": (("plain_psk", "rsa", "dhe_psk", "dhe_dss"), shortest),
     "tp-004": (("rsa_psk", "rsa_mutual"), rsa_psk_bytes),
     "tp-006": (("plain_psk", "rsa", "dhe_dss"), common_work),
@@ -166,4 +166,4 @@ _MEASURED: dict[str, tuple[Sequence[str], Callable[[PaperData, Here], Check]]] =
     "tp-024": (("rsa_psk", "rsa_mutual", "dhe_psk", "dhe_dss_mutual"), similar_gain),
     "tp-025": (ALL, best_overall),
 }
-"""Claims about processing, which the report prints no figures of: what they need, and how they are judged."""
+"""Claims about processing, which the report prints no figures of: what they need, and what decides them."""

@@ -12,7 +12,6 @@ from shakedown.models.transmission import (
     transmission_s,
 )
 from shakedown.papers.drawing import Drawing, waiting
-from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
 from shakedown.papers.psk.inputs import (
     CLASSES,
@@ -26,10 +25,11 @@ from shakedown.papers.psk.inputs import (
     suite,
 )
 from shakedown.papers.psk.rates import fast_factor
+from shakedown.papers.replication import Replication
 from shakedown.schema.base import Side
 
 
-def figures(data: PaperData, here: Here) -> list[Drawing]:
+def figures(data: PaperData, replication: Replication) -> list[Drawing]:
     """Figures 4.1 to 4.7."""
     titles = {
         "4.1": (
@@ -45,19 +45,21 @@ def figures(data: PaperData, here: Here) -> list[Drawing]:
         "4.3": ("client", DSS_ORDER, "DH_anon, DHE_PSK and DHE_DSS"),
         "4.4": ("server", DSS_ORDER, "DH_anon, DHE_PSK and DHE_DSS"),
     }
-    missing = here.why_not(SUITES)
+    missing = replication.why_not(SUITES)
     if missing:
         waits = "handshakes measured here (the report prints no processing time)"
         numbers = [*titles, "4.5", "4.6", "4.7"]
         return [waiting(SLUG, number, "processing or duration", waits) for number in numbers]
     drawings = [
-        _processing_figure(here, number, "client" if side == "client" else "server", mechanisms, words)
+        _processing_figure(replication, number, "client" if side == "client" else "server", mechanisms, words)
         for number, (side, mechanisms, words) in titles.items()
     ]
-    return [*drawings, *_duration_figures(data, here)]
+    return [*drawings, *_duration_figures(data, replication)]
 
 
-def _processing_figure(here: Here, number: str, side: Side, mechanisms: Sequence[str], words: str) -> Drawing:
+def _processing_figure(
+    replication: Replication, number: str, side: Side, mechanisms: Sequence[str], words: str
+) -> Drawing:
     values = [
         {
             "mechanism": NAMES[name],
@@ -67,7 +69,7 @@ def _processing_figure(here: Here, number: str, side: Side, mechanisms: Sequence
             else f"{kind}-related"
             if kind == "key"
             else kind,
-            "time in ms": round(here.costs[suite(name, bits)].class_us(side, kind) / 1e3, 5),
+            "time in ms": round(replication.costs[suite(name, bits)].class_us(side, kind) / 1e3, 5),
         }
         for bits in KEY_BITS
         for name in mechanisms
@@ -85,15 +87,20 @@ def _processing_figure(here: Here, number: str, side: Side, mechanisms: Sequence
 
 
 def _durations(
-    data: PaperData, here: Here, factors: Mapping[Side, float], name: str, bits: int, rate: float
+    data: PaperData,
+    replication: Replication,
+    factors: Mapping[Side, float],
+    name: str,
+    bits: int,
+    rate: float,
 ) -> float:
-    cost = here.costs[suite(name, bits)]
+    cost = replication.costs[suite(name, bits)]
     processing = factors["client"] * cost.client_us / 1e6 + factors["server"] * cost.server_us / 1e6
     return float(duration_s(processing, transmission_s(size_bytes(data, name, bits), rate), 0.0))
 
 
-def _duration_figures(data: PaperData, here: Here) -> list[Drawing]:
-    fast = fast_factor(data, here)
+def _duration_figures(data: PaperData, replication: Replication) -> list[Drawing]:
+    fast = fast_factor(data, replication)
     pairs: dict[str, dict[Side, float]] = {
         "fast server to fast client": {"client": fast, "server": fast},
         "slow server to slow client": {"client": fast * 2000 / 533, "server": fast * 2530 / 533},
@@ -107,7 +114,7 @@ def _duration_figures(data: PaperData, here: Here) -> list[Drawing]:
     sweep = [
         {
             "throughput in bit/s": float(f"{rate:.4g}"),
-            "duration in s": round(_durations(data, here, factors, name, 1024, rate), 5),
+            "duration in s": round(_durations(data, replication, factors, name, 1024, rate), 5),
             "mechanism": NAMES[name],
             "pair": pair,
         }
@@ -139,7 +146,7 @@ def _duration_figures(data: PaperData, here: Here) -> list[Drawing]:
             {
                 "key size": f"{bits} bit",
                 "mechanism": NAMES[name],
-                "duration in s": round(_durations(data, here, factors, name, bits, rate), 5),
+                "duration in s": round(_durations(data, replication, factors, name, bits, rate), 5),
                 "rate": f"{rate / 1e3:g} kbit/s",
             }
             for rate in RATES_BITS_PER_S

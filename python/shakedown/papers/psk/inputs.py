@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shakedown.papers.here import Here, Transfers
 from shakedown.papers.load import PaperData
+from shakedown.papers.replication import Replication, Transfers
 
 SLUG = "tls-psk"
 TABLE = "table_4_1_handshake_bytes"
@@ -58,9 +58,9 @@ def size_bytes(data: PaperData, mechanism: str, key_bits: int) -> float:
     return float(data.tables[TABLE].one(mechanism=mechanism)[f"bytes_{key_bits}_bit"])
 
 
-def processing_s(here: Here, mechanism: str, key_bits: int) -> float:
+def processing_s(replication: Replication, mechanism: str, key_bits: int) -> float:
     """Both sides' time here."""
-    cost = here.costs[suite(mechanism, key_bits)]
+    cost = replication.costs[suite(mechanism, key_bits)]
     return (cost.client_us + cost.server_us) / 1e6
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shakedown.papers.here import Cost, Here
 from shakedown.papers.load import PaperData
 from shakedown.papers.psk.inputs import NAMES, size_bytes, suite
+from shakedown.papers.replication import Cost, Replication
 from shakedown.papers.text import figure_text, markdown_table
 
 MECHANISMS = ("dh_anon", "dhe_psk", "plain_psk")
@@ -69,9 +69,9 @@ def numbers(mechanism: str) -> int:
     return 0 if mechanism == "plain_psk" else 3 * KEY_BITS // 8
 
 
-def here_parts(here: Here, mechanism: str) -> Parts:
+def replicated_parts(replication: Replication, mechanism: str) -> Parts:
     """What was measured here, message by message; our server gives no hint."""
-    cost = here.costs[suite(mechanism, KEY_BITS)]
+    cost = replication.costs[suite(mechanism, KEY_BITS)]
     server, client = fields(mechanism, hint=False)
     exchange = _bytes(cost, "ServerKeyExchange") + _bytes(cost, "ClientKeyExchange")
     known = numbers(mechanism)
@@ -105,36 +105,42 @@ def _bytes(cost: Cost, name: str) -> float:
     return sum(message.size_bytes for message in cost.messages if message.name == name)
 
 
-def words(data: PaperData, here: Here) -> dict[str, str]:
+def words(data: PaperData, replication: Replication) -> dict[str, str]:
     """The page's figures of bytes; dashes where nothing was measured."""
     with_hint, without = printed_parts(data, "plain_psk"), printed_parts(data, "plain_psk", hint=False)
     names = printed_parts(data, "dhe_psk").names
-    measured = not here.why_not([suite(name, KEY_BITS) for name in (*MECHANISMS, "rsa", "dhe_dss")])
+    measured = not replication.why_not([suite(name, KEY_BITS) for name in (*MECHANISMS, "rsa", "dhe_dss")])
     return {
-        "bytes_table": _table(data, here) if measured else "*Our handshakes were not measured.*",
+        "bytes_table": _table(data, replication) if measured else "*Our handshakes were not measured.*",
         "printed_bytes": figure_text(size_bytes(data, "plain_psk", KEY_BITS)),
-        "here_bytes": figure_text(here_parts(here, "plain_psk").total) if measured else "–",
+        "replicated_bytes": figure_text(replicated_parts(replication, "plain_psk").total)
+        if measured
+        else "–",
         "others_printed": figure_text(with_hint.others),
-        "others_here": figure_text(here_parts(here, "dh_anon").others) if measured else "–",
-        "others_bare": figure_text(here_parts(here, "dh_anon").others - NEWER_BYTES) if measured else "–",
+        "others_replicated": figure_text(replicated_parts(replication, "dh_anon").others)
+        if measured
+        else "–",
+        "others_bare": figure_text(replicated_parts(replication, "dh_anon").others - NEWER_BYTES)
+        if measured
+        else "–",
         "names_psk": figure_text(with_hint.names),
         "names_psk_without_hint": figure_text(without.names),
         "names_dhe_psk": figure_text(names),
         "names_short": figure_text(names - with_hint.names),
         "certificates": "; ".join(
             f"{NAMES[name]} {figure_text(certificate_bytes(data, name))}, "
-            f"here {_certificate_here(here, name)}"
+            f"here {_replicated_certificate(replication, name)}"
             for name in ("rsa", "dhe_dss")
         ),
     }
 
 
-def _certificate_here(here: Here, mechanism: str) -> str:
-    cost = here.cost(suite(mechanism, KEY_BITS))
+def _replicated_certificate(replication: Replication, mechanism: str) -> str:
+    cost = replication.cost(suite(mechanism, KEY_BITS))
     return "not measured" if cost is None else figure_text(_bytes(cost, "Certificate"))
 
 
-def _table(data: PaperData, here: Here) -> str:
+def _table(data: PaperData, replication: Replication) -> str:
     labels = {
         "server_fields": "ServerKeyExchange: headers, lengths, generator",
         "client_fields": "ClientKeyExchange: headers, lengths",
@@ -145,7 +151,7 @@ def _table(data: PaperData, here: Here) -> str:
     }
     columns = []
     for mechanism in MECHANISMS:
-        columns += [printed_parts(data, mechanism), here_parts(here, mechanism)]
+        columns += [printed_parts(data, mechanism), replicated_parts(replication, mechanism)]
     head = [
         "at 1024 bit",
         *(f"{NAMES[name]}, {where}" for name in MECHANISMS for where in ("printed", "here")),

@@ -6,54 +6,57 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from shakedown.papers import judge
-from shakedown.papers.here import Here
-from shakedown.papers.judge import Check
+from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
 from shakedown.papers.psk.inputs import KEY_BITS, NAMES, processing_s, size_bytes, suite
 from shakedown.papers.psk.rates import crossovers_bits_per_s
+from shakedown.papers.replication import Replication
+from shakedown.papers.verdicts import Check
 from shakedown.schema.base import SIDES
 
 
-def _ascending(here: Here, order: Sequence[str], bits: int) -> bool:
-    times = [processing_s(here, name, bits) for name in order]
+def _ascending(replication: Replication, order: Sequence[str], bits: int) -> bool:
+    times = [processing_s(replication, name, bits) for name in order]
     return all(a < b for a, b in pairwise(times))
 
 
-def _ms(here: Here, order: Sequence[str], bits: int) -> str:
-    return " < ".join(f"{NAMES[name]} {1e3 * processing_s(here, name, bits):.3g}" for name in order)
+def _ms(replication: Replication, order: Sequence[str], bits: int) -> str:
+    return " < ".join(f"{NAMES[name]} {1e3 * processing_s(replication, name, bits):.3g}" for name in order)
 
 
-def order_check(order: Sequence[str], data: PaperData, here: Here) -> Check:
+def order_check(order: Sequence[str], data: PaperData, replication: Replication) -> Check:
     """Mechanisms take longer in this order, at every key size."""
-    broken = [bits for bits in KEY_BITS if not _ascending(here, order, bits)]
-    return judge.holds(
+    broken = [bits for bits in KEY_BITS if not _ascending(replication, order, bits)]
+    return verdicts.holds(
         not broken,
         " < ".join(order) if not broken else f"not at {', '.join(map(str, broken))} bit",
-        f"client and server together here, ms at 1024 bit: {_ms(here, order, 1024)}",
+        f"client and server together here, ms at 1024 bit: {_ms(replication, order, 1024)}",
         "measured",
     )
 
 
-def shortest(data: PaperData, here: Here) -> Check:
+def shortest(data: PaperData, replication: Replication) -> Check:
     """Plain PSK before all others."""
     others = ("rsa", "dhe_psk", "dhe_dss")
-    good = all(_ascending(here, ("plain_psk", name), bits) for name in others for bits in KEY_BITS)
-    return judge.holds(
+    good = all(_ascending(replication, ("plain_psk", name), bits) for name in others for bits in KEY_BITS)
+    return verdicts.holds(
         good,
         "psk < rsa, dhe_psk, dhe_dss" if good else "not everywhere",
         "ms here at 1024 bit: "
-        + ", ".join(f"{NAMES[n]} {1e3 * processing_s(here, n, 1024):.3g}" for n in ("plain_psk", *others)),
+        + ", ".join(
+            f"{NAMES[n]} {1e3 * processing_s(replication, n, 1024):.3g}" for n in ("plain_psk", *others)
+        ),
         "measured",
     )
 
 
-def rsa_psk_bytes(data: PaperData, here: Here) -> Check:
+def rsa_psk_bytes(data: PaperData, replication: Replication) -> Check:
     """RSA_PSK sends less than mutual RSA."""
     pairs = [
-        [here.costs[suite(name, bits)].size_bytes for name in ("rsa_psk", "rsa_mutual")] for bits in KEY_BITS
+        [replication.costs[suite(name, bits)].size_bytes for name in ("rsa_psk", "rsa_mutual")]
+        for bits in KEY_BITS
     ]
-    return judge.holds(
+    return verdicts.holds(
         all(a < b for a, b in pairs),
         "; ".join(f"{a:.0f} < {b:.0f}" for a, b in pairs),
         "RSA_PSK is not in table 4.1; bytes here at 512, 1024 and 2048 bit",
@@ -61,16 +64,17 @@ def rsa_psk_bytes(data: PaperData, here: Here) -> Check:
     )
 
 
-def common_work(data: PaperData, here: Here) -> Check:
+def common_work(data: PaperData, replication: Replication) -> Check:
     """Common work within 20 % of each other."""
     worst, words = 0.0, []
     for side in SIDES:
         times = [
-            here.costs[suite(name, 1024)].class_us(side, "common") for name in ("plain_psk", "rsa", "dhe_dss")
+            replication.costs[suite(name, 1024)].class_us(side, "common")
+            for name in ("plain_psk", "rsa", "dhe_dss")
         ]
         worst = max(worst, max(times) / min(times) - 1)
         words.append(f"{side} {', '.join(f'{time:.0f}' for time in times)}")
-    return judge.holds(
+    return verdicts.holds(
         worst <= 0.20,
         f"up to {100 * worst:.0f} % apart",
         f"µs of common work here with PSK, RSA, DHE_DSS at 1024 bit: {'; '.join(words)}. Parsing "
@@ -80,17 +84,17 @@ def common_work(data: PaperData, here: Here) -> Check:
     )
 
 
-def negligible(data: PaperData, here: Here) -> Check:
+def negligible(data: PaperData, replication: Replication) -> Check:
     """Key-related work of PSK against the others'."""
     ratios, words = [], []
     for bits in KEY_BITS:
         psk, *others = (
-            sum(here.costs[suite(name, bits)].class_us(side, "key") for side in SIDES)
+            sum(replication.costs[suite(name, bits)].class_us(side, "key") for side in SIDES)
             for name in ("plain_psk", "rsa", "dhe_dss")
         )
         ratios += [math.inf if psk == 0 else other / psk for other in others]
         words.append(f"{psk:.0f}, {', '.join(f'{other:.0f}' for other in others)}")
-    return judge.holds(
+    return verdicts.holds(
         min(ratios) >= 10,
         "none" if min(ratios) == math.inf else f"{min(ratios):.3g} times",
         f"µs of key-related work here with PSK, RSA, DHE_DSS at 512, 1024, 2048 bit: {'; '.join(words)}",
@@ -98,10 +102,13 @@ def negligible(data: PaperData, here: Here) -> Check:
     )
 
 
-def slightly(data: PaperData, here: Here) -> Check:
+def slightly(data: PaperData, replication: Replication) -> Check:
     """DHE_PSK within 10 % of anonymous DH."""
-    ratios = [processing_s(here, "dhe_psk", bits) / processing_s(here, "dh_anon", bits) for bits in KEY_BITS]
-    return judge.holds(
+    ratios = [
+        processing_s(replication, "dhe_psk", bits) / processing_s(replication, "dh_anon", bits)
+        for bits in KEY_BITS
+    ]
+    return verdicts.holds(
         all(abs(ratio - 1) <= 0.10 for ratio in ratios),
         "; ".join(f"{ratio:.3f}" for ratio in ratios),
         "DHE_PSK over DH_anon here at 512, 1024, 2048 bit",
@@ -109,17 +116,18 @@ def slightly(data: PaperData, here: Here) -> Check:
     )
 
 
-def dh_over_dss(data: PaperData, here: Here) -> Check:
+def dh_over_dss(data: PaperData, replication: Replication) -> Check:
     """The share of DH in DHE_DSS."""
     ratios = []
     for bits in KEY_BITS:
-        cost = here.costs[suite("dhe_dss", bits)]
+        cost = replication.costs[suite("dhe_dss", bits)]
         exchange = sum(cost.class_us(side, "key") for side in SIDES)
         ratios.append(exchange / sum(cost.class_us(side, "signature") for side in SIDES))
     gains = [
-        1 - processing_s(here, "dhe_psk", bits) / processing_s(here, "dhe_dss", bits) for bits in KEY_BITS
+        1 - processing_s(replication, "dhe_psk", bits) / processing_s(replication, "dhe_dss", bits)
+        for bits in KEY_BITS
     ]
-    return judge.holds(
+    return verdicts.holds(
         min(ratios) > 1,
         "; ".join(f"{ratio:.2f}" for ratio in ratios),
         "time of DH over time of DSS in DHE_DSS here at 512, 1024, 2048 bit, with exponents as long as the "
@@ -129,14 +137,14 @@ def dh_over_dss(data: PaperData, here: Here) -> Check:
     )
 
 
-def always_beats(data: PaperData, here: Here) -> Check:
+def always_beats(data: PaperData, replication: Replication) -> Check:
     """DHE_PSK before DHE_DSS in bytes and time."""
     order = ("dhe_psk", "dhe_dss", "dhe_dss_mutual")
-    times = all(_ascending(here, order, bits) for bits in KEY_BITS)
+    times = all(_ascending(replication, order, bits) for bits in KEY_BITS)
     sizes = all(
         size_bytes(data, a, bits) < size_bytes(data, b, bits) for bits in KEY_BITS for a, b in pairwise(order)
     )
-    return judge.holds(
+    return verdicts.holds(
         times and sizes,
         " < ".join(order) if times and sizes else "not everywhere",
         "fewer bytes (table 4.1) and less processing here at every key size: so at every rate, on machines "
@@ -145,16 +153,16 @@ def always_beats(data: PaperData, here: Here) -> Check:
     )
 
 
-def similar_gain(data: PaperData, here: Here) -> Check:
+def similar_gain(data: PaperData, replication: Replication) -> Check:
     """RSA_PSK's gain over mutual RSA beside DHE_PSK's over DHE_DSS."""
 
     def gains(of: str, against: str) -> tuple[float, float]:
-        mine, other = here.costs[suite(of, 1024)], here.costs[suite(against, 1024)]
-        times = processing_s(here, of, 1024) / processing_s(here, against, 1024)
+        mine, other = replication.costs[suite(of, 1024)], replication.costs[suite(against, 1024)]
+        times = processing_s(replication, of, 1024) / processing_s(replication, against, 1024)
         return 1 - mine.size_bytes / other.size_bytes, 1 - times
 
     rsa, dss = gains("rsa_psk", "rsa_mutual"), gains("dhe_psk", "dhe_dss_mutual")
-    return judge.holds(
+    return verdicts.holds(
         min(rsa) > 0 and min(dss) > 0,
         f"saves {100 * rsa[0]:.0f} % of bytes and {100 * rsa[1]:.0f} % of time",
         "RSA_PSK against RSA mutual at 1024 bit here; DHE_PSK against DHE_DSS mutual saves "
@@ -163,17 +171,17 @@ def similar_gain(data: PaperData, here: Here) -> Check:
     )
 
 
-def best_overall(data: PaperData, here: Here) -> Check:
+def best_overall(data: PaperData, replication: Replication) -> Check:
     """Plain PSK before all others in bytes and time, and rates that fall with the key."""
     best = all(
-        _ascending(here, ("plain_psk", name), bits)
+        _ascending(replication, ("plain_psk", name), bits)
         and size_bytes(data, "plain_psk", bits) < size_bytes(data, name, bits)
         for name in NAMES
         if name != "plain_psk"
         for bits in KEY_BITS
     )
-    rates = crossovers_bits_per_s(data, here)
-    return judge.holds(
+    rates = crossovers_bits_per_s(data, replication)
+    return verdicts.holds(
         best and rates[0] > rates[1] > rates[2],
         "psk best" if best else "psk not best everywhere",
         "least bytes (table 4.1) and least processing here at every key size; DHE_PSK against RSA as in "

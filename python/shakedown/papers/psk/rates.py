@@ -8,33 +8,33 @@ from shakedown.models.transmission import (
     crossover_rate_bits_per_s,
     transmission_s,
 )
-from shakedown.papers import judge
-from shakedown.papers.here import Here
-from shakedown.papers.judge import Check
+from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
 from shakedown.papers.psk.inputs import KEY_BITS, processing_s, size_bytes
+from shakedown.papers.replication import Replication
+from shakedown.papers.verdicts import Check
 
 
-def slowness(data: PaperData, here: Here, key_bits: int, rate_bits_per_s: float) -> float:
+def slowness(data: PaperData, replication: Replication, key_bits: int, rate_bits_per_s: float) -> float:
     """How many times slower than this machine a pair must be for RSA and DHE_PSK to take equally long."""
     fewer = size_bytes(data, "rsa", key_bits) - size_bytes(data, "dhe_psk", key_bits)
-    more_s = processing_s(here, "dhe_psk", key_bits) - processing_s(here, "rsa", key_bits)
+    more_s = processing_s(replication, "dhe_psk", key_bits) - processing_s(replication, "rsa", key_bits)
     return float(transmission_s(fewer, rate_bits_per_s)) / more_s if more_s > 0 else math.inf
 
 
-def fast_factor(data: PaperData, here: Here) -> float:
+def fast_factor(data: PaperData, replication: Replication) -> float:
     """How much slower than this machine the fast pair is taken to be.
 
     The middle of the range in which the report's two orders at 1024 bit (DHE_PSK first at 10 kbit/s, RSA
     first at 100 kbit/s) both hold.
     """
-    return math.sqrt(slowness(data, here, 1024, 1e4) * slowness(data, here, 1024, 1e5))
+    return math.sqrt(slowness(data, replication, 1024, 1e4) * slowness(data, replication, 1024, 1e5))
 
 
-def at_10k(data: PaperData, here: Here) -> Check:
+def at_10k(data: PaperData, replication: Replication) -> Check:
     """DHE_PSK before RSA at 10 kbit/s."""
-    factors = [slowness(data, here, bits, 1e4) for bits in KEY_BITS]
-    return judge.holds(
+    factors = [slowness(data, replication, bits, 1e4) for bits in KEY_BITS]
+    return verdicts.holds(
         min(factors) > 1,
         "dhe_psk < rsa" if min(factors) > 1 else "rsa < dhe_psk",
         "with this machine's processing and table 4.1's bytes; holds on a machine up to "
@@ -43,17 +43,17 @@ def at_10k(data: PaperData, here: Here) -> Check:
     )
 
 
-def above_100k(data: PaperData, here: Here) -> Check:
+def above_100k(data: PaperData, replication: Replication) -> Check:
     """RSA before DHE_PSK at 100 kbit/s and 1 Mbit/s."""
-    factors = {rate: [slowness(data, here, bits, rate) for bits in KEY_BITS] for rate in (1e5, 1e6)}
+    factors = {rate: [slowness(data, replication, bits, rate) for bits in KEY_BITS] for rate in (1e5, 1e6)}
     good = all(factor < 1 for found in factors.values() for factor in found)
-    here_words = [
+    replication_words = [
         f"{'rsa' if factors[rate][1] < 1 else 'dhe_psk'} first at {rate / 1e3:g} kbit/s"
         for rate in (1e5, 1e6)
     ]
-    return judge.holds(
+    return verdicts.holds(
         good,
-        "; ".join(here_words) + ", 1024 bit",
+        "; ".join(replication_words) + ", 1024 bit",
         "the printed order needs a machine slower than this one by more than "
         f"{factors[1e5][1]:.0f} times at 100 kbit/s and {factors[1e6][1]:.1f} times at 1 Mbit/s (1024 bit), "
         "as a Pentium 4 "
@@ -62,27 +62,27 @@ def above_100k(data: PaperData, here: Here) -> Check:
     )
 
 
-def crossovers_bits_per_s(data: PaperData, here: Here, factor: float = 1.0) -> list[float]:
+def crossovers_bits_per_s(data: PaperData, replication: Replication, factor: float = 1.0) -> list[float]:
     """Rates below which DHE_PSK beats RSA on a machine ``factor`` times slower than this, by key size."""
     return [
         float(
             crossover_rate_bits_per_s(
                 size_bytes(data, "rsa", bits),
                 size_bytes(data, "dhe_psk", bits),
-                factor * processing_s(here, "rsa", bits),
-                factor * processing_s(here, "dhe_psk", bits),
+                factor * processing_s(replication, "rsa", bits),
+                factor * processing_s(replication, "dhe_psk", bits),
             )
         )
         for bits in KEY_BITS
     ]
 
 
-def small_or_slow(data: PaperData, here: Here) -> Check:
+def small_or_slow(data: PaperData, replication: Replication) -> Check:
     """DHE_PSK before RSA at small keys or low rates only."""
-    rates = crossovers_bits_per_s(data, here)
+    rates = crossovers_bits_per_s(data, replication)
     falling = rates[0] > rates[1] > rates[2] > 0
-    factor = fast_factor(data, here) * 2530 / 533
-    return judge.holds(
+    factor = fast_factor(data, replication) * 2530 / 533
+    return verdicts.holds(
         falling,
         "crossover" if falling else "no crossover that falls with the key",
         "DHE_PSK wins below a rate that falls as keys grow, on a machine of any speed: "

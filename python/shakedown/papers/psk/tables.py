@@ -6,11 +6,11 @@ from shakedown.models.transmission import (
     kuo_anonymous_dh_bytes,
     kuo_dhe_psk_bytes,
 )
-from shakedown.papers.here import Here
-from shakedown.papers.judge import cell_row
 from shakedown.papers.load import PaperData
 from shakedown.papers.psk.inputs import CHANGING_VALUES, KEY_BITS, NAMES, SLUG, TABLE, size_bytes, suite
+from shakedown.papers.replication import Replication
 from shakedown.papers.rows import Row
+from shakedown.papers.verdicts import cell_row
 
 
 def cells(data: PaperData) -> list[Row]:
@@ -19,7 +19,7 @@ def cells(data: PaperData) -> list[Row]:
     for row in data.tables[TABLE].rows:
         name = row["mechanism"]
         for bits in KEY_BITS:
-            here, tolerance, reason = _law(data, name, bits)
+            replication, tolerance, reason = _law(data, name, bits)
             rows.append(
                 cell_row(
                     SLUG,
@@ -27,7 +27,7 @@ def cells(data: PaperData) -> list[Row]:
                     f"handshake bytes at {bits} bit",
                     "bytes",
                     row[f"bytes_{bits}_bit"],
-                    here,
+                    replication,
                     tolerance,
                     reason,
                 )
@@ -50,7 +50,7 @@ def _law(data: PaperData, mechanism: str, bits: int) -> tuple[float | None, str,
     return value, "5 %", f"as at 1024 bit, with {count} numbers as long as the key; encodings add the rest"
 
 
-def measured_cells(data: PaperData, here: Here) -> list[Row]:
+def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
     """How much table 4.1 grows with the key, against the same growth of our bytes."""
     rows = []
     for name in NAMES:
@@ -58,7 +58,7 @@ def measured_cells(data: PaperData, here: Here) -> list[Row]:
             continue
         for bits in KEY_BITS[1:]:
             suites = (suite(name, bits), suite(name, 512))
-            costs = here.all(suites)
+            costs = replication.all(suites)
             rows.append(
                 cell_row(
                     SLUG,
@@ -72,7 +72,7 @@ def measured_cells(data: PaperData, here: Here) -> list[Row]:
                     "names in "
                     "certificates, identity and hint are shorter here and cancel"
                     if costs
-                    else here.why_not(suites),
+                    else replication.why_not(suites),
                     "measured",
                 )
             )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shakedown.papers.here import Here
-from shakedown.papers.judge import Check
 from shakedown.papers.load import PaperData
 from shakedown.papers.paper import Paper
+from shakedown.papers.replication import Replication
 from shakedown.papers.thesis import network_claims, processing_claims, queue_claims
 from shakedown.papers.thesis.figures import figures
 from shakedown.papers.thesis.inputs import SLUG, Thesis, suites
+from shakedown.papers.thesis.rerun import measured_cells, modern_rerun
 from shakedown.papers.thesis.sizes import words
 from shakedown.papers.thesis.tables import cells
-from shakedown.papers.thesis.today import measured_cells, today
+from shakedown.papers.verdicts import Check
 
 
-def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
+def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     """A check for each claim."""
     thesis = Thesis(data)
     return {
@@ -26,4 +26,4 @@ def checks(data: PaperData, here: Here) -> Mapping[str, Check]:
     }
 
 
-PAPER = Paper(SLUG, tuple(suites()), checks, cells, today, measured_cells, figures, words=words)
+PAPER = Paper(SLUG, tuple(suites()), checks, cells, modern_rerun, measured_cells, figures, words=words)

@@ -12,8 +12,8 @@ import numpy as np
 
 from shakedown import charts
 from shakedown.papers.drawing import Drawing
-from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
+from shakedown.papers.replication import Replication
 from shakedown.papers.thesis import network
 from shakedown.papers.thesis.inputs import (
     AUTHENTICATIONS,
@@ -36,7 +36,7 @@ _WAIT_LIMIT_MS = {1: 20.0, 2: 500.0, 3: 500.0, 4: 500.0}
 _SERVER_WAIT_LIMIT_MS = {1: 2.0, 2: 20.0, 3: 20.0, 4: 4000.0}
 
 
-def figures(data: PaperData, here: Here) -> list[Drawing]:
+def figures(data: PaperData, replication: Replication) -> list[Drawing]:
     """All figures of chapter 4 but 4.24."""
     thesis = Thesis(data)
     return [

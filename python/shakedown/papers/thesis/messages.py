@@ -86,7 +86,7 @@ class Numbers:
         return self.signatures_bytes + self.publics_bytes
 
     @property
-    def here_bytes(self) -> int:
+    def replicated_bytes(self) -> int:
         """Here."""
         return self.thesis_bytes - self.compression_bytes + self.explicit_bytes
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from shakedown.models.handshake import duration_s
 from shakedown.models.transmission import transmission_s
-from shakedown.papers import judge
-from shakedown.papers.judge import Check
+from shakedown.papers import verdicts
 from shakedown.papers.thesis import network
 from shakedown.papers.thesis.inputs import CSD_BITS_PER_S, Authentication, Case, Thesis
+from shakedown.papers.verdicts import Check
 
 
 def checks(thesis: Thesis) -> Mapping[str, Check]:
@@ -33,7 +33,7 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
     ]
     on_gprs = min(_gprs_crossing_share(thesis, *one) for one in thesis.all())
     per_n = ", ".join(f"{1e3 * tau_s[messages == n].mean():.0f} ms (n = {n})" for n in (4, 5, 6))
-    share = judge.number(
+    share = verdicts.number(
         100 * by_means,
         "10 x 391.3 over 5042.8 ms, the thesis's own quotient; summed over the 48 cases it is "
         f"{100 * by_cases:.1f} %",
@@ -42,33 +42,33 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
     spread = float(delay_s.std(ddof=1) / delay_s.mean())
     apart = delay_s / delay_s.mean() - 1
     return {
-        "wn-004": judge.holds(
+        "wn-004": verdicts.holds(
             by_cases > 0.5 and on_gprs > 0.5,
             f"{100 * by_cases:.1f} % of the delay",
             f"traversal over the 48 CSD cases, not in {' and '.join(weaker)}; on GPRS (12 PM) at least "
             f"{100 * on_gprs:.0f} % in each",
         ),
-        "wn-056": judge.untestable(
+        "wn-056": verdicts.untestable(
             f"an input: {CSD_BITS_PER_S:g} bit/s, under which equation 4.1 gives the printed 391.3 ms"
         ),
-        "wn-057": judge.number(
+        "wn-057": verdicts.number(
             1e3 * float(tau_s.mean()),
             f"equation 4.1, 48 cases; by messages it is {per_n}: the model hides a trend",
         ),
-        "wn-058": judge.number(1e3 * float(tau_s.std(ddof=1)), "sample deviation over the 48 cases"),
-        "wn-059": judge.number(float(messages.mean()), "(18 x 4 + 6 x 6 + 24 x 5) / 48"),
-        "wn-060": judge.number(1e3 * float(delay_s.mean()), "table 4.12"),
-        "wn-061": judge.number(1e4 * float(tau_s.mean()), "five messages and five acknowledgements"),
+        "wn-058": verdicts.number(1e3 * float(tau_s.std(ddof=1)), "sample deviation over the 48 cases"),
+        "wn-059": verdicts.number(float(messages.mean()), "(18 x 4 + 6 x 6 + 24 x 5) / 48"),
+        "wn-060": verdicts.number(1e3 * float(delay_s.mean()), "table 4.12"),
+        "wn-061": verdicts.number(1e4 * float(tau_s.mean()), "five messages and five acknowledgements"),
         "wn-062": share,
         "wn-073": share,
-        "wn-063": judge.holds(
+        "wn-063": verdicts.holds(
             coefficients[0] > abs(coefficients[1]),
             f"{coefficients[0]:+.2f} (n), {coefficients[1]:+.2f} (size)",
             "standardised coefficients of a regression of table 4.12 on both: the delay grows with neither, "
             "and falls "
             "a little with n",
         ),
-        "wn-093": judge.holds(
+        "wn-093": verdicts.holds(
             spread <= 0.07,
             f"deviation {100 * spread:.1f} %",
             f"standard deviation over the mean of 48 delays; {int((np.abs(apart) > 0.07).sum())} lie "
@@ -108,35 +108,35 @@ def _gprs(thesis: Thesis) -> dict[str, Check]:
     noon = slots.index("12 PM")
     csd_ms = 1e3 * float(network.csd_traversal_s(thesis).mean())
     return {
-        "wn-064": judge.holds(
+        "wn-064": verdicts.holds(
             infrared_ms < 1,
             f"{infrared_ms:.2f} ms",
             f"64 bytes at 916 kbit/s, {100 * infrared_ms / min(rtts):.2f} % of the shortest mean round trip",
         ),
-        "wn-065": judge.untestable(
+        "wn-065": verdicts.untestable(
             f"{client['gprs_slots_upload']} and {client['gprs_slots_download']} slots at the {slot_kbps:g} "
             "kbit/s that the thesis prints for CS-2 (the standard's is 13.4): inputs"
         ),
-        "wn-066": judge.holds(
+        "wn-066": verdicts.holds(
             max(downloads) < 43.2,
             f"{min(downloads):g}..{max(downloads):g}",
             "table 4.13, against 43.2 kbit/s",
         ),
-        "wn-067": judge.untestable(
+        "wn-067": verdicts.untestable(
             f"the captions of figures 4.25 to 4.31, {min(rtts):g} to {max(rtts):g} ms: inputs"
         ),
-        "wn-068": judge.within(
+        "wn-068": verdicts.within(
             min(with_factor),
             max(with_factor),
             "equation 4.2 as printed; the printed means follow only without its factor 8 "
             f"({min(without):.1f}..{max(without):.1f} ms)",
         ),
-        "wn-069": judge.spans(
+        "wn-069": verdicts.spans(
             [(min(deviations), max(deviations))],
             f"table 4.14: {100 * min(s / m for s, m in zip(deviations, means, strict=True)):.0f} to "
             f"{100 * max(s / m for s, m in zip(deviations, means, strict=True)):.0f} % of the means",
         ),
-        "wn-070": judge.holds(
+        "wn-070": verdicts.holds(
             abs(with_factor[noon] / csd_ms / (376.1 / 391.3) - 1) <= 0.10,
             f"{with_factor[noon] / csd_ms:.3f}",
             f"12 PM by equation 4.2 as printed over CSD, against 0.961 printed (without the factor 8: "
@@ -195,13 +195,13 @@ def _overall(thesis: Thesis) -> dict[str, Check]:
         for how in ("serverauth", "mutual")
     }
     return {
-        "wn-071": judge.holds(
+        "wn-071": verdicts.holds(
             min(ecdh.values()) > 0.5, 100 * min(ecdh.values()), f"least share of transmission: {least}"
         ),
-        "wn-072": judge.number(
+        "wn-072": verdicts.number(
             growth[0], f"rsa1024 over 163k mutual, table 4.11; server auth {growth[1]:.2f}; nothing doubles"
         ),
-        "wn-074": judge.holds(
+        "wn-074": verdicts.holds(
             min(mutual[name] for name in early if name.startswith("rsa2048")) > 0.5,
             100 * min(mutual[name] for name in early if name.startswith("rsa2048")),
             "least share of processing: "
@@ -209,28 +209,28 @@ def _overall(thesis: Thesis) -> dict[str, Check]:
                 f"{100 * mutual[name]:.0f} % ({name})" for name in early if name.startswith("rsa2048")
             ),
         ),
-        "wn-075": judge.holds(
+        "wn-075": verdicts.holds(
             max(server[name] for name in early) < 0.5,
             100 - 100 * max(server[name] for name in early),
             "least share of transmission: "
             + ", ".join(f"{100 - 100 * server[name]:.0f} % ({name})" for name in early),
         ),
-        "wn-076": judge.holds(
+        "wn-076": verdicts.holds(
             min([*mutual.values(), *(server[name] for name in third)]) > 0.5,
             100 * min([*mutual.values(), *(server[name] for name in third)]),
             "least share of processing: rsa1024/rsa1024 mutual, where transmission is the bigger part; all "
             "others are "
             f"above {100 * min(share for name, share in mutual.items() if name != 'rsa1024/rsa1024'):.0f} %",
         ),
-        "wn-077": judge.holds(
+        "wn-077": verdicts.holds(
             all(abs(ratio - 1) <= 0.10 for ratio in ratios),
             f"{min(ratios):.3f}..{max(ratios):.3f}",
             "GPRS (average) over CSD by equation 3.84 with the traversal delays of table 4.15, over 48 "
             "cases; half of the "
             "bytes taken each way",
         ),
-        "wn-090": judge.untestable(
-            "a judgement without a stated bound; whole handshakes on CSD take "
+        "wn-090": verdicts.untestable(
+            "a statement without a bound; whole handshakes on CSD take "
             + ", ".join(f"{value:.1f} s ({name})" for name, value in {**ends, **slow}.items())
         ),
     }

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from shakedown.papers import judge
-from shakedown.papers.judge import Check
+from shakedown.papers import verdicts
 from shakedown.papers.thesis.inputs import AUTHENTICATIONS, Authentication, Case, Thesis
+from shakedown.papers.verdicts import Check
 from shakedown.schema.base import Side
 
 Time = Callable[[Case, Authentication, Side], float]
@@ -29,12 +29,12 @@ def _texts(thesis: Thesis) -> dict[str, Check]:
     server = sum(1 for row in flow.rows if row["sent_serverauth_rsa"] != "no")
     cited = "cited by the thesis from elsewhere; it holds nothing that decides it"
     return {
-        "wn-005": judge.untestable(cited),
-        "wn-006": judge.untestable(cited),
-        "wn-007": judge.number(hashlib.sha1().digest_size, "one round of P_hash with SHA-1 (2.1 to 2.4)"),
-        "wn-008": judge.untestable(cited),
-        "wn-009": judge.untestable(cited),
-        "wn-010": judge.numbers(
+        "wn-005": verdicts.untestable(cited),
+        "wn-006": verdicts.untestable(cited),
+        "wn-007": verdicts.number(hashlib.sha1().digest_size, "one round of P_hash with SHA-1 (2.1 to 2.4)"),
+        "wn-008": verdicts.untestable(cited),
+        "wn-009": verdicts.untestable(cited),
+        "wn-010": verdicts.numbers(
             [2 * mutual, 2 * server],
             "messages of tables 3.5 to 3.9 on both sides, CertificateVerify mutual only",
         ),
@@ -79,9 +79,9 @@ def violations(
 def order_check(broken: Sequence[str], holds: str, where: str, kind: str = "modelled") -> Check:
     """A check of an order from the places where it does not hold."""
     if not broken:
-        return judge.holds(True, holds, where, "measured" if kind == "measured" else "modelled")
+        return verdicts.holds(True, holds, where, "measured" if kind == "measured" else "modelled")
     more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
-    return judge.holds(
+    return verdicts.holds(
         False,
         f"not in {len(broken)}",
         f"{where}; not so: {broken[0]}{more}",
@@ -194,7 +194,7 @@ def _koblitz_and_random(thesis: Thesis) -> Check:
         thesis.time_s(random, how, "server") / thesis.time_s(koblitz, how, "server")
         for how in ("serverauth", "mutual")
     )
-    return judge.holds(
+    return verdicts.holds(
         abs(server - 1) <= 0.10 and mutual >= 1.5 * 0.9,
         f"{server:.2f}; {mutual:.2f}",
         "163r over 163k on the server, server auth and mutual: the statement is the wrong way round, and "
@@ -207,7 +207,7 @@ def _primes(thesis: Thesis) -> Check:
     ratios = prime_ratios(thesis, thesis.time_s)
     above = {name: ratio for name, ratio in ratios.items() if ratio >= 0.5}
     worst = max(ratios.values())
-    return judge.holds(
+    return verdicts.holds(
         not above, worst, f"{len(above)} of {len(ratios)} ratios are at or above one half, up to {worst:.3f}"
     )
 
@@ -222,11 +222,11 @@ def _figures(thesis: Thesis) -> dict[str, Check]:
 
     rsa, other = "rsa1024/rsa1024", "163r/163r"
     return {
-        "wn-013": judge.numbers(
+        "wn-013": verdicts.numbers(
             [ms(rsa, "serverauth", "client"), ms(other, "serverauth", "client")], "table 4.2"
         ),
-        "wn-014": judge.numbers([ms(rsa, "mutual", "client"), ms(other, "mutual", "client")], "table 4.1"),
-        "wn-015": judge.number(
+        "wn-014": verdicts.numbers([ms(rsa, "mutual", "client"), ms(other, "mutual", "client")], "table 4.1"),
+        "wn-015": verdicts.number(
             ms(rsa, "mutual", "client") / ms(rsa, "serverauth", "client"),
             "tables 4.1 over 4.2; the ECDH clients differ by "
             + ", ".join(
@@ -235,19 +235,19 @@ def _figures(thesis: Thesis) -> dict[str, Check]:
                 for n in ("160p/160p", "163k/163k", "163r/163r")
             ),
         ),
-        "wn-018": judge.numbers(over_160p("serverauth"), "table 4.2; printed truncated, not rounded"),
-        "wn-019": judge.numbers(over_160p("mutual"), "table 4.1; printed truncated, not rounded"),
-        "wn-084": judge.numbers(
+        "wn-018": verdicts.numbers(over_160p("serverauth"), "table 4.2; printed truncated, not rounded"),
+        "wn-019": verdicts.numbers(over_160p("mutual"), "table 4.1; printed truncated, not rounded"),
+        "wn-084": verdicts.numbers(
             [ms(f"{ca}/rsa1024", "serverauth", "server") for ca in ("rsa1024", "rsa2048", "rsa3072")],
             "table 4.2",
         ),
-        "wn-086": judge.numbers(
+        "wn-086": verdicts.numbers(
             [ms(f"rsa3072/{end}", "serverauth", "server") for end in ("rsa1024", "rsa3072")], "table 4.2"
         ),
-        "wn-087": judge.numbers(
+        "wn-087": verdicts.numbers(
             [ms(f"283r/{end}", "serverauth", "server") for end in ("163r", "283r")], "table 4.2"
         ),
-        "wn-088": judge.numbers(
+        "wn-088": verdicts.numbers(
             [ms("160p/160p", how, "client") for how in ("serverauth", "mutual")], "tables 4.2 and 4.1"
         ),
     }
@@ -276,37 +276,37 @@ def _percentages(thesis: Thesis) -> dict[str, Check]:
     server_kx, _ = column("serverauth", "ecc", "server", "server_kx_pct")
     decrypt, _ = column("serverauth", "rsa", "server", "server_kx_pct")
     return {
-        "wn-025": judge.spans([column("mutual", "ecc", "client", "verify_server_cert_pct")], "table 4.3"),
-        "wn-026": judge.spans([column("mutual", "ecc", "client", "client_kx_pct")], "table 4.3"),
-        "wn-027": judge.holds(ecdh_client > 99, ecdh_client, "table 4.3, least"),
-        "wn-028": judge.holds(
+        "wn-025": verdicts.spans([column("mutual", "ecc", "client", "verify_server_cert_pct")], "table 4.3"),
+        "wn-026": verdicts.spans([column("mutual", "ecc", "client", "client_kx_pct")], "table 4.3"),
+        "wn-027": verdicts.holds(ecdh_client > 99, ecdh_client, "table 4.3, least"),
+        "wn-028": verdicts.holds(
             100 - others_ecc > 98, 100 - others_ecc, "table 4.3, 100 less the most of others"
         ),
-        "wn-029": judge.spans(
+        "wn-029": verdicts.spans(
             [
                 column("mutual", "rsa", "client", name)
                 for name in ("client_kx_pct", "verify_server_cert_pct", "certificate_verify_sign_pct")
             ],
             "table 4.4",
         ),
-        "wn-030": judge.holds(
+        "wn-030": verdicts.holds(
             100 - others_rsa > 99, 100 - others_rsa, "table 4.4, 100 less the most of others"
         ),
-        "wn-031": judge.holds(encrypt > 99, encrypt, "table 4.4, least"),
-        "wn-032": judge.holds(server_two > 95, server_two, "table 4.5, least sum of the two"),
-        "wn-033": judge.spans(
+        "wn-031": verdicts.holds(encrypt > 99, encrypt, "table 4.4, least"),
+        "wn-032": verdicts.holds(server_two > 95, server_two, "table 4.5, least sum of the two"),
+        "wn-033": verdicts.spans(
             [column("mutual", "rsa", "server", "server_kx_pct")], "table 4.6; rsa3072/rsa1024 has the least"
         ),
-        "wn-034": judge.spans(
+        "wn-034": verdicts.spans(
             [column("mutual", "rsa", "server", "certificate_verify_check_pct")],
             "table 4.6; the text exchanges the ranges of CertificateVerify and of the certificate",
         ),
-        "wn-035": judge.spans(
+        "wn-035": verdicts.spans(
             [column("mutual", "rsa", "server", "verify_client_cert_pct")],
             "table 4.6; the text exchanges the ranges of CertificateVerify and of the certificate, and 42 "
             "is 46.02",
         ),
-        "wn-036": judge.holds(
+        "wn-036": verdicts.holds(
             100 - others_auth > 98,
             100 - others_auth,
             "table 4.7, 100 less the most of others; fails for "
@@ -317,6 +317,6 @@ def _percentages(thesis: Thesis) -> dict[str, Check]:
                 and (share := thesis.share(case, "serverauth", "client", "others_pct")) >= 0.02
             ),
         ),
-        "wn-037": judge.holds(server_kx > 87, server_kx, "table 4.9, least share of the key exchange"),
-        "wn-038": judge.holds(decrypt > 98, decrypt, "table 4.10, least share of the key exchange"),
+        "wn-037": verdicts.holds(server_kx > 87, server_kx, "table 4.9, least share of the key exchange"),
+        "wn-038": verdicts.holds(decrypt > 98, decrypt, "table 4.10, least share of the key exchange"),
     }

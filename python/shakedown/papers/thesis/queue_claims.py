@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from shakedown.papers import judge
-from shakedown.papers.judge import Check, published_values
+from shakedown.papers import verdicts
 from shakedown.papers.thesis.inputs import Case, Thesis
 from shakedown.papers.thesis.queue import RATES_PER_S, Point, Queue, points, queue
+from shakedown.papers.verdicts import Check, published_values
 
 _LIMITS = ("wn-043", "wn-046")
 """Where the thesis prints both a practical limit and the wait there: 150 to 160, and 146 ms."""
@@ -44,7 +44,7 @@ def _point(point: Point) -> Check:
     story = f"the printed wait is met at {met} messages/s, not {point.rate_per_s:g}"
     if any(math.isnan(wait) for wait in waits):
         load = max(one.load(point.rate_per_s) for one in point.queues)
-        return judge.holds(
+        return verdicts.holds(
             False,
             "no steady state",
             f"load {load:.3f} at {point.rate_per_s:g} messages/s: the wait grows without end; {story}; "
@@ -53,8 +53,8 @@ def _point(point: Point) -> Check:
     capacity = capacity_words(*point.queues)
     reason = f"rates count messages; {story}: a slip in reading the steep end of the curve; {capacity}"
     if len(waits) == 1:
-        return judge.number(waits[0], reason)
-    return judge.spans([(min(waits), max(waits))], reason)
+        return verdicts.number(waits[0], reason)
+    return verdicts.spans([(min(waits), max(waits))], reason)
 
 
 def _mutual(thesis: Thesis, *names: str) -> list[Queue]:
@@ -78,26 +78,26 @@ def _bottlenecks(thesis: Thesis) -> dict[str, Check]:
     return {
         "wn-002": _never_full(primes, top),
         "wn-003": _never_full(servers, top),
-        "wn-039": judge.untestable(f"the axis of the curves, 0 to {top:g}/s: an input"),
+        "wn-039": verdicts.untestable(f"the axis of the curves, 0 to {top:g}/s: an input"),
         "wn-040": _never_full(first, top),
-        "wn-041": judge.holds(
+        "wn-041": verdicts.holds(
             longest,
             "256p/160p > 256p/224p, 256p/256p" if longest else at_top,
             f"at 100 messages/s: {at_top}; only because ECDH, which no mutual message carries, is left out",
         ),
-        "wn-042": judge.holds(
+        "wn-042": verdicts.holds(
             max(totals, key=lambda name: totals[name]) == "256p/160p",
             "256p/160p lowest",
             "table 4.1, server: "
             + ", ".join(f"{name} {ms:.2f} ms" for name, ms in totals.items())
             + "; its certificate check is the longest, and that alone is queued",
         ),
-        "wn-051": judge.holds(
+        "wn-051": verdicts.holds(
             min(server_waits) >= 1e-6 and max(server_waits) <= 1e-4,
             f"{min(server_waits):.1g}..{max(server_waits):.2g}",
             "from 1 to 100 messages/s over the 18 ECDH cases; 1e-5 fits if it is in seconds",
         ),
-        "wn-055": judge.holds(
+        "wn-055": verdicts.holds(
             float(light.wait_s(top)) < 0.060,
             1e3 * float(light.wait_s(top)),
             f"wait at 100 messages/s; {capacity_words(light)}",
@@ -107,7 +107,7 @@ def _bottlenecks(thesis: Thesis) -> dict[str, Check]:
 
 def _never_full(queues: list[Queue], top_per_s: float) -> Check:
     load = max(one.load(top_per_s) for one in queues)
-    return judge.holds(
+    return verdicts.holds(
         load < 1,
         f"rho {load:.2f}",
         f"greatest load at {top_per_s:g} messages/s over {len(queues)} curves; {capacity_words(*queues)}",
@@ -143,37 +143,39 @@ def _limits(thesis: Thesis) -> dict[str, Check]:
         "prints at its limits"
     )
     return {
-        "wn-044": judge.spans(
+        "wn-044": verdicts.spans(
             [(min(poles), max(poles))],
             f"the pole; section 4.4 itself says 80; {capacity_words(*group_2)}",
         ),
-        "wn-048": judge.holds(
+        "wn-048": verdicts.holds(
             rsa3072.pole_per_s <= 1.5,
             rsa3072.pole_per_s,
             "the pole in messages/s, as all rates of the section count, to the one digit that is printed; in "
             f"handshakes/s, which the section never counts, it would be {rsa3072.capacity_per_s:.2f}",
         ),
-        "wn-049": judge.holds(
+        "wn-049": verdicts.holds(
             near and prime_ms < 1e3 * waits_s[0],
             limit_words,
             f"{at_waits}; 256p/160p waits {prime_ms:.1f} ms at 100/s; {capacity_words(*first)}",
         ),
-        "wn-078": judge.holds(
+        "wn-078": verdicts.holds(
             near,
             limit_words,
             f"{at_waits}; end certificates 163k, 163r and rsa1024 under the keys of category 3; "
             f"{capacity_words(*first)}",
         ),
-        "wn-079": judge.number(k233.pole_per_s, f"pole of {k233.name}; {capacity_words(k233)}"),
-        "wn-080": judge.number(r233.pole_per_s, f"pole of {r233.name}; {capacity_words(r233)}"),
-        "wn-081": judge.number(rsa2048.pole_per_s, f"pole of {rsa2048.name}; {capacity_words(rsa2048)}"),
-        "wn-082": judge.untestable(
+        "wn-079": verdicts.number(k233.pole_per_s, f"pole of {k233.name}; {capacity_words(k233)}"),
+        "wn-080": verdicts.number(r233.pole_per_s, f"pole of {r233.name}; {capacity_words(r233)}"),
+        "wn-081": verdicts.number(rsa2048.pole_per_s, f"pole of {rsa2048.name}; {capacity_words(rsa2048)}"),
+        "wn-082": verdicts.untestable(
             "unacceptable, without a bound: in messages/s, as the neighbouring figures count, two a second "
             f"wait {1e3 * float(rsa3072.wait_s(2.0)):.0f} ms; in handshakes/s they would be "
             f"{2 / rsa3072.capacity_per_s:.2f} times what the server takes"
         ),
-        "wn-091": judge.holds(server.pole_per_s <= 6, server.pole_per_s, f"pole; {capacity_words(server)}"),
-        "wn-092": judge.holds(
+        "wn-091": verdicts.holds(
+            server.pole_per_s <= 6, server.pole_per_s, f"pole; {capacity_words(server)}"
+        ),
+        "wn-092": verdicts.holds(
             spread <= 1.05,
             spread,
             "greatest over least pole within group 2, and within group 3: "

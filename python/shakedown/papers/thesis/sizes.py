@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shakedown.papers.here import Here
 from shakedown.papers.load import PaperData
+from shakedown.papers.replication import Replication
 from shakedown.papers.text import figure_text, markdown_table
 from shakedown.papers.thesis.inputs import Authentication, Case, Thesis
 from shakedown.papers.thesis.messages import (
@@ -91,12 +91,12 @@ class Line:
     compression_bytes: int
     explicit_bytes: int
     constant_bytes: float
-    here_bytes: float
+    replicated_bytes: float
 
     @property
     def alike_bytes(self) -> float:
         """Ours, if curves had the thesis's private numbers and points were uncompressed."""
-        return self.here_bytes - self.explicit_bytes + self.compression_bytes
+        return self.replicated_bytes - self.explicit_bytes + self.compression_bytes
 
     @property
     def residue_bytes(self) -> float:
@@ -106,25 +106,25 @@ class Line:
             - self.compression_bytes
             + self.explicit_bytes
             + self.constant_bytes
-            - self.here_bytes
+            - self.replicated_bytes
         )
 
 
-def fixed_bytes(data: PaperData, here: Here, kind: Kind, case: Case) -> dict[Message, float]:
+def fixed_bytes(data: PaperData, replication: Replication, kind: Kind, case: Case) -> dict[Message, float]:
     """Our messages in a case without the numbers: what was measured, less what keys decide."""
-    cost = here.costs[case.suite(kind.authentication)]
+    cost = replication.costs[case.suite(kind.authentication)]
     return {
-        message: one.size_bytes - numbers(case, kind.authentication, message).here_bytes
+        message: one.size_bytes - numbers(case, kind.authentication, message).replicated_bytes
         for message, one in zip(order(data, kind), cost.messages, strict=True)
     }
 
 
-def lines(thesis: Thesis, here: Here) -> list[Line]:
+def lines(thesis: Thesis, replication: Replication) -> list[Line]:
     """All 48 cases. The constant's difference comes from a kind's first case, and serves all others."""
     found = []
     for kind in kinds():
         messages = order(thesis.data, kind)
-        fixed = fixed_bytes(thesis.data, here, kind, first(thesis, kind))
+        fixed = fixed_bytes(thesis.data, replication, kind, first(thesis, kind))
         constant = sum(fixed.values()) - constant_bytes(thesis, kind)
         for case in thesis.cases:
             if case.family != kind.family:
@@ -138,32 +138,32 @@ def lines(thesis: Thesis, here: Here) -> list[Line]:
                     sum(part.compression_bytes for part in parts),
                     sum(part.explicit_bytes for part in parts),
                     constant,
-                    here.costs[case.suite(kind.authentication)].size_bytes,
+                    replication.costs[case.suite(kind.authentication)].size_bytes,
                 )
             )
     return found
 
 
-def words(data: PaperData, here: Here) -> dict[str, str]:
+def words(data: PaperData, replication: Replication) -> dict[str, str]:
     """The page's tables of bytes; dashes where nothing was measured."""
     thesis = Thesis(data)
     suites = [case.suite(how) for case, how in thesis.all()]
-    if here.why_not(suites):
+    if replication.why_not(suites):
         absent = "*Our handshakes were not measured.*"
         tables = ("fixed_table", "constants_table", "sizes_table", "messages_tables")
         return {**dict.fromkeys(tables, absent), "explicit_curves": _explicit_words()}
     return {
         "explicit_curves": _explicit_words(),
-        "fixed_table": _fixed_table(thesis, here),
-        "constants_table": _constants_table(thesis, here),
-        "sizes_table": _sizes_table(thesis, here),
-        "messages_tables": "\n\n".join(_messages_table(thesis, here, kind) for kind in kinds()),
+        "fixed_table": _fixed_table(thesis, replication),
+        "constants_table": _constants_table(thesis, replication),
+        "sizes_table": _sizes_table(thesis, replication),
+        "messages_tables": "\n\n".join(_messages_table(thesis, replication, kind) for kind in kinds()),
     }
 
 
-def _fixed_table(thesis: Thesis, here: Here) -> str:
+def _fixed_table(thesis: Thesis, replication: Replication) -> str:
     """Each message: what travels in it besides numbers, of what, and which numbers go with it."""
-    fixed = {kind: fixed_bytes(thesis.data, here, kind, first(thesis, kind)) for kind in kinds()}
+    fixed = {kind: fixed_bytes(thesis.data, replication, kind, first(thesis, kind)) for kind in kinds()}
     rows = []
     for message in order(thesis.data, Kind("rsa", "mutual")):  # the one kind that has all twelve
         cells = [figure_text(found[message]) if message in found else "–" for found in fixed.values()]
@@ -200,12 +200,12 @@ def _numbers_words(message: Message) -> str:
     }.get(message[1], "")
 
 
-def _constants_table(thesis: Thesis, here: Here) -> str:
+def _constants_table(thesis: Thesis, replication: Replication) -> str:
     """What the thesis's totals leave without the numbers, beside ours."""
     rows = []
     for kind in kinds():
         there = constant_bytes(thesis, kind)
-        ours = sum(fixed_bytes(thesis.data, here, kind, first(thesis, kind)).values())
+        ours = sum(fixed_bytes(thesis.data, replication, kind, first(thesis, kind)).values())
         messages = len(order(thesis.data, kind))
         rows.append(
             [kind.name, f"{messages}", figure_text(there), figure_text(ours), figure_text(there - ours)]
@@ -213,7 +213,7 @@ def _constants_table(thesis: Thesis, here: Here) -> str:
     return markdown_table(["handshake", "messages", "thesis", "here", "more in the thesis"], rows)
 
 
-def _sizes_table(thesis: Thesis, here: Here) -> str:
+def _sizes_table(thesis: Thesis, replication: Replication) -> str:
     rows = [
         [
             f"{line.case.name}, {'mutual' if line.authentication == 'mutual' else 'server auth'}",
@@ -221,11 +221,11 @@ def _sizes_table(thesis: Thesis, here: Here) -> str:
             _signed(-line.compression_bytes),
             _signed(line.explicit_bytes),
             _signed(line.constant_bytes),
-            figure_text(line.here_bytes),
+            figure_text(line.replicated_bytes),
             figure_text(line.residue_bytes),
             figure_text(line.alike_bytes),
         ]
-        for line in lines(thesis, here)
+        for line in lines(thesis, replication)
     ]
     head = [
         "case",
@@ -244,14 +244,14 @@ def _signed(size: float) -> str:
     return f"{size:+.0f}".replace("-", "−") if size else "0"
 
 
-def _messages_table(thesis: Thesis, here: Here, kind: Kind) -> str:
+def _messages_table(thesis: Thesis, replication: Replication, kind: Kind) -> str:
     """Our bytes of each message of each case of a kind; in brackets the thesis's numbers in it."""
     messages = order(thesis.data, kind)
     rows = []
     for case in thesis.cases:
         if case.family != kind.family:
             continue
-        cost = here.costs[case.suite(kind.authentication)]
+        cost = replication.costs[case.suite(kind.authentication)]
         cells = []
         for message, one in zip(messages, cost.messages, strict=True):
             known = numbers(case, kind.authentication, message).thesis_bytes

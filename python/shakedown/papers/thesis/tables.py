@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shakedown.papers.judge import cell_row
 from shakedown.papers.load import PaperData
 from shakedown.papers.rows import Row
 from shakedown.papers.thesis import network
@@ -21,6 +20,7 @@ from shakedown.papers.thesis.inputs import (
     Thesis,
 )
 from shakedown.papers.thesis.queue import points
+from shakedown.papers.verdicts import cell_row
 from shakedown.schema.base import SIDES
 
 TIME_TOLERANCE, SHARE_TOLERANCE, DELAY_TOLERANCE = "5 %", "1", "10 %"
@@ -177,10 +177,10 @@ def _comparison(thesis: Thesis) -> Iterator[Row]:
         slot = network.SLOT_OF_CASE.get(row["case"])
         item = f"table 4.15, {row['bearer']} {row['case']}"
         if slot is None:
-            here = {"mean_ms": 1e3 * float(tau_s.mean()), "sd_ms": 1e3 * float(tau_s.std(ddof=1))}
+            replication = {"mean_ms": 1e3 * float(tau_s.mean()), "sd_ms": 1e3 * float(tau_s.std(ddof=1))}
             reason = "equation 4.1 over the 48 cases, sample deviation"
         else:
-            here = {
+            replication = {
                 "mean_ms": network.gprs_traversal_ms(data, slot, as_computed=False),
                 "sd_ms": float(data.tables[network.TRAVERSALS].one(time_slot=slot)["sd_ms"]),
             }
@@ -192,7 +192,7 @@ def _comparison(thesis: Thesis) -> Iterator[Row]:
                 words,
                 "ms",
                 row[column],
-                here[column],
+                replication[column],
                 "0.05",
                 reason if slot is None or column == "mean_ms" else f"{slot} of table 4.14",
             )

@@ -71,14 +71,14 @@ def _operations(entry: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def fit_symmetric(rows: Sequence[tuple[float, float, float]]) -> dict[str, float]:
-    """Least squares of time = calls · a + KiB · b, neither below zero, each row weighed by its time."""
+    """Least squares of time = calls · a + KiB · b, neither below zero, each row weighted by its time."""
     weights = [1.0 / max(time, 0.05) ** 2 for _, _, time in rows]
-    weighed = [(w, calls, size / 1024.0, time) for w, (calls, size, time) in zip(weights, rows, strict=True)]
-    cc = sum(w * calls * calls for w, calls, _, _ in weighed)
-    ck = sum(w * calls * kib for w, calls, kib, _ in weighed)
-    kk = sum(w * kib * kib for w, _, kib, _ in weighed)
-    ct = sum(w * calls * time for w, calls, _, time in weighed)
-    kt = sum(w * kib * time for w, _, kib, time in weighed)
+    weighted = [(w, calls, size / 1024.0, time) for w, (calls, size, time) in zip(weights, rows, strict=True)]
+    cc = sum(w * calls * calls for w, calls, _, _ in weighted)
+    ck = sum(w * calls * kib for w, calls, kib, _ in weighted)
+    kk = sum(w * kib * kib for w, _, kib, _ in weighted)
+    ct = sum(w * calls * time for w, calls, _, time in weighted)
+    kt = sum(w * kib * time for w, _, kib, time in weighted)
     determinant = cc * kk - ck * ck
     per_call = (ct * kk - kt * ck) / determinant if determinant > 1e-9 * cc * kk else -1.0
     per_kib = (kt * cc - ct * ck) / determinant if determinant > 1e-9 * cc * kk else -1.0

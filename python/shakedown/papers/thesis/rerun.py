@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shakedown.papers import judge
-from shakedown.papers.here import Cost, Here
-from shakedown.papers.judge import Check, cell_row
+from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
-from shakedown.papers.paper import Today
+from shakedown.papers.paper import ModernRerun
+from shakedown.papers.replication import Cost, Replication
 from shakedown.papers.rows import Row
 from shakedown.papers.thesis.inputs import (
     AUTHENTICATIONS,
@@ -23,6 +22,7 @@ from shakedown.papers.thesis.inputs import (
     Thesis,
 )
 from shakedown.papers.thesis.processing_claims import growth_violations, order_check, prime_ratios, violations
+from shakedown.papers.verdicts import Check, cell_row
 from shakedown.schema.base import SIDES, Side
 
 
@@ -46,13 +46,13 @@ def share_here(cost: Cost, side: Side, column: str) -> float:
     return 100 * public_us / exchange_us
 
 
-def measured_cells(data: PaperData, here: Here) -> list[Row]:
+def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
     """Tables 4.1, 4.2 and 4.11 as ratios to their first case, tables 4.3 to 4.10 as they stand."""
     thesis = Thesis(data)
-    return [*_ratios(thesis, here), *_shares(thesis, here)]
+    return [*_ratios(thesis, replication), *_shares(thesis, replication)]
 
 
-def _ratios(thesis: Thesis, here: Here) -> list[Row]:
+def _ratios(thesis: Thesis, replication: Replication) -> list[Row]:
     rows = []
     first = thesis.cases[0]
     for authentication in AUTHENTICATIONS:
@@ -66,7 +66,7 @@ def _ratios(thesis: Thesis, here: Here) -> list[Row]:
             base = float(thesis.printed(name, first)[column])
             for case in thesis.cases[1:]:
                 suites = (case.suite(authentication), first.suite(authentication))
-                costs = here.all(suites)
+                costs = replication.all(suites)
                 rows.append(
                     cell_row(
                         SLUG,
@@ -79,14 +79,14 @@ def _ratios(thesis: Thesis, here: Here) -> list[Row]:
                         f"{float(thesis.printed(name, case)[column]) / base:.3f}",
                         of(costs[0]) / of(costs[1]) if costs else None,
                         "10 %",
-                        here.why_not(suites) or f"{suites[0]} over {suites[1]} here",
+                        replication.why_not(suites) or f"{suites[0]} over {suites[1]} here",
                         "measured",
                     )
                 )
     return rows
 
 
-def _shares(thesis: Thesis, here: Here) -> list[Row]:
+def _shares(thesis: Thesis, replication: Replication) -> list[Row]:
     rows = []
     for (authentication, family, side), (number, table) in SHARE_TABLES.items():
         columns = [column for column in thesis.data.tables[table].columns if column in COLUMNS]
@@ -94,7 +94,7 @@ def _shares(thesis: Thesis, here: Here) -> list[Row]:
             if case.family != family:
                 continue
             suite = case.suite(authentication)  # type: ignore[arg-type]
-            cost = here.cost(suite)
+            cost = replication.cost(suite)
             for column in columns:
                 rows.append(
                     cell_row(
@@ -105,20 +105,20 @@ def _shares(thesis: Thesis, here: Here) -> list[Row]:
                         thesis.printed(table, case)[column],
                         share_here(cost, side, column) if cost else None,
                         "5",
-                        here.why_not([suite]) or f"{suite} here; tolerance in percentage points",
+                        replication.why_not([suite]) or f"{suite} here; tolerance in percentage points",
                         "measured",
                     )
                 )
     return rows
 
 
-def today(data: PaperData, here: Here) -> Sequence[Today]:
+def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
     """What today's hardware says to the orders and percentages."""
     thesis = Thesis(data)
     everything = [case.suite(how) for case, how in thesis.all()]
 
     def time(case: Case, authentication: Authentication, side: Side) -> float:
-        return here.costs[case.suite(authentication)].us(side) / 1e6
+        return replication.costs[case.suite(authentication)].us(side) / 1e6
 
     def order(kinds: Sequence[str], side: Side, categories: Sequence[int], words: str) -> Callable[[], Check]:
         return lambda: order_check(
@@ -138,14 +138,14 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
 
     def span(how: Authentication, family: str, side: Side, column: str) -> tuple[float, float]:
         values = [
-            share_here(here.costs[case.suite(how)], side, column)
+            share_here(replication.costs[case.suite(how)], side, column)
             for case in thesis.cases
             if case.family == family
         ]
         return min(values), max(values)
 
     def ranges(how: Authentication, family: str, side: Side, *columns: str) -> Callable[[], Check]:
-        return lambda: judge.spans(
+        return lambda: verdicts.spans(
             [span(how, family, side, column) for column in columns], "our WTLS engine", "measured"
         )
 
@@ -153,7 +153,7 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
         def check() -> Check:
             low, high = span(how, family, side, column)
             value = 100 - high if column == "others_pct" else low
-            return judge.holds(value > least, value, "our WTLS engine, least over the cases", "measured")
+            return verdicts.holds(value > least, value, "our WTLS engine, least over the cases", "measured")
 
         return check
 
@@ -161,7 +161,7 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
         return time(thesis.case(end), how, side) / time(thesis.case(base), how, side)
 
     def three(how: Authentication) -> Callable[[], Check]:
-        return lambda: judge.numbers(
+        return lambda: verdicts.numbers(
             [over(f"{key}/{key}", "160p/160p", how, "server") for key in ("163k", "163r", "rsa1024")],
             "our WTLS engine",
             "measured",
@@ -170,7 +170,7 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
     def primes() -> Check:
         ratios = prime_ratios(thesis, time)
         worst = max(ratios, key=lambda name: ratios[name])
-        return judge.holds(
+        return verdicts.holds(
             ratios[worst] < 0.5, ratios[worst], f"greatest of {len(ratios)} ratios: {worst}", "measured"
         )
 
@@ -196,70 +196,70 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
         return order_check(broken, "mutual > serverauth", "24 pairs", "measured")
 
     return [
-        Today("wn-001", "orders of client's and server's time", everything, ecc_before_rsa),
-        Today("wn-011", "server's time below the client's", everything, server_below_client),
-        Today(
+        ModernRerun("wn-001", "orders of client's and server's time", everything, ecc_before_rsa),
+        ModernRerun("wn-011", "server's time below the client's", everything, server_below_client),
+        ModernRerun(
             "wn-012",
             "orders of the client's time, category 1",
             everything,
             order(("random", "koblitz", "prime", "rsa"), "client", (1,), "163r < 163k < 160p < rsa1024"),
         ),
-        Today(
+        ModernRerun(
             "wn-015",
             "client's time, RSA-1024: mutual over server auth",
             everything,
-            lambda: judge.number(
+            lambda: verdicts.number(
                 time(thesis.case("rsa1024/rsa1024"), "mutual", "client")
                 / time(thesis.case("rsa1024/rsa1024"), "serverauth", "client"),
                 "our WTLS engine",
                 "measured",
             ),
         ),
-        Today("wn-018", "server's time over 160p, server auth", everything, three("serverauth")),
-        Today("wn-019", "server's time over 160p, mutual", everything, three("mutual")),
-        Today(
+        ModernRerun("wn-018", "server's time over 160p, server auth", everything, three("serverauth")),
+        ModernRerun("wn-019", "server's time over 160p, mutual", everything, three("mutual")),
+        ModernRerun(
             "wn-022",
             "orders of the server's time, category 2",
             everything,
             order(("prime", "koblitz"), "server", (2,), "224p < 233k"),
         ),
-        Today(
+        ModernRerun(
             "wn-023",
             "orders of the client's time, category 3",
             everything,
             order(("koblitz", "random", "prime", "rsa"), "client", (3,), "283k < 283r < 256p < rsa3072"),
         ),
-        Today(
+        ModernRerun(
             "wn-024",
             "orders of the server's time, category 3",
             everything,
             order(("prime", "koblitz"), "server", (3,), "256p < 283k"),
         ),
-        Today(
+        ModernRerun(
             "wn-025",
             "share of the server certificate's check, mutual ECDH client",
             everything,
             ranges("mutual", "ecc", "client", "verify_server_cert_pct"),
         ),
-        Today(
+        ModernRerun(
             "wn-026",
             "share of the key exchange, mutual ECDH client",
             everything,
             ranges("mutual", "ecc", "client", "client_kx_pct"),
         ),
-        Today(
+        ModernRerun(
             "wn-027",
             "ECDH's share of the key exchange, mutual ECDH client",
             everything,
             above(99, "mutual", "ecc", "client", "ecdh_of_client_kx_pct"),
         ),
-        Today(
+        ModernRerun(
             "wn-028",
             "share of the two operations, mutual ECDH client",
             everything,
             above(98, "mutual", "ecc", "client", "others_pct"),
         ),
-        Today(
+        ModernRerun(
             "wn-029",
             "shares of key exchange, certificate and CertificateVerify, mutual RSA client",
             everything,
@@ -272,50 +272,50 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
                 "certificate_verify_sign_pct",
             ),
         ),
-        Today(
+        ModernRerun(
             "wn-030",
             "share of the three operations, mutual RSA client",
             everything,
             above(99, "mutual", "rsa", "client", "others_pct"),
         ),
-        Today(
+        ModernRerun(
             "wn-031",
             "RSA's share of the key exchange, mutual RSA client",
             everything,
             above(99, "mutual", "rsa", "client", "rsa_encrypt_of_client_kx_pct"),
         ),
-        Today(
+        ModernRerun(
             "wn-032",
             "share of ECDH and certificate, mutual ECDH server",
             everything,
             above(95, "mutual", "ecc", "server", "others_pct"),
         ),
-        Today(
+        ModernRerun(
             "wn-033",
             "share of the key exchange, mutual RSA server",
             everything,
             ranges("mutual", "rsa", "server", "server_kx_pct"),
         ),
-        Today(
+        ModernRerun(
             "wn-036",
             "share of the two operations, server-auth ECDH client",
             everything,
             above(98, "serverauth", "ecc", "client", "others_pct"),
         ),
-        Today(
+        ModernRerun(
             "wn-037",
             "share of the key exchange, server-auth ECDH server",
             everything,
             above(87, "serverauth", "ecc", "server", "server_kx_pct"),
         ),
-        Today(
+        ModernRerun(
             "wn-038",
             "share of the key exchange, server-auth RSA server",
             everything,
             above(98, "serverauth", "rsa", "server", "server_kx_pct"),
         ),
-        Today("wn-083", "server's time, prime over Koblitz and random", everything, primes),
-        Today(
+        ModernRerun("wn-083", "server's time, prime over Koblitz and random", everything, primes),
+        ModernRerun(
             "wn-085",
             "client's time by the CA's key",
             everything,
@@ -323,5 +323,5 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
                 growth_violations(thesis, time), "category 1 < 2 < 3", "at equal end certificates", "measured"
             ),
         ),
-        Today("wn-089", "server's time, mutual and server auth", everything, mutual_above),
+        ModernRerun("wn-089", "server's time, mutual and server auth", everything, mutual_above),
     ]

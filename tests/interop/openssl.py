@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from witness.ours import Message
+from interop.ours import Message
 
 _LINE = re.compile(
     r"(?P<way>>>>|<<<) [^,]+, (?P<what>[A-Za-z]+) \[length (?P<length>[0-9a-f]+)\](, (?P<name>\w+))?"

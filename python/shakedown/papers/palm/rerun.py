@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from shakedown.papers import judge
-from shakedown.papers.here import Here
-from shakedown.papers.judge import Check
+from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
 from shakedown.papers.palm.inputs import (
     ECC_MUTUAL,
@@ -18,62 +16,67 @@ from shakedown.papers.palm.inputs import (
     TLS_RSA3,
 )
 from shakedown.papers.palm.tables import ratios_here
-from shakedown.papers.paper import Today
+from shakedown.papers.paper import ModernRerun
+from shakedown.papers.replication import Replication
+from shakedown.papers.verdicts import Check
 
 
-def today(data: PaperData, here: Here) -> list[Today]:
+def modern_rerun(data: PaperData, replication: Replication) -> list[ModernRerun]:
     """What today's hardware says to the report's observations."""
 
     def ratio(above: str, below: str) -> float:
-        return here.costs[above].client_us / here.costs[below].client_us
+        return replication.costs[above].client_us / replication.costs[below].client_us
 
     def verify_over_sign() -> Check:
-        return judge.number(
-            ratios_here(here)["verify_sign"],
+        return verdicts.number(
+            ratios_here(replication)["verify_sign"],
             "sect163k1 in a TLS 1.0 handshake: CertificateVerify signed by the client, checked by the server",
             "measured",
         )
 
     return [
-        Today(
+        ModernRerun(
             "wp-001",
             "client time, server authenticated: ECC 163k over RSA-1024 with e = 3",
             (ECC_SERVER, RSA3_SERVER),
-            lambda: judge.number(
+            lambda: verdicts.number(
                 ratio(ECC_SERVER, RSA3_SERVER), "our WTLS engine, whole client time", "measured"
             ),
         ),
-        Today(
+        ModernRerun(
             "wp-002",
             "client time, mutual: RSA-1024 with e = 3 over ECC 163k",
             (RSA3_MUTUAL, ECC_MUTUAL),
-            lambda: judge.holds(
+            lambda: verdicts.holds(
                 ratio(RSA3_MUTUAL, ECC_MUTUAL) >= 8,
                 ratio(RSA3_MUTUAL, ECC_MUTUAL),
                 "our WTLS engine, where the mutual ECC client signs nothing (its certified key agrees)",
                 "measured",
             ),
         ),
-        Today(
+        ModernRerun(
             "wp-003",
             "flights over two, server authenticated and mutual",
             (ECC_SERVER, ECC_MUTUAL, RSA_SERVER, RSA_MUTUAL),
-            lambda: judge.number(
-                max(here.costs[one].flights for one in (ECC_SERVER, ECC_MUTUAL, RSA_SERVER, RSA_MUTUAL)) / 2,
+            lambda: verdicts.number(
+                max(
+                    replication.costs[one].flights for one in (ECC_SERVER, ECC_MUTUAL, RSA_SERVER, RSA_MUTUAL)
+                )
+                / 2,
                 "counted on the wire",
                 "measured",
             ),
         ),
-        Today(
+        ModernRerun(
             "wp-005",
             "RSA-1024 verification: e = 65537 over e = 3",
             (TLS_RSA, TLS_RSA3),
-            lambda: judge.holds(
-                ratios_here(here)["exponent"] > 1,
-                f"{ratios_here(here)['exponent']:.2f}",
+            lambda: verdicts.holds(
+                ratios_here(replication)["exponent"] > 1,
+                f"{ratios_here(replication)['exponent']:.2f}",
                 "CertificateVerify checked by a TLS 1.0 server; the report had 2.48, 2.45 and 2.49",
                 "measured",
             ),
         ),
-        Today("wp-018", "ECDSA on sect163k1: verify over sign", (TLS_ECC,), verify_over_sign),
+        ModernRerun("wp-018", "ECDSA on sect163k1: verify over sign", (TLS_ECC,), verify_over_sign),
     ]

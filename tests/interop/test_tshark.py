@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from witness.ours import Message, captured, measured
-from witness.tshark import connections
+from interop.ours import Message, captured, measured
+from interop.tshark import connections
 
 # Signatures by RSA and Ed25519 are always of one length, so every byte must agree.
 EXACT = [

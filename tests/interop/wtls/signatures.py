@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from witness.wtls.certificates import Certificate
-from witness.wtls.curves import curve
-from witness.wtls.structures import RSAPublicKey
+from interop.wtls.certificates import Certificate
+from interop.wtls.curves import curve
+from interop.wtls.structures import RSAPublicKey
 
 
 def rsa_verifies(key: RSAPublicKey, digest: bytes, signature: bytes) -> bool:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from witness.wtls.captures import read
-from witness.wtls.cases import CASES
-from witness.wtls.certificates import Certificate, from_pem
-from witness.wtls.decoder import Decoder, decode
+from interop.wtls.captures import read
+from interop.wtls.cases import CASES
+from interop.wtls.certificates import Certificate, from_pem
+from interop.wtls.decoder import Decoder, decode
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Weighs `measure`'s memory against valgrind's massif: `python -m tools.weigh_memory [SUITE…]`.
+"""Holds `measure`'s memory against valgrind's massif: `python -m tools.measure_heap [SUITE…]`.
 
 One side's connections are held in a process of their own (the example `hold_side`), twice, for two counts.
 What a connection holds is the difference of the two plateaus over that of the counts. Its peak is that, and
@@ -36,14 +36,14 @@ _SNAPSHOT = re.compile(
 
 
 @dataclass(frozen=True)
-class Weighed:
+class Heap:
     """Bytes of one side's heap by massif: the most there ever was, and after the last handshake."""
 
     peak_bytes: int
     plateau_bytes: int
 
 
-def parse(text: str) -> Weighed:
+def parse(text: str) -> Heap:
     """Reads massif's output; the plateau is the longest time between two snapshots.
 
     Raises:
@@ -55,10 +55,10 @@ def parse(text: str) -> Weighed:
         raise ValueError("massif saw no peak")
     gaps = [later[0] - earlier[0] for earlier, later in pairwise(snapshots)]
     after = snapshots[gaps.index(max(gaps)) + 1]
-    return Weighed(peaks[-1], after[1] - MARK_BYTES)
+    return Heap(peaks[-1], after[1] - MARK_BYTES)
 
 
-def weigh(example: Path, suite: str, side: str, count: int) -> Weighed:
+def measure(example: Path, suite: str, side: str, count: int) -> Heap:
     """Runs the example under massif."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "massif"
@@ -109,7 +109,7 @@ def main(suites: Sequence[str]) -> int:
         memory = shakedown.measure(suite, repeat=5).memory
         for side in ("client", "server"):
             with ThreadPoolExecutor() as pool:
-                few, many = pool.map(partial(weigh, example, suite, side), COUNTS)
+                few, many = pool.map(partial(measure, example, suite, side), COUNTS)
             held = (many.plateau_bytes - few.plateau_bytes) / (COUNTS[1] - COUNTS[0]) - SLOT_BYTES
             peak = held + many.peak_bytes - many.plateau_bytes
             for figure, massif in (("held", held), ("peak", peak)):

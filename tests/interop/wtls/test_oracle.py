@@ -10,21 +10,21 @@ from typing import TypeVar
 
 import pytest
 
-from shakedown import _core, core
-from witness.wtls.cases import CASES, NUMBERS, ORDERS, cipher, finished_bytes
-from witness.wtls.certificates import Certificate
-from witness.wtls.conftest import Captured
-from witness.wtls.curves import curve
-from witness.wtls.decoder import Decoder, checksum
-from witness.wtls.messages import (
+from interop.wtls.cases import CASES, NUMBERS, ORDERS, cipher, finished_bytes
+from interop.wtls.certificates import Certificate
+from interop.wtls.conftest import Captured
+from interop.wtls.curves import curve
+from interop.wtls.decoder import Decoder, checksum
+from interop.wtls.messages import (
     CertificateRequest,
     Certificates,
     CertificateVerify,
     ClientKeyExchange,
     ServerKeyExchange,
 )
-from witness.wtls.signatures import rsa_verifies, signed_by
-from witness.wtls.structures import SUITES, ECParameters, PrimeField, RSAPublicKey
+from interop.wtls.signatures import rsa_verifies, signed_by
+from interop.wtls.structures import SUITES, ECParameters, PrimeField, RSAPublicKey
+from shakedown import _core, core
 
 Body = TypeVar("Body")
 

@@ -138,7 +138,7 @@ class Bulk:
 
 
 @dataclass
-class Here:
+class Replication:
     """All that was measured here, and why the rest was not."""
 
     machine: str = ""
@@ -146,7 +146,7 @@ class Here:
     costs: dict[str, Cost] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     bulks: dict[tuple[str, str, int], Bulk] = field(default_factory=dict)
-    rounds: list[Here] = field(default_factory=list)
+    rounds: list[Replication] = field(default_factory=list)
     seconds: float = 0.0
 
     def cost(self, suite: str) -> Cost | None:
@@ -173,7 +173,7 @@ class Here:
         return found if len(found) == len(sizes_bytes) else None
 
     @property
-    def decisive_rounds(self) -> list[Here]:
+    def decisive_rounds(self) -> list[Replication]:
         """The rounds, if there are enough of them for an interval."""
         return self.rounds if len(self.rounds) >= MIN_ROUNDS else []
 
@@ -183,9 +183,9 @@ class Here:
         return bool(self.costs)
 
 
-def summary(rounds: Sequence[Here], missing: dict[str, str]) -> Here:
+def summary(rounds: Sequence[Replication], missing: dict[str, str]) -> Replication:
     """Several rounds as one: of each figure the median."""
-    whole = Here(rounds[0].machine, rounds[0].date, missing=missing, rounds=list(rounds))
+    whole = Replication(rounds[0].machine, rounds[0].date, missing=missing, rounds=list(rounds))
     for suite in rounds[0].costs:
         whole.costs[suite] = _median([one.costs[suite] for one in rounds])
     for key, first in rounds[0].bulks.items():
@@ -221,7 +221,7 @@ def _median(costs: Sequence[Cost]) -> Cost:
     )
 
 
-def condense(measured: Measurement) -> Cost:
+def summarise(measured: Measurement) -> Cost:
     """What a suite's measurement says: of each figure the repetitions' median."""
     messages = tuple(
         MessageCost(
@@ -280,8 +280,8 @@ def measure(
     rounds: int = ROUNDS,
     minutes: float | None = None,
     progress: Callable[[int, str], None] | None = None,
-    kept: Callable[[Here], None] | None = None,
-) -> Here:
+    kept: Callable[[Replication], None] | None = None,
+) -> Replication:
     """Measures suites here; one that cannot run is missing with the reason, and nothing else suffers.
 
     Args:
@@ -303,14 +303,14 @@ def measure(
     machine = _machine_words(core.machine(), core.build().openssl)
     date = datetime.now(UTC).date().isoformat()
     missing: dict[str, str] = {}
-    done: list[Here] = []
+    done: list[Replication] = []
     longest_s = 0.0
     rounds = min(rounds, repeat)
     for number in range(rounds):
         round_begun = perf_counter()
         if done and minutes is not None and round_begun - begun + longest_s > 60.0 * minutes:
             break
-        here = Here(machine, date)
+        replication = Replication(machine, date)
         for position, suite in enumerate(wanted):
             if suite in missing:
                 continue
@@ -323,11 +323,11 @@ def measure(
                     raise
                 missing[suite] = str(error)
                 continue
-            here.costs[suite] = condense(measured)
+            replication.costs[suite] = summarise(measured)
         for wanted_transfers in bulk:
             for suite in wanted_transfers.suites:
-                _measure_transfers(here, missing, suite, wanted_transfers)
-        done.append(here)
+                _measure_transfers(replication, missing, suite, wanted_transfers)
+        done.append(replication)
         longest_s = max(longest_s, perf_counter() - round_begun)
         whole = _whole(done, missing)
         whole.seconds = perf_counter() - begun
@@ -336,7 +336,7 @@ def measure(
     return whole
 
 
-def _whole(rounds: Sequence[Here], missing: dict[str, str]) -> Here:
+def _whole(rounds: Sequence[Replication], missing: dict[str, str]) -> Replication:
     """Rounds as one, without what is missing from any of them."""
     for one in rounds:
         one.missing = missing
@@ -354,7 +354,9 @@ def _machine_words(machine: Machine, openssl: str) -> str:
 TRANSFERS_EACH = 5
 
 
-def _measure_transfers(here: Here, missing: dict[str, str], suite: str, wanted: Transfers) -> None:
+def _measure_transfers(
+    replication: Replication, missing: dict[str, str], suite: str, wanted: Transfers
+) -> None:
     """Open and protected links in turn, so that a disturbance hits neighbours alike."""
     from shakedown import core
 
@@ -376,16 +378,18 @@ def _measure_transfers(here: Here, missing: dict[str, str], suite: str, wanted: 
         for one in found:
             key = (suite, link, one.data_bytes)
             client, server = float(one.client_us.median), float(one.server_us.median)
-            here.bulks[key] = Bulk(
+            replication.bulks[key] = Bulk(
                 suite, link, one.data_bytes, one.wire_bytes, round(client, 3), round(server, 3)
             )
 
 
-def save(here: Here, path: Path) -> None:
+def save(replication: Replication, path: Path) -> None:
     """Writes measured figures as JSON, one suite and round a line. Raises `InputError`."""
-    lines = [json.dumps({"suite": suite, "missing": why}) for suite, why in sorted(here.missing.items())]
-    for suite in sorted(here.costs):
-        first = here.rounds[0].costs[suite]
+    lines = [
+        json.dumps({"suite": suite, "missing": why}) for suite, why in sorted(replication.missing.items())
+    ]
+    for suite in sorted(replication.costs):
+        first = replication.rounds[0].costs[suite]
         packed = {
             "suite": suite,
             "bytes": first.size_bytes,
@@ -399,26 +403,31 @@ def save(here: Here, path: Path) -> None:
                     "messages_us": [[one.generate_us, one.process_us] for one in cost.messages],
                     "operations_us": [one.us for one in cost.operations],
                 }
-                for cost in (one.costs[suite] for one in here.rounds)
+                for cost in (one.costs[suite] for one in replication.rounds)
             ],
         }
         lines.append(json.dumps(packed, separators=(",", ":")))
-    for key, bulk in sorted(here.bulks.items()):
-        times = [[one.bulks[key].client_us, one.bulks[key].server_us] for one in here.rounds]
+    for key, bulk in sorted(replication.bulks.items()):
+        times = [[one.bulks[key].client_us, one.bulks[key].server_us] for one in replication.rounds]
         lines.append(json.dumps({"transfer": [*key, bulk.wire_bytes], "rounds": times}))
-    about = {"format": FORMAT, "machine": here.machine, "date": here.date, "rounds": len(here.rounds)}
+    about = {
+        "format": FORMAT,
+        "machine": replication.machine,
+        "date": replication.date,
+        "rounds": len(replication.rounds),
+    }
     head = json.dumps(about)
     write(path, "\n".join([head, *lines]) + "\n", replace=True)
 
 
-def load(path: Path) -> Here:
+def load(path: Path) -> Replication:
     """Reads what `save` wrote. Raises `InputError` in one line where the file is not that."""
     try:
         head, *lines = path.read_text(encoding="utf-8").splitlines()
         about = json.loads(head)
         if about.get("format") != FORMAT:
             raise ValueError(f'its format is not "{FORMAT}"')
-        rounds = [Here(about["machine"], about["date"]) for _ in range(int(about["rounds"]))]
+        rounds = [Replication(about["machine"], about["date"]) for _ in range(int(about["rounds"]))]
         if not rounds:
             raise ValueError("it has no rounds")
         missing: dict[str, str] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from witness.wtls.reader import Reader, many, whole
+from interop.wtls.reader import Reader, many, whole
 
 Family = Literal["rsa", "dh", "ec", "none"]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown.papers import judge
+from shakedown.papers import verdicts
 from shakedown.papers.load import Claim
 
 
@@ -29,7 +29,7 @@ def claim(value: str, tolerance: str = "", unit: str = "ms") -> Claim:
     ],
 )
 def test_values_are_read_as_written(text, values):
-    assert judge.published_values(text) == values
+    assert verdicts.published_values(text) == values
 
 
 @pytest.mark.parametrize(
@@ -44,55 +44,60 @@ def test_values_are_read_as_written(text, values):
     ],
 )
 def test_tolerances(tolerance, published, text, allowed):
-    assert judge.allowance(tolerance, published, text) == pytest.approx(allowed)
+    assert verdicts.allowance(tolerance, published, text) == pytest.approx(allowed)
 
 
-@given(here=st.floats(0, 300), percent=st.integers(1, 50))
-def test_a_number_agrees_exactly_within_its_tolerance(here, percent):
-    found = judge.number(here, "why")(claim("100", f"{percent} %"))
-    assert (found.verdict == "agrees") == (abs(here - 100) <= percent + 1e-12)
+@given(replication=st.floats(0, 300), percent=st.integers(1, 50))
+def test_a_number_agrees_exactly_within_its_tolerance(replication, percent):
+    found = verdicts.number(replication, "why")(claim("100", f"{percent} %"))
+    assert (found.verdict == "agrees") == (abs(replication - 100) <= percent + 1e-12)
 
 
 @pytest.mark.parametrize(
-    ("here", "verdict", "difference"),
+    ("replication", "verdict", "difference"),
     [(155.0, "agrees", 0), (149.0, "agrees", -1), (170.0, "differs", 10), (140.0, "differs", -10)],
 )
-def test_a_figure_may_lie_anywhere_in_a_published_range(here, verdict, difference):
-    found = judge.number(here, "why")(claim("150..160", "2"))
+def test_a_figure_may_lie_anywhere_in_a_published_range(replication, verdict, difference):
+    found = verdicts.number(replication, "why")(claim("150..160", "2"))
     assert (found.verdict, found.difference) == (verdict, difference)
 
 
 def test_both_ends_of_a_range_count():
-    assert judge.spans([(65.3, 87.7)], "why")(claim("65..87", "1")).verdict == "agrees"
-    assert judge.spans([(47.4, 91.7)], "why")(claim("64..92", "1")).verdict == "differs"
+    assert verdicts.spans([(65.3, 87.7)], "why")(claim("65..87", "1")).verdict == "agrees"
+    assert verdicts.spans([(47.4, 91.7)], "why")(claim("64..92", "1")).verdict == "differs"
 
 
 def test_within_asks_for_no_more_than_lying_inside():
-    assert judge.within(360, 380, "why")(claim("350..400", "2")).verdict == "agrees"
-    found = judge.within(326, 367, "why")(claim("350..400", "2"))
+    assert verdicts.within(360, 380, "why")(claim("350..400", "2")).verdict == "agrees"
+    found = verdicts.within(326, 367, "why")(claim("350..400", "2"))
     assert (found.verdict, found.difference) == ("differs", -24)
 
 
 def test_figures_that_do_not_match_the_claim_are_a_defect():
     with pytest.raises(ValueError, match="2 figures"):
-        judge.numbers([1.0, 2.0], "why")(claim("1"))
+        verdicts.numbers([1.0, 2.0], "why")(claim("1"))
 
 
 def test_an_input_cannot_be_tested():
-    row = judge.cell_row("p", "table 1", "q", "ms", "12.5", None, "", "an input")
-    assert (row.verdict, row.here, row.difference, row.published) == ("cannot be tested", None, None, 12.5)
+    row = verdicts.cell_row("p", "table 1", "q", "ms", "12.5", None, "", "an input")
+    assert (row.verdict, row.replication, row.difference, row.published) == (
+        "cannot be tested",
+        None,
+        None,
+        12.5,
+    )
 
 
 def test_a_cell_agrees_to_its_last_printed_digit():
-    assert judge.cell_row("p", "t", "q", "ms", "2.47", 2.4716, "exact", "sum").verdict == "agrees"
-    assert judge.cell_row("p", "t", "q", "ms", "2.47", 2.4756, "exact", "sum").verdict == "differs"
+    assert verdicts.cell_row("p", "t", "q", "ms", "2.47", 2.4716, "exact", "sum").verdict == "agrees"
+    assert verdicts.cell_row("p", "t", "q", "ms", "2.47", 2.4756, "exact", "sum").verdict == "differs"
 
 
 def test_a_claims_row_keeps_words_and_numbers_apart():
-    number = judge.claim_row("p", claim("72", "10 %"), judge.number(80.0, "why")(claim("72", "10 %")))
-    assert (number.published, number.here, number.difference, number.verdict) == (72, 80, 8, "differs")
-    order = judge.claim_row("p", claim("a < b"), judge.holds(True, "a < b", "why")(claim("a < b")))
-    assert (order.published, order.here, order.difference, order.verdict) == (
+    number = verdicts.claim_row("p", claim("72", "10 %"), verdicts.number(80.0, "why")(claim("72", "10 %")))
+    assert (number.published, number.replication, number.difference, number.verdict) == (72, 80, 8, "differs")
+    order = verdicts.claim_row("p", claim("a < b"), verdicts.holds(True, "a < b", "why")(claim("a < b")))
+    assert (order.published, order.replication, order.difference, order.verdict) == (
         "a < b",
         "a < b",
         None,
@@ -100,11 +105,11 @@ def test_a_claims_row_keeps_words_and_numbers_apart():
     )
 
 
-def measured(*figures: float) -> judge.Finding:
+def measured(*figures: float) -> verdicts.Finding:
     """A measured figure whose rounds gave these, against 100 with a tolerance of a tenth."""
     about = claim("100", "10 %")
-    rounds = [judge.number(figure, "why", "measured")(about) for figure in figures]
-    return judge.together(judge.number(min(figures), "why", "measured")(about), rounds)
+    rounds = [verdicts.number(figure, "why", "measured")(about) for figure in figures]
+    return verdicts.together(verdicts.number(min(figures), "why", "measured")(about), rounds)
 
 
 def test_a_measured_figure_agrees_or_differs_only_if_every_round_does():
@@ -119,7 +124,7 @@ def test_the_interval_encloses_the_median_with_its_probability(rounds, left_out)
     """Counted over every way in which rounds may fall below or above the median."""
     below = np.array([bin(ways).count("1") for ways in range(1 << rounds)])
     outside = [float(np.mean((below <= few) | (below >= rounds - few))) for few in (left_out, left_out + 1)]
-    assert judge.spared(rounds) == left_out
+    assert verdicts.spared(rounds) == left_out
     assert outside[0] <= 0.05 < outside[1]
 
 
@@ -130,9 +135,9 @@ def test_as_many_rounds_may_stray_as_the_interval_leaves_out():
     assert measured(*[112] * 8, 100).verdict == "differs"
     assert measured(*[112] * 7, 100, 101).verdict == "undecided"
     assert measured(*[112] * 7, 100, 115).interval == (112, 112)
-    good, bad = (judge.holds(held, "a, b", "why", "measured")(claim("a < b")) for held in (True, False))
-    assert judge.together(good, [good] * 8 + [bad]).verdict == "agrees"
-    assert judge.together(good, [good] * 7 + [bad] * 2).verdict == "undecided"
+    good, bad = (verdicts.holds(held, "a, b", "why", "measured")(claim("a < b")) for held in (True, False))
+    assert verdicts.together(good, [good] * 8 + [bad]).verdict == "agrees"
+    assert verdicts.together(good, [good] * 7 + [bad] * 2).verdict == "undecided"
 
 
 def test_rounds_on_both_sides_decide_nothing():
@@ -141,17 +146,17 @@ def test_rounds_on_both_sides_decide_nothing():
 
 def test_without_rounds_nothing_measured_is_decided():
     about = claim("100", "10 %")
-    assert judge.together(judge.number(100.0, "why", "measured")(about), []).verdict == "undecided"
+    assert verdicts.together(verdicts.number(100.0, "why", "measured")(about), []).verdict == "undecided"
 
 
 def test_what_is_computed_needs_no_rounds():
     about = claim("100", "10 %")
-    assert judge.together(judge.number(100.0, "why")(about), []).verdict == "agrees"
+    assert verdicts.together(verdicts.number(100.0, "why")(about), []).verdict == "agrees"
 
 
 def test_an_order_holds_only_if_it_holds_in_every_round():
     about = claim("a < b")
-    good, bad = (judge.holds(held, "a, b", "why", "measured")(about) for held in (True, False))
-    assert judge.together(good, [good, good]).verdict == "agrees"
-    assert judge.together(good, [good, bad]).verdict == "undecided"
-    assert judge.together(bad, [bad, bad]).verdict == "differs"
+    good, bad = (verdicts.holds(held, "a, b", "why", "measured")(about) for held in (True, False))
+    assert verdicts.together(good, [good, good]).verdict == "agrees"
+    assert verdicts.together(good, [good, bad]).verdict == "undecided"
+    assert verdicts.together(bad, [bad, bad]).verdict == "differs"

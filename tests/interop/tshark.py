@@ -6,7 +6,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from witness.ours import Message
+from interop.ours import Message
 
 NAMES = {
     1: "ClientHello",

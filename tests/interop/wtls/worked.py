@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from witness.wtls.decoder import Sender
+from interop.wtls.decoder import Sender
 
 CLIENT_HELLO = bytes.fromhex(
     "c300 0000 5b01 0058 013a e5c2 a0a0 a1a2 a3a4 a5a6 a7a8 a9aa ab00 001a 0800 000e"

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from witness.wtls import messages
-from witness.wtls.messages import Body, ClientHello, ServerHello
-from witness.wtls.reader import Malformed, Reader, whole
-from witness.wtls.structures import KeyExchangeId
+from interop.wtls import messages
+from interop.wtls.messages import Body, ClientHello, ServerHello
+from interop.wtls.reader import Malformed, Reader, whole
+from interop.wtls.structures import KeyExchangeId
 
 Sender = Literal["client", "server"]
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA = 1, 2, 3, 4

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shakedown.papers import judge
-from shakedown.papers.here import Here
-from shakedown.papers.judge import Check
+from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
-from shakedown.papers.paper import Today
+from shakedown.papers.paper import ModernRerun
 from shakedown.papers.pda.inputs import BULK, DH, RESUMED, RSA
 from shakedown.papers.pda.steps import (
     client_steps_us,
@@ -17,89 +15,93 @@ from shakedown.papers.pda.steps import (
     with_network_us,
 )
 from shakedown.papers.pda.transfers import wep_growth
+from shakedown.papers.replication import Replication
+from shakedown.papers.verdicts import Check
 from shakedown.schema.base import Side
 
 
-def today(data: PaperData, here: Here) -> Sequence[Today]:
+def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
     """What today's hardware says to shares, resumption and key exchange."""
 
     def share(side: Side) -> float:
-        cost = here.costs[RSA]
+        cost = replication.costs[RSA]
         return 100 * (cost.class_us(side, "key") + cost.class_us(side, "signature")) / cost.us(side)
 
     def with_network() -> float:
-        total = sum(with_network_us(here.costs[RSA], one_way_s(data), wep=False).values())
-        cost = here.costs[RSA]
+        total = sum(with_network_us(replication.costs[RSA], one_way_s(data), wep=False).values())
+        cost = replication.costs[RSA]
         return 100 * (cost.class_us("client", "key") + cost.class_us("client", "signature")) / total
 
     def step(number: int) -> float:
-        own = client_steps_us(here.costs[RSA])
+        own = client_steps_us(replication.costs[RSA])
         return 100 * own[number] / sum(own.values())
 
     def resumed(side: Side) -> float:
-        return time_ratio(here, side, RESUMED, RSA)
+        return time_ratio(replication, side, RESUMED, RSA)
 
     network = "waits by the study's 10 Mbit/s and the delay that the laptop's resumed handshake shows"
     return [
-        Today(
+        ModernRerun(
             "sp-002",
             "public-key work's share of the client's handshake, network included",
             (RSA,),
-            lambda: judge.holds(with_network() < 50, f"crypto {with_network():.2g} %", network, "measured"),
+            lambda: verdicts.holds(
+                with_network() < 50, f"crypto {with_network():.2g} %", network, "measured"
+            ),
         ),
-        Today(
+        ModernRerun(
             "sp-004",
             "step 2's share of the client's own work",
             (RSA,),
-            lambda: judge.number(
+            lambda: verdicts.number(
                 step(2), "without network waits, which the study's shares include", "measured"
             ),
         ),
-        Today(
+        ModernRerun(
             "sp-005",
             "step 3's share of the client's own work",
             (RSA,),
-            lambda: judge.number(
+            lambda: verdicts.number(
                 step(3), "without network waits, which the study's shares include", "measured"
             ),
         ),
-        Today(
+        ModernRerun(
             "sp-014",
             "public-key work's share of the client's handshake, network included",
             (RSA,),
-            lambda: judge.number(with_network(), network, "measured"),
+            lambda: verdicts.number(with_network(), network, "measured"),
         ),
-        Today(
+        ModernRerun(
             "sp-016",
             "public-key work's share of the client's own work",
             (RSA,),
-            lambda: judge.number(share("client"), "CPU time, nothing of the network in it", "measured"),
+            lambda: verdicts.number(share("client"), "CPU time, nothing of the network in it", "measured"),
         ),
-        Today(
+        ModernRerun(
             "sp-017",
             "WEP's work for a handshake's bytes over the handshake, network included",
             (RSA,),
-            lambda: _wep_in_a_handshake(data, here),
+            lambda: _wep_in_a_handshake(data, replication),
         ),
-        Today(
+        ModernRerun(
             "sp-025",
             "client's time, resumed over full",
             (RSA, RESUMED),
-            lambda: judge.number(resumed("client"), "CPU time; by the study's times 9.7 %", "measured"),
+            lambda: verdicts.number(resumed("client"), "CPU time; by the study's times 9.7 %", "measured"),
         ),
-        Today(
+        ModernRerun(
             "sp-026",
             "server's time, resumed over full",
             (RSA, RESUMED),
-            lambda: judge.number(resumed("server"), "CPU time of the server", "measured"),
+            lambda: verdicts.number(resumed("server"), "CPU time of the server", "measured"),
         ),
-        Today(
+        ModernRerun(
             "sp-032",
             "client's time, RSA below DH",
             (RSA, DH),
-            lambda: judge.holds(
-                time_ratio(here, "client", DH, RSA) > 1,
-                f"DH {time_ratio(here, 'client', DH, RSA):.2f} times RSA",
+            lambda: verdicts.holds(
+                time_ratio(replication, "client", DH, RSA) > 1,
+                f"DH {time_ratio(replication, 'client', DH, RSA):.2f} times RSA",
                 "CPU time",
                 "measured",
             ),
@@ -107,15 +109,15 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
     ]
 
 
-def _wep_in_a_handshake(data: PaperData, here: Here) -> Check:
-    found = [wep_growth(here, RSA, side) for side in ("client", "server")]
+def _wep_in_a_handshake(data: PaperData, replication: Replication) -> Check:
+    found = [wep_growth(replication, RSA, side) for side in ("client", "server")]
     if found[0] is None or found[1] is None:
-        return judge.untestable(BULK, "measured")
-    cost = here.costs[RSA]
+        return verdicts.untestable(BULK, "measured")
+    cost = replication.costs[RSA]
     added_us = sum(1e6 * one.s_per_byte * cost.size_bytes for one in found if one)
     added_us += sum(with_network_us(cost, one_way_s(data), wep=True).values())
     total_us = sum(with_network_us(cost, one_way_s(data), wep=False).values())
-    return judge.number(
+    return verdicts.number(
         100 * (added_us / total_us - 1),
         f"{cost.size_bytes:.0f} bytes at the slope of transfers, 8 bytes a frame on the air",
         "measured",

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shakedown.papers import judge
-from shakedown.papers.here import Here
-from shakedown.papers.judge import Check
+from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
-from shakedown.papers.paper import Today
+from shakedown.papers.paper import ModernRerun
 from shakedown.papers.psk.inputs import KEY_BITS, NAMES, suite
+from shakedown.papers.replication import Replication
+from shakedown.papers.verdicts import Check
 
 
-def today(data: PaperData, here: Here) -> Sequence[Today]:
+def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
     """What today's stack says to the claims that table 4.1 decides."""
     suites = [suite(name, bits) for name in NAMES for bits in KEY_BITS]
 
     def sizes(name: str) -> list[float]:
-        return [here.costs[suite(name, bits)].size_bytes for bits in KEY_BITS]
+        return [replication.costs[suite(name, bits)].size_bytes for bits in KEY_BITS]
 
     def smaller(less: str, more: str) -> bool:
         return all(a < b for a, b in zip(sizes(less), sizes(more), strict=True))
@@ -26,7 +26,7 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
         good = all(
             smaller(other, name) if largest else smaller(name, other) for other in NAMES if other != name
         )
-        return judge.holds(
+        return verdicts.holds(
             good,
             words if good else "not at every key size",
             f"our TLS 1.0 handshakes: {', '.join(f'{size:.0f}' for size in sizes(name))} bytes",
@@ -40,11 +40,11 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
             for more in ("rsa", "dhe_dss", "rsa_mutual", "dhe_dss_mutual")
         )
         words = ", ".join(f"{a:.0f} and {b:.0f}" for a, b in zip(sizes("dhe_psk"), sizes("rsa"), strict=True))
-        return judge.holds(good, "dhe_psk < rsa" if good else "not at every key size", words, "measured")
+        return verdicts.holds(good, "dhe_psk < rsa" if good else "not at every key size", words, "measured")
 
     def mutual_above() -> Check:
         good = smaller("rsa", "rsa_mutual") and smaller("dhe_dss", "dhe_dss_mutual")
-        return judge.holds(
+        return verdicts.holds(
             good,
             "rsa < rsa_mutual; dhe_dss < dhe_dss_mutual" if good else "no",
             "our TLS 1.0 handshakes",
@@ -53,7 +53,7 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
 
     def over_anonymous() -> Check:
         differences = [b - a for a, b in zip(sizes("dh_anon"), sizes("dhe_psk"), strict=True)]
-        return judge.number(
+        return verdicts.number(
             max(differences, key=lambda value: abs(value - 72)),
             "two lengths, and hint and identity: 68 bytes there, 15 here; at 512, 1024, 2048 bit: "
             + ", ".join(f"{one:.0f}" for one in differences),
@@ -61,19 +61,21 @@ def today(data: PaperData, here: Here) -> Sequence[Today]:
         )
 
     return [
-        Today(
+        ModernRerun(
             "tp-012",
             "bytes of plain PSK against all others",
             suites,
             lambda: extreme("plain_psk", "plain_psk smallest", False),
         ),
-        Today("tp-013", "bytes of anonymous DH and DHE_PSK against certificates", suites, below_certificates),
-        Today("tp-014", "bytes of mutual against server-authenticated suites", suites, mutual_above),
-        Today(
+        ModernRerun(
+            "tp-013", "bytes of anonymous DH and DHE_PSK against certificates", suites, below_certificates
+        ),
+        ModernRerun("tp-014", "bytes of mutual against server-authenticated suites", suites, mutual_above),
+        ModernRerun(
             "tp-015",
             "bytes of mutual DHE_DSS",
             suites,
             lambda: extreme("dhe_dss_mutual", "dhe_dss_mutual largest", True),
         ),
-        Today("tp-016", "bytes of DHE_PSK over anonymous DH", suites, over_anonymous),
+        ModernRerun("tp-016", "bytes of DHE_PSK over anonymous DH", suites, over_anonymous),
     ]

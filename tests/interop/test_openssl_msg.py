@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
+from interop.hellos import SCSV, hello, of_capture
+from interop.openssl import Seen, handshake
+from interop.ours import KEY, Message
 from shakedown import api
-from witness.hellos import SCSV, hello, of_capture
-from witness.openssl import Seen, handshake
-from witness.ours import KEY, Message
 
 TLS_1_2 = ("-tls1_2", "-no_ticket")
 TLS_1_3 = ("-tls1_3",)

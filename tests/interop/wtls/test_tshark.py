@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from witness.wtls import worked
-from witness.wtls.captures import WTLS_PORT, write
-from witness.wtls.cases import CASES
-from witness.wtls.conftest import Captured
-from witness.wtls.decoder import LEVELS, Alert, Decoder, Item, decode
-from witness.wtls.messages import Certificates, ClientHello, ServerHello
+from interop.wtls import worked
+from interop.wtls.captures import WTLS_PORT, write
+from interop.wtls.cases import CASES
+from interop.wtls.conftest import Captured
+from interop.wtls.decoder import LEVELS, Alert, Decoder, Item, decode
+from interop.wtls.messages import Certificates, ClientHello, ServerHello
 
 BULK_NAMES = {0: "Null", 1: "RC5 CBC 40", 3: "RC5 CBC", 5: "DES CBC", 6: "3DES CBC cwEDE40"}
 MAC_NAMES = {1: "SHA 40", 2: "SHA 80", 3: "SHA", 6: "MD5 80", 7: "MD5"}

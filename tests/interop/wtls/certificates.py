@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from witness.wtls.reader import Reader, whole
-from witness.wtls.structures import (
+from interop.wtls.reader import Reader, whole
+from interop.wtls.structures import (
     Identifier,
     ParameterSpecifier,
     RSAPublicKey,

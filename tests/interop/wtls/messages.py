@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from witness.wtls.certificates import Certificate, certificate
-from witness.wtls.reader import Malformed, Reader, many, whole
-from witness.wtls.structures import (
+from interop.wtls.certificates import Certificate, certificate
+from interop.wtls.reader import Malformed, Reader, many, whole
+from interop.wtls.structures import (
     Family,
     KeyExchangeId,
     ParameterSpecifier,

@@ -6,14 +6,14 @@ import hashlib
 
 import pytest
 
-from witness.wtls import worked
-from witness.wtls.certificates import certificate
-from witness.wtls.curves import NUMBERED
-from witness.wtls.decoder import Alert, Decoder, checksum, decode
-from witness.wtls.messages import Certificates, ClientHello
-from witness.wtls.reader import Malformed, whole
-from witness.wtls.signatures import rsa_verifies
-from witness.wtls.structures import RSAPublicKey
+from interop.wtls import worked
+from interop.wtls.certificates import certificate
+from interop.wtls.curves import NUMBERED
+from interop.wtls.decoder import Alert, Decoder, checksum, decode
+from interop.wtls.messages import Certificates, ClientHello
+from interop.wtls.reader import Malformed, whole
+from interop.wtls.signatures import rsa_verifies
+from interop.wtls.structures import RSAPublicKey
 
 
 def test_worked_handshake() -> None:

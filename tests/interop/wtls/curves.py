@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from witness.wtls.reader import Malformed
-from witness.wtls.structures import BinaryField, ECParameters, ParameterSpecifier, PrimeField
+from interop.wtls.reader import Malformed
+from interop.wtls.structures import BinaryField, ECParameters, ParameterSpecifier, PrimeField
 
 Point = tuple[int, int] | None  # None: infinity
 

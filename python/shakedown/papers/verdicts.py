@@ -19,7 +19,7 @@ from shakedown.papers.rows import AGREES, DIFFERS, UNDECIDED, UNTESTABLE, Kind, 
 class Finding:
     """What a check found."""
 
-    here: float | str | None
+    replication: float | str | None
     difference: float | None
     verdict: Verdict
     reason: str
@@ -53,7 +53,7 @@ def together(whole: Finding, rounds: Sequence[Finding]) -> Finding:
     if whole.kind != "measured" or whole.verdict == UNTESTABLE:
         return whole
     verdict = _decided([(one.verdict, one.difference) for one in rounds])
-    return replace(whole, verdict=verdict, interval=_interval([one.here for one in rounds]))
+    return replace(whole, verdict=verdict, interval=_interval([one.replication for one in rounds]))
 
 
 def together_row(whole: Row, rounds: Sequence[Row]) -> Row:
@@ -61,7 +61,7 @@ def together_row(whole: Row, rounds: Sequence[Row]) -> Row:
     if whole.kind != "measured" or whole.verdict == UNTESTABLE:
         return whole
     verdict = _decided([(one.verdict, one.difference) for one in rounds])
-    return replace(whole, verdict=verdict, interval=_interval([one.here for one in rounds]))
+    return replace(whole, verdict=verdict, interval=_interval([one.replication for one in rounds]))
 
 
 def _interval(figures: Sequence[float | str | None]) -> tuple[float, float] | None:
@@ -130,17 +130,17 @@ def allowance(tolerance: str, published: float, text: str) -> float:
     return float(words)
 
 
-def number(here: float, reason: str, kind: Kind = "modelled") -> Check:
+def number(replication: float, reason: str, kind: Kind = "modelled") -> Check:
     """A single figure (or the only range) of the claim, against ours."""
-    return numbers([here], reason, kind)
+    return numbers([replication], reason, kind)
 
 
-def numbers(here: Sequence[float], reason: str, kind: Kind = "modelled") -> Check:
+def numbers(replication: Sequence[float], reason: str, kind: Kind = "modelled") -> Check:
     """Several figures, in the claim's order."""
-    return spans([(value, value) for value in here], reason, kind)
+    return spans([(value, value) for value in replication], reason, kind)
 
 
-def spans(here: Sequence[tuple[float, float]], reason: str, kind: Kind = "modelled") -> Check:
+def spans(replication: Sequence[tuple[float, float]], reason: str, kind: Kind = "modelled") -> Check:
     """Several ranges: the ends of each against the ends published, or both ends inside a published point's
     tolerance.
 
@@ -149,19 +149,19 @@ def spans(here: Sequence[tuple[float, float]], reason: str, kind: Kind = "modell
 
     def check(claim: Claim) -> Finding:
         values = published_values(claim.value)
-        if len(values) != len(here):
-            raise ValueError(f"{claim.id}: {len(here)} figures for {claim.value!r}")
+        if len(values) != len(replication):
+            raise ValueError(f"{claim.id}: {len(replication)} figures for {claim.value!r}")
         parts = re.split(r";|->", claim.value)
         worst, agree = 0.0, True
-        for (low, high), (ours_low, ours_high), text in zip(values, here, parts, strict=True):
+        for (low, high), (ours_low, ours_high), text in zip(values, replication, parts, strict=True):
             for apart, end in _apart(low, high, ours_low, ours_high):
                 agree = agree and abs(apart) <= allowance(claim.tolerance, end, text) + 1e-12
                 worst = apart if abs(apart) > abs(worst) else worst
         shown: float | str
-        if len(here) == 1 and here[0][0] == here[0][1]:
-            shown = tidy_number(here[0][0])
+        if len(replication) == 1 and replication[0][0] == replication[0][1]:
+            shown = tidy_number(replication[0][0])
         else:
-            shown = "; ".join(_span(low, high) for low, high in here)
+            shown = "; ".join(_span(low, high) for low, high in replication)
         return Finding(shown, tidy_number(worst), AGREES if agree else DIFFERS, reason, kind)
 
     return check
@@ -189,7 +189,7 @@ def within(low: float, high: float, reason: str, kind: Kind = "modelled") -> Che
     return check
 
 
-def holds(condition: bool, here: float | str, reason: str, kind: Kind = "modelled") -> Check:
+def holds(condition: bool, replication: float | str, reason: str, kind: Kind = "modelled") -> Check:
     """An order or a threshold: it holds or it does not.
 
     Where both the claim's value and ours are numbers, the difference is told too.
@@ -198,10 +198,10 @@ def holds(condition: bool, here: float | str, reason: str, kind: Kind = "modelle
     def check(claim: Claim) -> Finding:
         difference = None
         values = published_values(claim.value)
-        if not isinstance(here, str) and len(values) == 1:
+        if not isinstance(replication, str) and len(values) == 1:
             low, high = values[0]
-            difference = tidy_number(here - min(max(here, low), high))
-        shown = here if isinstance(here, str) else tidy_number(here)
+            difference = tidy_number(replication - min(max(replication, low), high))
+        shown = replication if isinstance(replication, str) else tidy_number(replication)
         return Finding(shown, difference, AGREES if condition else DIFFERS, reason, kind)
 
     return check
@@ -223,7 +223,7 @@ def claim_row(slug: str, claim: Claim, finding: Finding) -> Row:
         quantity=claim.claim,
         unit=claim.unit,
         published=tidy_number(values[0][0]) if plain else claim.value or None,
-        here=finding.here,
+        replication=finding.replication,
         difference=finding.difference,
         tolerance=claim.tolerance or None,
         kind=finding.kind,
@@ -233,7 +233,7 @@ def claim_row(slug: str, claim: Claim, finding: Finding) -> Row:
     )
 
 
-def today_row(slug: str, claim: Claim, quantity: str, finding: Finding) -> Row:
+def rerun_row(slug: str, claim: Claim, quantity: str, finding: Finding) -> Row:
     """The further row of a claim: what today's hardware gives."""
     return replace(
         claim_row(slug, claim, finding),
@@ -251,14 +251,16 @@ def cell_row(
     quantity: str,
     unit: str,
     printed: str,
-    here: float | None,
+    replication: float | None,
     tolerance: str,
     reason: str,
     kind: Kind = "modelled",
 ) -> Row:
-    """The row of a table's cell; ``here`` None marks an input, which nothing else in the paper decides."""
+    """The row of a table's cell; ``replication`` None marks an input, which nothing else
+    in the paper decides.
+    """
     published = float(printed)
-    if here is None or math.isnan(here):
+    if replication is None or math.isnan(replication):
         return Row(
             slug,
             item,
@@ -273,7 +275,7 @@ def cell_row(
             UNTESTABLE,
             reason,
         )
-    agree = abs(here - published) <= allowance(tolerance, published, printed) + 1e-12
+    agree = abs(replication - published) <= allowance(tolerance, published, printed) + 1e-12
     return Row(
         slug,
         item,
@@ -281,8 +283,8 @@ def cell_row(
         quantity,
         unit,
         tidy_number(published),
-        tidy_number(here),
-        tidy_number(here - published),
+        tidy_number(replication),
+        tidy_number(replication - published),
         tolerance,
         kind,
         AGREES if agree else DIFFERS,

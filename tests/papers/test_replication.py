@@ -10,18 +10,18 @@ import pytest
 import real
 from papers.conftest import DOCUMENTED
 from shakedown.errors import InputError
-from shakedown.papers import here
+from shakedown.papers import replication
 from shakedown.papers.write import MEASURED
 
 
 @pytest.fixture
-def known() -> here.Here:
-    return here.load(DOCUMENTED / MEASURED)
+def known() -> replication.Replication:
+    return replication.load(DOCUMENTED / MEASURED)
 
 
 def test_what_is_saved_is_read_back(known, tmp_path):
-    here.save(known, tmp_path / "again.jsonl")
-    assert here.load(tmp_path / "again.jsonl") == known
+    replication.save(known, tmp_path / "again.jsonl")
+    assert replication.load(tmp_path / "again.jsonl") == known
     assert (tmp_path / "again.jsonl").read_bytes() == (DOCUMENTED / MEASURED).read_bytes()
 
 
@@ -50,33 +50,35 @@ def test_medians_count_and_minima_where_all_was_preempted():
     replace = msgspec.structs.replace
     calm = replace(real.measurement(), preempted=0)
     times = calm.handshake
-    assert here.condense(calm).client_us == pytest.approx(times.client_us.median, abs=1e-3)
+    assert replication.summarise(calm).client_us == pytest.approx(times.client_us.median, abs=1e-3)
     slower = [replace(one, median=10 * one.median) for one in (times.client_us, times.server_us)]
     slow = replace(calm, handshake=replace(times, client_us=slower[0], server_us=slower[1]))
     preempted = replace(slow, preempted=10 * calm.repeat)
-    assert here.condense(preempted).client_us == pytest.approx(times.client_us.min, abs=1e-3)
+    assert replication.summarise(preempted).client_us == pytest.approx(times.client_us.min, abs=1e-3)
 
 
 def test_the_whole_is_the_rounds_median():
-    first = here.condense(real.measurement())
+    first = replication.summarise(real.measurement())
     rounds = [
-        here.Here(costs={first.suite: dataclasses.replace(first, client_us=time)})
+        replication.Replication(costs={first.suite: dataclasses.replace(first, client_us=time)})
         for time in (10.0, 12.0, 90.0)
     ]
-    assert here.summary(rounds, {}).costs[first.suite].client_us == 12.0
+    assert replication.summary(rounds, {}).costs[first.suite].client_us == 12.0
 
 
 def test_rounds_are_kept_as_they_come_and_none_begins_that_would_end_too_late(fake):
     seen: list[int] = []
-    found = here.measure(["tls1.2/psk"], 20, rounds=4, kept=lambda so_far: seen.append(len(so_far.rounds)))
+    found = replication.measure(
+        ["tls1.2/psk"], 20, rounds=4, kept=lambda so_far: seen.append(len(so_far.rounds))
+    )
     assert seen == [1, 2, 3, 4]
     assert len(found.rounds) == 4
-    assert len(here.measure(["tls1.2/psk"], 20, rounds=4, minutes=0.0).rounds) == 1
+    assert len(replication.measure(["tls1.2/psk"], 20, rounds=4, minutes=0.0).rounds) == 1
 
 
 def test_a_suite_that_cannot_run_is_missing_with_its_reason(fake):
     fake.raising["ssl3/psk"] = fake.Unsupported("ssl3/psk: this stack has no SSL 3.0")
-    found = here.measure(["tls1.2/psk", "ssl3/psk"], 5)
+    found = replication.measure(["tls1.2/psk", "ssl3/psk"], 5)
     assert set(found.costs) == {"tls1.2/psk"}
     assert found.why_not(["tls1.2/psk", "ssl3/psk"]) == (
         "cannot be tested yet: ssl3/psk: this stack has no SSL 3.0"
@@ -91,7 +93,7 @@ def test_a_suite_that_cannot_run_is_missing_with_its_reason(fake):
 def test_another_file_is_refused_in_one_line(tmp_path, text):
     (tmp_path / "x.jsonl").write_text(text)
     with pytest.raises(InputError, match=r"x\.jsonl"):
-        here.load(tmp_path / "x.jsonl")
+        replication.load(tmp_path / "x.jsonl")
 
 
 def test_costs_are_values(known):

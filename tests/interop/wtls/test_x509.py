@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from interop.wtls.captures import read
+from interop.wtls.decoder import Decoder, decode
+from interop.wtls.messages import Certificates
 from shakedown import _core, core
-from witness.wtls.captures import read
-from witness.wtls.decoder import Decoder, decode
-from witness.wtls.messages import Certificates
 
 SUITES = (
     "wtls/rsa/rsa1024/server",

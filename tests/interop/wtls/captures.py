@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from witness.wtls.decoder import Sender
+from interop.wtls.decoder import Sender
 
 Connections = dict[tuple[bytes, int], list[tuple[Sender, bytes]]]
 WTLS_PORT = 9203

@@ -52,7 +52,7 @@ def inspect(program: Path, capture: Path, key_log: Path | None = None) -> list[d
 
 
 @dataclass
-class Witnessed:
+class Observed:
     """A connection as tshark tells it, keyed by its client's address and port."""
 
     # Per sender: message names with the time of their frame and their own length, header included.
@@ -78,9 +78,9 @@ FIELDS = [
 ]
 
 
-def witness(
+def observe(
     capture: Path, key_log: Path | None, servers: range, protocol: str = "tls", *options: str
-) -> dict[str, Witnessed]:
+) -> dict[str, Observed]:
     """tshark's view, by the client's "address:port"; `servers` are the ports that servers listen on."""
     command = [
         "tshark",
@@ -105,7 +105,7 @@ def witness(
         [*command, *options], capture_output=True, text=True, check=True, env=environment, timeout=120
     )
     header = 13 if protocol == "dtls" else 5
-    found: dict[str, Witnessed] = defaultdict(Witnessed)
+    found: dict[str, Observed] = defaultdict(Observed)
     for line in done.stdout.splitlines():
         time, source4, source6, *rest = line.split("|")
         tcp_port, udp_port, types, lengths, kinds, sizes, *_ = rest
@@ -131,7 +131,7 @@ def numbers(text: str) -> list[int]:
 
 
 def told(connection: dict, sender: str) -> list[tuple[str, float, int]]:
-    """Our messages in the witness's form; a retry is a ServerHello to Wireshark."""
+    """Our messages in the oracle's form; a retry is a ServerHello to Wireshark."""
     names = {"HelloRetryRequest": "ServerHello"}
     return [
         (
@@ -144,7 +144,7 @@ def told(connection: dict, sender: str) -> list[tuple[str, float, int]]:
     ]
 
 
-def differences(connection: dict, seen: Witnessed) -> list[str]:
+def differences(connection: dict, seen: Observed) -> list[str]:
     """Where the two views of a connection part."""
     found = []
     for sender, direction in (("client", "client_to_server"), ("server", "server_to_client")):
@@ -183,6 +183,6 @@ class Captured:
     def ours(self, *, keys: bool = True) -> list[dict]:
         return inspect(self.program, self.path, self.key_log if keys else None)
 
-    def theirs(self, protocol: str = "tls", *, keys: bool = True) -> dict[str, Witnessed]:
+    def theirs(self, protocol: str = "tls", *, keys: bool = True) -> dict[str, Observed]:
         servers = DATAGRAM_PORTS if protocol == "dtls" else range(PORTS.start, DATAGRAM_PORTS.start)
-        return witness(self.path, self.key_log if keys else None, servers, protocol)
+        return observe(self.path, self.key_log if keys else None, servers, protocol)
