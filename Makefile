@@ -9,7 +9,7 @@ DEMO ?= demo
 FUZZ_SECONDS ?= 5
 # The probe may be for another processor than this one; its standard library and a C compiler must then be installed.
 PROBE_TARGET ?= $(shell rustc --print host-tuple)
-# The core is built anew when any of these is newer than the installed extension.
+# The core is rebuilt when any of these is newer than the installed extension.
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock pyproject.toml
 
 SOAK_SECONDS ?= 600
@@ -82,14 +82,14 @@ docs: build ## Run the documents' examples and write down what they print
 schema: build ## Write the JSON Schema of everything that is printed or saved
 	$(BIN)/python -m shakedown.schema docs/reference
 
-lock: .venv/.tools ## Choose the versions of Python packages anew
+lock: .venv/.tools ## Update the pinned versions of Python packages
 	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
 
 bench: build peers ## Compare costs with their targets; NAME=… runs one
 	$(BIN)/python -m bench $(NAME)
 
-traces: build ## Record the traces that ship with the package anew
+traces: build ## Record the traces that ship with the package
 	$(BIN)/python -m tools.record_traces
 
 papers: build ## Measure for the papers' pages and write them; MINUTES=… at most

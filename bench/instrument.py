@@ -1,4 +1,4 @@
-"""What looking inside costs: handshakes with the timing provider and a running tape, beside bare ones."""
+"""What recording costs: handshakes with the timing provider and a current recording, beside bare ones."""
 
 import json
 from functools import partial

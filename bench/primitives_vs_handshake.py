@@ -3,7 +3,7 @@
 For each suite, in turns: its primitives are timed, then its handshake is measured, on one processor. What the
 handshake's public-key operations should take in sum (each operation's median, ML-DSA's signing: mean) is
 compared with what they took. Prints a table; exits 1 where a suite's median ratio is off by more than the
-target. Not part of the tests: it judges times.
+target. Not part of the tests: it compares times.
 
     python bench/primitives_vs_handshake.py [--rounds 7] [--repeat 200] [SUITE…]
 """

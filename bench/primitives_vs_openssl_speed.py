@@ -5,7 +5,7 @@
 do: a verification then includes what OpenSSL prepares at a key's first use. What primitives cost between
 handshakes, with caches full of other things, stands beside it. Names both versions of OpenSSL. Prints a
 table;
-exits 1 where a median ratio is off by more than the target. Not part of the tests: it judges times.
+exits 1 where a median ratio is off by more than the target. Not part of the tests: it compares times.
 
     python bench/primitives_vs_openssl_speed.py [--rounds 7] [--seconds 1]
 """

@@ -1,4 +1,4 @@
-"""The examples of the documentation: found, run, compared, and on request written anew.
+"""The examples of the documentation: found, run, compared, and on request rewritten.
 
 In a block marked `console` each line after `$ ` is a command (`> ` goes on) and what follows is what it
 prints, standard error included. A line `…` stands for any lines. Numbers may differ, for times do; words
@@ -102,7 +102,7 @@ def refresh(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
 
-        def anew(match: re.Match[str]) -> str:
+        def rewritten(match: re.Match[str]) -> str:
             if match[1] != "console":
                 return match[0]
             out = []
@@ -116,7 +116,7 @@ def refresh(document: Path) -> None:
                 out.append(f"$ {command}\n{output}".rstrip("\n"))
             return "```console\n" + "\n".join(out) + "\n```"
 
-        document.write_text(BLOCK.sub(anew, text), encoding="utf-8")
+        document.write_text(BLOCK.sub(rewritten, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

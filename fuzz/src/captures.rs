@@ -158,7 +158,7 @@ fn streams() -> Vec<Talk> {
         .collect()
 }
 
-/// A message of DTLS in fragments of at most so many bytes, a record each.
+/// A message of DTLS in fragments of at most N bytes, a record each.
 fn fragmented(message: &[u8], number: u16, size: usize, sequence: &mut u8) -> Vec<Vec<u8>> {
     let (head, body) = message.split_at(4);
     let starts: Vec<usize> = if body.is_empty() { vec![0] } else { (0..body.len()).step_by(size).collect() };

@@ -72,7 +72,7 @@ def transfers(
 ) -> list[dict[str, Any]]: ...
 
 class Inspected:
-    """A connection of a capture; each property is made anew whenever it is asked for."""
+    """A connection of a capture; each property is regenerated whenever it is asked for."""
 
     @property
     def connection(self) -> dict[str, Any]: ...

@@ -14,7 +14,7 @@ from capture.oracle import PORTS, Captured, inspector
 from capture.peers import Site, capturing, together
 
 # A client's port stands for its connection in these tests, and the kernel may give one out again for
-# another server: then the capture is made anew.
+# another server: then the capture is regenerated.
 ATTEMPTS = 5
 NEEDED = ("tshark", "editcap", "openssl", "curl", "nginx", "gnutls-cli", "gnutls-serv", "tstclnt")
 

@@ -53,11 +53,11 @@ def test_flights_and_sums_are_as_the_protocols_have_them(captured: Captured) -> 
         assert set(after) <= {"NewSessionTicket", "KeyUpdate"}
         if one["protocol"] == "tls1.3":
             retried = any(message["name"] == "HelloRetryRequest" for message in messages)
-            sealed = one["encrypted"]["client_to_server"]["bytes"] > 0
+            undecrypted = one["encrypted"]["client_to_server"]["bytes"] > 0
             # A client's compatibility ChangeCipherSpec may fall into the server's flight (RFC 8446, D.4).
             third = [message["name"] for message in messages if message["flight"] == 3]
             early = one["flights"] == 5 and third == ["ChangeCipherSpec"]
-            assert one["flights"] == (5 if retried or early else 3) or (sealed and one["flights"] == 2)
+            assert one["flights"] == (5 if retried or early else 3) or (undecrypted and one["flights"] == 2)
         elif one["protocol"].startswith("tls"):
             assert one["flights"] == (3 if one["resumed"] else 4)
         assert set(one["problems"]) <= {"the key log has no secrets of this connection"}
@@ -119,7 +119,9 @@ def test_without_keys_what_is_readable_is_the_same(captured: Captured) -> None:
         assert [(m["from"], m["name"], m["bytes"], m["time_s"]) for m in one["messages"]] == expected
         if full["encrypted"]["server_to_client"]["bytes"] > 0:
             continue  # a peer that logs no keys
-        sealed = {key: one["encrypted"][key]["bytes"] for key in ("client_to_server", "server_to_client")}
+        undecrypted = {
+            key: one["encrypted"][key]["bytes"] for key in ("client_to_server", "server_to_client")
+        }
         names = {"client_to_server": "client", "server_to_client": "server"}
         for key, sender in names.items():
             hidden = [
@@ -127,7 +129,7 @@ def test_without_keys_what_is_readable_is_the_same(captured: Captured) -> None:
                 for m in full["messages"]
                 if m["from"] == sender and m["flight"] and m["name"] not in readable
             ]
-            assert sealed[key] == sum(m["bytes"] for m in hidden), one["client"]
+            assert undecrypted[key] == sum(m["bytes"] for m in hidden), one["client"]
 
 
 def test_waits_add_up(captured: Captured) -> None:

@@ -1,4 +1,4 @@
-"""`certs` as people use it: made, shown, judged; the system's own OpenSSL as an oracle."""
+"""`certs` as people use it: made, presented, validated; the system's own OpenSSL as an oracle."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shown(shakedown: Run, *arguments: str | Path) -> list[dict]:
 
 
 def reasons(entry: dict) -> list[str]:
-    return [refusal["reason"] for refusal in entry["refusals"]]
+    return [violation["reason"] for violation in entry["violations"]]
 
 
 def test_a_new_chain_is_accepted_by_an_oracle_and_by_ourselves(shakedown, peer, made):
@@ -49,7 +49,7 @@ def test_a_new_chain_is_accepted_by_an_oracle_and_by_ourselves(shakedown, peer, 
         "--host",
         "gw.example",
     )
-    assert entry["refusals"] == []
+    assert entry["violations"] == []
     assert entry["keys_name"] == "p256@p384@p384"
     assert len(entry["certificates"]) == 2
     for certificate in entry["certificates"]:
@@ -76,7 +76,7 @@ def test_the_wrong_order_and_the_wrong_key_are_found(shakedown, made, tmp_path):
     turned.write_text("".join(f"-----BEGIN{block}" for block in reversed(blocks[1:])))
     [entry] = shown(shakedown, turned, "--ca", made / "ca.pem", "--key", made / "ca-key.pem")
     assert reasons(entry) == ["wrong_order", "key_mismatch"]
-    assert entry["refusals"][0]["detail"] == (
+    assert entry["violations"][0]["detail"] == (
         "the right order, leaf first: 'gw.example', 'Shakedown Intermediate CA 1'"
     )
 
@@ -88,7 +88,7 @@ def test_public_styles_are_made_and_shown(shakedown, tmp_path, style):
     done = shakedown("certs", "make", keys, "--profile", f"style-{style}", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     [entry] = shown(shakedown, tmp_path / "chain.pem", "--ca", tmp_path / "ca.pem")
-    assert entry["refusals"] == []
+    assert entry["violations"] == []
     assert (tmp_path / "ca-other.pem").exists() == (style == "cross-signed")
 
 
@@ -108,11 +108,11 @@ def test_wtls_certificates_are_made_and_shown(shakedown, tmp_path):
     entries = shown(shakedown, *files, "--key", tmp_path / "key.pem", "--ca", tmp_path / "ca.pem")
     assert [entry["file"] for entry in entries] == [str(file) for file in files]
     for entry in entries:
-        assert (entry["keys_name"], entry["refusals"]) == ("163k@283k", [])
+        assert (entry["keys_name"], entry["violations"]) == ("163k@283k", [])
         assert entry["certificates"][0]["kind"] == "WTLS"
     raw = (tmp_path / "chain.wtls").read_bytes()
-    assert entries[1]["travelling_bytes"] == len(raw)
-    # Security levels are OpenSSL's; nobody judges WTLS certificates by them.
+    assert entries[1]["bytes_sent"] == len(raw)
+    # Security levels are OpenSSL's; nobody validates WTLS certificates by them.
     told = shakedown(
         "certs", "show", tmp_path / "chain.wtls", "--side", "client", "--ca", tmp_path / "ca.pem"
     )

@@ -46,7 +46,7 @@ def test_the_suite_is_called_by_the_chains_keys_and_its_bytes_travel(shakedown, 
     shown = json.loads(shakedown("certs", "show", chain, "--json").stdout)[0]
     [message] = [one for one in found["messages"] if one["name"] == "Certificate"]
     # RFC 5246, section 7.4.2: headers of record and message, lengths of the list and of each certificate.
-    assert message["bytes"] == shown["travelling_bytes"] + 5 + 4 + 3 + 2 * 3
+    assert message["bytes"] == shown["bytes_sent"] + 5 + 4 + 3 + 2 * 3
     verified = [one for one in found["operations"] if (one["side"], one["operation"]) == ("client", "verify")]
     assert len(verified) == 3
 

@@ -110,7 +110,7 @@ def test_ctrl_c_in_a_run_keeps_what_was_measured(tmp_path):
     """The third suite would take for ever; the first two are there after Ctrl-C.
 
     Its first repetition may come late on a busy machine: the run is told to stop once the second part is
-    there, and hears of it between repetitions, however long one takes.
+    there, and is interrupted between repetitions, however long one takes.
     """
     experiment = tmp_path / "e.toml"
     experiment.write_text(

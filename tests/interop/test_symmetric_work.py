@@ -1,7 +1,7 @@
-"""Symmetric work as it is entered in the books: of each message, the bytes that its protocol prescribes.
+"""Symmetric work as it is recorded: of each message, the bytes that its protocol prescribes.
 
 What is expected is computed from the messages' bytes on the wire and from the RFCs (2246, 5246, 7366, 8446)
-or WAP-261-WTLS; nothing is taken from the books themselves. An operation's bytes are those that its call is
+or WAP-261-WTLS; nothing is taken from the recordings themselves. An operation has the bytes that its call is
 given.
 """
 
@@ -26,7 +26,7 @@ TAG = 16
 
 
 @dataclass(frozen=True)
-class Books:
+class Recorded:
     """One handshake's messages and operations."""
 
     messages: Sequence[Any]
@@ -52,9 +52,9 @@ class Books:
         return [one for one in self.messages if one["name"] != "ChangeCipherSpec"]
 
 
-def books(suite: str) -> Books:
+def recorded(suite: str) -> Recorded:
     found = builtins(api.measure(suite, 3))
-    return Books(found["messages"], found["operations"])
+    return Recorded(found["messages"], found["operations"])
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Record:
     """A cipher suite up to TLS 1.2.
 
     Attributes:
-        explicit: bytes of the IV or nonce that travel in each record.
+        explicit: bytes of the IV or nonce that are sent in each record.
         key_block: bytes of keys and IVs that both directions take from it.
         transcript: the hash of the handshake's messages.
         block: the cipher's block, for a cipher in CBC mode.
@@ -104,7 +104,7 @@ RECORDS = {
 
 @pytest.mark.parametrize("suite", RECORDS)
 def test_finished_is_ciphered_and_authenticated(suite: str) -> None:
-    found, suite_record = books(suite), RECORDS[suite]
+    found, suite_record = recorded(suite), RECORDS[suite]
     sent, received, authenticated, record = suite_record.finished()
     finished = found.named("Finished")
     assert [one["bytes"] for one in finished] == [record, record]
@@ -122,7 +122,7 @@ def test_finished_is_ciphered_and_authenticated(suite: str) -> None:
 @pytest.mark.parametrize("suite", RECORDS)
 def test_every_handshake_byte_is_hashed_once(suite: str) -> None:
     """Each side hashes all messages once, both Finished included, as they are before encryption."""
-    found = books(suite)
+    found = recorded(suite)
     plain = sum(FINISHED if one["name"] == "Finished" else one["bytes"] - HEADER for one in found.handshake())
     for side in SIDES:
         assert found.total(side, "digest", RECORDS[suite].transcript) == plain
@@ -130,7 +130,7 @@ def test_every_handshake_byte_is_hashed_once(suite: str) -> None:
 
 @pytest.mark.parametrize("suite", RECORDS)
 def test_the_prf_makes_master_secret_key_block_and_both_verify_data(suite: str) -> None:
-    found, suite_record = books(suite), RECORDS[suite]
+    found, suite_record = recorded(suite), RECORDS[suite]
     name = f"tls1-prf-{suite_record.transcript}"
     for side in SIDES:
         exchange = [one["index"] for one in found.named("ClientKeyExchange")]
@@ -151,7 +151,7 @@ HASH_BYTES = {"sha256": 32, "sha384": 48}
 
 @pytest.mark.parametrize("suite", TLS_1_3)
 def test_tls_1_3_ciphers_each_message_and_needs_no_mac_for_records(suite: str) -> None:
-    found = books(suite)
+    found = recorded(suite)
     cipher, hashing, _ = TLS_1_3[suite]
     for message in found.handshake():
         open_ = message["name"] in ("ClientHello", "ServerHello")
@@ -167,7 +167,7 @@ def test_tls_1_3_ciphers_each_message_and_needs_no_mac_for_records(suite: str) -
 
 @pytest.mark.parametrize("suite", [suite for suite in TLS_1_3 if "psk" not in suite])
 def test_tls_1_3_hashes_every_handshake_byte_once(suite: str) -> None:
-    found = books(suite)
+    found = recorded(suite)
     plain = 0
     for one in found.handshake():
         open_ = one["name"] in ("ClientHello", "ServerHello")
@@ -182,7 +182,7 @@ def test_tls_1_3_derives_its_schedule(suite: str) -> None:
 
     The two "derived" secrets of RFC 8446, section 7.1, are made within an extraction and not entered.
     """
-    found = books(suite)
+    found = recorded(suite)
     _, hashing, key = TLS_1_3[suite]
     secrets = 3 + 5 + 1 + 2
     for side in SIDES:
@@ -216,7 +216,7 @@ WTLS_PSEUDO_HEADER = 2 + 1 + 2  # sequence number, record type, length
 @pytest.mark.parametrize("suite", WTLS)
 def test_wtls_finished(suite: str) -> None:
     """content + MAC + padding are enciphered; the MAC covers number, type, length and content."""
-    found, parts = books(suite), WTLS[suite]
+    found, parts = recorded(suite), WTLS[suite]
     fragment = WTLS_FINISHED + parts.mac_bytes
     if parts.block:
         fragment = (fragment // parts.block + 1) * parts.block
@@ -233,8 +233,8 @@ def test_wtls_finished(suite: str) -> None:
 
 @pytest.mark.parametrize("suite", WTLS)
 def test_wtls_hashes_the_handshake_for_each_finished(suite: str) -> None:
-    """The engine keeps the messages and hashes all that came before anew for each Finished."""
-    found, parts = books(suite), WTLS[suite]
+    """The engine keeps the messages and hashes all that came before again for each Finished."""
+    found, parts = recorded(suite), WTLS[suite]
     before = sum(one["bytes"] - HEADER for one in found.handshake() if one["name"] != "Finished")
     first, second = found.named("Finished")
     for side in SIDES:
@@ -244,7 +244,7 @@ def test_wtls_hashes_the_handshake_for_each_finished(suite: str) -> None:
 
 @pytest.mark.parametrize("suite", WTLS)
 def test_wtls_makes_a_master_secret_and_a_block_of_keys_for_each_direction(suite: str) -> None:
-    found, parts = books(suite), WTLS[suite]
+    found, parts = recorded(suite), WTLS[suite]
     name = f"wtls-prf-{parts.hash}"
     for side in SIDES:
         for message in found.named("ChangeCipherSpec"):
@@ -255,6 +255,6 @@ def test_wtls_makes_a_master_secret_and_a_block_of_keys_for_each_direction(suite
 @pytest.mark.parametrize("suite", [*RECORDS, *TLS_1_3, *WTLS])
 def test_no_symmetric_work_is_without_its_bytes(suite: str) -> None:
     """What is entered with a count has bytes, and keys that are set up have neither."""
-    for one in books(suite).operations:
+    for one in recorded(suite).operations:
         if one["operation"] in ("cipher", "mac", "prf"):
             assert (one["count"] > 0) == (one["bytes"] > 0), one

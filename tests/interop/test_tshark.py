@@ -70,5 +70,5 @@ def test_all_but_the_lengths_of_signatures(
         (message.sender, message.name) for message in ours
     ]
     for one, other in zip(theirs, ours, strict=True):
-        # These messages travel in the clear or under GCM: no padding makes more of a byte.
+        # These messages are sent in the clear or under GCM: no padding makes more of a byte.
         assert abs(one.bytes - other.bytes) <= (4 if one.name in VARYING[suite] else 0), (one, other)

@@ -29,7 +29,7 @@ def cases():
     return found
 
 
-def judge(ratios: list[float], within: list[bool]) -> None:
+def check(ratios: list[float], within: list[bool]) -> None:
     assert abs(float(np.median(ratios)) - 1.0) <= 0.10
     assert sum(within) >= 40
 
@@ -42,7 +42,7 @@ def test_the_default_model_gives_back_the_thesis(cases):
         low_s, high_s = sent.interval(0.9)
         ratios.append((processing_s + sent.p50) / total_s)
         within.append(processing_s + low_s <= total_s <= processing_s + high_s)
-    judge(ratios, within)
+    check(ratios, within)
 
 
 def test_the_thesiss_own_model_gives_it_back_too(cases):
@@ -55,7 +55,7 @@ def test_the_thesiss_own_model_gives_it_back_too(cases):
         spread_s = 1.645 * 2 * count * BEARER.thesis.traversal_sd_s
         ratios.append((processing_s + sent_s) / total_s)
         within.append(abs(processing_s + sent_s - total_s) <= spread_s)
-    judge(ratios, within)
+    check(ratios, within)
 
 
 def test_the_profile_is_fitted_to_the_printed_tables(cases):

@@ -135,7 +135,7 @@ def wtls_rsa(ca: str, end: str) -> dict[str, Any]:
 
 
 def wtls_ecdh(ca: str, end: str, *, mutual: bool) -> dict[str, Any]:
-    """The thesis's ECDH_ECDSA cases; in the mutual one no ClientKeyExchange travels."""
+    """The thesis's ECDH_ECDSA cases; in the mutual one no ClientKeyExchange is sent."""
     steps: list[Step] = [
         ("client", "ClientHello", 1, 150),
         ("server", "ServerHello", 2, 60),

@@ -49,13 +49,13 @@ def section(page: Path, name: str) -> str:
 def test_certificates_are_told_by_side_and_part_with_what_a_peer_refuses(page, results):
     text = section(page, "certificates")
     about = results.manifest.certificates
-    assert f"{about['server'].travelling_bytes:,} bytes of certificates are sent" in text
-    assert f"{about['client'].travelling_bytes:,} bytes of certificates are sent" in text
+    assert f"{about['server'].bytes_sent:,} bytes of certificates are sent" in text
+    assert f"{about['client'].bytes_sent:,} bytes of certificates are sent" in text
     for certificate in [*about["server"].certificates, *about["client"].certificates]:
         assert certificate.subject in text
         assert certificate.fingerprint[:16] in text
     assert "a server would refuse" in text
-    assert any(one.detail in text for one in about["client"].refusals)
+    assert any(one.detail in text for one in about["client"].violations)
     assert "what a client would refuse" in text
     parts = (page.parent / "figures" / "certificates-server.csv").read_text().splitlines()[1:]
     sizes = sum(int(line.rsplit(",", 1)[1]) for line in parts)

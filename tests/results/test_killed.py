@@ -19,7 +19,7 @@ from shakedown.files.write import digest_of
 from shakedown.results.folder import load_results
 from shakedown.results.reader import load_manifest
 
-MOMENTS = int(os.environ.get("SHAKEDOWN_KILLS", "6"))
+KILLS = int(os.environ.get("SHAKEDOWN_KILLS", "6"))
 SUITES = ["tls1.2/psk", "tls1.3/x25519/p256/server", "tls1.2/psk/aes256-gcm", "tls1.3/psk", "tls1.1/psk"]
 
 
@@ -37,7 +37,7 @@ def killed_after(arguments: list[str], delay_s: float, watched: Path) -> None:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("seed", range(MOMENTS))
+@pytest.mark.parametrize("seed", range(KILLS))
 def test_a_run(tmp_path, capsys, seed):
     chance = random.Random(seed)
     experiment, folder = tmp_path / "e.toml", tmp_path / "r"
@@ -88,7 +88,7 @@ def whole(tmp_path_factory) -> Path:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("seed", range(MOMENTS))
+@pytest.mark.parametrize("seed", range(KILLS))
 def test_a_report(whole, tmp_path, capsys, seed):
     import shutil
 

@@ -221,7 +221,7 @@ def test_the_bytes_sent_are_those_of_the_users_chain(results):
     scenario = results.handshakes["scenario"][0]
     sent = results.messages.filter(scenario=scenario, message="Certificate")["bytes"].item()
     # RFC 8446, sections 4.4.2, 5.2: record header, content type and tag, message header, context, lengths.
-    assert sent == about.travelling_bytes + 5 + 1 + 16 + 4 + 1 + 3 + 3 + 2
+    assert sent == about.bytes_sent + 5 + 1 + 16 + 4 + 1 + 3 + 3 + 2
 
 
 def test_the_report_shows_them_and_marks_the_rows(results, tmp_path):

@@ -115,7 +115,7 @@ def test_what_the_core_says_of_machine_and_capture(printed, home):
 
 def test_the_published_schema_is_fresh():
     there = {path.name: path.read_text() for path in (ROOT / "docs/reference").glob("*.schema.json")}
-    assert there == published(), "make schema writes it anew"
+    assert there == published(), "make schema rewrites it"
 
 
 def everything(kind: type, found: set[type]) -> set[type]:

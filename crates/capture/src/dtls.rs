@@ -1,6 +1,6 @@
 //! DTLS 1.0 and 1.2 (RFC 4347, RFC 6347), and the headers of DTLS 1.3 (RFC 9147).
 //!
-//! Messages travel in fragments, each under a header of its own; a message's bytes are those of all its
+//! Messages are sent in fragments, each under a header of its own; a message's bytes are those of all its
 //! fragments with their record headers, repetitions left out. Of DTLS 1.3 the protected part stays encrypted: its
 //! handshake is told by epoch, in bytes.
 

@@ -1,4 +1,4 @@
-//! Doors for fuzzing: parts that are otherwise reached only through a capture's layers.
+//! Entry points for fuzzing: parts that are otherwise reached only through a capture's layers.
 
 use crate::dtls::DtlsConnection;
 use crate::inspect::{Inspector, Limits, Step};

@@ -188,7 +188,7 @@ impl<R: Read> Inspector<R> {
 }
 
 impl<R: Read> Inspector<R> {
-    /// Reads until a connection is over, but at most so many packets: for callers that look around meanwhile.
+    /// Reads until a connection is over, but at most N packets: for callers that look around meanwhile.
     pub fn step(&mut self, most_packets: usize) -> Step {
         for _ in 0..most_packets.max(1) {
             if let Some(connection) = self.state.ready.pop_front() {

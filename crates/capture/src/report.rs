@@ -73,7 +73,7 @@ pub struct Retransmissions {
 /// Bytes that were on the wire and are not in the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Gaps {
-    /// Stretches.
+    /// Spans.
     pub count: u64,
     /// Bytes.
     pub bytes: u64,

@@ -17,7 +17,7 @@ const REORDERING_NS: u64 = 3_000_000;
 pub(crate) trait Sink {
     /// Bytes that follow what was delivered before; `offset` counts from the start of the stream.
     fn bytes(&mut self, offset: u64, bytes: &[u8], mark: Mark);
-    /// So many bytes are not in the capture.
+    /// N bytes are not in the capture.
     fn missing(&mut self, offset: u64, count: u64, mark: Mark);
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct HalfStream {
     highest: u64,
     /// Farthest byte that the other end says it has.
     acknowledged: u64,
-    /// The last repetition of each recently repeated stretch: where it ended and when.
+    /// The last repetition of each recently repeated range: where it ended and when.
     last_repetition: Option<(u64, u64)>,
     pub(crate) counts: Counts,
 }
@@ -219,7 +219,7 @@ impl HalfStream {
         }
     }
 
-    /// Books a segment as new, repeated or out of order.
+    /// Counts a segment as new, repeated or out of order.
     fn count(&mut self, start: i64, end: i64, mark: Mark) -> bool {
         let highest = self.highest.cast_signed();
         if start >= highest {

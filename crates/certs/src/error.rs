@@ -43,11 +43,11 @@ pub enum CertsError {
     #[error("{}: not what the suite's protocol uses; accepted: {wanted} certificates", path.display())]
     WrongKind { path: PathBuf, wanted: &'static str },
 
-    #[error("{}: unreadable; accepted: X.509 certificates in PEM, DER, PKCS #12, WTLS certificates in PEM or as they travel",
+    #[error("{}: unreadable; accepted: X.509 certificates in PEM, DER, PKCS #12, WTLS certificates in PEM or as sent",
         path.display())]
     Unreadable { path: PathBuf },
 
-    #[error("{}: holds no certificate; accepted: X.509 in PEM, DER, PKCS #12, WTLS in PEM or as it travels", path.display())]
+    #[error("{}: holds no certificate; accepted: X.509 in PEM, DER, PKCS #12, WTLS in PEM or as sent", path.display())]
     NoCertificate { path: PathBuf },
 
     #[error("{}: certificate {place} is unreadable as a WTLS certificate: {reason}", path.display())]

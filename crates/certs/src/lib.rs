@@ -15,7 +15,7 @@ pub mod wtls;
 
 pub use error::CertsError;
 
-use shakedown_pki::inspect::{self, Description, InspectError, Judge};
+use shakedown_pki::inspect::{self, Description, InspectError, Criteria};
 use shakedown_pki::material::{ReadError, read_bytes};
 use std::path::Path;
 
@@ -23,19 +23,19 @@ use std::path::Path;
 /// `ca_path` that of the roots that the peer trusts; without it the peer is taken to trust whoever issued the last.
 ///
 /// # Errors
-/// [`CertsError`] where a file can't be read; what is readable and wrong is among the refusals.
+/// [`CertsError`] where a file can't be read; what is readable and wrong is among the violations.
 pub fn describe(
     path: &Path,
     key_path: Option<&Path>,
     ca_path: Option<&Path>,
     password: Option<&str>,
-    judge: &Judge,
+    criteria: &Criteria,
 ) -> Result<Description, CertsError> {
     let bytes = read_bytes(path)?;
     if let Some(certificates) = wtls::read_certificates(&bytes, path)? {
-        return wtls::describe(&certificates, key_path, ca_path, password, judge);
+        return wtls::describe(&certificates, key_path, ca_path, password, criteria);
     }
-    inspect::describe(path, key_path, ca_path, password, judge).map_err(|error| match error {
+    inspect::describe(path, key_path, ca_path, password, criteria).map_err(|error| match error {
         InspectError::Read(ReadError::Unreadable { path }) => CertsError::Unreadable { path },
         InspectError::NoCertificate { path } => CertsError::NoCertificate { path },
         other => other.into(),

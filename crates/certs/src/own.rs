@@ -54,7 +54,7 @@ impl OwnIdentity {
         }
     }
 
-    /// What travels in WTLS, leaf first.
+    /// What is sent in WTLS, leaf first.
     ///
     /// # Errors
     /// [`CertificateError::X509`] for X.509 certificates that WTLS has no use for.
@@ -118,7 +118,7 @@ pub fn load(
         let (identity, keys, unneeded) = load_side(suite.protocol, files, now_unix_s)?;
         if unneeded > 0 {
             notes.push(format!(
-                "{} certificate(s) of the {} travel beyond the peer's root",
+                "{} certificate(s) of the {} are sent beyond the peer's root",
                 unneeded,
                 side.as_str()
             ));

@@ -6,8 +6,8 @@ use crate::files::{self, Sheet, Written};
 use crate::{CertsError, describe, wtls};
 use openssl::x509::X509;
 use serde::{Deserialize, Serialize};
-use shakedown_pki::inspect::{Description, Judge};
-use shakedown_pki::issue::{Issued, Place, Wishes, new_chain, pkcs12};
+use shakedown_pki::inspect::{Description, Criteria};
+use shakedown_pki::issue::{Issued, Place, Overrides, new_chain, pkcs12};
 use shakedown_pki::{PkiError, Profile, keys};
 use shakedown_trace::Side;
 use shakedown_trace::suite::KeyType;
@@ -131,7 +131,7 @@ pub struct Make {
     /// Also write a PKCS #12 archive under this password.
     #[serde(default)]
     pub password: Option<String>,
-    /// When the result is judged, in seconds since 1970.
+    /// When the result is validated, in seconds since 1970.
     pub now: i64,
 }
 
@@ -175,7 +175,7 @@ pub struct Issue {
     /// Days of validity.
     #[serde(default)]
     pub days: Option<u32>,
-    /// When the result is judged, in seconds since 1970.
+    /// When the result is validated, in seconds since 1970.
     pub now: i64,
 }
 
@@ -232,9 +232,9 @@ fn kinds_of(text: &str) -> Result<Vec<KeyType>, CertsError> {
     Ok(kinds)
 }
 
-/// A new chain is judged without regard to strength: its maker chose the keys.
-fn judge(side: Side, now_unix_s: i64) -> Judge {
-    Judge { now_unix_s, security_level: 0, host: None, side }
+/// A new chain is validated without regard to strength: its maker chose the keys.
+fn criteria(side: Side, now_unix_s: i64) -> Criteria {
+    Criteria { now_unix_s, security_level: 0, host: None, side }
 }
 
 impl Show {
@@ -243,7 +243,7 @@ impl Show {
             let value = self.level.to_string();
             return Err(CertsError::UnknownWord { what: "security level", value, accepted: "0 to 5" });
         }
-        let judge = Judge {
+        let criteria = Criteria {
             now_unix_s: self.now,
             security_level: self.level,
             host: self.host.clone(),
@@ -251,7 +251,7 @@ impl Show {
         };
         let describe = |file: &PathBuf| {
             let (key, ca, password) = (self.key.as_deref(), self.ca.as_deref(), self.password.as_deref());
-            let description = describe(file, key, ca, password, &judge)?;
+            let description = describe(file, key, ca, password, &criteria)?;
             Ok(Shown { file: file.clone(), description })
         };
         self.files.iter().map(describe).collect::<Result<_, _>>().map(Response::Shown)
@@ -262,13 +262,13 @@ impl Make {
     fn run(&self) -> Result<Response, CertsError> {
         let side = side_of(&self.side)?;
         let leaf = if side == Side::Server { Place::Server } else { Place::Client };
-        let wishes = Wishes {
+        let overrides = Overrides {
             common_name: self.name.clone(),
             alternative_names: self.alternative_names.clone(),
             not_before: self.not_before.clone(),
             days: self.days,
         };
-        let profile = Profile::find(&self.profile)?.with(leaf, &wishes)?;
+        let profile = Profile::find(&self.profile)?.with(leaf, &overrides)?;
         let kinds = match &self.keys {
             Some(text) => kinds_of(text)?,
             None => profile.usual_keys(),
@@ -281,7 +281,7 @@ impl Make {
         let files = files::write(&self.out, &sheets, self.overwrite)?;
         let path = |name: &str| self.out.join(name);
         let (chain, key, ca) = (path("chain.pem"), path("key.pem"), path("ca.pem"));
-        let description = describe(&chain, Some(&key), Some(&ca), None, &judge(side, self.now))?;
+        let description = describe(&chain, Some(&key), Some(&ca), None, &criteria(side, self.now))?;
         Ok(Response::Made { files, description })
     }
 
@@ -292,17 +292,17 @@ impl Make {
         let mut list = vec![
             Sheet::public(
                 "chain.pem",
-                "what travels: the leaf, then its issuers",
+                "what is sent: the leaf, then its issuers",
                 pems(sent.iter().map(|one| &one.certificate))?,
             ),
             Sheet::private("key.pem", "the leaf's private key", key_pem(&sent[0].key)?),
             Sheet::public("ca.pem", "the root, which peers trust", pems([&root.certificate])?),
             Sheet::private("ca-key.pem", "the root's private key, to issue more", key_pem(&root.key)?),
         ];
-        let twins: Vec<&Vec<u8>> = chain.iter().filter_map(|one| one.twin.as_ref()).collect();
-        if !twins.is_empty() {
+        let counterparts: Vec<&Vec<u8>> = chain.iter().filter_map(|one| one.counterpart.as_ref()).collect();
+        if !counterparts.is_empty() {
             let what = "the cross-signed CA's own root, which peers may trust instead";
-            list.push(Sheet::public("ca-other.pem", what, pems(twins)?));
+            list.push(Sheet::public("ca-other.pem", what, pems(counterparts)?));
         }
         if let Some(password) = &self.password {
             let archive = pkcs12(chain, password)?;
@@ -319,8 +319,8 @@ fn wtls_sheets(chain: &[(WtlsCertificate, Vec<u8>)]) -> Result<Vec<Sheet>, Certs
     let text: String = sent.iter().map(|(certificate, _)| certificate.to_pem()).collect();
     let raw: Vec<u8> = sent.iter().flat_map(|(certificate, _)| certificate.as_bytes().to_vec()).collect();
     Ok(vec![
-        Sheet::public("chain.pem", "what travels: the leaf, then its issuers", text),
-        Sheet::public("chain.wtls", "the same as it travels", raw),
+        Sheet::public("chain.pem", "what is sent: the leaf, then its issuers", text),
+        Sheet::public("chain.wtls", "the same as sent", raw),
         Sheet::private("key.pem", "the leaf's private key", key_pem(&sent[0].1)?),
         Sheet::public("ca.pem", "the root, which peers trust", root.to_pem()),
         Sheet::private("ca-key.pem", "the root's private key, to issue more", key_pem(root_key)?),

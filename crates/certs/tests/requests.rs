@@ -34,7 +34,7 @@ fn a_chain_is_made_written_and_shown() {
         made["files"].as_array().unwrap().iter().map(|file| file["path"].to_string()).collect();
     assert_eq!(names.len(), 5, "{names:?}");
     assert_eq!(made["description"]["keys_name"], "p256@rsa2048@rsa2048");
-    assert_eq!(made["description"]["refusals"], json!([]));
+    assert_eq!(made["description"]["violations"], json!([]));
     let mode = |name: &str| std::fs::metadata(out.join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!(["key.pem", "ca-key.pem", "all.p12", "chain.pem"].map(mode), [0o600, 0o600, 0o600, 0o644]);
     let at = NOW.to_string();
@@ -50,7 +50,7 @@ fn a_chain_is_made_written_and_shown() {
     }));
     let shown = shown.unwrap();
     for entry in shown.as_array().unwrap() {
-        assert_eq!(entry["refusals"], json!([]), "{entry}");
+        assert_eq!(entry["violations"], json!([]), "{entry}");
         assert_eq!(entry["keys_name"], "p256@rsa2048@rsa2048");
         assert_eq!(entry["certificates"][0]["not_after"], "2027-01-05 00:00:00 UTC");
     }
@@ -60,9 +60,9 @@ fn a_chain_is_made_written_and_shown() {
         again.ends_with("chain.pem: exists already; give another folder, or allow overwriting"),
         "{again}"
     );
-    let mut anew = make;
-    anew["overwrite"] = json!(true);
-    run(anew).unwrap();
+    let mut again = make;
+    again["overwrite"] = json!(true);
+    run(again).unwrap();
 }
 
 #[test]
@@ -102,21 +102,21 @@ fn a_root_issues_an_intermediate_which_issues_a_leaf() {
         "do": "issue", "place": "intermediate", "key": "p256", "out": at("i"), "ca": at("r/chain.pem"),
         "ca_key": at("r/key.pem"), "now": NOW,
     }));
-    assert_eq!(between.unwrap()["description"]["refusals"], json!([]));
+    assert_eq!(between.unwrap()["description"]["violations"], json!([]));
     let leaf = run(json!({
         "do": "issue", "place": "client", "key": "mldsa44", "name": "device-7", "out": at("c"),
         "alternative_names": ["dns:device-7.example", "uri:urn:dev:7"], "ca": at("i/chain.pem"), "ca_key": at("i/key.pem"),
         "now": NOW,
     }));
     let leaf = leaf.unwrap();
-    assert_eq!(leaf["description"]["refusals"], json!([]));
+    assert_eq!(leaf["description"]["violations"], json!([]));
     assert_eq!(leaf["description"]["certificates"].as_array().unwrap().len(), 2);
     let shown = run(json!({
         "do": "show", "files": [at("c/chain.pem")], "key": at("c/key.pem"), "ca": at("r/chain.pem"), "side": "client",
         "now": NOW,
     }));
     let shown = shown.unwrap();
-    assert_eq!(shown[0]["refusals"], json!([]));
+    assert_eq!(shown[0]["violations"], json!([]));
     assert_eq!(shown[0]["keys_name"], "mldsa44@p256@p384");
     assert_eq!(
         shown[0]["certificates"][0]["alternative_names"],
@@ -137,7 +137,7 @@ fn wtls_chains_are_made_and_shown() {
     );
     for entry in shown.unwrap().as_array().unwrap() {
         assert_eq!(entry["format"], "wtls");
-        assert_eq!(entry["refusals"], json!([]));
+        assert_eq!(entry["violations"], json!([]));
     }
 }
 
@@ -264,7 +264,7 @@ fn a_wtls_root_issues_an_intermediate_which_issues_leaves() {
         match by_leaf {
             Ok(made) => {
                 assert!(keys[0].starts_with("rsa"));
-                assert_eq!(made["description"]["refusals"][0]["reason"], "issuer_is_no_ca");
+                assert_eq!(made["description"]["violations"][0]["reason"], "issuer_is_no_ca");
             }
             Err(error) => assert!(error.contains("cannot sign"), "{error}"),
         }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use shakedown_certs::{CertsError, describe, wtls};
-use shakedown_pki::inspect::{Judge, Reason};
+use shakedown_pki::inspect::{Criteria, Reason};
 use shakedown_pki::{PkiError, Profile, Store, UserError, keys};
 use shakedown_trace::Side;
 use shakedown_trace::suite::{Curve, KeyType};
@@ -19,8 +19,8 @@ fn kinds(names: &str) -> Vec<KeyType> {
     names.split('@').map(|name| KeyType::from_name(name).unwrap()).collect()
 }
 
-fn judge() -> Judge {
-    Judge { now_unix_s: NOW, security_level: 2, host: None, side: Side::Server }
+fn criteria() -> Criteria {
+    Criteria { now_unix_s: NOW, security_level: 2, host: None, side: Side::Server }
 }
 
 fn file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
@@ -64,8 +64,8 @@ fn the_engine_accepts_chains_on_every_curve_and_of_rsa() {
                 require_authority_mark: true,
                 name: Some("client.shakedown.test"),
             };
-            let travelling: Vec<_> = identity.chain.iter().cloned().map(Into::into).collect();
-            let verified = verify_chain(&provider, &travelling, &[anchor], &policy);
+            let sent: Vec<_> = identity.chain.iter().cloned().map(Into::into).collect();
+            let verified = verify_chain(&provider, &sent, &[anchor], &policy);
             let verified = verified.unwrap_or_else(|error| panic!("{chain:?}: {error}"));
             let own = wtls::private_key(&provider, &identity.key).unwrap();
             assert_eq!(own.kind(), verified.key.kind());
@@ -128,8 +128,8 @@ fn chains_are_described_part_by_part() {
         let key = keys::from_pkcs8(&chain[0].1).unwrap().private_key_to_pem_pkcs8().unwrap();
         let key = file(folder.path(), "key.pem", key);
         for path in [text, raw] {
-            let description = describe(&path, Some(&key), None, None, &judge()).unwrap();
-            assert!(description.refusals.is_empty(), "{names}: {:?}", description.refusals);
+            let description = describe(&path, Some(&key), None, None, &criteria()).unwrap();
+            assert!(description.violations.is_empty(), "{names}: {:?}", description.violations);
             assert_eq!(description.keys_name.as_deref(), Some(printed));
             for (described, certificate) in description.certificates.iter().zip(&certificates) {
                 assert_eq!(described.kind, "WTLS");
@@ -138,7 +138,7 @@ fn chains_are_described_part_by_part() {
             }
             let sent = certificates.len() - 1;
             let bytes: usize = certificates[..sent].iter().map(|one| one.as_bytes().len()).sum();
-            assert_eq!(description.travelling_bytes, bytes);
+            assert_eq!(description.bytes_sent, bytes);
         }
     }
 }
@@ -173,14 +173,14 @@ fn a_users_own_chain_is_read_and_everything_wrong_is_said() {
     let reversed = file(folder, "reversed.pem", pem(certificates.iter().rev().copied()));
     let error = load(&reversed, &key, None, NOW);
     assert!(matches!(error, UserError::WrongOrder { .. }));
-    let description = describe(&reversed, None, None, None, &judge()).unwrap();
-    assert_eq!(description.refusals[0].reason, Reason::WrongOrder);
+    let description = describe(&reversed, None, None, None, &criteria()).unwrap();
+    assert_eq!(description.violations[0].reason, Reason::WrongOrder);
     assert_eq!(description.right_order, [2, 1, 0]);
     let foreign_key = key_file("foreign.pem", &other[0].1);
     let error = load(&whole, &foreign_key, None, NOW);
     assert!(matches!(&error, UserError::KeyMismatch { leaf_key, .. } if leaf_key == "160p"), "{error}");
-    let description = describe(&whole, Some(&foreign_key), None, None, &judge()).unwrap();
-    assert_eq!(description.refusals[0].detail, "the private key (sect163k1) is not that of the leaf (160p)");
+    let description = describe(&whole, Some(&foreign_key), None, None, &criteria()).unwrap();
+    assert_eq!(description.violations[0].detail, "the private key (sect163k1) is not that of the leaf (160p)");
     assert!(matches!(load(&sent, &key, None, NOW), UserError::NoRoot { .. }));
     let foreign_root = file(folder, "foreign-root.pem", pem([&other[1].0]));
     assert!(matches!(load(&sent, &key, Some(&foreign_root), NOW), UserError::ForeignRoot { .. }));
@@ -194,8 +194,8 @@ fn a_users_own_chain_is_read_and_everything_wrong_is_said() {
     forged.extend(certificates[1].as_bytes());
     let forged = file(folder, "forged.wtls", forged);
     assert!(matches!(load(&forged, &key, Some(&root), NOW), UserError::BadSignature { .. }));
-    let description = describe(&forged, None, Some(&root), None, &judge()).unwrap();
-    assert!(description.refusals.iter().any(|refusal| refusal.reason == Reason::BadSignature));
+    let description = describe(&forged, None, Some(&root), None, &criteria()).unwrap();
+    assert!(description.violations.iter().any(|violation| violation.reason == Reason::BadSignature));
 }
 
 #[test]
@@ -205,9 +205,9 @@ fn a_ca_without_its_mark_is_found() {
     let profile = Profile::parse(&unmarked, "unmarked").unwrap();
     let chain = wtls::new_chain(&profile, Side::Server, &kinds("163k@163k@163k")).unwrap();
     let path = file(folder.path(), "chain.pem", pem(chain.iter().map(|row| &row.0)));
-    let wanted = Judge { host: Some("elsewhere".into()), ..judge() };
+    let wanted = Criteria { host: Some("elsewhere".into()), ..criteria() };
     let description = describe(&path, None, None, None, &wanted).unwrap();
-    let reasons: Vec<Reason> = description.refusals.iter().map(|refusal| refusal.reason).collect();
+    let reasons: Vec<Reason> = description.violations.iter().map(|violation| violation.reason).collect();
     assert_eq!(reasons, [Reason::IssuerIsNoCa, Reason::WrongName]);
 }
 
@@ -233,11 +233,11 @@ fn certificates_cut_anywhere_and_noise_are_refused() {
     let bytes = chain[0].0.as_bytes();
     for length in 0..bytes.len() {
         let path = file(folder.path(), "cut.wtls", &bytes[..length]);
-        let error = describe(&path, None, None, None, &judge()).unwrap_err();
+        let error = describe(&path, None, None, None, &criteria()).unwrap_err();
         assert!(matches!(error, CertsError::Unreadable { .. }), "{length}: {error}");
     }
     let text = chain[0].0.to_pem();
     let path = file(folder.path(), "cut.pem", &text[..text.len() / 2]);
-    let error = describe(&path, None, None, None, &judge()).unwrap_err().to_string();
+    let error = describe(&path, None, None, None, &criteria()).unwrap_err().to_string();
     assert!(error.contains("cut.pem: certificate 1 is unreadable as a WTLS certificate"), "{error}");
 }

@@ -70,9 +70,9 @@ enum Speed {
 /// How much may wait, the unit in service included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bound {
-    /// At most so many bytes.
+    /// At most N bytes.
     pub bytes: Option<u64>,
-    /// At most so many units.
+    /// At most N units.
     pub units: Option<u32>,
 }
 

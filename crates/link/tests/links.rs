@@ -1,4 +1,4 @@
-//! Links against arithmetic: times to the nanosecond, books of units and bytes, closed forms of loss.
+//! Links against arithmetic: times to the nanosecond, accounting of units and bytes, closed forms of loss.
 
 use proptest::prelude::*;
 use shakedown_link::{

@@ -36,7 +36,7 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 /// A context of which a process has one. Whoever comes first makes it while the others wait; where that fails, nothing
-/// of it stays and the next one tries anew.
+/// of it stays and the next one tries again.
 struct Shared(Mutex<Option<Library>>);
 
 impl Shared {

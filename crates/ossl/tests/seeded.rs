@@ -100,7 +100,7 @@ fn a_source_is_current_for_the_length_of_a_call() {
         (first, inner.during(take), take())
     });
     assert!(!random::is_seeded());
-    // It goes on where it stopped, and a nested one does not disturb it.
+    // It goes on where it stopped, and a nested one does not affect it.
     let third = source.during(take);
     assert_eq!([first, second, third], [(); 3].map(|()| again.during(take)));
     assert!(nested != first && take() != third);

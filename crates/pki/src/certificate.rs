@@ -116,7 +116,7 @@ fn seed(profile: &Profile, key: &PKeyRef<Private>, issuer: &PKeyRef<Private>) ->
     Ok(openssl::sha::sha256(&[&profile.digest()[..], &key, &issuer].concat()))
 }
 
-/// A positive serial number of exactly so many bytes.
+/// A positive serial number of exactly N bytes.
 fn serial(seed: [u8; 32], bytes: usize) -> Vec<u8> {
     let mut serial = extension::bytes_of(seed, "serial", bytes);
     if let Some(first) = serial.first_mut() {

@@ -12,7 +12,7 @@ const P3072: [u8; 384] = from_hex(include_bytes!("../data/dh3072.hex"));
 /// The sizes there are, in bits.
 pub const BITS: [u16; 4] = [512, 1024, 2048, 3072];
 
-/// Prime and generator, big-endian, of the group of so many bits; `None` for a size not in [`BITS`].
+/// Prime and generator, big-endian, of the group of N bits; `None` for a size not in [`BITS`].
 #[must_use]
 pub fn group(bits: u16) -> Option<(&'static [u8], &'static [u8])> {
     let prime: &'static [u8] = match bits {

@@ -21,7 +21,7 @@ const OCSP: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1"
 const CA_ISSUERS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.2");
 const CPS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.2.1");
 
-/// What an extension hangs on besides the profile.
+/// What an extension depends on besides the profile.
 pub(crate) struct Subject<'a> {
     /// Kind of the certified key.
     pub family: Family,
@@ -215,7 +215,7 @@ fn timestamps(count: u8, subject: &Subject<'_>) -> der::Result<Vec<u8>> {
     OctetString::new([&length.to_be_bytes()[..], &list].concat())?.to_der()
 }
 
-/// So many bytes that look random and hang on seed and label only.
+/// N bytes that look random and depend on seed and label only.
 pub(crate) fn bytes_of(seed: [u8; 32], label: &str, count: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(count + 32);
     for counter in 0_u32.. {

@@ -39,7 +39,7 @@ impl Place {
 
 /// What to change in a profile's certificates of one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct Overrides {
     /// Instead of the common name; of a leaf also its first DNS name.
     pub common_name: Option<String>,
     /// Instead of the other names: `dns:…`, `ip:…`, `uri:…`, `email:…`.
@@ -58,7 +58,7 @@ pub struct Issued {
     /// PKCS #8 DER.
     pub key: Vec<u8>,
     /// A self-signed certificate of the same name and key, DER, where the profile has one (cross-signing).
-    pub twin: Option<Vec<u8>>,
+    pub counterpart: Option<Vec<u8>>,
 }
 
 impl Profile {
@@ -77,27 +77,27 @@ impl Profile {
         }
     }
 
-    /// The profile with wishes for one place fulfilled.
+    /// The profile with overrides for one place applied.
     ///
     /// # Errors
     /// [`PkiError::ProfileValue`] for a value that no certificate can have.
-    pub fn with(&self, place: Place, wishes: &Wishes) -> Result<Self, PkiError> {
+    pub fn with(&self, place: Place, overrides: &Overrides) -> Result<Self, PkiError> {
         let mut profile = self.clone();
         match place {
-            Place::Root => wishes.fulfil(&mut profile.root, false),
+            Place::Root => overrides.apply(&mut profile.root, false),
             Place::Intermediate => {
-                profile.intermediates.iter_mut().for_each(|role| wishes.fulfil(role, false))
+                profile.intermediates.iter_mut().for_each(|role| overrides.apply(role, false))
             }
-            Place::Server => wishes.fulfil(&mut profile.server, true),
-            Place::Client => wishes.fulfil(&mut profile.client, true),
+            Place::Server => overrides.apply(&mut profile.server, true),
+            Place::Client => overrides.apply(&mut profile.client, true),
         }
         profile.check("with the options given")?;
         Ok(profile)
     }
 }
 
-impl Wishes {
-    fn fulfil(&self, role: &mut Role, is_leaf: bool) {
+impl Overrides {
+    fn apply(&self, role: &mut Role, is_leaf: bool) {
         if let Some(name) = &self.common_name {
             role.wtls_name = None;
             role.subject.retain(|attribute| !attribute.starts_with("CN="));
@@ -131,11 +131,11 @@ pub fn new_chain(profile: &Profile, side: Side, kinds: &[KeyType]) -> Result<Vec
     let mut issued = Vec::with_capacity(keys.len());
     for (level, (certificate, key)) in certificates.iter().zip(&keys).enumerate() {
         let role = profile.role(side, level, keys.len());
-        let twin = match role.cross_signed {
+        let counterpart = match role.cross_signed {
             true => Some(der(&certificate::make(profile, role, level, key, None)?)?),
             false => None,
         };
-        issued.push(Issued { certificate: der(certificate)?, key: keys::to_pkcs8(key)?, twin });
+        issued.push(Issued { certificate: der(certificate)?, key: keys::to_pkcs8(key)?, counterpart });
     }
     Ok(issued)
 }
@@ -162,7 +162,7 @@ pub fn one(
     };
     let key = keys::generate(kind)?;
     let certificate = certificate::make(profile, role, 1, &key, issuer.as_ref())?;
-    Ok(Issued { certificate: der(&certificate)?, key: keys::to_pkcs8(&key)?, twin: None })
+    Ok(Issued { certificate: der(&certificate)?, key: keys::to_pkcs8(&key)?, counterpart: None })
 }
 
 /// Leaf, its key and the other certificates as a PKCS #12 archive.

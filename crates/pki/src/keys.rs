@@ -198,7 +198,7 @@ fn generate_dsa(bits: u16) -> Result<PKey<Private>, ErrorStack> {
     PKey::from_dsa(Dsa::from_private_components(p, q, g, x, y)?)
 }
 
-/// A prime of exactly so many bits that is 1 modulo `q`.
+/// A prime of exactly N bits that is 1 modulo `q`.
 fn prime_above_subgroup(bits: i32, q: &BigNumRef, context: &mut BigNumContext) -> Result<BigNum, ErrorStack> {
     let mut twice_q = BigNum::new()?;
     twice_q.lshift1(q)?;

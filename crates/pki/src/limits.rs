@@ -15,7 +15,7 @@ pub const MAX_CHAIN: usize = 100;
 /// Characters of a foreign text that an error quotes.
 const MAX_QUOTED: usize = 120;
 
-/// The bytes of a file, at most so many; `None` for a larger one. Devices that never end are larger.
+/// The bytes of a file, at most N; `None` for a larger one. Devices that never end are larger.
 pub(crate) fn read(path: &Path, max_bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(max_bytes + 1).read_to_end(&mut bytes)?;

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 pub enum Format {
     /// Base 64 between dashed lines.
     Pem,
-    /// The bytes that travel.
+    /// The bytes on the wire.
     Der,
     /// Keys and certificates together, under a password.
     Pkcs12,
-    /// The bytes that travel in WTLS.
+    /// The bytes on the wire in WTLS.
     Wtls,
 }
 
@@ -194,7 +194,7 @@ fn read_pem_key(block: &Block<'_>, path: &Path, password: Option<&str>) -> Resul
     let mut asked = false;
     let result = PKey::private_key_from_pem_callback(block.text.as_bytes(), |buffer| {
         asked = true;
-        // No password is an empty one to OpenSSL: the outcome is judged below.
+        // No password is an empty one to OpenSSL: the outcome is validated below.
         let bytes = password.unwrap_or_default().as_bytes();
         let length = bytes.len().min(buffer.len());
         buffer[..length].copy_from_slice(&bytes[..length]);

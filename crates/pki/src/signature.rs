@@ -46,7 +46,7 @@ impl Digest {
         }
     }
 
-    /// True where PKCS #1 v1.5 padding leaves room for the digest in an RSA signature of so many bytes.
+    /// True where PKCS #1 v1.5 padding leaves room for the digest in an RSA signature of N bytes.
     pub(crate) fn fits_rsa(self, modulus_bytes: u32) -> bool {
         // DigestInfo wraps 18 (MD5), 15 (SHA-1) or 19 bytes around the digest; padding takes 11 (RFC 8017, 9.2).
         let wrapping = match self {

@@ -28,7 +28,7 @@ pub struct Store {
 /// What a side shows and what its peer trusts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// DER certificates that travel, leaf first; the root is left out.
+    /// DER certificates that are sent, leaf first; the root is left out.
     pub chain: Vec<Vec<u8>>,
     /// DER certificate that the peer trusts.
     pub root: Vec<u8>,

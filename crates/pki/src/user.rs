@@ -21,7 +21,7 @@ pub struct UserIdentity {
     pub keys: Vec<KeyType>,
     /// The keys part of the suite's name: `p256@rsa2048@rsa4096`.
     pub keys_name: String,
-    /// Certificates that travel although the peer's path does not need them (cross-signed roots, for example).
+    /// Certificates that are sent although the peer's path does not need them (cross-signed roots, for example).
     pub unneeded: usize,
 }
 
@@ -265,7 +265,7 @@ fn find_root(
     };
     for (place, certificate) in path.iter().enumerate() {
         if let Some(anchor) = anchors.iter().find(|anchor| issued_by(certificate, anchor)) {
-            // A self-signed certificate of the chain that is trusted itself does not travel, unless it is the leaf.
+            // A self-signed certificate of the chain that is trusted itself is not sent, unless it is the leaf.
             let needed = if is_self_signed(certificate) { place.max(1) } else { place + 1 };
             return Ok(Rooted { root: anchor.clone(), needed });
         }

@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{NOW, chain, file, judge, kinds, pem};
+use common::{NOW, chain, file, criteria, kinds, pem};
 use proptest::prelude::*;
-use shakedown_pki::inspect::{self, Judge};
+use shakedown_pki::inspect::{self, Criteria};
 use shakedown_pki::material::Material;
 use shakedown_pki::{Profile, Store, UserIdentity};
 use shakedown_trace::Side;
@@ -27,7 +27,7 @@ proptest! {
             let place = usize::from(place) % bytes.len();
             bytes[place] = value;
         }
-        if let Ok(description) = inspect::describe_der(&[bytes], Path::new("x"), &judge(Side::Server)) {
+        if let Ok(description) = inspect::describe_der(&[bytes], Path::new("x"), &criteria(Side::Server)) {
             let certificate = &description.certificates[0];
             let sum: usize = certificate.parts.iter().map(|part| part.bytes).sum();
             prop_assert!(certificate.parts.is_empty() || sum == certificate.bytes);
@@ -68,12 +68,12 @@ fn endless_files_and_folders_are_refused() {
 #[test]
 fn names_cannot_write_on_the_terminal() {
     let profile = Profile::default();
-    let wishes =
-        shakedown_pki::issue::Wishes { common_name: Some("a\u{1b}[31mred\n".into()), ..Default::default() };
-    let profile = profile.with(shakedown_pki::issue::Place::Root, &wishes).unwrap();
+    let overrides =
+        shakedown_pki::issue::Overrides { common_name: Some("a\u{1b}[31mred\n".into()), ..Default::default() };
+    let profile = profile.with(shakedown_pki::issue::Place::Root, &overrides).unwrap();
     let issued = chain(&profile, Side::Server, "p256@p256");
     let description =
-        inspect::describe_der(&[issued[1].certificate.clone()], Path::new("x"), &judge(Side::Server))
+        inspect::describe_der(&[issued[1].certificate.clone()], Path::new("x"), &criteria(Side::Server))
             .unwrap();
     assert_eq!(description.certificates[0].subject, "O=Shakedown Laboratory, CN=a\\u{1b}[31mred\\n");
 }
@@ -159,8 +159,8 @@ fn times_beyond_the_calendar_are_refused_in_one_line() {
         in_one_line(&made.unwrap_err().to_string(), &wanted);
         let loaded = UserIdentity::load(Path::new("x"), None, None, None, now);
         in_one_line(&loaded.unwrap_err().to_string(), &wanted);
-        let judge = Judge { now_unix_s: now, ..judge(Side::Server) };
-        let described = inspect::describe_der(&[CERTIFICATE.to_vec()], Path::new("x"), &judge);
+        let criteria = Criteria { now_unix_s: now, ..criteria(Side::Server) };
+        let described = inspect::describe_der(&[CERTIFICATE.to_vec()], Path::new("x"), &criteria);
         in_one_line(&described.unwrap_err().to_string(), &wanted);
     }
 }

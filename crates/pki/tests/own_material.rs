@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{NOW, chain, file, judge, key_pem, kinds, openssl, pem, pems};
-use shakedown_pki::inspect::{self, Description, Judge, Reason};
-use shakedown_pki::issue::{self, Issued, Place, Wishes};
+use common::{NOW, chain, file, criteria, key_pem, kinds, openssl, pem, pems};
+use shakedown_pki::inspect::{self, Description, Criteria, Reason};
+use shakedown_pki::issue::{self, Issued, Place, Overrides};
 use shakedown_pki::material::ReadError;
 use shakedown_pki::{Profile, UserError, UserIdentity, keys};
 use shakedown_trace::Side;
@@ -36,7 +36,7 @@ impl Laid {
 }
 
 fn reasons(description: &Description) -> Vec<Reason> {
-    description.refusals.iter().map(|refusal| refusal.reason).collect()
+    description.violations.iter().map(|violation| violation.reason).collect()
 }
 
 #[test]
@@ -140,11 +140,11 @@ fn the_wrong_order_is_said_with_the_right_one() {
     assert!(matches!(error, UserError::WrongOrder { .. }));
     let right = "server.shakedown.test | Shakedown Intermediate CA 1 | Shakedown Root CA";
     assert!(error.to_string().ends_with(&format!("the right one, leaf first: {right}")), "{error}");
-    let description = inspect::describe(&wrong, None, None, None, &judge(Side::Server)).unwrap();
+    let description = inspect::describe(&wrong, None, None, None, &criteria(Side::Server)).unwrap();
     assert_eq!(description.right_order, [2, 1, 0]);
     assert_eq!(reasons(&description), [Reason::WrongOrder]);
     let right = "'server.shakedown.test', 'Shakedown Intermediate CA 1', 'Shakedown Root CA'";
-    assert_eq!(description.refusals[0].detail, format!("the right order, leaf first: {right}"));
+    assert_eq!(description.violations[0].detail, format!("the right order, leaf first: {right}"));
 }
 
 #[test]
@@ -283,44 +283,44 @@ fn keys_that_no_suite_has_are_refused_by_name() {
 fn what_a_peer_would_refuse_is_found() {
     let laid = Laid::out("rsa1024@p256@p256");
     let whole = laid.file("whole.pem", pems(&laid.issued));
-    let look = |chain: &Path, key: Option<&Path>, ca: Option<&Path>, judge: &Judge| {
-        inspect::describe(chain, key, ca, None, judge).unwrap()
+    let look = |chain: &Path, key: Option<&Path>, ca: Option<&Path>, criteria: &Criteria| {
+        inspect::describe(chain, key, ca, None, criteria).unwrap()
     };
-    let server = judge(Side::Server);
-    assert!(look(&whole, Some(&laid.key()), None, &server).refusals.is_empty());
+    let server = criteria(Side::Server);
+    assert!(look(&whole, Some(&laid.key()), None, &server).violations.is_empty());
 
-    let late = Judge { now_unix_s: 2_600_000_000, ..server.clone() };
+    let late = Criteria { now_unix_s: 2_600_000_000, ..server.clone() };
     assert_eq!(reasons(&look(&whole, None, None, &late)), [Reason::Expired; 3]);
-    let early = Judge { now_unix_s: 0, ..server.clone() };
+    let early = Criteria { now_unix_s: 0, ..server.clone() };
     assert_eq!(reasons(&look(&whole, None, None, &early)), [Reason::NotYetValid; 3]);
-    let strict = Judge { security_level: 2, ..server.clone() };
+    let strict = Criteria { security_level: 2, ..server.clone() };
     let weak = look(&whole, None, None, &strict);
     assert_eq!(reasons(&weak), [Reason::WeakKey]);
-    assert_eq!(weak.refusals[0].detail, "rsa1024 gives 80 bits; security level 2 wants 112");
+    assert_eq!(weak.violations[0].detail, "rsa1024 gives 80 bits; security level 2 wants 112");
     assert_eq!(weak.security_level, 1);
     let sent = laid.file("sent.pem", pems(&laid.issued[..2]));
-    assert!(look(&sent, None, None, &server).refusals.is_empty(), "the peer may trust who issued the last");
-    let strictest = Judge { security_level: 4, ..server.clone() };
+    assert!(look(&sent, None, None, &server).violations.is_empty(), "the peer may trust who issued the last");
+    let strictest = Criteria { security_level: 4, ..server.clone() };
     let root = laid.file("root.pem", pem(&laid.issued[2].certificate));
     let rooted = look(&sent, None, Some(&root), &strictest);
     assert!(
         rooted
-            .refusals
+            .violations
             .iter()
-            .any(|refusal| refusal.detail.starts_with("the trusted root's p256 gives 128 bits"))
+            .any(|violation| violation.detail.starts_with("the trusted root's p256 gives 128 bits"))
     );
-    let elsewhere = Judge { host: Some("elsewhere.test".into()), ..server.clone() };
+    let elsewhere = Criteria { host: Some("elsewhere.test".into()), ..server.clone() };
     let wrong = look(&whole, None, None, &elsewhere);
     assert_eq!(reasons(&wrong), [Reason::WrongName]);
-    assert_eq!(wrong.refusals[0].detail, "is not for 'elsewhere.test' but for dns:server.shakedown.test");
-    let client = Judge { side: Side::Client, ..server.clone() };
+    assert_eq!(wrong.violations[0].detail, "is not for 'elsewhere.test' but for dns:server.shakedown.test");
+    let client = Criteria { side: Side::Client, ..server.clone() };
     assert_eq!(reasons(&look(&whole, None, None, &client)), [Reason::WrongPurpose]);
     let other = laid.file("other.pem", key_pem(&laid.issued[1]));
     let holder = laid.file("leaf-only.pem", pem(&laid.issued[0].certificate));
     let root = laid.file("root.pem", pem(&laid.issued[2].certificate));
     let alone = look(&holder, Some(&other), Some(&root), &server);
     assert_eq!(reasons(&alone), [Reason::IssuerMissing, Reason::KeyMismatch]);
-    assert_eq!(alone.refusals[1].detail, "the private key (p256) is not that of the leaf (rsa1024)");
+    assert_eq!(alone.violations[1].detail, "the private key (p256) is not that of the leaf (rsa1024)");
     let stranger = Laid::out("p256@p256");
     let mixed = laid.file("mixed.pem", [pems(&laid.issued), pem(&stranger.issued[0].certificate)].concat());
     assert_eq!(reasons(&look(&mixed, Some(&laid.key()), None, &server)), [Reason::Unrelated]);
@@ -333,14 +333,14 @@ fn what_a_peer_would_refuse_is_found() {
 #[test]
 fn flaws_of_profiles_are_found() {
     let lab = include_str!("../profiles/lab.toml");
-    let judge = judge(Side::Server);
+    let criteria = criteria(Side::Server);
     let look = |text: &str| {
         let profile = Profile::parse(text, "flawed").unwrap();
         let issued = chain(&profile, Side::Server, "p256@p256@p256@p256");
         let folder = tempfile::tempdir().unwrap();
-        inspect::describe(&file(folder.path(), "chain.pem", pems(&issued)), None, None, None, &judge).unwrap()
+        inspect::describe(&file(folder.path(), "chain.pem", pems(&issued)), None, None, None, &criteria).unwrap()
     };
-    assert!(look(lab).refusals.is_empty());
+    assert!(look(lab).violations.is_empty());
     let nameless = lab.replace("subject_alternative_names = [\"dns:server.shakedown.test\"]", "");
     assert_eq!(reasons(&look(&nameless)), [Reason::NoAlternativeName]);
     let (root, between) = lab.split_once("[[intermediate]]").unwrap();
@@ -351,7 +351,7 @@ fn flaws_of_profiles_are_found() {
     let short = lab.replacen("ca = true }", "ca = true, path_length = 1 }", 1);
     let found = look(&short);
     assert_eq!(reasons(&found), [Reason::PathTooLong]);
-    assert_eq!(found.refusals[0].detail, "allows 1 CA(s) between itself and the leaf; there are 2");
+    assert_eq!(found.violations[0].detail, "allows 1 CA(s) between itself and the leaf; there are 2");
     let sha1 = lab.replace("ec = \"sha256\"", "ec = \"sha1\"");
     assert_eq!(reasons(&look(&sha1)), [Reason::WeakDigest; 3]);
     let unknown =
@@ -367,20 +367,20 @@ fn one_certificate_is_issued_under_an_issuer_that_already_is() {
     let laid = Laid::out("p256@rsa2048");
     let issuer = openssl::x509::X509::from_der(&laid.issued[1].certificate).unwrap();
     let issuer_key = keys::from_pkcs8(&laid.issued[1].key).unwrap();
-    let wishes = Wishes {
+    let overrides = Overrides {
         common_name: Some("gateway.example".into()),
         alternative_names: vec!["dns:gateway.example".into(), "ip:192.0.2.1".into(), "ip:2001:db8::1".into()],
         not_before: Some("2024-02-29".into()),
         days: Some(1000),
     };
-    let profile = Profile::default().with(Place::Server, &wishes).unwrap();
+    let profile = Profile::default().with(Place::Server, &overrides).unwrap();
     let made =
         issue::one(&profile, Place::Server, kinds("ed25519")[0], Some((&issuer, &issuer_key))).unwrap();
     let leaf = laid.file("leaf.pem", pem(&made.certificate));
     let root = laid.file("root.pem", pem(&laid.issued[1].certificate));
-    let judge = Judge { host: Some("2001:db8::1".into()), ..judge(Side::Server) };
-    let description = inspect::describe(&leaf, None, Some(&root), None, &judge).unwrap();
-    assert!(description.refusals.is_empty(), "{:?}", description.refusals);
+    let criteria = Criteria { host: Some("2001:db8::1".into()), ..criteria(Side::Server) };
+    let description = inspect::describe(&leaf, None, Some(&root), None, &criteria).unwrap();
+    assert!(description.violations.is_empty(), "{:?}", description.violations);
     let certificate = &description.certificates[0];
     assert_eq!(certificate.subject, "CN=gateway.example");
     assert_eq!(certificate.alternative_names, ["dns:gateway.example", "ip:192.0.2.1", "ip:2001:db8::1"]);
@@ -395,7 +395,7 @@ fn one_certificate_is_issued_under_an_issuer_that_already_is() {
     assert!(error(one(Place::Root, Some((&issuer, &issuer_key)))).starts_with("a root issues itself"));
     assert!(error(one(Place::Client, Some((&issuer, &leaf_key)))).contains("not that of its certificate"));
     let bad =
-        Profile::default().with(Place::Server, &Wishes { alternative_names: vec!["x".into()], ..wishes });
+        Profile::default().with(Place::Server, &Overrides { alternative_names: vec!["x".into()], ..overrides });
     assert!(error(bad.map(|_| made)).contains("subject_alternative_names: 'x' is not accepted"));
 }
 
@@ -408,9 +408,9 @@ fn post_quantum_and_old_chains_are_described() {
     ] {
         let laid = Laid::out(names);
         let whole = laid.file("whole.pem", pems(&laid.issued));
-        let judge = Judge { security_level: 0, ..judge(Side::Server) };
-        let description = inspect::describe(&whole, Some(&laid.key()), None, None, &judge).unwrap();
-        assert!(description.refusals.is_empty(), "{names}: {:?}", description.refusals);
+        let criteria = Criteria { security_level: 0, ..criteria(Side::Server) };
+        let description = inspect::describe(&whole, Some(&laid.key()), None, None, &criteria).unwrap();
+        assert!(description.violations.is_empty(), "{names}: {:?}", description.violations);
         assert_eq!(description.security_level, level, "{names}");
         assert_eq!(description.keys_name.as_deref(), Some(printed));
         let sum: usize = description.certificates[0].parts.iter().map(|part| part.bytes).sum();

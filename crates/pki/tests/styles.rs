@@ -1,9 +1,9 @@
-//! Chains of the shapes that public authorities issue, judged by the system's own `openssl` and by ourselves.
+//! Chains of the shapes that public authorities issue, validated by the system's own `openssl` and by ourselves.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
 
-use common::{NOW, chain, file, judge, kinds, openssl, pem, pems};
+use common::{NOW, chain, file, criteria, kinds, openssl, pem, pems};
 use shakedown_pki::inspect::{self, Description};
 use shakedown_pki::{Profile, Store};
 use shakedown_trace::Side;
@@ -25,16 +25,16 @@ fn described(folder: &Path, style: &str, host: &str) -> Description {
     file(folder, "between.pem", pems(&issued[1..issued.len() - 1]));
     file(folder, "root.pem", pem(&issued[issued.len() - 1].certificate));
     let path = file(folder, "chain.pem", pems(&issued));
-    let judge = inspect::Judge { host: Some(host.into()), security_level: 2, ..judge(Side::Server) };
-    inspect::describe(&path, None, None, None, &judge).unwrap()
+    let criteria = inspect::Criteria { host: Some(host.into()), security_level: 2, ..criteria(Side::Server) };
+    inspect::describe(&path, None, None, None, &criteria).unwrap()
 }
 
 #[test]
-fn every_style_is_accepted_by_the_systems_openssl_and_by_our_own_judgement() {
+fn every_style_is_accepted_by_the_systems_openssl_and_by_our_own_validation() {
     for (style, host) in STYLES {
         let folder = tempfile::tempdir().unwrap();
         let description = described(folder.path(), style, host);
-        assert!(description.refusals.is_empty(), "{style}: {:?}", description.refusals);
+        assert!(description.violations.is_empty(), "{style}: {:?}", description.violations);
         let now = NOW.to_string();
         let (accepted, said) = openssl(
             folder.path(),
@@ -105,7 +105,7 @@ fn each_style_is_what_it_stands_for() {
     assert_eq!(many.certificates[0].alternative_names.len(), 101);
     assert_eq!(large.keys_name.as_deref(), Some("rsa2048@rsa4096@rsa4096"));
     assert_eq!(large.certificates[0].signature.bytes, 512);
-    let bytes = [&automated, &extended, &large, &many].map(|description| description.travelling_bytes);
+    let bytes = [&automated, &extended, &large, &many].map(|description| description.bytes_sent);
     assert!(bytes.is_sorted(), "{bytes:?}");
 }
 
@@ -118,7 +118,7 @@ fn a_cross_signed_root_is_trusted_by_old_and_new_peers() {
     let leaf = file(folder, "leaf.pem", pem(&issued[0].certificate));
     let sent = file(folder, "sent.pem", pems(&issued[..3]));
     let old = file(folder, "old.pem", pem(&issued[3].certificate));
-    let young = file(folder, "young.pem", pem(issued[2].twin.as_ref().unwrap()));
+    let young = file(folder, "young.pem", pem(issued[2].counterpart.as_ref().unwrap()));
     let now = NOW.to_string();
     for (root, name) in
         [("old.pem", "rsa2048@rsa2048@rsa4096@rsa2048"), ("young.pem", "rsa2048@rsa2048@rsa4096")]
@@ -127,10 +127,10 @@ fn a_cross_signed_root_is_trusted_by_old_and_new_peers() {
         let (accepted, said) = openssl(folder, &arguments);
         assert!(accepted, "{root}: {said}");
         let ca = folder.join(root);
-        let description = inspect::describe(&sent, None, Some(&ca), None, &judge(Side::Server)).unwrap();
-        assert!(description.refusals.is_empty(), "{:?}", description.refusals);
+        let description = inspect::describe(&sent, None, Some(&ca), None, &criteria(Side::Server)).unwrap();
+        assert!(description.violations.is_empty(), "{:?}", description.violations);
         assert_eq!(description.keys_name.as_deref(), Some(name));
-        // The user's own identity says which certificate travels for nothing.
+        // The user's own identity says which certificate is sent for nothing.
         let key = file(folder, "key.pem", common::key_pem(&issued[0]));
         let user = shakedown_pki::UserIdentity::load(&sent, Some(&key), Some(&ca), None, NOW).unwrap();
         assert_eq!(user.keys_name, name);

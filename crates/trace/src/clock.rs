@@ -39,7 +39,7 @@ fn scale() -> &'static Scale {
     })
 }
 
-/// Both clocks at the same moment: the closest of several readings, for one may be interrupted.
+/// Both clocks at the same time: the closest of several readings, for one may be interrupted.
 fn together() -> (Ticks, Instant) {
     let reading = || {
         let before = ticks();
@@ -141,11 +141,11 @@ fn monotonic() -> u64 {
 mod tests {
     use super::*;
 
-    /// Against the system's clock over a stretch that both have seen; preemption between two readings only widens
+    /// Against the system's clock over a span that both have seen; preemption between two readings only widens
     /// what the system's clock shows, so the bounds are taken from around.
     #[test]
     fn nanoseconds_are_the_systems() {
-        // As a tape does when it starts: readings from before are none of the clock's.
+        // As a recording does when it starts: readings from before are none of the clock's.
         calibrate();
         let outer = Instant::now();
         let first = ticks();

@@ -136,7 +136,7 @@ const MAX_ROUNDS: u32 = 4096;
 /// Units that a side may send without a word from the other; the longest flight has far fewer.
 const MAX_UNITS: u32 = 4096;
 
-/// The driver's memory: buffers that units travel in, so that no allocation falls into what is measured.
+/// The driver's memory: buffers that units are sent in, so that no allocation falls into what is measured.
 #[derive(Default)]
 pub struct Loopback {
     spare: Vec<Vec<u8>>,

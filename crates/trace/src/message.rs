@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A handshake message, or ChangeCipherSpec, which travels beside them.
+/// A handshake message, or ChangeCipherSpec, which is sent beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names are the RFCs' own
 pub enum MessageName {

@@ -26,7 +26,7 @@ pub enum Operation {
     Import,
     /// Hashing.
     Digest,
-    /// HMAC, CMAC, Poly1305, by whatever door they come.
+    /// HMAC, CMAC, Poly1305, however invoked.
     Mac,
     /// Bulk encryption.
     Cipher,

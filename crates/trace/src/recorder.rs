@@ -41,7 +41,7 @@ pub enum Event {
     AdjustSent(i32),
     /// The latest message received has more or fewer bytes than was said.
     AdjustReceived(i32),
-    /// The earliest message sent as [`UNSIZED`] has so many bytes.
+    /// The earliest message sent as [`UNSIZED`] has N bytes.
     SizeSent(u32),
     /// What follows belongs to the message before the latest.
     AttributeToPrevious(Ticks),

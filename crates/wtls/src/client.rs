@@ -83,7 +83,7 @@ impl<P: Provider> Client<P> {
         self.collect(before);
     }
 
-    /// Takes up a connection, and what has come for it so far.
+    /// Takes over a connection, and what has come for it so far.
     fn open(&mut self, cx: &mut Context<'_, P>, opened: Opened) {
         let Opened { connection, established, rest, early } = opened;
         self.output.events.push_back(Event::Established(established));

@@ -4,7 +4,7 @@ use crate::crypto::{Provider, Random};
 use crate::observer::Observer;
 use core::time::Duration;
 
-/// A moment. The two parts may come from different clocks; neither may go backwards.
+/// A point in time. The two parts may come from different clocks; neither may go backwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Time {
     /// Time since an arbitrary beginning, for timers.

@@ -59,7 +59,7 @@ pub trait Key {
     fn kind(&self) -> KeyKind;
 }
 
-/// A public key as it travels.
+/// A public key as sent.
 #[derive(Debug, Clone, Copy)]
 pub enum PublicKeyRef<'a> {
     /// RSA: exponent and modulus, big-endian.

@@ -7,7 +7,7 @@ use data::{CurveData, Field};
 /// An elliptic curve that this engine takes part in.
 ///
 /// WTLS numbers 1 and 3 to 12 are the specification's (Table 8). The last four stand outside its
-/// table and travel as explicit parameters, or under private numbers when both sides agree to.
+/// table and are sent as explicit parameters, or under private numbers when both sides agree to.
 ///
 /// Number 7 is secp160r1, as the specification prints it; OpenSSL's object named
 /// `wap-wsg-idm-ecid-wtls7` is another curve, secp160r2.

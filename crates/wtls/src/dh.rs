@@ -53,7 +53,7 @@ pub(crate) fn bits(number: &[u8]) -> u32 {
     (number.len().saturating_sub(1) as u32) * 8 + first
 }
 
-/// DHParameters, as they travel (§10.5.1.2).
+/// DHParameters, as sent (§10.5.1.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DhParameters {
     /// Exponent length in bytes; 0 means that of the prime.
@@ -65,7 +65,7 @@ pub struct DhParameters {
 }
 
 impl DhParameters {
-    /// What travels for a group. An exponent length that does not fit its byte is left to the peer.
+    /// What is sent for a group. An exponent length that does not fit its byte is left to the peer.
     pub fn of(group: &DhGroup) -> Self {
         Self {
             exponent_bytes: u8::try_from(group.exponent_bytes).unwrap_or(0),

@@ -29,7 +29,7 @@
 //! A [`Context`] also has an [`Observer`], who is told when the engine begins and ends to process or
 //! to generate a handshake message. Together with a provider around the provider, this is all that a
 //! measurement needs: the engine knows nothing of it. The pre-master and master secrets are computed
-//! within ClientKeyExchange; where no such message travels, within the message that completes the
+//! within ClientKeyExchange; where no such message is sent, within the message that completes the
 //! exchange: the client's Certificate (two certified ECDH keys), ServerHello (shared secret), or
 //! ChangeCipherSpec (optimised, where it alone says that there will be no other). The keys of records
 //! are computed within ChangeCipherSpec.

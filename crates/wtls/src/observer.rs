@@ -1,4 +1,4 @@
-//! Who wants to know what the engine is doing, told at the moment it happens.
+//! Who wants to know what the engine is doing, told as it happens.
 //!
 //! The engine announces message boundaries and nothing else; what they cost is measured by whoever
 //! listens. A primitive called between two announcements belongs to that message.

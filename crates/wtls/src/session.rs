@@ -118,7 +118,7 @@ impl SessionStore for NoSessions {
     }
 }
 
-/// Keeps the last so many sessions in memory.
+/// Keeps the last N sessions in memory.
 #[derive(Debug)]
 pub struct MemorySessions {
     capacity: usize,

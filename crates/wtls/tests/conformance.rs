@@ -874,7 +874,7 @@ fn what_an_authenticated_peer_gets_wrong_is_answered_under_protection() {
         assert_eq!(
             closed(&pair.client_events),
             Some(&CloseReason::Alert(alert)),
-            "and the client hears of it"
+            "and the client is notified of it"
         );
         assert!(pair.client.session().is_none(), "a fatal alert ends the session too");
     }

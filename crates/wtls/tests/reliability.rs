@@ -57,7 +57,7 @@ fn an_unanswered_hello_is_sent_five_times_and_then_given_up() {
     for seconds in [3, 9, 21, 45] {
         assert_eq!(pair.client.poll_transmit(), None);
         assert_eq!(pair.client.poll_timeout(), Some(begin + Duration::from_secs(seconds)));
-        // A moment too early, nothing happens.
+        // A little too early, nothing happens.
         let early = begin + Duration::from_millis(1000 * seconds - 1);
         pair.client.handle_timeout(&mut pair.client_environment.cx(early));
         assert_eq!(pair.client.poll_transmit(), None);
@@ -246,7 +246,7 @@ fn everything_may_come_twice() {
     }
 }
 
-/// All orders of so many things.
+/// All orders of N things.
 fn permutations(count: usize) -> Vec<Vec<usize>> {
     if count == 0 {
         return vec![vec![]];

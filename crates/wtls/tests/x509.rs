@@ -452,13 +452,13 @@ fn an_authority_certifies_no_deeper_than_it_may() {
     let root = Wish { ca: Some(9), ..Wish::new("root", &keys[3], ("root", &keys[3])) }.make();
     for limit in [0, 1] {
         let upper = Wish { ca: Some(limit), ..Wish::new("upper", &keys[2], ("root", &keys[3])) }.make();
-        // One that certifies itself anew, as when keys change, is not a step deeper.
-        let anew = Wish { ca: Some(9), ..Wish::new("lower", &keys[1], ("lower", &keys[1])) }.make();
+        // One that certifies itself again, as when keys change, is not a step deeper.
+        let again = Wish { ca: Some(9), ..Wish::new("lower", &keys[1], ("lower", &keys[1])) }.make();
         let lower = Wish { ca: Some(0), ..Wish::new("lower", &keys[1], ("upper", &keys[2])) }.make();
         let leaf = Wish::new("leaf", &keys[0], ("lower", &keys[1])).make();
         let found = verified(&[&leaf, &lower, &upper], &root, kind, None);
         assert_eq!(found.is_ok(), limit == 1, "{found:?}");
-        let found = verified(&[&leaf, &anew, &lower, &upper], &root, kind, None);
+        let found = verified(&[&leaf, &again, &lower, &upper], &root, kind, None);
         assert_eq!(found.is_ok(), limit == 1, "{found:?}");
     }
 }

@@ -40,7 +40,7 @@ def title_of(text: str) -> dict[str, Any]:
 
 
 def axis_of(**more: object) -> dict[str, Any]:
-    """An axis in the house's letters and lines."""
+    """An axis in the charts' letters and lines."""
     return {
         "labelFontSize": FONT_PX,
         "titleFontSize": FONT_PX,

@@ -2,7 +2,7 @@
 
 Charts are drawn with the light colours. A page replaces each by a CSS variable, so that the same drawing is
 legible on dark paper; a file keeps them. Fills of data are colour and pattern together, so that no meaning
-hangs on colour alone (the hues are told apart by colour-blind readers too: blue, orange, teal, grey).
+depends on colour alone (the hues are told apart by colour-blind readers too: blue, orange, teal, grey).
 """
 
 from __future__ import annotations

@@ -318,7 +318,7 @@ def ranged(value: float | None, low: float | None, high: float | None) -> str:
 
 
 def per_second(rate: float, digits: int = 3) -> str:
-    """A rate with so many significant digits."""
+    """A rate with N significant digits."""
     return _significant(rate, digits)
 
 

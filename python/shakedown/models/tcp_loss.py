@@ -54,7 +54,7 @@ class Connected:
 
 
 _BOTH = 0.5
-"""How often timer and prompt both repeat a SYN-ACK: a SYN that comes first sets the timer anew, and the
+"""How often timer and prompt both repeat a SYN-ACK: a SYN that comes first sets the timer again, and the
 timers of both hosts are late by as much on average."""
 
 

@@ -43,7 +43,7 @@ class Drawing:
         return f"{'Figures' if ' ' in self.number else 'Figure'} {self.number}: {self.title}"
 
     def figure(self) -> Figure:
-        """The house's figure. Raises `ValueError` for one that waits."""
+        """The chart as a figure. Raises `ValueError` for one that waits."""
         definition = self.definition
         if definition is None:
             raise ValueError(f"{self.name} waits for {self.waits_for}")

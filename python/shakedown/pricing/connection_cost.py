@@ -1,7 +1,7 @@
 """What a TCP connection costs a server and a client here, kernel included: measured over loopback.
 
 The server's process does what a TLS server's does with its socket for one handshake: accept, read, write,
-read, write, close. What it costs is the CPU time that the kernel books to it; the interpreter's own
+read, write, close. What it costs is the CPU time that the kernel accounts to it; the interpreter's own
 time is not
 a server's and is left out. On loopback the kernel does part of the receiver's work in the sender's name, as
 it does for any server on one machine with its clients.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shakedown.schema.primitives import Timing
 
 ROUNDS = 5
-"""Every suite is measured so many times, in turn with all others, so that no one stands in a busy minute."""
+"""How often every suite is measured, in turn with all others, so that no one stands in a busy minute."""
 REPEAT = 20
 
 _GROUPS = ("x25519", "p256", "p384", "ffdhe2048", "mlkem768", "x25519mlkem768")
@@ -89,9 +89,9 @@ def measure_suites(
     progress: Callable[[int, int, str], None] = lambda done, total, name: None,
     kept: Callable[[list[dict[str, Any]]], None] = lambda measured: None,
 ) -> list[dict[str, Any]]:
-    """Measure suites in turn, several rounds: of each the round in which it was least disturbed.
+    """Measure suites in turn, several rounds: of each the round in which it was least interrupted.
 
-    A disturbance (another program, a slower clock) only ever adds time, and never evenly.
+    An interruption (another program, a slower clock) only ever adds time, and never evenly.
 
     Args:
         names: suites; one that cannot run is left out.

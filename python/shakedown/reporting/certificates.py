@@ -33,7 +33,7 @@ def certificates_section(results: Results) -> Iterator[Section]:
         blocks.append(Block(f"{side}: {about.files.chain}", _summary(about), table=_what(about)))
         if any(one.parts for one in about.certificates):
             blocks.append(Block(figure=_sizes(side, about)))
-        blocks.append(Block(table=_refusals(side, about)))
+        blocks.append(Block(table=_violations(side, about)))
     yield Section("certificates", "Your certificates", _lead(sides), blocks)
 
 
@@ -44,10 +44,10 @@ def _lead(sides: Mapping[Side, UserChain]) -> str:
         suites = about.suites
         where = suites[0] if len(suites) == 1 else f"{len(suites)} suites"
         sentences.append(
-            f"The {side} presents {about.files.chain} in {where}: {about.travelling_bytes:,} bytes of "
+            f"The {side} presents {about.files.chain} in {where}: {about.bytes_sent:,} bytes of "
             f"certificates are sent, the largest part of them {_heaviest(about)}."
         )
-        number = len(about.refusals)
+        number = len(about.violations)
         if number:
             sentences.append(f"A peer would find {number} thing{'' if number == 1 else 's'} to refuse.")
     return " ".join(sentences)
@@ -81,7 +81,7 @@ def _sent(about: UserChain) -> list[Certificate]:
 def _summary(about: UserChain) -> str:
     number = len(about.certificates)
     keys = f", keys {about.keys_name}" if about.keys_name else ""
-    return f"{number} certificate{'' if number == 1 else 's'}{keys}, {about.travelling_bytes:,} bytes sent"
+    return f"{number} certificate{'' if number == 1 else 's'}{keys}, {about.bytes_sent:,} bytes sent"
 
 
 def _what(about: UserChain) -> Table:
@@ -148,7 +148,7 @@ def _common_name(subject: str) -> str:
     return subject
 
 
-def _refusals(side: str, about: UserChain) -> Table:
+def _violations(side: str, about: UserChain) -> Table:
     """What a peer would refuse, one row each."""
     day = datetime.fromtimestamp(about.verification_time, UTC).date().isoformat()
     rows = [
@@ -156,7 +156,7 @@ def _refusals(side: str, about: UserChain) -> Table:
             "the chain" if one.place is None else f"certificate {one.place + 1}",
             one.detail,
         ]
-        for one in about.refusals
+        for one in about.violations
     ]
     peer = "client" if side == "server" else "server"
     # Security levels are OpenSSL's; WTLS knows none.

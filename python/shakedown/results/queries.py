@@ -276,8 +276,8 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
     told = ("client", "server", "server_name", "protocol", "cipher", "refused")
     texts = {f"connection.{name}": name for name in told}
     view = wide(rows, ("scenario", "capture", "connection", "suite"), names, texts=texts)
-    sealed = pl.sum_horizontal(f"{side}_undecrypted_bytes" for side in SIDES)
-    return view.with_columns(undecrypted_bytes=sealed, wire_bytes=pl.col("bytes") + sealed)
+    undecrypted = pl.sum_horizontal(f"{side}_undecrypted_bytes" for side in SIDES)
+    return view.with_columns(undecrypted_bytes=undecrypted, wire_bytes=pl.col("bytes") + undecrypted)
 
 
 def connection_notes(table: pl.DataFrame) -> dict[tuple[str, int], list[tuple[str, str | None, str | None]]]:

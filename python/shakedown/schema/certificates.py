@@ -67,7 +67,7 @@ class Certificate(Object, frozen=True, kw_only=True):
     fingerprint: str
 
 
-class Refusal(Object, frozen=True, kw_only=True):
+class Violation(Object, frozen=True, kw_only=True):
     """What a peer would refuse: of the certificate at a place, or of the whole chain."""
 
     reason: str
@@ -83,9 +83,9 @@ class Description(Object, frozen=True, kw_only=True):
     right_order: tuple[Count, ...]
     key: Key | None
     keys_name: str | None
-    travelling_bytes: Count
+    bytes_sent: Count
     security_level: Count
-    refusals: tuple[Refusal, ...]
+    violations: tuple[Violation, ...]
 
 
 class DescribedFile(Description, frozen=True, kw_only=True):

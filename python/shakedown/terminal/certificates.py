@@ -24,7 +24,7 @@ def headline(file: str, description: Description) -> str:
     strength = f", for security level {description.security_level} at most" if kind == "X.509" else ""
     return (
         f"{file}: {many} {kind} certificate{'' if many == 1 else 's'} ({FORMATS[description.format]})"
-        f"{f', keys {keys}' if keys else ''}, {description.travelling_bytes:,} bytes sent{strength}"
+        f"{f', keys {keys}' if keys else ''}, {description.bytes_sent:,} bytes sent{strength}"
     )
 
 
@@ -96,14 +96,14 @@ def _shortened(certificate: Certificate, extension: Extension) -> str:
 
 def finding_lines(description: Description, level: str) -> Iterator[str]:
     """What a peer of a security level would refuse, one line each, or that it would refuse nothing."""
-    refusals = description.refusals
+    violations = description.violations
     # Security levels are OpenSSL's; WTLS knows none.
     levelled = description.certificates[0].kind == "X.509"
     peer = f"A peer at {level}" if levelled else "A peer"
-    if not refusals:
+    if not violations:
         yield f"{peer} would find nothing to refuse."
         return
     yield f"{peer} would refuse:"
-    for refusal in refusals:
-        where = "the chain" if refusal.place is None else f"certificate {refusal.place + 1}"
-        yield f"  {where}: {refusal.detail}"
+    for violation in violations:
+        where = "the chain" if violation.place is None else f"certificate {violation.place + 1}"
+        yield f"  {where}: {violation.detail}"

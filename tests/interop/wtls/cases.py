@@ -1,4 +1,4 @@
-"""The suites that are looked at, and what travels in each."""
+"""The suites that are looked at, and what is sent in each."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_inspect_gives_each_handshake_its_name(captured: Captured) -> None:
 
 @each_suite
 def test_order_and_flights(captured: Captured, suite: str) -> None:
-    """The order is the specification's, and a flight travels in one datagram."""
+    """The order is the specification's, and a flight is sent in one datagram."""
     items = captured.connections[suite].items
     flights = [list(group) for _, group in groupby(items, key=lambda item: item.datagram)]
     assert [[(item.sender, item.name) for item in flight] for flight in flights] == ORDERS[CASES[suite]]
@@ -79,7 +79,7 @@ def test_order_and_flights(captured: Captured, suite: str) -> None:
 
 @each_suite
 def test_records(captured: Captured, suite: str) -> None:
-    """Counters count ChangeCipherSpec and start anew after it; each header is whole."""
+    """Counters count ChangeCipherSpec and start again after it; each header is whole."""
     for item in captured.connections[suite].items:
         assert item.record.has_length
         assert item.record.protected == (item.name == "Finished")

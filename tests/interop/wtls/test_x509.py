@@ -1,4 +1,4 @@
-"""X.509 certificates in WTLS: OpenSSL's own program verifies what travels."""
+"""X.509 certificates in WTLS: OpenSSL's own program verifies what is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A handshake worked out by hand, and single datagrams: what decoders are tried on before they judge."""
+"""A handshake worked out by hand, and single datagrams: what decoders are tried on before they decide."""
 
 from __future__ import annotations
 

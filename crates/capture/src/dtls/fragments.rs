@@ -23,7 +23,7 @@ struct Partial {
     kind: u8,
     length: usize,
     body: Vec<u8>,
-    /// Stretches that are there: start and end, sorted, apart.
+    /// Ranges that are there: start and end, sorted, apart.
     there: Vec<(usize, usize)>,
     bytes: u64,
     start: Mark,
@@ -35,10 +35,10 @@ impl Partial {
         self.length == 0 || self.there == [(0, self.length)]
     }
 
-    /// Adds a stretch; false where nothing of it is new.
+    /// Adds a range; false where nothing of it is new.
     fn add(&mut self, start: usize, content: &[u8]) -> bool {
         let end = start + content.len();
-        let covered = self.there.iter().any(|stretch| stretch.0 <= start && end <= stretch.1);
+        let covered = self.there.iter().any(|range| range.0 <= start && end <= range.1);
         if covered || self.there.len() >= MAX_PIECES {
             return false;
         }
@@ -46,10 +46,10 @@ impl Partial {
         self.there.push((start, end));
         self.there.sort_unstable();
         let mut joined: Vec<(usize, usize)> = Vec::with_capacity(self.there.len());
-        for &stretch in &self.there {
+        for &range in &self.there {
             match joined.last_mut() {
-                Some(last) if stretch.0 <= last.1 => last.1 = last.1.max(stretch.1),
-                _ => joined.push(stretch),
+                Some(last) if range.0 <= last.1 => last.1 = last.1.max(range.1),
+                _ => joined.push(range),
             }
         }
         self.there = joined;
@@ -61,7 +61,7 @@ impl Partial {
 pub(super) enum Taken {
     /// Something in it was new.
     All,
-    /// All of it had come before: so many bytes.
+    /// All of it had come before: N bytes.
     Repeated(u64),
     Malformed,
 }
@@ -96,7 +96,7 @@ impl Fragments {
                 return Taken::Malformed;
             }
             content = rest;
-            // A server that asked for a cookie begins anew with any number; so does a capture.
+            // A server that asked for a cookie begins again with any number; so does a capture.
             let next = *self.next.get_or_insert(number);
             if number < next || number - next > MAX_AHEAD {
                 continue;

@@ -18,7 +18,7 @@ pub(super) enum Header {
     None,
     /// As far as it goes it may be a header.
     Unfinished,
-    /// A header of so many bytes, and what a reader should know of it.
+    /// A header of N bytes, and what a reader should know of it.
     Whole {
         bytes: usize,
         remark: String,

@@ -21,7 +21,7 @@ pub(super) struct Facts<'a> {
     pub(super) first_ns: u64,
     pub(super) capture_start_ns: u64,
     /// Which direction opened the connection.
-    pub(super) opener: Option<usize>,
+    pub(super) initiator: Option<usize>,
     pub(super) counts: [Counts; 2],
     /// Between the capture point and the end that receives a direction.
     pub(super) round_trip_ns: [Option<u64>; 2],
@@ -34,7 +34,7 @@ impl Facts<'_> {
     /// Which direction is the client's, if the messages did not say.
     pub(super) fn guess_client(&self) -> usize {
         // A server listens on the lower port.
-        self.opener.unwrap_or(usize::from(self.ends[0].port < self.ends[1].port))
+        self.initiator.unwrap_or(usize::from(self.ends[0].port < self.ends[1].port))
     }
 
     fn since_start_s(&self, time_ns: u64) -> f64 {
@@ -46,7 +46,7 @@ impl Facts<'_> {
         let answered = 1 - message.direction;
         match previous {
             None => {
-                self.opener?;
+                self.initiator?;
                 Some(self.round_trip_ns[0]?.saturating_add(self.round_trip_ns[1]?))
             }
             Some(previous) if previous.direction != message.direction => {

@@ -49,7 +49,7 @@ pub(super) struct TcpFlow {
     halves: [HalfStream; 2],
     role: Role,
     /// Which direction opened the connection.
-    opener: Option<usize>,
+    initiator: Option<usize>,
     round_trips: [RoundTrip; 2],
     reset: bool,
     accounted_bytes: usize,
@@ -65,7 +65,7 @@ impl TcpFlow {
             last_ns: first_ns,
             halves: Default::default(),
             role: Role::Open(Sniffer::new(midstream)),
-            opener: None,
+            initiator: None,
             round_trips: Default::default(),
             reset: false,
             accounted_bytes: 0,
@@ -130,8 +130,8 @@ impl TcpFlow {
             self.halves[direction].place(first);
         }
         if segment.syn {
-            self.opener =
-                self.opener.or(Some(if segment.acknowledgement.is_some() { peer } else { direction }));
+            self.initiator =
+                self.initiator.or(Some(if segment.acknowledgement.is_some() { peer } else { direction }));
             // A repeated question makes it unclear which one an answer answers.
             self.round_trips[direction].pending = (!repeated_syn).then_some((0, raw.time_ns));
         }
@@ -210,7 +210,7 @@ impl TcpFlow {
             ends: key.ends,
             first_ns: self.first_ns,
             capture_start_ns,
-            opener: self.opener,
+            initiator: self.initiator,
             counts: [self.halves[0].counts, self.halves[1].counts],
             round_trip_ns: self.round_trips.map(|round_trip| round_trip.shortest_ns),
             halves: Some(&self.halves),

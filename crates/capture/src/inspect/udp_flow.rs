@@ -25,7 +25,7 @@ pub(super) struct UdpFlow {
     number: u64,
     index: u64,
     first_ns: u64,
-    opener: usize,
+    initiator: usize,
     role: Role,
     accounted_bytes: usize,
 }
@@ -36,12 +36,12 @@ pub(super) fn begins(datagram: &[u8]) -> bool {
 }
 
 impl UdpFlow {
-    pub(super) fn new(number: u64, first_ns: u64, opener: usize) -> Self {
+    pub(super) fn new(number: u64, first_ns: u64, initiator: usize) -> Self {
         Self {
             number,
             index: 0,
             first_ns,
-            opener,
+            initiator,
             role: Role::Open { tried: 0, name: None },
             accounted_bytes: 0,
         }
@@ -113,7 +113,7 @@ impl UdpFlow {
             *next_index += 1;
             // What went before between the two was something else.
             self.first_ns = mark.time_ns;
-            self.opener = direction;
+            self.initiator = direction;
         }
         let missing = datagram.payload_bytes.saturating_sub(datagram.payload.len());
         match &mut self.role {
@@ -163,7 +163,7 @@ impl UdpFlow {
             ends: key.ends,
             first_ns: self.first_ns,
             capture_start_ns,
-            opener: Some(self.opener),
+            initiator: Some(self.initiator),
             counts,
             round_trip_ns: [None; 2],
             halves: None,

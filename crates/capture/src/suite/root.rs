@@ -1,4 +1,4 @@
-//! The key of a chain's root, which does not travel: what it may be, going by the last signature.
+//! The key of a chain's root, which is not sent: what it may be, going by the last signature.
 //!
 //! A signature's length tells the size of the key that made it. Of an RSA key the exponent stays hidden; of
 //! several curves of one size it is the certified key's own that is taken, else the usual one. Where another is as
@@ -42,7 +42,7 @@ pub(crate) enum Root {
 }
 
 impl Root {
-    /// A key that made an ECDSA signature of which the greater number has so many bits.
+    /// A key that made an ECDSA signature of which the greater number has N bits.
     pub(crate) fn of_ecdsa(
         world: ProtocolFamily,
         longest_bits: usize,

@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
         self.take(2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
     }
 
-    /// A vector with its length in so many bytes before it.
+    /// A vector with its length in N bytes before it.
     pub(crate) fn vector(&mut self, length_bytes: usize) -> Option<&'a [u8]> {
         let length = self.take(length_bytes)?.iter().fold(0, |length, &byte| length << 8 | usize::from(byte));
         self.take(length)

@@ -50,7 +50,7 @@ fn abbreviated_handshake_is_told_message_by_message() {
     connection.read(0, &bytes(RESUMING_HELLO), 0, mark(1));
     connection.read(1, &bytes(RESUMING_ANSWER), 0, mark(2));
     connection.read(0, &bytes(RESUMING_LAST), 0, mark(3));
-    // The client repeats ChangeCipherSpec and Finished before its data until it hears from the server.
+    // The client repeats ChangeCipherSpec and Finished before its data until the server answers.
     connection.read(0, &bytes(RESUMING_LAST), 0, mark(4));
     let told: Vec<(usize, String, u64)> =
         connection.seen.iter().map(|seen| (seen.direction, seen.name.text(), seen.bytes)).collect();

@@ -1,10 +1,10 @@
 //! One certificate to order, under an issuer that already is.
 
-use super::{Issue, Response, judge, key_pem, pems};
+use super::{Issue, Response, criteria, key_pem, pems};
 use crate::files::{self, Sheet};
 use crate::{CertsError, describe, wtls};
 use openssl::x509::X509;
-use shakedown_pki::issue::{self, Place, Wishes};
+use shakedown_pki::issue::{self, Place, Overrides};
 use shakedown_pki::material::{Material, read_bytes};
 use shakedown_pki::{Profile, UserError, keys};
 use shakedown_trace::Side;
@@ -21,13 +21,13 @@ impl Issue {
         })?;
         let kind =
             KeyType::from_name(&self.key).ok_or_else(|| CertsError::UnknownKey { key: self.key.clone() })?;
-        let wishes = Wishes {
+        let overrides = Overrides {
             common_name: self.name.clone(),
             alternative_names: self.alternative_names.clone(),
             not_before: self.not_before.clone(),
             days: self.days,
         };
-        let profile = Profile::find(&self.profile)?.with(place, &wishes)?;
+        let profile = Profile::find(&self.profile)?.with(place, &overrides)?;
         let sheets = match self.ca.as_deref().map(|ca| self.wtls_issuers(ca)).transpose()?.flatten() {
             Some(issuers) => self.wtls_sheets(&profile, place, kind, &issuers)?,
             None if self.wtls => self.wtls_sheets(&profile, place, kind, &[])?,
@@ -39,13 +39,13 @@ impl Issue {
         let path = self.out.join("chain.pem");
         let key = self.out.join("key.pem");
         let mut description =
-            describe(&path, Some(&key), ca, self.ca_password.as_deref(), &judge(side, self.now))?;
+            describe(&path, Some(&key), ca, self.ca_password.as_deref(), &criteria(side, self.now))?;
         if !matches!(place, Place::Server | Place::Client) {
             // What is asked of leaves is not asked of authorities.
             use shakedown_pki::inspect::Reason::{NoAlternativeName, WrongPurpose};
             description
-                .refusals
-                .retain(|refusal| !matches!(refusal.reason, NoAlternativeName | WrongPurpose));
+                .violations
+                .retain(|violation| !matches!(violation.reason, NoAlternativeName | WrongPurpose));
         }
         Ok(Response::Made { files, description })
     }
@@ -54,7 +54,7 @@ impl Issue {
         let issuer = self.ca.as_deref().map(|ca| self.issuer(ca)).transpose()?;
         let pair = issuer.as_ref().map(|issuer| (&issuer.certificates[0], &issuer.key));
         let issued = issue::one(profile, place, kind, pair)?;
-        let above = issuer.iter().flat_map(|issuer| issuer.travelling());
+        let above = issuer.iter().flat_map(|issuer| issuer.sent());
         let chain: Vec<Vec<u8>> = std::iter::once(issued.certificate.clone()).chain(above).collect();
         Ok(vec![
             Sheet::public("chain.pem", ISSUED, pems(&chain)?),
@@ -96,7 +96,7 @@ impl Issue {
         let raw: Vec<u8> = chain.iter().flat_map(|one| one.as_bytes().to_vec()).collect();
         Ok(vec![
             Sheet::public("chain.pem", ISSUED, text),
-            Sheet::public("chain.wtls", "the same as it travels", raw),
+            Sheet::public("chain.wtls", "the same as sent", raw),
             Sheet::private("key.pem", "its private key", key_pem(&pkcs8)?),
         ])
     }
@@ -125,8 +125,8 @@ struct IssuerFiles {
 }
 
 impl IssuerFiles {
-    /// What travels after a certificate that the first one issued: all but roots.
-    fn travelling(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+    /// What is sent after a certificate that the first one issued: all but roots.
+    fn sent(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
         let is_root = |certificate: &X509| {
             certificate.public_key().is_ok_and(|key| certificate.verify(&key).unwrap_or(false))
         };

@@ -11,7 +11,7 @@ use std::path::Path;
 const BEGIN: &str = "-----BEGIN WTLS CERTIFICATE-----";
 const END: &str = "-----END WTLS CERTIFICATE-----";
 
-/// The certificates of a file: text between dashed lines, or the bytes that travel, one after the other. `None`
+/// The certificates of a file: text between dashed lines, or the bytes on the wire, one after the other. `None`
 /// where it is something else; `path` is what errors call it.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use openssl::bn::BigNum;
 use openssl::pkey::PKey;
 use openssl::rsa::Rsa;
 use shakedown_pki::inspect::{
-    Certificate as Described, Description, Judge, Key, Part, Reason, Refusal, Signature,
+    Certificate as Described, Description, Criteria, Key, Part, Reason, Violation, Signature,
 };
 use shakedown_pki::material::{Format, Material, read_bytes};
 use shakedown_pki::{date, hex, keys};
@@ -22,7 +22,7 @@ use std::path::Path;
 /// Strength of SHA-1 in signatures, in bits, as OpenSSL counts.
 const SHA1_SECURITY_BITS: u32 = 63;
 
-/// Describes WTLS certificates. WTLS peers have no security levels, so that the judge's level counts for nothing here.
+/// Describes WTLS certificates. WTLS peers have no security levels, so that the criteria's level counts for nothing here.
 ///
 /// # Errors
 /// [`CertsError`] where the file of the key or of the roots can't be read.
@@ -31,7 +31,7 @@ pub fn describe(
     key_path: Option<&Path>,
     ca_path: Option<&Path>,
     password: Option<&str>,
-    judge: &Judge,
+    criteria: &Criteria,
 ) -> Result<Description, CertsError> {
     let provider = OpenSsl::new()?;
     let key = key_path.map(|path| read_key(&provider, path, password)).transpose()?;
@@ -47,24 +47,24 @@ pub fn describe(
     let described: Vec<_> =
         certificates.iter().map(|certificate| describe_one(&provider, certificate)).collect();
     let last = right_order[right_order.len() - 1];
-    let travels =
+    let sent =
         |place: &&usize| **place == right_order[0] || **place != last || !described[last].is_self_signed;
     let chain = Chain { provider: &provider, certificates, right_order: &right_order, anchors: &anchors };
-    let mut refusals = chain.refusals(judge);
+    let mut violations = chain.violations(criteria);
     if let (Some((_, given)), None) = (key, holder) {
         let wanted = &described[right_order[0]].key.name;
         let detail = format!("the private key ({given}) is not that of the leaf ({wanted})");
-        refusals.push(Refusal { reason: Reason::KeyMismatch, place: Some(right_order[0]), detail });
+        violations.push(Violation { reason: Reason::KeyMismatch, place: Some(right_order[0]), detail });
     }
     Ok(Description {
         format: Format::Wtls,
-        travelling_bytes: right_order.iter().filter(travels).map(|place| described[*place].bytes).sum(),
+        bytes_sent: right_order.iter().filter(sent).map(|place| described[*place].bytes).sum(),
         keys_name: chain.keys_name(),
         key: None,
         security_level: 0,
         right_order,
         certificates: described,
-        refusals,
+        violations,
     })
 }
 
@@ -164,7 +164,7 @@ fn parts(certificate: &Certificate) -> Vec<Part> {
     list.into_iter().map(|(name, bytes)| Part { name: name.into(), bytes }).collect()
 }
 
-/// What is judged.
+/// What is validated.
 struct Chain<'a> {
     provider: &'a OpenSsl,
     certificates: &'a [Certificate],
@@ -196,21 +196,21 @@ impl Chain<'_> {
         None
     }
 
-    fn refusals(&self, judge: &Judge) -> Vec<Refusal> {
+    fn violations(&self, criteria: &Criteria) -> Vec<Violation> {
         let mut list = Vec::new();
         self.order(&mut list);
         self.end(&mut list);
         for (height, &place) in self.right_order.iter().enumerate() {
             let certificate = &self.certificates[place];
             let fields = certificate.fields();
-            let mut add = |reason, detail| list.push(Refusal { reason, place: Some(place), detail });
-            if judge.now_unix_s > fields.valid_not_after_unix_s.into() {
+            let mut add = |reason, detail| list.push(Violation { reason, place: Some(place), detail });
+            if criteria.now_unix_s > fields.valid_not_after_unix_s.into() {
                 add(
                     Reason::Expired,
                     format!("expired at {}", date::print(fields.valid_not_after_unix_s.into())),
                 );
             }
-            if judge.now_unix_s < fields.valid_not_before_unix_s.into() {
+            if criteria.now_unix_s < fields.valid_not_before_unix_s.into() {
                 let from = date::print(fields.valid_not_before_unix_s.into());
                 add(Reason::NotYetValid, format!("not valid before {from}"));
             }
@@ -223,32 +223,32 @@ impl Chain<'_> {
         }
         let leaf = self.right_order[0];
         let found = common_name(&self.certificates[leaf]);
-        if let Some(host) = judge.host.as_ref().filter(|host| found.as_ref() != Some(host)) {
+        if let Some(host) = criteria.host.as_ref().filter(|host| found.as_ref() != Some(host)) {
             let found = found.unwrap_or_else(|| "nobody in particular".into()).escape_debug().to_string();
             let detail = format!("is not for '{}' but for {found}", host.escape_debug());
-            list.push(Refusal { reason: Reason::WrongName, place: Some(leaf), detail });
+            list.push(Violation { reason: Reason::WrongName, place: Some(leaf), detail });
         }
         list
     }
 
-    fn order(&self, list: &mut Vec<Refusal>) {
+    fn order(&self, list: &mut Vec<Violation>) {
         let on_path = |place: &usize| self.right_order.contains(place);
         let in_file: Vec<usize> = (0..self.certificates.len()).filter(on_path).collect();
         if in_file != self.right_order {
             let right: Vec<String> =
                 self.right_order.iter().map(|place| format!("'{}'", self.name(*place))).collect();
             let detail = format!("the right order, leaf first: {}", right.join(", "));
-            list.push(Refusal { reason: Reason::WrongOrder, place: None, detail });
+            list.push(Violation { reason: Reason::WrongOrder, place: None, detail });
         }
         for place in (0..self.certificates.len()).filter(|place| !on_path(place)) {
             let (name, leaf) = (self.name(place), self.name(self.right_order[0]));
             let detail = format!("'{name}' is not on the path from the leaf '{leaf}'");
-            list.push(Refusal { reason: Reason::Unrelated, place: Some(place), detail });
+            list.push(Violation { reason: Reason::Unrelated, place: Some(place), detail });
         }
     }
 
     /// Whether the path ends where the peer trusts.
-    fn end(&self, list: &mut Vec<Refusal>) {
+    fn end(&self, list: &mut Vec<Violation>) {
         let trusted = |place: &usize| {
             let certificate = &self.certificates[*place];
             self.anchors.iter().any(|anchor| issued_by(self.provider, certificate, anchor))
@@ -259,7 +259,7 @@ impl Chain<'_> {
         let place = self.right_order[self.right_order.len() - 1];
         let last = &self.certificates[place];
         let mut known = self.certificates.iter().chain(self.anchors);
-        let mut add = |reason, detail| list.push(Refusal { reason, place: Some(place), detail });
+        let mut add = |reason, detail| list.push(Violation { reason, place: Some(place), detail });
         match known.find(|other| names_match(self.provider, last, other)) {
             Some(issuer) if !signature_holds(self.provider, last, issuer) => {
                 let issuer = issuer.fields().subject.to_string();

@@ -20,7 +20,7 @@ const CERTIFICATES: &str = "wtls-1";
 ///
 /// Each place of each side's chain has a key of its own, the same as an X.509 chain of that description has.
 /// `now_unix_s` is when the chain must be valid. `private_curves`: peers have agreed on numbers for the curves that
-/// have none, which otherwise travel in full.
+/// have none, which are otherwise sent in full.
 ///
 /// # Errors
 /// [`CertsError::NoWtlsKey`], [`CertsError::MixedWtlsKeys`], and [`CertsError::Pki`] for chains too short, dates and files.

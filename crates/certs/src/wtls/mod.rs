@@ -18,7 +18,7 @@ use std::fmt;
 /// What a side shows and what its peer trusts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WtlsIdentity {
-    /// Certificates that travel, leaf first; the root is left out.
+    /// Certificates that are sent, leaf first; the root is left out.
     pub chain: Vec<Certificate>,
     /// The self-signed certificate of whom the peer trusts.
     pub root: Certificate,

@@ -81,7 +81,7 @@ impl FrameCipher for Ccmp {
         output.clear();
         output.extend([pn0, pn1, 0, 0x20 | self.key_id << 6, pn2, pn3, pn4, pn5]);
         output.resize(HEADER_BYTES + frame.len() + MIC_BYTES, 0);
-        let (sealed, mic) = output[HEADER_BYTES..].split_at_mut(frame.len());
+        let (encrypted, mic) = output[HEADER_BYTES..].split_at_mut(frame.len());
         let context = &mut self.context;
         context.encrypt_init(Some(&self.aes), None, None)?;
         context.set_iv_length(13)?;
@@ -89,7 +89,7 @@ impl FrameCipher for Ccmp {
         context.encrypt_init(None, Some(&self.key), Some(&self.header.nonce(self.sent)))?;
         context.set_data_len(frame.len())?;
         context.cipher_update(&self.header.authenticated(), None)?;
-        context.cipher_update(frame, Some(sealed))?;
+        context.cipher_update(frame, Some(encrypted))?;
         context.tag(mic)?;
         std::mem::swap(frame, output);
         Ok(())
@@ -100,18 +100,18 @@ impl FrameCipher for Ccmp {
             return Err(CipherError::Short(frame.len()));
         }
         let number = u64::from_be_bytes([0, 0, frame[7], frame[6], frame[5], frame[4], frame[1], frame[0]]);
-        let (sealed, mic) = frame[HEADER_BYTES..].split_at(frame.len() - HEADER_BYTES - MIC_BYTES);
+        let (encrypted, mic) = frame[HEADER_BYTES..].split_at(frame.len() - HEADER_BYTES - MIC_BYTES);
         let output = &mut self.output;
         output.clear();
-        output.resize(sealed.len(), 0);
+        output.resize(encrypted.len(), 0);
         let context = &mut self.context;
         context.decrypt_init(Some(&self.aes), None, None)?;
         context.set_iv_length(13)?;
         context.set_tag(mic)?;
         context.decrypt_init(None, Some(&self.key), Some(&self.header.nonce(number)))?;
-        context.set_data_len(sealed.len())?;
+        context.set_data_len(encrypted.len())?;
         context.cipher_update(&self.header.authenticated(), None)?;
-        if context.cipher_update(sealed, Some(output)).is_err() {
+        if context.cipher_update(encrypted, Some(output)).is_err() {
             return Err(CipherError::Forged);
         }
         // Only a frame that verified moves the counter (11.4.3.4.4).
@@ -140,7 +140,7 @@ mod tests {
         0xf8, 0xba, 0x1a, 0x55, 0xd0, 0x2f, 0x85, 0xae, 0x96, 0x7b, 0xb6, 0x2f, 0xb6, 0xcd, 0xa8, 0xeb, 0x7e,
         0x78, 0xa0, 0x50,
     ];
-    const SEALED: [u8; 36] = [
+    const ENCRYPTED: [u8; 36] = [
         0x0c, 0xe7, 0x00, 0x20, 0x76, 0x97, 0x03, 0xb5, 0xf3, 0xd0, 0xa2, 0xfe, 0x9a, 0x3d, 0xbf, 0x23, 0x42,
         0xa6, 0x43, 0xe4, 0x32, 0x46, 0xe8, 0x0c, 0x3c, 0x04, 0xd0, 0x19, 0x78, 0x45, 0xce, 0x0b, 0x16, 0xf9,
         0x76, 0x23,
@@ -154,7 +154,7 @@ mod tests {
     fn frames_match_the_standards_example() {
         let mut frame = PLAIN.to_vec();
         end().seal(&mut frame).expect("any frame can be encrypted");
-        assert_eq!(frame, SEALED);
+        assert_eq!(frame, ENCRYPTED);
         end().open(&mut frame).expect("what was encrypted decrypts");
         assert_eq!(frame, PLAIN);
     }

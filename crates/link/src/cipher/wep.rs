@@ -78,10 +78,10 @@ impl FrameCipher for Wep {
     }
 
     fn open(&mut self, frame: &mut Vec<u8>) -> Result<(), CipherError> {
-        let &[a, b, c, _, ref sealed @ ..] = frame.as_slice() else {
+        let &[a, b, c, _, ref encrypted @ ..] = frame.as_slice() else {
             return Err(CipherError::Short(frame.len()));
         };
-        let Some(body_bytes) = sealed.len().checked_sub(ICV_BYTES) else {
+        let Some(body_bytes) = encrypted.len().checked_sub(ICV_BYTES) else {
             return Err(CipherError::Short(frame.len()));
         };
         frame.drain(..HEADER_BYTES);
@@ -104,7 +104,7 @@ mod tests {
         0x43, 0x43, 0x41, 0x43, 0x41, 0x43, 0x41, 0x43, 0x41, 0x43, 0x41, 0x41, 0x41, 0x00, 0x00, 0x20, 0x00,
         0x01,
     ];
-    const SEALED: [u8; 94] = [
+    const ENCRYPTED: [u8; 94] = [
         0xfb, 0x02, 0x9e, 0x80, 0xf6, 0x9c, 0x58, 0x06, 0xbd, 0x6c, 0xe8, 0x46, 0x26, 0xbc, 0xbe, 0xfb, 0x94,
         0x74, 0x65, 0x0a, 0xad, 0x1f, 0x79, 0x09, 0xb0, 0xf6, 0x4d, 0x5f, 0x58, 0xa5, 0x03, 0xa2, 0x58, 0xb7,
         0xed, 0x22, 0xeb, 0x0e, 0xa6, 0x49, 0x30, 0xd3, 0xa0, 0x56, 0xa5, 0x57, 0x42, 0xfc, 0xce, 0x14, 0x1d,
@@ -121,7 +121,7 @@ mod tests {
     fn frames_match_the_standards_example() {
         let mut frame = PLAIN.to_vec();
         end().seal(&mut frame).expect("any frame can be encrypted");
-        assert_eq!(frame, SEALED);
+        assert_eq!(frame, ENCRYPTED);
         end().open(&mut frame).expect("what was encrypted decrypts");
         assert_eq!(frame, PLAIN);
     }

@@ -1,10 +1,10 @@
 //! What a certificate or a chain is, what it costs, and what a peer would refuse about it.
 
 mod parts;
-mod refusal;
+mod violation;
 
 pub use parts::{Extension, Part};
-pub use refusal::{Reason, Refusal};
+pub use violation::{Reason, Violation};
 
 use crate::date;
 use crate::ffi;
@@ -20,9 +20,9 @@ use serde::Serialize;
 use shakedown_trace::Side;
 use std::path::{Path, PathBuf};
 
-/// By what a peer judges.
+/// What a peer validates a chain against.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct Criteria {
     /// When, in seconds since 1970.
     pub now_unix_s: i64,
     /// OpenSSL's security level, 0 to 5 (0, 80, 112, 128, 192, 256 bits); peers today have 1 or 2.
@@ -49,12 +49,12 @@ pub struct Description {
     pub key: Option<Key>,
     /// The keys part of a suite's name, where the chain has one.
     pub keys_name: Option<String>,
-    /// Bytes of the certificates that travel: all but a self-signed one at the end.
-    pub travelling_bytes: usize,
+    /// Bytes of the certificates that are sent: all but a self-signed one at the end.
+    pub bytes_sent: usize,
     /// The highest security level that takes every key and signature of the chain, in OpenSSL's counting.
     pub security_level: u8,
     /// What a peer would refuse.
-    pub refusals: Vec<Refusal>,
+    pub violations: Vec<Violation>,
 }
 
 /// One certificate.
@@ -146,15 +146,15 @@ pub enum InspectError {
 /// peer trusts; without it the peer is taken to trust whoever issued the last certificate.
 ///
 /// # Errors
-/// [`InspectError`] where a file can't be read; what is readable and wrong is among the refusals.
+/// [`InspectError`] where a file can't be read; what is readable and wrong is among the violations.
 pub fn describe(
     path: &Path,
     key_path: Option<&Path>,
     ca_path: Option<&Path>,
     password: Option<&str>,
-    judge: &Judge,
+    criteria: &Criteria,
 ) -> Result<Description, InspectError> {
-    date::checked(judge.now_unix_s)?;
+    date::checked(criteria.now_unix_s)?;
     let material = Material::load(path, password)?;
     if material.certificates.is_empty() {
         return Err(InspectError::NoCertificate { path: path.into() });
@@ -176,7 +176,7 @@ pub fn describe(
         }
         None => Vec::new(),
     };
-    describe_material(&material.certificates, key.as_ref(), &anchors, material.format, judge)
+    describe_material(&material.certificates, key.as_ref(), &anchors, material.format, criteria)
         .map_err(|(place, what)| InspectError::Unreadable { path: path.into(), place: place + 1, what })
 }
 
@@ -187,9 +187,9 @@ pub fn describe(
 pub fn describe_der(
     certificates: &[Vec<u8>],
     name: &Path,
-    judge: &Judge,
+    criteria: &Criteria,
 ) -> Result<Description, InspectError> {
-    date::checked(judge.now_unix_s)?;
+    date::checked(criteria.now_unix_s)?;
     let unreadable =
         |place: usize, what| InspectError::Unreadable { path: name.into(), place: place + 1, what };
     let mut read = Vec::with_capacity(certificates.len());
@@ -199,7 +199,7 @@ pub fn describe_der(
     if read.is_empty() {
         return Err(InspectError::NoCertificate { path: name.into() });
     }
-    describe_material(&read, None, &[], Format::Der, judge).map_err(|(place, what)| unreadable(place, what))
+    describe_material(&read, None, &[], Format::Der, criteria).map_err(|(place, what)| unreadable(place, what))
 }
 
 /// Place and cause where a certificate can't be described.
@@ -210,7 +210,7 @@ fn describe_material(
     key: Option<&PKey<Private>>,
     anchors: &[X509],
     format: Format,
-    judge: &Judge,
+    criteria: &Criteria,
 ) -> Result<Description, Unreadable> {
     let mut described = Vec::with_capacity(certificates.len());
     for (place, certificate) in certificates.iter().enumerate() {
@@ -222,8 +222,8 @@ fn describe_material(
         |place: &usize| anchors.iter().find(|anchor| order::issued_by(&certificates[*place], anchor));
     let anchor = right_order.iter().find_map(rooting).and_then(|anchor| anchor.public_key().ok());
     let anchor_key = anchor.map(|key| describe_key(&key));
-    let security_level = refusal::highest_level(&described, &right_order, anchor_key.as_ref());
-    let chain = refusal::Chain {
+    let security_level = violation::highest_level(&described, &right_order, anchor_key.as_ref());
+    let chain = violation::Chain {
         anchor_key,
         certificates,
         described: &described,
@@ -232,19 +232,19 @@ fn describe_material(
         anchors,
         format,
     };
-    let refusals = refusal::refusals(&chain, judge);
+    let violations = violation::violations(&chain, criteria);
     let last = right_order.last().copied().unwrap_or(0);
-    let travels =
+    let sent =
         |place: &&usize| **place == right_order[0] || **place != last || !described[last].is_self_signed;
     Ok(Description {
         format,
-        travelling_bytes: right_order.iter().filter(travels).map(|place| described[*place].bytes).sum(),
+        bytes_sent: right_order.iter().filter(sent).map(|place| described[*place].bytes).sum(),
         keys_name: keys_name(certificates, &right_order, anchors),
         key: key.map(|key| describe_key(key)),
         security_level,
         right_order,
         certificates: described,
-        refusals,
+        violations,
     })
 }
 

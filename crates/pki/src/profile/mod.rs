@@ -199,7 +199,7 @@ pub struct Policy {
     pub cps: Option<String>,
 }
 
-/// An extension of so many bytes.
+/// An extension of N bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opaque {
@@ -286,7 +286,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// The certificate at a place of a side's chain of so many: `level` counts from the leaf, which is 0.
+    /// The certificate at a place of a side's chain of N: `level` counts from the leaf, which is 0.
     #[must_use]
     pub fn role(&self, side: Side, level: usize, length: usize) -> &Role {
         match (level, side) {

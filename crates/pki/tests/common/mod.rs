@@ -4,7 +4,7 @@
 use openssl::x509::X509;
 use shakedown_pki::issue::{self, Issued};
 use shakedown_pki::keys;
-use shakedown_pki::{Profile, inspect::Judge};
+use shakedown_pki::{Profile, inspect::Criteria};
 use shakedown_trace::Side;
 use shakedown_trace::suite::KeyType;
 use std::path::{Path, PathBuf};
@@ -40,8 +40,8 @@ pub fn file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-pub fn judge(side: Side) -> Judge {
-    Judge { now_unix_s: NOW, security_level: 1, host: None, side }
+pub fn criteria(side: Side) -> Criteria {
+    Criteria { now_unix_s: NOW, security_level: 1, host: None, side }
 }
 
 /// Runs the system's `openssl`; gives its exit and everything it said.

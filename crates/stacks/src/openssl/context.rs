@@ -341,7 +341,7 @@ fn exchange_in(
     builder: &mut SslContextBuilder,
 ) -> Result<(), SetupError> {
     if suite.key_exchange.group_kind() == Some(GroupKind::FiniteField) {
-        // The server's parameters travel; the client takes what comes.
+        // The server's parameters are sent; the client takes what comes.
         return if side == Side::Server { use_dh_parameters(library, group, builder) } else { Ok(()) };
     }
     builder.set_groups_list(&listed_groups(suite, group).join(":")).map_err(refused("set the group"))

@@ -279,7 +279,7 @@ impl Evp {
         }
     }
 
-    /// What travels as a key share.
+    /// What is sent as a key share.
     pub fn share<T>(self, key: &PKeyRef<T>) -> Result<Vec<u8>, Failure> {
         let mut data = ptr::null_mut();
         // SAFETY: the key lives through the call; the buffer is ours and is freed once copied.

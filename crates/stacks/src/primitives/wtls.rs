@@ -1,4 +1,4 @@
-//! The WTLS engine's primitives, by its own calls through the provider that books them.
+//! The WTLS engine's primitives, by its own calls through the provider that records them.
 
 use super::Failure;
 use super::symmetric::MAX_BYTES;

@@ -129,7 +129,7 @@ fn identity(provider: &Timed, presented: &OwnIdentity, suite: &Suite) -> Result<
     let name = suite.keys.first().map_or("", |key| key.standard_name());
     let identity = Identity::new(presented.wtls_chain().map_err(failed)?, provider.private_key(key, name))
         .map_err(failed)?;
-    // A root whose name is too long to travel is asked for by the hash of its key.
+    // A root whose name is too long to send is asked for by the hash of its key.
     Ok(match presented {
         OwnIdentity::Wtls(_) => identity,
         OwnIdentity::X509(_) => identity.with_authority(Identifier::KeyHash(

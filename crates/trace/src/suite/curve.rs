@@ -115,7 +115,7 @@ impl Curve {
         self.row().wtls_name
     }
 
-    /// Number in the WTLS specification; `None` for curves that travel as explicit parameters.
+    /// Number in the WTLS specification; `None` for curves that are sent as explicit parameters.
     #[must_use]
     pub fn wtls_number(self) -> Option<u8> {
         self.row().wtls_number

@@ -35,7 +35,7 @@ pub struct Suite {
     /// In which group; `None` where the key exchange has none.
     pub group: Option<Group>,
     /// Leaf first, trusted root last: two or more where there are certificates, one for a temporary key
-    /// (`rsa_anon`), none otherwise. All but the root travel.
+    /// (`rsa_anon`), none otherwise. All but the root are sent.
     pub keys: Vec<KeyType>,
     /// Who shows a certificate; `None` where there is no choice.
     pub authentication: Option<Authentication>,

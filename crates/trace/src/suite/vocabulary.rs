@@ -276,14 +276,14 @@ pub fn curve_name(curve: Curve, protocol: Protocol) -> &'static str {
 /// The key of a certificate (or the temporary key of `rsa_anon`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KeyType {
-    /// RSA of so many bits; public exponent 65537, or 3.
+    /// RSA of N bits; public exponent 65537, or 3.
     Rsa {
         /// Bits of the modulus.
         bits: u16,
         /// Public exponent 3.
         exponent_3: bool,
     },
-    /// DSA of so many bits.
+    /// DSA of N bits.
     Dsa(u16),
     /// ECDSA, or static ECDH in WTLS.
     Ec(Curve),

@@ -28,7 +28,7 @@ impl From<X509Certificate> for ChainCertificate {
 }
 
 impl ChainCertificate {
-    /// The certificate as it travels, its format and length aside.
+    /// The certificate as sent, its format and length aside.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Wtls(certificate) => certificate.as_bytes(),

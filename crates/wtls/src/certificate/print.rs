@@ -20,7 +20,7 @@ pub struct Summary {
     pub key: String,
     /// Size in bits, 0 if unknown.
     pub key_bits: u32,
-    /// The key as it travels, in hexadecimal.
+    /// The key as sent, in hexadecimal.
     pub key_value: String,
     /// How the certificate is signed.
     pub signature_algorithm: String,
@@ -88,7 +88,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A moment as date and time in UTC. The civil calendar repeats every 400 years, or 146,097 days;
+/// A point in time as date and time in UTC. The civil calendar repeats every 400 years, or 146,097 days;
 /// counting years from March puts the leap day at a year's end.
 fn utc(unix_s: u32) -> String {
     let (days, seconds) = (unix_s / 86_400, unix_s % 86_400);

@@ -142,7 +142,7 @@ impl<P: Provider> TrustAnchor<P> {
         Self::new(provider, certificate.subject().clone(), &certificate.public_key(false), false)
     }
 
-    /// What peers call it: by its name, or by the hash of its key where the name is too long to travel.
+    /// What peers call it: by its name, or by the hash of its key where the name is too long to send.
     pub(crate) fn identifier(&self) -> Identifier {
         match &self.name {
             Identifier::X509Name(name) if name.len() > usize::from(u8::MAX) => {

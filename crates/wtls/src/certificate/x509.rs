@@ -1,6 +1,6 @@
 //! X.509 certificates, as far as WTLS has use for them (WAP-211, RFC 5280).
 //!
-//! Names travel and are compared as they were encoded. A key on a curve is for agreement in a leaf and for
+//! Names are sent and are compared as they were encoded. A key on a curve is for agreement in a leaf and for
 //! signatures in an issuer, because X.509 has one form for both.
 
 mod extensions;
@@ -130,7 +130,7 @@ impl X509Certificate {
         })
     }
 
-    /// The whole certificate as it travels.
+    /// The whole certificate as sent.
     pub fn as_bytes(&self) -> &[u8] {
         &self.der
     }

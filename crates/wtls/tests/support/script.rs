@@ -47,7 +47,7 @@ pub fn with_fragment(datagram: &[u8], kind: HandshakeType, fragment: &[u8]) -> V
     records(datagram).into_iter().flat_map(changed).collect()
 }
 
-/// Numbers the records in clear text anew, from the first one's number on.
+/// Numbers the records in clear text again, from the first one's number on.
 pub fn renumbered(raws: &[Vec<u8>]) -> Vec<u8> {
     let mut next = None;
     let mut datagram = Vec::new();

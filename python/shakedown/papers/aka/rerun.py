@@ -47,7 +47,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             "ak-005",
             "round trips: flights over two",
             (FULL,),
-            number(lambda: replication.costs[FULL].flights / 2, "the ten messages travel in four flights"),
+            number(lambda: replication.costs[FULL].flights / 2, "the ten messages are sent in four flights"),
         ),
         ModernRerun(
             "ak-015",

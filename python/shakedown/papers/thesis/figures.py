@@ -402,7 +402,7 @@ def _with_queue(thesis: Thesis) -> list[Drawing]:
                 f"4.{43 + level}",
                 f"Whole mutual handshakes on CSD with the queue, level {level} of end certificates",
                 "Equation 3.1 with tables 4.1 and 4.12 and one wait in the queue; each curve ends where its "
-                "queue runs away.",
+                "queue is unstable.",
                 "modelled",
                 charts.lines(
                     values,

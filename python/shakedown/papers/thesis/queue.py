@@ -48,7 +48,7 @@ class Queue:
 
     @property
     def pole_per_s(self) -> float:
-        """Messages per second at which the wait runs away."""
+        """Messages per second above which the queue is unstable."""
         return steady_rate_limit_per_s(self.first_s)
 
     @property

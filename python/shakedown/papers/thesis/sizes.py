@@ -162,7 +162,7 @@ def words(data: PaperData, replication: Replication) -> dict[str, str]:
 
 
 def _fixed_table(thesis: Thesis, replication: Replication) -> str:
-    """Each message: what travels in it besides numbers, of what, and which numbers go with it."""
+    """Each message: what is sent in it besides numbers, of what, and which numbers go with it."""
     fixed = {kind: fixed_bytes(thesis.data, replication, kind, first(thesis, kind)) for kind in kinds()}
     rows = []
     for message in order(thesis.data, Kind("rsa", "mutual")):  # the one kind that has all twelve

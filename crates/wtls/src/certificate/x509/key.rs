@@ -33,7 +33,7 @@ const CURVES: [(ObjectIdentifier, Curve); 15] = [
 /// A key in the forms that the engine knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SubjectKey {
-    /// Encoded anew as in a WTLS certificate, which the pre-master secret ends with.
+    /// Re-encoded as in a WTLS certificate, which the pre-master secret ends with.
     Rsa(EncodedRsaKey),
     Ec(CertifiedPoint),
 }

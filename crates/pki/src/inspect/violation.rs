@@ -1,6 +1,6 @@
 //! What a peer would refuse about a chain.
 
-use super::{Certificate, Judge, Key, LEVEL_BITS, holds};
+use super::{Certificate, Criteria, Key, LEVEL_BITS, holds};
 use crate::date;
 use crate::ffi;
 use crate::keys;
@@ -51,7 +51,7 @@ pub enum Reason {
 
 /// One thing that a peer would refuse.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Refusal {
+pub struct Violation {
     /// Why.
     pub reason: Reason,
     /// Place of the certificate in the file; none where it is about all.
@@ -60,7 +60,7 @@ pub struct Refusal {
     pub detail: String,
 }
 
-/// What is judged.
+/// What is validated.
 pub(super) struct Chain<'a> {
     pub certificates: &'a [X509],
     pub described: &'a [Certificate],
@@ -73,15 +73,15 @@ pub(super) struct Chain<'a> {
 }
 
 /// Everything that a peer would refuse, the chain's order first.
-pub(super) fn refusals(chain: &Chain<'_>, judge: &Judge) -> Vec<Refusal> {
+pub(super) fn violations(chain: &Chain<'_>, criteria: &Criteria) -> Vec<Violation> {
     let mut list = Vec::new();
     order_of(chain, &mut list);
     end_of(chain, &mut list);
     for (height, &place) in chain.right_order.iter().enumerate() {
         let certificate = &chain.certificates[place];
-        let mut add = |reason, detail| list.push(Refusal { reason, place: Some(place), detail });
-        dates(certificate, judge, &mut add);
-        strength(&chain.described[place], judge, &mut add);
+        let mut add = |reason, detail| list.push(Violation { reason, place: Some(place), detail });
+        dates(certificate, criteria, &mut add);
+        strength(&chain.described[place], criteria, &mut add);
         for extension in &chain.described[place].extensions {
             if extension.critical && !extension.is_understood {
                 add(
@@ -95,14 +95,14 @@ pub(super) fn refusals(chain: &Chain<'_>, judge: &Judge) -> Vec<Refusal> {
         }
     }
     if let Some(key) = &chain.anchor_key {
-        let mut add = |reason, detail| list.push(Refusal { reason, place: None, detail });
-        key_strength(key, "the trusted root's ", judge, &mut add);
+        let mut add = |reason, detail| list.push(Violation { reason, place: None, detail });
+        key_strength(key, "the trusted root's ", criteria, &mut add);
     }
-    leaf(chain, judge, &mut list);
+    leaf(chain, criteria, &mut list);
     list
 }
 
-fn order_of(chain: &Chain<'_>, list: &mut Vec<Refusal>) {
+fn order_of(chain: &Chain<'_>, list: &mut Vec<Violation>) {
     let name = |place: &usize| format!("'{}'", name::short(&chain.certificates[*place]));
     let in_file: Vec<usize> =
         (0..chain.certificates.len()).filter(|place| chain.right_order.contains(place)).collect();
@@ -110,17 +110,17 @@ fn order_of(chain: &Chain<'_>, list: &mut Vec<Refusal>) {
     if chain.format != Format::Pkcs12 && in_file != chain.right_order {
         let right: Vec<String> = chain.right_order.iter().map(name).collect();
         let detail = format!("the right order, leaf first: {}", right.join(", "));
-        list.push(Refusal { reason: Reason::WrongOrder, place: None, detail });
+        list.push(Violation { reason: Reason::WrongOrder, place: None, detail });
     }
     for place in (0..chain.certificates.len()).filter(|place| !chain.right_order.contains(place)) {
         let detail =
             format!("{} is not on the path from the leaf {}", name(&place), name(&chain.right_order[0]));
-        list.push(Refusal { reason: Reason::Unrelated, place: Some(place), detail });
+        list.push(Violation { reason: Reason::Unrelated, place: Some(place), detail });
     }
 }
 
 /// Whether the path ends where the peer trusts.
-fn end_of(chain: &Chain<'_>, list: &mut Vec<Refusal>) {
+fn end_of(chain: &Chain<'_>, list: &mut Vec<Violation>) {
     let trusted = |place: &usize| {
         chain.anchors.iter().any(|anchor| order::issued_by(&chain.certificates[*place], anchor))
     };
@@ -131,7 +131,7 @@ fn end_of(chain: &Chain<'_>, list: &mut Vec<Refusal>) {
     let last = &chain.certificates[place];
     let claimed =
         chain.certificates.iter().chain(chain.anchors).find(|other| order::names_match(last, other));
-    let mut add = |reason, detail| list.push(Refusal { reason, place: Some(place), detail });
+    let mut add = |reason, detail| list.push(Violation { reason, place: Some(place), detail });
     match claimed {
         Some(issuer) if !order::signature_holds(last, issuer) => {
             let issuer = name::short(issuer);
@@ -149,25 +149,25 @@ fn end_of(chain: &Chain<'_>, list: &mut Vec<Refusal>) {
     }
 }
 
-fn dates(certificate: &X509Ref, judge: &Judge, add: &mut impl FnMut(Reason, String)) {
+fn dates(certificate: &X509Ref, criteria: &Criteria, add: &mut impl FnMut(Reason, String)) {
     let (Ok(from_s), Ok(to_s)) = (unix_s(certificate.not_before()), unix_s(certificate.not_after())) else {
         return;
     };
-    if judge.now_unix_s > to_s {
+    if criteria.now_unix_s > to_s {
         add(Reason::Expired, format!("expired at {}", date::print(to_s)));
-    } else if judge.now_unix_s < from_s {
+    } else if criteria.now_unix_s < from_s {
         add(Reason::NotYetValid, format!("not valid before {}", date::print(from_s)));
     }
 }
 
 /// What a security level wants.
-fn wanted_bits(judge: &Judge) -> (usize, u32) {
-    let level = usize::from(judge.security_level).min(LEVEL_BITS.len() - 1);
+fn wanted_bits(criteria: &Criteria) -> (usize, u32) {
+    let level = usize::from(criteria.security_level).min(LEVEL_BITS.len() - 1);
     (level, LEVEL_BITS[level])
 }
 
-fn key_strength(key: &Key, whose: &str, judge: &Judge, add: &mut impl FnMut(Reason, String)) {
-    let (level, wanted) = wanted_bits(judge);
+fn key_strength(key: &Key, whose: &str, criteria: &Criteria, add: &mut impl FnMut(Reason, String)) {
+    let (level, wanted) = wanted_bits(criteria);
     if key.security_bits < wanted {
         let (name, bits) = (&key.name, key.security_bits);
         add(
@@ -177,9 +177,9 @@ fn key_strength(key: &Key, whose: &str, judge: &Judge, add: &mut impl FnMut(Reas
     }
 }
 
-fn strength(certificate: &Certificate, judge: &Judge, add: &mut impl FnMut(Reason, String)) {
-    key_strength(&certificate.key, "", judge, add);
-    let (level, wanted) = wanted_bits(judge);
+fn strength(certificate: &Certificate, criteria: &Criteria, add: &mut impl FnMut(Reason, String)) {
+    key_strength(&certificate.key, "", criteria, add);
+    let (level, wanted) = wanted_bits(criteria);
     let signature = &certificate.signature;
     // Nobody checks the signature of a root.
     if !certificate.is_self_signed && signature.security_bits < wanted {
@@ -212,21 +212,21 @@ fn issuing(certificate: &X509, height: usize, add: &mut impl FnMut(Reason, Strin
     }
 }
 
-fn leaf(chain: &Chain<'_>, judge: &Judge, list: &mut Vec<Refusal>) {
+fn leaf(chain: &Chain<'_>, criteria: &Criteria, list: &mut Vec<Violation>) {
     let Some(&place) = chain.right_order.first() else { return };
     let certificate = &chain.certificates[place];
     let described = &chain.described[place];
-    let mut add = |reason, detail| list.push(Refusal { reason, place: Some(place), detail });
+    let mut add = |reason, detail| list.push(Violation { reason, place: Some(place), detail });
     if let Some(key) = chain.key.filter(|key| !holds(certificate, key)) {
         let (given, wanted) = (keys::describe(key), &described.key.name);
         add(Reason::KeyMismatch, format!("the private key ({given}) is not that of the leaf ({wanted})"));
     }
     let has_name =
         described.alternative_names.iter().any(|name| name.starts_with("dns:") || name.starts_with("ip:"));
-    if judge.side == Side::Server && !has_name {
+    if criteria.side == Side::Server && !has_name {
         add(Reason::NoAlternativeName, "no DNS name or address among its subject alternative names".into());
     }
-    if let Some(host) = judge.host.as_ref().filter(|host| !ffi::is_for_host(certificate, host)) {
+    if let Some(host) = criteria.host.as_ref().filter(|host| !ffi::is_for_host(certificate, host)) {
         let names = match described.alternative_names.len() {
             0 => name::short(certificate),
             1..=5 => described.alternative_names.join(", "),
@@ -234,8 +234,8 @@ fn leaf(chain: &Chain<'_>, judge: &Judge, list: &mut Vec<Refusal>) {
         };
         add(Reason::WrongName, format!("is not for '{}' but for {names}", name::printable(host)));
     }
-    if !ffi::is_for_side(certificate, judge.side) {
-        let side = judge.side.as_str();
+    if !ffi::is_for_side(certificate, criteria.side) {
+        let side = criteria.side.as_str();
         add(Reason::WrongPurpose, format!("its key usages do not allow it to be shown by a {side}"));
     }
 }
