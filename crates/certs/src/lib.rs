@@ -15,7 +15,7 @@ pub mod wtls;
 
 pub use error::CertsError;
 
-use shakedown_pki::inspect::{self, Description, InspectError, Criteria};
+use shakedown_pki::inspect::{self, Criteria, Description, InspectError};
 use shakedown_pki::material::{ReadError, read_bytes};
 use std::path::Path;
 

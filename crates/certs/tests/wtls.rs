@@ -180,7 +180,10 @@ fn a_users_own_chain_is_read_and_everything_wrong_is_said() {
     let error = load(&whole, &foreign_key, None, NOW);
     assert!(matches!(&error, UserError::KeyMismatch { leaf_key, .. } if leaf_key == "160p"), "{error}");
     let description = describe(&whole, Some(&foreign_key), None, None, &criteria()).unwrap();
-    assert_eq!(description.violations[0].detail, "the private key (sect163k1) is not that of the leaf (160p)");
+    assert_eq!(
+        description.violations[0].detail,
+        "the private key (sect163k1) is not that of the leaf (160p)"
+    );
     assert!(matches!(load(&sent, &key, None, NOW), UserError::NoRoot { .. }));
     let foreign_root = file(folder, "foreign-root.pem", pem([&other[1].0]));
     assert!(matches!(load(&sent, &key, Some(&foreign_root), NOW), UserError::ForeignRoot { .. }));

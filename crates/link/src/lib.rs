@@ -23,6 +23,8 @@
 //! Randomness is a [`Stream`] each, named by (seed, entity, purpose), portable to the bit: the same seed gives the same
 //! fates on every platform, and a new link changes no other link's draws.
 
+#![forbid(unsafe_code)]
+
 mod bearer;
 mod chain;
 pub mod cipher;

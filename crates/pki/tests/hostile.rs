@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{NOW, chain, file, criteria, kinds, pem};
+use common::{NOW, chain, criteria, file, kinds, pem};
 use proptest::prelude::*;
 use shakedown_pki::inspect::{self, Criteria};
 use shakedown_pki::material::Material;
@@ -68,8 +68,10 @@ fn endless_files_and_folders_are_refused() {
 #[test]
 fn names_cannot_write_on_the_terminal() {
     let profile = Profile::default();
-    let overrides =
-        shakedown_pki::issue::Overrides { common_name: Some("a\u{1b}[31mred\n".into()), ..Default::default() };
+    let overrides = shakedown_pki::issue::Overrides {
+        common_name: Some("a\u{1b}[31mred\n".into()),
+        ..Default::default()
+    };
     let profile = profile.with(shakedown_pki::issue::Place::Root, &overrides).unwrap();
     let issued = chain(&profile, Side::Server, "p256@p256");
     let description =

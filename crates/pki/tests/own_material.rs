@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{NOW, chain, file, criteria, key_pem, kinds, openssl, pem, pems};
-use shakedown_pki::inspect::{self, Description, Criteria, Reason};
-use shakedown_pki::issue::{self, Issued, Place, Overrides};
+use common::{NOW, chain, criteria, file, key_pem, kinds, openssl, pem, pems};
+use shakedown_pki::inspect::{self, Criteria, Description, Reason};
+use shakedown_pki::issue::{self, Issued, Overrides, Place};
 use shakedown_pki::material::ReadError;
 use shakedown_pki::{Profile, UserError, UserIdentity, keys};
 use shakedown_trace::Side;
@@ -338,7 +338,8 @@ fn flaws_of_profiles_are_found() {
         let profile = Profile::parse(text, "flawed").unwrap();
         let issued = chain(&profile, Side::Server, "p256@p256@p256@p256");
         let folder = tempfile::tempdir().unwrap();
-        inspect::describe(&file(folder.path(), "chain.pem", pems(&issued)), None, None, None, &criteria).unwrap()
+        inspect::describe(&file(folder.path(), "chain.pem", pems(&issued)), None, None, None, &criteria)
+            .unwrap()
     };
     assert!(look(lab).violations.is_empty());
     let nameless = lab.replace("subject_alternative_names = [\"dns:server.shakedown.test\"]", "");
@@ -394,8 +395,8 @@ fn one_certificate_is_issued_under_an_issuer_that_already_is() {
     assert!(error(one(Place::Server, None)).starts_with("an issuer is needed"));
     assert!(error(one(Place::Root, Some((&issuer, &issuer_key)))).starts_with("a root issues itself"));
     assert!(error(one(Place::Client, Some((&issuer, &leaf_key)))).contains("not that of its certificate"));
-    let bad =
-        Profile::default().with(Place::Server, &Overrides { alternative_names: vec!["x".into()], ..overrides });
+    let bad = Profile::default()
+        .with(Place::Server, &Overrides { alternative_names: vec!["x".into()], ..overrides });
     assert!(error(bad.map(|_| made)).contains("subject_alternative_names: 'x' is not accepted"));
 }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{NOW, chain, file, criteria, kinds, openssl, pem, pems};
+use common::{NOW, chain, criteria, file, kinds, openssl, pem, pems};
 use shakedown_pki::inspect::{self, Description};
 use shakedown_pki::{Profile, Store};
 use shakedown_trace::Side;

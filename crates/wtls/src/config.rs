@@ -47,6 +47,9 @@ pub struct Settings {
     /// How long after it was made a session may be resumed, in whole seconds. A day, as TLS advises
     /// (RFC 5246, section F.1.4).
     pub session_lifetime: Duration,
+    /// The largest datagram that carries data. A flight is one datagram whatever its size (§10.4), which the layer
+    /// below takes apart where it must; data that would make a larger one is refused.
+    pub max_datagram_bytes: usize,
 }
 
 impl Default for Settings {
@@ -58,6 +61,7 @@ impl Default for Settings {
             require_authority_mark: true,
             retransmission: Retransmission::default(),
             session_lifetime: Duration::from_secs(24 * 60 * 60),
+            max_datagram_bytes: crate::connection::MAX_DATAGRAM_BYTES,
         }
     }
 }

@@ -21,9 +21,15 @@ use crate::timer::{Expiry, Timer};
 use core::time::Duration;
 use std::collections::VecDeque;
 
+/// The greatest UDP payload over IPv4.
+pub(crate) const MAX_DATAGRAM_BYTES: usize = 65_507;
+
+/// What a record of data has besides, whatever the suite: header, MAC, padding.
+const OVERHEAD_BYTES: usize = 5 + 20 + 8;
+
 /// The longest data that fits into a datagram whatever the suite: the greatest UDP payload over
 /// IPv4, less header, MAC, padding and a prefix of ChangeCipherSpec and Finished.
-pub const MAX_DATA_BYTES: usize = 65_507 - 5 - 20 - 8 - 64;
+pub const MAX_DATA_BYTES: usize = MAX_DATAGRAM_BYTES - OVERHEAD_BYTES - 64;
 
 /// Warnings about records that cannot be read. Each uses up one of 65,536 numbers, and anybody can
 /// send such records, so they must not be answered for ever.
@@ -340,8 +346,10 @@ impl Connection {
         if data.is_empty() {
             return Err(WriteError::Empty);
         }
-        if data.len() > MAX_DATA_BYTES {
-            return Err(WriteError::TooLong { length: data.len(), max: MAX_DATA_BYTES });
+        let largest = self.settings.max_datagram_bytes;
+        let max = largest.saturating_sub(OVERHEAD_BYTES).min(MAX_DATA_BYTES);
+        if data.len() > max {
+            return Err(WriteError::TooLong { length: data.len(), max });
         }
         // The last number is for the alert that says goodbye.
         if self.outbound.numbers_left() <= 1 {
@@ -349,6 +357,12 @@ impl Connection {
             return Err(SequenceExhausted.into());
         }
         let mut datagram = self.last_flight.clone().unwrap_or_default();
+        // Where both together are too large, the flight goes ahead by itself.
+        if datagram.len() + OVERHEAD_BYTES + data.len() > largest {
+            self.output
+                .datagrams
+                .extend(Some(core::mem::take(&mut datagram)).filter(|flight| !flight.is_empty()));
+        }
         let content = ContentType::ApplicationData;
         self.outbound.append(cx.provider, &mut datagram, content, data, Place::Last)?;
         self.output.datagrams.push_back(datagram);

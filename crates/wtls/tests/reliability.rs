@@ -417,3 +417,40 @@ fn what_cannot_be_sent_is_refused() {
     pair.deliver_to_server(&datagram);
     assert_eq!(data(&pair.server_events)[0].len(), MAX_DATA_BYTES);
 }
+
+/// No datagram with data is larger than both sides were told; a flight that was to go in front of it goes ahead.
+#[test]
+fn data_fits_into_the_largest_datagram() {
+    const LARGEST: usize = 200;
+    const FITS: usize = LARGEST - 5 - 20 - 8;
+    let (mut client, mut server) =
+        anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, ParameterSpecifier::of_curve(Curve::Wtls8, false)));
+    client.settings.max_datagram_bytes = LARGEST;
+    server.settings.max_datagram_bytes = LARGEST;
+    let (client, server) = shared((client, server));
+    let mut first = Pair::new(&client, &server, None, 1);
+    first.run();
+    let session = first.client.session().cloned();
+    for (mode, session) in [("full", None), ("resumed", session)] {
+        let mut pair = Pair::new(&client, &server, session, 2);
+        pair.run();
+        let mut ahead = 0;
+        for length in [1, FITS - 64, FITS] {
+            let before = data(&pair.server_events).len();
+            let cx = &mut pair.client_environment.cx(pair.now);
+            pair.client.write(cx, &vec![7; length]).unwrap();
+            let mut datagrams = 0;
+            while let Some(datagram) = pair.client.poll_transmit() {
+                assert!(datagram.len() <= LARGEST, "{mode}: {} bytes", datagram.len());
+                pair.deliver_to_server(&datagram);
+                datagrams += 1;
+            }
+            ahead += datagrams - 1;
+            assert_eq!(data(&pair.server_events)[before..], [vec![7; length]], "{mode}");
+        }
+        assert_eq!(ahead > 0, mode == "resumed", "{mode}: {ahead} flights went ahead");
+        let cx = &mut pair.client_environment.cx(pair.now);
+        let error = WriteError::TooLong { length: FITS + 1, max: FITS };
+        assert_eq!(pair.client.write(cx, &[0; FITS + 1]), Err(error));
+    }
+}

@@ -13,7 +13,10 @@ from shakedown.schema.catalogue import StackEntry, SuiteEntry
 from shakedown.schema.certificates import CertificateProfile, DescribedFile, MadeChain
 from shakedown.schema.eap import Authentications
 from shakedown.schema.measured import Measurement
+from shakedown.schema.predictions import Capacity, FailedCapacity, FailedPrediction, Prediction
 from shakedown.schema.primitives import Timing
+from shakedown.schema.profiles import BearerProfile, DeviceEntry, DeviceProfile
+from shakedown.schema.replication import Comparison
 from shakedown.schema.saved import Manifest, ScenarioFigures
 from shakedown.schema.serving import HalfTrace, Serving
 from shakedown.schema.trace import CapturedTrace
@@ -31,6 +34,14 @@ PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "certificate": (DescribedFile, "An object of certs show --json."),
     "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
     "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),
+    "device": (DeviceEntry, "An object of devices --json."),
+    "device-profile": (DeviceProfile, "An object of devices show --json."),
+    "bearer": (BearerProfile, "An object of bearers --json."),
+    "prediction": (Prediction, "An object of predict --json."),
+    "prediction-failure": (FailedPrediction, "An object of predict --json where a suite has no prediction."),
+    "capacity": (Capacity, "An object of capacity --json."),
+    "capacity-failure": (FailedCapacity, "An object of capacity --json where a suite has no capacity."),
+    "comparison": (Comparison, "An object of reproduce --json."),
     "figures": (ScenarioFigures, "An object of report --json."),
     "bearer-check": (BearerCheck, "An object of bearer check --json."),
     "measured-path": (MeasuredPath, "An object of bearer measure --json."),

@@ -4,7 +4,7 @@ use super::{Issue, Response, criteria, key_pem, pems};
 use crate::files::{self, Sheet};
 use crate::{CertsError, describe, wtls};
 use openssl::x509::X509;
-use shakedown_pki::issue::{self, Place, Overrides};
+use shakedown_pki::issue::{self, Overrides, Place};
 use shakedown_pki::material::{Material, read_bytes};
 use shakedown_pki::{Profile, UserError, keys};
 use shakedown_trace::Side;

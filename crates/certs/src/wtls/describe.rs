@@ -9,7 +9,7 @@ use openssl::bn::BigNum;
 use openssl::pkey::PKey;
 use openssl::rsa::Rsa;
 use shakedown_pki::inspect::{
-    Certificate as Described, Description, Criteria, Key, Part, Reason, Violation, Signature,
+    Certificate as Described, Criteria, Description, Key, Part, Reason, Signature, Violation,
 };
 use shakedown_pki::material::{Format, Material, read_bytes};
 use shakedown_pki::{date, hex, keys};

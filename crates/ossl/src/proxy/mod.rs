@@ -70,7 +70,7 @@ const OPERATIONS: [c_int; 14] = [
 ];
 
 /// Loads the originals and builds the tables, once per process. Threads that come at the same time wait for the first;
-/// where it fails, what it made is gone, and the next call tries anew.
+/// where it fails, what it made is gone, and the next call tries again.
 pub fn prepare() -> Result<(), LibraryError> {
     static PREPARING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = PREPARING.lock().unwrap_or_else(PoisonError::into_inner);

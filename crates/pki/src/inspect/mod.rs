@@ -199,7 +199,8 @@ pub fn describe_der(
     if read.is_empty() {
         return Err(InspectError::NoCertificate { path: name.into() });
     }
-    describe_material(&read, None, &[], Format::Der, criteria).map_err(|(place, what)| unreadable(place, what))
+    describe_material(&read, None, &[], Format::Der, criteria)
+        .map_err(|(place, what)| unreadable(place, what))
 }
 
 /// Place and cause where a certificate can't be described.

@@ -156,6 +156,7 @@ pub fn client(provider: &Timed, setup: &Setup, options: Options) -> Result<Clien
     config.cipher_suites = vec![cipher_suite(suite)];
     config.settings.private_curves = options.private_curves;
     config.settings.distinguish_record_errors = options.distinguish_record_errors;
+    config.settings.max_datagram_bytes = setup.largest_datagram_bytes;
     if let Some(server) = &setup.identities.server {
         config.anchors.push(server.wtls_anchor(provider, options.private_curves).map_err(failed)?);
         config.server_name = Some(server.subject().to_owned());
@@ -179,6 +180,7 @@ pub fn server(provider: &Timed, setup: &Setup, options: Options) -> Result<Serve
     }
     config.settings.private_curves = options.private_curves;
     config.settings.distinguish_record_errors = options.distinguish_record_errors;
+    config.settings.max_datagram_bytes = setup.largest_datagram_bytes;
     // A full handshake gets a session ID, as from any server that could resume it, but leaves nothing behind.
     config.sessions = match suite.is_resumption() {
         true => Arc::new(MemorySessions::new(SESSIONS)),

@@ -1,0 +1,238 @@
+"""What `devices --json`, `devices show --json` and `bearers --json` print. Times are seconds, rates bits per
+second, energies joules; null is unknown.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from shakedown.schema.base import Amount, Count, Object, Side, Text
+
+
+class DeviceCost(Object, frozen=True, kw_only=True):
+    """What one primitive costs: a call, or symmetric work by call and by KiB.
+
+    `source` counts the profile's sources from 1; 0 where it is not said which one.
+    """
+
+    operation: Text
+    algorithm: Text
+    parameters: str
+    mean_s: Amount
+    sd_s: Amount
+    low_s: Amount
+    high_s: Amount
+    per_kib_s: Amount
+    energy_j: Amount | None
+    source: Count
+    note: str
+
+
+class MessageOverhead(Object, frozen=True, kw_only=True):
+    """A stack's own work on a message: `work` is generate or process."""
+
+    protocol: Text
+    name: Text
+    work: Text
+    mean_s: Amount
+    sd_s: Amount
+    per_kib_s: Amount
+
+
+class HandshakeOverhead(Object, frozen=True, kw_only=True):
+    """A stack's own work on a handshake, on one side."""
+
+    protocol: Text
+    side: Side
+    mean_s: Amount
+    sd_s: Amount
+    per_kib_s: Amount
+
+
+class DeviceOverhead(Object, frozen=True, kw_only=True):
+    """Work that is not cryptography; not `known` is not zero."""
+
+    known: bool
+    stack: str
+    per_handshake_s: Amount
+    per_message_s: Amount
+    per_byte_s: Amount
+    sd_s: Amount
+    messages: tuple[MessageOverhead, ...]
+    handshakes: tuple[HandshakeOverhead, ...]
+
+
+class DeviceConnection(Object, frozen=True, kw_only=True):
+    """What a TCP connection costs each side, kernel included."""
+
+    server_s: Amount | None
+    client_s: Amount | None
+    sd_s: Amount
+    per_kib_s: Amount
+
+
+class DeviceCore(Object, frozen=True, kw_only=True):
+    """The processor, as far as costs are scaled by it."""
+
+    word_bits: Count
+    multiplier: str
+    vector: str
+
+
+class DeviceImplementation(Object, frozen=True, kw_only=True):
+    """How the library computes, by kind of work."""
+
+    curves: str
+    integers: str
+    lattices: str
+    symmetric: str
+
+
+class DeviceEnergy(Object, frozen=True, kw_only=True):
+    """Power, and what the battery holds."""
+
+    active_w: Amount | None
+    idle_w: Amount | None
+    battery_j: Amount | None
+    spread: Amount
+
+
+class DeviceTotal(Object, frozen=True, kw_only=True):
+    """A whole handshake that a source published."""
+
+    quantity: Text
+    value: Amount
+    unit: str
+    suite: str
+    note: str
+
+
+class DeviceEntry(Object, frozen=True, kw_only=True):
+    """A device in the list; `primitives` counts those that have figures of their own."""
+
+    name: Text
+    title: Text
+    chip: str
+    clock_hz: Amount
+    library: str
+    build: str
+    date: str
+    source: tuple[str, ...]
+    note: str
+    assumed: dict[str, str]
+    primitives: Count
+    variant: str
+    variants: tuple[str, ...]
+
+
+class DeviceProfile(Object, frozen=True, kw_only=True):
+    """A whole device."""
+
+    name: Text
+    title: Text
+    chip: str
+    clock_hz: Amount
+    library: str
+    build: str
+    date: str
+    source: tuple[str, ...]
+    note: str
+    assumed: dict[str, str]
+    primitives: tuple[DeviceCost, ...]
+    variant: str
+    variants: tuple[str, ...]
+    core: DeviceCore
+    implementation: DeviceImplementation
+    spread: Amount
+    reference: bool
+    overhead: DeviceOverhead
+    connection: DeviceConnection
+    energy: DeviceEnergy
+    totals: tuple[DeviceTotal, ...]
+
+
+class ConstantDelay(Object, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
+    """Always the same."""
+
+    s: Amount
+
+
+class UniformDelay(Object, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
+    """Even between two values."""
+
+    minimum_s: Amount
+    maximum_s: Amount
+
+
+class LognormalDelay(Object, frozen=True, kw_only=True, tag_field="kind", tag="lognormal"):
+    """A minimum and a lognormal excess; the median is the whole's, sigma that of the excess's logarithm."""
+
+    minimum_s: Amount
+    median_s: Amount
+    sigma: Amount
+
+
+class QuantilesDelay(Object, frozen=True, kw_only=True, tag_field="kind", tag="quantiles"):
+    """Shares at or below, with their delays."""
+
+    points: tuple[tuple[Amount, Amount], ...]
+
+
+Delay = ConstantDelay | UniformDelay | LognormalDelay | QuantilesDelay
+
+
+class BearerWay(Object, frozen=True, kw_only=True):
+    """One direction of a bearer."""
+
+    rate_bits_per_s: Amount
+    delay: Delay
+    loss: Amount
+    loss_burst_packets: Amount
+    queue_bytes: Count | None
+    duty_cycle: Amount
+    pause_s: Amount
+
+
+class BearerEnergy(Object, frozen=True, kw_only=True):
+    """The client's radio."""
+
+    send_w: Amount | None
+    receive_w: Amount | None
+    idle_w: Amount | None
+    send_j_per_byte: Amount | None
+    receive_j_per_byte: Amount | None
+    setup_j: Amount | None
+    tail_w: Amount | None
+    tail_s: Amount | None
+
+
+class ThesisBearer(Object, frozen=True, kw_only=True):
+    """The bearer as the thesis models it."""
+
+    traversal_s: Amount
+    traversal_sd_s: Amount
+    overhead_bytes: Count
+
+
+class BearerProfile(Object, frozen=True, kw_only=True):
+    """A whole bearer; `source` by aspect."""
+
+    name: Text
+    title: Text
+    date: str
+    note: str
+    up: BearerWay
+    down: BearerWay
+    setup: Delay | None
+    delay_holds_s: Amount
+    half_duplex: bool
+    mtu_bytes: Count
+    ip_bytes: Count
+    udp_bytes: Count
+    packet_overhead_bytes: Count
+    link_encryption: Literal["none", "wep", "ccmp"]
+    applicable_messages: Count | None
+    thesis: ThesisBearer | None
+    energy: BearerEnergy
+    source: dict[str, tuple[str, ...]]
+    assumed: dict[str, str]
