@@ -1,5 +1,5 @@
-"""kill -9 at any time in `run` and `report`: what was complete is there, nothing foreign is touched, and the
-next command says what it found.
+"""kill -9 at any time in `run`, `report`, `inspect --traces` and `devices import`: what was
+complete is there, nothing foreign is touched, and the next command says what it found.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ KILLS = int(os.environ.get("SHAKEDOWN_KILLS", "6"))
 SUITES = ["tls1.2/psk", "tls1.3/x25519/p256/server", "tls1.2/psk/aes256-gcm", "tls1.3/psk", "tls1.1/psk"]
 
 
-def killed_after(arguments: list[str], delay_s: float, watched: Path) -> None:
-    """Runs a command and kills it so long after its first file is there, or lets it end."""
+def killed_after(arguments: list[str], delay_s: float, watched: Path | None = None) -> None:
+    """Runs a command and kills it so long after its start, or its first file; or lets it end."""
     process = subprocess.Popen(
         [sys.executable, "-m", "shakedown", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     deadline = time.monotonic() + 60
-    while not watched.exists() and process.poll() is None and time.monotonic() < deadline:
+    while watched and not watched.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.002)
     time.sleep(delay_s)
     process.kill()
@@ -113,3 +113,51 @@ def test_a_report(whole, tmp_path, capsys, seed):
     assert exit_status(["report", str(folder)]) == 2
     assert "report.html: exists already; accepted: another --out, or --force" in capsys.readouterr().err
     assert page.read_text() == "changed by hand"
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory) -> Path:
+    """A capture with its keys, and benchmark output."""
+    from shakedown import api
+
+    folder = tmp_path_factory.mktemp("inputs")
+    api.capture(SUITES, folder / "some.pcap", keylog=folder / "some.keys")
+    rsa = [
+        f"+F2:{index}:{bits}:0.000{index + 1}:0.00002" for index, bits in enumerate((1024, 2048, 3072, 4096))
+    ]
+    (folder / "speed.txt").write_text("OpenSSL 3.0.2 15 Mar 2022\n" + "\n".join(rsa) + "\n")
+    return folder
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("what", ["traces", "profile"])
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_a_file(inputs, tmp_path, capsys, seed, what):
+    """One file of traces, or one profile, new or replacing another: it is the old or the new one."""
+    chance = random.Random(f"{what} {seed}")
+    target, foreign = tmp_path / "target", tmp_path / "notes.txt"
+    foreign.write_text("mine")
+    if what == "traces":
+        capture, keys = str(inputs / "some.pcap"), str(inputs / "some.keys")
+        command = ["inspect", capture, "--keylog", keys, "--summary", "--traces", str(target)]
+        replace = "--force"
+    else:
+        command = ["devices", "import", str(inputs / "speed.txt"), "--name", "board", "--chip", "Chip"]
+        command += ["--clock", "100", "--date", "2026-01-01", "--out", str(target)]
+        replace = "--replace"
+    assert exit_status([*command]) == 0
+    new = target.read_bytes()
+    old = b"old" if seed % 2 else None
+    target.write_bytes(old) if old else target.unlink()
+    killed_after([*command, replace] if old else command, chance.uniform(0, 1.5))
+    assert (target.read_bytes() if target.exists() else None) in (old, new)
+    assert foreign.read_text() == "mine"
+    drafts = {path.name for path in tmp_path.iterdir()} - {target.name, foreign.name}
+    assert all(name.endswith(".draft") for name in drafts), drafts
+    capsys.readouterr()
+    # The next command replaces nothing unasked, says so, and finds its way when asked.
+    if target.exists():
+        assert exit_status(command) == 2
+        assert "already; accepted: another name" in capsys.readouterr().err
+    assert exit_status([*command, replace] if target.exists() else command) == 0
+    assert target.read_bytes() == new
