@@ -86,7 +86,7 @@ def differences(heading: str, parts: dict[str, tuple[set[str], set[str]]], exact
     told = {name: (modules, uses) for name, modules, uses in rows(heading)}
     order = list(told)
     for place, name in enumerate(order):
-        for used in sorted(told[name][1] - set(order[:place])):
+        for used in sorted(told[name][1] & set(order[place:])):
             yield f"{heading}: {name} may use {used}, which stands not above it"
     for name in sorted(parts.keys() - told.keys()):
         yield f"{heading}: {name} is not on the map"
