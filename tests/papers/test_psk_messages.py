@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from witness.hellos import SCSV, hello, of_capture
 
+from interop.hellos import SCSV, hello, of_capture
 from shakedown import api
 from shakedown.papers import replication as measuring
 from shakedown.papers.load import load

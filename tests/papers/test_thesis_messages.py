@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from witness.wtls.captures import read
-from witness.wtls.decoder import decode
-from witness.wtls.messages import Certificates
 
+from interop.wtls.captures import read
+from interop.wtls.decoder import decode
+from interop.wtls.messages import Certificates
 from shakedown import api
 from shakedown.papers import replication as measuring
 from shakedown.papers.load import DATA, load
