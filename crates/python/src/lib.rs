@@ -5,6 +5,7 @@ mod certs;
 mod eap;
 mod errors;
 mod inspect;
+mod load;
 mod notices;
 mod options;
 mod primitives;
@@ -219,6 +220,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(measure_suite, module)?,
         wrap_pyfunction!(capture, module)?,
         wrap_pyfunction!(inspect::inspect, module)?,
+        wrap_pyfunction!(load::load, module)?,
         wrap_pyfunction!(transfer::transfers, module)?,
         wrap_pyfunction!(primitives::time, module)?,
         wrap_pyfunction!(primitives::names, module)?,

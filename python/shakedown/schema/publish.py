@@ -12,6 +12,7 @@ from shakedown.schema.captured import Connection
 from shakedown.schema.catalogue import StackEntry, SuiteEntry
 from shakedown.schema.certificates import CertificateProfile, DescribedFile, MadeChain
 from shakedown.schema.eap import Authentications
+from shakedown.schema.live import LoadRun
 from shakedown.schema.measured import Measurement
 from shakedown.schema.primitives import Timing
 from shakedown.schema.saved import Manifest, ScenarioFigures
@@ -31,6 +32,7 @@ PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "certificate": (DescribedFile, "An object of certs show --json."),
     "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
     "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),
+    "load": (LoadRun, "An object of load --json."),
     "figures": (ScenarioFigures, "An object of report --json."),
     "bearer-check": (BearerCheck, "An object of bearer check --json."),
     "measured-path": (MeasuredPath, "An object of bearer measure --json."),
