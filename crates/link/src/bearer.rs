@@ -336,6 +336,18 @@ impl Bearer {
         self.mtu_bytes
     }
 
+    /// True where nothing takes any time, is lost, doubled, or changed in length: links are then not needed.
+    #[must_use]
+    pub fn is_instant(&self) -> bool {
+        let at_once = |way: &Way| way.rate.is_none() && way.delay.as_constant() == Some(Ns::ZERO);
+        at_once(&self.up)
+            && at_once(&self.down)
+            && matches!(self.loss, LossProcess::None)
+            && self.duplication.is_never()
+            && self.reordering.is_never()
+            && self.shared.is_none()
+    }
+
     /// Mean one-way delay without serialisation, up and down.
     #[must_use]
     pub fn mean_delay_s(&self) -> (f64, f64) {

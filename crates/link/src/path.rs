@@ -185,19 +185,19 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// How long the client's radio was in which state from time 0 to `until`.
+    /// How long the client's radio was in which state from one time to another, on a path that was not used before.
     #[must_use]
-    pub fn times(&self, until: Ns) -> RadioTimes {
+    pub fn times(&self, from: Ns, until: Ns) -> RadioTimes {
         let (up, down) = (self.up.sender(), self.down.sender());
         let radio = self.shared.as_deref().and_then(|shared| shared.radio);
         // Without a radio that must be set up the client is always connected.
-        let (setting_up, connected) = radio.map_or((Ns::ZERO, until), |radio| radio.times(until));
+        let (setting_up, connected) = radio.map_or((Ns::ZERO, until - from), |radio| radio.times(until));
         RadioTimes {
             sending: up.busy(),
             receiving: down.busy(),
             setting_up,
             waiting: connected.since(up.busy() + down.busy()),
-            idle: until.since(setting_up + connected),
+            idle: (until - from).since(setting_up + connected),
             sent_bytes: up.sent_bytes(),
             received_bytes: down.sent_bytes(),
         }

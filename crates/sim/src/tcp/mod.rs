@@ -414,6 +414,12 @@ impl Tcp {
         (self.window.threshold < congestion::INFINITE).then_some(self.window.threshold)
     }
 
+    /// Bytes of payload in a full segment.
+    #[must_use]
+    pub fn segment_bytes(&self) -> u32 {
+        self.segment_bytes
+    }
+
     /// What it does about losses.
     #[must_use]
     pub fn recovery(&self) -> Recovery {
