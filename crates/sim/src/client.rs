@@ -266,7 +266,7 @@ impl Client {
         if parcel.generation != self.generation || !self.is_active {
             return Ok(());
         }
-        let receiver = side(direction);
+        let receiver = side(direction.reverse());
         if self.refuses(direction, admits) {
             return Ok(());
         }

@@ -50,7 +50,7 @@ pub fn tls13(chain_bytes: u32) -> PricedHandshake {
     let mut handshake = handshake(
         TransportKind::Stream,
         vec![
-            message(Client, "ClientHello", 300, 1, 1),
+            message(Client, "ClientHello", 224, 1, 1),
             message(Server, "ServerHello", 127, 2, 1),
             message(Server, "EncryptedExtensions", 28, 2, 1),
             message(Server, "Certificate", chain_bytes, 2, 1),
