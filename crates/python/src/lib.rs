@@ -10,6 +10,7 @@ mod notices;
 mod options;
 mod primitives;
 mod serve;
+mod simulate;
 mod transfer;
 
 use errors::to_python;
@@ -232,6 +233,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(notices::take_notices, module)?,
         wrap_pyfunction!(bearer::bearer_run, module)?,
         wrap_pyfunction!(bearer::bearer_check, module)?,
+        wrap_pyfunction!(simulate::simulate, module)?,
+        wrap_pyfunction!(simulate::simulate_merge, module)?,
     ] {
         module.add_function(function)?;
     }

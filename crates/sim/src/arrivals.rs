@@ -1,6 +1,6 @@
 //! When clients arrive.
 
-use crate::scenario::ArrivalSpec;
+use crate::scenario::{ArrivalSpec, Scenario};
 use shakedown_link::{Ns, Stream};
 
 /// Gives the times of arrival, one after another, holding none of them back.
@@ -9,6 +9,8 @@ pub(crate) struct Arrivals<'a> {
     spec: &'a ArrivalSpec,
     stream: Stream,
     clients: u64,
+    /// None arrives later.
+    until: Ns,
     given: u64,
     /// In seconds, so that no rounding adds up.
     last_s: f64,
@@ -17,8 +19,13 @@ pub(crate) struct Arrivals<'a> {
 }
 
 impl<'a> Arrivals<'a> {
-    pub fn new(spec: &'a ArrivalSpec, clients: u64, stream: Stream) -> Self {
-        Self { spec, stream, clients, given: 0, last_s: 0.0, base: Ns::ZERO }
+    pub fn new(scenario: &'a Scenario, stream: Stream) -> Self {
+        let until = scenario.duration_s.map_or(Ns::MAX, Ns::from_secs_f64);
+        Self::of(&scenario.arrivals, scenario.client_limit(), until, stream)
+    }
+
+    fn of(spec: &'a ArrivalSpec, clients: u64, until: Ns, stream: Stream) -> Self {
+        Self { spec, stream, clients, until, given: 0, last_s: 0.0, base: Ns::ZERO }
     }
 
     fn after(&mut self, gap_s: f64) -> Ns {
@@ -41,7 +48,7 @@ impl Iterator for Arrivals<'_> {
         }
         let number = self.given;
         self.given += 1;
-        Some(match self.spec {
+        let at = match self.spec {
             ArrivalSpec::Poisson { per_s } => {
                 let gap_s = self.stream.exponential() / per_s;
                 self.after(gap_s)
@@ -62,7 +69,12 @@ impl Iterator for Arrivals<'_> {
                 Ns::from_secs_f64(self.last_s)
             }
             ArrivalSpec::Times { at_s } => Ns::from_secs_f64(at_s[number as usize]),
-        })
+        };
+        if at > self.until {
+            self.given = self.clients;
+            return None;
+        }
+        Some(at)
     }
 }
 
@@ -71,7 +83,7 @@ mod tests {
     use super::*;
 
     fn times(spec: &ArrivalSpec, clients: u64) -> Vec<f64> {
-        Arrivals::new(spec, clients, Stream::seeded(3)).map(Ns::as_secs_f64).collect()
+        Arrivals::of(spec, clients, Ns::MAX, Stream::seeded(3)).map(Ns::as_secs_f64).collect()
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! A client, its connection and the server's end of it: what each side has done of the handshake, and what is on its way.
 
 use crate::datagram::{self, Reaction};
-use crate::handshake::{DATAGRAM_HEADER_BYTES, Plan, TransportKind};
+use crate::handshake::{Plan, TransportKind};
 use crate::outcome::Cause;
 use crate::scenario::Flush;
 use crate::server::JobId;
-use crate::tcp::{ACK, Jiffies, Packet, RST, SYN, State, Tcp, TcpConfig};
+use crate::tcp::{ACK, IP_BYTES, Jiffies, Packet, RST, SYN, State, Tcp, TcpConfig};
 use shakedown_link::{Direction, Fate, Ns, Path, Payload, Purpose, Stream, Unit};
 use std::collections::VecDeque;
 
@@ -15,6 +15,7 @@ pub(crate) const CLOCK: Purpose = Purpose(103);
 pub(crate) const KIND: Purpose = Purpose(104);
 pub(crate) const BACKOFF: Purpose = Purpose(105);
 pub(crate) const ARRIVAL: Purpose = Purpose(106);
+pub(crate) const REPLICATION: Purpose = Purpose(107);
 
 /// Something on its way between a client and the server.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +101,8 @@ pub(crate) struct Client {
     pub path: Option<Box<Path<Parcel>>>,
     pub cell: Option<u32>,
     pub clock: Jiffies,
+    /// The network layer's header on its bearer.
+    pub ip_bytes: u32,
 }
 
 pub(crate) fn side(direction: Direction) -> usize {
@@ -163,12 +166,14 @@ impl Client {
             path: None,
             cell: None,
             clock,
+            ip_bytes: IP_BYTES,
         }
     }
 
     /// Begins an attempt.
     pub fn begin(&mut self, now: Ns, plan: &Plan, segment_bytes: u32, shared: &mut Shared<'_>) {
         self.generation = self.generation.wrapping_add(1);
+        self.ip_bytes = plan.ip_bytes;
         self.attempt += 1;
         self.resumes_at = None;
         self.connected = None;
@@ -224,7 +229,8 @@ impl Client {
     fn send_packets(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) {
         let mut out = std::mem::take(&mut shared.out);
         for packet in out.drain(..) {
-            self.offer(now, direction, shared.tcp.wire_bytes(&packet), Body::Tcp(packet), shared);
+            let bytes = shared.tcp.wire_bytes(&packet) - IP_BYTES + self.ip_bytes;
+            self.offer(now, direction, bytes, Body::Tcp(packet), shared);
         }
         shared.out = out;
     }
@@ -239,7 +245,7 @@ impl Client {
         shared: &mut Shared<'_>,
     ) {
         for index in which {
-            let bytes = plan.flights[usize::from(flight)].datagrams[index] + DATAGRAM_HEADER_BYTES;
+            let bytes = plan.flights[usize::from(flight)].datagrams[index] + plan.datagram_header_bytes;
             self.offer(now, direction, bytes, Body::Datagram(flight, index as u16), shared);
         }
     }

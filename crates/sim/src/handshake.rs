@@ -1,7 +1,7 @@
 //! Priced handshakes: messages in order, with what each costs its sender and its receiver.
 
 use serde::{Deserialize, Serialize};
-use shakedown_link::{Direction, Distribution, DistributionError, DistributionSpec, Ns};
+use shakedown_link::{BearerSpec, Direction, Distribution, DistributionError, DistributionSpec, Ns};
 
 /// Who sends a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +118,9 @@ pub struct PricedHandshake {
     /// Power that the client's processor draws while it computes; `None`: unknown.
     #[serde(default)]
     pub client_cpu_w: Option<f64>,
+    /// Power that it draws while it waits; `None`: unknown.
+    #[serde(default)]
+    pub client_idle_w: Option<f64>,
 }
 
 /// Why a handshake makes no sense.
@@ -181,15 +184,16 @@ pub(crate) struct Plan {
     pub write_bytes: u32,
     pub retransmission: Retransmission,
     pub client_cpu_w: Option<f64>,
+    pub client_idle_w: Option<f64>,
+    /// Headers below the transport: of IP, and of IP and UDP.
+    pub ip_bytes: u32,
+    pub datagram_header_bytes: u32,
     /// The server's mean time for one.
     pub server_mean_s: f64,
 }
 
-/// IP and UDP.
-pub(crate) const DATAGRAM_HEADER_BYTES: u32 = 28;
-
 impl Plan {
-    pub fn new(spec: &PricedHandshake, mtu_bytes: u32) -> Result<Self, HandshakeError> {
+    pub fn new(spec: &PricedHandshake, bearer: &BearerSpec) -> Result<Self, HandshakeError> {
         let name = || spec.name.clone();
         let Some(first) = spec.messages.first().filter(|_| spec.messages.len() <= 10_000) else {
             return Err(HandshakeError::Empty { name: name() });
@@ -204,7 +208,8 @@ impl Plan {
         let retransmission = spec.retransmission.unwrap_or(Retransmission::DTLS);
         check_retransmission(spec, &retransmission)?;
         let steps = steps(spec)?;
-        let room = mtu_bytes - DATAGRAM_HEADER_BYTES;
+        let datagram_header_bytes = bearer.ip_bytes + bearer.udp_bytes;
+        let room = bearer.mtu_bytes.saturating_sub(datagram_header_bytes).max(1);
         let mut plan = Self {
             name: name(),
             transport: spec.transport,
@@ -213,6 +218,9 @@ impl Plan {
             write_bytes: spec.write_bytes.unwrap_or(u32::MAX),
             retransmission,
             client_cpu_w: spec.client_cpu_w,
+            client_idle_w: spec.client_idle_w,
+            ip_bytes: bearer.ip_bytes,
+            datagram_header_bytes,
             server_mean_s: server_mean_s(&steps),
             steps,
         };
@@ -262,10 +270,12 @@ fn check_retransmission(spec: &PricedHandshake, policy: &Retransmission) -> Resu
     if policy.sends == 0 {
         return bad("retransmission.sends", 0.0, "1 or more");
     }
-    match spec.client_cpu_w {
-        Some(watts) if !(watts >= 0.0 && watts.is_finite()) => bad("client_cpu_w", watts, "0 or more"),
-        _ => Ok(()),
+    for (field, watts) in [("client_cpu_w", spec.client_cpu_w), ("client_idle_w", spec.client_idle_w)] {
+        if let Some(watts) = watts.filter(|watts| !(*watts >= 0.0 && watts.is_finite())) {
+            return bad(field, watts, "0 or more");
+        }
     }
+    Ok(())
 }
 
 fn steps(spec: &PricedHandshake) -> Result<Vec<Step>, HandshakeError> {
@@ -360,6 +370,10 @@ mod tests {
         PricedMessage { from, name: name.into(), bytes, flight, unit, generate: none.clone(), process: none }
     }
 
+    fn ethernet() -> BearerSpec {
+        BearerSpec::of_rates(None, None, 0.0)
+    }
+
     fn handshake(transport: TransportKind, messages: Vec<PricedMessage>) -> PricedHandshake {
         let name = "test".into();
         PricedHandshake {
@@ -369,6 +383,7 @@ mod tests {
             write_bytes: None,
             retransmission: None,
             client_cpu_w: None,
+            client_idle_w: None,
         }
     }
 
@@ -394,7 +409,7 @@ mod tests {
         let resumed12 =
             vec![hello, flight, message(Server, "Finished", 50, 2, 1), message(Client, "Finished", 50, 3, 2)];
         for (messages, ready) in [(tls13, 4), (full12, 5), (resumed12, 4)] {
-            let plan = Plan::new(&handshake(TransportKind::Stream, messages), 1500).expect("valid");
+            let plan = Plan::new(&handshake(TransportKind::Stream, messages), &ethernet()).expect("valid");
             assert_eq!(plan.ready_after, ready);
         }
     }
@@ -408,12 +423,13 @@ mod tests {
             message(Server, "Certificate", 3000, 2, 2),
             message(Server, "ServerHelloDone", 25, 2, 2),
         ];
-        let plan = Plan::new(&handshake(TransportKind::Datagram, messages.clone()), 1500).expect("valid");
+        let plan =
+            Plan::new(&handshake(TransportKind::Datagram, messages.clone()), &ethernet()).expect("valid");
         // 3000 bytes: 1472, then 1528 + 25 of headers: 1472, then 81 + 25; ServerHelloDone shares the last.
         assert_eq!(plan.flights[1].datagrams, [100, 1472, 1472, 106 + 25]);
         assert_eq!(plan.steps.iter().map(|step| step.datagrams).collect::<Vec<_>>(), [1, 1, 4, 4]);
         let mut whole = handshake(TransportKind::Datagram, messages);
         whole.retransmission = Some(Retransmission::WTLS);
-        assert_eq!(Plan::new(&whole, 1500).expect("valid").flights[1].datagrams, [100, 3025]);
+        assert_eq!(Plan::new(&whole, &ethernet()).expect("valid").flights[1].datagrams, [100, 3025]);
     }
 }

@@ -16,6 +16,7 @@
 mod arrivals;
 mod client;
 mod datagram;
+mod energy;
 mod fleet;
 pub mod handshake;
 pub mod metrics;
@@ -73,8 +74,9 @@ impl Simulation {
     #[must_use]
     pub fn run(&self, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Option<Outcome> {
         let mut all: Option<Outcome> = None;
-        for number in 0..self.scenario.replications {
-            let before = u64::from(number) * self.scenario.clients;
+        let first = self.scenario.first_replication;
+        for number in first..first + self.scenario.replications {
+            let before = u64::from(number - first) * self.scenario.expected_clients();
             let outcome = self.replication(number, &mut |through| progress(before + through))?;
             match &mut all {
                 None => all = Some(outcome),

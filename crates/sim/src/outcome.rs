@@ -3,7 +3,7 @@
 use crate::metrics::{Histogram, Interval, Series, Summary};
 use serde::{Deserialize, Serialize};
 use shakedown_link::Drop;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why an attempt, or a client, failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -51,8 +51,12 @@ pub struct Outcome {
     /// Processor time of a client and of the server for it.
     pub client_cpu: Histogram,
     pub server_cpu: Histogram,
-    /// Energy of the client's radio and processor; only clients of which all of it is known.
+    /// Energy of the client's radio and processor, their sum, as far as it is known …
+    pub radio: Histogram,
+    pub processor: Histogram,
     pub energy: Histogram,
+    /// … and what is not in it.
+    pub energy_missing: BTreeSet<String>,
     /// Time to ready by class.
     pub classes: Vec<ClassOutcome>,
     pub traffic: TrafficOutcome,
@@ -62,11 +66,16 @@ pub struct Outcome {
     /// The longest run's virtual time, and when its last client was ready.
     pub virtual_ns: u64,
     pub last_ready_ns: u64,
+    /// Changes of state that were simulated.
+    pub events: u64,
     /// Worker time used and worker time there was, while clients arrived.
+    #[serde(with = "decimal")]
     pub busy_ns: u128,
+    #[serde(with = "decimal")]
     pub capacity_ns: u128,
-    /// Server time that the scenario asks for per second and worker, on average; `None` where there is no rate.
-    pub offered: Option<f64>,
+    /// Server time that the scenario asks for per second and worker, on average; `None` where there is no rate. In
+    /// thousand-millionths.
+    pub offered_e9: Option<u64>,
 }
 
 /// A class's part.
@@ -103,22 +112,50 @@ pub struct Replication {
     pub sojourn: Moments,
 }
 
-/// Count and exact sum of a replication's values, and their 95th percentile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Count and exact sum of a replication's values, and their 95th percentile; whole numbers, so that they are read as
+/// they were written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names say it
 pub struct Moments {
     pub n: u64,
-    pub mean_s: f64,
-    pub p95_s: f64,
+    #[serde(with = "decimal")]
+    pub sum_ns: u128,
+    pub p95_ns: u64,
+}
+
+/// Numbers of more digits than a JSON number keeps.
+mod decimal {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(|_| D::Error::custom("an outcome's sum is no whole number"))
+    }
 }
 
 impl Moments {
     pub(crate) fn of(histogram: &Histogram) -> Self {
         Self {
             n: histogram.count(),
-            mean_s: histogram.mean().unwrap_or(0.0) * 1e-9,
-            p95_s: histogram.quantile(0.95).unwrap_or(0.0) * 1e-9,
+            sum_ns: histogram.sum(),
+            p95_ns: histogram.quantile(0.95).unwrap_or(0.0) as u64,
         }
+    }
+
+    /// The mean, if there are values.
+    #[must_use]
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.n > 0).then(|| self.sum_ns as f64 / self.n as f64 * 1e-9)
+    }
+
+    /// The 95th percentile; 0 without values.
+    #[must_use]
+    pub fn p95_s(&self) -> f64 {
+        self.p95_ns as f64 * 1e-9
     }
 }
 
@@ -148,7 +185,7 @@ impl Outcome {
         if names(self) != names(other) {
             return Err(MergeError::Scenario("classes"));
         }
-        if self.offered != other.offered {
+        if self.offered_e9 != other.offered_e9 {
             return Err(MergeError::Scenario("offered loads"));
         }
         let own: Vec<u32> = self.replications.iter().map(|replication| replication.number).collect();
@@ -175,6 +212,8 @@ impl Outcome {
             (&mut self.client_wait, &other.client_wait),
             (&mut self.client_cpu, &other.client_cpu),
             (&mut self.server_cpu, &other.server_cpu),
+            (&mut self.radio, &other.radio),
+            (&mut self.processor, &other.processor),
             (&mut self.energy, &other.energy),
         ] {
             own.merge(more);
@@ -192,6 +231,8 @@ impl Outcome {
         self.peak_in_flight = self.peak_in_flight.max(other.peak_in_flight);
         self.virtual_ns = self.virtual_ns.max(other.virtual_ns);
         self.last_ready_ns = self.last_ready_ns.max(other.last_ready_ns);
+        self.energy_missing.extend(other.energy_missing.iter().cloned());
+        self.events += other.events;
         self.busy_ns += other.busy_ns;
         self.capacity_ns += other.capacity_ns;
         Ok(())
@@ -203,7 +244,7 @@ impl Outcome {
         let seconds = |histogram: &Histogram| histogram.summary(1e9);
         let with_margin = |histogram: &Histogram, of: fn(&Replication) -> Moments| {
             let means: Vec<f64> =
-                self.replications.iter().map(|replication| of(replication).mean_s).collect();
+                self.replications.iter().filter_map(|replication| of(replication).mean_s()).collect();
             Summary { mean_margin: margin(&means), ..histogram.summary(1e9) }
         };
         let utilisation =
@@ -223,9 +264,12 @@ impl Outcome {
             client_cpu_s: seconds(&self.client_cpu),
             server_cpu_s: seconds(&self.server_cpu),
             energy_j: self.energy.summary(1e9),
+            radio_j: self.radio.summary(1e9),
+            cpu_j: self.processor.summary(1e9),
+            energy_missing: self.energy_missing.clone(),
             utilisation,
-            offered: self.offered,
-            unstable: self.offered.is_some_and(|offered| offered >= 1.0),
+            offered: self.offered_e9.map(|offered| offered as f64 * 1e-9),
+            unstable: self.offered_e9.is_some_and(|offered| offered >= 1_000_000_000),
             classes: self
                 .classes
                 .iter()
@@ -238,6 +282,7 @@ impl Outcome {
                 .collect(),
             traffic: self.traffic.clone(),
             peak_in_flight: self.peak_in_flight,
+            events: self.events,
             virtual_s: self.virtual_ns as f64 * 1e-9,
             last_ready_s: self.last_ready_ns as f64 * 1e-9,
             series_s: self.series.width.as_secs_f64(),
@@ -290,11 +335,14 @@ fn margin(means: &[f64]) -> Option<f64> {
 /// The 97.5th percentile of Student's t.
 fn student(freedom: usize) -> f64 {
     const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-    // Beyond ten degrees of freedom Hill's expansion (1970) about the normal quantile is good to three digits.
-    let z = 1.959_963_984_540_054;
+    // Beyond ten degrees of freedom Fisher's expansion about the normal quantile is good to three digits.
+    let z = 1.959_963_984_540_054_f64;
     let n = freedom as f64;
-    let expanded =
-        z + (z * z * z + z) / (4.0 * n) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n);
+    let square = z * z;
+    let first = z * (square + 1.0) / 4.0;
+    let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
+    let third = z * (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+    let expanded = z + (first + (second + third / n) / n) / n;
     TABLE.get(freedom.wrapping_sub(1)).copied().unwrap_or(expanded)
 }
 
@@ -316,12 +364,16 @@ pub struct Report {
     pub client_cpu_s: Summary,
     pub server_cpu_s: Summary,
     pub energy_j: Summary,
+    pub radio_j: Summary,
+    pub cpu_j: Summary,
+    pub energy_missing: BTreeSet<String>,
     pub utilisation: f64,
     pub offered: Option<f64>,
     pub unstable: bool,
     pub classes: Vec<ClassReport>,
     pub traffic: TrafficOutcome,
     pub peak_in_flight: u64,
+    pub events: u64,
     pub virtual_s: f64,
     pub last_ready_s: f64,
     pub series_s: f64,

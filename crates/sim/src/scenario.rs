@@ -135,8 +135,12 @@ pub struct ClassSpec {
 pub struct Scenario {
     /// Kinds of clients.
     pub classes: Vec<ClassSpec>,
-    /// How many clients.
-    pub clients: u64,
+    /// How many clients; `None`: as many as arrive in `duration_s`, or as there are times.
+    #[serde(default)]
+    pub clients: Option<u64>,
+    /// How long clients arrive; `None`: until all have.
+    #[serde(default)]
+    pub duration_s: Option<f64>,
     /// When they arrive.
     pub arrivals: ArrivalSpec,
     /// The server.
@@ -165,6 +169,45 @@ pub struct Scenario {
     /// How often all of it is simulated, each time with numbers of its own.
     #[serde(default = "once")]
     pub replications: u32,
+    /// The number of the first replication, where a run is split.
+    #[serde(default)]
+    pub first_replication: u32,
+}
+
+/// Clients of a replication at most.
+pub const MAX_CLIENTS: u64 = 1_000_000_000_000;
+
+impl Scenario {
+    /// How many clients arrive at most.
+    #[must_use]
+    pub fn client_limit(&self) -> u64 {
+        self.clients.unwrap_or(match &self.arrivals {
+            ArrivalSpec::Times { at_s } => at_s.len() as u64,
+            _ => MAX_CLIENTS,
+        })
+    }
+
+    /// How many clients a replication has, roughly where only a duration is given.
+    #[must_use]
+    pub fn expected_clients(&self) -> u64 {
+        let limit = self.client_limit();
+        match (self.duration_s, self.arrivals.rate_per_s()) {
+            (Some(s), Some(per_s)) => limit.min((s * per_s) as u64),
+            _ => limit,
+        }
+    }
+}
+
+impl ArrivalSpec {
+    /// Clients a second, where there is a rate.
+    #[must_use]
+    pub fn rate_per_s(&self) -> Option<f64> {
+        match self {
+            Self::Poisson { per_s } | Self::Fixed { per_s } => Some(*per_s),
+            Self::Bursts { per_s, size } => Some(per_s * f64::from(*size)),
+            Self::Storm { .. } | Self::Times { .. } => None,
+        }
+    }
 }
 
 fn once() -> u32 {
@@ -177,6 +220,10 @@ fn once() -> u32 {
 pub enum ScenarioError {
     #[error("{key} is {value}; accepted: {accepted}")]
     Value { key: &'static str, value: f64, accepted: &'static str },
+    #[error("clients and duration_s are both missing; accepted: one of them, or both")]
+    Endless,
+    #[error("duration_s is {0} and arrivals are {1}; accepted with poisson, fixed and bursts")]
+    Duration(f64, &'static str),
     #[error("there are no classes; accepted: at least one")]
     NoClasses,
     #[error("the weights of all classes are 0; accepted: at least one above 0")]
@@ -200,6 +247,8 @@ pub(crate) struct Class {
     pub resumed: Option<Plan>,
     pub resumption: Probability,
     pub bearer: Bearer,
+    /// What the clients of a cell share.
+    pub cell: Bearer,
     /// Its links take no time and lose nothing, so there is no need for any.
     pub is_instant: bool,
     pub cells: u32,
@@ -256,12 +305,16 @@ impl Setup {
 }
 
 fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let clients = scenario.clients;
-    check("clients", clients as f64, "1 to 10^12", (1..=1_000_000_000_000).contains(&clients))?;
+    if let Some(clients) = scenario.clients {
+        check("clients", clients as f64, "1 to 10^12", (1..=MAX_CLIENTS).contains(&clients))?;
+    }
     let warmup = scenario.warmup_clients;
-    check("warmup_clients", warmup as f64, "fewer than clients", warmup < clients)?;
+    check("warmup_clients", warmup as f64, "fewer than clients", warmup < scenario.client_limit())?;
     let replications = f64::from(scenario.replications);
-    check("replications", replications, "1 or more", scenario.replications > 0)?;
+    let accepted = "1 to 1000000";
+    check("replications", replications, accepted, (1..=1_000_000).contains(&scenario.replications))?;
+    let first = f64::from(scenario.first_replication);
+    check("first_replication", first, "0 to 1000000000", scenario.first_replication <= 1_000_000_000)?;
     let workers = f64::from(scenario.server.workers);
     check("server.workers", workers, "1 to 100000", (1..=100_000).contains(&scenario.server.workers))?;
     if let Some(number) = scenario.server.max_handshakes {
@@ -286,6 +339,16 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
 }
 
 fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
+    if let Some(s) = scenario.duration_s {
+        check("duration_s", s, "above 0", s > 0.0)?;
+        match &scenario.arrivals {
+            ArrivalSpec::Storm { .. } => return Err(ScenarioError::Duration(s, "a storm")),
+            ArrivalSpec::Times { .. } => return Err(ScenarioError::Duration(s, "times")),
+            _ => {}
+        }
+    } else if scenario.clients.is_none() && !matches!(scenario.arrivals, ArrivalSpec::Times { .. }) {
+        return Err(ScenarioError::Endless);
+    }
     match &scenario.arrivals {
         ArrivalSpec::Poisson { per_s } | ArrivalSpec::Fixed { per_s } => {
             check("arrivals.per_s", *per_s, "above 0", *per_s > 0.0)
@@ -298,9 +361,10 @@ fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
             check("arrivals.within_s", *within_s, "0 or more", *within_s >= 0.0)
         }
         ArrivalSpec::Times { at_s } => {
-            if at_s.len() as u64 != scenario.clients {
-                return Err(ScenarioError::Times { given: at_s.len(), clients: scenario.clients });
+            if let Some(clients) = scenario.clients.filter(|clients| *clients != at_s.len() as u64) {
+                return Err(ScenarioError::Times { given: at_s.len(), clients });
             }
+            check("arrivals.at_s has times:", at_s.len() as f64, "1 or more", !at_s.is_empty())?;
             for at in at_s {
                 check("arrivals.at_s", *at, "0 or more", *at >= 0.0)?;
             }
@@ -329,11 +393,13 @@ fn class(number: usize, spec: &ClassSpec, tcp: &TcpConfig) -> Result<Class, Scen
     let bearer =
         Bearer::try_from(&spec.bearer).map_err(|error| ScenarioError::Bearer { class: number, error })?;
     let mtu = spec.bearer.mtu_bytes;
+    let plan = |handshake: &PricedHandshake| Plan::new(handshake, &spec.bearer);
     Ok(Class {
-        full: Plan::new(&spec.handshake, mtu)?,
-        resumed: spec.resumed.as_ref().map(|resumed| Plan::new(resumed, mtu)).transpose()?,
+        full: plan(&spec.handshake)?,
+        resumed: spec.resumed.as_ref().map(plan).transpose()?,
         resumption,
         is_instant: spec.cells.is_none() && bearer.is_instant(),
+        cell: bearer.shared_part(),
         bearer,
         cells: spec.cells.unwrap_or(0),
         energy: spec.bearer.energy,

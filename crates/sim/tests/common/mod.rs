@@ -41,6 +41,7 @@ pub fn handshake(transport: TransportKind, messages: Vec<PricedMessage>) -> Pric
         write_bytes: None,
         retransmission: None,
         client_cpu_w: None,
+        client_idle_w: None,
     }
 }
 
@@ -77,7 +78,8 @@ pub fn class(handshake: PricedHandshake, bearer: BearerSpec) -> ClassSpec {
 pub fn scenario(classes: Vec<ClassSpec>, clients: u64, arrivals: ArrivalSpec) -> Scenario {
     Scenario {
         classes,
-        clients,
+        clients: Some(clients),
+        duration_s: None,
         arrivals,
         server: ServerSpec { workers: 1, ..ServerSpec::default() },
         tcp: Default::default(),
@@ -88,6 +90,7 @@ pub fn scenario(classes: Vec<ClassSpec>, clients: u64, arrivals: ArrivalSpec) ->
         series_s: 0.0,
         seed: 1,
         replications: 1,
+        first_replication: 0,
     }
 }
 
