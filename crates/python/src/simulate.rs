@@ -74,7 +74,8 @@ pub fn simulate_merge(py: Python<'_>, outcomes: Vec<String>) -> PyResult<String>
                 }
             }
         }
-        let all = all.ok_or_else(|| PyValueError::new_err("there are no outcomes; accepted: at least one"))?;
+        let all =
+            all.ok_or_else(|| PyValueError::new_err("there are no outcomes; accepted: at least one"))?;
         answer(&all)
     })
 }

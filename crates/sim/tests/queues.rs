@@ -22,6 +22,17 @@ fn queue(
 ) -> Outcome {
     // Longer where the queue forgets more slowly: its memory goes with 1 / (1 - ρ)².
     let counted = (3_000.0 / (1.0 - utilisation).powi(2)).clamp(20_000.0, 400_000.0) as u64;
+    queue_of(time, mean_s, utilisation, workers, discipline, counted)
+}
+
+fn queue_of(
+    time: &DistributionSpec,
+    mean_s: f64,
+    utilisation: f64,
+    workers: u32,
+    discipline: Discipline,
+    counted: u64,
+) -> Outcome {
     let per_s = utilisation * f64::from(workers) / mean_s;
     let arrivals = ArrivalSpec::Poisson { per_s };
     let mut scenario = scenario(vec![class(service(time.clone()), instant())], counted * 5 / 4, arrivals);
@@ -116,6 +127,36 @@ fn m_d_1() {
     }
 }
 
+/// The 95th percentile of waiting in M/G/1, by Beneš's series: waiting is a geometric number of residual services, whose
+/// distribution function is recursive on a lattice (Panjer). Services are multiples of `step_s`, and residuals uniform
+/// within a step, so their middle stands for them.
+fn m_g_1_p95(utilisation: f64, samples: &[f64], step_s: f64) -> f64 {
+    let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+    let longest = samples.iter().fold(0.0, |longest: f64, sample| longest.max(*sample));
+    let residual: Vec<f64> = (0..(longest / step_s).round() as usize)
+        .map(|k| {
+            let longer = samples.iter().filter(|sample| **sample > (k as f64 + 0.5) * step_s).count();
+            longer as f64 / samples.len() as f64 * step_s / mean
+        })
+        .collect();
+    // Half a step in the mean for each residual: cells k and k + 1 share it.
+    let mut spread = vec![0.0; residual.len() + 1];
+    for (k, share) in residual.iter().enumerate() {
+        spread[k] += share / 2.0;
+        spread[k + 1] += share / 2.0;
+    }
+    let stays = 1.0 - utilisation * spread[0];
+    let mut waits = vec![(1.0 - utilisation) / stays];
+    let mut below = waits[0];
+    while below < 0.95 {
+        let k = waits.len();
+        let sum: f64 = (1..=k.min(spread.len() - 1)).map(|j| spread[j] * waits[k - j]).sum();
+        waits.push(utilisation * sum / stays);
+        below += waits[k];
+    }
+    (waits.len() - 1) as f64 * step_s
+}
+
 /// Pollaczek–Khinchine for a mixture like the thesis's: few long messages among many short ones.
 #[test]
 fn m_g_1() {
@@ -123,11 +164,13 @@ fn m_g_1() {
     let n = samples.len() as f64;
     let mean_s = samples.iter().sum::<f64>() / n;
     let square = samples.iter().map(|sample| sample * sample).sum::<f64>() / n;
-    let time = DistributionSpec::Samples { s: samples };
+    let time = DistributionSpec::Samples { s: samples.clone() };
     for utilisation in UTILISATIONS {
-        let outcome = queue(&time, mean_s, utilisation, 1, Discipline::Fifo);
+        // Longer than the others, for services that vary so much.
+        let counted = (8_000.0 / (1.0 - utilisation).powi(2)).clamp(20_000.0, 1_200_000.0) as u64;
+        let outcome = queue_of(&time, mean_s, utilisation, 1, Discipline::Fifo, counted);
         let mean = utilisation / mean_s * square / (2.0 * (1.0 - utilisation));
-        check("M/G/1", &outcome, utilisation, mean, None);
+        check("M/G/1", &outcome, utilisation, mean, Some(m_g_1_p95(utilisation, &samples, 1e-4)));
     }
 }
 
@@ -147,6 +190,39 @@ fn m_m_c() {
     }
 }
 
+/// The 95th percentile of the time in M/M/1-PS, in service times: a customer that finds n others (geometric) leaves at rate
+/// 1/(n + 1), the others at n/(n + 1), more come at ρ. The chain's transient solution, by uniformisation in short steps.
+fn m_m_1_ps_p95(utilisation: f64) -> f64 {
+    let states = (12.0 / (1.0 - utilisation)) as usize + 40;
+    let mut there: Vec<f64> = (0..states).map(|n| (1.0 - utilisation) * utilisation.powi(n as i32)).collect();
+    let step = 0.002;
+    let mut time = 0.0;
+    let mut before = (0.0, 1.0);
+    loop {
+        let left: f64 = there.iter().sum();
+        if left < 0.05 {
+            // On the straight line between the last two steps.
+            return before.0 + step * (before.1 - 0.05) / (before.1 - left);
+        }
+        before = (time, left);
+        // Second order in the step: half of the rates' change is made with the rates at its middle.
+        let rates = |from: &[f64]| -> Vec<f64> {
+            (0..states)
+                .map(|n| {
+                    let up = if n > 0 { utilisation * from[n - 1] } else { 0.0 };
+                    let down = from.get(n + 1).map_or(0.0, |more| more * (n as f64 + 1.0) / (n as f64 + 2.0));
+                    up + down - (utilisation + 1.0) * from[n]
+                })
+                .collect()
+        };
+        let first = rates(&there);
+        let middle: Vec<f64> = there.iter().zip(&first).map(|(n, change)| n + step / 2.0 * change).collect();
+        let second = rates(&middle);
+        there.iter_mut().zip(&second).for_each(|(n, change)| *n += step * change);
+        time += step;
+    }
+}
+
 /// Under processor sharing the time in the system depends on the mean alone: s / (1 - ρ) for any distribution.
 #[test]
 fn m_g_1_ps() {
@@ -162,6 +238,10 @@ fn m_g_1_ps() {
             let sojourn =
                 interval(outcome.replications.iter().map(|each| each.sojourn.mean_s().unwrap_or(0.0)));
             agrees("M/G/1-PS", utilisation, sojourn, mean_s / (1.0 - utilisation));
+            if matches!(time, DistributionSpec::Exponential { .. }) {
+                let p95 = interval(outcome.replications.iter().map(|each| each.sojourn.p95_s()));
+                agrees("M/M/1-PS, p95", utilisation, p95, mean_s * m_m_1_ps_p95(utilisation));
+            }
         }
     }
 }
