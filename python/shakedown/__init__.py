@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         certs,
         devices,
         inspect,
+        load,
         machine,
         measure,
         predict,
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "api": (
-        "bearers", "capacity", "capture", "certs", "devices", "inspect", "machine", "measure", "predict",
-        "primitives", "report", "reproduce", "stacks", "suites",
+        "bearers", "capacity", "capture", "certs", "devices", "inspect", "load", "machine", "measure",
+        "predict", "primitives", "report", "reproduce", "stacks", "suites",
     ),
     "core": ("canonical", "describe"),
     "errors": ("InputError", "ShakedownError"),
@@ -63,6 +64,7 @@ __all__ = [
     "describe",
     "devices",
     "inspect",
+    "load",
     "load_experiment",
     "load_results",
     "machine",

@@ -70,6 +70,13 @@ def transfers(
     repeat: int = 30,
     options: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]: ...
+def load(
+    config: Mapping[str, Any],
+    *,
+    suite: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    progress: Callable[[dict[str, Any]], None] | None = None,
+) -> dict[str, Any]: ...
 
 class Inspected:
     """A connection of a capture; each property is regenerated whenever it is asked for."""

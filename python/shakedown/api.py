@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
     from shakedown.scenario import HandshakeId, Options
     from shakedown.schema.catalogue import StackEntry, SuiteEntry
+    from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
     from shakedown.schema.measured import Machine, Measurement
     from shakedown.schema.primitives import Timing
 
@@ -221,6 +222,113 @@ def primitives(
     from shakedown import core
 
     return core.primitives(filter=words, seconds=seconds, back_to_back=back_to_back, progress=progress)
+
+
+def load(
+    target: str,
+    suite: str | None = None,
+    *,
+    rate_per_s: float | None = None,
+    arrivals: Arrivals = "poisson",
+    duration_s: float = 10.0,
+    max_starts: int | None = None,
+    clients: int = 16,
+    resume_ratio: float = 0.0,
+    seed: int = 1,
+    timeout_s: float = 10.0,
+    max_open: int | None = None,
+    http: str | None = None,
+    await_first_byte: bool = False,
+    ca: str | Path | None = None,
+    server_name: str | None = None,
+    check: bool = True,
+    client_stack: str | None = None,
+    client_chain: str | Path | None = None,
+    client_key: str | Path | None = None,
+    requirements: Sequence[str] = (),
+    may_load: str | None = None,
+    rate_cap: bool = True,
+    progress: Callable[[LoadProgress], None] | None = None,
+) -> LoadRun:
+    """Loads a TLS server or a WTLS gateway, and says what its clients saw.
+
+    Args:
+        target: `HOST:PORT`, `tls://HOST:PORT` or `wtls://HOST:PORT`.
+        suite: what clients offer; None: what their library offers by itself.
+        rate_per_s: starts a second; none in a closed loop.
+        arrivals: `poisson`, `deterministic`, or `closed`: each client starts again when it is done.
+        duration_s: how long connections are started.
+        max_starts: the most of them.
+        clients: identities, each with a session of its own.
+        resume_ratio: share of connections that resume a session.
+        seed: of arrivals and choices.
+        timeout_s: the longest that a connection may take from its start.
+        max_open: the most open connections.
+        http: path of a request whose answer is waited for.
+        await_first_byte: wait for a server that speaks first.
+        ca: certificates to trust; the target's is checked against them.
+        server_name: name to ask for and to check, where it is not the target's host.
+        check: check generated certificates, where the target presents them.
+        client_stack: which implementation runs the clients.
+        client_chain, client_key: what clients present in mutual suites.
+        requirements: thresholds, as `handshake.p99<2s`.
+        may_load: a host that is not this machine and may be loaded.
+        rate_cap: keep such a host below 50 starts a second.
+        progress: told about ten times a second how far it is. Ctrl-C ends the run early.
+
+    Raises:
+        InputError: for a target, a suite or options that are no good, and hosts that may not be loaded.
+    """
+    import msgspec
+
+    from shakedown import core
+    from shakedown.requirements import parse
+    from shakedown.schema.live import LoadRun, Requirement
+
+    thresholds = [parse(text) for text in requirements]
+    name = None if suite is None else core.canonical(suite)
+    options = {"client_stack": client_stack, "client_chain": client_chain, "client_key": client_key}
+    config = {
+        "target": target,
+        "arrivals": arrivals,
+        "rate_per_s": rate_per_s,
+        "duration_s": duration_s,
+        "max_starts": max_starts,
+        "clients": clients,
+        "resume_ratio": resume_ratio,
+        "seed": seed,
+        "timeout_s": timeout_s,
+        "max_open": max_open,
+        "request": None if http is None else _http_request(http, server_name or target),
+        "await_first_byte": await_first_byte,
+        "ca": ca,
+        "server_name": server_name,
+        "check": check,
+        "may_load": may_load,
+        "rate_cap": rate_cap,
+    }
+    outcome = core.load(config, name, options, progress)
+    return LoadRun(
+        **msgspec.structs.asdict(outcome),
+        target=target,
+        suite=name,
+        arrivals=arrivals,
+        duration_s=duration_s,
+        clients=clients,
+        seed=seed,
+        requirements=tuple(
+            Requirement(text=one.text, value=one.value(outcome), met=one.is_met(outcome))
+            for one in thresholds
+        ),
+    )
+
+
+def _http_request(path: str, target: str) -> str:
+    """A request after whose answer the server closes."""
+    host = target.partition("://")[2] or target
+    if not path.startswith("/") or any(ord(letter) <= ord(" ") for letter in path + host):
+        raise InputError(f'"{path[:60]}" is no path; accepted: /, /index.html and the like')
+    return f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
 
 
 def inspect(

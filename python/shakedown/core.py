@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shakedown.schema.captured import CaptureSummary, Connection
     from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
     from shakedown.schema.eap import Authentications
+    from shakedown.schema.live import LoadOutcome, LoadProgress
     from shakedown.schema.measured import Machine, Measurement, Transfer
     from shakedown.schema.primitives import Timing
     from shakedown.schema.trace import CapturedTrace
@@ -280,6 +281,39 @@ def _paths_as_text(options: Mapping[str, object]) -> dict[str, object]:
     """Options as the core takes them: those that were given, paths as text."""
     given = {key: value for key, value in options.items() if value is not None}
     return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
+
+
+def load(
+    config: Mapping[str, object],
+    suite: str | None,
+    options: Mapping[str, object],
+    progress: Callable[[LoadProgress], None] | None = None,
+) -> LoadOutcome:
+    """Loads a server as `Config` in `crates/live/src/load` says; None is what was not given.
+
+    `progress` is told about ten times a second how far it is; Ctrl-C ends the run early. Raises `InputError`
+    for what cannot be asked for, the core's `CoreError` where the server cannot be reached.
+    """
+    from shakedown.schema import convert
+    from shakedown.schema.live import LoadOutcome, LoadProgress
+
+    core = _release_build()
+    given, chosen = (
+        {
+            key: str(value) if isinstance(value, Path) else value
+            for key, value in one.items()
+            if value is not None
+        }
+        for one in (config, options)
+    )
+
+    def tell(now: dict[str, object]) -> None:
+        if progress is not None:
+            progress(convert(now, LoadProgress))
+
+    with _complaints(suite or ""):
+        found = core.load(given, suite=suite, options=chosen or None, progress=tell)
+    return convert(found, LoadOutcome)
 
 
 class Inspected:

@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+import supplied
+from eap.freeradius import SECRET, free_port
+
 SUITES = ("tls1.2/ecdhe_ecdsa", "tls1.3/x25519/p256")
 RESUMED_ROUND_TRIPS = {"tls1.2/ecdhe_ecdsa": 3, "tls1.3/x25519/p256": 4}
 
@@ -39,3 +42,64 @@ def test_a_wrong_secret_is_told_from_a_server_that_is_not_there(shakedown, radiu
     assert found["authentication_s"] is None
     assert "no answer" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_server_of_another_authority_is_refused_with_an_alert(shakedown, radius, site, tmp_path, suite):
+    stranger = supplied.chain(tmp_path / "stranger", "p256")
+    done = shakedown(
+        "eap", "peer", "--server", radius.address, "--secret", radius.secret, "--suite", suite,
+        *site.peer()[:4], "--ca", stranger / "ca.pem", "--json",
+    )  # fmt: skip
+    assert done.returncode == 1
+    (found,) = json.loads(done.stdout)
+    # The names are alike and the keys are not: what the alert says of that is OpenSSL's choice.
+    (cause,) = found["failed"]
+    assert cause in ("tls_unknown_ca", "tls_decrypt_error", "tls_bad_certificate")
+    (line,) = done.stderr.splitlines()
+    assert "client failed" in line
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_fragments_of_a_few_bytes_arrive(authenticate, radius, suite):
+    # Some 1,000 bytes of the peer's own: as many round trips as FreeRADIUS puts up with, less a few.
+    found = authenticate(radius, suite, "--fragment", "40")
+    assert (found["completed"], found["failed"]) == (1, {})
+    assert 20 < found["round_trips"] <= 50
+
+
+def test_a_server_that_is_not_there_is_named(shakedown, site):
+    port = free_port()
+    done = shakedown(
+        "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", SUITES[0],
+        *site.peer(), "--timeout", "0.5s",
+    )  # fmt: skip
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "no answer" in line
+    assert "nobody listens there" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--server", "here", "--suite", SUITES[0]), "here: no address; accepted: ADDRESS:PORT"),
+        (("--server", "127.0.0.1:1812", "--suite", "tls1.2/psk"), "EAP-TLS authenticates by certificates"),
+        (("--server", "127.0.0.1:1812", "--suite", "wtls/rsa"), "EAP-TLS carries TLS 1.0 to 1.3"),
+        (("--server", "127.0.0.1:1812", "--suite", SUITES[0], "--fragment", "0"), "fragment: 0; accepted:"),
+        (
+            ("--server", "127.0.0.1:1812", "--suite", SUITES[0], "--count", "0"),
+            "authentications: 0; accepted:",
+        ),
+        (
+            ("--server", "127.0.0.1:1812", "--suite", SUITES[0], "--rate", "0"),
+            '"0" starts nothing; accepted:',
+        ),
+        (("--server", "127.0.0.1:1812", "--suite", SUITES[0], "--ca", "no.pem"), "no.pem"),
+    ],
+)
+def test_wrong_input_is_one_line(shakedown, arguments, said):
+    done = shakedown("eap", "peer", "--secret", SECRET, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert said in line

@@ -3,9 +3,9 @@
 use crate::cipher::{CCMP_OVERHEAD_BYTES, WEP_OVERHEAD_BYTES};
 use crate::path::Shared;
 use crate::{
-    Bound, Delay, Distribution, DistributionError, DistributionSpec, Duplication, Encapsulation, Loss,
-    LossProcess, Mtu, Ns, Overhead, Path, Payload, Probability, Purpose, Radio, Rate, RateValue, Stream,
-    TooLong,
+    Bound, Delay, Direction, Distribution, DistributionError, DistributionSpec, Duplication, Encapsulation,
+    Loss, LossProcess, Mtu, Ns, Overhead, Path, Payload, Probability, Purpose, Radio, Rate, RateValue,
+    Silence, Stream, TooLong,
 };
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,12 @@ pub struct EnergySpec {
     pub send_j_per_byte: Option<f64>,
     /// Energy per byte received.
     pub receive_j_per_byte: Option<f64>,
+    /// Energy of a set-up from idle, in place of power times time.
+    pub setup_j: Option<f64>,
+    /// Power while the radio stays connected after the last byte …
+    pub tail_w: Option<f64>,
+    /// … and for how long.
+    pub tail_s: Option<f64>,
 }
 
 /// A bearer, by the fields of its profile. Times in seconds, rates in bit/s, lengths in bytes.
@@ -125,22 +131,37 @@ pub struct BearerSpec {
     /// Link encryption, whose bytes come on top.
     #[serde(default)]
     pub link_encryption: LinkEncryption,
+    /// Network-layer header of a packet, as compressed.
+    #[serde(default = "ip_header")]
+    pub ip_bytes: u32,
+    /// Header of a datagram, as compressed.
+    #[serde(default = "udp_header")]
+    pub udp_bytes: u32,
     /// Probability that a packet is lost.
     #[serde(default)]
     pub loss: f64,
-    /// Loss in bursts, in place of `loss`.
-    #[serde(default)]
-    pub burst_loss: Option<BurstSpec>,
-    /// Loss from the client, where it differs.
+    /// The same from the client, where it differs.
     #[serde(default)]
     pub loss_up: Option<f64>,
-    /// Loss to the client, where it differs.
+    /// The same to the client, where it differs.
     #[serde(default)]
     pub loss_down: Option<f64>,
-    /// Loss in bursts from the client, where it differs.
+    /// Mean number of packets lost in a row; not above what chance gives: each is lost by itself.
+    #[serde(default)]
+    pub loss_burst_packets: f64,
+    /// The same from the client, where it differs.
+    #[serde(default)]
+    pub loss_burst_packets_up: Option<f64>,
+    /// The same to the client, where it differs.
+    #[serde(default)]
+    pub loss_burst_packets_down: Option<f64>,
+    /// Loss in bursts by its two states, in place of all these.
+    #[serde(default)]
+    pub burst_loss: Option<BurstSpec>,
+    /// Loss in bursts by its two states from the client, where it differs.
     #[serde(default)]
     pub burst_loss_up: Option<BurstSpec>,
-    /// Loss in bursts to the client, where it differs.
+    /// Loss in bursts by its two states to the client, where it differs.
     #[serde(default)]
     pub burst_loss_down: Option<BurstSpec>,
     /// Probability that a packet comes twice.
@@ -161,6 +182,9 @@ pub struct BearerSpec {
     /// Time before the first packet can go, and any after the radio fell idle.
     #[serde(default)]
     pub setup_s: f64,
+    /// The same as a distribution, drawn once a path; then `setup_s` does not count.
+    #[serde(default)]
+    pub setup: Option<DistributionSpec>,
     /// The radio falls idle so long after the last packet; `None`: it does not.
     #[serde(default)]
     pub idle_after_s: Option<f64>,
@@ -173,9 +197,21 @@ pub struct BearerSpec {
     /// The same to the client, where it differs.
     #[serde(default)]
     pub queue_bytes_down: Option<u64>,
-    /// The depth in packets.
+    /// The same in packets.
     #[serde(default)]
     pub queue_packets: Option<u32>,
+    /// Share of the time that may be spent sending from the client.
+    #[serde(default = "certain")]
+    pub duty_cycle_up: f64,
+    /// Share of the time that may be spent sending to the client.
+    #[serde(default = "certain")]
+    pub duty_cycle_down: f64,
+    /// Silence after each packet from the client.
+    #[serde(default)]
+    pub pause_up_s: f64,
+    /// Silence after each packet to the client.
+    #[serde(default)]
+    pub pause_down_s: f64,
     /// What the radio draws.
     #[serde(default)]
     pub energy: EnergySpec,
@@ -183,6 +219,14 @@ pub struct BearerSpec {
 
 fn ethernet_mtu() -> u32 {
     1500
+}
+
+fn ip_header() -> u32 {
+    20
+}
+
+fn udp_header() -> u32 {
+    8
 }
 
 /// Why a bearer makes no sense.
@@ -199,6 +243,14 @@ pub enum BearerError {
     Distribution { key: &'static str, error: DistributionError },
     #[error("mtu_bytes is {0}; accepted: 68 or more (RFC 791)")]
     Mtu(u32),
+    #[error("{key} is {value}; accepted: 0 to 60")]
+    Header { key: &'static str, value: u32 },
+    #[error("{key} is {value}; accepted: above 0, at most 1")]
+    DutyCycle { key: &'static str, value: f64 },
+    #[error("{key} is {value}; accepted: 0, or 1 or more")]
+    Burst { key: &'static str, value: f64 },
+    #[error("energy.{key} is {value}; accepted: a finite number, 0 or more")]
+    Energy { key: &'static str, value: f64 },
 }
 
 /// One direction of a bearer, whose links are all there, most of them without effect.
@@ -232,6 +284,7 @@ pub struct Bearer {
     reordering_s: Ns,
     holds: Ns,
     overtaking: bool,
+    setup: Distribution,
     shared: Option<Shared>,
 }
 
@@ -241,6 +294,7 @@ struct Way {
     delay: Distribution,
     loss: LossProcess,
     bound: Bound,
+    silence: Option<Silence>,
     purposes: [Purpose; 3],
 }
 
@@ -253,27 +307,23 @@ impl TryFrom<&BearerSpec> for Bearer {
         if mtu_bytes < 68 {
             return Err(BearerError::Mtu(mtu_bytes));
         }
-        let setup = seconds("setup_s", spec.setup_s)?;
+        for (key, value) in [("ip_bytes", spec.ip_bytes), ("udp_bytes", spec.udp_bytes)] {
+            if value > 60 {
+                return Err(BearerError::Header { key, value });
+            }
+        }
+        spec.energy.check()?;
+        let setup = spec.setup_time()?;
         let idle_after = spec.idle_after_s.map(|s| seconds("idle_after_s", s)).transpose()?;
         let turnaround = seconds("turnaround_s", spec.turnaround_s)?;
-        let radio = (setup > Ns::ZERO || idle_after.is_some()).then(|| Radio::new(setup, idle_after));
+        let has_setup = setup.as_constant() != Some(Ns::ZERO) || idle_after.is_some();
+        // What it takes is drawn for each path.
+        let radio = has_setup.then(|| Radio::new(Ns::ZERO, idle_after));
         let half_duplex = spec.half_duplex.then_some(turnaround);
         let shares = radio.is_some() || half_duplex.is_some();
         Ok(Self {
-            up: Way {
-                rate: rate("up_bits_per_s", spec.up_bits_per_s)?,
-                delay: spec.delay("traversal_up", spec.traversal_up.as_ref())?,
-                loss: spec.loss_process(("loss_up", spec.loss_up), spec.burst_loss_up)?,
-                bound: spec.bound(spec.queue_bytes_up),
-                purposes: [Purpose::LOSS_UP, Purpose::DUPLICATION_UP, Purpose::DELAY_UP],
-            },
-            down: Way {
-                rate: rate("down_bits_per_s", spec.down_bits_per_s)?,
-                delay: spec.delay("traversal_down", spec.traversal_down.as_ref())?,
-                loss: spec.loss_process(("loss_down", spec.loss_down), spec.burst_loss_down)?,
-                bound: spec.bound(spec.queue_bytes_down),
-                purposes: [Purpose::LOSS_DOWN, Purpose::DUPLICATION_DOWN, Purpose::DELAY_DOWN],
-            },
+            up: spec.way(Direction::Up)?,
+            down: spec.way(Direction::Down)?,
             mtu_bytes,
             overhead_bytes: if counted { spec.packet_overhead_bytes } else { 0 },
             encryption_bytes: if counted { spec.link_encryption.overhead_bytes() } else { 0 },
@@ -282,12 +332,126 @@ impl TryFrom<&BearerSpec> for Bearer {
             reordering_s: seconds("reordering_s", spec.reordering_s)?,
             holds: seconds("traversal_holds_s", spec.traversal_holds_s)?,
             overtaking: spec.traversal_reorders,
+            setup,
             shared: shares.then_some(Shared { radio, half_duplex, last: None }),
         })
     }
 }
 
+impl EnergySpec {
+    fn check(&self) -> Result<(), BearerError> {
+        let all = [
+            ("send_w", self.send_w),
+            ("receive_w", self.receive_w),
+            ("idle_w", self.idle_w),
+            ("setup_w", self.setup_w),
+            ("sleep_w", self.sleep_w),
+            ("send_j_per_byte", self.send_j_per_byte),
+            ("receive_j_per_byte", self.receive_j_per_byte),
+            ("setup_j", self.setup_j),
+            ("tail_w", self.tail_w),
+            ("tail_s", self.tail_s),
+        ];
+        for (key, value) in all {
+            if let Some(value) = value.filter(|value| !(value.is_finite() && *value >= 0.0)) {
+                return Err(BearerError::Energy { key, value });
+            }
+        }
+        Ok(())
+    }
+}
+
 impl BearerSpec {
+    /// A bearer of these rates and this one-way delay, and nothing else.
+    #[must_use]
+    pub fn of_rates(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, traversal_s: f64) -> Self {
+        Self {
+            up_bits_per_s,
+            down_bits_per_s,
+            rates_count: Layer::default(),
+            traversal_s,
+            traversal_sd_s: 0.0,
+            traversal: None,
+            traversal_up: None,
+            traversal_down: None,
+            traversal_holds_s: 0.0,
+            traversal_reorders: false,
+            mtu_bytes: ethernet_mtu(),
+            packet_overhead_bytes: 0,
+            link_encryption: LinkEncryption::None,
+            ip_bytes: ip_header(),
+            udp_bytes: udp_header(),
+            loss: 0.0,
+            loss_up: None,
+            loss_down: None,
+            loss_burst_packets: 0.0,
+            loss_burst_packets_up: None,
+            loss_burst_packets_down: None,
+            burst_loss: None,
+            burst_loss_up: None,
+            burst_loss_down: None,
+            duplication: 0.0,
+            reordering: 0.0,
+            reordering_s: 0.0,
+            half_duplex: false,
+            turnaround_s: 0.0,
+            setup_s: 0.0,
+            setup: None,
+            idle_after_s: None,
+            queue_bytes: None,
+            queue_bytes_up: None,
+            queue_bytes_down: None,
+            queue_packets: None,
+            duty_cycle_up: 1.0,
+            duty_cycle_down: 1.0,
+            pause_up_s: 0.0,
+            pause_down_s: 0.0,
+            energy: EnergySpec::default(),
+        }
+    }
+
+    fn setup_time(&self) -> Result<Distribution, BearerError> {
+        let key = if self.setup.is_some() { "setup" } else { "setup_s" };
+        let spec = self.setup.clone().unwrap_or(DistributionSpec::Constant { s: self.setup_s });
+        Distribution::try_from(&spec).map_err(|error| match (&self.setup, error) {
+            (None, _) => BearerError::Time { key, value: self.setup_s },
+            (Some(_), error) => BearerError::Distribution { key, error },
+        })
+    }
+
+    fn way(&self, direction: Direction) -> Result<Way, BearerError> {
+        let bytes = |own: Option<u64>| own.or(self.queue_bytes);
+        Ok(match direction {
+            Direction::Up => Way {
+                rate: rate("up_bits_per_s", self.up_bits_per_s)?,
+                delay: self.delay("traversal_up", self.traversal_up.as_ref())?,
+                loss: self.loss_process(
+                    ("loss_up", self.loss_up),
+                    ("loss_burst_packets_up", self.loss_burst_packets_up),
+                    self.burst_loss_up,
+                )?,
+                bound: Bound { bytes: bytes(self.queue_bytes_up), units: self.queue_packets },
+                silence: silence(("duty_cycle_up", self.duty_cycle_up), ("pause_up_s", self.pause_up_s))?,
+                purposes: [Purpose::LOSS_UP, Purpose::DUPLICATION_UP, Purpose::DELAY_UP],
+            },
+            Direction::Down => Way {
+                rate: rate("down_bits_per_s", self.down_bits_per_s)?,
+                delay: self.delay("traversal_down", self.traversal_down.as_ref())?,
+                loss: self.loss_process(
+                    ("loss_down", self.loss_down),
+                    ("loss_burst_packets_down", self.loss_burst_packets_down),
+                    self.burst_loss_down,
+                )?,
+                bound: Bound { bytes: bytes(self.queue_bytes_down), units: self.queue_packets },
+                silence: silence(
+                    ("duty_cycle_down", self.duty_cycle_down),
+                    ("pause_down_s", self.pause_down_s),
+                )?,
+                purposes: [Purpose::LOSS_DOWN, Purpose::DUPLICATION_DOWN, Purpose::DELAY_DOWN],
+            },
+        })
+    }
+
     fn delay(&self, key: &'static str, own: Option<&DistributionSpec>) -> Result<Distribution, BearerError> {
         let (key, spec) = match (own, &self.traversal) {
             (Some(own), _) => (key, own.clone()),
@@ -300,31 +464,45 @@ impl BearerSpec {
         Distribution::try_from(&spec).map_err(|error| BearerError::Distribution { key, error })
     }
 
-    fn bound(&self, own: Option<u64>) -> Bound {
-        Bound { bytes: own.or(self.queue_bytes), units: self.queue_packets }
-    }
-
-    /// The loss of a direction: its own where it has one, in bursts or not, else that of both.
     fn loss_process(
         &self,
         own: (&'static str, Option<f64>),
-        own_bursts: Option<BurstSpec>,
+        own_burst: (&'static str, Option<f64>),
+        own_states: Option<BurstSpec>,
     ) -> Result<LossProcess, BearerError> {
-        let independent = match own {
-            (key, Some(value)) => probability(key, value)?,
-            (_, None) => probability("loss", self.loss)?,
-        };
-        let bursts = if own.1.is_some() { own_bursts } else { own_bursts.or(self.burst_loss) };
-        Ok(match &bursts {
-            Some(burst) => LossProcess::GilbertElliott {
+        // A direction's own loss is not overruled by what holds for both.
+        let states = if own.1.is_some() { own_states } else { own_states.or(self.burst_loss) };
+        if let Some(burst) = &states {
+            return Ok(LossProcess::GilbertElliott {
                 worsens: probability("burst_loss.worsens", burst.worsens)?,
                 recovers: probability("burst_loss.recovers", burst.recovers)?,
                 good: probability("burst_loss.good", burst.good)?,
                 bad: probability("burst_loss.bad", burst.bad)?,
                 is_bad: false,
-            },
-            None if independent.is_never() => LossProcess::None,
-            None => LossProcess::Independent(independent),
+            });
+        }
+        let (key, loss) = own.1.map_or(("loss", self.loss), |loss| (own.0, loss));
+        let independent = probability(key, loss)?;
+        let (key, burst) =
+            own_burst.1.map_or(("loss_burst_packets", self.loss_burst_packets), |burst| (own_burst.0, burst));
+        if !(burst.is_finite() && (burst == 0.0 || burst >= 1.0)) {
+            return Err(BearerError::Burst { key, value: burst });
+        }
+        if independent.is_never() {
+            return Ok(LossProcess::None);
+        }
+        // By chance alone 1 / (1 - loss) are lost in a row.
+        if loss >= 1.0 || burst <= 1.0 / (1.0 - loss) {
+            return Ok(LossProcess::Independent(independent));
+        }
+        // Lost in the bad state only, which is left once in `burst` packets and is the share `loss` of all.
+        let recovers = 1.0 / burst;
+        Ok(LossProcess::GilbertElliott {
+            worsens: probability(key, recovers * loss / (1.0 - loss))?,
+            recovers: probability(key, recovers)?,
+            good: Probability::NEVER,
+            bad: probability(key, 1.0)?,
+            is_bad: false,
         })
     }
 }
@@ -336,6 +514,21 @@ impl Bearer {
         self.mtu_bytes
     }
 
+    /// True where nothing takes any time, is lost, doubled, or changed in length: links are then not needed.
+    #[must_use]
+    pub fn is_instant(&self) -> bool {
+        let at_once = |way: &Way| way.rate.is_none() && way.delay.as_constant() == Some(Ns::ZERO);
+        at_once(&self.up)
+            && at_once(&self.down)
+            && matches!(self.up.loss, LossProcess::None)
+            && matches!(self.down.loss, LossProcess::None)
+            && self.up.silence.is_none()
+            && self.down.silence.is_none()
+            && self.duplication.is_never()
+            && self.reordering.is_never()
+            && self.shared.is_none()
+    }
+
     /// Mean one-way delay without serialisation, up and down.
     #[must_use]
     pub fn mean_delay_s(&self) -> (f64, f64) {
@@ -345,7 +538,31 @@ impl Bearer {
     /// A path of its own for a client. What exceeds the MTU is fragmented.
     #[must_use]
     pub fn path<P: Payload>(&self, seed: u64, entity: u64) -> Path<P> {
-        Path::new(self.way(&self.up, seed, entity), self.way(&self.down, seed, entity), self.shared)
+        let mut shared = self.shared;
+        if let Some(radio) = shared.as_mut().and_then(|shared| shared.radio.as_mut()) {
+            radio.takes(self.setup_time(seed, entity));
+        }
+        Path::new(self.way(&self.up, seed, entity), self.way(&self.down, seed, entity), shared)
+    }
+
+    /// How long a client's radio takes to be set up.
+    #[must_use]
+    pub fn setup_time(&self, seed: u64, entity: u64) -> Ns {
+        self.setup
+            .as_constant()
+            .unwrap_or_else(|| self.setup.draw(&mut Stream::of(seed, entity, Purpose::SETUP)))
+    }
+
+    /// The same without the set-up: a path that many clients share, each of which sets up its own radio.
+    #[must_use]
+    pub fn shared_part(&self) -> Self {
+        let mut bearer = self.clone();
+        bearer.setup = Distribution::constant(Ns::ZERO);
+        bearer.shared = self
+            .shared
+            .filter(|shared| shared.half_duplex.is_some())
+            .map(|shared| Shared { radio: None, ..shared });
+        bearer
     }
 
     fn way<P: Payload>(&self, way: &Way, seed: u64, entity: u64) -> OneWay<P> {
@@ -367,6 +584,7 @@ impl Bearer {
             Some(rate) => Rate::new(rate, loss).bounded(way.bound),
             None => Rate::unlimited(loss),
         };
+        let rate = rate.silent(way.silence);
         let overhead = Overhead { inner: rate, bytes: self.overhead_bytes };
         let encapsulation = Encapsulation::counted(self.encryption_bytes, overhead);
         Mtu::new(self.mtu_bytes, TooLong::Fragment, encapsulation)
@@ -375,6 +593,18 @@ impl Bearer {
 
 fn rate(key: &'static str, value: Option<f64>) -> Result<Option<RateValue>, BearerError> {
     value.map(|value| RateValue::from_bits_per_s(value).ok_or(BearerError::Rate { key, value })).transpose()
+}
+
+fn silence(
+    (duty_key, duty_cycle): (&'static str, f64),
+    (pause_key, pause_s): (&'static str, f64),
+) -> Result<Option<Silence>, BearerError> {
+    if !(duty_cycle > 0.0 && duty_cycle <= 1.0) {
+        return Err(BearerError::DutyCycle { key: duty_key, value: duty_cycle });
+    }
+    let pause = seconds(pause_key, pause_s)?;
+    let is_any = duty_cycle < 1.0 || pause > Ns::ZERO;
+    Ok(is_any.then_some(Silence { duty_cycle, pause }))
 }
 
 fn probability(key: &'static str, value: f64) -> Result<Probability, BearerError> {

@@ -52,7 +52,7 @@ pub use mtu::{Mtu, TooLong};
 pub use overhead::Overhead;
 pub use path::{Direction, Path, Radio, RadioTimes};
 pub use random::{Probability, Purpose, Stream};
-pub use rate::{Bound, Rate, RateSteps, RateValue};
+pub use rate::{Bound, Rate, RateSteps, RateValue, Silence};
 pub use time::Ns;
 pub use unit::{Drop, Fate, Fragment, Null, Payload, Unit};
 

@@ -34,6 +34,7 @@ pub struct Radio {
     ready_at: Option<Ns>,
     last_activity: Ns,
     setting_up: Ns,
+    setups: u32,
     connected: Ns,
 }
 
@@ -42,7 +43,20 @@ impl Radio {
     #[must_use]
     pub fn new(setup: Ns, idle_after: Option<Ns>) -> Self {
         let zero = Ns::ZERO;
-        Self { setup, idle_after, ready_at: None, last_activity: zero, setting_up: zero, connected: zero }
+        Self {
+            setup,
+            idle_after,
+            ready_at: None,
+            last_activity: zero,
+            setting_up: zero,
+            setups: 0,
+            connected: zero,
+        }
+    }
+
+    /// From now on it takes so long to be set up.
+    pub(crate) fn takes(&mut self, setup: Ns) {
+        self.setup = setup;
     }
 
     /// Since when it has been connected and, if it falls idle before `now`, when that was.
@@ -61,6 +75,7 @@ impl Radio {
                     self.connected += idle_at - ready_at;
                 }
                 self.setting_up += self.setup;
+                self.setups += 1;
                 let ready_at = at + self.setup;
                 self.ready_at = Some(ready_at);
                 ready_at
@@ -86,6 +101,8 @@ pub struct RadioTimes {
     pub receiving: Ns,
     /// Being set up.
     pub setting_up: Ns,
+    /// How often it was set up.
+    pub setups: u32,
     /// Set up, but neither sending nor receiving.
     pub waiting: Ns,
     /// Idle.
@@ -185,19 +202,20 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// How long the client's radio was in which state from time 0 to `until`.
+    /// How long the client's radio was in which state from one time to another, on a path that was not used before.
     #[must_use]
-    pub fn times(&self, until: Ns) -> RadioTimes {
+    pub fn times(&self, from: Ns, until: Ns) -> RadioTimes {
         let (up, down) = (self.up.sender(), self.down.sender());
         let radio = self.shared.as_deref().and_then(|shared| shared.radio);
         // Without a radio that must be set up the client is always connected.
-        let (setting_up, connected) = radio.map_or((Ns::ZERO, until), |radio| radio.times(until));
+        let (setting_up, connected) = radio.map_or((Ns::ZERO, until - from), |radio| radio.times(until));
         RadioTimes {
             sending: up.busy(),
             receiving: down.busy(),
             setting_up,
+            setups: radio.map_or(0, |radio| radio.setups),
             waiting: connected.since(up.busy() + down.busy()),
-            idle: until.since(setting_up + connected),
+            idle: (until - from).since(setting_up + connected),
             sent_bytes: up.sent_bytes(),
             received_bytes: down.sent_bytes(),
         }

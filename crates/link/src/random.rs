@@ -21,6 +21,8 @@ impl Purpose {
     pub const DUPLICATION_UP: Self = Self(5);
     /// Duplication, server to client.
     pub const DUPLICATION_DOWN: Self = Self(6);
+    /// A radio's set-up.
+    pub const SETUP: Self = Self(7);
 }
 
 /// A stream of random numbers.

@@ -76,6 +76,21 @@ pub struct Bound {
     pub units: Option<u32>,
 }
 
+/// Silence that a sender keeps after each unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Silence {
+    /// Share of the time that may be spent sending.
+    pub duty_cycle: f64,
+    /// A pause beside.
+    pub pause: Ns,
+}
+
+impl Silence {
+    fn after(self, sending: Ns) -> Ns {
+        self.pause + Ns::from_secs_f64(sending.as_secs_f64() * (1.0 / self.duty_cycle - 1.0))
+    }
+}
+
 /// A sender that serialises units one after another: `free_at = max(free_at, at) + length / rate`, exactly: what a
 /// division leaves over is carried to the next unit while there is no pause. Without a bound everything waits.
 #[derive(Clone, Debug)]
@@ -88,6 +103,7 @@ pub struct Rate<L> {
     carried: u64,
     busy: Ns,
     sent_bytes: u64,
+    silence: Option<Silence>,
     queue: Option<Box<Queue>>,
 }
 
@@ -121,7 +137,16 @@ impl<L> Rate<L> {
     }
 
     fn with(speed: Speed, inner: L) -> Self {
-        Self { inner, speed, free_at: Ns::ZERO, carried: 0, busy: Ns::ZERO, sent_bytes: 0, queue: None }
+        Self {
+            inner,
+            speed,
+            free_at: Ns::ZERO,
+            carried: 0,
+            busy: Ns::ZERO,
+            sent_bytes: 0,
+            silence: None,
+            queue: None,
+        }
     }
 
     /// Drops what exceeds a bound, from the tail.
@@ -132,7 +157,14 @@ impl<L> Rate<L> {
         self
     }
 
-    /// When everything accepted so far has been sent.
+    /// Keeps silence after each unit.
+    #[must_use]
+    pub fn silent(mut self, silence: Option<Silence>) -> Self {
+        self.silence = silence;
+        self
+    }
+
+    /// When everything accepted so far has been sent, and any silence after it kept.
     #[must_use]
     pub fn free_at(&self) -> Ns {
         self.free_at
@@ -220,14 +252,18 @@ impl<P: Payload, L: Link<P>> Link<P> for Rate<L> {
             self.carried = 0;
         }
         let start = self.free_at;
-        self.free_at = self.sent_at(start, unit.bytes);
-        self.busy += self.free_at - start;
+        let sent_at = self.sent_at(start, unit.bytes);
+        self.free_at = sent_at;
+        self.busy += sent_at - start;
         self.sent_bytes += u64::from(unit.bytes);
         if let Some(queue) = &mut self.queue {
             queue.bytes += u64::from(unit.bytes);
-            queue.departures.push_back((self.free_at, unit.bytes));
+            queue.departures.push_back((sent_at, unit.bytes));
         }
-        self.inner.offer(self.free_at, unit)
+        if let Some(silence) = self.silence {
+            self.free_at += silence.after(sent_at - start);
+        }
+        self.inner.offer(sent_at, unit)
     }
 
     fn next(&self) -> Option<Ns> {

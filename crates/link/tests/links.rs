@@ -309,7 +309,7 @@ fn a_radio_is_set_up_first_and_again_when_it_fell_idle() {
     // 9.95 s after the last bit: still there. 10 s after the one before that: idle.
     assert_eq!(sent(Direction::Up, 14_000), 441);
     assert_eq!(sent(Direction::Up, 24_050), 2000 + 441);
-    let times = path.times(Ns::from_ms(50_000));
+    let times = path.times(Ns::ZERO, Ns::from_ms(50_000));
     assert_eq!(times.sending, Ns::from_ms(150));
     assert_eq!(times.receiving, Ns::from_ms(50));
     assert_eq!(times.setting_up, Ns::from_s(4));

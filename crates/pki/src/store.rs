@@ -3,7 +3,7 @@
 use crate::cache::{Cache, hex};
 use crate::date;
 use crate::error::{Doing, PkiError};
-use crate::issue;
+use crate::issue::{self, Place, Wishes};
 use crate::keys;
 use crate::name;
 use crate::profile::Profile;
@@ -106,6 +106,40 @@ impl Store {
         )?;
         check_validity(&certificates, now_unix_s)?;
         into_identity(&certificates, &leaf_key)
+    }
+
+    /// `count` client identities under the same issuers: the usual one, then others, each with a name and a new key of
+    /// its own, which are not kept.
+    ///
+    /// # Errors
+    /// As [`identity`](Self::identity).
+    pub fn clients(
+        &self,
+        keys: &[KeyType],
+        profile: &Profile,
+        now_unix_s: i64,
+        count: usize,
+    ) -> Result<Vec<Identity>, PkiError> {
+        let usual = self.identity(keys, Side::Client, profile, now_unix_s)?;
+        let issuer = usual.chain.get(1).unwrap_or(&usual.root);
+        let certificate = X509::from_der(issuer).doing("read a certificate")?;
+        let key = self.key_at(keys[1], Side::Client.as_str(), 1)?;
+        let mut identities = vec![usual.clone()];
+        for number in 1..count {
+            let name = Some(format!("client-{number}.example"));
+            let named = profile.with(Place::Client, &Wishes { common_name: name, ..Wishes::default() })?;
+            let issued = issue::one(&named, Place::Client, keys[0], Some((&certificate, &key)))?;
+            let leaf = X509::from_der(&issued.certificate).doing("read a certificate")?;
+            let chain = std::iter::once(issued.certificate).chain(usual.chain.iter().skip(1).cloned());
+            identities.push(Identity {
+                chain: chain.collect(),
+                root: usual.root.clone(),
+                key: issued.key,
+                subject: name::host(&leaf).unwrap_or_default(),
+            });
+        }
+        identities.truncate(count);
+        Ok(identities)
     }
 
     /// A key for a suite that needs one without a certificate, as PKCS #8 DER.

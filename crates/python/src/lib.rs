@@ -5,10 +5,12 @@ mod certs;
 mod eap;
 mod errors;
 mod inspect;
+mod load;
 mod notices;
 mod options;
 mod primitives;
 mod serve;
+mod simulate;
 mod transfer;
 
 use errors::to_python;
@@ -219,6 +221,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(measure_suite, module)?,
         wrap_pyfunction!(capture, module)?,
         wrap_pyfunction!(inspect::inspect, module)?,
+        wrap_pyfunction!(load::load, module)?,
         wrap_pyfunction!(transfer::transfers, module)?,
         wrap_pyfunction!(primitives::time, module)?,
         wrap_pyfunction!(primitives::names, module)?,
@@ -230,6 +233,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(notices::take_notices, module)?,
         wrap_pyfunction!(bearer::bearer_run, module)?,
         wrap_pyfunction!(bearer::bearer_check, module)?,
+        wrap_pyfunction!(simulate::simulate, module)?,
+        wrap_pyfunction!(simulate::simulate_merge, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -94,14 +94,18 @@ def peer(
     machine.
     """
     from shakedown import core
+    from shakedown.errors import InputError
     from shakedown.units import parse_duration_s, parse_rate_per_s
 
+    rate_per_s = None if rate is None else parse_rate_per_s(rate)
+    if rate_per_s is not None and rate_per_s <= 0:
+        raise InputError(f'"{rate}" starts nothing; accepted: a rate above 0, as 300/s')
     with progress_bar(count, "authenticating") as update:
         found, failure = core.eap_peer(
             {"address": server, **common},
             identity=identity,
             count=count,
-            rate_per_s=None if rate is None else parse_rate_per_s(rate),
+            rate_per_s=rate_per_s,
             in_flight=in_flight,
             resume=resume,
             timeout_s=parse_duration_s(timeout),

@@ -73,7 +73,8 @@ impl Default for TcpConfig {
     }
 }
 
-const IP_BYTES: u32 = 20;
+/// An IP header without options.
+pub(crate) const IP_BYTES: u32 = 20;
 const TCP_BYTES: u32 = 20;
 const TIMESTAMP_BYTES: u32 = 12;
 /// IP, TCP and the options of a SYN: MSS, SACK permitted and timestamps, window scale.
@@ -412,6 +413,12 @@ impl Tcp {
     #[must_use]
     pub fn threshold(&self) -> Option<u32> {
         (self.window.threshold < congestion::INFINITE).then_some(self.window.threshold)
+    }
+
+    /// Bytes of payload in a full segment.
+    #[must_use]
+    pub fn segment_bytes(&self) -> u32 {
+        self.segment_bytes
     }
 
     /// What it does about losses.

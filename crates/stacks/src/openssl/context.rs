@@ -119,6 +119,31 @@ fn pre_shared_key(side: Side, suite: &Suite, builder: &mut SslContextBuilder) {
     }
 }
 
+/// A client's context as libssl sets it up by itself: its own protocols, groups and security level.
+pub fn build_default_client(instrumented: bool) -> Result<SslContextBuilder, SetupError> {
+    let library = library(instrumented)?;
+    // SAFETY: the library context lives for ever; a null result is checked; the builder takes the context over.
+    let mut builder = unsafe {
+        let context = ffi::SSL_CTX_new_ex(library.as_ptr(), std::ptr::null(), sys::TLS_method());
+        if context.is_null() {
+            return Err(SetupError::OpenSsl { what: "make a TLS context", stack: ErrorStack::get() });
+        }
+        SslContextBuilder::from_ptr(context)
+    };
+    builder.set_mode(SslMode::RELEASE_BUFFERS);
+    builder.set_verify(SslVerifyMode::NONE);
+    watch(&builder, instrumented);
+    Ok(builder)
+}
+
+/// Lets libssl's callbacks tell the recorder, or of alerts only.
+fn watch(builder: &SslContextBuilder, instrumented: bool) {
+    // SAFETY: the context is live.
+    unsafe {
+        if instrumented { marks::install(builder.as_ptr()) } else { marks::install_alerts(builder.as_ptr()) }
+    };
+}
+
 /// Who presents what, and who trusts whom.
 fn authenticate(
     side: Side,
@@ -136,7 +161,8 @@ fn authenticate(
         builder.set_verify(SslVerifyMode::NONE);
         return Ok(());
     };
-    let root = trust(library, builder, &peer.root, setup)?;
+    let laboratory = setup.exposure == Exposure::Laboratory;
+    let root = trust(library, builder, &peer.root, laboratory.then_some(setup.now_unix_s))?;
     let mut mode = SslVerifyMode::PEER;
     if side == Side::Server {
         builder.add_client_ca(&root).map_err(refused("name the clients' root"))?;
@@ -193,14 +219,7 @@ fn builder(library: Library, policy: Policy, setup: &Setup) -> Result<SslContext
         builder.clear_options(SslOptions::ENABLE_MIDDLEBOX_COMPAT);
     }
     tickets_and_sessions(&mut builder, setup)?;
-    // SAFETY: the context is live.
-    unsafe {
-        if setup.instrumented {
-            marks::install(builder.as_ptr())
-        } else {
-            marks::install_alerts(builder.as_ptr())
-        }
-    };
+    watch(&builder, setup.instrumented);
     Ok(builder)
 }
 
@@ -284,18 +303,18 @@ fn chain_to_latest(builder: &mut SslContextBuilder, certificate: &X509) -> Resul
     if added == 1 { Ok(()) } else { Err(ErrorStack::get()) }
 }
 
-/// Lets a side trust a root at a given time.
-fn trust(
+/// Lets a side trust a root: a generated one at a given time, however weak; others now.
+pub fn trust(
     library: Library,
     builder: &mut SslContextBuilder,
     root: &[u8],
-    setup: &Setup,
+    unix_s: Option<i64>,
 ) -> Result<X509, SetupError> {
     let refused = refused("trust a root");
     let root = certificate(library, root).map_err(&refused)?;
     builder.cert_store_mut().add_cert(root.clone()).map_err(&refused)?;
-    if setup.exposure == Exposure::Laboratory {
-        builder.verify_param_mut().set_time(setup.now_unix_s as _);
+    if let Some(unix_s) = unix_s {
+        builder.verify_param_mut().set_time(unix_s as _);
         builder.verify_param_mut().set_auth_level(0);
     }
     Ok(root)

@@ -68,7 +68,11 @@ impl TlsEndpoint {
         let refused = |what| move |stack| SetupError::OpenSsl { what, stack };
         let mut ssl = Ssl::new(context).map_err(refused("make a connection"))?;
         if let Some(name) = peer_name {
-            ssl.param_mut().set_host(name).map_err(refused("check the peer's name"))?;
+            let checked = match name.parse() {
+                Ok(address) => ssl.param_mut().set_ip(address),
+                Err(_) => ssl.param_mut().set_host(name),
+            };
+            checked.map_err(refused("check the peer's name"))?;
         }
         // SAFETY: BIO_s_mem is static; null results are checked.
         let (read_bio, write_bio) =
@@ -109,6 +113,13 @@ impl TlsEndpoint {
             .map_err(|stack| SetupError::OpenSsl { what: "offer a session", stack })
     }
 
+    /// Names the server that a client wants to reach (RFC 6066 section 3).
+    pub fn ask_for(&mut self, server_name: &str) -> Result<(), SetupError> {
+        self.ssl
+            .set_hostname(server_name)
+            .map_err(|stack| SetupError::OpenSsl { what: "name the server", stack })
+    }
+
     /// Sets how many tickets a server of TLS 1.3 issues on this connection.
     pub fn issue_tickets(&mut self, tickets: usize) -> Result<(), SetupError> {
         self.ssl
@@ -137,7 +148,8 @@ impl TlsEndpoint {
         // SSL_get_error would take any leftover in the error queue for a failure, and libcrypto leaves one there
         // when it is asked how secure a 512-bit key is.
         // SAFETY: the connection is live.
-        if unsafe { ffi::SSL_want(raw(&self.ssl)) } == READING && self.watch.alert().is_none() {
+        let wants_bytes = unsafe { ffi::SSL_want(raw(&self.ssl)) } == READING;
+        if wants_bytes && self.watch.alert().is_none() && !are_no_records() {
             // SAFETY: no arguments.
             unsafe { sys::ERR_clear_error() };
             return;
@@ -241,6 +253,20 @@ impl Drop for TlsEndpoint {
         // SAFETY: the connection is live until this returns.
         unsafe { ffi::SSL_set_shutdown(raw(&self.ssl), SENT_AND_RECEIVED) };
     }
+}
+
+/// Whether libssl has just been given bytes that are no TLS records. It then fails without an alert, and goes on saying
+/// that it wants to read.
+fn are_no_records() -> bool {
+    const LIB_SSL: libc::c_int = 20;
+    const WRONG_VERSION_NUMBER: libc::c_int = 267;
+    const HTTP_REQUEST: libc::c_int = 156;
+    const HTTPS_PROXY_REQUEST: libc::c_int = 155;
+    // SAFETY: reads the thread's error queue.
+    let last = unsafe { sys::ERR_peek_last_error() };
+    let reason = sys::ERR_GET_REASON(last);
+    sys::ERR_GET_LIB(last) == LIB_SSL
+        && matches!(reason, WRONG_VERSION_NUMBER | HTTP_REQUEST | HTTPS_PROXY_REQUEST)
 }
 
 fn raw(ssl: &Ssl) -> *mut sys::SSL {

@@ -3,6 +3,7 @@
 mod alerts;
 mod context;
 mod endpoint;
+mod foreign;
 mod marks;
 mod names;
 mod psk;
@@ -11,6 +12,7 @@ mod stack;
 mod together;
 
 pub(crate) use context::library;
+pub use foreign::{ForeignClient, read_roots};
 pub use stack::Openssl;
 
 /// The stack's name.

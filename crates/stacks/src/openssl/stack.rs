@@ -14,13 +14,15 @@ use std::sync::Arc;
 pub struct Openssl;
 
 /// What connections of one side of a suite are made from.
-struct Contexts {
-    side: Side,
-    context: SslContext,
-    expected: Arc<[Expected]>,
-    exposure: Exposure,
+pub struct Contexts {
+    pub side: Side,
+    pub context: SslContext,
+    pub expected: Arc<[Expected]>,
+    pub exposure: Exposure,
     /// What a client checks.
-    server_name: Option<String>,
+    pub server_name: Option<String>,
+    /// What a client asks for.
+    pub requested_name: Option<String>,
 }
 
 impl Openssl {
@@ -38,6 +40,7 @@ impl Openssl {
             expected: Arc::new([Expected::of(&setup.suite)]),
             exposure: setup.exposure,
             server_name,
+            requested_name: None,
         })
     }
 }
@@ -75,6 +78,7 @@ impl Stack for Openssl {
             expected: setups.iter().map(|setup| Expected::of(&setup.suite)).collect(),
             exposure: Exposure::Network,
             server_name: None,
+            requested_name: None,
         }))
     }
 }
@@ -82,6 +86,9 @@ impl Stack for Openssl {
 impl Connector for Contexts {
     fn connect(&self, session: Option<&Session>) -> Result<Box<dyn Endpoint>, SetupError> {
         let mut client = self.endpoint()?;
+        if let Some(name) = &self.requested_name {
+            client.ask_for(name)?;
+        }
         if let Some(session) = session {
             let foreign = SetupError::ForeignSession { stack: super::NAME };
             client.offer(session.get::<SslSession>().ok_or(foreign)?)?;

@@ -1,0 +1,255 @@
+"""The load generator against the public tools, at one nginx worker that has a core of its own.
+
+Tools run on the other core, one after the other. Whatever a tool does besides handshakes is its own cost:
+`s_time` does nothing else, the HTTP tools send a request on each connection and close it.
+"""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.harness import ROOT, Benchmark, Pair, UnavailableError
+
+SECONDS = 3
+PAIRS = 7
+CLIENTS = 4
+SUITE = "tls1.3/x25519/p256/server"
+SERVER_CORE, CLIENT_CORE = 0, 1
+
+NGINX = """
+daemon off;
+worker_processes 1;
+error_log {folder}/error.log crit;
+pid {folder}/nginx.pid;
+events {{ worker_connections 4000; }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
+  uwsgi_temp_path {folder}; scgi_temp_path {folder};
+  server {{
+    listen 127.0.0.1:{port} ssl backlog=4096;
+    ssl_certificate {folder}/certificate.pem;
+    ssl_certificate_key {folder}/key.pem;
+    ssl_protocols TLSv1.3;
+    ssl_ecdh_curve X25519;
+    ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
+    location / {{ return 200 "hello"; }}
+  }}
+}}
+"""
+
+
+@dataclass
+class Reading:
+    """What a tool achieved: handshakes a second, and its CPU time (s) for each."""
+
+    per_s: float
+    cpu_s: float
+
+
+def need(program: str) -> str:
+    """The path of a program.
+
+    Raises:
+        UnavailableError: where it is not installed.
+    """
+    path = shutil.which(program)
+    if path is None:
+        message = f"{program} is not installed"
+        raise UnavailableError(message)
+    return path
+
+
+@contextmanager
+def nginx() -> Iterator[int]:
+    """A web server with one worker on a core of its own; yields its port."""
+    cores = os.sched_getaffinity(0)
+    if not {SERVER_CORE, CLIENT_CORE} <= cores:
+        message = f"needs the cores {SERVER_CORE} and {CLIENT_CORE}, may use {sorted(cores)}"
+        raise UnavailableError(message)
+    with tempfile.TemporaryDirectory() as name, socket.socket() as probe:
+        folder = Path(name)
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        request = [
+            need("openssl"),
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+        ]
+        files = ["-nodes", "-keyout", f"{name}/key.pem", "-out", f"{name}/certificate.pem"]
+        subprocess.run([*request, *files, "-subj", "/CN=localhost"], check=True, capture_output=True)
+        (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port))
+        command = [need("taskset"), "-c", str(SERVER_CORE), need("nginx")]
+        server = subprocess.Popen(
+            [*command, "-p", name, "-c", str(folder / "nginx.conf"), "-e", f"{name}/error.log"]
+        )
+        try:
+            for _ in range(200):
+                try:
+                    socket.create_connection(("127.0.0.1", port), 1).close()
+                    break
+                except OSError:
+                    time.sleep(0.05)
+            yield port
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def timed(command: Sequence[str]) -> tuple[str, float, float]:
+    """Runs a tool on its core: what it printed, how long it took, and its CPU time (s)."""
+    with tempfile.TemporaryFile() as out:
+        begun = time.monotonic()
+        process = subprocess.Popen(
+            [need("taskset"), "-c", str(CLIENT_CORE), *command], stdout=out, stderr=subprocess.STDOUT
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        elapsed = time.monotonic() - begun
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read().decode(errors="replace")
+    if process.returncode != 0:
+        message = f"{command[0]} failed: {text.strip()[-300:]}"
+        raise UnavailableError(message)
+    return text, elapsed, usage.ru_utime + usage.ru_stime
+
+
+def ours(port: int, *options: str) -> Reading:
+    """The load generator in a closed loop, and nothing but handshakes."""
+    command = [sys.executable, "-m", "shakedown", "load", f"127.0.0.1:{port}", SUITE, "--arrivals", "closed"]
+    command += ["--clients", str(CLIENTS), "--duration", f"{SECONDS}s", "--no-check", "--json", *options]
+    done = subprocess.run(
+        [need("taskset"), "-c", str(CLIENT_CORE), *command],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise UnavailableError(done.stderr.strip())
+    (run,) = json.loads(done.stdout)
+    if run["failed"]:
+        message = f"handshakes failed: {run['failed']}"
+        raise UnavailableError(message)
+    return Reading(run["completed"] / run["elapsed_s"], run["generator_cpu_s"] / run["completed"])
+
+
+def s_time(port: int) -> Reading:
+    """OpenSSL's own tool: one connection after the other."""
+    command = [
+        need("openssl"),
+        "s_time",
+        "-connect",
+        f"127.0.0.1:{port}",
+        "-new",
+        "-time",
+        str(SECONDS),
+        "-tls1_3",
+    ]
+    text, elapsed, cpu = timed([*command, "-ciphersuites", "TLS_AES_128_GCM_SHA256"])
+    count = int(_found(r"(\d+) connections in [\d.]+s;", text))
+    return Reading(count / elapsed, cpu / count)
+
+
+def ab(port: int) -> Reading:
+    """Apache's tool, which closes connections unless told otherwise."""
+    count = 1500 * SECONDS
+    command = [need("ab"), "-q", "-n", str(count), "-c", str(CLIENTS), "-f", "TLS1.3"]
+    text, _, cpu = timed([*command, f"https://127.0.0.1:{port}/"])
+    return Reading(float(_found(r"Requests per second:\s+([\d.]+)", text)), cpu / count)
+
+
+def wrk(port: int) -> Reading:
+    """Wrk, asking the server to close."""
+    command = [need("wrk"), "-t", "1", "-c", str(CLIENTS), "-d", f"{SECONDS}s", "-H", "Connection: close"]
+    text, _, cpu = timed([*command, f"https://127.0.0.1:{port}/"])
+    return Reading(
+        float(_found(r"Requests/sec:\s+([\d.]+)", text)), cpu / int(_found(r"(\d+) requests in", text))
+    )
+
+
+def h2load(port: int) -> Reading:
+    """The HTTP/2 tool with one request a connection; it opens all of them at once."""
+    count = 500 * SECONDS
+    command = [need("h2load"), "--h1", "-n", str(count), "-c", str(count), "-t", "1"]
+    text, _, cpu = timed([*command, f"https://127.0.0.1:{port}/"])
+    return Reading(float(_found(r"([\d.]+) req/s", text)), cpu / count)
+
+
+def _found(pattern: str, text: str) -> str:
+    found = re.search(pattern, text)
+    if found is None:
+        message = f"printed no {pattern}: {text.strip()[-300:]}"
+        raise UnavailableError(message)
+    return found[1]
+
+
+TOOLS: dict[str, Callable[[int], Reading]] = {"s_time": s_time, "ab": ab, "wrk": wrk, "h2load": h2load}
+
+
+def per_s(reading: Reading) -> float:
+    """Handshakes a second."""
+    return reading.per_s
+
+
+def cpu_us(reading: Reading) -> float:
+    """Microseconds of the client's CPU time for a handshake."""
+    return reading.cpu_s * 1e6
+
+
+def against_tools(figure: Callable[[Reading], float], best: Callable[..., str]) -> list[Pair]:
+    """Ours and the best tool's, in turn."""
+    with nginx() as port:
+        first = {name: figure(tool(port)) for name, tool in TOOLS.items()}
+        tool = TOOLS[best(first, key=first.__getitem__)]
+        return [(figure(ours(port)), figure(tool(port))) for _ in range(PAIRS)]
+
+
+def resumed_against_full() -> list[Pair]:
+    """Resumed handshakes a second, all confirmed by the server or the command fails, and full ones."""
+    with nginx() as port:
+        return [(ours(port, "--resume-ratio", "1").per_s, ours(port).per_s) for _ in range(PAIRS)]
+
+
+BENCHMARKS = [
+    Benchmark(
+        name="load-full",
+        what=f"full {SUITE} handshakes a second with one nginx worker, closed loop of {CLIENTS}",
+        peer_name="fastest of s_time, ab, wrk, h2load",
+        better="higher",
+        target=1.0,
+        pairs=partial(against_tools, per_s, max),
+    ),
+    Benchmark(
+        name="load-full-cpu",
+        what=f"client CPU time in us of a full {SUITE} handshake, kernel included",
+        peer_name="thriftiest of s_time, ab, wrk, h2load",
+        better="lower",
+        target=1.0,
+        pairs=partial(against_tools, cpu_us, min),
+    ),
+    Benchmark(
+        name="load-resumed",
+        what=f"resumed handshakes a second, every one confirmed, over full ones; {SUITE}",
+        peer_name="its own full handshakes",
+        better="higher",
+        target=2.0,
+        pairs=resumed_against_full,
+    ),
+]

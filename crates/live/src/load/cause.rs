@@ -1,0 +1,153 @@
+//! Why connections fail, in few enough words to count them by.
+
+use shakedown_trace::endpoint::{CloseReason, Failure};
+use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind};
+
+/// Causes that are counted apart; what comes after is "other".
+const MAX_CAUSES: usize = 64;
+
+/// Failed connections by cause.
+#[derive(Clone, Debug, Default)]
+pub struct Causes(BTreeMap<String, u64>);
+
+impl Causes {
+    /// Counts failures of one cause.
+    pub fn add(&mut self, cause: &str, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if let Some(known) = self.0.get_mut(cause) {
+            *known += count;
+            return;
+        }
+        let cause = if self.0.len() < MAX_CAUSES { cause } else { "other" };
+        *self.0.entry(cause.to_owned()).or_default() += count;
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// By cause.
+    pub fn into_map(self) -> BTreeMap<String, u64> {
+        self.0
+    }
+
+    /// The most frequent one.
+    pub fn first(&self) -> Option<&str> {
+        self.0.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| cause.as_str())
+    }
+}
+
+/// What a connection was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Waiting for the transport.
+    Connecting,
+    /// In the handshake.
+    Handshaking,
+    /// Waiting for the server's first byte.
+    Awaiting,
+}
+
+impl Doing {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Connecting => "connect",
+            Self::Handshaking => "handshake",
+            Self::Awaiting => "first byte",
+        }
+    }
+}
+
+/// The connection took too long.
+pub fn timeout(doing: Doing) -> String {
+    format!("timeout: {}", doing.as_str())
+}
+
+/// The descriptor table is full.
+pub const NO_DESCRIPTOR: &str = "no file descriptor left";
+/// Every local port is in use.
+pub const NO_PORT: &str = "no local port left";
+/// It was due, but the most connections allowed were open until the run ended.
+pub const NOT_STARTED: &str = "not started";
+
+/// A socket's error.
+pub fn of_io(error: &Error, doing: Doing) -> String {
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => return NO_DESCRIPTOR.into(),
+        Some(libc::EADDRNOTAVAIL) => return NO_PORT.into(),
+        _ => {}
+    }
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "connection refused".into(),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+            format!("connection reset: {}", doing.as_str())
+        }
+        ErrorKind::TimedOut => timeout(doing),
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => "unreachable".into(),
+        kind => format!("{kind}: {}", doing.as_str()),
+    }
+}
+
+/// What libssl says of bytes that are no TLS records.
+const NOT_TLS: [&str; 6] = [
+    "wrong version number",
+    "http request",
+    "https proxy request",
+    "packet length too long",
+    "bad record type",
+    "unsupported protocol version",
+];
+
+/// The certificate was checked and not accepted.
+pub const CERTIFICATE: &str = "certificate verify failed";
+
+/// The end of a connection that should not have ended.
+pub fn of_close(reason: &CloseReason, doing: Doing) -> String {
+    match reason {
+        CloseReason::Failed(failure) => of_failure(failure),
+        CloseReason::Local | CloseReason::Peer | CloseReason::Truncated => {
+            format!("closed by the server: {}", doing.as_str())
+        }
+    }
+}
+
+fn of_failure(failure: &Failure) -> String {
+    if NOT_TLS.contains(&failure.reason.as_str()) {
+        return format!("not TLS ({})", failure.reason);
+    }
+    match &failure.alert {
+        Some(alert) => format!("{} (alert {alert})", failure.reason),
+        None => failure.reason.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_bounded() {
+        let mut causes = Causes::default();
+        for number in 0..1000 {
+            causes.add(&number.to_string(), 1);
+        }
+        causes.add("0", 5);
+        causes.add("none", 0);
+        assert_eq!(causes.total(), 1005);
+        assert_eq!(causes.first(), Some("other"));
+        assert_eq!(causes.into_map().len(), MAX_CAUSES + 1);
+    }
+
+    #[test]
+    fn errors_of_the_system_have_names() {
+        let of = |number| of_io(&Error::from_raw_os_error(number), Doing::Connecting);
+        assert_eq!(of(libc::ECONNREFUSED), "connection refused");
+        assert_eq!(of(libc::EMFILE), NO_DESCRIPTOR);
+        assert_eq!(of(libc::EADDRNOTAVAIL), NO_PORT);
+        assert_eq!(of(libc::ECONNRESET), "connection reset: connect");
+    }
+}

@@ -1,0 +1,168 @@
+//! Who connects: client identities, what they trust, and the sessions they hold.
+
+use super::config::Config;
+use super::error::LoadError;
+use super::target::Target;
+use serde::Serialize;
+use shakedown_certs::own::OwnIdentity;
+use shakedown_stacks::openssl::{ForeignClient, read_roots};
+use shakedown_stacks::{Connector, Exposure, Identities, Settings, Setup, SetupError};
+use shakedown_trace::suite::Authentication;
+use shakedown_trace::{Endpoint, Session, Side, Suite};
+use std::sync::Arc;
+
+/// What the server's certificate is checked against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Checked {
+    /// Nothing.
+    No,
+    /// Certificates that the user named.
+    Ca,
+    /// The root of the generated certificates.
+    Generated,
+}
+
+/// One client identity.
+struct Client {
+    connector: Arc<dyn Connector>,
+    /// For a server that does not present generated certificates.
+    unchecked: Option<Arc<dyn Connector>>,
+    /// What it can resume: the latest that a server gave it.
+    session: Option<Session>,
+}
+
+/// All of them.
+pub struct Clients {
+    clients: Vec<Client>,
+    /// What the server is checked against.
+    pub checked: Checked,
+}
+
+/// Certificates that the user trusts.
+fn given_roots(config: &Config) -> Result<Vec<Vec<u8>>, LoadError> {
+    let Some(path) = &config.ca else { return Ok(Vec::new()) };
+    let what = "certificates to trust";
+    let path_text = || path.display().to_string();
+    let read = std::fs::read(path).map_err(|error| LoadError::File { what, path: path_text(), error })?;
+    read_roots(&read)
+        .map_err(|error| LoadError::Certificates { path: path_text(), reason: error.to_string() })
+}
+
+impl Clients {
+    /// Sets the clients up.
+    pub fn make(
+        config: &Config,
+        suite: Option<&Suite>,
+        settings: &Settings,
+        target: &Target,
+    ) -> Result<Self, LoadError> {
+        let roots = given_roots(config)?;
+        let name = config.server_name.clone().unwrap_or_else(|| target.host.clone());
+        let foreign = ForeignClient { server_name: Some(name), ..ForeignClient::default() };
+        let Some(suite) = suite else {
+            let checked = if roots.is_empty() { Checked::No } else { Checked::Ca };
+            let connector = ForeignClient { roots, ..foreign }.connector()?;
+            return Ok(Self::alike(connector, None, config.clients, checked));
+        };
+        let settings = Settings { instrumented: false, exposure: Exposure::Network, ..settings.clone() };
+        let stack = settings.registry.choose(suite, Side::Client, settings.client_stack.as_deref())?;
+        let name = stack.id().name;
+        let identities = settings.identities(suite, stack.as_ref(), stack.as_ref())?;
+        let setup = settings.setup(suite, identities);
+        if name != "openssl" {
+            if config.ca.is_some() {
+                let accepted = "clients of the stack openssl, or no certificates to trust".into();
+                return Err(LoadError::Option {
+                    what: "ca",
+                    given: format!("for the stack {name}"),
+                    accepted,
+                });
+            }
+            let checked = if setup.identities.server.is_some() { Checked::Generated } else { Checked::No };
+            return Ok(Self::alike(stack.client(&setup)?, None, config.clients, checked));
+        }
+        let generated = match setup.identities.server.clone() {
+            Some(OwnIdentity::X509(server)) if roots.is_empty() && config.check => Some(server),
+            _ => None,
+        };
+        let checked = match (&generated, roots.is_empty()) {
+            (Some(_), _) => Checked::Generated,
+            (None, false) => Checked::Ca,
+            (None, true) => Checked::No,
+        };
+        // As one that trusts what the user gave, or nothing; and as one that trusts the generated root.
+        let pair = |identity: Option<OwnIdentity>| -> Result<_, SetupError> {
+            let identities = Identities { client: identity, ..setup.identities.clone() };
+            let setup = Setup { identities, ..setup.clone() };
+            let plain = ForeignClient { setup: Some(setup), roots: roots.clone(), ..foreign.clone() };
+            let Some(server) = &generated else { return Ok((plain.connector()?, None)) };
+            let unchecked = plain.connector()?;
+            let checking = ForeignClient {
+                roots: vec![server.root.clone()],
+                certificate_name: Some(server.subject.clone()),
+                laboratory_unix_s: Some(settings.now_unix_s),
+                ..plain
+            };
+            Ok((checking.connector()?, Some(unchecked)))
+        };
+        if suite.authentication != Some(Authentication::Mutual) || settings.client_identity.is_some() {
+            let (connector, unchecked) = pair(setup.identities.client.clone())?;
+            return Ok(Self::alike(connector, unchecked, config.clients, checked));
+        }
+        let store = settings.store().map_err(SetupError::from)?;
+        let identities = store.clients(&suite.keys, &settings.profile, settings.now_unix_s, config.clients);
+        let clients = identities.map_err(SetupError::from)?.into_iter().map(|identity| {
+            let (connector, unchecked) = pair(Some(OwnIdentity::X509(identity)))?;
+            Ok(Client { connector, unchecked, session: None })
+        });
+        Ok(Self { clients: clients.collect::<Result<_, SetupError>>()?, checked })
+    }
+
+    /// Clients that differ in their sessions alone.
+    fn alike(
+        connector: Arc<dyn Connector>,
+        unchecked: Option<Arc<dyn Connector>>,
+        count: usize,
+        checked: Checked,
+    ) -> Self {
+        let client =
+            || Client { connector: Arc::clone(&connector), unchecked: unchecked.clone(), session: None };
+        Self { clients: (0..count).map(|_| client()).collect(), checked }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// A client's next connection; true with it where it offers a session.
+    pub fn connect(&self, client: usize, resume: bool) -> Result<(Box<dyn Endpoint>, bool), SetupError> {
+        let client = &self.clients[client];
+        let session = client.session.as_ref().filter(|_| resume);
+        match client.connector.connect(session) {
+            Err(SetupError::SpentSession) => Ok((client.connector.connect(None)?, false)),
+            other => Ok((other?, session.is_some())),
+        }
+    }
+
+    /// Keeps what a client can resume.
+    pub fn keep(&mut self, client: usize, session: Session) {
+        self.clients[client].session = Some(session);
+    }
+
+    /// Stops checking the server's certificate, where it need not be one of the generated ones. False: it must.
+    pub fn stop_checking(&mut self) -> bool {
+        let mut changed = false;
+        for client in &mut self.clients {
+            if let Some(unchecked) = client.unchecked.take() {
+                client.connector = unchecked;
+                changed = true;
+            }
+        }
+        if changed {
+            self.checked = Checked::No;
+        }
+        changed
+    }
+}

@@ -1,0 +1,148 @@
+//! What a run is told.
+
+use super::error::LoadError;
+use super::schedule::Arrivals;
+use super::target::Target;
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Handshakes a second that another host is loaded with unless the cap is lifted.
+pub const CAP_PER_S: f64 = 50.0;
+
+/// The longest run.
+const MAX_DURATION_S: f64 = 7.0 * 24.0 * 3600.0;
+/// The highest rate that means anything for one thread.
+const MAX_RATE_PER_S: f64 = 1e6;
+/// The most client identities.
+const MAX_CLIENTS: usize = 100_000;
+/// The longest wait for one connection.
+const MAX_TIMEOUT_S: f64 = 3600.0;
+
+/// A load, and where it goes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// `HOST:PORT`, `tls://HOST:PORT` or `wtls://HOST:PORT`.
+    pub target: String,
+    /// How starts follow each other.
+    pub arrivals: Arrivals,
+    /// Starts a second; `None` in a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// How long connections are started.
+    pub duration_s: f64,
+    /// The most starts; `None`: as many as are due in the time.
+    pub max_starts: Option<u64>,
+    /// Clients: each has an identity and a session of its own. In a closed loop each has one connection at a time.
+    pub clients: usize,
+    /// Share of starts that ask for resumption.
+    pub resume_ratio: f64,
+    /// From what arrivals and choices are drawn.
+    pub seed: u64,
+    /// How long a connection may take from its start.
+    pub timeout_s: f64,
+    /// The most open connections; `None`: what the descriptor limit allows.
+    pub max_open: Option<usize>,
+    /// What is sent once the handshake is over.
+    pub request: Option<String>,
+    /// Wait for the server's first byte although nothing is sent.
+    pub await_first_byte: bool,
+    /// Certificates to trust.
+    pub ca: Option<PathBuf>,
+    /// The name asked for and checked, where it is not the target's host.
+    pub server_name: Option<String>,
+    /// Check the server's certificate where there is something to check it against.
+    pub check: bool,
+    /// A host that is not this machine and may be loaded.
+    pub may_load: Option<String>,
+    /// Keep other hosts below [`CAP_PER_S`].
+    pub rate_cap: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            target: String::new(),
+            arrivals: Arrivals::Poisson,
+            rate_per_s: None,
+            duration_s: 10.0,
+            max_starts: None,
+            clients: 16,
+            resume_ratio: 0.0,
+            seed: 1,
+            timeout_s: 10.0,
+            max_open: None,
+            request: None,
+            await_first_byte: false,
+            ca: None,
+            server_name: None,
+            check: true,
+            may_load: None,
+            rate_cap: true,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses what no run can follow.
+    ///
+    /// # Errors
+    /// [`LoadError::Option`].
+    pub fn validate(&self) -> Result<(), LoadError> {
+        let within = |what, value: f64, min: f64, max: f64, unit: &str| {
+            if value >= min && value <= max {
+                return Ok(());
+            }
+            let accepted = format!("{min} to {max}{unit}");
+            Err(LoadError::Option { what, given: value.to_string(), accepted })
+        };
+        within("duration", self.duration_s, 0.001, MAX_DURATION_S, " s")?;
+        within("timeout", self.timeout_s, 0.001, MAX_TIMEOUT_S, " s")?;
+        within("resumed share", self.resume_ratio, 0.0, 1.0, "")?;
+        within("clients", self.clients as f64, 1.0, MAX_CLIENTS as f64, "")?;
+        match (self.arrivals, self.rate_per_s) {
+            (Arrivals::Closed, None) => Ok(()),
+            (Arrivals::Closed, Some(rate)) => Err(LoadError::Option {
+                what: "rate",
+                given: format!("{rate}/s in a closed loop"),
+                accepted: "none, for its clients set the rate".into(),
+            }),
+            (_, Some(rate)) => within("rate", rate, 1e-3, MAX_RATE_PER_S, "/s"),
+            (_, None) => Err(LoadError::Option {
+                what: "rate",
+                given: "none".into(),
+                accepted: "handshakes a second, or closed arrivals".into(),
+            }),
+        }
+    }
+
+    /// Refuses targets that are not this machine, unless the user vouches for them.
+    ///
+    /// # Errors
+    /// [`LoadError::NotPermitted`], [`LoadError::RateCap`].
+    pub fn permit(&self, target: &Target) -> Result<(), LoadError> {
+        if target.is_own {
+            return Ok(());
+        }
+        let host = target.host.clone();
+        if self.may_load.as_ref() != Some(&host) {
+            return Err(LoadError::NotPermitted { host, address: target.address.ip() });
+        }
+        let asked = match self.rate_per_s {
+            Some(rate) if rate <= CAP_PER_S => return Ok(()),
+            Some(rate) => format!("{rate}/s"),
+            None => "a closed loop's rate".into(),
+        };
+        if self.rate_cap { Err(LoadError::RateCap { host, asked, cap: CAP_PER_S }) } else { Ok(()) }
+    }
+
+    /// How long a connection may take.
+    pub(super) fn timeout(&self) -> Duration {
+        Duration::from_secs_f64(self.timeout_s)
+    }
+
+    /// How long connections are started.
+    pub(super) fn duration(&self) -> Duration {
+        Duration::from_secs_f64(self.duration_s)
+    }
+}

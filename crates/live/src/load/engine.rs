@@ -1,0 +1,456 @@
+//! The event loop: starts what is due, advances what has something to say, ends what takes too long.
+
+use super::Progress;
+use super::cause;
+use super::client::Clients;
+use super::config::Config;
+use super::connection::{Connection, End, Exchange};
+use super::error::LoadError;
+use super::outcome::{Finished, Outcome, Tally};
+use super::schedule::{Arrivals, Schedule};
+use super::socket::Socket;
+use super::starts::{Alarm, Start, Starts};
+use super::target::Target;
+use mio::{Events, Poll, Token};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::time::{ClockId, clock_gettime};
+use shakedown_link::{Probability, Purpose, Stream};
+use shakedown_trace::endpoint::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The alarm's token; connections have their place in the slab below, and the place's generation above.
+const ALARM: Token = Token(usize::MAX);
+/// Starts between two looks at the sockets: each builds a first flight.
+const STARTS_A_TURN: usize = 16;
+/// Events taken at once.
+const EVENTS: usize = 1024;
+/// Bytes received at once: a server's flight.
+const CHUNK_BYTES: usize = 32 * 1024;
+/// Connections open at once, where descriptors allow.
+const MAX_OPEN: usize = 20_000;
+/// Descriptors that are left for everything else.
+const OTHER_DESCRIPTORS: u64 = 64;
+/// Connections at once while sessions are collected before a run.
+const COLLECTING: usize = 8;
+/// How often progress is told.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+/// The longest sleep: a request to stop is seen within it.
+const MAX_SLEEP: Duration = Duration::from_millis(100);
+/// From the decision to load until the first start can be due.
+const HEAD_START: Duration = Duration::from_millis(20);
+/// Which starts resume.
+const RESUMPTION: Purpose = Purpose(301);
+
+/// A place in the slab. Its generation tells its connections apart, so that late events reach nobody else.
+#[derive(Default)]
+struct Slot {
+    generation: u32,
+    connection: Option<Box<Connection>>,
+}
+
+/// One run's loop.
+pub struct Engine<'a> {
+    config: &'a Config,
+    target: &'a Target,
+    clients: Clients,
+    stopped: &'a AtomicBool,
+    exchange: Exchange,
+    poll: Poll,
+    alarm: Alarm,
+    begun: Instant,
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    open: usize,
+    max_open: usize,
+    /// When something must be done about which connection.
+    deadlines: BinaryHeap<Reverse<(Time, usize, u32)>>,
+    buffer: Vec<u8>,
+    tally: Tally,
+}
+
+fn system(what: &'static str) -> impl Fn(std::io::Error) -> LoadError {
+    move |error| LoadError::System { what, error }
+}
+
+impl<'a> Engine<'a> {
+    /// A loop that has not begun.
+    pub fn new(
+        config: &'a Config,
+        target: &'a Target,
+        clients: Clients,
+        stopped: &'a AtomicBool,
+    ) -> Result<Self, LoadError> {
+        let refused = system("set up the event loop");
+        let poll = Poll::new().map_err(&refused)?;
+        let begun = Instant::now();
+        let alarm = Alarm::new(poll.registry(), ALARM, begun.elapsed()).map_err(&refused)?;
+        // Wakes on time, not when it suits the kernel.
+        // SAFETY: sets a number of this thread.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_usize, 0_usize, 0_usize, 0_usize) };
+        let exchange = Exchange {
+            request: config.request.clone().map(String::into_bytes),
+            await_first_byte: config.await_first_byte,
+            wants_session: config.resume_ratio > 0.0,
+        };
+        Ok(Self {
+            config,
+            target,
+            clients,
+            stopped,
+            exchange,
+            poll,
+            alarm,
+            begun,
+            slots: Vec::new(),
+            free: Vec::new(),
+            open: 0,
+            max_open: config.max_open.unwrap_or_else(descriptors).max(1),
+            deadlines: BinaryHeap::new(),
+            buffer: vec![0; CHUNK_BYTES],
+            tally: Tally::default(),
+        })
+    }
+
+    /// Meets the server once, and collects sessions where some are to be resumed. Nothing of it counts.
+    ///
+    /// # Errors
+    /// [`LoadError::Unreachable`] with the cause where no handshake is completed.
+    pub fn prepare(&mut self) -> Result<(), LoadError> {
+        let mut met = self.visit(0..1)?;
+        if met.completed == 0
+            && met.failed.first().is_some_and(|cause| cause.starts_with(cause::CERTIFICATE))
+            && self.clients.stop_checking()
+        {
+            met = self.visit(0..1)?;
+        }
+        if let (0, Some(cause)) = (met.completed, met.failed.first()) {
+            let target = self.target.text.clone();
+            return Err(LoadError::Unreachable { target, cause: cause.to_owned() });
+        }
+        let mut first = 1;
+        while self.exchange.wants_session && first < self.clients.count() && !self.is_stopped() {
+            let next = (first + COLLECTING).min(self.clients.count());
+            self.visit(first..next)?;
+            first = next;
+        }
+        Ok(())
+    }
+
+    /// One full handshake of each of some clients.
+    fn visit(&mut self, clients: std::ops::Range<usize>) -> Result<Tally, LoadError> {
+        let now = self.now();
+        let mut starts = Starts::closed(clients, now, now + Duration::from_nanos(1));
+        self.turn_until_done(&mut starts, &mut || false, None, &mut |_| {})?;
+        Ok(std::mem::take(&mut self.tally))
+    }
+
+    /// Runs the load.
+    ///
+    /// # Errors
+    /// [`LoadError::System`] where the event loop fails.
+    pub fn load(mut self, report: &mut dyn FnMut(Progress)) -> Result<Outcome, LoadError> {
+        let config = self.config;
+        let cpu_before = thread_cpu();
+        let begun = self.now() + HEAD_START;
+        let clients = self.clients.count();
+        let mut starts = match (config.arrivals, config.rate_per_s) {
+            (Arrivals::Closed, _) | (_, None) => Starts::closed(0..clients, begun, begun + config.duration()),
+            (arrivals, Some(rate)) => {
+                let schedule = Schedule::new(arrivals, rate, config.duration(), config.seed);
+                Starts::open(schedule, begun, clients)
+            }
+        };
+        let mut choices = Stream::of(config.seed, 0, RESUMPTION);
+        let share = Probability::new(config.resume_ratio).unwrap_or(Probability::NEVER);
+        let mut resumes = || !share.is_never() && share.happens(&mut choices);
+        self.turn_until_done(&mut starts, &mut resumes, Some(begun), report)?;
+        let run = Finished {
+            rate_per_s: config.rate_per_s,
+            elapsed: self.now().saturating_sub(begun),
+            cpu: thread_cpu().saturating_sub(cpu_before),
+            checked: self.clients.checked,
+            interrupted: self.is_stopped(),
+            tally: self.tally,
+        };
+        Ok(run.into())
+    }
+
+    /// Turns the loop until all starts are made and all connections over.
+    fn turn_until_done(
+        &mut self,
+        starts: &mut Starts,
+        resumes: &mut dyn FnMut() -> bool,
+        begun: Option<Time>,
+        report: &mut dyn FnMut(Progress),
+    ) -> Result<(), LoadError> {
+        let mut events = Events::with_capacity(EVENTS);
+        let mut reported = self.now();
+        let last_start = begun.map(|begun| begun + self.config.duration());
+        loop {
+            let now = self.now();
+            if self.is_stopped() {
+                self.abandon();
+                return Ok(());
+            }
+            let limit = self.config.max_starts.filter(|_| begun.is_some());
+            let more = self.start_due(starts, resumes, limit, now)?;
+            self.end_overdue(starts);
+            let give_up = last_start.is_some_and(|last| now > last + self.config.timeout());
+            if starts.next_at().is_none() && self.open == 0 || give_up {
+                self.count_unstarted(starts, now);
+                return Ok(());
+            }
+            let next_start = starts.next_at().filter(|_| self.open < self.max_open);
+            self.alarm.set(next_start).map_err(system("set a timer"))?;
+            let sleep = if more { Duration::ZERO } else { self.sleep() };
+            match self.poll.poll(&mut events, Some(sleep)) {
+                Err(error) if error.kind() != std::io::ErrorKind::Interrupted => {
+                    return Err(LoadError::System { what: "wait for sockets", error });
+                }
+                _ => {}
+            }
+            for event in &events {
+                if event.token() != ALARM {
+                    let (place, generation) = places(event.token());
+                    self.advance(place, generation, event.is_read_closed() || event.is_error(), starts);
+                }
+            }
+            if let Some(begun) = begun.filter(|_| self.now() >= reported + REPORT_EVERY) {
+                reported = self.now();
+                report(self.progress(begun));
+            }
+        }
+    }
+
+    /// Starts what is due, but not for too long; true: there is more to start at once.
+    fn start_due(
+        &mut self,
+        starts: &mut Starts,
+        resumes: &mut dyn FnMut() -> bool,
+        limit: Option<u64>,
+        now: Time,
+    ) -> Result<bool, LoadError> {
+        for _ in 0..STARTS_A_TURN {
+            if starts.next_at().is_none_or(|at| at > now) {
+                return Ok(false);
+            }
+            if self.open >= self.max_open {
+                self.tally.capped = true;
+                return Ok(false);
+            }
+            if limit.is_some_and(|limit| self.tally.planned >= limit) {
+                *starts = Starts::closed(0..0, now, now);
+                return Ok(false);
+            }
+            let Some(start) = starts.take(now) else { return Ok(false) };
+            self.tally.planned += 1;
+            let resume = resumes();
+            self.start(start, resume, starts)?;
+        }
+        Ok(true)
+    }
+
+    fn start(&mut self, start: Start, resume: bool, starts: &mut Starts) -> Result<(), LoadError> {
+        let begun = self.now();
+        self.tally.lateness.record(begun.saturating_sub(start.planned));
+        let (endpoint, offered) = self.clients.connect(start.client, resume)?;
+        let mut socket = match Socket::connect(self.target.transport, self.target.address) {
+            Ok(socket) => socket,
+            Err(error) => {
+                let cause = cause::of_io(&error, cause::Doing::Connecting);
+                self.tally.failed.add(&cause, 1);
+                starts.ended(start.client, self.now(), true);
+                return Ok(());
+            }
+        };
+        self.tally.started += 1;
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() - 1
+        });
+        let generation = self.slots[place].generation;
+        socket.register(self.poll.registry(), token(place, generation)).map_err(system("watch a socket"))?;
+        let deadline = begun + self.config.timeout();
+        let mut connection = Connection::new(socket, endpoint, start.client, start.planned, deadline);
+        (connection.resume, connection.offered) = (resume, offered);
+        self.slots[place].connection = Some(Box::new(connection));
+        self.open += 1;
+        self.deadlines.push(Reverse((deadline, place, generation)));
+        // On a short path the server has answered already.
+        self.advance(place, generation, false, starts);
+        Ok(())
+    }
+
+    /// Lets a connection go on, if it is still there.
+    fn advance(&mut self, place: usize, generation: u32, peer_closed: bool, starts: &mut Starts) {
+        let Some(slot) = self.slots.get_mut(place).filter(|slot| slot.generation == generation) else {
+            return;
+        };
+        let Some(connection) = slot.connection.as_deref_mut() else { return };
+        let clock = || self.begun.elapsed();
+        let end = connection.advance(&clock, &self.exchange, &mut self.buffer, peer_closed);
+        self.settle(place, end, starts);
+    }
+
+    /// Notes a connection's next deadline, or its end.
+    fn settle(&mut self, place: usize, end: Option<End>, starts: &mut Starts) {
+        let slot = &mut self.slots[place];
+        let Some(connection) = slot.connection.as_deref_mut() else { return };
+        let Some(end) = end else {
+            let next = [connection.endpoint.poll_timeout(), connection.session_deadline];
+            let next = next.into_iter().flatten().min();
+            if next.is_some() && next != connection.noted {
+                connection.noted = next;
+                self.deadlines.extend(next.map(|at| Reverse((at, place, slot.generation))));
+            }
+            return;
+        };
+        slot.generation = slot.generation.wrapping_add(1);
+        let Some(connection) = slot.connection.take() else { return };
+        self.free.push(place);
+        self.open -= 1;
+        let failed = matches!(end, End::Failed(_));
+        self.count(&connection, end);
+        if self.exchange.wants_session
+            && connection.established.is_some()
+            && let Some(session) = connection.endpoint.session()
+        {
+            self.clients.keep(connection.client, session);
+        }
+        starts.ended(connection.client, self.begun.elapsed(), failed);
+    }
+
+    fn count(&mut self, connection: &Connection, end: End) {
+        let tally = &mut self.tally;
+        if let End::Failed(cause) = end {
+            return tally.failed.add(&cause, 1);
+        }
+        tally.completed += 1;
+        let since = |at: Time| at.saturating_sub(connection.planned);
+        for (at, histogram) in [
+            (connection.connected, &mut tally.connect),
+            (connection.established, &mut tally.handshake),
+            (connection.first_byte, &mut tally.first_byte),
+        ] {
+            if let Some(at) = at {
+                histogram.record(since(at));
+            }
+        }
+        let Some(negotiated) = &connection.negotiated else { return };
+        if connection.resume {
+            tally.resumed.asked += 1;
+            tally.resumed.confirmed += u64::from(negotiated.resumed);
+            tally.resumed.without_session += u64::from(!connection.offered);
+        }
+        tally.count(negotiated);
+    }
+
+    /// Does what deadlines ask for.
+    fn end_overdue(&mut self, starts: &mut Starts) {
+        while let Some(Reverse((at, place, generation))) = self.deadlines.peek().copied() {
+            let now = self.now();
+            if at > now {
+                return;
+            }
+            self.deadlines.pop();
+            let slot = &mut self.slots[place];
+            if slot.generation != generation {
+                continue;
+            }
+            let Some(connection) = slot.connection.as_deref_mut() else { continue };
+            connection.noted = None;
+            let clock = || self.begun.elapsed();
+            let end = if now >= connection.deadline {
+                Some(End::Failed(cause::timeout(connection.doing())))
+            } else if connection.session_deadline.is_some_and(|at| now >= at) {
+                connection.session_deadline = None;
+                connection.finish(now)
+            } else if connection.endpoint.poll_timeout().is_some_and(|at| now >= at) {
+                connection.handle_timeout(&clock, &self.exchange)
+            } else {
+                None
+            };
+            self.settle(place, end, starts);
+        }
+    }
+
+    /// Until the next deadline, the next start aside.
+    fn sleep(&self) -> Duration {
+        let next = self.deadlines.peek().map_or(MAX_SLEEP, |next| next.0.0.saturating_sub(self.now()));
+        next.min(MAX_SLEEP)
+    }
+
+    /// What was due and never started.
+    fn count_unstarted(&mut self, starts: &mut Starts, now: Time) {
+        let mut unstarted = 0;
+        if let Starts::Open { .. } = starts {
+            while starts.take(now).is_some() {
+                unstarted += 1;
+            }
+        }
+        self.tally.planned += unstarted;
+        self.tally.failed.add(cause::NOT_STARTED, unstarted);
+        self.close_all(&mut |connection| cause::timeout(connection.doing()));
+    }
+
+    /// Ends what is open: the user wants no more.
+    fn abandon(&mut self) {
+        self.close_all(&mut |_| "interrupted".into());
+    }
+
+    fn close_all(&mut self, cause: &mut dyn FnMut(&Connection) -> String) {
+        for slot in &mut self.slots {
+            if let Some(connection) = slot.connection.take() {
+                slot.generation = slot.generation.wrapping_add(1);
+                self.tally.failed.add(&cause(&connection), 1);
+            }
+        }
+        self.open = 0;
+        self.free = (0..self.slots.len()).collect();
+    }
+
+    fn progress(&self, begun: Time) -> Progress {
+        Progress {
+            elapsed_s: self.now().saturating_sub(begun).as_secs_f64(),
+            planned: self.tally.planned,
+            started: self.tally.started,
+            completed: self.tally.completed,
+            failed: self.tally.failed.total(),
+            open: self.open,
+            handshake_s: self.tally.handshake.figures(),
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.begun.elapsed()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+fn token(place: usize, generation: u32) -> Token {
+    Token(place | (generation as usize) << 32)
+}
+
+fn places(token: Token) -> (usize, u32) {
+    (token.0 & 0xffff_ffff, (token.0 >> 32) as u32)
+}
+
+/// Connections that descriptors allow; the soft limit is raised to the hard one.
+fn descriptors() -> usize {
+    let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return COLLECTING };
+    let raised =
+        setrlimit(Resource::RLIMIT_NOFILE, hard, hard).and_then(|()| getrlimit(Resource::RLIMIT_NOFILE));
+    let limit = raised.map_or(256, |(soft, _)| soft);
+    usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(MAX_OPEN).min(MAX_OPEN)
+}
+
+/// CPU time of this thread.
+fn thread_cpu() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}

@@ -1,0 +1,91 @@
+//! One connection's socket.
+
+use mio::event::Source;
+use mio::net::{TcpStream, UdpSocket};
+use mio::{Interest, Registry, Token};
+use shakedown_trace::endpoint::Transport;
+use std::io::{ErrorKind, Read, Result, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Of either transport, never blocking.
+pub enum Socket {
+    /// A stream.
+    Tcp(TcpStream),
+    /// Datagrams with one peer.
+    Udp(UdpSocket),
+}
+
+impl Socket {
+    /// Begins to connect.
+    pub fn connect(transport: Transport, address: SocketAddr) -> Result<Self> {
+        match transport {
+            Transport::Stream => TcpStream::connect(address).map(Self::Tcp),
+            Transport::Datagram => {
+                let any: SocketAddr = match address {
+                    SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+                    SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+                };
+                let socket = UdpSocket::bind(any)?;
+                socket.connect(address)?;
+                Ok(Self::Udp(socket))
+            }
+        }
+    }
+
+    /// Asks to be told when something can be read or written.
+    pub fn register(&mut self, registry: &Registry, token: Token) -> Result<()> {
+        let both = Interest::READABLE | Interest::WRITABLE;
+        match self {
+            Self::Tcp(socket) => socket.register(registry, token, both),
+            Self::Udp(socket) => socket.register(registry, token, Interest::READABLE),
+        }
+    }
+
+    /// Whether the peer has answered; datagrams have nobody to wait for.
+    pub fn is_connected(&mut self) -> Result<bool> {
+        match self {
+            // Nothing is sent; the kernel says whether it could be.
+            Self::Tcp(socket) => is_ready(socket.write(&[]).map(drop)),
+            Self::Udp(_) => Ok(true),
+        }
+    }
+
+    /// Sends what fits; `None`: nothing does for now.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
+        ready(match self {
+            Self::Tcp(socket) => socket.write(bytes),
+            Self::Udp(socket) => socket.send(bytes),
+        })
+    }
+
+    /// Receives a chunk or a datagram; `None`: there is none for now.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>> {
+        ready(match self {
+            Self::Tcp(socket) => socket.read(buffer),
+            Self::Udp(socket) => socket.recv(buffer),
+        })
+    }
+}
+
+fn ready(result: Result<usize>) -> Result<Option<usize>> {
+    match result {
+        Ok(count) => Ok(Some(count)),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_ready(result: Result<()>) -> Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::NotConnected
+            ) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,70 @@
+//! Load on a server.
+
+use crate::errors::{CoreError, InvalidOption, to_python};
+use crate::options::Options;
+use pyo3::prelude::*;
+use pythonize::{depythonize, pythonize};
+use shakedown_live::load::{Config, LoadError, Progress, run};
+use shakedown_stacks::measure::MeasureError;
+use shakedown_stacks::{Settings, SetupError};
+use shakedown_trace::Suite;
+use std::ops::ControlFlow;
+
+/// Loads a target; `progress` is told about ten times a second how far the run is. An exception raised meanwhile ends
+/// the run, whose figures so far are returned as interrupted where it was Ctrl-C, and lost where it was anything else.
+#[pyfunction(name = "load")]
+#[pyo3(signature = (config, *, suite = None, options = None, progress = None))]
+pub fn load<'py>(
+    py: Python<'py>,
+    config: &Bound<'py, PyAny>,
+    suite: Option<&str>,
+    options: Option<&Bound<'py, PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let config: Config =
+        depythonize(config).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
+    let options = Options::read(options)?;
+    let (suite, settings): (Option<Suite>, Settings) = match suite {
+        Some(name) => {
+            let (suite, settings, _) = options.for_suite(&crate::parse(name)?)?;
+            (Some(suite), settings)
+        }
+        None => (None, options.settings()?),
+    };
+    let mut raised = None;
+    let outcome = py.detach(|| {
+        run(&config, suite.as_ref(), &settings, &mut |now| match tell(progress.as_ref(), now) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                raised.get_or_insert(error);
+                ControlFlow::Break(())
+            }
+        })
+    });
+    crate::notices::keep(&settings.notices);
+    if let Some(error) = raised
+        && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
+    {
+        return Err(error);
+    }
+    Ok(pythonize(py, &outcome.map_err(refused)?)?)
+}
+
+fn tell(progress: Option<&Py<PyAny>>, now: &Progress) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        let Some(callback) = progress else { return Ok(()) };
+        callback.call1(py, (pythonize(py, now)?,)).map(drop)
+    })
+}
+
+fn refused(error: LoadError) -> PyErr {
+    let input = error.is_input();
+    match error {
+        LoadError::Setup(error @ (SetupError::Unsupported(_) | SetupError::Pki(_))) => {
+            to_python(MeasureError::Setup(error))
+        }
+        error if input => InvalidOption::new_err(error.to_string()),
+        error => CoreError::new_err(error.to_string()),
+    }
+}

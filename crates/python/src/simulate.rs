@@ -1,0 +1,81 @@
+//! Simulations: a scenario's JSON in, its report and exact outcome out.
+
+use crate::BREATH;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Serialize;
+use shakedown_sim::{Outcome, Report, Scenario, Simulation};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    report: Report,
+    outcome: &'a Outcome,
+}
+
+fn answer(outcome: &Outcome) -> PyResult<String> {
+    let answer = Answer { report: outcome.report(), outcome };
+    serde_json::to_string(&answer).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Simulates a scenario. `progress` is told of (clients through, clients in all) now and then; what it raises, and
+/// Ctrl-C, breaks the simulation off.
+#[pyfunction]
+#[pyo3(signature = (spec, progress = None))]
+pub fn simulate(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let scenario: Scenario =
+        serde_json::from_str(spec).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let total = scenario.expected_clients() * u64::from(scenario.replications);
+    let simulation = Simulation::new(scenario).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mut raised = None;
+    let mut looked = Instant::now();
+    let outcome = py.detach(|| {
+        simulation.run(&mut |through| {
+            if looked.elapsed() < BREATH {
+                return ControlFlow::Continue(());
+            }
+            looked = Instant::now();
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                if let Some(progress) = &progress {
+                    progress.call1(py, (through, total))?;
+                }
+                Ok(())
+            });
+            match told {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    raised = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+    });
+    match (outcome, raised) {
+        (_, Some(error)) => Err(error),
+        (Some(outcome), None) => answer(&outcome),
+        (None, None) => Err(PyValueError::new_err("the simulation was broken off")),
+    }
+}
+
+/// Merges outcomes of one scenario's replications, in whatever order.
+#[pyfunction]
+pub fn simulate_merge(py: Python<'_>, outcomes: Vec<String>) -> PyResult<String> {
+    py.detach(|| {
+        let mut all: Option<Outcome> = None;
+        for text in &outcomes {
+            let outcome: Outcome =
+                serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+            match &mut all {
+                None => all = Some(outcome),
+                Some(all) => {
+                    all.merge(&outcome).map_err(|error| PyValueError::new_err(error.to_string()))?;
+                }
+            }
+        }
+        let all =
+            all.ok_or_else(|| PyValueError::new_err("there are no outcomes; accepted: at least one"))?;
+        answer(&all)
+    })
+}

@@ -1,0 +1,127 @@
+//! When clients arrive.
+
+use crate::scenario::{ArrivalSpec, Scenario};
+use shakedown_link::{Ns, Stream};
+
+/// Gives the times of arrival, one after another, holding none of them back.
+#[derive(Debug)]
+pub(crate) struct Arrivals<'a> {
+    spec: &'a ArrivalSpec,
+    stream: Stream,
+    clients: u64,
+    /// None arrives later.
+    until: Ns,
+    given: u64,
+    /// In seconds, so that no rounding adds up.
+    last_s: f64,
+    /// What the clock began at when `last_s` did: times stay small, and exact, for however long it runs.
+    base: Ns,
+}
+
+impl<'a> Arrivals<'a> {
+    pub fn new(scenario: &'a Scenario, stream: Stream) -> Self {
+        let until = scenario.duration_s.map_or(Ns::MAX, Ns::from_secs_f64);
+        Self::of(&scenario.arrivals, scenario.client_limit(), until, stream)
+    }
+
+    fn of(spec: &'a ArrivalSpec, clients: u64, until: Ns, stream: Stream) -> Self {
+        Self { spec, stream, clients, until, given: 0, last_s: 0.0, base: Ns::ZERO }
+    }
+
+    fn after(&mut self, gap_s: f64) -> Ns {
+        self.last_s += gap_s;
+        if self.last_s >= 1000.0 {
+            let whole = self.last_s as u64;
+            self.base += Ns::from_s(whole);
+            self.last_s -= whole as f64;
+        }
+        self.base + Ns::from_secs_f64(self.last_s)
+    }
+}
+
+impl Iterator for Arrivals<'_> {
+    type Item = Ns;
+
+    fn next(&mut self) -> Option<Ns> {
+        if self.given == self.clients {
+            return None;
+        }
+        let number = self.given;
+        self.given += 1;
+        let at = match self.spec {
+            ArrivalSpec::Poisson { per_s } => {
+                let gap_s = self.stream.exponential() / per_s;
+                self.after(gap_s)
+            }
+            ArrivalSpec::Fixed { per_s } => self.after(if number == 0 { 0.0 } else { 1.0 / per_s }),
+            ArrivalSpec::Bursts { per_s, size } => {
+                let begins = number.is_multiple_of(u64::from(*size));
+                let gap_s = if begins { self.stream.exponential() / per_s } else { 0.0 };
+                self.after(gap_s)
+            }
+            ArrivalSpec::Storm { within_s } => {
+                // The least of what is left of uniform times, without keeping or sorting them: the k-th of n lies
+                // 1 - u^(1/left) of the rest further on.
+                let left = (self.clients - number) as f64;
+                let rest_s = within_s - self.last_s;
+                let part = 1.0 - libm::pow(self.stream.uniform(), 1.0 / left);
+                self.last_s += rest_s * part;
+                Ns::from_secs_f64(self.last_s)
+            }
+            ArrivalSpec::Times { at_s } => Ns::from_secs_f64(at_s[number as usize]),
+        };
+        if at > self.until {
+            self.given = self.clients;
+            return None;
+        }
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(spec: &ArrivalSpec, clients: u64) -> Vec<f64> {
+        Arrivals::of(spec, clients, Ns::MAX, Stream::seeded(3)).map(Ns::as_secs_f64).collect()
+    }
+
+    #[test]
+    fn poisson_arrivals_have_their_rate_and_spread() {
+        let times = times(&ArrivalSpec::Poisson { per_s: 50.0 }, 200_000);
+        let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let squares = gaps.iter().map(|gap| gap * gap).sum::<f64>() / gaps.len() as f64;
+        assert!((mean * 50.0 - 1.0).abs() < 0.012, "{mean}");
+        assert!((squares / (2.0 * mean * mean) - 1.0).abs() < 0.03, "{squares}");
+    }
+
+    #[test]
+    fn fixed_arrivals_do_not_drift() {
+        let times = times(&ArrivalSpec::Fixed { per_s: 3.0 }, 3_000_001);
+        assert_eq!(times[0], 0.0);
+        assert!((times[3_000_000] - 1_000_000.0).abs() < 1e-4, "{}", times[3_000_000]);
+    }
+
+    #[test]
+    fn bursts_come_together() {
+        let times = times(&ArrivalSpec::Bursts { per_s: 1.0, size: 5 }, 20);
+        for burst in times.chunks(5) {
+            assert!(burst.iter().all(|time| *time == burst[0]));
+        }
+        assert!(times[5] > times[4]);
+    }
+
+    #[test]
+    fn a_storm_is_uniform_over_its_time_and_in_order() {
+        let times = times(&ArrivalSpec::Storm { within_s: 10.0 }, 100_000);
+        assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+        // Kolmogorov–Smirnov at 1 %: 1.63 / √n.
+        let n = times.len() as f64;
+        let far = times.iter().enumerate().map(|(rank, time)| (time / 10.0 - rank as f64 / n).abs());
+        assert!(far.fold(0.0, f64::max) < 1.63 / n.sqrt());
+        assert!(
+            super::tests::times(&ArrivalSpec::Storm { within_s: 0.0 }, 5).iter().all(|time| *time == 0.0)
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! A side of a handshake on datagrams: which of the peer's datagrams have come, and when one's own flight is sent again.
+
+use crate::handshake::{Flight, Plan};
+use shakedown_link::{Direction, Ns};
+
+/// What a timer or a datagram asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reaction {
+    Nothing,
+    /// A flight of the peer has come, or more of it.
+    Progress,
+    /// Send the last flight again.
+    SendAgain,
+    /// It was sent often enough.
+    GiveUp,
+}
+
+/// One side.
+#[derive(Clone, Debug)]
+pub(crate) struct Side {
+    side: Direction,
+    /// The peer's flight that is awaited, and which of its datagrams have come.
+    awaited: u16,
+    come: u128,
+    /// The last flight that it sent.
+    sent: Option<u16>,
+    sends: u32,
+    interval: Ns,
+    timer: Option<Ns>,
+}
+
+fn next_from(flights: &[Flight], from: Direction, at: u16) -> u16 {
+    let later = flights.iter().enumerate().skip(at.into());
+    later
+        .filter(|(_, flight)| flight.from == from)
+        .map(|(index, _)| index as u16)
+        .next()
+        .unwrap_or(flights.len() as u16)
+}
+
+impl Side {
+    pub fn new(side: Direction, plan: &Plan) -> Self {
+        let awaited = next_from(&plan.flights, side.reverse(), 0);
+        Self { side, awaited, come: 0, sent: None, sends: 0, interval: Ns::ZERO, timer: None }
+    }
+
+    pub fn timer(&self) -> Option<Ns> {
+        self.timer
+    }
+
+    pub fn sent(&self) -> Option<u16> {
+        self.sent
+    }
+
+    /// True where the first `datagrams` of a flight have come.
+    pub fn has(&self, flight: u16, datagrams: u16) -> bool {
+        flight < self.awaited || flight == self.awaited && self.come.trailing_ones() >= u32::from(datagrams)
+    }
+
+    /// A flight has been sent to its end for the first time.
+    pub fn flight_sent(&mut self, now: Ns, flight: u16, plan: &Plan) {
+        self.sent = Some(flight);
+        self.sends = 1;
+        self.interval = Ns::from_secs_f64(plan.retransmission.initial_s);
+        let has_timer = self.side == Direction::Up || plan.retransmission.server_timer;
+        let is_answered = usize::from(self.awaited) < plan.flights.len() && self.awaited > flight;
+        self.timer = (has_timer && is_answered).then(|| now + self.interval);
+    }
+
+    pub fn expired(&mut self, now: Ns, plan: &Plan) -> Reaction {
+        if self.sends >= plan.retransmission.sends {
+            self.timer = None;
+            return Reaction::GiveUp;
+        }
+        self.sends += 1;
+        let longest = Ns::from_secs_f64(plan.retransmission.maximum_s);
+        self.interval = (self.interval + self.interval).min(longest);
+        self.timer = Some(now + self.interval);
+        Reaction::SendAgain
+    }
+
+    /// A datagram of the peer's has come.
+    pub fn receive(&mut self, flight: u16, index: u16, plan: &Plan) -> Reaction {
+        let count = plan.flights[usize::from(flight)].datagrams.len();
+        if flight < self.awaited {
+            // Once more: the peer has not had the answer. Its last datagram stands for the whole.
+            let is_over = usize::from(self.awaited) == plan.flights.len();
+            let answers = is_over || plan.retransmission.answers_duplicates;
+            let is_answered = self.sent.is_some_and(|sent| sent > flight);
+            let again = answers && is_answered && usize::from(index) + 1 == count;
+            return if again { Reaction::SendAgain } else { Reaction::Nothing };
+        }
+        if flight > self.awaited {
+            return Reaction::Nothing;
+        }
+        self.come |= 1 << index;
+        if self.come.trailing_ones() as usize >= count {
+            self.awaited = next_from(&plan.flights, self.side.reverse(), flight + 1);
+            self.come = 0;
+            // It answers what was sent before it.
+            if self.sent.is_some_and(|sent| sent < flight) {
+                self.timer = None;
+            }
+        }
+        Reaction::Progress
+    }
+}

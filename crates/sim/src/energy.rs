@@ -1,0 +1,101 @@
+//! What a handshake takes from the client's battery.
+
+use crate::client::Client;
+use crate::handshake::Plan;
+use crate::scenario::Class;
+use shakedown_link::{EnergySpec, Ns, RadioTimes};
+
+/// Parts whose power is not known, by bit; an energy is then that of the others.
+pub(crate) const PARTS: [&str; 8] = [
+    "processor",
+    "processor waiting",
+    "radio",
+    "radio sending",
+    "radio receiving",
+    "radio waiting",
+    "radio set-up",
+    "radio tail",
+];
+
+/// A client's energy, as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ClientEnergy {
+    pub radio_j: Option<f64>,
+    pub processor_j: Option<f64>,
+    /// Which [`PARTS`] are not in it.
+    pub missing: u8,
+}
+
+/// Joules as whole nanojoules, so that sums are exact.
+pub(crate) fn nanojoules(joules: f64) -> u64 {
+    (joules * 1e9 + 0.5) as u64
+}
+
+/// What a client's radio and processor took up to now.
+pub(crate) fn client_energy(client: &Client, class: &Class, plan: &Plan, now: Ns) -> ClientEnergy {
+    let mut energy = ClientEnergy::default();
+    let elapsed = now - client.planned;
+    let computing = client.sides[0].cpu;
+    match (plan.client_cpu_w, plan.client_idle_w) {
+        (None, _) => energy.miss(0),
+        (Some(active_w), idle_w) => {
+            let waiting = elapsed.since(computing);
+            if idle_w.is_none() && waiting > Ns::ZERO {
+                energy.miss(1);
+            }
+            energy.processor_j =
+                Some(active_w * computing.as_secs_f64() + idle_w.unwrap_or(0.0) * waiting.as_secs_f64());
+        }
+    }
+    match &client.path {
+        Some(path) => energy.add_radio(&class.energy, &path.times(client.planned, now)),
+        // A cell's time is not one client's; without links there is no radio.
+        None if client.cell.is_some() => energy.miss(2),
+        None => {}
+    }
+    energy
+}
+
+impl ClientEnergy {
+    fn miss(&mut self, part: u8) {
+        self.missing |= 1 << part;
+    }
+
+    fn add_radio(&mut self, power: &EnergySpec, times: &RadioTimes) {
+        let over = |watts: Option<f64>, time: Ns| watts.map(|watts| watts * time.as_secs_f64());
+        let moved = |watts, time, per_byte: Option<f64>, bytes: u64| {
+            let by_byte = per_byte.map(|joules| joules * bytes as f64);
+            match (over(watts, time), by_byte) {
+                (Some(by_time), Some(by_byte)) => Some(by_time + by_byte),
+                (by_time, by_byte) => by_time.or(by_byte),
+            }
+        };
+        let sending = moved(power.send_w, times.sending, power.send_j_per_byte, times.sent_bytes);
+        let receiving =
+            moved(power.receive_w, times.receiving, power.receive_j_per_byte, times.received_bytes);
+        let setup = power
+            .setup_j
+            .map(|joules| joules * f64::from(times.setups))
+            .or(over(power.setup_w, times.setting_up));
+        let tail = power.tail_w.zip(power.tail_s).map(|(watts, s)| watts * s);
+        let parts = [
+            (3, sending, times.sent_bytes > 0),
+            (4, receiving, times.received_bytes > 0),
+            (5, over(power.idle_w, times.waiting), times.waiting > Ns::ZERO),
+            (6, setup, times.setups > 0),
+            (7, tail, true),
+        ];
+        // What an idle radio draws it draws without a handshake too; counted where it is given.
+        let mut sum = over(power.sleep_w, times.idle).unwrap_or(0.0);
+        for (part, joules, is_needed) in parts {
+            match joules {
+                Some(joules) => sum += joules,
+                None if is_needed => self.miss(part),
+                None => {}
+            }
+        }
+        if sending.is_some() || receiving.is_some() {
+            self.radio_j = Some(sum);
+        }
+    }
+}

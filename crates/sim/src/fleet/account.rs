@@ -1,0 +1,102 @@
+//! Time integrals, Little's law, and what a run comes to.
+
+use super::Fleet;
+use crate::energy::PARTS;
+use crate::outcome::{Cause, Moments, Replication, TrafficOutcome};
+use crate::scenario::{ArrivalSpec, Scenario, Setup};
+use shakedown_link::Ns;
+
+/// Time integrals of what there is of something, exact.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    at: Ns,
+    pub in_flight: u64,
+    pub in_system: u64,
+    in_flight_ns: u128,
+    in_system_ns: u128,
+    pub busy_ns: u128,
+    pub peak: u64,
+}
+
+impl Fleet<'_> {
+    /// Brings the integrals up to now, before anything that they are of changes.
+    #[inline]
+    pub(super) fn advance(&mut self, now: Ns) {
+        let passed = now.since(self.load.at);
+        if passed == Ns::ZERO {
+            return;
+        }
+        let busy = u64::from(self.server.busy());
+        let load = &mut self.load;
+        let span = u128::from(passed.0);
+        load.in_flight_ns += u128::from(load.in_flight) * span;
+        load.in_system_ns += u128::from(load.in_system) * span;
+        load.busy_ns += u128::from(busy) * span;
+        if self.setup.series > Ns::ZERO {
+            let waiting = self.server.waiting() as u64;
+            let series = &mut self.outcome.series;
+            series.spread(load.at, now, load.in_flight, |interval, amount| interval.in_flight += amount);
+            series.spread(load.at, now, busy, |interval, amount| interval.busy += amount);
+            series.spread(load.at, now, waiting, |interval, amount| interval.waiting += amount);
+        }
+        load.at = now;
+    }
+
+    /// Nothing is due any more.
+    pub(super) fn end(&mut self, replication: u32) {
+        let now = self.now;
+        for slot in 0..self.clients.len() as u32 {
+            if self.clients[slot as usize].is_active {
+                if self.clients[slot as usize].ready.is_none() {
+                    *self.outcome.attempt_failures.entry(Cause::Lost).or_default() += 1;
+                    self.give_up(now, slot);
+                } else {
+                    self.retire(now, slot);
+                }
+            }
+        }
+        self.advance(now);
+        let load = &self.load;
+        assert_eq!(load.in_flight_ns, self.flight_ns, "Little's law fails for clients");
+        assert_eq!(load.in_system_ns, self.sojourn_ns, "Little's law fails for the server's jobs");
+        assert_eq!((load.in_flight, load.in_system), (0, 0), "somebody is still there");
+        let outcome = &mut self.outcome;
+        let traffic = self.shared.traffic;
+        outcome.traffic = TrafficOutcome {
+            packets: traffic.packets,
+            up_bytes: traffic.bytes[0],
+            down_bytes: traffic.bytes[1],
+            retransmissions: traffic.resent,
+            ..TrafficOutcome::default()
+        };
+        outcome.count_dropped(traffic.dropped);
+        outcome.energy_missing = PARTS
+            .iter()
+            .enumerate()
+            .filter(|(part, _)| self.energy_missing >> part & 1 == 1)
+            .map(|(_, name)| (*name).into())
+            .collect();
+        outcome.events = self.events;
+        outcome.peak_in_flight = load.peak;
+        outcome.virtual_ns = now.0;
+        let (from, busy_before) = self.window.unwrap_or_default();
+        // A storm is over before its load is, so all of it counts; a steady stream only while it lasts.
+        let steady = !matches!(self.scenario.arrivals, ArrivalSpec::Storm { .. });
+        let (to, busy) =
+            if steady && self.window_end.0 > from { self.window_end } else { (now, load.busy_ns) };
+        outcome.busy_ns = busy - busy_before;
+        outcome.capacity_ns = u128::from((to - from).0) * u128::from(self.scenario.server.workers);
+        outcome.replications.push(Replication {
+            number: replication,
+            ready: Moments::of(&outcome.ready),
+            wait: Moments::of(&outcome.wait),
+            sojourn: Moments::of(&outcome.sojourn),
+        });
+    }
+}
+
+/// Server time asked for, per second and worker.
+pub(super) fn offered(scenario: &Scenario, setup: &Setup) -> Option<f64> {
+    let per_s = scenario.arrivals.rate_per_s()?;
+    Some(per_s * setup.server_mean_s / f64::from(scenario.server.workers))
+}

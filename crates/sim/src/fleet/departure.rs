@@ -1,0 +1,161 @@
+//! Clients get ready, are through, or fail.
+
+use super::Fleet;
+use crate::client::{Accepted, BACKOFF, Transport};
+use crate::energy::{client_energy, nanojoules};
+use crate::outcome::Cause;
+use shakedown_link::{Direction, Ns, Stream};
+
+impl Fleet<'_> {
+    pub(super) fn ready(&mut self, now: Ns, slot: u32) {
+        self.advance(now);
+        self.load.in_flight -= 1;
+        let client = &mut self.clients[slot as usize];
+        client.ready = Some(now);
+        client.gives_up = None;
+        let took = now - client.planned;
+        self.flight_ns += u128::from(took.0);
+        self.outcome.last_ready_ns = self.outcome.last_ready_ns.max(now.0);
+        if let Some(interval) = self.outcome.series.at(now) {
+            interval.completed += 1;
+        }
+        if client.counted {
+            self.outcome.completed += 1;
+            self.outcome.ready.record_time(took);
+            self.outcome.classes[usize::from(client.class)].ready.record_time(took);
+            if let Some(connected) = client.connected {
+                self.outcome.connect.record_time(connected - client.planned);
+            }
+        }
+    }
+
+    /// Both sides are through.
+    pub(super) fn done(&mut self, now: Ns, slot: u32) {
+        let client = &self.clients[slot as usize];
+        if client.counted {
+            self.outcome.done.record_time(now - client.planned);
+        }
+        self.retire(now, slot);
+    }
+
+    /// The client leaves; its place is free for another.
+    pub(super) fn retire(&mut self, now: Ns, slot: u32) {
+        let setup = self.setup;
+        let client = &mut self.clients[slot as usize];
+        self.shared.traffic.resent += client.retransmissions();
+        if client.counted {
+            self.outcome.client_wait.record_time(client.waited);
+            self.outcome.client_cpu.record_time(client.sides[0].cpu);
+            self.outcome.server_cpu.record_time(client.sides[1].cpu);
+            let class = &setup.classes[usize::from(client.class)];
+            let plan = Self::plan(setup, client);
+            let energy = client_energy(client, class, plan, now);
+            self.energy_missing |= energy.missing;
+            let parts = [energy.radio_j, energy.processor_j];
+            for (joules, histogram) in
+                parts.iter().zip([&mut self.outcome.radio, &mut self.outcome.processor])
+            {
+                if let Some(joules) = joules {
+                    histogram.record(nanojoules(*joules));
+                }
+            }
+            if parts.iter().any(Option::is_some) {
+                self.outcome.energy.record(nanojoules(parts.iter().flatten().sum()));
+            }
+        }
+        client.is_active = false;
+        client.transport = Transport::None;
+        client.path = None;
+        client.generation = client.generation.wrapping_add(1);
+        self.queue.clear(self.first_client + slot);
+        self.free.push(slot);
+    }
+
+    /// An attempt has failed.
+    pub(super) fn fail(&mut self, now: Ns, slot: u32, cause: Cause) {
+        if self.clients[slot as usize].ready.is_some() {
+            // The client got what it wanted; what is left is the server's.
+            self.abandon(now, slot);
+            self.retire(now, slot);
+            return;
+        }
+        *self.outcome.attempt_failures.entry(cause).or_default() += 1;
+        self.abandon(now, slot);
+        let client = &mut self.clients[slot as usize];
+        self.shared.traffic.resent += client.retransmissions();
+        client.transport = Transport::None;
+        client.generation = client.generation.wrapping_add(1);
+        client.gives_up = None;
+        client.computes_until = None;
+        client.connected = None;
+        for progress in &mut client.sides {
+            progress.busy = false;
+        }
+        if let Some(retry) = self.scenario.retry.filter(|retry| client.attempt < retry.attempts) {
+            let power = i32::try_from(client.attempt - 1).unwrap_or(i32::MAX);
+            let pause = (retry.delay_s * libm::pow(retry.factor, f64::from(power))).min(retry.maximum_s);
+            let entity = client.number << 16 | u64::from(client.attempt);
+            let drawn = Stream::of(self.seed, entity, BACKOFF).uniform();
+            let pause = pause * (1.0 - retry.jitter * drawn);
+            client.resumes_at = Some(now + Ns::from_secs_f64(pause));
+            return;
+        }
+        self.advance(now);
+        self.load.in_flight -= 1;
+        let client = &self.clients[slot as usize];
+        self.flight_ns += u128::from((now - client.planned).0);
+        if let Some(interval) = self.outcome.series.at(now) {
+            interval.failed += 1;
+        }
+        if client.counted {
+            *self.outcome.failed.entry(cause).or_default() += 1;
+            self.outcome.classes[usize::from(client.class)].failed += 1;
+        }
+        self.retire(now, slot);
+    }
+
+    /// The client is gone, but the server does not know: what has come it works on all the same.
+    pub(super) fn abandon(&mut self, now: Ns, slot: u32) {
+        let setup = self.setup;
+        let client = &mut self.clients[slot as usize];
+        let plan = Self::plan(setup, client);
+        if client.accepted == Accepted::Yes {
+            self.handshakes -= 1;
+        }
+        let Some(id) = client.job.take() else {
+            client.accepted = Accepted::No;
+            self.accept();
+            return;
+        };
+        if client.sides[1].busy {
+            // In service: its worker finds out when it is done with this piece.
+            client.accepted = Accepted::No;
+            self.accept();
+            return;
+        }
+        let mut left = Ns::ZERO;
+        while let Some(work) = client.work(now, Direction::Down, plan, &mut self.shared) {
+            left += work.takes;
+            client.sides[1].busy = false;
+        }
+        client.accepted = Accepted::No;
+        self.server.job(id).orphaned = Some(left);
+        self.accept();
+    }
+
+    /// A client for which nothing more will happen.
+    pub(super) fn give_up(&mut self, now: Ns, slot: u32) {
+        self.advance(now);
+        self.load.in_flight -= 1;
+        let client = &self.clients[slot as usize];
+        self.flight_ns += u128::from((now - client.planned).0);
+        if let Some(interval) = self.outcome.series.at(now) {
+            interval.failed += 1;
+        }
+        if client.counted {
+            *self.outcome.failed.entry(Cause::Lost).or_default() += 1;
+            self.outcome.classes[usize::from(client.class)].failed += 1;
+        }
+        self.retire(now, slot);
+    }
+}

@@ -1,0 +1,192 @@
+//! One replication: clients, links and the server in virtual time.
+
+mod account;
+mod admission;
+mod departure;
+mod service;
+mod turn;
+
+use crate::arrivals::Arrivals;
+use crate::client::{ARRIVAL, CLOCK, Client, REPLICATION, Shared, Traffic};
+use crate::handshake::Plan;
+use crate::metrics::Series;
+use crate::outcome::{ClassOutcome, Outcome};
+use crate::queue::EventQueue;
+use crate::scenario::{Discipline, Scenario, Setup};
+use crate::server::Server;
+use crate::tcp::Jiffies;
+use account::{Load, offered};
+use shakedown_link::{Ns, Stream};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// Entities: the source of arrivals, the server's sharing, its workers, the cells, the clients.
+const SOURCE: u32 = 0;
+const SHARING: u32 = 1;
+const FIRST_WORKER: u32 = 2;
+
+/// How many turns between two calls of whoever wants to know.
+const PROGRESS_TURNS: u32 = 4096;
+
+/// Everything of a run.
+pub(crate) struct Fleet<'a> {
+    scenario: &'a Scenario,
+    setup: &'a Setup,
+    seed: u64,
+    arrivals: Arrivals<'a>,
+    next_arrival: Option<Ns>,
+    queue: EventQueue,
+    clients: Vec<Client>,
+    free: Vec<u32>,
+    server: Server,
+    /// Handshakes that the application works on, and those that wait to be accepted.
+    handshakes: u32,
+    acceptable: VecDeque<(u32, u32)>,
+    shared: Shared<'a>,
+    first_cell: u32,
+    first_client: u32,
+    /// The first cell of each class.
+    cells_of: Vec<u32>,
+    load: Load,
+    outcome: Outcome,
+    arrived: u64,
+    /// Sums of what Little's law is checked against.
+    flight_ns: u128,
+    sojourn_ns: u128,
+    /// Changes of state so far: arrivals, deliveries, timers, ends of work.
+    events: u64,
+    /// Parts of clients' energy that are not known, by bit.
+    energy_missing: u8,
+    /// Worker time used until the first counted client arrived, and when that was.
+    window: Option<(Ns, u128)>,
+    window_end: (Ns, u128),
+    now: Ns,
+}
+
+impl<'a> Fleet<'a> {
+    pub fn new(scenario: &'a Scenario, setup: &'a Setup, replication: u32) -> Self {
+        // The first replication has the scenario's own seed.
+        let seed = if replication == 0 {
+            scenario.seed
+        } else {
+            Stream::of(scenario.seed, u64::from(replication), REPLICATION).next()
+        };
+        let clock_of = |entity| {
+            // Where in a wheel's coarser levels a host's timers fall is as good as random.
+            let phase = Stream::of(seed, entity, CLOCK).below(1 << 34);
+            Jiffies::new(scenario.tcp.hz, Ns(phase))
+        };
+        let workers =
+            if scenario.server.discipline == Discipline::Fifo { scenario.server.workers } else { 0 };
+        let first_cell = FIRST_WORKER + workers;
+        let mut cells = Vec::new();
+        let mut cells_of = Vec::new();
+        for (number, class) in setup.classes.iter().enumerate() {
+            cells_of.push(cells.len() as u32);
+            for cell in 0..class.cells {
+                let entity = u64::MAX - ((number as u64) << 32 | u64::from(cell));
+                cells.push(class.cell.path(seed, entity));
+            }
+        }
+        let first_client = first_cell + cells.len() as u32;
+        let stream = Stream::of(seed, 0, ARRIVAL);
+        let classes = setup
+            .classes
+            .iter()
+            .map(|class| ClassOutcome { name: class.full.name.clone(), ..ClassOutcome::default() });
+        let mut fleet = Self {
+            scenario,
+            setup,
+            seed,
+            arrivals: Arrivals::new(scenario, stream),
+            next_arrival: None,
+            queue: EventQueue::new(),
+            clients: Vec::new(),
+            free: Vec::new(),
+            server: Server::new(&scenario.server),
+            handshakes: 0,
+            acceptable: VecDeque::new(),
+            shared: Shared {
+                seed,
+                tcp: &scenario.tcp,
+                flush: scenario.flush,
+                server_clock: clock_of(u64::MAX),
+                cells,
+                traffic: Traffic::default(),
+                out: Vec::new(),
+                instant: VecDeque::new(),
+                touched_cells: Vec::new(),
+            },
+            first_cell,
+            first_client,
+            cells_of,
+            load: Load::default(),
+            outcome: Outcome {
+                seed: scenario.seed,
+                classes: classes.collect(),
+                series: Series::new(setup.series),
+                offered_e9: offered(scenario, setup).map(|offered| (offered * 1e9 + 0.5) as u64),
+                ..Outcome::default()
+            },
+            arrived: 0,
+            flight_ns: 0,
+            sojourn_ns: 0,
+            events: 0,
+            energy_missing: 0,
+            window: None,
+            window_end: (Ns::ZERO, 0),
+            now: Ns::ZERO,
+        };
+        fleet.next_arrival = fleet.arrivals.next();
+        if let Some(first) = fleet.next_arrival {
+            fleet.queue.set(SOURCE, first);
+        }
+        fleet
+    }
+
+    /// Runs to the end. `None` where `progress`, told of the clients that are through, breaks it off.
+    pub fn run(
+        mut self,
+        replication: u32,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Option<Outcome> {
+        let mut turns = 0_u32;
+        while let Some((now, entity)) = self.queue.pop() {
+            assert!(now >= self.now, "time goes back from {} to {now} at entity {entity}", self.now);
+            self.now = now;
+            turns = turns.wrapping_add(1);
+            if turns.is_multiple_of(PROGRESS_TURNS) {
+                let through = self.arrived - self.load.in_flight;
+                if progress(through).is_break() {
+                    return None;
+                }
+            }
+            if entity >= self.first_client {
+                self.act(now, entity - self.first_client);
+            } else if entity >= self.first_cell {
+                self.cell(now, entity - self.first_cell);
+            } else if entity >= FIRST_WORKER {
+                self.worker(now, entity - FIRST_WORKER);
+            } else if entity == SHARING {
+                self.shared_service(now);
+            } else {
+                self.arrive(now);
+            }
+            self.start_jobs(now);
+        }
+        self.end(replication);
+        Some(self.outcome)
+    }
+
+    fn client(&mut self, slot: u32) -> &mut Client {
+        &mut self.clients[slot as usize]
+    }
+
+    fn plan(setup: &'a Setup, client: &Client) -> &'a Plan {
+        let class = &setup.classes[usize::from(client.class)];
+        match &class.resumed {
+            Some(resumed) if client.resumes => resumed,
+            _ => &class.full,
+        }
+    }
+}

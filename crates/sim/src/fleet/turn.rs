@@ -1,0 +1,167 @@
+//! A client's turn: whatever of it is due, until nothing more happens at that time.
+
+use super::Fleet;
+use crate::client::{Accepted, Admits, Parcel};
+use crate::outcome::Cause;
+use shakedown_link::{Direction, Ns};
+
+impl Fleet<'_> {
+    /// Whatever of a client is due.
+    pub(super) fn act(&mut self, now: Ns, slot: u32) {
+        let setup = self.setup;
+        loop {
+            let client = &mut self.clients[slot as usize];
+            if !client.is_active {
+                return;
+            }
+            let plan = Self::plan(setup, client);
+            if client.resumes_at.is_some_and(|at| at <= now) {
+                self.begin(now, slot);
+                continue;
+            }
+            if let Some((_, direction, unit)) = client.path.as_mut().and_then(|path| path.take(now)) {
+                self.events += 1;
+                if let Some(parcel) = unit.payload {
+                    self.deliver(now, direction, &parcel);
+                }
+                continue;
+            }
+            if client.next().is_some_and(|next| next <= now) {
+                self.events += 1;
+                if client.computes_until.is_some_and(|until| until <= now) {
+                    client.computes_until = None;
+                    client.finish(now, Direction::Up, plan, &mut self.shared);
+                    if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
+                        self.ready(now, slot);
+                    }
+                } else if client.gives_up.is_some_and(|at| at <= now) {
+                    self.fail(now, slot, Cause::Timeout);
+                } else if let Err(cause) = client.expire(now, plan, &mut self.shared) {
+                    self.fail(now, slot, cause);
+                }
+                continue;
+            }
+            if let Some((direction, parcel)) = self.shared.instant.pop_front() {
+                self.events += 1;
+                self.deliver(now, direction, &parcel);
+                continue;
+            }
+            if !self.think(now, slot) {
+                break;
+            }
+        }
+        self.settle(now, slot);
+    }
+
+    /// Puts the client's processor to work, and the server's in line for it. True where something happened at once.
+    pub(super) fn think(&mut self, now: Ns, slot: u32) -> bool {
+        let setup = self.setup;
+        let client = &mut self.clients[slot as usize];
+        let plan = Self::plan(setup, client);
+        if client.computes_until.is_none()
+            && let Some(work) = client.work(now, Direction::Up, plan, &mut self.shared)
+        {
+            client.computes_until = Some(now + work.takes);
+            return true;
+        }
+        if client.is_acceptable() {
+            client.accepted = Accepted::Waiting;
+            let generation = client.generation;
+            self.acceptable.push_back((slot, generation));
+            self.accept();
+            return true;
+        }
+        if client.job.is_none() && client.has_work(Direction::Down, plan) {
+            let generation = client.generation;
+            self.advance(now);
+            let id = self.server.enqueue(slot, generation, now);
+            self.load.in_system += 1;
+            self.client(slot).job = Some(id);
+        }
+        false
+    }
+
+    /// The application accepts what it has room for.
+    pub(super) fn accept(&mut self) {
+        while self.scenario.server.max_handshakes.is_none_or(|most| self.handshakes < most) {
+            let Some((slot, generation)) = self.acceptable.pop_front() else { return };
+            let client = &mut self.clients[slot as usize];
+            if client.is_active && client.generation == generation && client.accepted == Accepted::Waiting {
+                client.accepted = Accepted::Yes;
+                self.handshakes += 1;
+                // It may have work waiting; its own turn will find it.
+                let entity = self.first_client + slot;
+                self.queue.set(entity, self.now);
+            }
+        }
+    }
+
+    pub(super) fn admits(&self) -> Admits {
+        let room = self.scenario.server.max_handshakes.is_none_or(|most| self.handshakes < most);
+        let queue = self.scenario.server.accept_queue;
+        let connection = room || queue.is_none_or(|most| (self.acceptable.len() as u64) < u64::from(most));
+        Admits { connection, handshake: room }
+    }
+
+    pub(super) fn deliver(&mut self, now: Ns, direction: Direction, parcel: &Parcel) {
+        let admits = self.admits();
+        let client = &mut self.clients[parcel.slot as usize];
+        let plan = Self::plan(self.setup, client);
+        let delivered = client.deliver(now, direction, parcel, plan, admits, &mut self.shared);
+        if let Err(cause) = delivered {
+            self.fail(now, parcel.slot, cause);
+        }
+    }
+
+    /// A cell has something for somebody.
+    pub(super) fn cell(&mut self, now: Ns, cell: u32) {
+        while let Some((_, direction, unit)) = self.shared.cells[cell as usize].take(now) {
+            self.events += 1;
+            if let Some(parcel) = unit.payload {
+                self.deliver(now, direction, &parcel);
+                self.act(now, parcel.slot);
+            }
+        }
+        self.shared.touched_cells.push(cell);
+        self.schedule_cells();
+    }
+
+    pub(super) fn schedule_cells(&mut self) {
+        while let Some(cell) = self.shared.touched_cells.pop() {
+            if let Some((due, _)) = self.shared.cells[cell as usize].next() {
+                self.queue.set(self.first_cell + cell, due);
+            }
+        }
+    }
+
+    /// After anything that happened to a client: is it through, and if not, when will it act next?
+    pub(super) fn settle(&mut self, now: Ns, slot: u32) {
+        self.schedule_cells();
+        let setup = self.setup;
+        let client = &mut self.clients[slot as usize];
+        let plan = Self::plan(setup, client);
+        let entity = self.first_client + slot;
+        let over = client.is_over(plan);
+        if client.accepted == Accepted::Yes
+            && usize::from(client.sides[1].at) == plan.steps.len()
+            && !client.sides[1].busy
+        {
+            client.accepted = Accepted::Over;
+            self.handshakes -= 1;
+            self.accept();
+        }
+        let client = &mut self.clients[slot as usize];
+        if over && client.ready.is_some() {
+            self.done(now, slot);
+            return;
+        }
+        match client.next() {
+            Some(next) => self.queue.set(entity, next.max(now)),
+            None if client.ready.is_some() && client.job.is_none() && client.cell.is_none() => {
+                // Nothing will bring what is missing; the client does not need it.
+                self.retire(now, slot);
+            }
+            None => self.queue.clear(entity),
+        }
+    }
+}

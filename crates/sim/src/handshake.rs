@@ -1,0 +1,435 @@
+//! Priced handshakes: messages in order, with what each costs its sender and its receiver.
+
+use serde::{Deserialize, Serialize};
+use shakedown_link::{BearerSpec, Direction, Distribution, DistributionError, DistributionSpec, Ns};
+
+/// Who sends a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sender {
+    /// The end that speaks first.
+    Client,
+    /// The end that answers.
+    Server,
+}
+
+impl Sender {
+    /// Which way its messages go.
+    #[must_use]
+    pub fn direction(self) -> Direction {
+        match self {
+            Self::Client => Direction::Up,
+            Self::Server => Direction::Down,
+        }
+    }
+}
+
+/// What carries a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportKind {
+    /// TCP.
+    Stream,
+    /// UDP, with the protocol's own retransmission.
+    Datagram,
+    /// Nothing: bytes go over the links as they are, unsegmented and without headers, and what is lost stays lost.
+    Ideal,
+}
+
+/// How a protocol on datagrams sends a flight again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retransmission {
+    /// The first timeout, which doubles.
+    pub initial_s: f64,
+    /// The longest.
+    pub maximum_s: f64,
+    /// How often a flight is sent at most, the first time included.
+    pub sends: u32,
+    /// The server has a timer too, and not only the client.
+    pub server_timer: bool,
+    /// A flight that comes again is answered by one's own flight at once, even where that is not the last of the handshake.
+    pub answers_duplicates: bool,
+    /// Bytes that a record cut in two takes more (record and handshake headers); `None`: records are not cut, and IP
+    /// fragments long datagrams.
+    pub fragment_bytes: Option<u32>,
+}
+
+impl Retransmission {
+    /// DTLS 1.2 as OpenSSL does it (RFC 6347, 4.2.4): 1 s doubling to 60 s, both sides, thirteen sends.
+    pub const DTLS: Self = Self {
+        initial_s: 1.0,
+        maximum_s: 60.0,
+        sends: 13,
+        server_timer: true,
+        answers_duplicates: false,
+        fragment_bytes: Some(25),
+    };
+
+    /// WTLS (WAP-261): the client alone has a timer; the server answers a flight that comes again. The engine's default is
+    /// 3 s, doubling, five sends.
+    pub const WTLS: Self = Self {
+        initial_s: 3.0,
+        maximum_s: 3600.0,
+        sends: 5,
+        server_timer: false,
+        answers_duplicates: true,
+        fragment_bytes: None,
+    };
+}
+
+/// A message and what it costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PricedMessage {
+    /// Who sends it.
+    pub from: Sender,
+    /// Its RFC name.
+    pub name: String,
+    /// With its share of record headers, padding, MAC or tag.
+    pub bytes: u32,
+    /// The flight that it belongs to.
+    pub flight: u32,
+    /// The datagram or write that carried it, counted from 1 in its direction.
+    #[serde(default)]
+    pub unit: u32,
+    /// Its sender's time to make it.
+    pub generate: DistributionSpec,
+    /// Its receiver's time to process it.
+    pub process: DistributionSpec,
+}
+
+/// A handshake, priced on the devices of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PricedHandshake {
+    /// What results call it: its suite.
+    pub name: String,
+    /// What carries it.
+    pub transport: TransportKind,
+    /// In the order in which they are made.
+    pub messages: Vec<PricedMessage>,
+    /// The longest write to a stream: OpenSSL hands a flight over in pieces of 4096 bytes. `None`: whole.
+    #[serde(default)]
+    pub write_bytes: Option<u32>,
+    /// How flights on datagrams are sent again; `None`: as DTLS does.
+    #[serde(default)]
+    pub retransmission: Option<Retransmission>,
+    /// Power that the client's processor draws while it computes; `None`: unknown.
+    #[serde(default)]
+    pub client_cpu_w: Option<f64>,
+    /// Power that it draws while it waits; `None`: unknown.
+    #[serde(default)]
+    pub client_idle_w: Option<f64>,
+}
+
+/// Why a handshake makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum HandshakeError {
+    #[error("handshake {name} has no messages; accepted: 1 to 10000")]
+    Empty { name: String },
+    #[error("handshake {name}: message {index} ({message}), {field}: {error}")]
+    Distribution {
+        name: String,
+        index: usize,
+        message: String,
+        field: &'static str,
+        error: DistributionError,
+    },
+    #[error("handshake {name}: message {index} has {bytes} bytes; accepted: 1 to 16777216")]
+    Bytes { name: String, index: usize, bytes: u32 },
+    #[error("handshake {name}: the first message is the server's; accepted: the client's")]
+    ServerFirst { name: String },
+    #[error("handshake {name}: a flight has {count} datagrams; accepted: up to 128")]
+    Datagrams { name: String, count: usize },
+    #[error("handshake {name}: {field} is {value}; accepted: {accepted}")]
+    Value { name: String, field: &'static str, value: f64, accepted: &'static str },
+}
+
+/// A message, ready to be replayed.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub from: Direction,
+    pub bytes: u32,
+    /// Bytes of its direction up to and including it.
+    pub end: u32,
+    /// Its flight, counted from 0, and the number of datagrams of that flight up to and including its own.
+    pub flight: u16,
+    pub datagrams: u16,
+    /// It is the last of its flight.
+    pub ends_flight: bool,
+    pub generate: Distribution,
+    pub process: Distribution,
+}
+
+/// A run of messages of one sender.
+#[derive(Clone, Debug)]
+pub(crate) struct Flight {
+    pub from: Direction,
+    pub bytes: u32,
+    /// Payload of each datagram.
+    pub datagrams: Vec<u32>,
+}
+
+/// A handshake, checked and ready to be replayed.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub name: String,
+    pub transport: TransportKind,
+    pub steps: Vec<Step>,
+    pub flights: Vec<Flight>,
+    /// The client may send data once it has passed that many steps.
+    pub ready_after: usize,
+    pub write_bytes: u32,
+    pub retransmission: Retransmission,
+    pub client_cpu_w: Option<f64>,
+    pub client_idle_w: Option<f64>,
+    /// Headers below the transport: of IP, and of IP and UDP.
+    pub ip_bytes: u32,
+    pub datagram_header_bytes: u32,
+    /// The server's mean time for one.
+    pub server_mean_s: f64,
+}
+
+impl Plan {
+    pub fn new(spec: &PricedHandshake, bearer: &BearerSpec) -> Result<Self, HandshakeError> {
+        let name = || spec.name.clone();
+        let Some(first) = spec.messages.first().filter(|_| spec.messages.len() <= 10_000) else {
+            return Err(HandshakeError::Empty { name: name() });
+        };
+        if first.from == Sender::Server {
+            return Err(HandshakeError::ServerFirst { name: name() });
+        }
+        if spec.write_bytes == Some(0) {
+            let accepted = "1 or more, or none";
+            return Err(HandshakeError::Value { name: name(), field: "write_bytes", value: 0.0, accepted });
+        }
+        let retransmission = spec.retransmission.unwrap_or(Retransmission::DTLS);
+        check_retransmission(spec, &retransmission)?;
+        let steps = steps(spec)?;
+        let datagram_header_bytes = bearer.ip_bytes + bearer.udp_bytes;
+        let room = bearer.mtu_bytes.saturating_sub(datagram_header_bytes).max(1);
+        let mut plan = Self {
+            name: name(),
+            transport: spec.transport,
+            flights: flights(&steps),
+            ready_after: ready_after(spec),
+            write_bytes: spec.write_bytes.unwrap_or(u32::MAX),
+            retransmission,
+            client_cpu_w: spec.client_cpu_w,
+            client_idle_w: spec.client_idle_w,
+            ip_bytes: bearer.ip_bytes,
+            datagram_header_bytes,
+            server_mean_s: server_mean_s(&steps),
+            steps,
+        };
+        plan.pack(spec, room)?;
+        Ok(plan)
+    }
+
+    /// Puts the messages of each flight into datagrams: those that shared one still do, and what is too long is cut.
+    fn pack(&mut self, spec: &PricedHandshake, room: u32) -> Result<(), HandshakeError> {
+        let mut unit = None;
+        for (step, message) in self.steps.iter_mut().zip(&spec.messages) {
+            let flight = &mut self.flights[usize::from(step.flight)];
+            let shares = unit == Some((step.flight, message.unit)) || message.unit == 0;
+            unit = Some((step.flight, message.unit));
+            match flight.datagrams.last_mut() {
+                Some(last) if shares => *last += step.bytes,
+                _ => flight.datagrams.push(step.bytes),
+            }
+            if let Some(more) = self.retransmission.fragment_bytes {
+                while let Some(long) = flight.datagrams.last().copied().filter(|bytes| *bytes > room) {
+                    // A piece takes headers of its own.
+                    let rest = long - room + more.min(room / 2);
+                    flight.datagrams.pop();
+                    flight.datagrams.extend([room, rest]);
+                }
+            }
+            step.datagrams = flight.datagrams.len() as u16;
+            if flight.datagrams.len() > 128 {
+                let count = flight.datagrams.len();
+                return Err(HandshakeError::Datagrams { name: spec.name.clone(), count });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_retransmission(spec: &PricedHandshake, policy: &Retransmission) -> Result<(), HandshakeError> {
+    let bad = |field, value, accepted| {
+        Err(HandshakeError::Value { name: spec.name.clone(), field, value, accepted })
+    };
+    if !(policy.initial_s > 0.0 && policy.initial_s.is_finite()) {
+        return bad("retransmission.initial_s", policy.initial_s, "above 0");
+    }
+    if !(policy.maximum_s >= policy.initial_s && policy.maximum_s.is_finite()) {
+        return bad("retransmission.maximum_s", policy.maximum_s, "initial_s or more");
+    }
+    if policy.sends == 0 {
+        return bad("retransmission.sends", 0.0, "1 or more");
+    }
+    for (field, watts) in [("client_cpu_w", spec.client_cpu_w), ("client_idle_w", spec.client_idle_w)] {
+        if let Some(watts) = watts.filter(|watts| !(*watts >= 0.0 && watts.is_finite())) {
+            return bad(field, watts, "0 or more");
+        }
+    }
+    Ok(())
+}
+
+fn steps(spec: &PricedHandshake) -> Result<Vec<Step>, HandshakeError> {
+    let mut ends = [0_u32; 2];
+    let mut flight = 0;
+    let mut steps: Vec<Step> = Vec::with_capacity(spec.messages.len());
+    let mut before: Option<&PricedMessage> = None;
+    for (index, message) in spec.messages.iter().enumerate() {
+        if message.bytes == 0 || message.bytes > 1 << 24 {
+            return Err(HandshakeError::Bytes { name: spec.name.clone(), index, bytes: message.bytes });
+        }
+        let distribution = |field, spec_of: &DistributionSpec| {
+            Distribution::try_from(spec_of).map_err(|error| HandshakeError::Distribution {
+                name: spec.name.clone(),
+                index,
+                message: message.name.clone(),
+                field,
+                error,
+            })
+        };
+        if let (Some(before), Some(last)) = (before, steps.last_mut())
+            && (before.flight != message.flight || before.from != message.from)
+        {
+            last.ends_flight = true;
+            flight += 1;
+        }
+        let from = message.from.direction();
+        let end = &mut ends[usize::from(from == Direction::Down)];
+        *end += message.bytes;
+        steps.push(Step {
+            from,
+            bytes: message.bytes,
+            end: *end,
+            flight,
+            datagrams: 0,
+            ends_flight: index + 1 == spec.messages.len(),
+            generate: distribution("generate", &message.generate)?,
+            process: distribution("process", &message.process)?,
+        });
+        before = Some(message);
+    }
+    Ok(steps)
+}
+
+fn flights(steps: &[Step]) -> Vec<Flight> {
+    let mut flights: Vec<Flight> = Vec::new();
+    for step in steps {
+        if flights.len() <= usize::from(step.flight) {
+            flights.push(Flight { from: step.from, bytes: 0, datagrams: Vec::new() });
+        }
+        if let Some(flight) = flights.last_mut() {
+            flight.bytes += step.bytes;
+        }
+    }
+    flights
+}
+
+/// Data may follow the client's last message, and not before the server's Finished has been processed; tickets that come
+/// later are not waited for.
+fn ready_after(spec: &PricedHandshake) -> usize {
+    let last = |wanted: &dyn Fn(&PricedMessage) -> bool| spec.messages.iter().rposition(wanted);
+    let client = last(&|message| message.from == Sender::Client);
+    let server = last(&|message| message.from == Sender::Server && message.name == "Finished")
+        .or_else(|| last(&|message| message.from == Sender::Server));
+    client.max(server).map_or(0, |index| index + 1)
+}
+
+fn server_mean_s(steps: &[Step]) -> f64 {
+    steps.iter().map(|step| step.cost(Direction::Down).mean_s()).sum()
+}
+
+impl Step {
+    /// What it costs a side (named by the direction of what it sends).
+    #[inline]
+    pub fn cost(&self, side: Direction) -> &Distribution {
+        if self.from == side { &self.generate } else { &self.process }
+    }
+
+    /// True where drawing its cost to a side is no draw at all.
+    #[inline]
+    pub fn constant(&self, side: Direction) -> Option<Ns> {
+        self.cost(side).as_constant()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(from: Sender, name: &str, bytes: u32, flight: u32, unit: u32) -> PricedMessage {
+        let none = DistributionSpec::Constant { s: 0.0 };
+        PricedMessage { from, name: name.into(), bytes, flight, unit, generate: none.clone(), process: none }
+    }
+
+    fn ethernet() -> BearerSpec {
+        BearerSpec::of_rates(None, None, 0.0)
+    }
+
+    fn handshake(transport: TransportKind, messages: Vec<PricedMessage>) -> PricedHandshake {
+        let name = "test".into();
+        PricedHandshake {
+            name,
+            transport,
+            messages,
+            write_bytes: None,
+            retransmission: None,
+            client_cpu_w: None,
+            client_idle_w: None,
+        }
+    }
+
+    #[test]
+    fn a_client_is_ready_after_its_last_message_and_the_servers_finished() {
+        use Sender::{Client, Server};
+        let hello = message(Client, "ClientHello", 300, 1, 1);
+        let flight = message(Server, "ServerHello", 100, 2, 1);
+        let tls13 = vec![
+            hello.clone(),
+            flight.clone(),
+            message(Server, "Finished", 50, 2, 1),
+            message(Client, "Finished", 50, 3, 2),
+            message(Server, "NewSessionTicket", 200, 4, 2),
+        ];
+        let full12 = vec![
+            hello.clone(),
+            flight.clone(),
+            message(Client, "Finished", 50, 3, 2),
+            message(Server, "NewSessionTicket", 200, 4, 2),
+            message(Server, "Finished", 50, 4, 2),
+        ];
+        let resumed12 =
+            vec![hello, flight, message(Server, "Finished", 50, 2, 1), message(Client, "Finished", 50, 3, 2)];
+        for (messages, ready) in [(tls13, 4), (full12, 5), (resumed12, 4)] {
+            let plan = Plan::new(&handshake(TransportKind::Stream, messages), &ethernet()).expect("valid");
+            assert_eq!(plan.ready_after, ready);
+        }
+    }
+
+    #[test]
+    fn datagrams_keep_what_shared_one_and_cut_what_is_too_long() {
+        use Sender::{Client, Server};
+        let messages = vec![
+            message(Client, "ClientHello", 200, 1, 1),
+            message(Server, "ServerHello", 100, 2, 1),
+            message(Server, "Certificate", 3000, 2, 2),
+            message(Server, "ServerHelloDone", 25, 2, 2),
+        ];
+        let plan =
+            Plan::new(&handshake(TransportKind::Datagram, messages.clone()), &ethernet()).expect("valid");
+        // 3000 bytes: 1472, then 1528 + 25 of headers: 1472, then 81 + 25; ServerHelloDone shares the last.
+        assert_eq!(plan.flights[1].datagrams, [100, 1472, 1472, 106 + 25]);
+        assert_eq!(plan.steps.iter().map(|step| step.datagrams).collect::<Vec<_>>(), [1, 1, 4, 4]);
+        let mut whole = handshake(TransportKind::Datagram, messages);
+        whole.retransmission = Some(Retransmission::WTLS);
+        assert_eq!(Plan::new(&whole, &ethernet()).expect("valid").flights[1].datagrams, [100, 3025]);
+    }
+}

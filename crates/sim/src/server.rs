@@ -1,0 +1,219 @@
+//! The server's workers and the jobs that wait for them.
+
+use crate::scenario::{Discipline, ServerSpec};
+use shakedown_link::Ns;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A job's number.
+pub(crate) type JobId = u32;
+
+/// What a connection wants of the server: whatever work there is when its turn comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub slot: u32,
+    pub generation: u32,
+    pub since: Ns,
+    /// Time that it took of a worker so far.
+    pub served: Ns,
+    /// Work left behind by a client that is gone: it is done all the same, for the server does not know.
+    pub orphaned: Option<Ns>,
+}
+
+/// Workers, jobs in service and jobs waiting.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub discipline: Discipline,
+    pub workers: u32,
+    jobs: Vec<Job>,
+    free: Vec<JobId>,
+    waiting: VecDeque<JobId>,
+    idle: Vec<u32>,
+    in_service: Vec<Option<JobId>>,
+    sharing: Sharing,
+}
+
+impl Server {
+    pub fn new(spec: &ServerSpec) -> Self {
+        let shared = spec.discipline == Discipline::Ps;
+        Self {
+            discipline: spec.discipline,
+            workers: spec.workers,
+            jobs: Vec::new(),
+            free: Vec::new(),
+            waiting: VecDeque::new(),
+            idle: if shared { Vec::new() } else { (0..spec.workers).rev().collect() },
+            in_service: if shared { Vec::new() } else { vec![None; spec.workers as usize] },
+            sharing: Sharing::default(),
+        }
+    }
+
+    /// Puts a job in line.
+    pub fn enqueue(&mut self, slot: u32, generation: u32, now: Ns) -> JobId {
+        let job = Job { slot, generation, since: now, served: Ns::ZERO, orphaned: None };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.jobs[id as usize] = job;
+                id
+            }
+            None => {
+                self.jobs.push(job);
+                self.jobs.len() as JobId - 1
+            }
+        };
+        self.waiting.push_back(id);
+        id
+    }
+
+    pub fn job(&mut self, id: JobId) -> &mut Job {
+        &mut self.jobs[id as usize]
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The next job to be started, if it can be.
+    pub fn next_to_start(&mut self) -> Option<JobId> {
+        if self.discipline == Discipline::Fifo && self.idle.is_empty() {
+            return None;
+        }
+        self.waiting.pop_front()
+    }
+
+    /// Gives a job, taken from the line, to a worker (first come, first served).
+    pub fn assign(&mut self, id: JobId) -> u32 {
+        let worker = self.idle.pop().unwrap_or(0);
+        self.in_service[worker as usize] = Some(id);
+        worker
+    }
+
+    /// The job of a worker.
+    pub fn job_of(&self, worker: u32) -> Option<JobId> {
+        self.in_service[worker as usize]
+    }
+
+    /// A worker's job is over.
+    pub fn release(&mut self, worker: u32) {
+        if self.in_service[worker as usize].take().is_some() {
+            self.idle.push(worker);
+        }
+    }
+
+    /// A job is over; its number may be given to another.
+    pub fn forget(&mut self, id: JobId) {
+        self.free.push(id);
+    }
+
+    /// Workers that are busy.
+    pub fn busy(&self) -> u32 {
+        match self.discipline {
+            Discipline::Fifo => self.workers - self.idle.len() as u32,
+            Discipline::Ps => self.workers.min(self.sharing.active()),
+        }
+    }
+
+    // Processor sharing.
+
+    /// A job, or its next part, begins to share the workers.
+    pub fn share(&mut self, now: Ns, id: JobId, work: Ns) {
+        self.sharing.advance(now, self.workers);
+        self.sharing.begin(id, work);
+    }
+
+    /// When the next of those that share is done, if any does.
+    pub fn next_shared(&self, now: Ns) -> Option<Ns> {
+        self.sharing.next(now, self.workers)
+    }
+
+    /// One that is done by now.
+    pub fn take_shared(&mut self, now: Ns) -> Option<JobId> {
+        self.sharing.advance(now, self.workers);
+        self.sharing.finished()
+    }
+}
+
+/// Work under processor sharing, by virtual time: it passes at the rate at which each job is served, so a job that begins
+/// at virtual time v with work w is done at v + w, however many come and go.
+#[derive(Debug, Default)]
+struct Sharing {
+    /// In 2⁻³² ns.
+    virtual_time: u128,
+    at: Ns,
+    /// (done at, order of beginning, job), the least first.
+    active: BinaryHeap<std::cmp::Reverse<(u128, u64, JobId)>>,
+    begun: u64,
+}
+
+const FRACTION_BITS: u32 = 32;
+
+impl Sharing {
+    fn active(&self) -> u32 {
+        self.active.len() as u32
+    }
+
+    fn advance(&mut self, now: Ns, workers: u32) {
+        let passed = u128::from(now.since(self.at).0) << FRACTION_BITS;
+        let active = self.active().max(1);
+        self.virtual_time +=
+            if active <= workers { passed } else { passed * u128::from(workers) / u128::from(active) };
+        self.at = now;
+    }
+
+    fn begin(&mut self, id: JobId, work: Ns) {
+        let done = self.virtual_time + (u128::from(work.0) << FRACTION_BITS);
+        self.active.push(std::cmp::Reverse((done, self.begun, id)));
+        self.begun += 1;
+    }
+
+    fn next(&self, now: Ns, workers: u32) -> Option<Ns> {
+        let std::cmp::Reverse((done, ..)) = self.active.peek()?;
+        let left = done.saturating_sub(self.virtual_time);
+        let active = self.active();
+        let real =
+            if active <= workers { left } else { (left * u128::from(active)).div_ceil(u128::from(workers)) };
+        Some(now + Ns((real.div_ceil(1 << FRACTION_BITS)) as u64))
+    }
+
+    fn finished(&mut self) -> Option<JobId> {
+        let std::cmp::Reverse((done, _, id)) = *self.active.peek()?;
+        if done > self.virtual_time {
+            return None;
+        }
+        self.active.pop();
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_share_are_slowed_by_each_other() {
+        let spec = ServerSpec { discipline: Discipline::Ps, ..ServerSpec::default() };
+        let mut server = Server::new(&spec);
+        // 10 ns of work at 0, 4 at 2: the first has 8 left, both go at half speed, the second is done at 10, the first at 14.
+        server.share(Ns(0), 0, Ns(10));
+        assert_eq!(server.next_shared(Ns(0)), Some(Ns(10)));
+        server.share(Ns(2), 1, Ns(4));
+        assert_eq!(server.next_shared(Ns(2)), Some(Ns(10)));
+        assert_eq!(server.take_shared(Ns(10)), Some(1));
+        assert_eq!(server.take_shared(Ns(10)), None);
+        assert_eq!(server.next_shared(Ns(10)), Some(Ns(14)));
+        assert_eq!(server.take_shared(Ns(14)), Some(0));
+        assert_eq!(server.busy(), 0);
+    }
+
+    #[test]
+    fn no_job_has_more_than_one_worker() {
+        let spec = ServerSpec { discipline: Discipline::Ps, workers: 2, ..ServerSpec::default() };
+        let mut server = Server::new(&spec);
+        server.share(Ns(0), 0, Ns(10));
+        assert_eq!(server.next_shared(Ns(0)), Some(Ns(10)));
+        server.share(Ns(0), 1, Ns(10));
+        assert_eq!(server.next_shared(Ns(0)), Some(Ns(10)));
+        server.share(Ns(0), 2, Ns(10));
+        assert_eq!(server.next_shared(Ns(0)), Some(Ns(15)));
+        assert_eq!(server.busy(), 2);
+    }
+}

@@ -1,0 +1,205 @@
+"""`load`: an open-loop load on a server that is there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from shakedown.cli._output import echo, json_option, note, print_json, show
+from shakedown.cli._scenario import Duration, Rate
+
+if TYPE_CHECKING:
+    from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
+
+ARRIVALS = ("poisson", "deterministic", "closed")
+
+_file = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("load")
+@click.argument("target", metavar="TARGET")
+@click.argument("suite", required=False, metavar="[SUITE]")
+@click.option("--rate", type=Rate(), metavar="R", help="Starts a second: 300/s, 20/min.")
+@click.option(
+    "--arrivals",
+    type=click.Choice(ARRIVALS),
+    default="poisson",
+    show_default=True,
+    help="Gaps between starts: exponential, equal, or a client's next when its last is over.",
+)
+@click.option(
+    "--duration",
+    type=Duration(),
+    default="10s",
+    show_default=True,
+    metavar="T",
+    help="How long connections are started.",
+)
+@click.option("--count", type=click.IntRange(1, 10**9), metavar="N", help="The most starts.")
+@click.option(
+    "--clients",
+    type=click.IntRange(1, 100_000),
+    default=16,
+    show_default=True,
+    metavar="N",
+    help="Clients, each with a session of its own; in a closed loop, connections at a time.",
+)
+@click.option(
+    "--resume-ratio",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of connections that resume a session.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**53), default=1, show_default=True, metavar="N")
+@click.option(
+    "--timeout",
+    type=Duration(),
+    default="10s",
+    show_default=True,
+    metavar="T",
+    help="The longest that a connection may take from its start.",
+)
+@click.option("--max-open", type=click.IntRange(1, 100_000), metavar="N", help="The most open connections.")
+@click.option("--http", "path", metavar="PATH", help="Send an HTTP request for PATH and await the answer.")
+@click.option("--await-first-byte", is_flag=True, help="Await the first byte of a server that speaks first.")
+@click.option("--ca", type=_file, metavar="FILE", help="Certificates to trust: the target's is checked.")
+@click.option("--server-name", metavar="NAME", help="Name to ask for and to check.  [default: the host]")
+@click.option("--no-check", is_flag=True, help="Do not check generated certificates either.")
+@click.option("--client-stack", metavar="NAME", help='Runs the client; "stacks" lists them.')
+@click.option("--client-chain", type=_file, metavar="FILE", help="What clients present in mutual suites.")
+@click.option("--client-key", type=_file, metavar="FILE", help="Its key, where the chain's file has none.")
+@click.option(
+    "--require",
+    "requirements",
+    multiple=True,
+    metavar="WHAT",
+    help="A threshold that sets the exit status: handshake.p99<2s, failed.share<1%; may be repeated.",
+)
+@click.option("--i-may-load", "may_load", metavar="HOST", help="HOST is not this machine, and you may.")
+@click.option("--no-rate-cap", is_flag=True, help="Load another machine with more than 50/s.")
+@json_option
+def command(
+    target: str,
+    suite: str | None,
+    rate: float | None,
+    arrivals: str,
+    duration: float,
+    count: int | None,
+    clients: int,
+    resume_ratio: float,
+    seed: int,
+    timeout: float,
+    max_open: int | None,
+    path: str | None,
+    await_first_byte: bool,
+    ca: Path | None,
+    server_name: str | None,
+    no_check: bool,
+    client_stack: str | None,
+    client_chain: Path | None,
+    client_key: Path | None,
+    requirements: tuple[str, ...],
+    may_load: str | None,
+    no_rate_cap: bool,
+    as_json: bool,
+) -> None:
+    """Load a TLS server or a WTLS gateway, and say what its clients saw.
+
+    TARGET is HOST:PORT, tls://HOST:PORT or wtls://HOST:PORT. Without SUITE the client negotiates what its
+    library offers. Times count from the planned start of a connection: a server that stalls cannot hide it.
+    """
+    from shakedown.api import load
+    from shakedown.errors import ShakedownError
+
+    with _live_view(duration) as update:
+        run = load(
+            target,
+            suite,
+            rate_per_s=rate,
+            arrivals=cast("Arrivals", arrivals),
+            duration_s=duration,
+            max_starts=count,
+            clients=clients,
+            resume_ratio=resume_ratio,
+            seed=seed,
+            timeout_s=timeout,
+            max_open=max_open,
+            http=path,
+            await_first_byte=await_first_byte,
+            ca=ca,
+            server_name=server_name,
+            check=not no_check,
+            client_stack=client_stack,
+            client_chain=client_chain,
+            client_key=client_key,
+            requirements=requirements,
+            may_load=may_load,
+            rate_cap=not no_rate_cap,
+            progress=update,
+        )
+    _show(run, as_json)
+    if run.saturated:
+        note(
+            f"warning: the generator was the bottleneck ({', '.join(run.saturated_by)}): "
+            "figures are its own as much as the server's"
+        )
+    if run.interrupted:
+        raise KeyboardInterrupt("interrupted: the figures are of the run so far")
+    failed = failures(run)
+    if failed:
+        raise ShakedownError("; ".join(failed))
+
+
+def failures(run: LoadRun) -> list[str]:
+    """Why a run that came to its end is a failure nevertheless."""
+    found = [f"required {one.text}, got {_got(one.value)}" for one in run.requirements if not one.met]
+    if not run.completed:
+        found.append(f"no handshake of {run.planned} was completed")
+    resumed, judged = run.resumed, any(one.text.startswith("resumed.") for one in run.requirements)
+    if resumed.confirmed < resumed.asked and not judged:
+        found.append(
+            f"the server resumed {resumed.confirmed} of {resumed.asked} sessions"
+            + (f"; {resumed.without_session} clients had none" if resumed.without_session else "")
+        )
+    return found
+
+
+def _got(value: float | None) -> str:
+    return "no value" if value is None else f"{value:.4g}"
+
+
+def _show(run: LoadRun, as_json: bool) -> None:
+    if as_json:
+        print_json([run])
+        return
+    from shakedown.terminal.live import load_lines, load_table
+
+    for line in load_lines(run):
+        echo(line)
+    show([load_table(run)])
+
+
+@contextmanager
+def _live_view(duration_s: float) -> Iterator[Callable[[LoadProgress], None] | None]:
+    """A line on standard error that says how far a run is, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from shakedown.terminal.live import progress_line
+
+    def update(now: LoadProgress) -> None:
+        sys.stderr.write(f"\r\x1b[K{progress_line(now, duration_s)}")
+        sys.stderr.flush()
+
+    try:
+        yield update
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()

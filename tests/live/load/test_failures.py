@@ -1,0 +1,178 @@
+"""Targets that fail, stall, die and come back."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+import time
+from contextlib import closing
+
+import pytest
+
+from live.load import servers
+
+SUITE = "tls1.3/x25519/p256/server"
+SHORT = ("--rate", "20/s", "--duration", "0.5s")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("nowhere.invalid:443", *SHORT), "nowhere.invalid: "),
+        (("127.0.0.1", *SHORT), "has no port"),
+        (("127.0.0.1:0", *SHORT), "no port from 1 to 65535"),
+        (("ftp://127.0.0.1:21", *SHORT), "another scheme"),
+        (("wtls://127.0.0.1:9203", *SHORT), "a wtls:// target takes a WTLS suite"),
+        (("tls://127.0.0.1:443", "wtls/ecdh_anon+163k", *SHORT), "a tls:// target takes none"),
+        (("127.0.0.1:443", "tls1.3/nonsense", *SHORT), "nonsense"),
+        (("127.0.0.1:443",), "rate: none; accepted: handshakes a second, or closed arrivals"),
+        (("127.0.0.1:443", "--rate", "10", "--arrivals", "closed"), "in a closed loop"),
+        (("127.0.0.1:443", "--rate", "0"), "rate: 0; accepted: 0.001 to"),
+        (("127.0.0.1:443", "--rate", "5 apples"), "is no rate"),
+        (("127.0.0.1:443", *SHORT, "--resume-ratio", "1.5"), "1.5"),
+        (("127.0.0.1:443", *SHORT, "--ca", "/nowhere/ca.pem"), "/nowhere/ca.pem"),
+        (("127.0.0.1:443", *SHORT, "--require", "beauty>1"), '"beauty" is nothing that can be required'),
+        (("192.0.2.1:443", *SHORT), "--i-may-load 192.0.2.1"),
+        (("192.0.2.1:443", "--rate", "60", "--i-may-load", "192.0.2.1"), "above the cap of 50/s"),
+    ],
+)
+def test_wrong_input_is_one_line(load, arguments, told):
+    status, found, err = load(*arguments)
+    assert (status, found) == (2, {})
+    assert told in err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
+def test_nobody_listens(load):
+    status, found, err = load(f"127.0.0.1:{servers.free_port()}", *SHORT)
+    assert (status, found) == (1, {})
+    assert err.rstrip().endswith("connection refused")
+
+
+def test_a_target_that_is_not_tls(load):
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+
+        def answer() -> None:
+            while True:
+                try:
+                    peer, _ = listener.accept()
+                except OSError:
+                    return
+                with peer:
+                    peer.recv(4096)
+                    peer.sendall(b"220 mail.example ESMTP\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        status, found, err = load(f"127.0.0.1:{listener.getsockname()[1]}", *SHORT)
+        listener.shutdown(socket.SHUT_RDWR)
+    assert (status, found) == (1, {})
+    assert "not TLS" in err
+
+
+def test_a_server_that_says_nothing_runs_into_the_timeout(load):
+    with closing(socket.create_server(("127.0.0.1", 0), backlog=100)) as listener:
+        status, found, err = load(f"127.0.0.1:{listener.getsockname()[1]}", *SHORT, "--timeout", "0.3s")
+    assert (status, found) == (1, {})
+    assert "timeout: handshake" in err
+
+
+def test_a_server_without_the_suite_says_so(load, start, peer, pair, tmp_path):
+    server = start(servers.s_server(peer("openssl"), tmp_path, pair, "-tls1_2"))
+    status, found, err = load(server.target, SUITE, *SHORT)
+    assert (status, found) == (1, {})
+    assert "protocol_version" in err
+
+
+def test_a_server_that_dies_and_comes_back(load, start, peer, pair, tmp_path):
+    server = start(servers.s_server(peer("openssl"), tmp_path, pair))
+
+    def restart() -> None:
+        time.sleep(1.5)
+        server.stop()
+        time.sleep(0.7)
+        server.start()
+
+    outage = threading.Thread(target=restart)
+    outage.start()
+    status, found, err = load(
+        server.target, SUITE, "--rate", "100/s", "--arrivals", "deterministic", "--duration", "4s"
+    )
+    outage.join()
+    assert status == 0, err
+    assert found["planned"] == 400 == found["completed"] + sum(found["failed"].values())
+    assert found["failed"]["connection refused"] > 20
+    assert found["completed"] > 200
+
+
+def test_a_stalled_server_cannot_hide(load, start, peer, pair, tmp_path):
+    """Stopped for 500 ms of 5 s at 300/s, 10 per cent of all starts wait for 250 ms on average."""
+    server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, ""))
+
+    def stall() -> None:
+        time.sleep(2.5)
+        server.signal(signal.SIGSTOP)
+        time.sleep(0.5)
+        server.signal(signal.SIGCONT)
+
+    stalled = threading.Thread(target=stall)
+    stalled.start()
+    status, found, err = load(
+        server.target, SUITE, "--rate", "300/s", "--arrivals", "deterministic", "--duration", "5s"
+    )
+    stalled.join()
+    assert status == 0, err
+    assert found["planned"] == found["completed"] == 1500
+    times = found["handshake_s"]
+    assert times["p95"] >= 0.25
+    assert times["p99"] >= 0.44
+    assert times["max"] >= 0.49
+    # The kernel takes connections for a server that does not: a tenth of the handshakes waits for 250 ms, no
+    # connection does.
+    assert times["mean"] - found["connect_s"]["mean"] >= 0.02
+
+
+def test_thresholds_set_the_status(load, start, peer, pair, tmp_path):
+    server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, ""))
+    met = ("--require", "handshake.p99<5s", "--require", "failed.share<=0%", "--require", "rate>1")
+    status, found, err = load(server.target, *SHORT, *met)
+    assert status == 0, err
+    assert [one["met"] for one in found["requirements"]] == [True, True, True]
+    status, found, err = load(server.target, *SHORT, "--require", "handshake.p50<1us", "--require", "rate>1")
+    assert status == 1
+    assert [one["met"] for one in found["requirements"]] == [False, True]
+    assert "required handshake.p50<1us, got" in err
+    # Nothing was received, so there is nothing to be below a second.
+    status, found, err = load(server.target, *SHORT, "--require", "first_byte.p99<1s")
+    assert status == 1
+    assert found["requirements"] == [{"text": "first_byte.p99<1s", "value": None, "met": False}]
+
+
+def test_starts_beyond_the_cap_are_planned_all_the_same(load, start, peer, pair, tmp_path):
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+
+        def one_then_silence() -> None:
+            server = servers.s_server(peer("openssl"), tmp_path, pair)
+            with servers.running(server):
+                first, _ = listener.accept()
+                with first, socket.create_connection(("127.0.0.1", server.port)) as upstream:
+                    first.settimeout(0.5)
+                    upstream.settimeout(0.5)
+                    for source, sink in ((first, upstream), (upstream, first), (first, upstream)):
+                        sink.sendall(source.recv(16384))
+
+        relay = threading.Thread(target=one_then_silence)
+        relay.start()
+        status, found, err = load(
+            f"127.0.0.1:{listener.getsockname()[1]}",
+            *("--rate", "50/s", "--arrivals", "deterministic", "--duration", "1s"),
+            *("--max-open", "2", "--timeout", "1s"),
+        )
+        relay.join()
+    assert status == 1
+    assert found["planned"] == 50 == sum(found["failed"].values())
+    assert found["failed"]["not started"] > 40
+    assert found["saturated"]
+    assert "open connections" in found["saturated_by"]
+    assert "the generator was the bottleneck" in err

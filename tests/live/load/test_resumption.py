@@ -1,0 +1,144 @@
+"""Handshakes and resumptions that the server's own log confirms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from live.load import servers
+
+PROTOCOLS = {"tls1.2": "tls1.2/ecdhe_ecdsa+x25519/p256/server", "tls1.3": "tls1.3/x25519/p256/server"}
+FIGURES = {"n", "mean", "p50", "p90", "p95", "p99", "max"}
+
+
+def accounted(found: dict) -> None:
+    """What every run's figures have in common."""
+    assert found["planned"] == found["completed"] + sum(found["failed"].values())
+    for name in ("connect_s", "handshake_s", "first_byte_s", "start_lateness_s"):
+        times = found[name]
+        assert set(times) == FIGURES
+        if times["n"]:
+            assert 0 <= times["p50"] <= times["p90"] <= times["p95"] <= times["p99"] <= times["max"]
+    assert found["handshake_s"]["n"] == found["completed"]
+    assert found["connect_s"]["mean"] <= found["handshake_s"]["mean"]
+    assert found["generator_cpu_s"] > 0
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_full_handshakes_with_openssl(load, start, peer, pair, tmp_path, protocol):
+    server = start(servers.s_server(peer("openssl"), tmp_path, pair))
+    before = servers.counts(peer("openssl"), server.port)
+    status, found, err = load(
+        server.target, PROTOCOLS[protocol], "--rate", "100/s", "--duration", "1s", "--http", "/"
+    )
+    after = servers.counts(peer("openssl"), server.port)
+    assert status == 0, err
+    accounted(found)
+    assert found["failed"] == {}
+    assert 50 < found["completed"] < 150
+    assert found["first_byte_s"]["n"] == found["completed"]
+    assert found["rate_per_s"]["planned"] == 100
+    assert found["resumed"] == {"asked": 0, "confirmed": 0, "without_session": 0}
+    assert found["negotiated"][0]["protocol"] == protocol
+    assert found["certificate_checked"] == "no"
+    # One handshake finds out whether the server is there; one of ours asked for the counts.
+    assert after.finished - before.finished == found["completed"] + 1 + 1
+    assert after.hits == before.hits
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("share", ["1.0", "0.5"])
+def test_resumptions_are_those_of_nginx(load, start, peer, pair, tmp_path, protocol, share):
+    folder = tmp_path / "nginx"
+    server = start(servers.nginx(peer("nginx"), folder, pair, "ssl_session_cache shared:s:1m;"))
+    status, found, err = load(
+        *(server.target, PROTOCOLS[protocol], "--rate", "200/s", "--duration", "1s"),
+        *("--resume-ratio", share, "--clients", "4", "--http", "/"),
+    )
+    assert status == 0, err
+    accounted(found)
+    asked, confirmed = found["resumed"]["asked"], found["resumed"]["confirmed"]
+    assert asked == confirmed
+    if share == "1.0":
+        assert asked == found["completed"]
+    else:
+        assert 0.3 < asked / found["completed"] < 0.7
+    logged = (folder / "access.log").read_text().split("\n")
+    assert sum(line.startswith("r ") for line in logged) == confirmed
+    # Four more handshakes collected the sessions.
+    assert sum(line.startswith(". ") for line in logged) == found["completed"] - confirmed + 4
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_resumptions_are_those_of_openssl(load, start, peer, pair, tmp_path, protocol):
+    server = start(servers.s_server(peer("openssl"), tmp_path, pair))
+    before = servers.counts(peer("openssl"), server.port)
+    status, found, err = load(
+        *(server.target, PROTOCOLS[protocol], "--rate", "60/s", "--duration", "1s"),
+        *("--resume-ratio", "1", "--clients", "3"),
+    )
+    after = servers.counts(peer("openssl"), server.port)
+    assert status == 0, err
+    assert found["resumed"]["asked"] == found["resumed"]["confirmed"] == found["completed"] > 0
+    assert after.hits - before.hits == found["resumed"]["confirmed"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "settings"),
+    [
+        ("tls1.2", "ssl_session_cache off; ssl_session_tickets off;"),
+        ("tls1.3", "ssl_session_cache off; ssl_session_tickets off;"),
+    ],
+)
+def test_a_server_that_never_resumes_fails_the_run(load, start, peer, pair, tmp_path, protocol, settings):
+    server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, settings))
+    arguments = (server.target, PROTOCOLS[protocol], "--rate", "50/s", "--duration", "1s", "--clients", "2")
+    status, found, err = load(*arguments, "--resume-ratio", "1")
+    assert status == 1
+    assert found["resumed"]["confirmed"] == 0 < found["resumed"]["asked"]
+    assert f"the server resumed 0 of {found['resumed']['asked']} sessions" in err
+    # Who says that this is what they expect gets it.
+    status, found, err = load(*arguments, "--resume-ratio", "1", "--require", "resumed.share<=0")
+    assert (status, err.count("error")) == (0, 0), err
+
+
+def test_a_closed_loop_runs_as_fast_as_the_server(load, start, peer, pair, tmp_path):
+    folder = tmp_path / "nginx"
+    server = start(servers.nginx(peer("nginx"), folder, pair, ""))
+    status, found, err = load(
+        server.target,
+        "--arrivals",
+        "closed",
+        "--clients",
+        "4",
+        "--count",
+        "200",
+        "--duration",
+        "20s",
+        "--http",
+        "/",
+    )
+    assert status == 0, err
+    accounted(found)
+    assert found["completed"] == found["planned"] == 200
+    assert found["rate_per_s"]["planned"] is None
+    assert found["suite"] is None
+    assert [one["protocol"] for one in found["negotiated"]] == ["tls1.3"]
+    assert len((folder / "access.log").read_text().splitlines()) == 201
+
+
+def test_the_certificate_is_checked_where_there_is_something_to_check_it_against(
+    load, start, peer, pair, tmp_path: Path
+):
+    server = start(servers.s_server(peer("openssl"), tmp_path, pair))
+    short = ("--rate", "20", "--duration", "0.5s")
+    status, found, err = load(server.target, *short, "--ca", pair[0])
+    assert (status, found["certificate_checked"]) == (0, "ca"), err
+    other, _ = servers.make_certificate(peer("openssl"), tmp_path)
+    status, found, err = load(server.target, *short, "--ca", other)
+    assert (status, found) == (1, {})
+    assert "certificate verify failed" in err
+    status, found, err = load(server.target, *short, "--ca", pair[0], "--server-name", "example.org")
+    assert (status, found) == (1, {})
+    assert "hostname mismatch" in err.lower()
