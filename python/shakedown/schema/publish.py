@@ -17,6 +17,7 @@ from shakedown.schema.measured import Measurement
 from shakedown.schema.primitives import Timing
 from shakedown.schema.saved import Manifest, ScenarioFigures
 from shakedown.schema.serving import HalfTrace, Serving
+from shakedown.schema.simulated import Simulated
 from shakedown.schema.trace import CapturedTrace
 
 PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
@@ -33,6 +34,7 @@ PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
     "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),
     "load": (LoadRun, "An object of load --json."),
+    "simulation": (Simulated, "An object of simulate --json."),
     "figures": (ScenarioFigures, "An object of report --json."),
     "bearer-check": (BearerCheck, "An object of bearer check --json."),
     "measured-path": (MeasuredPath, "An object of bearer measure --json."),

@@ -1,0 +1,132 @@
+"""Simulated fleets on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from shakedown.schema.simulated import FailedSimulation, Simulated, Spread
+from shakedown.terminal.figures import NOTHING, count, number, share, time
+from shakedown.terminal.tables import fits, plain_table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+COLUMNS = ("mean", "median", "95 % within", "99 % within", "longest", "waits", "load", "failed", "all in after", "energy")
+SHORT = ("median", "99 % within", "load", "failed", "all in after")
+SHORTEST = ("median", "99 % within")
+PROFILE = 12
+"""Columns of a time profile in text."""
+
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+def heading(rows: Sequence[Simulated | FailedSimulation]) -> str:
+    """What all rows have in common."""
+    one = next(row for row in rows if isinstance(row, Simulated))
+    many = f", {one.workers} workers" if one.workers > 1 else ""
+    resumed = f", {share(one.resumption)} of them resume" if one.resumption else ""
+    return (
+        f"simulated: {one.device} over {one.bearer} to {one.server_device}{many}; {count(one.clients, 'client')}, "
+        f"{one.arrivals}{resumed}, seed {one.seed}"
+    )
+
+
+def fleet_tables(rows: Sequence[Simulated | FailedSimulation], width: int) -> Iterator[RenderableType]:
+    """Fleets for people: one table in the widest form that fits, what is guessed, and what failed."""
+    good = [row for row in rows if isinstance(row, Simulated)]
+    steady = all(row.rate_per_s is not None for row in good)
+    left_out = {"all in after" if steady else "mean"}
+    if not any(row.energy_j.n for row in good):
+        left_out.add("energy")
+    for form in (COLUMNS, SHORT, SHORTEST):
+        table = _table(good, [name for name in form if name not in left_out])
+        if fits(table, width):
+            break
+    yield table
+    yield from _remarks(good)
+    for row in rows:
+        if isinstance(row, FailedSimulation):
+            yield f"{row.suite}: {row.error}"
+
+
+def _table(rows: Sequence[Simulated], columns: Sequence[str]) -> Table:
+    table = plain_table(["suite"], columns)
+    for row in rows:
+        table.add_row(row.suite, *(_cell(row, name) for name in columns))
+    return table
+
+
+def _cell(row: Simulated, name: str) -> str:
+    found = row.handshake_s
+    least = "≥ " if row.unpriced else ""
+    if name == "mean":
+        margin = "" if found.margin is None else f" ± {time(found.margin, 2)}"
+        return f"{least}{time(found.mean)}{margin}"
+    if name in ("median", "95 % within", "99 % within", "longest"):
+        value = {"median": found.p50, "95 % within": found.p95, "99 % within": found.p99, "longest": found.max}
+        return least + time(value[name]) if value[name] is not None else NOTHING
+    if name == "waits":
+        return time(row.queue_wait_s.mean, 2)
+    if name == "load":
+        load = row.utilisation if row.offered is None else max(row.offered, row.utilisation)
+        return f"{share(load)}{' unstable' if row.unstable else ''}"
+    if name == "failed":
+        return share(sum(row.failed.values()) / row.clients, 1) if row.failed else "none"
+    if name == "all in after":
+        return time(row.last_in_s)
+    return joules(row.energy_j)
+
+
+def joules(energy: Spread) -> str:
+    """A mean energy, or a dash."""
+    if energy.mean is None:
+        return NOTHING
+    size, unit = next((one for one in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")) if energy.mean >= one[0]), (1e-6, "µJ"))
+    return f"{number(energy.mean / size, 2)} {unit}"
+
+
+def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
+    unstable = [row for row in rows if row.unstable]
+    if unstable:
+        yield (
+            "unstable: more work arrives than the workers can do; times grow for as long as clients come, and say "
+            "as much of their number as of the server"
+        )
+    for row in rows:
+        if row.failed:
+            causes = ", ".join(f"{CAUSES.get(cause, cause)}: {many:,}" for cause, many in row.failed.items())
+            yield f"{row.suite}: failed: {causes}"
+        again = row.attempts - row.clients - row.warmup_clients * row.replications
+        if row.retries and again > 0:
+            yield f"{row.suite}: clients tried again {again:,} times"
+    known = [row for row in rows if row.modelled is not None]
+    if known:
+        yield "by formula: " + "; ".join(_formula(row) for row in known)
+    missing: dict[str, None] = {}
+    for row in rows:
+        for one in row.unpriced:
+            what = " ".join(part for part in (one.operation, one.algorithm, one.parameters) if part)
+            missing[f"no figure: {one.side} {what}: {one.reason}"] = None
+    yield from missing
+    without = dict.fromkeys(part for row in rows for part in row.energy_missing)
+    if without and any(row.energy_j.n for row in rows):
+        yield "energy without " + ", ".join(without)
+
+
+def _formula(row: Simulated) -> str:
+    found = row.modelled
+    assert found is not None
+    if found.handshake_s is None:
+        return f"{row.suite} has no steady state"
+    return f"{row.suite} {time(found.handshake_s)}, waits {time(found.queue_wait_s, 2)}"
+
+
+CAUSES = {
+    "timeout": "out of patience",
+    "connect": "no answer to any SYN",
+    "transport": "retransmissions exhausted",
+    "reset": "reset",
+    "lost": "lost",
+}
