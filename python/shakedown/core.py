@@ -425,7 +425,9 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
     return answer if isinstance(answer, list) else [answer]
 
 
-def simulate(spec: Mapping[str, object], progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def simulate(
+    spec: Mapping[str, object], progress: Callable[[int, int], None] | None = None
+) -> dict[str, Any]:
     """Runs a simulation in virtual time; `spec` and what is returned are `Scenario` and the outcome of
     `crates/sim`.
 

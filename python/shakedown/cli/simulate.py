@@ -35,7 +35,11 @@ from shakedown.cli._scenario import Duration, scenario_options
     "--retries", type=int, metavar="N", help="Attempts after the first.  [default: 0; 10 with +backoff]"
 )
 @click.option(
-    "--resumption", type=float, default=0.0, metavar="SHARE", help="Share of the clients that resume.  [default: 0]"
+    "--resumption",
+    type=float,
+    default=0.0,
+    metavar="SHARE",
+    help="Share of the clients that resume.  [default: 0]",
 )
 @click.option("--from-idle", is_flag=True, help="Radios begin idle: their set-up comes first.")
 @click.option(
@@ -45,7 +49,9 @@ from shakedown.cli._scenario import Duration, scenario_options
     show_default=True,
     help="Order of service: first come, first served, or processor sharing.",
 )
-@click.option("--max-handshakes", type=int, metavar="N", help="That the server works on at once.  [default: any]")
+@click.option(
+    "--max-handshakes", type=int, metavar="N", help="That the server works on at once.  [default: any]"
+)
 @click.option(
     "--accept-queue", type=int, metavar="N", help="Connections that wait meanwhile.  [default: any]"
 )
@@ -53,7 +59,7 @@ from shakedown.cli._scenario import Duration, scenario_options
     "--replications",
     type=int,
     metavar="N",
-    help="Runs among which the clients are shared out; more than one give intervals.  [default: 10 at a rate]",
+    help="Runs that share the clients; more than one give intervals.  [default: 10 at a rate]",
 )
 @json_option
 def command(
@@ -79,9 +85,9 @@ def command(
 ) -> None:
     """Simulate a fleet of clients of each suite, in virtual time.
 
-    Recorded handshakes, priced on the devices, are replayed over the bearer, with Linux's TCP or the protocol's
-    own retransmission, against a server with a queue. Each suite has a fleet of its own; the same seed gives the
-    same figures.
+    Recorded handshakes, priced on the devices, are replayed over the bearer, with Linux's TCP or the
+    protocol's own retransmission, against a server with a queue. Each suite has a fleet of its own; the same
+    seed gives the same figures.
     """
     from shakedown.pricing.library import open_library
     from shakedown.scenario import Fleet

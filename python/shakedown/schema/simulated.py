@@ -1,7 +1,7 @@
 """What `simulate --json` prints: one fleet of clients, replayed in virtual time. Times are seconds.
 
-Every figure is simulated: recorded handshakes, priced on devices, over links, transports and a server's queue.
-With anything `unpriced` the times are least values.
+Every figure is simulated: recorded handshakes, priced on devices, over links, transports and a server's
+queue. With anything `unpriced` the times are least values.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Interval(Object, frozen=True, kw_only=True):
 
 
 class Traffic(Object, frozen=True, kw_only=True):
-    """What all clients together put on their networks, IP headers included, and what was lost or sent again."""
+    """What all clients put on their networks, IP headers included, and what was lost or sent again."""
 
     packets: Count
     up_bytes: Count
@@ -79,7 +79,8 @@ class Simulated(Object, frozen=True, kw_only=True):
     `handshake_s` is from a client's arrival until it may send data, failed attempts and pauses before it
     included; `done_s` until both sides are through. `queue_wait_s` is a client's waiting for workers, all its
     flights together; `job_wait_s` that of each flight. `unstable`: more work arrives than the workers can do,
-    so that the figures grow with the number of clients. Of a storm, `last_in_s` is when the last client was in.
+    so that the figures grow with the number of clients. Of a storm, `last_in_s` is when the last client was
+    in.
     """
 
     suite: Text

@@ -71,9 +71,9 @@ def parse_arrivals(text: str, folder: Path | None = None) -> Arrivals:
     kind, rest = kind.strip().lower(), rest.strip()
     if kind not in ("poisson", "fixed", "bursts", "storm", "file"):
         hint = did_you_mean(kind, ("poisson", "fixed", "bursts", "storm", "file"))
-        raise InputError(f'arrivals "{_cut(written)}": there is no "{_cut(kind)}"{hint}; accepted: {ACCEPTED}')
+        raise _wrong(written, f'there is no "{_cut(kind)}"{hint}; accepted: {ACCEPTED}')
     if not colon or not rest:
-        raise InputError(f'arrivals "{_cut(written)}": nothing follows {kind}; accepted: {ACCEPTED}')
+        raise _wrong(written, f"nothing follows {kind}; accepted: {ACCEPTED}")
     if kind == "storm":
         return _storm(written, rest)
     if kind == "file":
@@ -88,24 +88,21 @@ def _rate(written: str, text: str) -> float:
     try:
         rate = parse_rate_per_s(text)
     except InputError as error:
-        raise InputError(f'arrivals "{_cut(written)}": {error}') from None
+        raise _wrong(written, str(error)) from None
     if rate <= 0.0:
-        raise InputError(f'arrivals "{_cut(written)}": nobody arrives at a rate of 0; accepted: a rate above 0')
+        raise _wrong(written, "nobody arrives at a rate of 0; accepted: a rate above 0")
     return rate
 
 
 def _bursts(written: str, rest: str) -> Arrivals:
     size, at, rate = rest.partition("@")
     if not at:
-        raise InputError(
-            f'arrivals "{_cut(written)}": how often a burst comes is missing; accepted: SIZE@RATE, as '
-            "bursts:100@2/min"
-        )
+        raise _wrong(written, "how often a burst comes is missing; accepted: SIZE@RATE, as bursts:100@2/min")
     count = int(size) if size.strip().isascii() and size.strip().isdigit() and len(size) < 16 else 0
     if not 1 <= count <= MAX_BURST:
-        raise InputError(
-            f'arrivals "{_cut(written)}": a burst of "{_cut(size)}"; accepted: a whole number of clients '
-            f"from 1 to {MAX_BURST:,}"
+        raise _wrong(
+            written,
+            f'a burst of "{_cut(size)}"; accepted: a whole number of clients from 1 to {MAX_BURST:,}',
         )
     return Arrivals(written, "bursts", _rate(written, rate) * count, size=count)
 
@@ -114,13 +111,13 @@ def _storm(written: str, rest: str) -> Arrivals:
     duration, plus, more = rest.partition("+")
     if plus and more.strip().lower() != BACKOFF:
         hint = did_you_mean(more.strip().lower(), [BACKOFF]) or f"; accepted: +{BACKOFF}"
-        raise InputError(f'arrivals "{_cut(written)}": there is no "+{_cut(more)}"{hint}')
+        raise _wrong(written, f'there is no "+{_cut(more)}"{hint}')
     try:
         within_s = parse_duration_s(duration)
     except InputError as error:
-        raise InputError(f'arrivals "{_cut(written)}": {error}') from None
+        raise _wrong(written, str(error)) from None
     if within_s > MAX_STORM_S:
-        raise InputError(f'arrivals "{_cut(written)}": accepted: a storm of {MAX_STORM_S:,.0f} s at most')
+        raise _wrong(written, f"a storm of {within_s:,.0f} s; accepted: {MAX_STORM_S:,.0f} s at most")
     return Arrivals(written, "storm", within_s=within_s, backoff=bool(plus))
 
 
@@ -144,6 +141,10 @@ def _file(written: str, path: Path) -> Arrivals:
     if not times:
         raise InputError(f"{path}: holds no times; {accepted}")
     return Arrivals(written, "file", at_s=tuple(times))
+
+
+def _wrong(written: str, what: str) -> InputError:
+    return InputError(f'arrivals "{_cut(written)}": {what}')
 
 
 def _cut(text: str) -> str:

@@ -70,7 +70,7 @@ class Settled:
 def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None = None) -> Settled:
     """Checks a fleet and fills in its defaults. Raises `InputError`.
 
-    `folder` is where the path of a file of arrivals begins; `arrivals` are those of the fleet, if read before.
+    `folder` is where the path of a file of arrivals begins; `arrivals` are the fleet's, if read before.
     """
     arrivals = arrivals or parse_arrivals(fleet.arrivals, folder)
     clients = _clients(fleet, arrivals)

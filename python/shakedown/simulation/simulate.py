@@ -19,7 +19,7 @@ from shakedown.pricing.scenario import Scenario as Priced
 from shakedown.pricing.scenario import scenario as price_scenario
 from shakedown.scenario import Fleet
 from shakedown.schema.base import MAX_NUMBER, convert
-from shakedown.schema.simulated import ClosedForm, FailedSimulation, Interval, Simulated
+from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import Arrivals
 from shakedown.simulation.fleet import DEFAULT_SEED, MAX_WORKERS, Settled, settle
 from shakedown.simulation.spec import Client, energy_missing, series_width_s, simulation_spec
@@ -75,8 +75,13 @@ def simulate(
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "simulated"}
     rows: list[Simulated | FailedSimulation] = []
     for _, found in each(suites, one, place):
-        rows.append(found["row"] if "row" in found else convert(found, FailedSimulation))
+        rows.append(found["row"] if "row" in found else convert(_failed(found), FailedSimulation))
     return rows
+
+
+def _failed(found: dict[str, Any]) -> dict[str, Any]:
+    """The suite stands beside its error anyway."""
+    return {**found, "error": found["error"].removeprefix(f"{found['suite']}: ")}
 
 
 def check_server(workers: int, seed: int | None) -> None:
@@ -119,9 +124,7 @@ class Job:
         """What the core reads."""
         clients = [Client(self.priced, self.resumed)]
         width_s = series_width_s(clients, self.settled, self.workers)
-        return simulation_spec(
-            clients, self.settled, workers=self.workers, seed=self.seed, series_s=width_s
-        )
+        return simulation_spec(clients, self.settled, workers=self.workers, seed=self.seed, series_s=width_s)
 
 
 def run(
@@ -188,17 +191,10 @@ def row(job: Job, report: Mapping[str, Any]) -> Simulated:
     if report["series_s"] > 0.0:
         found["series_s"] = report["series_s"]
         found["series"] = [
-            convert({"start_s": number * report["series_s"], **interval}, Interval)
+            {"start_s": number * report["series_s"], **interval}
             for number, interval in enumerate(report["series"])
         ]
-        found["series"] = [*map(_plain, found["series"])]
     return convert(found, Simulated)
-
-
-def _plain(interval: Interval) -> Any:  # noqa: ANN401 - JSON
-    from shakedown.schema.base import builtins
-
-    return builtins(interval)
 
 
 def _spread(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,8 +232,7 @@ def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
 def turns(one: Priced) -> list[tuple[float, float]]:
     """The server's turns: what it does at a stretch, as mean and second moment of the time.
 
-    A turn begins with a flight of the client's, and ends with the answer; what comes before the first belongs to
-    it.
+    A turn begins with a flight of the client's, and ends with the answer.
     """
     from shakedown.simulation.spec import handshake_spec
 

@@ -13,13 +13,20 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-COLUMNS = ("mean", "median", "95 % within", "99 % within", "longest", "waits", "load", "failed", "all in after", "energy")
+COLUMNS = (
+    "mean",
+    "median",
+    "95 % within",
+    "99 % within",
+    "longest",
+    "waits",
+    "load",
+    "failed",
+    "all in after",
+    "energy",
+)
 SHORT = ("median", "99 % within", "load", "failed", "all in after")
 SHORTEST = ("median", "99 % within")
-PROFILE = 12
-"""Columns of a time profile in text."""
-
-BARS = " ▁▂▃▄▅▆▇█"
 
 
 def heading(rows: Sequence[Simulated | FailedSimulation]) -> str:
@@ -28,8 +35,8 @@ def heading(rows: Sequence[Simulated | FailedSimulation]) -> str:
     many = f", {one.workers} workers" if one.workers > 1 else ""
     resumed = f", {share(one.resumption)} of them resume" if one.resumption else ""
     return (
-        f"simulated: {one.device} over {one.bearer} to {one.server_device}{many}; {count(one.clients, 'client')}, "
-        f"{one.arrivals}{resumed}, seed {one.seed}"
+        f"simulated: {one.device} over {one.bearer} to {one.server_device}{many}; "
+        f"{count(one.clients, 'client')}, {one.arrivals}{resumed}, seed {one.seed}"
     )
 
 
@@ -65,8 +72,9 @@ def _cell(row: Simulated, name: str) -> str:
         margin = "" if found.margin is None else f" ± {time(found.margin, 2)}"
         return f"{least}{time(found.mean)}{margin}"
     if name in ("median", "95 % within", "99 % within", "longest"):
-        value = {"median": found.p50, "95 % within": found.p95, "99 % within": found.p99, "longest": found.max}
-        return least + time(value[name]) if value[name] is not None else NOTHING
+        shares = (found.p50, found.p95, found.p99, found.max)
+        value = shares[COLUMNS.index(name) - COLUMNS.index("median")]
+        return least + time(value) if value is not None else NOTHING
     if name == "waits":
         return time(row.queue_wait_s.mean, 2)
     if name == "load":
@@ -83,7 +91,8 @@ def joules(energy: Spread) -> str:
     """A mean energy, or a dash."""
     if energy.mean is None:
         return NOTHING
-    size, unit = next((one for one in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")) if energy.mean >= one[0]), (1e-6, "µJ"))
+    units = ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
+    size, unit = next((one for one in units if energy.mean >= one[0]), units[-1])
     return f"{number(energy.mean / size, 2)} {unit}"
 
 
@@ -91,8 +100,8 @@ def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
     unstable = [row for row in rows if row.unstable]
     if unstable:
         yield (
-            "unstable: more work arrives than the workers can do; times grow for as long as clients come, and say "
-            "as much of their number as of the server"
+            "unstable: more work arrives than the workers can do; times grow for as long as clients come, and "
+            "say as much of their number as of the server"
         )
     for row in rows:
         if row.failed:
