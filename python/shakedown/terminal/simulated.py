@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from shakedown.schema.simulated import FailedSimulation, Simulated, Spread
 from shakedown.terminal.figures import NOTHING, count, number, share, time
-from shakedown.terminal.tables import fits, plain_table
+from shakedown.terminal.tables import fits, plain_table, titled_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+
+    from shakedown.results.folder import Results
+
+MAX_TABLES = 20
+"""Tables of an experiment's fleets; the report and the table have the others."""
 
 COLUMNS = (
     "mean",
@@ -100,8 +107,8 @@ def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
     unstable = [row for row in rows if row.unstable]
     if unstable:
         yield (
-            "unstable: more work arrives than the workers can do; times grow for as long as clients come, and "
-            "say as much of their number as of the server"
+            "unstable: more work arrives than the workers can do; times grow for as long as clients come, "
+            "and say as much of their number as of the server"
         )
     for row in rows:
         if row.failed:
@@ -139,3 +146,40 @@ CAUSES = {
     "reset": "reset",
     "lost": "lost",
 }
+
+
+def simulated_tables(results: Results, width: int) -> Iterator[RenderableType]:
+    """Fleets of an experiment: a table for each place and arrival process, a line a suite."""
+    rows = results.fleets.filter(pl.col("unpriced").is_null()).to_dicts()
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        place = (row["arrivals"], row["device"], row["bearer"], row["server_device"])
+        groups.setdefault(place, []).append(row)
+    for (arrivals, device, bearer, server), fleet in list(groups.items())[:MAX_TABLES]:
+        clients = count(int(fleet[0]["clients"]), "client")
+        title = f"Simulated: {clients}, {arrivals}: {device} over {bearer} to {server}"
+        steady = fleet[0]["rate_per_s"] is not None
+        columns = (
+            ("mean", "99 % within", "by formula", "load") if steady else ("median", "99 % within", "load")
+        )
+        table = titled_table(title)
+        table.add_column("suite", no_wrap=True)
+        for name in (*columns, "failed", *(() if steady else ("all in after",))):
+            table.add_column(name, justify="right")
+        for row in fleet:
+            table.add_row(row["label"], *_cells(row, steady=steady))
+        yield table
+    if len(groups) > MAX_TABLES:
+        yield f"{len(groups) - MAX_TABLES:,} more fleets are in the report and the table"
+
+
+def _cells(row: dict[str, Any], *, steady: bool) -> list[str]:
+    load = max(row["utilisation"], row["offered"] or 0.0)
+    busy = share(load) + (" unstable" if (row["offered"] or 0.0) >= 1.0 else "")
+    failed = share(row["failed"] / row["clients"], 1) if row["failed"] else "none"
+    if not steady:
+        median, late = time(row["handshake_p50_s"]), time(row["handshake_p99_s"])
+        return [median, late, busy, failed, time(row["last_in_s"])]
+    margin = row["handshake_margin_s"]
+    mean = time(row["handshake_mean_s"]) + ("" if margin is None else f" ± {time(margin, 2)}")
+    return [mean, time(row["handshake_p99_s"]), time(row["modelled_handshake_s"]), busy, failed]
