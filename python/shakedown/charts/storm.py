@@ -24,6 +24,7 @@ class Storm:
     Attributes:
         outside: ends of intervals (s), and the clients that were neither in nor gone by then.
         last_in_s: when the last client was in.
+        most_in_s: when 99 % of all clients were; None where fewer ever were.
         failed: clients that gave up.
     """
 
@@ -31,6 +32,7 @@ class Storm:
     outside: Sequence[tuple[float, float]]
     last_in_s: float
     failed: float
+    most_in_s: float | None = None
 
 
 def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
@@ -61,8 +63,9 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
             {"y": base - _AREA_PX - 11, "text": fitted(one.suite, width - (260 if width > WIDE else 60), 7.0)}
         )
         ends.append({"at": one.last_in_s, "top": base - 26, "bottom": base})
+        most_in = "" if one.most_in_s is None else f"; 99 % in after {time(one.most_in_s)}"
         peak = max((many for _, many in one.outside), default=0.0)
-        peaks.append({"y": base - _AREA_PX - 11, "text": f"up to {whole(peak)} outside at once"})
+        peaks.append({"y": base - _AREA_PX - 11, "text": f"up to {whole(peak)} outside at once{most_in}"})
         gone = f", {whole(one.failed)} gave up" if one.failed else ""
         last = f"{'last one' if one.failed else 'all'} in after {time(one.last_in_s)}{gone}"
         room = (end_s - one.last_in_s) * per_s > _FEW_PX
@@ -76,6 +79,7 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
         )
     total = len(fleets) * _ROW_PX
     x, y = across(0, end_s), down(total)
+    blue = STEPS["step3"].light
     axis = ticks("seconds since the first client could arrive", width, grid=False)
     at_x, at_y = {"field": "at", **x}, {"field": "y", **y}
     return {
@@ -83,7 +87,7 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
         "height": total,
         "layer": [
             lanes(bases, 0, arrive_s * per_s, y, color=LANE),
-            rectangles(areas, {"axis": axis, **x}, y, color=STEPS["step3"].light),
+            rectangles(areas, {"axis": axis, **x}, y, color=blue, stroke=blue, strokeWidth=0.6),
             {
                 "data": {"values": bases},
                 "mark": {"type": "rule", "color": MUTED, "strokeWidth": 1},

@@ -25,6 +25,7 @@ MAX_STORMS = 12
 """Fleets of one figure; the table has the others."""
 
 MAX_FIGURES = 20
+MOST = 0.99
 MAX_PAIRS = 24
 MAX_LINES = 400
 
@@ -98,8 +99,15 @@ def arrival_window_s(arrivals: str) -> float:
 
 
 def _storm(results: Results, row: Row) -> Storm:
-    outside = [(point["end_s"], point["outside"]) for point in _points(results, row)]
-    return Storm(row["label"], outside, row["last_in_s"] or 0.0, row["failed"])
+    points = _points(results, row)
+    outside = [(point["end_s"], point["outside"]) for point in points]
+    inside, most_in_s = 0.0, None
+    for point in points:
+        inside += point["completed"]
+        if inside >= MOST * row["clients"]:
+            most_in_s = point["end_s"]
+            break
+    return Storm(row["label"], outside, row["last_in_s"] or 0.0, row["failed"], most_in_s)
 
 
 def _points(results: Results, row: Row) -> list[dict[str, Any]]:
