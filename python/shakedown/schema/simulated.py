@@ -134,3 +134,42 @@ class FailedSimulation(Object, frozen=True, kw_only=True):
     bearer: Text
     kind: Literal["simulated"]
     error: Text
+
+
+class SimulatedCapacity(Object, frozen=True, kw_only=True):
+    """One row of `capacity --simulated`: `rate_per_s` is 0 if the promise cannot be kept, null if nothing
+    limits it.
+
+    `done_s` (until both sides are through) and `utilisation` are those at that rate, `modelled_rate_per_s`
+    is what `capacity` says by
+    formula.
+    """
+
+    suite: Text
+    kind: Literal["simulated"]
+    server_device: Text
+    device: Text
+    bearer: Text
+    within_s: Number
+    percentile: Number | None
+    workers: Count
+    rate_per_s: Number | None
+    utilisation: Number | None
+    done_s: Spread | None
+    limit_per_s: Number | None
+    modelled_rate_per_s: Number | None
+    clients: Count
+    seed: Count
+    basis: Basis
+    unpriced: tuple[UnpricedPart, ...]
+
+
+class FailedSimulatedCapacity(Object, frozen=True, kw_only=True):
+    """A suite whose capacity cannot be simulated, and why."""
+
+    suite: Text
+    server_device: Text
+    device: Text
+    bearer: Text
+    kind: Literal["simulated"]
+    error: Text

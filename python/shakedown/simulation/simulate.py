@@ -22,7 +22,7 @@ from shakedown.schema.base import MAX_NUMBER, convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import Arrivals
 from shakedown.simulation.fleet import DEFAULT_SEED, MAX_WORKERS, Settled, settle
-from shakedown.simulation.spec import Client, energy_missing, series_width_s, simulation_spec
+from shakedown.simulation.spec import Client, series_width_s, simulation_spec
 
 Progress = Callable[[int, int], None]
 
@@ -75,11 +75,11 @@ def simulate(
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "simulated"}
     rows: list[Simulated | FailedSimulation] = []
     for _, found in each(suites, one, place):
-        rows.append(found["row"] if "row" in found else convert(_failed(found), FailedSimulation))
+        rows.append(found["row"] if "row" in found else convert(failed_row(found), FailedSimulation))
     return rows
 
 
-def _failed(found: dict[str, Any]) -> dict[str, Any]:
+def failed_row(found: dict[str, Any]) -> dict[str, Any]:
     """The suite stands beside its error anyway."""
     return {**found, "error": found["error"].removeprefix(f"{found['suite']}: ")}
 
@@ -171,7 +171,7 @@ def row(job: Job, report: Mapping[str, Any]) -> Simulated:
         "workers": job.workers,
         "discipline": fleet.discipline,
         "energy_j": _spread(report["energy_j"]),
-        "energy_missing": energy_missing(priced, from_idle=fleet.from_idle),
+        "energy_missing": report["energy_missing"],
         "virtual_s": report["virtual_s"],
         "last_in_s": report["last_ready_s"],
         "peak_in_flight": report["peak_in_flight"],

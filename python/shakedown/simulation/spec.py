@@ -9,6 +9,7 @@ from typing import Any
 
 from shakedown.pricing.prices import Price
 from shakedown.pricing.scenario import Scenario as Priced
+from shakedown.profiles.bearer import BearerEnergy
 from shakedown.schema.base import Side
 from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 
@@ -116,7 +117,8 @@ def handshake_spec(one: Priced) -> dict[str, Any]:
         ],
         "write_bytes": None if trace.datagrams else WRITE_BYTES,
         "retransmission": _WTLS if trace.protocol == "wtls" else None,
-        "client_cpu_w": _processor_w(one),
+        "client_cpu_w": one.device.energy.active_w,
+        "client_idle_w": one.device.energy.idle_w,
     }
     return found
 
@@ -180,51 +182,19 @@ def bearer_spec(one: Priced, *, from_idle: bool) -> dict[str, Any]:
         "pause_up_s": up.pause_s,
         "pause_down_s": down.pause_s,
         "setup": bearer.setup.as_json() if from_idle and bearer.setup is not None else None,
-        "energy": _radio(one),
+        "energy": _radio(bearer.energy),
     }
 
 
-def _idle_w(one: Priced) -> float:
-    """The processor's power while it waits, drawn whatever the radio does."""
-    return one.device.energy.idle_w or 0.0
-
-
-def _processor_w(one: Priced) -> float | None:
-    power = one.device.energy
-    return None if power.active_w is None else max(0.0, power.active_w - _idle_w(one))
-
-
-def _radio(one: Priced) -> dict[str, float | None]:
-    """The radio's power by state, the waiting processor's in each."""
-    power, idle_w = one.bearer.energy, _idle_w(one)
-
-    def drawn(watts: float | None) -> float | None:
-        return None if watts is None else watts + idle_w
-
+def _radio(power: BearerEnergy) -> dict[str, float | None]:
+    """The radio's power by state."""
     return {
-        "send_w": drawn(power.send_w),
-        "receive_w": drawn(power.receive_w),
-        "idle_w": drawn(power.idle_w),
+        "send_w": power.send_w,
+        "receive_w": power.receive_w,
+        "idle_w": power.idle_w,
         "send_j_per_byte": power.send_j_per_byte,
         "receive_j_per_byte": power.receive_j_per_byte,
         "setup_j": power.setup_j,
         "tail_w": power.tail_w,
         "tail_s": power.tail_s,
     }
-
-
-def energy_missing(one: Priced, *, from_idle: bool) -> list[str]:
-    """What is not in the clients' energy, in words."""
-    missing = []
-    power, radio = one.device.energy, one.bearer.energy
-    if power.active_w is None:
-        missing.append("the processor: its power is not known")
-    elif power.idle_w is None:
-        missing.append("the processor while it waits")
-    if radio.tail_w is None or radio.tail_s is None:
-        missing.append("the radio after the handshake")
-    if not from_idle:
-        missing.append("the radio's set-up: it is there before")
-    elif one.bearer.setup_s > 0.0 and radio.setup_j is None:
-        missing.append("the radio's set-up")
-    return missing

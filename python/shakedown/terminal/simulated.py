@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shakedown.schema.simulated import FailedSimulation, Simulated, Spread
-from shakedown.terminal.figures import NOTHING, count, number, share, time
+from shakedown.schema.simulated import (
+    FailedSimulatedCapacity,
+    FailedSimulation,
+    Simulated,
+    SimulatedCapacity,
+    Spread,
+)
+from shakedown.terminal.figures import NOTHING, count, number, rate, share, time
 from shakedown.terminal.tables import fits, plain_table, titled_table
 
 if TYPE_CHECKING:
@@ -183,3 +189,34 @@ def _cells(row: dict[str, Any], *, steady: bool) -> list[str]:
     margin = row["handshake_margin_s"]
     mean = time(row["handshake_mean_s"]) + ("" if margin is None else f" ± {time(margin, 2)}")
     return [mean, time(row["handshake_p99_s"]), time(row["modelled_handshake_s"]), busy, failed]
+
+
+def capacity_heading(rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity]) -> str:
+    """What all rows have in common."""
+    one = next(row for row in rows if isinstance(row, SimulatedCapacity))
+    promise = "the mean" if one.percentile is None else f"{one.percentile:g} % of handshakes"
+    return (
+        f"simulated: {promise} within {time(one.within_s)}: {one.device} over {one.bearer} to "
+        f"{one.server_device}, workers: {one.workers}, seed {one.seed}"
+    )
+
+
+def capacity_table(
+    rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity],
+) -> Iterator[RenderableType]:
+    """Highest rates for people."""
+    table = plain_table(["suite"], ["handshakes/s", "by formula", "load", "mean", "99 % within"])
+    for row in rows:
+        if not isinstance(row, SimulatedCapacity):
+            continue
+        found = row.done_s
+        most = "≤ " if row.unpriced else ""
+        words = {None: "no server cost is known", 0.0: "unreachable"}
+        highest = words.get(row.rate_per_s) or f"{most}{rate(row.rate_per_s)}"
+        cells = [highest, rate(row.modelled_rate_per_s), share(row.utilisation)]
+        cells += [NOTHING, NOTHING] if found is None else [time(found.mean), time(found.p99)]
+        table.add_row(row.suite, *cells)
+    yield table
+    for row in rows:
+        if isinstance(row, FailedSimulatedCapacity):
+            yield f"{row.suite}: {row.error}"
