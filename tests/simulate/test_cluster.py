@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from functools import partial
 
 import polars as pl
 import pytest
@@ -81,13 +82,9 @@ def test_a_worker_is_killed_in_the_middle_and_nothing_is_lost(experiment, client
 
 
 def test_a_worker_of_another_version_is_told(client, monkeypatch):
-    def another(profiles):
-        return {**cluster._fingerprint(profiles), "shakedown": "0.0.1 (release)"}
-
     real = cluster.fingerprint
-    monkeypatch.setattr(
-        cluster, "fingerprint", lambda profiles: {**real(profiles), "shakedown": "9.9 (release)"}
-    )
+    other = {"shakedown": "9.9 (release)"}
+    monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), **other})
     with pytest.raises(ShakedownError, match=r"worker tcp://.* has another shakedown: .*accepted: 9\.9"):
         cluster.check_workers(client)
 
@@ -105,10 +102,7 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{held.getsockname()[1]}"
-        with (
-            pytest.raises(InputError, match="cannot be reached.*accepted: the address"),
-            cluster.connected(address),
-        ):
+        with pytest.raises(InputError, match="accepted: the address of"), cluster.connected(address):
             pass
     with pytest.raises(InputError, match="cannot be reached"), cluster.connected("carrier-pigeon://x"):
         pass
@@ -126,17 +120,9 @@ def test_results_come_in_order_and_few_are_ahead(client):
     def jobs():
         for number in range(100):
             asked.append(number)
-            yield _Square(number)
+            yield partial(pow, number, 2)
 
     pool = cluster.Cluster(client)
     for number, found in enumerate(pool.results(jobs())):
         assert found == number**2
         assert len(asked) <= number + 1 + cluster.AHEAD * 2
-
-
-class _Square:
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __call__(self) -> int:
-        return self.number**2

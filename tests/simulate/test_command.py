@@ -66,7 +66,7 @@ def test_more_than_the_workers_can_do_is_simulated_and_flagged(shakedown):
 
 
 def test_impatient_clients_come_again_and_load_the_server_more(shakedown):
-    command = ("simulate", SUITE, "--arrivals", "storm:0s", "--clients", "4000", "--json")
+    command = ("simulate", SUITE, "--arrivals", "storm:0.1s", "--clients", "4000", "--json")
     (calm,) = rows(shakedown(*command))
     (hasty,) = rows(shakedown(*command, "--timeout", "0.4s", "--retries", "2"))
     assert calm["attempts"] == calm["completed"] == 4000
@@ -75,10 +75,12 @@ def test_impatient_clients_come_again_and_load_the_server_more(shakedown):
 
 
 def test_resuming_clients_spare_the_server(shakedown):
-    command = ("simulate", SUITE, "--arrivals", "poisson:1000/s", "--clients", "2000", "--json")
+    load = ("--arrivals", "poisson:1000/s", "--clients", "2000")
+    command = ("simulate", "tls1.2/rsa/rsa2048/server", *load, "--json")
     (full,) = rows(shakedown(*command))
     (resumed,) = rows(shakedown(*command, "--resumption", "1"))
-    assert resumed["utilisation"] < 0.9 * full["utilisation"]
+    # No public-key operation is left.
+    assert resumed["utilisation"] < 0.6 * full["utilisation"]
     assert resumed["resumption"] == 1.0
 
 

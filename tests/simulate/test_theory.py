@@ -28,8 +28,9 @@ def test_a_handshake_waits_once_a_flight(suite, load):
     assert row.utilisation == pytest.approx(load, rel=0.03)
     assert abs(wait.mean - formulas.flights_queue_wait_s) <= WIDER * wait.margin
     assert wait.margin < 0.12 * wait.mean, "the interval says nothing"
-    # The formula with handshakes as customers lets each wait once, and misses by more than chance.
-    assert wait.mean - formulas.queue_wait_s > WIDER * wait.margin
+    # The formula with handshakes as customers lets each wait once: it holds only where turns are alike.
+    if formulas.flights_queue_wait_s > 1.3 * formulas.queue_wait_s:
+        assert wait.mean - formulas.queue_wait_s > WIDER * wait.margin
 
 
 def test_handshake_time_without_load_is_the_modelled_one():

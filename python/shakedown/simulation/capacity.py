@@ -26,6 +26,9 @@ CLIENTS = 50_000
 PRECISION = 1.01
 """The search ends when the rates that keep and break the promise are no further apart."""
 
+NEAR = 0.95
+"""How near to the formula's answer the search begins."""
+
 LOWEST = 1e-3
 """Rates below this share of saturation are as good as none."""
 
@@ -88,6 +91,7 @@ class _Search:
         self.workers, self.seed = workers, seed
         service_s = one.service_s.mean
         self.limit_per_s = workers / service_s if service_s > 0.0 else None
+        self.modelled_per_s: float | None = capacity_row(one, within_s, percentile, workers)["rate_per_s"]
 
     def at(self, rate_per_s: float) -> Simulated:
         """The fleet at a rate."""
@@ -107,9 +111,17 @@ class _Search:
         if self.limit_per_s is None:
             return None, None
         low_per_s, high_per_s = LOWEST * self.limit_per_s, self.limit_per_s
-        found = self.at(low_per_s)
-        if not self.keeps(found):
-            return 0.0, None
+        found: Simulated | None = None
+        # The formula is seldom far off: begin on both sides of what it says.
+        for guess in (NEAR * (self.modelled_per_s or 0.0), (self.modelled_per_s or 0.0) / NEAR):
+            if low_per_s < guess < high_per_s:
+                tried = self.at(guess)
+                low_per_s, high_per_s = (guess, high_per_s) if self.keeps(tried) else (low_per_s, guess)
+                found = tried if low_per_s == guess else found
+        if found is None:
+            found = self.at(low_per_s)
+            if not self.keeps(found):
+                return 0.0, None
         while high_per_s > low_per_s * PRECISION:
             # Where a promise is loose the answer lies near saturation: search there first.
             middle = (
@@ -128,7 +140,6 @@ class _Search:
         """The answer."""
         one = self.one
         rate_per_s, found = self.best()
-        modelled = capacity_row(one, self.within_s, self.percentile, self.workers)
         plain: dict[str, Any] = {
             "suite": one.trace.suite,
             "kind": "simulated",
@@ -142,7 +153,7 @@ class _Search:
             "utilisation": None if found is None else found.utilisation,
             "done_s": None if found is None else builtins(found.done_s),
             "limit_per_s": self.limit_per_s,
-            "modelled_rate_per_s": modelled["rate_per_s"],
+            "modelled_rate_per_s": self.modelled_per_s,
             "clients": CLIENTS,
             "seed": self.seed,
             "basis": one.basis,
