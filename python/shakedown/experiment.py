@@ -34,8 +34,16 @@ from shakedown.credentials import Assigned, SideFiles, WrongChainError, assign
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.toml import describe, load_toml, locate
-from shakedown.scenario import DEFAULT_PERCENTILE, CaptureFile, HandshakeId, Options, Places, Scenario
-from shakedown.scenario import CaptureFile, Fleet, Fleets, HandshakeId, Options, Places, Scenario
+from shakedown.scenario import (
+    DEFAULT_PERCENTILE,
+    CaptureFile,
+    Fleet,
+    Fleets,
+    HandshakeId,
+    Options,
+    Places,
+    Scenario,
+)
 from shakedown.schema.base import SIDES, Side
 from shakedown.schema.saved import AboutExperiment
 from shakedown.units import parse_duration_s, parse_rate_per_s
@@ -43,14 +51,12 @@ from shakedown.units import parse_duration_s, parse_rate_per_s
 FILE_KEYS = ("chain", "key", "ca", "password_env")
 CAPTURE_KEYS = ("file", "keylog")
 SIMULATED_KEYS = (
-    "arrivals", "clients", "workers", "timeout", "retries", "resumption", "from_idle", "discipline",
+    "arrivals", "clients", "timeout", "retries", "resumption", "from_idle", "discipline",
     "max_handshakes", "accept_queue", "replications", "seed",
 )  # fmt: skip
 _OTHER_KEYS = {
     "name", "title", "question", "suites", "devices", "server_device", "bearers", "rates", "workers",
     "within", "percentile", "captures",
-    "stack", "client_stack", "server_stack", *SIDES,
-    "name", "title", "question", "suites", "devices", "server_device", "bearers", "rates", "captures",
     "stack", "client_stack", "server_stack", "simulated", *SIDES,
 }  # fmt: skip
 
@@ -277,6 +283,7 @@ class _Reader:
         if "percentile" in self.data and "within" not in self.data:
             raise self.wrong("percentile", 'there is no promise that it is of; accepted: beside "within"')
         return float(value)
+
     def fleets(self, places: Places, options: Options) -> Fleets:
         """The fleets that are simulated in each place; none without the table."""
         if "simulated" not in self.data:
@@ -293,22 +300,19 @@ class _Reader:
                 "max_handshakes",
                 "accept_queue",
                 "replications",
-                "workers",
                 "seed",
             )
             if name in table
         }
-        workers, seed = given.pop("workers", 1), given.pop("seed", options.seed)
+        seed = given.pop("seed", options.seed)
         fleets = tuple(self.fleet(text, table, given) for text in self.arrivals(table, places.rates_per_s))
         try:
             from shakedown.simulation.simulate import check_server
 
-            check_server(workers, seed)
+            check_server(places.workers, seed)
         except InputError as error:
-            raise self.wrong(
-                f"simulated.{'workers' if 'workers' in table else 'seed'}", str(error)
-            ) from error
-        return Fleets(fleets=fleets, workers=workers, seed=seed)
+            raise self.wrong("simulated.seed", str(error)) from error
+        return Fleets(fleets=fleets, seed=seed)
 
     def fleet(self, arrivals: str, table: Mapping[str, Any], given: Mapping[str, int]) -> Fleet:
         """One fleet, refused where it makes no sense."""

@@ -271,7 +271,6 @@ class Fleets(Object, frozen=True, kw_only=True):
     """What an experiment simulates in each of its places: a fleet for each arrival process."""
 
     fleets: tuple[Fleet, ...] = ()
-    workers: int = 1
     seed: int | None = None
 
 

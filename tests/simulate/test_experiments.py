@@ -84,9 +84,9 @@ def test_the_report_shows_storms_and_the_formulas_beside(results, tmp_path):
 
 
 def test_without_arrivals_the_rates_are_simulated(tmp_path):
-    found = experiment(tmp_path, TEXT + "[simulated]\nclients = 500\nworkers = 4\nseed = 9\n")
+    found = experiment(tmp_path, TEXT + "[simulated]\nclients = 500\nseed = 9\n")
     assert [one.arrivals for one in found.fleets.fleets] == ["poisson:500/s", "poisson:9000/s"]
-    assert (found.fleets.workers, found.fleets.seed) == (4, 9)
+    assert found.fleets.seed == 9
 
 
 def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
@@ -108,7 +108,7 @@ def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
         ('[simulated]\narrivals = ["storm:1s", "poisson:0/s"]', "line 8, key simulated.arrivals"),
         ("[simulated]\nclients = 0", "line 8, key simulated.clients: clients is 0"),
         ('[simulated]\nclients = "many"', "a whole number"),
-        ("[simulated]\nworkers = 0", "line 8, key simulated.workers: workers is 0"),
+        ("[simulated]\nworkers = 2", "key simulated.workers: unknown key"),
         ("[simulated]\nseed = -4", "key simulated.seed: seed is -4"),
         ('[simulated]\ntimeout = "soon"', "is no duration"),
         ("[simulated]\nretries = -1", "key simulated.retries: retries is -1"),

@@ -163,6 +163,11 @@ def _modelled(scenario: Scenario, trace: Trace) -> Modelled:
     if scenario.capture is None and source not in run.queued:
         queue = queue_of(priced, scenario.load.workers)
     run.queued.add(source)
+    rows = tuple(
+        cast("Mapping[str, Any]", predict.row(priced, "default", rate, scenario.load.workers))
+        for rate in scenario.load.rates_per_s
+    )
+    queue = queue_of(priced, scenario.load.workers) if scenario.capture is None else None
     return Modelled(trace, name, scenario.connection, rows, _workers(priced, scenario.load), queue)
 
 
@@ -173,8 +178,6 @@ def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, 
     if load.within_s is None:
         return ()
     return tuple(workers_needed(priced, load.within_s, load.percentile, rate) for rate in load.rates_per_s)
-    queue = queue_of(priced) if scenario.capture is None else None
-    return Modelled(trace, name, scenario.connection, rows, queue)
 
 
 def priced_on(scenario: Scenario, trace: Trace) -> Priced:

@@ -106,7 +106,7 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
                 device=place.device,
                 server_device=place.server_device,
                 bearer=place.bearer,
-                load=Load(workers=wanted.workers),
+                load=Load(workers=place.load.workers),
                 fleet=fleet,
                 options=Options(seed=wanted.seed),
                 capture=capture,
