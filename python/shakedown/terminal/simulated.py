@@ -15,7 +15,7 @@ from shakedown.schema.simulated import (
     Spread,
 )
 from shakedown.terminal.figures import NOTHING, count, number, rate, share, time
-from shakedown.terminal.tables import fits, plain_table, titled_table
+from shakedown.terminal.tables import fits, titled_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -72,9 +72,20 @@ def fleet_tables(rows: Sequence[Simulated | FailedSimulation], width: int) -> It
 
 
 def _table(rows: Sequence[Simulated], columns: Sequence[str]) -> Table:
-    table = plain_table(["suite"], columns)
+    table = _plain(columns)
     for row in rows:
         table.add_row(row.suite, *(_cell(row, name) for name in columns))
+    return table
+
+
+def _plain(figures: Sequence[str]) -> Table:
+    """A line a suite, as `predict` prints them."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("suite", no_wrap=True)
+    for name in figures:
+        table.add_column(name, justify="right")
     return table
 
 
@@ -205,7 +216,7 @@ def capacity_table(
     rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity],
 ) -> Iterator[RenderableType]:
     """Highest rates for people."""
-    table = plain_table(["suite"], ["handshakes/s", "by formula", "load", "mean", "99 % within"])
+    table = _plain(["handshakes/s", "by formula", "load", "mean", "99 % within"])
     for row in rows:
         if not isinstance(row, SimulatedCapacity):
             continue
