@@ -150,23 +150,13 @@ def _modelled(scenario: Scenario, trace: Trace) -> Modelled:
 
     name = None if scenario.capture is None else Path(scenario.capture.file).name
     try:
-        priced = _priced(scenario, trace)
+        priced = priced_on(scenario, trace)
         rows = tuple(
             cast("Mapping[str, Any]", predict.row(priced, "default", rate, scenario.load.workers))
             for rate in scenario.load.rates_per_s
         )
-        priced = priced_on(scenario, trace)
     except InputError as error:
         return Modelled(trace, name, scenario.connection, unpriced=str(error))
-    # A queue is the same in all places of a handshake: it stands with the first that has a price.
-    queue = None
-    if scenario.capture is None and source not in run.queued:
-        queue = queue_of(priced, scenario.load.workers)
-    run.queued.add(source)
-    rows = tuple(
-        cast("Mapping[str, Any]", predict.row(priced, "default", rate, scenario.load.workers))
-        for rate in scenario.load.rates_per_s
-    )
     queue = queue_of(priced, scenario.load.workers) if scenario.capture is None else None
     return Modelled(trace, name, scenario.connection, rows, _workers(priced, scenario.load), queue)
 
