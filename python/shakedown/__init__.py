@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "api": (
         "bearers", "capacity", "capture", "certs", "devices", "inspect", "load", "machine", "measure",
-        "predict", "primitives", "report", "reproduce", "stacks", "suites",
-        "bearers", "capacity", "capture", "certs", "devices", "inspect", "machine", "measure", "predict",
-        "primitives", "report", "reproduce", "simulate", "stacks", "suites",
+        "predict", "primitives", "report", "reproduce", "simulate", "stacks", "suites",
     ),
     "core": ("canonical", "describe"),
     "errors": ("InputError", "ShakedownError"),
