@@ -1,7 +1,8 @@
 //! Writes what the fuzzers start from: genuine conversations, messages, certificates and captures.
 
 use shakedown_fuzz::{
-    FLOWS, Talk, as_next_generation, as_pieces, certificate_bytes, datagrams, genuine, talks, write_capture,
+    FLOWS, Talk, as_next_generation, as_pieces, certificate_bytes, conversation_seed, datagrams, genuine,
+    radius_seed, talks, write_capture,
 };
 use shakedown_wtls::record::Records;
 use std::io::Result;
@@ -24,6 +25,10 @@ fn write_captures(name: &str, talks: &[&Talk]) -> Result<()> {
 }
 
 fn main() -> Result<()> {
+    write("radius", "answer", &radius_seed())?;
+    for side in 0..2 {
+        write("eap", &format!("{side}"), &conversation_seed(side))?;
+    }
     let talks = talks();
     for talk in &talks {
         write("records", &talk.name, &as_pieces(talk))?;

@@ -7,10 +7,12 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod captures;
 mod environment;
 mod synthetic;
 
+pub use access::{Sponge, conversation_seed, radius_seed};
 pub use captures::{Talk, as_next_generation, as_pieces, talks, write_capture};
 pub use environment::{Environment, FLOWS, Flow, certificate_bytes, datagrams, flow, genuine, steps};
 pub use synthetic::{Synthetic, SyntheticKey};

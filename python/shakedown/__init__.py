@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         primitives,
         report,
         reproduce,
+        simulate,
         stacks,
         suites,
     )
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "api": (
         "bearers", "capacity", "capture", "certs", "devices", "inspect", "load", "machine", "measure",
-        "predict", "primitives", "report", "reproduce", "stacks", "suites",
+        "predict", "primitives", "report", "reproduce", "simulate", "stacks", "suites",
     ),
     "core": ("canonical", "describe"),
     "errors": ("InputError", "ShakedownError"),
@@ -74,6 +75,7 @@ __all__ = [
     "report",
     "reproduce",
     "run_experiment",
+    "simulate",
     "stacks",
     "suites",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from shakedown.errors import InputError
 from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
     from shakedown.schema.measured import Machine, Measurement
     from shakedown.schema.primitives import Timing
+    from shakedown.schema.simulated import FailedSimulation, Simulated
 
 LINKS = ("open", "wep")
 
@@ -413,6 +414,62 @@ def capacity(
             traces=_library(traces),
             scale_from=scale_from,
         )
+    )
+
+
+def simulate(
+    suites: str | Sequence[str],
+    arrivals: str = "poisson:10/s",
+    *,
+    clients: int | None = None,
+    device: str = DEFAULT_DEVICE,
+    server_device: str = DEFAULT_SERVER_DEVICE,
+    bearer: str = DEFAULT_BEARER,
+    workers: int = 1,
+    seed: int | None = None,
+    timeout_s: float | None = None,
+    retries: int | None = None,
+    resumption: float = 0.0,
+    from_idle: bool = False,
+    discipline: Literal["fifo", "ps"] = "fifo",
+    max_handshakes: int | None = None,
+    accept_queue: int | None = None,
+    replications: int | None = None,
+    traces: str | Path | None = None,
+    scale_from: str | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Simulated | FailedSimulation]:
+    """A fleet of clients in virtual time: a row a suite, the same for the same seed.
+
+    `arrivals` is `poisson:50/s`, `fixed:50/s`, `bursts:100@2/min`, `storm:10s`, `storm:10s+backoff` or
+    `file:PATH`; the others are the options of the command `simulate`. Raises `InputError`.
+    """
+    from shakedown.scenario import Fleet
+    from shakedown.simulation.simulate import simulate as run
+
+    fleet = Fleet(
+        arrivals=arrivals,
+        clients=clients,
+        timeout_s=timeout_s,
+        retries=retries,
+        resumption=resumption,
+        from_idle=from_idle,
+        discipline=discipline,
+        max_handshakes=max_handshakes,
+        accept_queue=accept_queue,
+        replications=replications,
+    )
+    return run(
+        _several(suites),
+        fleet,
+        device=device,
+        server_device=server_device,
+        bearer=bearer,
+        workers=workers,
+        seed=seed,
+        traces=_library(traces),
+        scale_from=scale_from,
+        progress=progress,
     )
 
 

@@ -425,6 +425,25 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
     return answer if isinstance(answer, list) else [answer]
 
 
+def simulate(
+    spec: Mapping[str, object], progress: Callable[[int, int], None] | None = None
+) -> dict[str, Any]:
+    """Runs a simulation in virtual time; `spec` and what is returned are `Scenario` and the outcome of
+    `crates/sim`.
+
+    `progress` is called with the clients that are through, of how many. Ctrl-C stops it. Raises `InputError`.
+    """
+    import json
+
+    core = native()
+    if not hasattr(core, "simulate"):
+        raise ShakedownError('the native core is older than this program; "make build" makes it anew')
+    try:
+        return cast("dict[str, Any]", json.loads(core.simulate(json.dumps(spec), progress)))
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
 def _release_build() -> ModuleType:
     core = native()
     if core.BUILD_PROFILE != "release":

@@ -34,17 +34,30 @@ from shakedown.credentials import Assigned, SideFiles, WrongChainError, assign
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.toml import describe, load_toml, locate
-from shakedown.scenario import DEFAULT_PERCENTILE, CaptureFile, HandshakeId, Options, Places, Scenario
+from shakedown.scenario import (
+    DEFAULT_PERCENTILE,
+    CaptureFile,
+    Fleet,
+    Fleets,
+    HandshakeId,
+    Options,
+    Places,
+    Scenario,
+)
 from shakedown.schema.base import SIDES, Side
 from shakedown.schema.saved import AboutExperiment
 from shakedown.units import parse_duration_s, parse_rate_per_s
 
 FILE_KEYS = ("chain", "key", "ca", "password_env")
 CAPTURE_KEYS = ("file", "keylog")
+SIMULATED_KEYS = (
+    "arrivals", "clients", "timeout", "retries", "resumption", "from_idle", "discipline",
+    "max_handshakes", "accept_queue", "replications", "seed",
+)  # fmt: skip
 _OTHER_KEYS = {
     "name", "title", "question", "suites", "devices", "server_device", "bearers", "rates", "workers",
     "within", "percentile", "captures",
-    "stack", "client_stack", "server_stack", *SIDES,
+    "stack", "client_stack", "server_stack", "simulated", *SIDES,
 }  # fmt: skip
 
 
@@ -58,6 +71,7 @@ class Experiment:
     about: AboutExperiment
     scenarios: tuple[Scenario, ...]
     places: Places = field(default_factory=Places)
+    fleets: Fleets = field(default_factory=Fleets)
     chains: Mapping[Side, SideFiles] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -125,6 +139,7 @@ class _Reader:
             ),
             scenarios=(*captures, *measured),
             places=places,
+            fleets=self.fleets(places, options),
             chains=files,
             notes=notes,
         )
@@ -268,6 +283,89 @@ class _Reader:
         if "percentile" in self.data and "within" not in self.data:
             raise self.wrong("percentile", 'there is no promise that it is of; accepted: beside "within"')
         return float(value)
+
+    def fleets(self, places: Places, options: Options) -> Fleets:
+        """The fleets that are simulated in each place; none without the table."""
+        if "simulated" not in self.data:
+            return Fleets()
+        table = self.data["simulated"]
+        if not isinstance(table, dict):
+            raise self.wrong("simulated", f"found {describe(table)}; accepted: a table, as [simulated]")
+        self.no_others(table, SIMULATED_KEYS, "simulated")
+        given = {
+            name: self.number(table, name)
+            for name in (
+                "clients",
+                "retries",
+                "max_handshakes",
+                "accept_queue",
+                "replications",
+                "seed",
+            )
+            if name in table
+        }
+        seed = given.pop("seed", options.seed)
+        fleets = tuple(self.fleet(text, table, given) for text in self.arrivals(table, places.rates_per_s))
+        try:
+            from shakedown.simulation.simulate import check_server
+
+            check_server(places.workers, seed)
+        except InputError as error:
+            raise self.wrong("simulated.seed", str(error)) from error
+        return Fleets(fleets=fleets, seed=seed)
+
+    def fleet(self, arrivals: str, table: Mapping[str, Any], given: Mapping[str, int]) -> Fleet:
+        """One fleet, refused where it makes no sense."""
+        from shakedown.simulation.fleet import settle
+
+        discipline, from_idle = table.get("discipline", "fifo"), table.get("from_idle", False)
+        if discipline not in ("fifo", "ps"):
+            raise self.wrong("simulated.discipline", f"found {describe(discipline)}; accepted: fifo, ps")
+        if not isinstance(from_idle, bool):
+            raise self.wrong("simulated.from_idle", f"found {describe(from_idle)}; accepted: true, false")
+        resumption = table.get("resumption", 0.0)
+        if isinstance(resumption, bool) or not isinstance(resumption, int | float):
+            found = f"found {describe(resumption)}; accepted: a share from 0 to 1"
+            raise self.wrong("simulated.resumption", found)
+        named = dict(given)
+        if arrivals.startswith("file:"):
+            arrivals = f"file:{self.path.parent / arrivals.removeprefix('file:')}"
+            named.pop("clients", None)
+        try:
+            timeout_s = parse_duration_s(table["timeout"]) if "timeout" in table else None
+            fleet = Fleet(
+                arrivals=arrivals,
+                timeout_s=timeout_s,
+                resumption=float(resumption),
+                from_idle=from_idle,
+                discipline="ps" if discipline == "ps" else "fifo",
+                **named,
+            )
+            settle(fleet)
+        except InputError as error:
+            word = str(error).split(" ", 1)[0]
+            key = next((name for name in SIMULATED_KEYS if name.startswith(word)), "arrivals")
+            raise self.wrong(f"simulated.{key}", str(error)) from error
+        return fleet
+
+    def arrivals(self, table: Mapping[str, Any], rates_per_s: tuple[float, ...]) -> list[str]:
+        """Arrival processes; left out, Poisson's at each of the experiment's rates."""
+        value = table.get("arrivals", [f"poisson:{rate:g}/s" for rate in rates_per_s if rate > 0.0])
+        shape = 'an array of arrival processes, as ["storm:10s", "poisson:50/s"]'
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.wrong("simulated.arrivals", f"found {describe(value)}; accepted: {shape}")
+        if not value:
+            what = "is empty" if "arrivals" in table else "is missing, and there are no rates"
+            raise self.wrong("simulated.arrivals", f"{what}; accepted: {shape}")
+        self.bounded("simulated.arrivals", value, limits.MAX_RATES)
+        return value
+
+    def number(self, table: Mapping[str, Any], name: str) -> int:
+        """A whole number of the table."""
+        value = table[name]
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.wrong(f"simulated.{name}", f"found {describe(value)}; accepted: a whole number")
+        return value
 
     def profiles(self, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names, each of which must be a profile's."""

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, islice
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shakedown import core
+from shakedown.cluster import Cluster, Here
 from shakedown.experiment import Experiment
-from shakedown.kinds import KINDS, Kind, Run, kind
+from shakedown.kinds import KINDS, Kind, Run, Spreading, kind
 from shakedown.results.writer import ResultsWriter
-from shakedown.scenario import Scenario
+from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, Scenario
 from shakedown.schema.base import Object
 from shakedown.schema.saved import Failure, Manifest, Planned
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @dataclass(frozen=True)
@@ -36,18 +42,32 @@ class Outcome:
         return f"Outcome({self.measured} measured{failed}, in {self.folder})"
 
 
+def free_folder(name: str) -> Path:
+    """results/NAME, or the first of NAME-2, NAME-3 … that is free."""
+    folder, number = Path("results") / name, 2
+    while folder.exists():
+        folder, number = Path("results") / f"{name}-{number}", number + 1
+    return folder
+
+
 def run_experiment(
     experiment: Experiment,
-    folder: str | Path,
+    folder: str | Path | None = None,
     *,
+    client: Client | None = None,
     replace: bool = False,
     command: Sequence[str] = (),
     progress: Callable[[int, int, str], None] | None = None,
     printed: Callable[[Object], None] | None = None,
 ) -> Outcome:
-    """Inspects the experiment's captures, measures its suites, prices both, and saves each as it comes.
+    """Inspects the experiment's captures, measures its suites, prices and simulates both, and saves each
+    as it
+    comes, in `folder` or a new one, results/NAME.
 
-    A suite whose handshake fails is noted and the others go on. Ctrl-C closes the folder, with what was
+    With a Dask `client`, what is priced and simulated is made on its cluster: the same figures in the same
+    order,
+    and a worker that is lost loses nothing. Measured is here, for its times are this machine's. A suite
+    whose handshake fails is noted and the others go on. Ctrl-C closes the folder, with what was
     found in it, and raises `KeyboardInterrupt`. `progress` is called with the number of suites done, the
     repetitions done of the next, and what is being done; `printed` with each object, as commands print it.
 
@@ -55,6 +75,7 @@ def run_experiment(
     no longer can.
     """
     measured, notes = 0, list(chain_lines(experiment))
+    pool = Here() if client is None else Cluster(client, _profiles(experiment))
 
     def tell(done: int, label: str) -> None:
         if progress is not None:
@@ -64,16 +85,20 @@ def run_experiment(
     planned = [Planned(kind=one.kind, about=one.label) for one in experiment.scenarios]
     if experiment.places:
         planned += [Planned(kind="modelled", about=one.label) for one in experiment.of("measured")]
+    if experiment.fleets.fleets:
+        planned += [Planned(kind="simulated", about=one.label) for one in experiment.of("measured")]
     # What cannot be read is found before anything is written.
     first: dict[Scenario, Any] = {one: kind("captured").run(one, run) for one in experiment.of("captured")}
     total = len(experiment.of("measured"))
-    writer = ResultsWriter(folder, _manifest(experiment, planned, command), replace=replace)
+    writer = ResultsWriter(
+        folder or free_folder(experiment.name), _manifest(experiment, planned, command), replace=replace
+    )
     try:
         with writer:
             for name in KINDS:
                 module = kind(name)
-                for batch in module.scenarios(run):
-                    made = _made(module, batch, run, writer, first)
+                for batch, found in _found(module, run, pool):
+                    made = _made(module, batch, found, run, writer, first)
                     measured += len(made) if name == "measured" else 0
                     for scenario, found in made:
                         notes += run.keep(scenario, found)
@@ -88,8 +113,35 @@ def run_experiment(
     return Outcome(writer.folder, measured, failures, (*notes, *experiment.notes, *core.take_notices()))
 
 
+def _found(
+    module: Kind, run: Run, pool: Here | Cluster
+) -> Iterator[tuple[Sequence[Scenario], Iterator[Any] | None]]:
+    """The batches of a kind; where the pool makes its figures, with those, in order."""
+    if not isinstance(pool, Cluster) or not isinstance(module, Spreading):
+        for batch in module.scenarios(run):
+            yield batch, None
+        return
+    batches: deque[Sequence[Scenario]] = deque()
+
+    def jobs() -> Iterator[Callable[[], Any]]:
+        for batch in module.scenarios(run):
+            batches.append(batch)
+            for scenario in batch:
+                yield module.job(scenario, run)
+
+    found = pool.results(jobs())
+    while (first := next(found, None)) is not None:
+        batch = batches.popleft()
+        yield batch, chain([first], islice(found, len(batch) - 1))
+
+
 def _made(
-    module: Kind, batch: Sequence[Scenario], run: Run, writer: ResultsWriter, first: dict[Scenario, Any]
+    module: Kind,
+    batch: Sequence[Scenario],
+    elsewhere: Iterator[Any] | None,
+    run: Run,
+    writer: ResultsWriter,
+    first: dict[Scenario, Any],
 ) -> list[tuple[Scenario, Any]]:
     """A batch's figures, written down as one part; of a handshake that failed, the reason."""
     import polars as pl
@@ -97,6 +149,10 @@ def _made(
     made: list[tuple[Scenario, Any]] = []
     for scenario in batch:
         run.progress(0, scenario.label)
+        if elsewhere is not None:
+            assert isinstance(module, Spreading)
+            made.append((scenario, module.take(scenario, next(elsewhere), run)))
+            continue
         try:
             made.append((scenario, first.pop(scenario, None) or module.run(scenario, run)))
         except Exception as error:
@@ -109,6 +165,20 @@ def _made(
         table = pl.concat([module.rows(scenario, found) for scenario, found in made])
         writer.add(batch[0].kind, batch[0].label, table)
     return made
+
+
+def _profiles(experiment: Experiment) -> list[str]:
+    """The devices and bearers on which figures depend."""
+    places = experiment.places
+    return list(
+        dict.fromkeys(
+            (
+                *(places.devices or (DEFAULT_DEVICE,)),
+                places.server_device or DEFAULT_SERVER_DEVICE,
+                *(places.bearers or (DEFAULT_BEARER,)),
+            )
+        )
+    )
 
 
 def chain_lines(experiment: Experiment) -> list[str]:

@@ -205,6 +205,24 @@ class Load(Object, frozen=True, kw_only=True):
     percentile: float = DEFAULT_PERCENTILE
 
 
+class Fleet(Object, frozen=True, kw_only=True):
+    """Many clients of a server in virtual time: when they arrive, how patient they are, how they are served.
+
+    `arrivals` is as `shakedown.simulation.arrivals` reads it. What is None has a default that goes with it.
+    """
+
+    arrivals: str
+    clients: int | None = None
+    timeout_s: float | None = None
+    retries: int | None = None
+    resumption: float = 0.0
+    from_idle: bool = False
+    discipline: Literal["fifo", "ps"] = "fifo"
+    max_handshakes: int | None = None
+    accept_queue: int | None = None
+    replications: int | None = None
+
+
 class CaptureFile(Object, frozen=True, kw_only=True):
     """A capture to inspect, and the key log that decrypts it."""
 
@@ -222,6 +240,7 @@ class Scenario(Object, frozen=True, kw_only=True):
     server_device: str | None = None
     bearer: str | None = None
     load: Load = Load()
+    fleet: Fleet | None = None
     capture: CaptureFile | None = None
     connection: int | None = None
 
@@ -246,6 +265,13 @@ class Scenario(Object, frozen=True, kw_only=True):
             self, options=msgspec.structs.replace(self.options, password=None, client_password=None)
         )
         return sha256(msgspec.json.encode(plain, order="sorted")).hexdigest()[:12]
+
+
+class Fleets(Object, frozen=True, kw_only=True):
+    """What an experiment simulates in each of its places: a fleet for each arrival process."""
+
+    fleets: tuple[Fleet, ...] = ()
+    seed: int | None = None
 
 
 class Places(Object, frozen=True, kw_only=True):

@@ -5,12 +5,14 @@ rate needs.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import console, echo, json_option, note, print_json
+from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar
 from shakedown.cli._scenario import PromisedTime, Rate, capacity_tables, scenario_options, seconds
+from shakedown.errors import InputError
 
 
 @click.command("capacity")
@@ -23,6 +25,8 @@ from shakedown.cli._scenario import PromisedTime, Rate, capacity_tables, scenari
     "--percentile", type=float, help="Share in per cent that must keep the promise.  [default: the mean]"
 )
 @click.option("--rate", type=Rate(), help="Handshakes that arrive: how many workers do they need?")
+@click.option("--simulated", is_flag=True, help="Search by simulating fleets, not by formula.")
+@click.option("--seed", type=int, metavar="K", help="Of what a simulation draws.  [default: 1]")
 @json_option
 def command(
     suites: tuple[str, ...],
@@ -35,6 +39,8 @@ def command(
     within: float,
     percentile: float | None,
     rate: float | None,
+    simulated: bool,
+    seed: int | None,
     as_json: bool,
 ) -> None:
     """Find the highest rate of handshakes at which they stay within a promised time.
@@ -43,6 +49,25 @@ def command(
     queue. The
     server's work has a TCP connection's in it, kernel included.
     """
+    if not simulated and seed is not None:
+        raise InputError("--seed goes with --simulated, which is missing")
+    if simulated:
+        if rate is not None:
+            raise InputError("--rate with --simulated; accepted: one of the two")
+        _simulated(
+            suites,
+            as_json=as_json,
+            traces=traces,
+            within_s=within,
+            device=device,
+            server_device=server_device,
+            bearer=bearer,
+            percentile=percentile,
+            workers=workers,
+            seed=seed,
+            scale_from=scale_from,
+        )
+        return
     from shakedown.pricing.capacity import capacity
     from shakedown.pricing.library import open_library
 
@@ -66,4 +91,27 @@ def command(
     echo(f"{device} over {bearer} to {server_device}, workers: {workers}")
     screen = console()
     for table in capacity_tables(rows, screen.width):
+        screen.print(table)
+
+
+def _simulated(suites: tuple[str, ...], *, as_json: bool, traces: Path | None, **options: Any) -> None:  # noqa: ANN401 - those of the function named
+    from shakedown.pricing.library import open_library
+    from shakedown.simulation.capacity import simulated_capacity
+
+    with progress_bar(len(suites), "simulating") as update:
+        done: list[str] = []
+
+        def told(label: str) -> None:
+            update(len(done), label)
+            done.append(label)
+
+        rows = simulated_capacity(suites, traces=open_library(traces, say=note), progress=told, **options)
+    if as_json:
+        print_json(rows)
+        return
+    from shakedown.terminal.simulated import capacity_heading, capacity_table
+
+    echo(capacity_heading(rows))
+    screen = console()
+    for table in capacity_table(rows):
         screen.print(table)

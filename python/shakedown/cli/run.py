@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from shakedown.cli._output import JsonArray, json_option, note, progress_bar, show_results
+from shakedown.errors import InputError
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @click.command("run")
@@ -19,15 +25,33 @@ from shakedown.cli._output import JsonArray, json_option, note, progress_bar, sh
 )
 @click.option("--force", is_flag=True, help="Replace the results that the folder holds.")
 @click.option("--no-report", is_flag=True, help="Write no HTML report.")
+@click.option(
+    "--workers", type=int, metavar="N", help="Price and simulate in N processes here.  [default: in this one]"
+)
+@click.option("--scheduler", metavar="ADDRESS", help="The same on a Dask cluster: tcp://HOST:8786.")
 @json_option
-def command(experiment: Path, out: Path | None, force: bool, no_report: bool, as_json: bool) -> None:
-    """Run an experiment: measure suites, read captures, save the results, write the report."""
+def command(
+    experiment: Path,
+    out: Path | None,
+    force: bool,
+    no_report: bool,
+    workers: int | None,
+    scheduler: str | None,
+    as_json: bool,
+) -> None:
+    """Run an experiment: measure suites, read captures, save the results, write the report.
+
+    Where it also prices and simulates, --workers and --scheduler spread that over processes and machines: the
+    figures are the same, and a worker that is lost loses nothing.
+    """
     from shakedown.experiment import load_experiment
     from shakedown.results.folder import load_results
-    from shakedown.runner import run_experiment
+    from shakedown.runner import free_folder, run_experiment
 
+    if workers is not None and scheduler is not None:
+        raise InputError("--workers and --scheduler at once; accepted: one of the two")
     wanted = load_experiment(experiment)
-    folder = out or _free_folder(wanted.name)
+    folder = out or free_folder(wanted.name)
     measured = wanted.of("measured")
     repeat = measured[0].options.repeat if measured else 1
     array = JsonArray() if as_json else None
@@ -39,10 +63,14 @@ def command(experiment: Path, out: Path | None, force: bool, no_report: bool, as
             show_results(load_results(folder))
 
     try:
-        with progress_bar(len(measured) * repeat, "running") as update:
+        with (
+            _cluster(workers, scheduler) as client,
+            progress_bar(len(measured) * repeat, "running") as update,
+        ):
             outcome = run_experiment(
                 wanted,
                 folder,
+                client=client,
                 replace=force,
                 command=["shakedown", *sys.argv[1:]],
                 progress=lambda position, done, label: update(position * repeat + done, label),
@@ -72,9 +100,10 @@ def command(experiment: Path, out: Path | None, force: bool, no_report: bool, as
         raise click.exceptions.Exit(1)
 
 
-def _free_folder(name: str) -> Path:
-    """results/NAME, or the first of NAME-2, NAME-3 … that is free."""
-    folder, number = Path("results") / name, 2
-    while folder.exists():
-        folder, number = Path("results") / f"{name}-{number}", number + 1
-    return folder
+def _cluster(workers: int | None, scheduler: str | None) -> AbstractContextManager[Client | None]:
+    """The cluster that was asked for."""
+    from shakedown.cluster import connected, local
+
+    if scheduler is not None:
+        return connected(scheduler)
+    return nullcontext() if workers is None else local(workers)

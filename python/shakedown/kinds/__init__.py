@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +29,7 @@ KINDS = (
     "captured",
     "measured",
     "modelled",
+    "simulated",
 )
 """In the order in which an experiment runs them; a later kind sees what the earlier ones found."""
 
@@ -52,7 +53,7 @@ class Run:
     def keep(self, scenario: Scenario, found: Any) -> list[str]:  # noqa: ANN401 - an object of the schema
         """Keeps what later kinds need; returns what a user should know of it."""
         module = kind(scenario.kind)
-        if self.experiment.places:
+        if self.experiment.places or self.experiment.fleets.fleets:
             self.traces.update(module.traces(scenario, found))
         return module.notes(found)
 
@@ -90,6 +91,17 @@ class Kind(Protocol):
 
     def answer(self, results: Results) -> tuple[list[Sentence], list[Sentence]]:
         """What the report says first: the answer, and findings beside it."""
+
+
+@runtime_checkable
+class Spreading(Kind, Protocol):
+    """A kind whose figures are the same on whatever machine they are made."""
+
+    def job(self, scenario: Scenario, run: Run) -> Callable[[], Any]:
+        """What makes a scenario's figures, as something that can be pickled and called elsewhere."""
+
+    def take(self, scenario: Scenario, found: Any, run: Run) -> Any:  # noqa: ANN401 - what the job returned
+        """What of a job's figures goes into the results; called in the order of the scenarios."""
 
 
 def kind(name: str) -> Kind:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from shakedown.kinds import Run, Source
     from shakedown.pricing.library import TraceLibrary
     from shakedown.pricing.predict import Scenario as Priced
+    from shakedown.pricing.trace import Trace as Recorded
     from shakedown.reporting.section import Section
     from shakedown.reporting.text import Sentence
     from shakedown.results.folder import Results
@@ -117,27 +119,45 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
 
 
 def run(scenario: Scenario, run: Run) -> Modelled:
+    """Prices a handshake in one place."""
+    run.progress(0, f"pricing {scenario.label}")
+    return take(scenario, job(scenario, run)(), run)
+
+
+def job(scenario: Scenario, run: Run) -> Callable[[], Modelled]:
     """Prices a handshake in one place. What nothing can price is said, and no error."""
+    return partial(_modelled, scenario, run.traces[source_of(scenario)])
+
+
+def source_of(scenario: Scenario) -> Source:
+    """Where a scenario's trace comes from."""
+    assert scenario.handshake is not None
+    return scenario.handshake, scenario.capture, scenario.connection
+
+
+def take(scenario: Scenario, found: Modelled, run: Run) -> Modelled:
+    """A queue is the same in all places of a handshake: it stands with the first that has a price."""
+    source = source_of(scenario)
+    if found.unpriced is not None:
+        return found
+    kept = found if scenario.capture is None and source not in run.queued else replace(found, queue=None)
+    run.queued.add(source)
+    return kept
+
+
+def _modelled(scenario: Scenario, trace: Trace) -> Modelled:
     from shakedown.pricing import predict
 
-    assert scenario.handshake is not None
-    source = (scenario.handshake, scenario.capture, scenario.connection)
-    trace = run.traces[source]
     name = None if scenario.capture is None else Path(scenario.capture.file).name
-    run.progress(0, f"pricing {scenario.label}")
     try:
-        priced = _priced(scenario, trace)
+        priced = priced_on(scenario, trace)
         rows = tuple(
             cast("Mapping[str, Any]", predict.row(priced, "default", rate, scenario.load.workers))
             for rate in scenario.load.rates_per_s
         )
     except InputError as error:
         return Modelled(trace, name, scenario.connection, unpriced=str(error))
-    # A queue is the same in all places of a handshake: it stands with the first that has a price.
-    queue = None
-    if scenario.capture is None and source not in run.queued:
-        queue = queue_of(priced, scenario.load.workers)
-    run.queued.add(source)
+    queue = queue_of(priced, scenario.load.workers) if scenario.capture is None else None
     return Modelled(trace, name, scenario.connection, rows, _workers(priced, scenario.load), queue)
 
 
@@ -150,13 +170,20 @@ def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, 
     return tuple(workers_needed(priced, load.within_s, load.percentile, rate) for rate in load.rates_per_s)
 
 
-def _priced(scenario: Scenario, trace: Trace) -> Priced:
-    from shakedown.pricing import predict
+def priced_on(scenario: Scenario, trace: Trace) -> Priced:
+    """A trace priced on a scenario's devices. Raises `InputError`."""
     from shakedown.pricing.trace import parse_trace
     from shakedown.schema import builtins
 
+    return recorded_on(scenario, parse_trace(builtins(trace), trace.suite))
+
+
+def recorded_on(scenario: Scenario, trace: Recorded) -> Priced:
+    """A trace, as pricing knows it, on a scenario's devices. Raises `InputError`."""
+    from shakedown.pricing import predict
+
     # A library is asked for suites by name and nothing else.
-    traces = cast("TraceLibrary", {trace.suite: parse_trace(builtins(trace), trace.suite)})
+    traces = cast("TraceLibrary", {trace.suite: trace})
     device, server, bearer = scenario.device, scenario.server_device, scenario.bearer
     assert device is not None
     assert server is not None

@@ -38,6 +38,7 @@ class Price:
         parts: seconds with their range by cause: parts of one cause are wrong together.
         sd_s: standard deviation of a single handshake, operations taken as independent.
         message_s: mean seconds by index of the message the work belongs to; None for work outside any.
+        message_sd_s: standard deviations by the same; only messages whose work varies.
         bases: mean seconds by what they stand on.
         figures: rows naming every figure that is not the device's own.
         unpriced: rows naming what has no figure; the total is then a least value.
@@ -48,6 +49,7 @@ class Price:
     parts: dict[str, Range] = field(default_factory=dict)
     sd_s: float = 0.0
     message_s: dict[int | None, float] = field(default_factory=dict)
+    message_sd_s: dict[int | None, float] = field(default_factory=dict)
     bases: dict[Basis, float] = field(default_factory=dict)
     figures: list[dict[str, Any]] = field(default_factory=list)
     unpriced: list[dict[str, Any]] = field(default_factory=list)
@@ -108,7 +110,7 @@ class _Pricing:
         self.work = StackWork(device)
         self.price = Price()
         self.rows: dict[tuple[str, ...], dict[str, Any]] = {}
-        self.variance = 0.0
+        self.variances: dict[int | None, float] = {}
 
     def run(self) -> Price:
         """Price everything."""
@@ -126,7 +128,8 @@ class _Pricing:
         self._stack()
         self._connection()
         self.price.primitive_energy_j = energy_j
-        self.price.sd_s = math.sqrt(self.variance)
+        self.price.sd_s = math.sqrt(math.fsum(self.variances.values()))
+        self.price.message_sd_s = {at: math.sqrt(one) for at, one in self.variances.items() if one > 0.0}
         self.price.figures = list(self.rows.values())
         return self.price
 
@@ -136,7 +139,7 @@ class _Pricing:
             self._missing(operation, figure.method)
             return None
         time = figure.time.times(operation.count)
-        self.variance += figure.sd_s**2 * operation.count
+        self._vary(figure.sd_s**2 * operation.count, operation.message)
         self._add(operation, Part(figure.cause, time, figure.basis, figure.method))
         known = figure.energy_j
         return None if energy_j is None or known is None else energy_j + known * operation.count
@@ -193,7 +196,7 @@ class _Pricing:
                 seconds = cost.mean_s + cost.per_kib_s * message.size_bytes / 1024.0
                 part = Part(f"{self.device.name}: own", within(seconds, self.device.spread), "own", "")
                 ratio = 1.0
-            self.variance += (cost.sd_s * ratio) ** 2
+            self._vary((cost.sd_s * ratio) ** 2, message.index)
             self._stack_part(part, message.index)
         rest = own.outside(protocol, self.side, public_keys=public_keys)
         if rest is not None:
@@ -216,7 +219,7 @@ class _Pricing:
         for message in self.trace.messages:
             seconds = own.per_message_s + own.per_byte_s * message.size_bytes
             self._stack_part(Part(cause, within(seconds, spread), "own", ""), message.index)
-        self.variance += own.sd_s**2
+        self._vary(own.sd_s**2, None)
 
     def _connection(self) -> None:
         if self.trace.datagrams:
@@ -232,6 +235,9 @@ class _Pricing:
         seconds = shown[f"{self.side}_s"] + shown["per_kib_s"] * kib
         self.price.connection = self.work.network.of(seconds)
         self.price.connection_basis = "assumed"
+
+    def _vary(self, variance_s2: float, at: int | None) -> None:
+        self.variances[at] = self.variances.get(at, 0.0) + variance_s2
 
     def _stack_part(self, part: Part, at: int | None) -> None:
         if part.time.high <= 0.0:
@@ -324,6 +330,7 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
     return Price(
         parts={f"{device.name}: clock of {scale_from.name}": whole},
         sd_s=found.sd_s * ratio,
+        message_sd_s={at: seconds * ratio for at, seconds in found.message_sd_s.items()},
         message_s={at: seconds * ratio for at, seconds in found.message_s.items()},
         bases={"assumed": whole.mean},
         figures=rows,

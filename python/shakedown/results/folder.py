@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from shakedown.results import queries
+from shakedown.results import fleets, queries
 from shakedown.results.reader import load_manifest, load_parts, missing
 from shakedown.schema.saved import Manifest, Planned, ScenarioFigures
 
@@ -72,6 +72,16 @@ class Results:
     def predictions(self) -> pl.DataFrame:
         """Predictions, one a row; those of captured handshakes name their `capture`."""
         return queries.predictions(self.table)
+
+    @cached_property
+    def fleets(self) -> pl.DataFrame:
+        """Simulated fleets of clients, one a row."""
+        return fleets.fleets(self.table)
+
+    @cached_property
+    def fleet_series(self) -> pl.DataFrame:
+        """Their time series, one interval a row."""
+        return fleets.fleet_series(self.table)
 
     def figures(self) -> Iterator[ScenarioFigures]:
         """The table as objects, one a scenario."""

@@ -71,7 +71,7 @@ COLUMNS: dict[str, str] = {
     "message_index": "the message that a figure belongs to, with `message` (its name), `sender`, `flight`, "
     "and `message_unit`: the datagram or write that carried it, counted from 1 in each direction",
     "operation": "the operation that a figure belongs to, with `algorithm`, `parameters`, `class`",
-    "statistic": "`median mean sd min max low high p50 p95 p99`; null for counts and facts",
+    "statistic": "`median mean sd min max low high margin p50 p90 p95 p99`; null for counts and facts",
     "value": "the figure, its `unit`, over `n` repetitions; null: no such figure (no steady state)",
     "text": "what is no number: an address, a reason",
     "samples": "every repetition's figure, where it was kept",

@@ -20,6 +20,7 @@ from shakedown.schema.profiles import BearerProfile, DeviceEntry, DeviceProfile
 from shakedown.schema.replication import Comparison
 from shakedown.schema.saved import Manifest, ScenarioFigures
 from shakedown.schema.serving import HalfTrace, Serving
+from shakedown.schema.simulated import Simulated
 from shakedown.schema.trace import CapturedTrace
 
 PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
@@ -44,6 +45,7 @@ PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "capacity-failure": (FailedCapacity, "An object of capacity --json where a suite has no capacity."),
     "comparison": (Comparison, "An object of reproduce --json."),
     "load": (LoadRun, "An object of load --json."),
+    "simulation": (Simulated, "An object of simulate --json."),
     "figures": (ScenarioFigures, "An object of report --json."),
     "bearer-check": (BearerCheck, "An object of bearer check --json."),
     "measured-path": (MeasuredPath, "An object of bearer measure --json."),

@@ -1,0 +1,231 @@
+"""The simulator against Ciw and SimPy on one M/G/1 queue, and its own speed with whole handshakes.
+
+The queue is simulated by the general engine, from the same kind of description that `simulate` makes: a
+handshake
+of one message over links that take no time. All three must find the exact mean wait.
+"""
+
+import math
+import random
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+from bench.harness import ROOT, Benchmark, Pair, UnavailableError
+
+SERVICE_S, FIXED_S = 1.0, 0.5
+"""Mean service; half of it is fixed and half exponential, as of a handshake with a rejection loop."""
+
+UTILISATION = 0.7
+CUSTOMERS = 2_000_000
+RIVALS_CUSTOMERS = 40_000
+RUNS = 7
+
+OURS_WITHIN, RIVALS_WITHIN = 0.01, 0.1
+"""How far mean waits may lie from Pollaczek and Khinchine's: the rivals have fewer customers."""
+
+FLEET_CLIENTS = 200_000
+FLEET_HANDSHAKES_PER_S, FLEET_EVENTS_PER_S = 1e5, 5e6
+MANY_CLIENTS = 10_000_000
+MANY_MIB = 300.0
+
+
+def exact_wait_s() -> float:
+    """Mean wait by Pollaczek and Khinchine."""
+    second = SERVICE_S**2 + (SERVICE_S - FIXED_S) ** 2
+    return UTILISATION / SERVICE_S * second / (2.0 * (1.0 - UTILISATION))
+
+
+def ours(seed: int) -> tuple[float, float]:
+    """Customers a second, and their mean wait."""
+    nothing = {"kind": "constant", "s": 0.0}
+    work = {"kind": "exponential", "minimum_s": FIXED_S, "mean_s": SERVICE_S}
+    message: dict[str, Any] = {
+        "from": "client",
+        "name": "ClientHello",
+        "bytes": 1,
+        "flight": 1,
+        "generate": nothing,
+        "process": work,
+    }
+    spec = {
+        "classes": [
+            {
+                "handshake": {"name": "customer", "transport": "ideal", "messages": [message]},
+                "bearer": {"up_bits_per_s": None, "down_bits_per_s": None, "traversal_s": 0.0},
+            }
+        ],
+        "clients": CUSTOMERS,
+        "arrivals": {"kind": "poisson", "per_s": UTILISATION / SERVICE_S},
+        "seed": seed,
+    }
+    begun = perf_counter()
+    report = _simulate(spec)
+    return CUSTOMERS / (perf_counter() - begun), report["queue_wait_s"]["mean"]
+
+
+def _simulate(spec: dict[str, Any]) -> dict[str, Any]:
+    from shakedown import core
+
+    found: dict[str, Any] = core.simulate(spec)["report"]
+    return found
+
+
+def with_ciw(seed: int) -> tuple[float, float]:
+    """The same in Ciw."""
+    import ciw
+
+    class Work(ciw.dists.Distribution):  # type: ignore[misc]
+        def sample(self, t: float | None = None, ind: object = None) -> float:
+            return FIXED_S + float(ciw.random.expovariate(1.0 / (SERVICE_S - FIXED_S)))
+
+    network = ciw.create_network(
+        arrival_distributions=[ciw.dists.Exponential(UTILISATION / SERVICE_S)],
+        service_distributions=[Work()],
+        number_of_servers=[1],
+    )
+    ciw.seed(seed)
+    simulation = ciw.Simulation(network)
+    begun = perf_counter()
+    simulation.simulate_until_max_customers(RIVALS_CUSTOMERS)
+    spent_s = perf_counter() - begun
+    waits = [record.waiting_time for record in simulation.get_all_records()]
+    return len(waits) / spent_s, math.fsum(waits) / len(waits)
+
+
+def with_simpy(seed: int) -> tuple[float, float]:
+    """The same in SimPy."""
+    import simpy
+
+    stream = random.Random(seed)
+    environment = simpy.Environment()
+    server = simpy.Resource(environment, capacity=1)
+    waits: list[float] = []
+
+    def customer() -> Any:  # noqa: ANN401 - a generator of SimPy's events
+        came = environment.now
+        with server.request() as turn:
+            yield turn
+            waits.append(environment.now - came)
+            yield environment.timeout(FIXED_S + stream.expovariate(1.0 / (SERVICE_S - FIXED_S)))
+
+    def source() -> Any:  # noqa: ANN401 - as above
+        for _ in range(RIVALS_CUSTOMERS):
+            yield environment.timeout(stream.expovariate(UTILISATION / SERVICE_S))
+            environment.process(customer())
+
+    environment.process(source())
+    begun = perf_counter()
+    environment.run()
+    return len(waits) / (perf_counter() - begun), math.fsum(waits) / len(waits)
+
+
+def against(rival: Callable[[int], tuple[float, float]]) -> Callable[[], Sequence[Pair]]:
+    """Customers a second of both, in turn; neither counts unless it finds the exact mean wait."""
+
+    def pairs() -> Sequence[Pair]:
+        try:
+            rival(0)
+        except ImportError as error:
+            message = f"{error.name} is not installed"
+            raise UnavailableError(message) from None
+        found, waits = [], ([], [])  # type: tuple[list[Pair], tuple[list[float], list[float]]]
+        for seed in range(1, RUNS + 1):
+            speeds = []
+            for run, mine in ((ours, waits[0]), (rival, waits[1])):
+                per_s, wait_s = run(seed)
+                speeds.append(per_s)
+                mine.append(wait_s)
+            found.append((speeds[0], speeds[1]))
+        for mine, within in zip(waits, (OURS_WITHIN, RIVALS_WITHIN), strict=True):
+            off = math.fsum(mine) / len(mine) / exact_wait_s() - 1.0
+            if abs(off) > within:
+                message = f"mean wait off by {off:+.1%}; accepted: {within:.0%}"
+                raise UnavailableError(message)
+        return found
+
+    return pairs
+
+
+def _fleet(clients: int) -> dict[str, Any]:
+    """Full TLS 1.3 handshakes over TCP, LTE and a server at 60 %."""
+    from shakedown.pricing.scenario import scenario
+    from shakedown.scenario import Fleet
+    from shakedown.simulation.fleet import settle
+    from shakedown.simulation.simulate import Job
+
+    priced = scenario("tls1.3/x25519/p256/server", "phone", "server", "lte")
+    rate = 0.6 / priced.service_s.mean
+    fleet = Fleet(arrivals=f"poisson:{rate:.6g}/s", clients=clients, replications=1)
+    return Job(priced, None, settle(fleet), 1, 1).spec()
+
+
+def fleet_speed() -> Sequence[Pair]:
+    """The lesser of handshakes and events a second, each as a share of what is wanted."""
+    spec = _fleet(FLEET_CLIENTS)
+    found: list[Pair] = []
+    for seed in range(1, RUNS + 1):
+        begun = perf_counter()
+        report = _simulate({**spec, "seed": seed})
+        spent_s = perf_counter() - begun
+        handshakes = spec["clients"] / spent_s / FLEET_HANDSHAKES_PER_S
+        found.append((min(handshakes, report["events"] / spent_s / FLEET_EVENTS_PER_S), 1.0))
+    return found
+
+
+def fleet_memory() -> Sequence[Pair]:
+    """Most memory (MiB) of a process of its own that simulates ten million handshakes."""
+    code = "from bench.simulator import largest; largest()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise UnavailableError(done.stderr.strip().splitlines()[-1])
+    return [(float(done.stdout), MANY_MIB)]
+
+
+def largest() -> None:
+    """Simulates ten million handshakes and prints the most memory that this process had, in MiB."""
+    report = _simulate(_fleet(MANY_CLIENTS))
+    if report["completed"] < report["clients"]:
+        raise SystemExit("not all handshakes were completed")
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)  # noqa: T201
+
+
+BENCHMARKS = [
+    Benchmark(
+        "simulator-ciw",
+        "customers a second through an M/G/1 queue at 70 %, the mean wait within 1 % of the exact one",
+        "Ciw",
+        "higher",
+        100.0,
+        against(with_ciw),
+    ),
+    Benchmark(
+        "simulator-simpy",
+        "customers a second through an M/G/1 queue at 70 %, the mean wait within 1 % of the exact one",
+        "SimPy",
+        "higher",
+        50.0,
+        against(with_simpy),
+    ),
+    Benchmark(
+        "simulator-fleet",
+        "full TLS 1.3 handshakes over TCP and LTE: the lesser of handshakes a second over 100,000 and "
+        "events a "
+        "second over 5 million, one core",
+        "wanted",
+        "higher",
+        1.0,
+        fleet_speed,
+    ),
+    Benchmark(
+        "simulator-memory",
+        "most memory (MiB) of a process that simulates 10 million handshakes, which may take 300",
+        "wanted",
+        "lower",
+        1.0,
+        fleet_memory,
+    ),
+]

@@ -1,0 +1,135 @@
+"""`simulate`: a fleet of clients in virtual time, over links, transports and a server's queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from shakedown.cli._options import suites_argument
+from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar
+from shakedown.cli._scenario import Duration, scenario_options
+
+
+@click.command("simulate")
+@suites_argument
+@scenario_options
+@click.option(
+    "--arrivals",
+    metavar="SPEC",
+    default="poisson:10/s",
+    show_default=True,
+    help="When clients arrive: poisson:50/s, fixed:50/s, bursts:100@2/min, storm:10s, storm:10s+backoff, "
+    "file:PATH.",
+)
+@click.option(
+    "--clients", type=int, metavar="N", help="How many.  [default: 100,000 at a rate; 10,000 in a storm]"
+)
+@click.option("--seed", type=int, metavar="K", help="Of everything that is drawn.  [default: 1]")
+@click.option(
+    "--timeout",
+    type=Duration(),
+    help="A client's patience with one attempt.  [default: its transport's; 30s where clients try again]",
+)
+@click.option(
+    "--retries", type=int, metavar="N", help="Attempts after the first.  [default: 0; 10 with +backoff]"
+)
+@click.option(
+    "--resumption",
+    type=float,
+    default=0.0,
+    metavar="SHARE",
+    help="Share of the clients that resume.  [default: 0]",
+)
+@click.option("--from-idle", is_flag=True, help="Radios begin idle: their set-up comes first.")
+@click.option(
+    "--discipline",
+    type=click.Choice(["fifo", "ps"]),
+    default="fifo",
+    show_default=True,
+    help="Order of service: first come, first served, or processor sharing.",
+)
+@click.option(
+    "--max-handshakes", type=int, metavar="N", help="That the server works on at once.  [default: any]"
+)
+@click.option(
+    "--accept-queue", type=int, metavar="N", help="Connections that wait meanwhile.  [default: any]"
+)
+@click.option(
+    "--replications",
+    type=int,
+    metavar="N",
+    help="Runs that share the clients; more than one give intervals.  [default: 10 at a rate]",
+)
+@json_option
+def command(
+    suites: tuple[str, ...],
+    device: str,
+    server_device: str,
+    bearer: str,
+    workers: int,
+    scale_from: str | None,
+    traces: Path | None,
+    arrivals: str,
+    clients: int | None,
+    seed: int | None,
+    timeout: float | None,
+    retries: int | None,
+    resumption: float,
+    from_idle: bool,
+    discipline: str,
+    max_handshakes: int | None,
+    accept_queue: int | None,
+    replications: int | None,
+    as_json: bool,
+) -> None:
+    """Simulate a fleet of clients of each suite, in virtual time.
+
+    Recorded handshakes, priced on the devices, are replayed over the bearer, with Linux's TCP or the
+    protocol's own retransmission, against a server with a queue. Each suite has a fleet of its own; the same
+    seed gives the same figures.
+    """
+    from shakedown.pricing.library import open_library
+    from shakedown.scenario import Fleet
+    from shakedown.simulation.simulate import simulate
+
+    fleet = Fleet(
+        arrivals=arrivals,
+        clients=clients,
+        timeout_s=timeout,
+        retries=retries,
+        resumption=resumption,
+        from_idle=from_idle,
+        discipline="ps" if discipline == "ps" else "fifo",
+        max_handshakes=max_handshakes,
+        accept_queue=accept_queue,
+        replications=replications,
+    )
+    with progress_bar(1000 * len(suites), "simulating") as update:
+        numbers: dict[str, int] = {}
+
+        def told(done: int, total: int, label: str) -> None:
+            number = numbers.setdefault(label, len(numbers))
+            update(1000 * number + 1000 * done // max(total, 1), label)
+
+        rows = simulate(
+            suites,
+            fleet,
+            device=device,
+            server_device=server_device,
+            bearer=bearer,
+            workers=workers,
+            seed=seed,
+            traces=open_library(traces, say=note),
+            scale_from=scale_from,
+            progress=told,
+        )
+    if as_json:
+        print_json(rows)
+        return
+    from shakedown.terminal.simulated import fleet_tables, heading
+
+    echo(heading(rows))
+    screen = console()
+    for table in fleet_tables(rows, screen.width):
+        screen.print(table)

@@ -1,0 +1,169 @@
+"""Jobs on many machines, by Dask: the same results as here, in the same order, whoever is lost on the way.
+
+A job is a picklable callable without arguments, whose result depends on nothing but itself; so it may run
+again
+where a worker was lost. Dask is an optional part: `pip install shakedown-lab[cluster]`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from shakedown.errors import InputError, ShakedownError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+AHEAD = 4
+"""Jobs a worker thread that are on their way at a time, so that none waits for work."""
+
+CONNECT_S = 10.0
+
+T = TypeVar("T")
+Job = Callable[[], T]
+
+
+class Here:
+    """Jobs run one after another in this process."""
+
+    def results(self, jobs: Iterable[Job[T]]) -> Iterator[T]:
+        """Each job's result, in order."""
+        return (job() for job in jobs)
+
+
+class Cluster:
+    """Jobs run on the workers of a Dask cluster."""
+
+    def __init__(self, client: Client, profiles: Sequence[str] = ()) -> None:
+        """Raises `ShakedownError` where a worker has another version of this program, or of a profile."""
+        self.client = client
+        check_workers(client, profiles)
+
+    def threads(self) -> int:
+        """Threads of all workers that are there now."""
+        known = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return sum(int(worker["nthreads"]) for worker in known)
+
+    def results(self, jobs: Iterable[Job[T]]) -> Iterator[T]:
+        """Each job's result, in order; few jobs are ahead of the last result. Raises what a job raises."""
+        waiting: deque[Any] = deque()
+        source = iter(jobs)
+        try:
+            while True:
+                room = AHEAD * max(1, self.threads())
+                while len(waiting) < room and (job := next(source, None)) is not None:
+                    waiting.append(self.client.submit(_call, job, pure=False))
+                if not waiting:
+                    return
+                yield _result(waiting.popleft())
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _call(job: Job[T]) -> T:
+    return job()
+
+
+def _result(future: Any) -> Any:  # noqa: ANN401 - a future, and a job's result
+    from distributed import KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        raise ShakedownError(
+            f"a job was given up: each worker that tried it was lost ({error.last_worker})"
+        ) from None
+
+
+def fingerprint(profiles: Sequence[str]) -> dict[str, str]:
+    """What figures depend on beside their jobs: this program's version, its core, and profiles by name."""
+    from shakedown import core
+    from shakedown.profiles import bearer_names, device_names, load_bearer, load_device
+
+    build = core.build()
+    found = {"shakedown": f"{build.shakedown} ({build.profile})"}
+    for name in profiles:
+        if name in device_names():
+            text = repr(load_device(name))
+        elif name in bearer_names():
+            text = repr(load_bearer(name))
+        else:
+            text = "missing"
+        found[f"profile {name}"] = sha256(text.encode()).hexdigest()[:12] if text != "missing" else text
+    return found
+
+
+def check_workers(client: Client, profiles: Sequence[str] = ()) -> None:
+    """Raises `ShakedownError` naming the first worker that would find other figures, and in what it "
+    "differs."""
+    ours = fingerprint(profiles)
+    answers = client.run(_fingerprint, list(profiles), on_error="return")
+    if not answers:
+        raise ShakedownError(
+            'the cluster has no workers; accepted: one or more, as "dask worker ADDRESS" starts them'
+        )
+    for worker, theirs in answers.items():
+        if not isinstance(theirs, dict):
+            reason = str(theirs).splitlines()[0] if str(theirs) else type(theirs).__name__
+            raise ShakedownError(f"worker {worker} cannot run shakedown: {reason}")
+        for what, value in ours.items():
+            if theirs.get(what) != value:
+                raise ShakedownError(
+                    f"worker {worker} has another {what}: {theirs.get(what)}; accepted: {value}, as here"
+                )
+
+
+def _fingerprint(profiles: list[str]) -> dict[str, str]:
+    return fingerprint(profiles)
+
+
+@contextmanager
+def connected(scheduler: str) -> Iterator[Client]:
+    """A client of a scheduler that runs already. Raises `InputError` where it cannot be reached."""
+    distributed = _distributed()
+    # Made in two steps: a client that could not connect still wants to say goodbye when it is forgotten.
+    client = distributed.Client.__new__(distributed.Client)
+    try:
+        client.__init__(scheduler, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        client.status = "closed"
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else "no answer"
+        raise InputError(
+            f'scheduler "{scheduler}" cannot be reached: {reason[:1].lower()}{reason[1:]}; '
+            "accepted: the address of a Dask scheduler, as tcp://HOST:8786"
+        ) from None
+    with client:
+        yield client
+
+
+@contextmanager
+def local(workers: int) -> Iterator[Client]:
+    """A cluster of processes on this machine. Raises `InputError` for no workers."""
+    if not 1 <= workers <= 1024:
+        raise InputError(f"workers is {workers}; accepted: a whole number of processes from 1 to 1024")
+    distributed = _distributed()
+    cluster = distributed.LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=50,
+    )
+    with cluster, distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def _distributed() -> Any:  # noqa: ANN401 - a module
+    try:
+        import distributed
+    except ImportError as error:
+        raise ShakedownError(
+            f'Dask is not installed ({error.name}); "pip install shakedown-lab[cluster]" installs it'
+        ) from None
+    return distributed

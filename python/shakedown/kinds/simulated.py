@@ -1,0 +1,297 @@
+"""Simulated: recorded handshakes, priced on devices, replayed by fleets of clients in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
+
+from shakedown.errors import InputError
+from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
+from shakedown.scenario import Load, Options, Scenario
+from shakedown.schema.identity import Identified
+from shakedown.schema.simulated import Simulated, Spread
+from shakedown.schema.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+    from shakedown.kinds import Run, Source
+    from shakedown.pricing.trace import Trace as Recorded
+    from shakedown.reporting.section import Section
+    from shakedown.reporting.text import Sentence
+    from shakedown.results.folder import Results
+    from shakedown.simulation.fleet import Settled
+
+QUANTITIES = (
+    Quantity("simulated.arrivals", "", "text: when clients arrive"),
+    Quantity("simulated.clients", "1", "clients that are counted"),
+    Quantity("simulated.completed", "1", "of these, those that came in"),
+    Quantity("simulated.failed", "1", "those that did not; text: why"),
+    Quantity("simulated.attempts", "1", "attempts of all clients"),
+    Quantity("simulated.handshake", "s", "from a client's arrival until it may send data, by statistic"),
+    Quantity("simulated.done", "s", "the same until both sides are through"),
+    Quantity("simulated.connect", "s", "the same until the transport is open"),
+    Quantity("simulated.wait", "s", "a client's wait for workers of the server, all its flights together"),
+    Quantity("simulated.job-wait", "s", "the wait of each of its flights"),
+    Quantity("simulated.energy", "J", "of a client; null where the profiles do not give it"),
+    Quantity("simulated.utilisation", "1", "share of time that the workers worked while clients arrived"),
+    Quantity(
+        "simulated.offered", "1", "share of the workers' time that is asked for; null: there is no rate"
+    ),
+    Quantity("simulated.last-in", "s", "when the last client was in"),
+    Quantity("simulated.in-flight", "1", "the most clients under way at once"),
+    Quantity("simulated.retransmissions", "1", "segments and datagrams sent again"),
+    Quantity("simulated.modelled.handshake", "s", "`simulated.handshake` by formula; null: no steady state"),
+    Quantity("simulated.modelled.wait", "s", "`simulated.wait` by formula, a handshake as one customer"),
+    Quantity("simulated.modelled.flights-wait", "s", "the same, each flight as a customer of its own"),
+    Quantity("simulated.seed", "1", "of what was drawn"),
+    Quantity("simulated.unpriced", "", "text: why there is no price"),
+    Quantity("series.width", "s", "length of the intervals of a time series"),
+    Quantity("series.arrived", "1", "clients that arrived in interval `item`, over all replications"),
+    Quantity("series.completed", "1", "that came in, in it"),
+    Quantity("series.failed", "1", "that gave up, in it"),
+    Quantity("series.retries", "1", "attempts after a first, in it"),
+    Quantity("series.in-flight", "1", "clients under way, on average over it"),
+    Quantity("series.waiting", "1", "flights that waited for a worker, on average over it"),
+    Quantity("series.busy", "1", "workers that worked, on average over it"),
+)
+
+_SPREADS = {
+    "handshake": ("s", "handshake_s"),
+    "done": ("s", "done_s"),
+    "connect": ("s", "connect_s"),
+    "wait": ("s", "queue_wait_s"),
+    "job-wait": ("s", "job_wait_s"),
+    "energy": ("J", "energy_j"),
+}
+_STATISTICS = ("mean", "margin", "min", "p50", "p90", "p95", "p99", "max")
+_SERIES = {
+    "arrived": "arrived",
+    "completed": "completed",
+    "failed": "failed",
+    "retries": "retries",
+    "in-flight": "in_flight",
+    "waiting": "waiting",
+    "busy": "busy_workers",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """One handshake's fleet in one place, or why there is none."""
+
+    identity: Identified
+    capture: str | None = None
+    connection: int | None = None
+    row: Simulated | None = None
+    unpriced: str | None = None
+
+
+def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
+    """What was recorded, in all places, with all fleets; a batch a handshake, measured ones first."""
+    wanted = run.experiment.fleets
+    if not wanted.fleets:
+        return
+    for handshake, capture, connection in sorted(run.traces, key=lambda source: source[1] is not None):
+        yield tuple(
+            Scenario(
+                kind="simulated",
+                handshake=handshake,
+                device=place.device,
+                server_device=place.server_device,
+                bearer=place.bearer,
+                load=Load(workers=place.load.workers),
+                fleet=fleet,
+                options=Options(seed=wanted.seed),
+                capture=capture,
+                connection=connection,
+            )
+            for place in run.experiment.places.scenarios(handshake, capture=capture, connection=connection)
+            for fleet in wanted.fleets
+        )
+
+
+def run(scenario: Scenario, run: Run) -> Found:
+    """Simulates a fleet. What nothing can price is said, and no error."""
+    return take(scenario, job(scenario, run, told=_told(scenario, run))(), run)
+
+
+def _told(scenario: Scenario, run: Run) -> Callable[[int, int], None]:
+    return lambda done, total: run.progress(0, f"simulating {scenario.label}, {done:,} of {total:,} clients")
+
+
+def job(
+    scenario: Scenario, run: Run, *, told: Callable[[int, int], None] | None = None
+) -> Callable[[], Found]:
+    """The simulation, with all that it needs: a file of arrivals is read here."""
+    from shakedown.kinds.modelled import source_of
+    from shakedown.simulation.fleet import settle
+
+    assert scenario.fleet is not None
+    source = source_of(scenario)
+    resumed = None
+    if scenario.fleet.resumption > 0.0:
+        try:
+            resumed = _resumed(run, source)
+        except InputError as error:
+            return partial(_unpriced, scenario, run.traces[source], str(error))
+    return partial(_simulated, scenario, run.traces[source], resumed, settle(scenario.fleet), told)
+
+
+def take(scenario: Scenario, found: Found, run: Run) -> Found:
+    """All of it."""
+    return found
+
+
+def _resumed(run: Run, source: Source) -> Recorded:
+    """The handshake by which a client resumes: the experiment's own, or else the library's."""
+    from shakedown.pricing.library import open_library
+    from shakedown.pricing.trace import parse_trace
+    from shakedown.schema import builtins
+    from shakedown.simulation.simulate import resumed_of
+
+    name = resumed_of(run.traces[source].suite)
+    for trace in run.traces.values():
+        if trace.suite == name:
+            return parse_trace(builtins(trace), name)
+    return open_library()[name]
+
+
+def _unpriced(scenario: Scenario, trace: Trace, why: str) -> Found:
+    return Found(trace, _capture(scenario), scenario.connection, unpriced=why)
+
+
+def _simulated(
+    scenario: Scenario,
+    trace: Trace,
+    resumed: Recorded | None,
+    settled: Settled,
+    told: Callable[[int, int], None] | None,
+) -> Found:
+    from shakedown.kinds.modelled import priced_on, recorded_on
+    from shakedown.simulation.simulate import run as simulate
+
+    try:
+        full = priced_on(scenario, trace)
+        again = None if resumed is None else recorded_on(scenario, resumed)
+        row = simulate(full, again, settled, workers=scenario.load.workers, seed=scenario.seed, progress=told)
+    except InputError as error:
+        return _unpriced(scenario, trace, str(error))
+    return Found(trace, _capture(scenario), scenario.connection, row)
+
+
+def _capture(scenario: Scenario) -> str | None:
+    return None if scenario.capture is None else Path(scenario.capture.file).name
+
+
+def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
+    """A fleet's figures as rows of the table."""
+    common: Row = {
+        "scenario": scenario.key,
+        "kind": "simulated",
+        **identity_columns(found.identity),
+        "device": scenario.device,
+        "server_device": scenario.server_device,
+        "bearer": scenario.bearer,
+        "workers": scenario.load.workers,
+        "capture": found.capture,
+        "connection": found.connection,
+        "rate_per_s": None if found.row is None else found.row.rate_per_s,
+    }
+    return frame(_rows(scenario, found), common)
+
+
+def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
+    assert scenario.fleet is not None
+    yield fact("simulated.arrivals", _named(scenario.fleet.arrivals))
+    if found.unpriced is not None:
+        yield fact("simulated.unpriced", found.unpriced)
+    one = found.row
+    if one is None:
+        return
+    yield figure("simulated.clients", "1", one.clients)
+    yield figure("simulated.completed", "1", one.completed)
+    for cause, many in one.failed.items():
+        yield {**figure("simulated.failed", "1", many), "text": cause}
+    yield figure("simulated.attempts", "1", one.attempts)
+    for name, (unit, field) in _SPREADS.items():
+        yield from _spread(f"simulated.{name}", unit, getattr(one, field))
+    yield figure("simulated.utilisation", "1", one.utilisation)
+    yield figure("simulated.offered", "1", one.offered)
+    yield figure("simulated.last-in", "s", one.last_in_s)
+    yield figure("simulated.in-flight", "1", one.peak_in_flight)
+    yield figure("simulated.retransmissions", "1", one.traffic.retransmissions)
+    yield figure("simulated.seed", "1", one.seed)
+    if one.modelled is not None:
+        yield figure("simulated.modelled.handshake", "s", one.modelled.handshake_s)
+        yield figure("simulated.modelled.wait", "s", one.modelled.queue_wait_s)
+        yield figure("simulated.modelled.flights-wait", "s", one.modelled.flights_queue_wait_s)
+    yield from _series(one)
+
+
+def _named(arrivals: str) -> str:
+    """A file without its folder: results tell no paths of whoever made them."""
+    kind, colon, rest = arrivals.partition(":")
+    return f"{kind}{colon}{Path(rest).name}" if kind == "file" else arrivals
+
+
+def _spread(quantity: str, unit: str, spread: Spread) -> Iterator[Row]:
+    for statistic in _STATISTICS:
+        yield figure(quantity, unit, getattr(spread, statistic), statistic=statistic, n=spread.n)
+
+
+def _series(one: Simulated) -> Iterator[Row]:
+    if one.series is UNSET or one.series_s is UNSET:
+        return
+    yield figure("series.width", "s", one.series_s)
+    for item, interval in enumerate(one.series):
+        for name, field in _SERIES.items():
+            yield figure(f"series.{name}", "1", getattr(interval, field), item=item)
+
+
+def printed(found: Found) -> Iterable[Simulated]:
+    """What `simulate --json` prints."""
+    return () if found.row is None else (found.row,)
+
+
+def traces(scenario: Scenario, found: Found) -> dict[Source, Trace]:
+    """Nothing: what is simulated was recorded before."""
+    return {}
+
+
+def notes(found: Found) -> list[str]:
+    """A load that the server cannot sustain."""
+    one = found.row
+    if one is None or not one.unstable:
+        return []
+    return [
+        f"{one.suite}: {one.arrivals} asks for {one.offered or 0.0:.0%} of {one.server_device}'s workers: "
+        "unstable"
+    ]
+
+
+def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+    """Fleets, a line each."""
+    from shakedown.terminal.simulated import simulated_tables
+
+    return simulated_tables(results, width)
+
+
+def sections(results: Results) -> Iterable[Section]:
+    """Storms over time, and simulated beside modelled."""
+    from shakedown.reporting.simulated import sections
+
+    return sections(results)
+
+
+def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
+    """When a storm is over, with the handshake that brings it in first and last."""
+    from shakedown.reporting.simulated import answer
+
+    return answer(results), []

@@ -1,0 +1,279 @@
+"""Simulated fleets in the report: storms over time, and steady loads beside the formulas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from shakedown.charts.beside import Pair, beside
+from shakedown.charts.figure import Figure
+from shakedown.charts.storm import Storm, storms
+from shakedown.reporting.section import Block, Section, Table
+from shakedown.reporting.text import Sentence, sentence
+from shakedown.terminal.figures import NOTHING, count, number, share, time, whole
+from shakedown.units import parse_duration_s
+
+if TYPE_CHECKING:
+    from shakedown.results.folder import Results
+
+Row = Mapping[str, Any]
+
+MAX_STORMS = 12
+"""Fleets of one figure; the table has the others."""
+
+MAX_FIGURES = 20
+MOST = 0.99
+MAX_PAIRS = 24
+MAX_LINES = 400
+
+WHOLE = "formula: handshakes as customers (M/G/c)"
+FLIGHTS = "formula: flights as customers (Pollaczek–Khinchine)"
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """Storms, then steady loads."""
+    rows = results.fleets.to_dicts()
+    if not rows:
+        return
+    done = [row for row in rows if row["unpriced"] is None]
+    yield from storm_section(results, [row for row in done if row["width_s"] is not None])
+    yield from steady_section([row for row in done if row["rate_per_s"] is not None])
+    failed = [row for row in rows if row["unpriced"] is not None]
+    if failed:
+        cells = [[row["suite"], row["device"], row["bearer"], row["unpriced"]] for row in failed[:MAX_LINES]]
+        table = Table(["suite", "device", "bearer", "why"], cells, 0)
+        yield Section("unsimulated", "What could not be simulated", "", [Block(table=table)])
+
+
+def _groups(rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
+    """Fleets that differ in their suite alone."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        place = (row["arrivals"], row["device"], row["bearer"], row["server_device"], str(row["clients"]))
+        found.setdefault(place, []).append(row)
+    return found
+
+
+def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
+    """How many clients are still outside, over time; a figure for each place and storm."""
+    if not rows:
+        return
+    blocks = []
+    for position, (place, fleet) in enumerate(list(_groups(rows).items())[:MAX_FIGURES]):
+        arrivals, device, bearer, server, _ = place
+        shown = [_storm(results, row) for row in fleet[:MAX_STORMS]]
+        workers = int(fleet[0]["workers"])
+        title = (
+            f"{count(int(fleet[0]['clients']), 'client')} over {bearer}: "
+            f"how many are still outside ({arrivals}, {count(workers, 'worker')} of {server})"
+        )
+        arrive_s = arrival_window_s(arrivals)
+        figure = Figure(
+            name=f"storm-{position + 1}",
+            title=title,
+            kind="simulated",
+            alternative="An area for each suite: clients that have arrived and are not in yet, over time",
+            define=_drawing(shown, arrive_s),
+            data=[point for row in fleet for point in _points(results, row)],
+            caption=(
+                f"Each client is a {device}. In the shaded time clients arrive; the area is how many of "
+                "them are "
+                "not in yet; at the stroke the last one is. All rows have the same scales."
+            ),
+        )
+        blocks.append(Block(figure=figure, table=_storm_table(fleet), folded_table="In figures"))
+    yield Section("storms", "When many come at once", _storm_lead(rows), blocks)
+
+
+def _drawing(shown: Sequence[Storm], arrive_s: float) -> Any:  # noqa: ANN401 - what `Figure.define` takes
+    return lambda width: storms(shown, arrive_s, width)
+
+
+def arrival_window_s(arrivals: str) -> float:
+    """The time within which a storm's clients arrive; 0 where the text does not say."""
+    match = re.match(r"storm:([^+]+)", arrivals)
+    return parse_duration_s(match[1]) if match else 0.0
+
+
+def _storm(results: Results, row: Row) -> Storm:
+    points = _points(results, row)
+    outside = [(point["end_s"], point["outside"]) for point in points]
+    inside, most_in_s = 0.0, None
+    for point in points:
+        inside += point["completed"]
+        if inside >= MOST * row["clients"]:
+            most_in_s = point["end_s"]
+            break
+    return Storm(row["label"], outside, row["last_in_s"] or 0.0, row["failed"], most_in_s)
+
+
+def _points(results: Results, row: Row) -> list[dict[str, Any]]:
+    """A fleet over time, an interval each."""
+    series = results.fleet_series.filter(pl.col("scenario") == row["scenario"]).sort("item")
+    found = []
+    outside = 0.0
+    for one in series.iter_rows(named=True):
+        outside += one["arrived"] - one["completed"] - one["failed"]
+        found.append(
+            {
+                "suite": row["label"],
+                "arrivals": row["arrivals"],
+                "device": row["device"],
+                "bearer": row["bearer"],
+                "start_s": one["item"] * row["width_s"],
+                "end_s": (one["item"] + 1) * row["width_s"],
+                **{
+                    name: one[name]
+                    for name in ("arrived", "completed", "failed", "retries", "waiting", "busy")
+                },
+                "outside": outside,
+                "kind": "simulated",
+            }
+        )
+    return found
+
+
+def _storm_table(rows: Sequence[Row]) -> Table:
+    head = ["suite", "median", "99 % within", "longest", "all in after", "failed", "attempts", "energy (J)"]
+    cells = [
+        [
+            row["label"],
+            *(time(row[f"handshake_{name}_s"]) for name in ("p50", "p99", "max")),
+            time(row["last_in_s"]),
+            whole(row["failed"]),
+            whole(row["attempts"]),
+            NOTHING if row["energy_mean_j"] is None else number(row["energy_mean_j"], 2),
+        ]
+        for row in rows
+    ]
+    return Table(head, cells, len(head) - 1, "Of one client, pauses between attempts included.", "simulated")
+
+
+def _storm_lead(rows: Sequence[Row]) -> str:
+    first = next(iter(_groups(rows).values()))
+    quick, slow = min(first, key=_last), max(first, key=_last)
+    if quick is slow:
+        return f"The last client is in after {time(quick['last_in_s'])}."
+    return (
+        f"With {quick['label']} the last client is in after {time(quick['last_in_s'])}, with "
+        f"{slow['label']} after "
+        f"{time(slow['last_in_s'])}."
+    )
+
+
+def _last(row: Row) -> float:
+    return float(row["last_in_s"] or 0.0)
+
+
+def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
+    """Steady loads: simulated beside modelled."""
+    if not rows:
+        return
+    pairs = [pair for row in rows if (pair := _pair(row)) is not None][:MAX_PAIRS]
+    blocks = []
+    if pairs:
+        figure = Figure(
+            name="simulated-beside-modelled",
+            title="Waiting at the server for one handshake: simulated, and by formula",
+            kind="simulated",
+            alternative="A row for each suite and load: the simulated mean, its interval, the formulas'",
+            define=lambda width: beside(
+                pairs, "ms of waiting for a worker, all of a handshake's flights", width
+            ),
+            data=[_flat(row) for row in rows],
+            caption=(
+                "A server works on a handshake flight by flight, and each flight waits in line; the usual "
+                "formula "
+                "takes the whole handshake as one customer, who waits once. The formula with each flight "
+                "as a "
+                "customer holds where round trips are long beside the queue."
+            ),
+        )
+        blocks.append(Block(figure=figure))
+    blocks.append(Block(table=_steady_table(rows), folded_table="In figures" if pairs else ""))
+    yield Section("fleets", "Fleets at a steady load", _steady_lead(rows), blocks)
+
+
+def _pair(row: Row) -> Pair | None:
+    if not row["wait_mean_s"] or row["modelled_wait_s"] is None:
+        return None
+    formulas = {WHOLE: row["modelled_wait_s"] * 1e3}
+    if row["modelled_flights_wait_s"] is not None:
+        formulas[FLIGHTS] = row["modelled_flights_wait_s"] * 1e3
+    label = f"{row['label']}, {row['arrivals']}, {row['device']} over {row['bearer']}"
+    return Pair(label, row["wait_mean_s"] * 1e3, (row["wait_margin_s"] or 0.0) * 1e3, formulas)
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    keys = (
+        "label", "arrivals", "device", "server_device", "bearer", "rate_per_s", "workers", "clients",
+        "failed", "utilisation", "offered", "handshake_mean_s", "handshake_margin_s", "handshake_p50_s",
+        "handshake_p99_s", "modelled_handshake_s", "wait_mean_s", "wait_margin_s", "modelled_wait_s",
+        "modelled_flights_wait_s",
+    )  # fmt: skip
+    return {"suite" if key == "label" else key: row[key] for key in keys} | {"kind": "simulated"}
+
+
+def _steady_table(rows: Sequence[Row]) -> Table:
+    head = [
+        "suite", "arrivals", "device", "bearer", "mean", "±", "by formula", "99 % within", "waits", "by "
+        "formula",
+        "busy", "failed",
+    ]  # fmt: skip
+    cells = [
+        [
+            *(row[name] for name in ("label", "arrivals", "device", "bearer")),
+            *(time(row[name]) for name in ("handshake_mean_s", "handshake_margin_s", "modelled_handshake_s")),
+            time(row["handshake_p99_s"]),
+            time(row["wait_mean_s"], 2),
+            time(row["modelled_wait_s"], 2),
+            share(max(row["utilisation"], row["offered"] or 0.0)),
+            whole(row["failed"]),
+        ]
+        for row in rows[:MAX_LINES]
+    ]
+    caption = "Handshake time and wait of a client; ± is the 95 % interval of the mean."
+    if any((row["offered"] or 0.0) >= 1.0 for row in rows):
+        caption += " Above 100 % the load is unstable: times grow with the number of clients."
+    return Table(head, cells, 8, caption, "simulated")
+
+
+def _steady_lead(rows: Sequence[Row]) -> str:
+    unstable = [row for row in rows if (row["offered"] or 0.0) >= 1.0]
+    known = [row for row in rows if row["wait_mean_s"] and row["modelled_wait_s"]]
+    said = []
+    if known:
+        far = max(known, key=lambda row: float(row["wait_mean_s"] / row["modelled_wait_s"]))
+        said.append(
+            f"At {far['arrivals']} {far['label']} waits {time(far['wait_mean_s'], 2)} for workers, where "
+            "the usual "
+            f"formula says {time(far['modelled_wait_s'], 2)}."
+        )
+    if unstable:
+        names = ", ".join(dict.fromkeys(f"{row['label']} at {row['arrivals']}" for row in unstable[:5]))
+        said.append(f"More work than the workers can do: {names}.")
+    return " ".join(said) or "Each fleet against a server of its own."
+
+
+def answer(results: Results) -> list[Sentence]:
+    """When a storm is over."""
+    rows = [
+        row for row in results.fleets.to_dicts() if row["unpriced"] is None and row["width_s"] is not None
+    ]
+    if not rows:
+        return []
+    first = next(iter(_groups(rows).values()))
+    quick, slow = min(first, key=_last), max(first, key=_last)
+    pieces = {
+        "suite": quick["label"],
+        "time": time(quick["last_in_s"]),
+        "clients": count(int(quick["clients"]), "client"),
+    }
+    if quick is slow:
+        return [sentence("A storm of {!clients} is over after {!time} with {suite}.", **pieces)]
+    pieces |= {"other": slow["label"], "more": time(slow["last_in_s"])}
+    template = "A storm of {!clients} is over after {!time} with {suite}, after {!more} with {other}."
+    return [sentence(template, **pieces)]

@@ -1,0 +1,51 @@
+"""Questions to the tidy table about simulated fleets: one row a fleet, and their time series."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from shakedown.results.queries import PLACE, Names, label, wide
+
+_STATISTICS = ("mean", "margin", "min", "p50", "p90", "p95", "p99", "max")
+
+
+def fleets(table: pl.DataFrame) -> pl.DataFrame:
+    """Simulated fleets, one a row, in the table's order; times in seconds.
+
+    `arrivals`, `clients`, `completed`, `attempts`, `failed`, `handshake_mean_s` … `handshake_max_s`,
+    `wait_mean_s`,
+    `wait_margin_s`, `energy_mean_j`, `utilisation`, `offered`, `last_in_s`, `in_flight`, the three
+    `modelled_…_s`, `width_s` of the time series, `unpriced`.
+    """
+    rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_null())
+    names: dict[tuple[str, str | None, str | None], str] = {
+        ("simulated.modelled.handshake", None, None): "modelled_handshake_s",
+        ("simulated.modelled.wait", None, None): "modelled_wait_s",
+        ("simulated.modelled.flights-wait", None, None): "modelled_flights_wait_s",
+        ("simulated.last-in", None, None): "last_in_s",
+        ("simulated.in-flight", None, None): "in_flight",
+        ("series.width", None, None): "width_s",
+    }
+    for name in ("clients", "completed", "attempts", "utilisation", "offered", "seed"):
+        names[f"simulated.{name}", None, None] = name
+    for statistic in _STATISTICS:
+        names["simulated.handshake", None, statistic] = f"handshake_{statistic}_s"
+        names["simulated.wait", None, statistic] = f"wait_{statistic}_s"
+        names["simulated.energy", None, statistic] = f"energy_{statistic}_j"
+    texts = {"simulated.arrivals": "arrivals", "simulated.unpriced": "unpriced"}
+    view = wide(rows, PLACE, names, texts=texts)
+    failed = rows.filter(pl.col("quantity") == "simulated.failed").group_by("scenario")
+    view = view.join(
+        failed.agg(pl.col("value").sum().alias("failed")), on="scenario", how="left", maintain_order="left"
+    )
+    return view.with_columns(pl.col("failed").fill_null(0.0), label=label(view))
+
+
+def fleet_series(table: pl.DataFrame) -> pl.DataFrame:
+    """Time series of fleets, one interval a row: `scenario`, `item`, and what happened in it."""
+    rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_not_null())
+    names: Names = {
+        (f"series.{name}", None, None): name.replace("-", "_")
+        for name in ("arrived", "completed", "failed", "retries", "in-flight", "waiting", "busy")
+    }
+    return wide(rows, ("scenario", "item"), names)

@@ -1,0 +1,175 @@
+"""What `simulate --json` prints: one fleet of clients, replayed in virtual time. Times are seconds.
+
+Every figure is simulated: recorded handshakes, priced on devices, over links, transports and a server's
+queue. With anything `unpriced` the times are least values.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from shakedown.schema.base import Count, Number, Object, Text
+from shakedown.schema.predictions import Basis, GuessedFigure, UnpricedPart
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Spread(Object, frozen=True, kw_only=True):
+    """A distribution over clients; null where there are none.
+
+    `margin` is half of the mean's 95 % confidence interval over replications, null with fewer than two.
+    """
+
+    n: Count
+    mean: Number | None
+    margin: Number | None
+    min: Number | None
+    p50: Number | None
+    p90: Number | None
+    p95: Number | None
+    p99: Number | None
+    max: Number | None
+
+
+class Interval(Object, frozen=True, kw_only=True):
+    """What happened in a part of the time: counts, and means over the interval and replications."""
+
+    start_s: Number
+    arrived: Number
+    completed: Number
+    failed: Number
+    retries: Number
+    in_flight: Number
+    waiting: Number
+    busy_workers: Number
+
+
+class Traffic(Object, frozen=True, kw_only=True):
+    """What all clients put on their networks, IP headers included, and what was lost or sent again."""
+
+    packets: Count
+    up_bytes: Count
+    down_bytes: Count
+    retransmissions: Count
+    dropped: dict[str, Count]
+
+
+class ClosedForm(Object, frozen=True, kw_only=True):
+    """The same scenario by closed formulas, as `predict` has it; null without a steady state.
+
+    `queue_wait_s` is M/G/c's with whole handshakes as customers; `flights_queue_wait_s` is Pollaczek and
+    Khinchine's with each of the server's turns as a customer of its own (one worker only). `handshake_s` has
+    the connection's work in it, and the first of the two waits.
+    """
+
+    rate_per_s: Number
+    utilisation: Number
+    queue_wait_s: Number | None
+    flights_queue_wait_s: Number | None
+    handshake_s: Number | None
+
+
+class Simulated(Object, frozen=True, kw_only=True):
+    """One row of `simulate`.
+
+    `clients` are those counted, over all replications: `completed` and those in `failed` by cause.
+    `handshake_s` is from a client's arrival until it may send data, failed attempts and pauses before it
+    included; `done_s` until both sides are through. `queue_wait_s` is a client's waiting for workers, all its
+    flights together; `job_wait_s` that of each flight. `unstable`: more work arrives than the workers can do,
+    so that the figures grow with the number of clients. Of a storm, `last_in_s` is when the last client was
+    in.
+    """
+
+    suite: Text
+    kind: Literal["simulated"]
+    device: Text
+    server_device: Text
+    bearer: Text
+    arrivals: Text
+    rate_per_s: Number | None
+    clients: Count
+    completed: Count
+    failed: dict[str, Count]
+    attempts: Count
+    handshake_s: Spread
+    done_s: Spread
+    connect_s: Spread
+    queue_wait_s: Spread
+    job_wait_s: Spread
+    utilisation: Number
+    offered: Number | None
+    unstable: bool
+    workers: Count
+    discipline: Literal["fifo", "ps"]
+    energy_j: Spread
+    energy_missing: tuple[str, ...]
+    virtual_s: Number
+    last_in_s: Number
+    peak_in_flight: Count
+    traffic: Traffic
+    resumption: Share
+    from_idle: bool
+    timeout_s: Number | None
+    retries: Count
+    replications: Count
+    warmup_clients: Count
+    seed: Count
+    modelled: ClosedForm | None
+    basis: Basis
+    unpriced: tuple[UnpricedPart, ...]
+    extrapolated: tuple[GuessedFigure, ...]
+    series_s: Number | UnsetType = UNSET
+    series: tuple[Interval, ...] | UnsetType = UNSET
+
+
+class FailedSimulation(Object, frozen=True, kw_only=True):
+    """A suite that cannot be simulated, and why."""
+
+    suite: Text
+    device: Text
+    server_device: Text
+    bearer: Text
+    kind: Literal["simulated"]
+    error: Text
+
+
+class SimulatedCapacity(Object, frozen=True, kw_only=True):
+    """One row of `capacity --simulated`: `rate_per_s` is 0 if the promise cannot be kept, null if nothing
+    limits it.
+
+    `done_s` (until both sides are through) and `utilisation` are those at that rate, `modelled_rate_per_s`
+    is what `capacity` says by
+    formula.
+    """
+
+    suite: Text
+    kind: Literal["simulated"]
+    server_device: Text
+    device: Text
+    bearer: Text
+    within_s: Number
+    percentile: Number | None
+    workers: Count
+    rate_per_s: Number | None
+    utilisation: Number | None
+    done_s: Spread | None
+    limit_per_s: Number | None
+    modelled_rate_per_s: Number | None
+    clients: Count
+    seed: Count
+    basis: Basis
+    unpriced: tuple[UnpricedPart, ...]
+
+
+class FailedSimulatedCapacity(Object, frozen=True, kw_only=True):
+    """A suite whose capacity cannot be simulated, and why."""
+
+    suite: Text
+    server_device: Text
+    device: Text
+    bearer: Text
+    kind: Literal["simulated"]
+    error: Text

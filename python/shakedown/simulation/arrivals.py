@@ -1,0 +1,151 @@
+"""When clients arrive: `poisson:50/s`, `fixed:50/s`, `bursts:100@2/min`, `storm:10s`, `storm:10s+backoff`,
+`file:PATH`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from shakedown.errors import InputError, did_you_mean
+from shakedown.files.limits import MIB, read_text
+from shakedown.units import parse_duration_s, parse_rate_per_s
+
+ArrivalKind = Literal["poisson", "fixed", "bursts", "storm", "file"]
+
+MAX_TIMES_BYTES = 256 * MIB
+MAX_BURST = 100_000_000
+MAX_STORM_S = 1e7
+BACKOFF = "backoff"
+
+ACCEPTED = (
+    "poisson:50/s, fixed:50/s, bursts:100@2/min (100 at once, twice a minute), storm:10s, "
+    "storm:10s+backoff, file:PATH"
+)
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """An arrival process.
+
+    Attributes:
+        text: as it was written.
+        rate_per_s: clients a second, on average; None where there is no steady rate (storms, files).
+        size: clients a burst.
+        within_s: the time in which a storm's clients arrive, each anywhere in it.
+        backoff: clients that fail try again after pauses that double, and of which all is drawn.
+        at_s: a file's times, in rising order.
+    """
+
+    text: str
+    kind: ArrivalKind
+    rate_per_s: float | None = None
+    size: int = 1
+    within_s: float = 0.0
+    backoff: bool = False
+    at_s: tuple[float, ...] = ()
+
+    @property
+    def steady(self) -> bool:
+        """Whether clients arrive at one rate for as long as the simulation goes on."""
+        return self.rate_per_s is not None
+
+    def spec(self) -> dict[str, Any]:
+        """As the core reads it."""
+        if self.kind == "storm":
+            return {"kind": "storm", "within_s": self.within_s}
+        if self.kind == "file":
+            return {"kind": "times", "at_s": list(self.at_s)}
+        assert self.rate_per_s is not None
+        if self.kind == "bursts":
+            return {"kind": "bursts", "per_s": self.rate_per_s / self.size, "size": self.size}
+        return {"kind": self.kind, "per_s": self.rate_per_s}
+
+
+def parse_arrivals(text: str, folder: Path | None = None) -> Arrivals:
+    """Reads an arrival spec; a file's path is taken from `folder`. Raises `InputError`."""
+    written = text.strip()
+    kind, colon, rest = written.partition(":")
+    kind, rest = kind.strip().lower(), rest.strip()
+    if kind not in ("poisson", "fixed", "bursts", "storm", "file"):
+        hint = did_you_mean(kind, ("poisson", "fixed", "bursts", "storm", "file"))
+        raise _wrong(written, f'there is no "{_cut(kind)}"{hint}; accepted: {ACCEPTED}')
+    if not colon or not rest:
+        raise _wrong(written, f"nothing follows {kind}; accepted: {ACCEPTED}")
+    if kind == "storm":
+        return _storm(written, rest)
+    if kind == "file":
+        return _file(written, Path(rest) if folder is None else folder / rest)
+    if kind == "bursts":
+        return _bursts(written, rest)
+    rate = _rate(written, rest)
+    return Arrivals(written, "poisson" if kind == "poisson" else "fixed", rate)
+
+
+def _rate(written: str, text: str) -> float:
+    try:
+        rate = parse_rate_per_s(text)
+    except InputError as error:
+        raise _wrong(written, str(error)) from None
+    if rate <= 0.0:
+        raise _wrong(written, "nobody arrives at a rate of 0; accepted: a rate above 0")
+    return rate
+
+
+def _bursts(written: str, rest: str) -> Arrivals:
+    size, at, rate = rest.partition("@")
+    if not at:
+        raise _wrong(written, "how often a burst comes is missing; accepted: SIZE@RATE, as bursts:100@2/min")
+    count = int(size) if size.strip().isascii() and size.strip().isdigit() and len(size) < 16 else 0
+    if not 1 <= count <= MAX_BURST:
+        raise _wrong(
+            written,
+            f'a burst of "{_cut(size)}"; accepted: a whole number of clients from 1 to {MAX_BURST:,}',
+        )
+    return Arrivals(written, "bursts", _rate(written, rate) * count, size=count)
+
+
+def _storm(written: str, rest: str) -> Arrivals:
+    duration, plus, more = rest.partition("+")
+    if plus and more.strip().lower() != BACKOFF:
+        hint = did_you_mean(more.strip().lower(), [BACKOFF]) or f"; accepted: +{BACKOFF}"
+        raise _wrong(written, f'there is no "+{_cut(more)}"{hint}')
+    try:
+        within_s = parse_duration_s(duration)
+    except InputError as error:
+        raise _wrong(written, str(error)) from None
+    if within_s > MAX_STORM_S:
+        raise _wrong(written, f"a storm of {within_s:,.0f} s; accepted: {MAX_STORM_S:,.0f} s at most")
+    return Arrivals(written, "storm", within_s=within_s, backoff=bool(plus))
+
+
+def _file(written: str, path: Path) -> Arrivals:
+    """One time a line, in seconds, rising; empty lines and what follows a # are nothing."""
+    times: list[float] = []
+    accepted = "accepted: one time a line, in seconds from the start, in rising order"
+    for number, line in enumerate(read_text(path, MAX_TIMES_BYTES, "file of times").splitlines(), start=1):
+        word = line.partition("#")[0].strip()
+        if not word:
+            continue
+        try:
+            at_s = float(word)
+        except ValueError:
+            at_s = math.nan
+        if not (math.isfinite(at_s) and 0.0 <= at_s <= MAX_STORM_S):
+            raise InputError(f'{path}, line {number}: "{_cut(word)}" is no time; {accepted}')
+        if times and at_s < times[-1]:
+            raise InputError(f"{path}, line {number}: {word} comes after {times[-1]:g}; {accepted}")
+        times.append(at_s)
+    if not times:
+        raise InputError(f"{path}: holds no times; {accepted}")
+    return Arrivals(written, "file", at_s=tuple(times))
+
+
+def _wrong(written: str, what: str) -> InputError:
+    return InputError(f'arrivals "{_cut(written)}": {what}')
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,0 +1,272 @@
+"""`simulate`: recorded handshakes, priced on devices, replayed by a fleet of clients in virtual time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shakedown import core
+from shakedown.errors import InputError
+from shakedown.models import queueing
+from shakedown.pricing.library import TraceLibrary, open_library
+from shakedown.pricing.predict import each
+from shakedown.pricing.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
+from shakedown.pricing.scenario import Scenario as Priced
+from shakedown.pricing.scenario import scenario as price_scenario
+from shakedown.scenario import Fleet
+from shakedown.schema.base import MAX_NUMBER, convert
+from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
+from shakedown.simulation.arrivals import Arrivals
+from shakedown.simulation.fleet import DEFAULT_SEED, MAX_WORKERS, Settled, settle
+from shakedown.simulation.spec import Client, series_width_s, simulation_spec
+
+Progress = Callable[[int, int], None]
+
+_SPREAD = ("n", "mean", "min", "p50", "p90", "p95", "p99", "max")
+
+
+def simulate(
+    suites: Sequence[str],
+    fleet: Fleet,
+    *,
+    device: str = DEFAULT_DEVICE,
+    server_device: str = DEFAULT_SERVER_DEVICE,
+    bearer: str = DEFAULT_BEARER,
+    workers: int = 1,
+    seed: int | None = None,
+    traces: TraceLibrary | None = None,
+    scale_from: str | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Simulated | FailedSimulation]:
+    """Simulate a fleet of each suite: one row a suite. The same seed gives the same rows.
+
+    A suite that cannot be simulated has a row that says why, where others can; alone, it is an error.
+
+    Args:
+        suites: suite names.
+        fleet: when clients arrive, how many, how patient, how they are served.
+        device, server_device, bearer: profile names or paths.
+        workers: the server's workers.
+        seed: of everything that is drawn.
+        traces: where recorded handshakes come from; default: the shipped library.
+        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+        progress: called with the clients done, of how many, and of which suite.
+
+    Raises:
+        InputError: naming what was wrong and what is accepted.
+    """
+    settled = settle(fleet)
+    check_server(workers, seed)
+    library = traces or open_library()
+
+    def one(suite: str) -> tuple[Priced, dict[str, Any]]:
+        def priced(name: str) -> Priced:
+            return price_scenario(name, device, server_device, bearer, traces=library, scale_from=scale_from)
+
+        found = priced(suite)
+        resumed = priced(resumed_of(found.trace.suite)) if fleet.resumption > 0.0 else None
+        told = None if progress is None else _labelled(progress, found.trace.suite)
+        return found, {"row": run(found, resumed, settled, workers=workers, seed=seed, progress=told)}
+
+    place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "simulated"}
+    rows: list[Simulated | FailedSimulation] = []
+    for _, found in each(suites, one, place):
+        rows.append(found["row"] if "row" in found else convert(failed_row(found), FailedSimulation))
+    return rows
+
+
+def failed_row(found: dict[str, Any]) -> dict[str, Any]:
+    """The suite stands beside its error anyway."""
+    return {**found, "error": found["error"].removeprefix(f"{found['suite']}: ")}
+
+
+def check_server(workers: int, seed: int | None) -> None:
+    """Raises `InputError` for workers or a seed that there cannot be."""
+    if not 1 <= workers <= MAX_WORKERS:
+        raise InputError(f"workers is {workers}; accepted: a whole number from 1 to {MAX_WORKERS:,}")
+    if seed is not None and not 0 <= seed <= MAX_NUMBER:
+        raise InputError(f"seed is {seed}; accepted: a whole number from 0 to {MAX_NUMBER}")
+
+
+def _labelled(progress: Callable[[int, int, str], None], label: str) -> Progress:
+    return lambda done, total: progress(done, total, label)
+
+
+def resumed_of(suite: str) -> str:
+    """The suite by which a client of this one resumes. Raises `InputError` where there is none."""
+    about = core.describe(suite)
+    if about.get("is_resumption"):
+        raise InputError(f"{suite}: resumes already; accepted with a share of resumption: a full handshake")
+    head, _, last = suite.rpartition("/")
+    for name in (f"{suite}/resumed", f"{head}/resumed/{last}"):
+        try:
+            return core.canonical(name)
+        except InputError:
+            continue
+    raise InputError(f"{suite}: its sessions are not resumed; accepted with it: a share of resumption of 0")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A simulation, ready to be sent to whoever runs it: plain data in, a row out."""
+
+    priced: Priced
+    resumed: Priced | None
+    settled: Settled
+    workers: int
+    seed: int
+
+    def spec(self) -> dict[str, Any]:
+        """What the core reads."""
+        clients = [Client(self.priced, self.resumed)]
+        width_s = series_width_s(clients, self.settled, self.workers)
+        return simulation_spec(clients, self.settled, workers=self.workers, seed=self.seed, series_s=width_s)
+
+
+def run(
+    priced: Priced,
+    resumed: Priced | None,
+    settled: Settled,
+    *,
+    workers: int,
+    seed: int | None,
+    progress: Progress | None = None,
+) -> Simulated:
+    """Simulates one priced handshake's fleet. Raises `InputError`."""
+    job = Job(priced, resumed, settled, workers, DEFAULT_SEED if seed is None else seed)
+    report = core.simulate(job.spec(), progress=progress)["report"]
+    return row(job, report)
+
+
+def row(job: Job, report: Mapping[str, Any]) -> Simulated:
+    """The core's report as a row."""
+    priced, settled = job.priced, job.settled
+    fleet, arrivals = settled.fleet, settled.arrivals
+    job_wait, client_wait = report["queue_wait_s"], dict(report["client_wait_s"])
+    client_wait["mean_margin"] = _scaled_margin(job_wait, client_wait)
+    found: dict[str, Any] = {
+        "suite": priced.trace.suite,
+        "kind": "simulated",
+        "device": priced.device.name,
+        "server_device": priced.server_device.name,
+        "bearer": priced.bearer.name,
+        "arrivals": arrivals.text,
+        "rate_per_s": arrivals.rate_per_s,
+        "clients": report["clients"],
+        "completed": report["completed"],
+        "failed": report["failed"],
+        "attempts": report["attempts"],
+        "handshake_s": _spread(report["handshake_s"]),
+        "done_s": _spread(report["done_s"]),
+        "connect_s": _spread(report["connect_s"]),
+        "queue_wait_s": _spread(client_wait),
+        "job_wait_s": _spread(job_wait),
+        "utilisation": report["utilisation"],
+        "offered": report["offered"],
+        "unstable": report["unstable"],
+        "workers": job.workers,
+        "discipline": fleet.discipline,
+        "energy_j": _spread(report["energy_j"]),
+        "energy_missing": report["energy_missing"],
+        "virtual_s": report["virtual_s"],
+        "last_in_s": report["last_ready_s"],
+        "peak_in_flight": report["peak_in_flight"],
+        "traffic": report["traffic"],
+        "resumption": fleet.resumption,
+        "from_idle": fleet.from_idle,
+        "timeout_s": settled.timeout_s,
+        "retries": settled.retries,
+        "replications": report["replications"],
+        "warmup_clients": settled.warmup,
+        "seed": job.seed,
+        "modelled": closed_form(priced, arrivals, job),
+        "basis": priced.basis,
+        "unpriced": [*priced.client.unpriced, *priced.server.unpriced],
+        "extrapolated": [*priced.client.figures, *priced.server.figures],
+    }
+    if report["series_s"] > 0.0:
+        found["series_s"] = report["series_s"]
+        found["series"] = [
+            {"start_s": number * report["series_s"], **interval}
+            for number, interval in enumerate(report["series"])
+        ]
+    return convert(found, Simulated)
+
+
+def _spread(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: found[name] for name in _SPREAD} | {"margin": found["mean_margin"]}
+
+
+def _scaled_margin(job: Mapping[str, Any], client: Mapping[str, Any]) -> float | None:
+    """A client's waiting is that of its jobs, of which all clients have as many: margins are as the means."""
+    if job["mean_margin"] is None or not job["mean"] or client["mean"] is None:
+        return None
+    return float(job["mean_margin"] * client["mean"] / job["mean"])
+
+
+def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
+    """The same by formulas; None where they say nothing: for arrivals that are not Poisson, or mixtures."""
+    rate = arrivals.rate_per_s
+    if arrivals.kind != "poisson" or rate is None or job.resumed is not None:
+        return None
+    if job.settled.retries or job.settled.fleet.discipline == "ps":
+        return None
+    wait_s = float(one.wait_s("default", np.array([rate]), job.workers)[0])
+    steady = math.isfinite(wait_s)
+    connections = sum(price.connection.mean for price in (one.client, one.server) if price.connection)
+    ready, _ = one.unloaded()
+    setup_s = one.bearer.setup_s if job.settled.fleet.from_idle else 0.0
+    return ClosedForm(
+        rate_per_s=rate,
+        utilisation=float(queueing.utilisation(rate, one.service_s.mean, job.workers)),
+        queue_wait_s=wait_s if steady else None,
+        flights_queue_wait_s=flights_wait_s(one, rate) if steady and job.workers == 1 else None,
+        handshake_s=ready.mean + setup_s + connections + wait_s if steady else None,
+    )
+
+
+def turns(one: Priced) -> list[tuple[float, float]]:
+    """The server's turns: what it does at a stretch, as mean and second moment of the time.
+
+    A turn begins with a flight of the client's, and ends with the answer.
+    """
+    from shakedown.simulation.spec import handshake_spec
+
+    found: list[list[float]] = []
+    before = None
+    for message in handshake_spec(one)["messages"]:
+        own = message["from"] == "server"
+        mean_s, variance = moments(message["generate" if own else "process"])
+        if not found or (before == "server" and not own):
+            found.append([0.0, 0.0])
+        found[-1][0] += mean_s
+        found[-1][1] += variance
+        before = message["from"]
+    return [(mean_s, mean_s**2 + variance) for mean_s, variance in found]
+
+
+def moments(work: Mapping[str, Any]) -> tuple[float, float]:
+    """Mean and variance of a time of work, as `spec.work_spec` writes it."""
+    if work["kind"] == "constant":
+        return work["s"], 0.0
+    if work["kind"] == "exponential":
+        return work["mean_s"], (work["mean_s"] - work["minimum_s"]) ** 2
+    spread = math.exp(work["sigma"] ** 2)
+    mean_s = work["median_s"] * math.sqrt(spread)
+    return mean_s, mean_s**2 * (spread - 1.0)
+
+
+def flights_wait_s(one: Priced, rate_per_s: float) -> float | None:
+    """Mean of all waits of a handshake where its turns arrive independently: n λ Σ E[S²] / (2 (1 - ρ)).
+
+    Exact in the limit of round trips that are long beside the queue's memory.
+    """
+    work = [turn for turn in turns(one) if turn[0] > 0.0]
+    busy = rate_per_s * math.fsum(mean_s for mean_s, _ in work)
+    if busy >= 1.0:
+        return None
+    return len(work) * rate_per_s * math.fsum(second for _, second in work) / (2.0 * (1.0 - busy))

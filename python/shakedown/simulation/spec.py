@@ -1,0 +1,200 @@
+"""What is simulated, as the core reads it: priced handshakes, bearers, arrivals, server."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shakedown.pricing.prices import Price
+from shakedown.pricing.scenario import Scenario as Priced
+from shakedown.profiles.bearer import BearerEnergy
+from shakedown.schema.base import Side
+from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
+
+WRITE_BYTES = 4096
+"""OpenSSL hands a flight to TCP in pieces of its buffer's size."""
+
+_NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Client:
+    """A kind of client: how many of all are such, its handshake, and the one by which it resumes."""
+
+    full: Priced
+    resumed: Priced | None = None
+    weight: float = 1.0
+
+
+def simulation_spec(
+    clients: Sequence[Client], settled: Settled, *, workers: int, seed: int, series_s: float | None = None
+) -> dict[str, Any]:
+    """The core's scenario; `series_s` is the width of the time series' intervals, 0 for none."""
+    fleet = settled.fleet
+    each = settled.clients // settled.replications
+    return {
+        "classes": [_class(one, settled) for one in clients],
+        "clients": each + settled.warmup,
+        "arrivals": settled.arrivals.spec(),
+        "server": {
+            "workers": workers,
+            "discipline": fleet.discipline,
+            "max_handshakes": fleet.max_handshakes,
+            "accept_queue": fleet.accept_queue,
+        },
+        "timeout_s": settled.timeout_s,
+        "retry": settled.retry,
+        "warmup_clients": settled.warmup,
+        "series_s": 0.0 if series_s is None else series_s,
+        "seed": seed,
+        "replications": settled.replications,
+    }
+
+
+def series_width_s(clients: Sequence[Client], settled: Settled, workers: int) -> float:
+    """A round width of intervals, so that a storm's whole time makes a readable number of them."""
+    if settled.arrivals.steady:
+        return 0.0
+    last_s = settled.arrivals.at_s[-1] if settled.arrivals.at_s else settled.arrivals.within_s
+    whole = sum(one.weight for one in clients)
+    work_s = sum(one.weight / whole * one.full.service_s.mean for one in clients)
+    alone_s = max(one.full.unloaded()[1].p99 for one in clients)
+    expected_s = max(last_s, settled.clients * work_s / workers) + alone_s
+    return rounded(expected_s / SERIES_INTERVALS)
+
+
+def rounded(width_s: float) -> float:
+    """The least of 1, 2, 5 times a power of ten that is no less."""
+    power = 10.0 ** math.floor(math.log10(max(width_s, 1e-6)))
+    return next(float(f"{step * power:.6g}") for step in (1, 2, 5, 10) if step * power >= width_s * 0.999)
+
+
+def _class(client: Client, settled: Settled) -> dict[str, Any]:
+    full = client.full
+    return {
+        "weight": client.weight,
+        "handshake": handshake_spec(full),
+        "resumed": None if client.resumed is None else handshake_spec(client.resumed),
+        "resumption": 0.0 if client.resumed is None else settled.fleet.resumption,
+        "bearer": bearer_spec(full, from_idle=settled.fleet.from_idle),
+    }
+
+
+def handshake_spec(one: Priced) -> dict[str, Any]:
+    """A priced handshake: each message with what it costs its sender and its receiver.
+
+    Work outside any message, and the connection's, come before a side's first work, as in `pricing.network`.
+    """
+    trace = one.trace
+    times: dict[tuple[Side, int], dict[str, Any]] = {}
+    sides: tuple[tuple[Side, Price], ...] = (("client", one.client), ("server", one.server))
+    for side, price in sides:
+        connection_s = 0.0 if price.connection is None else price.connection.mean
+        before_s = price.message_s.get(None, 0.0) + connection_s
+        before_sd_s = price.message_sd_s.get(None, 0.0)
+        for message in trace.messages:
+            mean_s = price.message_s.get(message.index, 0.0) + before_s
+            sd_s = math.hypot(price.message_sd_s.get(message.index, 0.0), before_sd_s)
+            times[side, message.index] = work_spec(mean_s, sd_s)
+            before_s = before_sd_s = 0.0
+    last = max((message.flight or 0 for message in trace.messages), default=0)
+    found: dict[str, Any] = {
+        "name": trace.suite,
+        "transport": "datagram" if trace.datagrams else "stream",
+        "messages": [
+            {
+                "from": message.sender,
+                "name": message.name,
+                "bytes": max(1, round(message.size_bytes)),
+                "flight": last + 1 if message.flight is None else message.flight,
+                "unit": message.unit or 0,
+                "generate": times[message.sender, message.index],
+                "process": times[_other(message.sender), message.index],
+            }
+            for message in trace.messages
+        ],
+        "write_bytes": None if trace.datagrams else WRITE_BYTES,
+        "retransmission": _WTLS if trace.protocol == "wtls" else None,
+        "client_cpu_w": one.device.energy.active_w,
+        "client_idle_w": one.device.energy.idle_w,
+    }
+    return found
+
+
+_WTLS = {
+    "initial_s": 3.0,
+    "maximum_s": 3600.0,
+    "sends": 5,
+    "server_timer": False,
+    "answers_duplicates": True,
+    "fragment_bytes": None,
+}
+
+
+def _other(side: Side) -> Side:
+    return "server" if side == "client" else "client"
+
+
+def work_spec(mean_s: float, sd_s: float) -> dict[str, Any]:
+    """A time of work: fixed and an exponential part, as `models.waiting.spread_service`; where it varies by
+    more than its mean, lognormal.
+    """
+    if mean_s <= 0.0 or sd_s <= _NEGLIGIBLE * mean_s:
+        return {"kind": "constant", "s": max(mean_s, 0.0)}
+    if sd_s <= mean_s:
+        return {"kind": "exponential", "minimum_s": mean_s - sd_s, "mean_s": mean_s}
+    spread = 1.0 + (sd_s / mean_s) ** 2
+    return {
+        "kind": "lognormal",
+        "minimum_s": 0.0,
+        "median_s": mean_s / math.sqrt(spread),
+        "sigma": math.sqrt(math.log(spread)),
+    }
+
+
+def bearer_spec(one: Priced, *, from_idle: bool) -> dict[str, Any]:
+    """A bearer for the core's links; radios that begin idle are set up before the first packet."""
+    bearer = one.bearer
+    up, down = bearer.up, bearer.down
+    return {
+        "up_bits_per_s": up.rate_bits_per_s,
+        "down_bits_per_s": down.rate_bits_per_s,
+        "traversal_s": bearer.traversal_s,
+        "traversal_up": up.delay.as_json(),
+        "traversal_down": down.delay.as_json(),
+        "traversal_holds_s": bearer.delay_holds_s,
+        "mtu_bytes": bearer.mtu_bytes,
+        "ip_bytes": bearer.ip_bytes,
+        "udp_bytes": bearer.udp_bytes,
+        "packet_overhead_bytes": bearer.packet_overhead_bytes,
+        "link_encryption": bearer.link_encryption,
+        "loss_up": up.loss,
+        "loss_down": down.loss,
+        "loss_burst_packets_up": up.loss_burst_packets,
+        "loss_burst_packets_down": down.loss_burst_packets,
+        "half_duplex": bearer.half_duplex,
+        "queue_bytes_up": up.queue_bytes,
+        "queue_bytes_down": down.queue_bytes,
+        "duty_cycle_up": up.duty_cycle,
+        "duty_cycle_down": down.duty_cycle,
+        "pause_up_s": up.pause_s,
+        "pause_down_s": down.pause_s,
+        "setup": bearer.setup.as_json() if from_idle and bearer.setup is not None else None,
+        "energy": _radio(bearer.energy),
+    }
+
+
+def _radio(power: BearerEnergy) -> dict[str, float | None]:
+    """The radio's power by state."""
+    return {
+        "send_w": power.send_w,
+        "receive_w": power.receive_w,
+        "idle_w": power.idle_w,
+        "send_j_per_byte": power.send_j_per_byte,
+        "receive_j_per_byte": power.receive_j_per_byte,
+        "setup_j": power.setup_j,
+        "tail_w": power.tail_w,
+        "tail_s": power.tail_s,
+    }

@@ -1,0 +1,233 @@
+"""Simulated fleets on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from shakedown.schema.simulated import (
+    FailedSimulatedCapacity,
+    FailedSimulation,
+    Simulated,
+    SimulatedCapacity,
+    Spread,
+)
+from shakedown.terminal.figures import NOTHING, count, number, rate, share, time
+from shakedown.terminal.tables import fits, titled_table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from shakedown.results.folder import Results
+
+MAX_TABLES = 20
+"""Tables of an experiment's fleets; the report and the table have the others."""
+
+COLUMNS = (
+    "mean",
+    "median",
+    "95 % within",
+    "99 % within",
+    "longest",
+    "waits",
+    "load",
+    "failed",
+    "all in after",
+    "energy",
+)
+SHORT = ("median", "99 % within", "load", "failed", "all in after")
+SHORTEST = ("median", "99 % within")
+
+
+def heading(rows: Sequence[Simulated | FailedSimulation]) -> str:
+    """What all rows have in common."""
+    one = next(row for row in rows if isinstance(row, Simulated))
+    many = f", {one.workers} workers" if one.workers > 1 else ""
+    resumed = f", {share(one.resumption)} of them resume" if one.resumption else ""
+    return (
+        f"simulated: {one.device} over {one.bearer} to {one.server_device}{many}; "
+        f"{count(one.clients, 'client')}, {one.arrivals}{resumed}, seed {one.seed}"
+    )
+
+
+def fleet_tables(rows: Sequence[Simulated | FailedSimulation], width: int) -> Iterator[RenderableType]:
+    """Fleets for people: one table in the widest form that fits, what is guessed, and what failed."""
+    good = [row for row in rows if isinstance(row, Simulated)]
+    steady = all(row.rate_per_s is not None for row in good)
+    left_out = {"all in after" if steady else "mean"}
+    if not any(row.energy_j.n for row in good):
+        left_out.add("energy")
+    for form in (COLUMNS, SHORT, SHORTEST):
+        table = _table(good, [name for name in form if name not in left_out])
+        if fits(table, width):
+            break
+    yield table
+    yield from _remarks(good)
+    for row in rows:
+        if isinstance(row, FailedSimulation):
+            yield f"{row.suite}: {row.error}"
+
+
+def _table(rows: Sequence[Simulated], columns: Sequence[str]) -> Table:
+    table = _plain(columns)
+    for row in rows:
+        table.add_row(row.suite, *(_cell(row, name) for name in columns))
+    return table
+
+
+def _plain(figures: Sequence[str]) -> Table:
+    """A line a suite, as `predict` prints them."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("suite", no_wrap=True)
+    for name in figures:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _cell(row: Simulated, name: str) -> str:
+    found = row.handshake_s
+    least = "≥ " if row.unpriced else ""
+    if name == "mean":
+        margin = "" if found.margin is None else f" ± {time(found.margin, 2)}"
+        return f"{least}{time(found.mean)}{margin}"
+    if name in ("median", "95 % within", "99 % within", "longest"):
+        shares = (found.p50, found.p95, found.p99, found.max)
+        value = shares[COLUMNS.index(name) - COLUMNS.index("median")]
+        return least + time(value) if value is not None else NOTHING
+    if name == "waits":
+        return time(row.queue_wait_s.mean, 2)
+    if name == "load":
+        load = row.utilisation if row.offered is None else max(row.offered, row.utilisation)
+        return f"{share(load)}{' unstable' if row.unstable else ''}"
+    if name == "failed":
+        return share(sum(row.failed.values()) / row.clients, 1) if row.failed else "none"
+    if name == "all in after":
+        return time(row.last_in_s)
+    return joules(row.energy_j)
+
+
+def joules(energy: Spread) -> str:
+    """A mean energy, or a dash."""
+    if energy.mean is None:
+        return NOTHING
+    units = ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
+    size, unit = next((one for one in units if energy.mean >= one[0]), units[-1])
+    return f"{number(energy.mean / size, 2)} {unit}"
+
+
+def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
+    unstable = [row for row in rows if row.unstable]
+    if unstable:
+        yield (
+            "unstable: more work arrives than the workers can do; times grow for as long as clients come, "
+            "and say as much of their number as of the server"
+        )
+    for row in rows:
+        if row.failed:
+            causes = ", ".join(f"{CAUSES.get(cause, cause)}: {many:,}" for cause, many in row.failed.items())
+            yield f"{row.suite}: failed: {causes}"
+        again = row.attempts - row.clients - row.warmup_clients * row.replications
+        if row.retries and again > 0:
+            yield f"{row.suite}: clients tried again {again:,} times"
+    known = [row for row in rows if row.modelled is not None]
+    if known:
+        yield "by formula: " + "; ".join(_formula(row) for row in known)
+    missing: dict[str, None] = {}
+    for row in rows:
+        for one in row.unpriced:
+            what = " ".join(part for part in (one.operation, one.algorithm, one.parameters) if part)
+            missing[f"no figure: {one.side} {what}: {one.reason}"] = None
+    yield from missing
+    without = dict.fromkeys(part for row in rows for part in row.energy_missing)
+    if without and any(row.energy_j.n for row in rows):
+        yield "energy without " + ", ".join(without)
+
+
+def _formula(row: Simulated) -> str:
+    found = row.modelled
+    assert found is not None
+    if found.handshake_s is None:
+        return f"{row.suite} has no steady state"
+    return f"{row.suite} {time(found.handshake_s)}, waits {time(found.queue_wait_s, 2)}"
+
+
+CAUSES = {
+    "timeout": "out of patience",
+    "connect": "no answer to any SYN",
+    "transport": "retransmissions exhausted",
+    "reset": "reset",
+    "lost": "lost",
+}
+
+
+def simulated_tables(results: Results, width: int) -> Iterator[RenderableType]:
+    """Fleets of an experiment: a table for each place and arrival process, a line a suite."""
+    rows = results.fleets.filter(pl.col("unpriced").is_null()).to_dicts()
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        place = (row["arrivals"], row["device"], row["bearer"], row["server_device"])
+        groups.setdefault(place, []).append(row)
+    for (arrivals, device, bearer, server), fleet in list(groups.items())[:MAX_TABLES]:
+        clients = count(int(fleet[0]["clients"]), "client")
+        title = f"Simulated: {clients}, {arrivals}: {device} over {bearer} to {server}"
+        steady = fleet[0]["rate_per_s"] is not None
+        columns = (
+            ("mean", "99 % within", "by formula", "load") if steady else ("median", "99 % within", "load")
+        )
+        table = titled_table(title)
+        table.add_column("suite", no_wrap=True)
+        for name in (*columns, "failed", *(() if steady else ("all in after",))):
+            table.add_column(name, justify="right")
+        for row in fleet:
+            table.add_row(row["label"], *_cells(row, steady=steady))
+        yield table
+    if len(groups) > MAX_TABLES:
+        yield f"{len(groups) - MAX_TABLES:,} more fleets are in the report and the table"
+
+
+def _cells(row: dict[str, Any], *, steady: bool) -> list[str]:
+    load = max(row["utilisation"], row["offered"] or 0.0)
+    busy = share(load) + (" unstable" if (row["offered"] or 0.0) >= 1.0 else "")
+    failed = share(row["failed"] / row["clients"], 1) if row["failed"] else "none"
+    if not steady:
+        median, late = time(row["handshake_p50_s"]), time(row["handshake_p99_s"])
+        return [median, late, busy, failed, time(row["last_in_s"])]
+    margin = row["handshake_margin_s"]
+    mean = time(row["handshake_mean_s"]) + ("" if margin is None else f" ± {time(margin, 2)}")
+    return [mean, time(row["handshake_p99_s"]), time(row["modelled_handshake_s"]), busy, failed]
+
+
+def capacity_heading(rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity]) -> str:
+    """What all rows have in common."""
+    one = next(row for row in rows if isinstance(row, SimulatedCapacity))
+    promise = "the mean" if one.percentile is None else f"{one.percentile:g} % of handshakes"
+    return (
+        f"simulated: {promise} within {time(one.within_s)}: {one.device} over {one.bearer} to "
+        f"{one.server_device}, workers: {one.workers}, seed {one.seed}"
+    )
+
+
+def capacity_table(
+    rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity],
+) -> Iterator[RenderableType]:
+    """Highest rates for people."""
+    table = _plain(["handshakes/s", "by formula", "load", "mean", "99 % within"])
+    for row in rows:
+        if not isinstance(row, SimulatedCapacity):
+            continue
+        found = row.done_s
+        most = "≤ " if row.unpriced else ""
+        words = {None: "no server cost is known", 0.0: "unreachable"}
+        highest = words.get(row.rate_per_s) or f"{most}{rate(row.rate_per_s)}"
+        cells = [highest, rate(row.modelled_rate_per_s), share(row.utilisation)]
+        cells += [NOTHING, NOTHING] if found is None else [time(found.mean), time(found.p99)]
+        table.add_row(row.suite, *cells)
+    yield table
+    for row in rows:
+        if isinstance(row, FailedSimulatedCapacity):
+            yield f"{row.suite}: {row.error}"

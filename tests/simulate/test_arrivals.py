@@ -1,0 +1,142 @@
+"""Arrival processes as people write them: what they mean, and one line for what means nothing."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shakedown.errors import InputError
+from shakedown.scenario import Fleet
+from shakedown.simulation.arrivals import parse_arrivals
+from shakedown.simulation.fleet import settle
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "rate"),
+    [
+        ("poisson:50/s", {"kind": "poisson", "per_s": 50.0}, 50.0),
+        ("POISSON: 90/min", {"kind": "poisson", "per_s": 1.5}, 1.5),
+        ("fixed:2", {"kind": "fixed", "per_s": 2.0}, 2.0),
+        ("bursts:100@2/min", {"kind": "bursts", "per_s": 2 / 60, "size": 100}, 100 * 2 / 60),
+        ("storm:10s", {"kind": "storm", "within_s": 10.0}, None),
+        ("storm:0", {"kind": "storm", "within_s": 0.0}, None),
+        ("storm:2min+backoff", {"kind": "storm", "within_s": 120.0}, None),
+    ],
+)
+def test_what_is_written_is_what_is_meant(text, spec, rate):
+    found = parse_arrivals(text)
+    assert found.spec() == pytest.approx(spec)
+    assert found.rate_per_s == (None if rate is None else pytest.approx(rate))
+    assert found.backoff == text.endswith("backoff")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "accepted: poisson:50/s"),
+        ("poison:5/s", 'did you mean "poisson"'),
+        ("poisson", "nothing follows poisson"),
+        ("poisson:", "nothing follows poisson"),
+        ("poisson:0/s", "a rate above 0"),
+        ("poisson:-1/s", "is no rate"),
+        ("poisson:1e400/s", "is no rate"),
+        ("poisson:nan", "is no rate"),
+        ("fixed:5/year", "is no rate"),
+        ("bursts:5", "SIZE@RATE"),
+        ("bursts:0@1/s", "from 1 to"),
+        ("bursts:1.5@1/s", "from 1 to"),
+        ("bursts:²@1/s", "from 1 to"),
+        ("bursts:" + "9" * 5000 + "@1/s", "from 1 to"),
+        ("bursts:5@0/s", "a rate above 0"),
+        ("storm:", "nothing follows storm"),
+        ("storm:-3s", "is no duration"),
+        ("storm:10s+backof", 'did you mean "backoff"'),
+        ("storm:10s+", 'there is no "+"'),
+        ("storm:1e9s", "at most"),
+        ("file:/no/such/file", "cannot be read"),
+    ],
+)
+def test_what_means_nothing_is_told_in_one_line(text, says):
+    with pytest.raises(InputError) as found:
+        parse_arrivals(text)
+    assert says in str(found.value)
+    assert "\n" not in str(found.value)
+    assert len(str(found.value)) < 400
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text):
+    written = text if not text.strip().lower().startswith("file") else f"x{text}"
+    with contextlib.suppress(InputError):
+        found = parse_arrivals(written)
+        assert found.rate_per_s is None or found.rate_per_s > 0.0
+
+
+def test_a_file_holds_rising_times(tmp_path):
+    path = tmp_path / "times.txt"
+    path.write_text("# seconds\n0\n0.5  # half\n\n0.5\n12\n")
+    assert parse_arrivals("file:times.txt", tmp_path).at_s == (0.0, 0.5, 0.5, 12.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("0\nsoon\n", 'line 2: "soon" is no time'),
+        ("0\n-1\n", "line 2"),
+        ("0\ninf\n", "line 2"),
+        ("# none\n5\n4\n", "line 3: 4 comes after 5"),
+        ("# none\n", "holds no times"),
+    ],
+)
+def test_a_files_line_is_named(tmp_path, text, says):
+    path = tmp_path / "times.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match="accepted: one time a line") as found:
+        parse_arrivals(f"file:{path}")
+    assert says in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"clients": 0}, "clients is 0"),
+        ({"clients": -5}, "clients is -5"),
+        ({"timeout_s": 0.0}, "timeout is 0"),
+        ({"timeout_s": float("inf")}, "timeout is inf"),
+        ({"retries": -1}, "retries is -1"),
+        ({"resumption": 1.5}, "resumption is 1.5"),
+        ({"resumption": float("nan")}, "resumption is nan"),
+        ({"max_handshakes": 0}, "max handshakes is 0"),
+        ({"accept_queue": -1}, "accept queue is -1"),
+        ({"replications": 0}, "replications is 0"),
+        ({"clients": 100, "replications": 3}, "a divisor"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options, says):
+    with pytest.raises(InputError, match="accepted") as found:
+        settle(Fleet(arrivals="poisson:5/s", **options))
+    assert says in str(found.value)
+
+
+def test_a_file_tells_how_many_come(tmp_path):
+    (tmp_path / "times.txt").write_text("0\n1\n2\n")
+    fleet = Fleet(arrivals="file:times.txt")
+    assert settle(fleet, tmp_path).clients == 3
+    with pytest.raises(InputError, match="3 times"):
+        settle(Fleet(arrivals="file:times.txt", clients=4), tmp_path)
+    with pytest.raises(InputError, match="times from a file: 1"):
+        settle(Fleet(arrivals="file:times.txt", replications=3), tmp_path)
+
+
+def test_a_storm_with_backoff_has_patience_and_tries_again():
+    plain, backoff = (settle(Fleet(arrivals=f"storm:10s{more}")) for more in ("", "+backoff"))
+    assert (plain.retry, plain.timeout_s, plain.warmup) == (None, None, 0)
+    assert backoff.timeout_s == 30.0
+    assert backoff.retry is not None
+    assert (backoff.retry["attempts"], backoff.retry["factor"], backoff.retry["jitter"]) == (11, 2.0, 1.0)
+    alike = settle(Fleet(arrivals="storm:10s", retries=3))
+    assert alike.retry is not None
+    assert (alike.retry["attempts"], alike.retry["factor"], alike.retry["jitter"]) == (4, 1.0, 0.0)

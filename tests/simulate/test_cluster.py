@@ -1,0 +1,128 @@
+"""Experiments on a Dask cluster: the serial run's figures, byte for byte, whoever is lost on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from functools import partial
+
+import polars as pl
+import pytest
+
+from shakedown import cluster
+from shakedown.errors import InputError, ShakedownError
+from shakedown.experiment import load_experiment
+from shakedown.results.folder import load_results
+from shakedown.runner import run_experiment
+
+EXPERIMENT = """
+name = "spread"
+suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
+repeat = 2
+seed = 3
+devices = ["cortex-m4", "phone"]
+bearers = ["lte", "nb-iot", "gprs"]
+rates = ["10/s", "300/s"]
+
+[simulated]
+arrivals = ["storm:2s", "poisson:20/s"]
+clients = 400
+"""
+
+pytestmark = pytest.mark.filterwarnings("default")
+"""Dask's own warnings are its own."""
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    path = tmp_path_factory.mktemp("spread") / "spread.toml"
+    path.write_text(EXPERIMENT)
+    return load_experiment(path)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster.local(2) as found:
+        yield found
+
+
+def figures(folder) -> bytes:
+    """All that may be made elsewhere, as it would stand in a file."""
+    table = load_results(folder).table.filter(pl.col("kind").is_in(["modelled", "simulated"]))
+    return table.drop("provenance").write_ndjson().encode()
+
+
+@pytest.fixture(scope="module")
+def serial(experiment, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("serial") / "results"
+    run_experiment(experiment, folder)
+    found = figures(folder)
+    assert found.count(b"\n") > 1000
+    return found
+
+
+def test_a_worker_is_killed_in_the_middle_and_nothing_is_lost(experiment, client, serial, tmp_path):
+    victims = list(client.run(os.getpid).values())
+    printed = 0
+
+    def kill_one(_found: object) -> None:
+        nonlocal printed
+        printed += 1
+        # Two are measured and twelve modelled, two a place; then the fleets come.
+        if printed == 2 + 24 + 5:
+            os.kill(victims[0], signal.SIGKILL)
+
+    outcome = run_experiment(experiment, tmp_path / "results", client=client, printed=kill_one)
+    assert printed == 2 + 24 + 24
+    assert not outcome.failures
+    assert figures(tmp_path / "results") == serial
+    client.wait_for_workers(2, timeout=60)
+    assert victims[0] not in client.run(os.getpid).values()
+
+
+def test_a_worker_of_another_version_is_told(client, monkeypatch):
+    real = cluster.fingerprint
+    other = {"shakedown": "9.9 (release)"}
+    monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), **other})
+    with pytest.raises(ShakedownError, match=r"worker tcp://.* has another shakedown: .*accepted: 9\.9"):
+        cluster.check_workers(client)
+
+
+def test_a_workers_missing_or_other_profile_is_told(client, monkeypatch):
+    real = cluster.fingerprint
+    cluster.check_workers(client, ["phone", "lte"])
+    monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), "profile phone": "1"})
+    with pytest.raises(ShakedownError, match="another profile phone"):
+        cluster.check_workers(client, ["phone"])
+
+
+def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{held.getsockname()[1]}"
+        with pytest.raises(InputError, match="accepted: the address of"), cluster.connected(address):
+            pass
+    with pytest.raises(InputError, match="cannot be reached"), cluster.connected("carrier-pigeon://x"):
+        pass
+
+
+@pytest.mark.parametrize("workers", [0, -1, 100_000])
+def test_processes_that_there_cannot_be_are_refused(workers):
+    with pytest.raises(InputError, match="workers is"), cluster.local(workers):
+        pass
+
+
+def test_results_come_in_order_and_few_are_ahead(client):
+    asked = []
+
+    def jobs():
+        for number in range(100):
+            asked.append(number)
+            yield partial(pow, number, 2)
+
+    pool = cluster.Cluster(client)
+    for number, found in enumerate(pool.results(jobs())):
+        assert found == number**2
+        assert len(asked) <= number + 1 + cluster.AHEAD * 2

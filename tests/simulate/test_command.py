@@ -1,0 +1,158 @@
+"""The command `simulate`: rows, the same for the same seed; wrong input in one line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shakedown.schema.base import convert
+from shakedown.schema.simulated import Simulated, SimulatedCapacity
+
+SUITE = "tls1.3/x25519/p256/server"
+
+
+def rows(done):
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_row_says_what_became_of_the_clients(shakedown):
+    arguments = ("--arrivals", "poisson:50/s", "--clients", "1000", "--seed", "7", "--json")
+    (row,) = rows(shakedown("simulate", "tls1.3/x25519", *arguments))
+    found = convert(row, Simulated)
+    assert found.suite == SUITE
+    assert (found.kind, found.clients, found.seed, found.workers) == ("simulated", 1000, 7, 1)
+    assert (found.device, found.server_device, found.bearer) == ("phone", "server", "lte")
+    assert found.completed + sum(found.failed.values()) == found.clients == found.handshake_s.n
+    assert set(row["handshake_s"]) >= {"mean", "p50", "p90", "p95", "p99", "max"}
+    ordered = [row["handshake_s"][name] for name in ("min", "p50", "p90", "p95", "p99", "max")]
+    assert ordered == sorted(ordered)
+    assert 0.0 < found.utilisation < 0.1
+    assert not found.unstable
+    assert found.modelled is not None
+    assert found.virtual_s >= found.last_in_s > 1000 / 50 / 2 / 10
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not(shakedown):
+    storm = ("--bearer", "nb-iot", "--arrivals", "storm:5s", "--clients", "300")
+    command = ("simulate", SUITE, *storm, "--json")
+    first, again, other = (shakedown(*command, "--seed", seed).stdout for seed in ("1", "1", "2"))
+    assert first == again
+    assert first != other
+
+
+def test_a_storm_has_a_time_series_that_counts_every_client(shakedown):
+    storm = ("--arrivals", "storm:2s", "--clients", "500")
+    (row,) = rows(shakedown("simulate", SUITE, *storm, "--json"))
+    for name, count in (("arrived", 500), ("completed", row["completed"]), ("failed", 0)):
+        assert sum(interval[name] for interval in row["series"]) == count
+    last = max(one["start_s"] for one in row["series"] if one["completed"])
+    assert last <= row["last_in_s"] <= last + row["series_s"]
+    assert row["rate_per_s"] is None
+    assert row["modelled"] is None
+
+
+def test_more_than_the_workers_can_do_is_simulated_and_flagged(shakedown):
+    command = ("simulate", SUITE, "--arrivals", "poisson:10000/s", "--clients", "5000")
+    (row,) = rows(shakedown(*command, "--json"))
+    assert row["unstable"]
+    assert row["offered"] > 1.0
+    assert row["completed"] == 5000
+    assert row["modelled"]["handshake_s"] is None
+    done = shakedown(*command)
+    assert "unstable" in done.stdout
+    assert "no steady state" in done.stdout
+
+
+def test_impatient_clients_come_again_and_load_the_server_more(shakedown):
+    command = ("simulate", SUITE, "--arrivals", "storm:0.1s", "--clients", "4000", "--json")
+    (calm,) = rows(shakedown(*command))
+    (hasty,) = rows(shakedown(*command, "--timeout", "0.4s", "--retries", "2"))
+    assert calm["attempts"] == calm["completed"] == 4000
+    assert hasty["attempts"] > 4000
+    assert hasty["failed"] == {"timeout": 4000 - hasty["completed"]}
+
+
+def test_resuming_clients_spare_the_server(shakedown):
+    load = ("--arrivals", "poisson:1000/s", "--clients", "2000")
+    command = ("simulate", "tls1.2/rsa/rsa2048/server", *load, "--json")
+    (full,) = rows(shakedown(*command))
+    (resumed,) = rows(shakedown(*command, "--resumption", "1"))
+    # No public-key operation is left.
+    assert resumed["utilisation"] < 0.6 * full["utilisation"]
+    assert resumed["resumption"] == 1.0
+
+
+def test_a_radio_that_begins_idle_is_set_up_first(shakedown):
+    few = ("--arrivals", "poisson:1/s", "--clients", "1000")
+    command = ("simulate", SUITE, "--bearer", "nb-iot", *few, "--json")
+    (connected,) = rows(shakedown(*command))
+    (idle,) = rows(shakedown(*command, "--from-idle"))
+    later = idle["handshake_s"]["mean"] - connected["handshake_s"]["mean"]
+    assert 1.8 < later < 2.2  # the profile's set-up: median 1.99 s
+
+
+def test_arrivals_come_from_a_file(shakedown, tmp_path):
+    (tmp_path / "times.txt").write_text("0\n100\n200\n")
+    (row,) = rows(shakedown("simulate", SUITE, "--arrivals", "file:times.txt", "--json", cwd=tmp_path))
+    assert row["clients"] == 3
+    assert 200.0 < row["last_in_s"] < 201.0
+
+
+def test_several_suites_have_a_row_each_and_one_that_cannot_be_says_why(shakedown):
+    done = shakedown("simulate", SUITE, "dtls1.2/psk", "--arrivals", "storm:1s", "--clients", "100", "--json")
+    first, second = rows(done)
+    assert first["completed"] == 100
+    assert second["suite"] == "dtls1.2/psk"
+    assert "no stack here runs" in second["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--arrivals", "poisson:0/s"), "a rate above 0"),
+        (("--arrivals", "storm:soon"), "is no duration"),
+        (("--clients", "0"), "clients is 0"),
+        (("--clients", "many"), "many"),
+        (("--workers", "0"), "workers"),
+        (("--workers", "1000000"), "workers is 1000000"),
+        (("--seed", "-1"), "seed is -1"),
+        (("--timeout", "0"), "timeout is 0"),
+        (("--resumption", "2"), "resumption is 2"),
+        (("--replications", "7"), "a divisor"),
+        (("--discipline", "lifo"), "lifo"),
+        (("--bearer", "carrier-pigeon"), "carrier-pigeon"),
+    ],
+)
+def test_wrong_input_ends_in_one_line(shakedown, arguments, says):
+    done = shakedown("simulate", SUITE, *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert says in done.stderr
+
+
+def test_what_cannot_be_resumed_is_told(shakedown):
+    done = shakedown("simulate", f"{SUITE}/resumed", "--resumption", "0.5")
+    assert done.returncode == 2
+    assert "resumes already" in done.stderr
+
+
+def test_capacity_by_simulation_agrees_with_the_formula(shakedown):
+    # One flight at the server decides: formula and simulation mean the same.
+    (row,) = rows(
+        shakedown(
+            "capacity", "tls1.3/x25519", "--within", "200ms", "--bearer", "lte", "--simulated", "--json"
+        )
+    )
+    found = convert(row, SimulatedCapacity)
+    assert found.rate_per_s == pytest.approx(found.modelled_rate_per_s, rel=0.03)
+    assert found.done_s is not None
+    assert found.done_s.mean is not None
+    assert found.done_s.mean <= 0.2
+    done = shakedown("capacity", "tls1.3/x25519", "--within", "1ms", "--simulated")
+    assert "unreachable" in done.stdout
+    assert shakedown("capacity", "tls1.3/x25519", "--within", "1s", "--seed", "3").returncode == 2
+    assert shakedown("capacity", SUITE, "--within", "1s", "--simulated", "--percentile", "98").returncode == 2

@@ -1,0 +1,86 @@
+"""Simulated beside the formulas: waits of Pollaczek and Khinchine, and of the thesis's mixture of "
+"messages."""
+
+from __future__ import annotations
+
+import pytest
+
+import shakedown
+from shakedown import core
+from shakedown.pricing.library import open_library
+from shakedown.pricing.scenario import scenario
+from shakedown.simulation.simulate import moments, turns
+from shakedown.simulation.spec import work_spec
+
+WIDER = 1.8
+"""The 95 % interval of ten replications, widened to 99.8 %: twenty comparisons seldom fail by chance."""
+
+SUITES = ("tls1.3/x25519/p256/server", "tls1.2/rsa/rsa2048/server", "tls1.2/ecdhe_ecdsa/p256/mutual")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("load", [0.3, 0.7])
+def test_a_handshake_waits_once_a_flight(suite, load):
+    priced = scenario(suite, traces=open_library())
+    rate = load / priced.service_s.mean
+    (row,) = shakedown.simulate(suite, f"poisson:{rate:.6g}/s", clients=100_000)
+    wait, formulas = row.queue_wait_s, row.modelled
+    assert row.utilisation == pytest.approx(load, rel=0.03)
+    assert abs(wait.mean - formulas.flights_queue_wait_s) <= WIDER * wait.margin
+    assert wait.margin < 0.12 * wait.mean, "the interval says nothing"
+    # The formula with handshakes as customers lets each wait once: it holds only where turns are alike.
+    if formulas.flights_queue_wait_s > 1.3 * formulas.queue_wait_s:
+        assert wait.mean - formulas.queue_wait_s > WIDER * wait.margin
+
+
+def test_handshake_time_without_load_is_the_modelled_one():
+    for bearer in ("lte", "nb-iot", "gprs"):
+        (row,) = shakedown.simulate(SUITES[0], "poisson:0.01/s", clients=20_000, bearer=bearer)
+        simulated, modelled = row.handshake_s.mean, row.modelled.handshake_s
+        assert simulated == pytest.approx(modelled, rel=0.03), bearer
+
+
+def test_one_flight_at_the_server_is_one_queue():
+    """M/G/1 with the engine alone: an ideal transport, no network."""
+    work = {"kind": "exponential", "minimum_s": 0.5, "mean_s": 1.0}
+    nothing = {"kind": "constant", "s": 0.0}
+    message = {
+        "from": "client",
+        "name": "ClientHello",
+        "bytes": 1,
+        "flight": 1,
+        "generate": nothing,
+        "process": work,
+    }
+    for load in (0.3, 0.9):
+        spec = {
+            "classes": [
+                {
+                    "handshake": {"name": "customer", "transport": "ideal", "messages": [message]},
+                    "bearer": {"up_bits_per_s": None, "down_bits_per_s": None, "traversal_s": 0.0},
+                }
+            ],
+            "clients": 60_000,
+            "warmup_clients": 10_000,
+            "arrivals": {"kind": "poisson", "per_s": load},
+            "seed": 3,
+            "replications": 10,
+        }
+        found = core.simulate(spec)["report"]["queue_wait_s"]
+        exact = load * (1.0 + 0.25) / (2.0 * (1.0 - load))
+        assert abs(found["mean"] - exact) <= WIDER * found["mean_margin"]
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(1.0, 0.0), (0.02, 0.005), (0.02, 0.02), (0.02, 0.05)])
+def test_work_keeps_its_moments(mean, sd):
+    found, variance = moments(work_spec(mean, sd))
+    assert found == pytest.approx(mean)
+    assert variance == pytest.approx(sd**2, abs=1e-15)
+
+
+def test_the_servers_turns_are_all_of_its_work():
+    for suite in SUITES:
+        priced = scenario(suite, traces=open_library())
+        found = turns(priced)
+        assert sum(mean for mean, _ in found) == pytest.approx(priced.service_s.mean)
+        assert len(found) == 2
