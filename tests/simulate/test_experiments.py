@@ -7,6 +7,7 @@ import pytest
 
 from shakedown.errors import InputError
 from shakedown.experiment import load_experiment
+from shakedown.kinds import reported
 from shakedown.reporting import write_report
 from shakedown.reporting.simulated import sections
 from shakedown.results.folder import load_results
@@ -68,7 +69,7 @@ def test_all_that_is_in_the_table_is_described(results):
 
 
 def test_the_report_shows_storms_and_the_formulas_beside(results, tmp_path):
-    page = write_report(results, tmp_path / "report.html").read_text()
+    page = write_report(results, tmp_path / "report.html", reported()).read_text()
     titles = ("When many come at once", "Fleets at a steady load")
     for words in (*titles, "how many are still outside", "storm-1"):
         assert words in page
