@@ -3,7 +3,7 @@
 use crate::cache::{Cache, hex};
 use crate::date;
 use crate::error::{Doing, PkiError};
-use crate::issue::{self, Place, Wishes};
+use crate::issue::{self, Overrides, Place};
 use crate::keys;
 use crate::name;
 use crate::profile::Profile;
@@ -127,7 +127,8 @@ impl Store {
         let mut identities = vec![usual.clone()];
         for number in 1..count {
             let name = Some(format!("client-{number}.example"));
-            let named = profile.with(Place::Client, &Wishes { common_name: name, ..Wishes::default() })?;
+            let named =
+                profile.with(Place::Client, &Overrides { common_name: name, ..Overrides::default() })?;
             let issued = issue::one(&named, Place::Client, keys[0], Some((&certificate, &key)))?;
             let leaf = X509::from_der(&issued.certificate).doing("read a certificate")?;
             let chain = std::iter::once(issued.certificate).chain(usual.chain.iter().skip(1).cloned());
