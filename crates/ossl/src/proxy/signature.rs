@@ -4,6 +4,7 @@ use super::contexts;
 use super::names::{self, Construction, Family};
 use super::slots::{Algorithm, Full, Slots, forgetting, instances, trampoline};
 use super::stopwatch::{self, Entry};
+use super::symmetric::MAX_KEPT_BYTES;
 use crate::ffi::OSSL_PARAM;
 use crate::random;
 use libc::{c_char, c_int, c_void, size_t};
@@ -138,10 +139,12 @@ plain_init!(verify_recover_init, VERIFY_RECOVER_INIT, Operation::Verify);
 
 /// Work on a context before it is finished: a MAC's is entered as it is done, a signature's when it completes.
 fn advance<const SLOT: usize, T>(context: *mut c_void, bytes: usize, work: impl FnOnce() -> T) -> T {
-    if is_mac::<SLOT>() {
-        return stopwatch::time(bytes, Entry::Partial, |_| contexts::recall(context), work);
+    let primitive = |_: &T| contexts::recall(context);
+    match (is_mac::<SLOT>(), bytes) {
+        (true, 1..=MAX_KEPT_BYTES) => stopwatch::count_bytes(bytes, primitive, work),
+        (true, _) => stopwatch::time(bytes, Entry::Partial, primitive, work),
+        (false, _) => stopwatch::accumulate(context, work),
     }
-    stopwatch::accumulate(context, work)
 }
 
 macro_rules! digest_init {
