@@ -14,7 +14,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -
 
 SOAK_SECONDS ?= 600
 
-.PHONY: help build probe peers demo test test-rust test-checked test-python fuzz soak lint format docs schema lock bench traces papers clean
+.PHONY: help build probe peers demo test test-rust test-python fuzz soak lint format docs schema lock bench traces papers clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,10 +47,7 @@ demo: build ## Measure a dozen handshakes and write the report
 
 test: build peers lint test-rust fuzz test-python ## Lint, then run every test
 
-test-rust: .venv/.tools ## The Rust tests
-	source $(BIN)/activate && cargo test --release --workspace --locked --no-fail-fast
-
-test-checked: .venv/.tools ## The Rust tests with overflow checks and debug assertions in our own crates
+test-rust: .venv/.tools ## The Rust tests, our own crates with overflow checks and debug assertions
 	source $(BIN)/activate && cargo test --release --workspace --locked --no-fail-fast --config tools/checked.toml
 
 test-python: build ## The Python tests, command line, documentation and report included

@@ -35,9 +35,9 @@ NAMES = {
 
 def inspector() -> Path:
     """Builds the program that prints a capture's connections, if need be, and says where it is."""
-    # Of the whole workspace, so that its dependencies have the features they were built with already.
+    # As the Rust tests build it: then it is there already.
     command = ["cargo", "build", "--release", "--quiet", "--locked", "--workspace"]
-    command += ["--example", "inspect_capture", "--message-format", "json"]
+    command += ["--config", "tools/checked.toml", "--example", "inspect_capture", "--message-format", "json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     messages = [json.loads(line) for line in done.stdout.splitlines()]
