@@ -21,7 +21,7 @@ fn queue(
     discipline: Discipline,
 ) -> Outcome {
     // Longer where the queue forgets more slowly: its memory goes with 1 / (1 - ρ)².
-    let counted = (3_000.0 / (1.0 - utilisation).powi(2)).clamp(20_000.0, 400_000.0) as u64;
+    let counted = (2_000.0 / (1.0 - utilisation).powi(2)).clamp(15_000.0, 200_000.0) as u64;
     let per_s = utilisation * f64::from(workers) / mean_s;
     let arrivals = ArrivalSpec::Poisson { per_s };
     let mut scenario = scenario(vec![class(service(time.clone()), instant())], counted * 5 / 4, arrivals);
