@@ -4,8 +4,8 @@ use crate::cipher::{CCMP_OVERHEAD_BYTES, WEP_OVERHEAD_BYTES};
 use crate::path::Shared;
 use crate::{
     Bound, Delay, Direction, Distribution, DistributionError, DistributionSpec, Duplication, Encapsulation,
-    Loss, LossProcess, Mtu, Ns, Overhead, Path, Payload, Probability, Purpose, Radio, Rate, RateValue,
-    Silence, Stream, TooLong,
+    Loss, LossProcess, MAX_SECONDS, Mtu, Ns, Overhead, Path, Payload, Probability, Purpose, Radio, Rate,
+    RateValue, Silence, Stream, TooLong,
 };
 use serde::{Deserialize, Serialize};
 
@@ -237,12 +237,14 @@ pub enum BearerError {
     Rate { key: &'static str, value: f64 },
     #[error("{key} is {value}; accepted: 0 to 1")]
     Probability { key: &'static str, value: f64 },
-    #[error("{key} is {value}; accepted: a finite number of seconds, 0 or more")]
+    #[error("{key} is {value}; accepted: 0 to 1e9 seconds")]
     Time { key: &'static str, value: f64 },
     #[error("{key}: {error}")]
     Distribution { key: &'static str, error: DistributionError },
     #[error("mtu_bytes is {0}; accepted: 68 or more (RFC 791)")]
     Mtu(u32),
+    #[error("packet_overhead_bytes is {0}; accepted: 0 to 65535")]
+    Overhead(u32),
     #[error("{key} is {value}; accepted: 0 to 60")]
     Header { key: &'static str, value: u32 },
     #[error("{key} is {value}; accepted: above 0, at most 1")]
@@ -311,6 +313,9 @@ impl TryFrom<&BearerSpec> for Bearer {
             if value > 60 {
                 return Err(BearerError::Header { key, value });
             }
+        }
+        if spec.packet_overhead_bytes > 65_535 {
+            return Err(BearerError::Overhead(spec.packet_overhead_bytes));
         }
         spec.energy.check()?;
         let setup = spec.setup_time()?;
@@ -612,7 +617,7 @@ fn probability(key: &'static str, value: f64) -> Result<Probability, BearerError
 }
 
 fn seconds(key: &'static str, value: f64) -> Result<Ns, BearerError> {
-    if value.is_finite() && value >= 0.0 {
+    if (0.0..=MAX_SECONDS).contains(&value) {
         Ok(Ns::from_secs_f64(value))
     } else {
         Err(BearerError::Time { key, value })

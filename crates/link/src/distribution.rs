@@ -1,6 +1,6 @@
 //! How long something takes, as a distribution.
 
-use crate::{Ns, Stream};
+use crate::{MAX_SECONDS, Ns, Stream};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub enum DistributionSpec {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs)] // the messages say it
 pub enum DistributionError {
-    #[error("{name} is {value}; accepted: a finite number of seconds, 0 or more")]
+    #[error("{name} is {value}; accepted: 0 to 1e9 seconds")]
     NotATime { name: &'static str, value: f64 },
     #[error("{above} is {value} and {below} is {other}; accepted: {above} not below {below}")]
     Order { above: &'static str, value: f64, below: &'static str, other: f64 },
@@ -67,7 +67,7 @@ enum Shape {
 }
 
 fn time(name: &'static str, value: f64) -> Result<f64, DistributionError> {
-    if value.is_finite() && value >= 0.0 {
+    if (0.0..=MAX_SECONDS).contains(&value) {
         Ok(value)
     } else {
         Err(DistributionError::NotATime { name, value })

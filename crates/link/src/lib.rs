@@ -53,7 +53,7 @@ pub use overhead::Overhead;
 pub use path::{Direction, Path, Radio, RadioTimes};
 pub use random::{Probability, Purpose, Stream};
 pub use rate::{Bound, Rate, RateSteps, RateValue, Silence};
-pub use time::Ns;
+pub use time::{MAX_SECONDS, Ns};
 pub use unit::{Drop, Fate, Fragment, Null, Payload, Unit};
 
 /// Something that carries units from one end to the other, in one direction.

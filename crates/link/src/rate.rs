@@ -204,7 +204,7 @@ impl<L> Rate<L> {
                 } else {
                     let work = u128::from(bytes) * 8 * u128::from(PER_BIT) + u128::from(self.carried);
                     self.carried = (work % u128::from(rate)) as u64;
-                    (work / u128::from(rate)) as u64
+                    u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX)
                 };
                 start + Ns(took)
             }

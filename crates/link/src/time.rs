@@ -5,6 +5,9 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
+/// The longest time that anything may be given to take, 31 years: chains of such times still fit the clock.
+pub const MAX_SECONDS: f64 = 1e9;
+
 /// Nanoseconds since an epoch of the caller's own, or a span of them. 584 years fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -31,7 +34,7 @@ impl Ns {
     /// A number of seconds.
     #[must_use]
     pub const fn from_s(seconds: u64) -> Self {
-        Self(seconds * 1_000_000_000)
+        Self(seconds.saturating_mul(1_000_000_000))
     }
 
     /// Seconds, to the nearest nanosecond; what is negative or not a number counts as none, what is too long as

@@ -70,7 +70,8 @@ impl Iterator for Arrivals<'_> {
             }
             ArrivalSpec::Times { at_s } => Ns::from_secs_f64(at_s[number as usize]),
         };
-        if at > self.until {
+        // What the clock does not reach never comes.
+        if at > self.until || at == Ns::MAX {
             self.given = self.clients;
             return None;
         }

@@ -1,7 +1,9 @@
 //! Priced handshakes: messages in order, with what each costs its sender and its receiver.
 
 use serde::{Deserialize, Serialize};
-use shakedown_link::{BearerSpec, Direction, Distribution, DistributionError, DistributionSpec, Ns};
+use shakedown_link::{
+    BearerSpec, Direction, Distribution, DistributionError, DistributionSpec, MAX_SECONDS, Ns,
+};
 
 /// Who sends a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +141,8 @@ pub enum HandshakeError {
     },
     #[error("handshake {name}: message {index} has {bytes} bytes; accepted: 1 to 16777216")]
     Bytes { name: String, index: usize, bytes: u32 },
+    #[error("handshake {name}: one side sends more than 268435456 bytes in all; accepted: up to that")]
+    Total { name: String },
     #[error("handshake {name}: the first message is the server's; accepted: the client's")]
     ServerFirst { name: String },
     #[error("handshake {name}: a flight has {count} datagrams; accepted: up to 128")]
@@ -261,11 +265,11 @@ fn check_retransmission(spec: &PricedHandshake, policy: &Retransmission) -> Resu
     let bad = |field, value, accepted| {
         Err(HandshakeError::Value { name: spec.name.clone(), field, value, accepted })
     };
-    if !(policy.initial_s > 0.0 && policy.initial_s.is_finite()) {
-        return bad("retransmission.initial_s", policy.initial_s, "above 0");
+    if !(policy.initial_s > 0.0 && policy.initial_s <= MAX_SECONDS) {
+        return bad("retransmission.initial_s", policy.initial_s, "above 0, at most 1e9");
     }
-    if !(policy.maximum_s >= policy.initial_s && policy.maximum_s.is_finite()) {
-        return bad("retransmission.maximum_s", policy.maximum_s, "initial_s or more");
+    if !(policy.maximum_s >= policy.initial_s && policy.maximum_s <= MAX_SECONDS) {
+        return bad("retransmission.maximum_s", policy.maximum_s, "initial_s to 1e9");
     }
     if policy.sends == 0 {
         return bad("retransmission.sends", 0.0, "1 or more");
@@ -304,7 +308,10 @@ fn steps(spec: &PricedHandshake) -> Result<Vec<Step>, HandshakeError> {
         }
         let from = message.from.direction();
         let end = &mut ends[usize::from(from == Direction::Down)];
-        *end += message.bytes;
+        *end = end.saturating_add(message.bytes);
+        if *end > 1 << 28 {
+            return Err(HandshakeError::Total { name: spec.name.clone() });
+        }
         steps.push(Step {
             from,
             bytes: message.bytes,

@@ -303,7 +303,7 @@ impl Series {
         while from < to {
             let number = from.0 / self.width.0;
             let is_last = number as usize >= MAX_INTERVALS - 1;
-            let end = if is_last { to } else { to.min(Ns((number + 1) * self.width.0)) };
+            let end = if is_last { to } else { to.min(Ns((number + 1).saturating_mul(self.width.0))) };
             if let Some(interval) = self.at(from) {
                 add(interval, Ns((end - from).0.saturating_mul(amount)));
             }

@@ -48,6 +48,8 @@ pub struct EventQueue {
     times: Vec<Ns>,
     live: usize,
     held: usize,
+    /// The tick of what was taken last; nothing is set before it.
+    taken: u64,
     /// A slot's entries while they are carried to finer slots.
     carried: Vec<Entry>,
 }
@@ -63,6 +65,7 @@ impl Default for EventQueue {
             times: Vec::new(),
             live: 0,
             held: 0,
+            taken: 0,
             carried: Vec::new(),
         }
     }
@@ -94,9 +97,13 @@ impl EventQueue {
         self.times.get(entity as usize).copied().filter(|time| *time != Ns::MAX)
     }
 
-    /// Gives an entity a time (before [`Ns::MAX`]), in place of any that it has.
+    /// Gives an entity a time, not before what was taken last, in place of any that it has. [`Ns::MAX`] never comes.
     #[inline]
     pub fn set(&mut self, entity: Entity, time: Ns) {
+        if time == Ns::MAX {
+            self.clear(entity);
+            return;
+        }
         let index = entity as usize;
         if index >= self.times.len() {
             self.times.resize(index + 1, Ns::MAX);
@@ -139,6 +146,7 @@ impl EventQueue {
             if *present == time {
                 *present = Ns::MAX;
                 self.live -= 1;
+                self.taken = time.0 >> TICK_BITS;
                 return Some((time, entity));
             }
         }
@@ -169,20 +177,44 @@ impl EventQueue {
     }
 
     /// Too much is near: the horizon comes nearer.
+    #[cold]
     fn spill(&mut self) {
-        let kept = self.near[self.near.len() - KEPT_NEAR].0.0 >> TICK_BITS;
-        if kept >= self.near[0].0.0 >> TICK_BITS {
-            // All in one tick; there is nothing finer.
+        let ticks = |entry: &Entry| entry.0.0 >> TICK_BITS;
+        let latest = ticks(&self.near[0]);
+        let kept = ticks(&self.near[self.near.len() - KEPT_NEAR]).min(latest.saturating_sub(1));
+        if kept < self.taken || kept >= latest {
+            // All in the present tick; there is nothing finer.
             return;
         }
-        self.tick = kept;
-        let first_kept = self.near.partition_point(|entry| entry.0.0 >> TICK_BITS > kept);
+        self.lower(kept);
+        let first_kept = self.near.partition_point(|entry| ticks(entry) > kept);
         let mut later = std::mem::take(&mut self.carried);
         later.extend(self.near.drain(..first_kept));
         for entry in later.drain(..) {
-            self.put(entry, entry.0.0 >> TICK_BITS);
+            self.put(entry, ticks(&entry));
         }
         self.carried = later;
+    }
+
+    /// Brings the horizon back to `tick`. Where that leaves a slot of some level, the finer slots within it, which stand
+    /// for parts of it, are put together again.
+    fn lower(&mut self, tick: u64) {
+        let differs = tick ^ self.tick;
+        let level = (63 - (differs | 1).leading_zeros()) / SLOT_BITS;
+        let slot = (self.tick >> (SLOT_BITS * level)) as usize % SLOTS;
+        let level = level as usize;
+        self.tick = tick;
+        for finer in 0..level {
+            let mut occupied = std::mem::take(&mut self.occupied[finer]);
+            while occupied != 0 {
+                let index = finer * SLOTS + occupied.trailing_zeros() as usize;
+                occupied &= occupied - 1;
+                let mut entries = std::mem::take(&mut self.slots[index]);
+                self.slots[level * SLOTS + slot].append(&mut entries);
+                self.slots[index] = entries;
+                self.occupied[level] |= 1 << slot;
+            }
+        }
     }
 
     /// Takes the next occupied slot. False where there is none.
@@ -209,8 +241,16 @@ impl EventQueue {
             let mut entries = std::mem::take(&mut self.carried);
             std::mem::swap(&mut entries, &mut self.slots[index]);
             for entry in entries.drain(..) {
-                if self.times[entry.1 as usize] == entry.0 { self.insert(entry) } else { self.held -= 1 }
+                let tick = entry.0.0 >> TICK_BITS;
+                if self.times[entry.1 as usize] != entry.0 {
+                    self.held -= 1;
+                } else if tick > first {
+                    self.put(entry, tick);
+                } else {
+                    self.near.push(entry);
+                }
             }
+            self.near.sort_unstable_by(|one, other| other.cmp(one));
             self.carried = entries;
         }
         true
@@ -245,11 +285,18 @@ mod tests {
         /// Against an ordered map, through any sequence of settings, clearings and takings, near and far.
         #[test]
         fn the_next_is_always_the_least(
+            crowd in 0_u32..2000,
             steps in prop::collection::vec((0_u32..300, 0_u32..8, 0_u64..64, 0_u32..48), 1..3000)
         ) {
             let mut queue = EventQueue::new();
             let mut model = BTreeMap::new();
             let mut now = Ns::ZERO;
+            // A storm: many are set, over a wide range, before any is taken.
+            for (entity, (_, _, small, scale)) in (0..crowd).zip(steps.iter().cycle()) {
+                let time = Ns((small << (scale % 24)) + u64::from(entity.wrapping_mul(2_654_435_761) % 30_000_000));
+                queue.set(300 + entity, time);
+                model.insert(300 + entity, time);
+            }
             for (entity, verb, small, scale) in steps {
                 match verb {
                     0..=3 => {

@@ -3,7 +3,7 @@
 use crate::handshake::{HandshakeError, Plan, PricedHandshake};
 use crate::tcp::TcpConfig;
 use serde::{Deserialize, Serialize};
-use shakedown_link::{Bearer, BearerError, BearerSpec, EnergySpec, Ns, Probability};
+use shakedown_link::{Bearer, BearerError, BearerSpec, EnergySpec, MAX_SECONDS, Ns, Probability};
 
 /// When clients arrive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -321,18 +321,28 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
         check("server.max_handshakes", f64::from(number), "1 or more", number > 0)?;
     }
     if let Some(s) = scenario.timeout_s {
-        check("timeout_s", s, "above 0", s > 0.0)?;
+        check("timeout_s", s, "1e-9 to 1e9", (1e-9..=MAX_SECONDS).contains(&s))?;
     }
-    check("series_s", scenario.series_s, "0 or more", scenario.series_s >= 0.0)?;
+    check("series_s", scenario.series_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&scenario.series_s))?;
     let tcp = &scenario.tcp;
     check("tcp.hz", f64::from(tcp.hz), "1 to 1000000", (1..=1_000_000).contains(&tcp.hz))?;
     let window = f64::from(tcp.initial_window);
     check("tcp.initial_window", window, "1 to 1000", (1..=1000).contains(&tcp.initial_window))?;
+    for (key, count) in [
+        ("tcp.syn_linear_timeouts", tcp.syn_linear_timeouts),
+        ("tcp.syn_retries", tcp.syn_retries),
+        ("tcp.synack_retries", tcp.synack_retries),
+        ("tcp.retries", tcp.retries),
+    ] {
+        check(key, f64::from(count), "0 to 255", count <= 255)?;
+    }
     if let Some(retry) = &scenario.retry {
-        check("retry.attempts", f64::from(retry.attempts), "1 or more", retry.attempts > 0)?;
-        check("retry.delay_s", retry.delay_s, "0 or more", retry.delay_s >= 0.0)?;
+        let attempts = f64::from(retry.attempts);
+        check("retry.attempts", attempts, "1 to 1000000", (1..=1_000_000).contains(&retry.attempts))?;
+        check("retry.delay_s", retry.delay_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&retry.delay_s))?;
         check("retry.factor", retry.factor, "1 or more", retry.factor >= 1.0)?;
-        check("retry.maximum_s", retry.maximum_s, "0 or more", retry.maximum_s >= 0.0)?;
+        let within = (0.0..=MAX_SECONDS).contains(&retry.maximum_s);
+        check("retry.maximum_s", retry.maximum_s, "0 to 1e9", within)?;
         check("retry.jitter", retry.jitter, "0 to 1", (0.0..=1.0).contains(&retry.jitter))?;
     }
     Ok(())
@@ -340,7 +350,7 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
 
 fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
     if let Some(s) = scenario.duration_s {
-        check("duration_s", s, "above 0", s > 0.0)?;
+        check("duration_s", s, "above 0, at most 1e9", s > 0.0 && s <= MAX_SECONDS)?;
         match &scenario.arrivals {
             ArrivalSpec::Storm { .. } => return Err(ScenarioError::Duration(s, "a storm")),
             ArrivalSpec::Times { .. } => return Err(ScenarioError::Duration(s, "times")),
@@ -358,7 +368,7 @@ fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
             check("arrivals.size", f64::from(*size), "1 or more", *size > 0)
         }
         ArrivalSpec::Storm { within_s } => {
-            check("arrivals.within_s", *within_s, "0 or more", *within_s >= 0.0)
+            check("arrivals.within_s", *within_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(within_s))
         }
         ArrivalSpec::Times { at_s } => {
             if let Some(clients) = scenario.clients.filter(|clients| *clients != at_s.len() as u64) {
@@ -366,7 +376,7 @@ fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
             }
             check("arrivals.at_s has times:", at_s.len() as f64, "1 or more", !at_s.is_empty())?;
             for at in at_s {
-                check("arrivals.at_s", *at, "0 or more", *at >= 0.0)?;
+                check("arrivals.at_s", *at, "0 to 1e9", (0.0..=MAX_SECONDS).contains(at))?;
             }
             match at_s.windows(2).position(|pair| pair[1] < pair[0]) {
                 Some(before) => Err(ScenarioError::Order { index: before + 1 }),

@@ -104,6 +104,13 @@ impl Server {
         self.free.push(id);
     }
 
+    /// Jobs that are not over: in service, sharing, and in line.
+    pub fn left(&self) -> impl Iterator<Item = &Job> {
+        let sharing = self.sharing.active.iter().map(|std::cmp::Reverse((.., id))| id);
+        let all = self.in_service.iter().flatten().chain(sharing).chain(&self.waiting);
+        all.map(|id| &self.jobs[*id as usize])
+    }
+
     /// Workers that are busy.
     pub fn busy(&self) -> u32 {
         match self.discipline {
@@ -169,9 +176,12 @@ impl Sharing {
         let std::cmp::Reverse((done, ..)) = self.active.peek()?;
         let left = done.saturating_sub(self.virtual_time);
         let active = self.active();
-        let real =
-            if active <= workers { left } else { (left * u128::from(active)).div_ceil(u128::from(workers)) };
-        Some(now + Ns((real.div_ceil(1 << FRACTION_BITS)) as u64))
+        let real = if active <= workers {
+            left
+        } else {
+            left.saturating_mul(active.into()).div_ceil(workers.into())
+        };
+        Some(now + Ns(u64::try_from(real.div_ceil(1 << FRACTION_BITS)).unwrap_or(u64::MAX)))
     }
 
     fn finished(&mut self) -> Option<JobId> {

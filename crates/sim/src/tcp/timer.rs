@@ -31,21 +31,21 @@ impl Jiffies {
     #[inline]
     #[must_use]
     pub fn at(self, now: Ns) -> u64 {
-        (now.0 + self.phase) / self.tick
+        now.0.saturating_add(self.phase) / self.tick
     }
 
     /// Whole jiffies that last at least so many microseconds.
     #[inline]
     #[must_use]
     pub fn of_us(self, microseconds: u64) -> u64 {
-        (microseconds * 1_000).div_ceil(self.tick)
+        microseconds.saturating_mul(1_000).div_ceil(self.tick)
     }
 
     /// How long so many jiffies last, in microseconds.
     #[inline]
     #[must_use]
     pub fn as_us(self, jiffies: u64) -> u64 {
-        jiffies * self.tick / 1_000
+        jiffies.saturating_mul(self.tick) / 1_000
     }
 
     /// When a timer set now to so many jiffies goes off.
@@ -55,7 +55,7 @@ impl Jiffies {
         let level = (0..LEVELS).find(|level| jiffies < SLOTS << (WIDER_BITS * level)).unwrap_or(LEVELS - 1);
         let shift = WIDER_BITS * level;
         let slot = ((expires >> shift) + 1) << shift;
-        Ns((slot * self.tick).saturating_sub(self.phase)).max(now)
+        Ns(slot.saturating_mul(self.tick).saturating_sub(self.phase)).max(now)
     }
 }
 

@@ -1,0 +1,183 @@
+//! Whatever is asked for, within what is accepted, is simulated: no panic, every client accounted for, the same bytes for
+//! the same seed. Little's law is asserted by the engine itself at the end of each replication, to the nanosecond.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use shakedown_sim::{Outcome, Scenario, ScenarioError, Simulation};
+use std::ops::ControlFlow;
+
+/// Times of every size that is accepted, the usual ones most often.
+fn seconds() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        3 => Just(0.0),
+        6 => (-7.0..1.0_f64).prop_map(|power| 10_f64.powf(power)),
+        1 => (-9.0..9.0_f64).prop_map(|power| 10_f64.powf(power)),
+    ]
+}
+
+fn distribution() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        seconds().prop_map(|s| json!({"kind": "constant", "s": s})),
+        (seconds(), seconds())
+            .prop_map(|(a, b)| json!({"kind": "uniform", "minimum_s": a.min(b), "maximum_s": a.max(b)})),
+        (seconds(), seconds())
+            .prop_map(|(a, b)| json!({"kind": "exponential", "minimum_s": a.min(b), "mean_s": a.max(b)})),
+        (seconds(), seconds()).prop_map(|(mean, sd)| json!({"kind": "normal", "mean_s": mean, "sd_s": sd})),
+        (seconds(), seconds(), 0.0..10.0_f64).prop_map(|(a, b, sigma)| json!({
+            "kind": "lognormal", "minimum_s": a.min(b), "median_s": a.max(b), "sigma": sigma
+        })),
+        prop::collection::vec(seconds(), 1..5).prop_map(|s| json!({"kind": "samples", "s": s})),
+    ]
+}
+
+fn message() -> impl Strategy<Value = Value> {
+    let bytes = prop_oneof![9 => 1_u32..5_000, 1 => 1_u32..200_000];
+    let from = prop_oneof![Just("client"), Just("server")];
+    (from, bytes, 0_u32..4, 0_u32..4, distribution(), distribution()).prop_map(
+        |(from, bytes, flight, unit, generate, process)| {
+            json!({"from": from, "name": if bytes % 2 == 0 { "Finished" } else { "Other" }, "bytes": bytes,
+                   "flight": flight, "unit": unit, "generate": generate, "process": process})
+        },
+    )
+}
+
+fn handshake() -> impl Strategy<Value = Value> {
+    let transport = prop_oneof![Just("stream"), Just("datagram"), Just("ideal")];
+    let policy = prop::option::of((seconds(), seconds(), 1_u32..6, any::<[bool; 2]>(), any::<bool>()));
+    let write = prop::option::of(100_u32..5000);
+    (transport, prop::collection::vec(message(), 1..8), policy, write).prop_map(
+        |(transport, mut messages, policy, write)| {
+            messages[0]["from"] = json!("client");
+            let retransmission = policy.map(|(one, other, sends, [timer, answers], cuts)| {
+                json!({"initial_s": one.min(other).max(1e-6), "maximum_s": one.max(other).max(1e-6), "sends": sends,
+                       "server_timer": timer, "answers_duplicates": answers,
+                       "fragment_bytes": cuts.then_some(25)})
+            });
+            json!({"name": "any", "transport": transport, "messages": messages, "write_bytes": write,
+                   "retransmission": retransmission, "client_cpu_w": 1.5})
+        },
+    )
+}
+
+fn share() -> impl Strategy<Value = f64> {
+    prop_oneof![3 => Just(0.0), 3 => 0.0..0.3_f64, 1 => 0.0..=1.0_f64, 1 => Just(1.0)]
+}
+
+fn bearer() -> impl Strategy<Value = Value> {
+    let rate = || prop::option::of((-3.0..10.0_f64).prop_map(|power| 10_f64.powf(power)));
+    let rates = (rate(), rate(), prop::option::of(0_u64..100_000), prop::option::of(0_u32..30));
+    let delays = (distribution(), seconds(), any::<bool>(), seconds(), prop::option::of(seconds()));
+    let losses = (share(), share(), share(), seconds(), prop::option::of(1.0..20.0_f64));
+    let medium = (any::<bool>(), seconds(), 0.01..=1.0_f64, seconds(), 68_u32..2000);
+    (rates, delays, losses, medium).prop_map(|(rates, delays, losses, medium)| {
+        json!({
+            "up_bits_per_s": rates.0, "down_bits_per_s": rates.1, "queue_bytes": rates.2, "queue_packets": rates.3,
+            "traversal_s": 0.0, "traversal": delays.0, "traversal_holds_s": delays.1,
+            "traversal_reorders": delays.2, "setup_s": delays.3, "idle_after_s": delays.4,
+            "loss": losses.0, "duplication": losses.1, "reordering": losses.2, "reordering_s": losses.3,
+            "loss_burst_packets": losses.4.unwrap_or(0.0),
+            "half_duplex": medium.0, "turnaround_s": medium.1, "duty_cycle_up": medium.2,
+            "pause_down_s": medium.3, "mtu_bytes": medium.4,
+            "energy": {"send_w": 1.0, "receive_w": 0.5, "idle_w": 0.1},
+        })
+    })
+}
+
+fn class() -> impl Strategy<Value = Value> {
+    (handshake(), prop::option::of(handshake()), share(), bearer(), prop::option::of(1_u32..4)).prop_map(
+        |(handshake, resumed, share, bearer, cells)| {
+            let resumption = if resumed.is_some() { share } else { 0.0 };
+            json!({"handshake": handshake, "resumed": resumed, "resumption": resumption, "bearer": bearer,
+                   "cells": cells})
+        },
+    )
+}
+
+fn arrivals() -> impl Strategy<Value = Value> {
+    let rate = || (-9.0..9.0_f64).prop_map(|power| 10_f64.powf(power));
+    prop_oneof![
+        rate().prop_map(|per_s| json!({"kind": "poisson", "per_s": per_s})),
+        rate().prop_map(|per_s| json!({"kind": "fixed", "per_s": per_s})),
+        (rate(), 1_u32..50).prop_map(|(per_s, size)| json!({"kind": "bursts", "per_s": per_s, "size": size})),
+        seconds().prop_map(|within_s| json!({"kind": "storm", "within_s": within_s})),
+    ]
+}
+
+fn scenario() -> impl Strategy<Value = Value> {
+    let server = (1_u32..5, any::<bool>(), prop::option::of(1_u32..5), prop::option::of(0_u32..5));
+    let limits = (prop::option::of(seconds()), prop::option::of((1_u32..4, seconds(), seconds(), share())));
+    let tcp = (1_u32..20, any::<[bool; 4]>(), 1_u32..2000, 0_u32..10);
+    let run = (1_u64..400, 0_u64..10, seconds(), any::<u64>(), 1_u32..3, any::<bool>());
+    (prop::collection::vec(class(), 1..3), arrivals(), server, limits, tcp, run).prop_map(
+        |(classes, arrivals, server, limits, tcp, run)| {
+            let retry = limits.1.map(|(attempts, delay_s, maximum_s, jitter)| {
+                json!({"attempts": attempts, "delay_s": delay_s, "factor": 2, "maximum_s": maximum_s,
+                       "jitter": jitter})
+            });
+            json!({
+                "classes": classes, "arrivals": arrivals, "clients": run.0, "warmup_clients": run.1.min(run.0 - 1),
+                "server": {"workers": server.0, "discipline": if server.1 { "ps" } else { "fifo" },
+                           "max_handshakes": server.2, "accept_queue": server.3},
+                "timeout_s": limits.0.map(|s| s.max(1e-9)), "retry": retry, "series_s": run.2, "seed": run.3,
+                "replications": run.4, "flush": if run.5 { "flight" } else { "message" },
+                "tcp": {"initial_window": tcp.0, "timestamps": tcp.1[0], "sack": tcp.1[1], "nagle": tcp.1[2],
+                        "congestion": if tcp.1[3] { "cubic" } else { "reno" }, "hz": tcp.2, "syn_retries": tcp.3,
+                        "synack_retries": tcp.3, "retries": tcp.3},
+            })
+        },
+    )
+}
+
+/// What comes of a specification, as text, as a caller gives it.
+fn outcome(spec: &Value) -> Result<Outcome, ScenarioError> {
+    let scenario: Scenario = serde_json::from_str(&spec.to_string()).expect("a scenario");
+    let simulation = Simulation::new(scenario)?;
+    Ok(simulation.run(&mut |_| ControlFlow::Continue(())).expect("not broken off"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_scenario_runs_to_its_end(spec in scenario()) {
+        let first = match outcome(&spec) {
+            Ok(first) => first,
+            Err(error) => {
+                // The one limit that these specifications don't keep by themselves.
+                let text = error.to_string();
+                prop_assert!(text.contains("datagrams; accepted"), "{}", text);
+                return Ok(());
+            }
+        };
+        let failed: u64 = first.failed.values().sum();
+        prop_assert_eq!(first.completed + failed, first.counted, "a client is neither ready nor failed");
+        prop_assert!(first.wait.count() >= first.sojourn.count() || spec["server"]["discipline"] == "fifo");
+        let text = |outcome: &Outcome| serde_json::to_string(outcome).expect("serialises");
+        prop_assert_eq!(text(&first), text(&outcome(&spec).expect("valid before")), "the same seed gave something else");
+        let report = serde_json::to_string(&first.report()).expect("serialises");
+        prop_assert!(!report.contains("NaN"));
+    }
+}
+
+/// All at once over a network whose delays differ: many more times are near than the queue keeps sorted.
+#[test]
+fn a_storm_all_at_once_over_spread_delays_keeps_time_in_order() {
+    for within_s in [0.0, 0.001] {
+        let delay = json!({"kind": "lognormal", "minimum_s": 0.02765, "median_s": 0.035, "sigma": 0.6176358529274586});
+        let message = |from, bytes, flight, process| {
+            json!({"from": from, "name": "Finished", "bytes": bytes, "flight": flight,
+                   "generate": {"kind": "constant", "s": 0.0001}, "process": {"kind": "constant", "s": process}})
+        };
+        let spec = json!({
+            "classes": [{
+                "handshake": {"name": "storm", "transport": "stream", "messages": [
+                    message("client", 211, 1, 1.6e-4), message("server", 857, 2, 3e-4), message("client", 64, 3, 1e-5)
+                ]},
+                "bearer": {"up_bits_per_s": 12e6, "down_bits_per_s": 12e6, "traversal_s": 0.0365, "traversal": delay,
+                           "traversal_holds_s": 0.02, "queue_bytes": 65536},
+            }],
+            "clients": 4000, "arrivals": {"kind": "storm", "within_s": within_s}, "seed": 1,
+        });
+        assert_eq!(outcome(&spec).expect("valid").completed, 4000);
+    }
+}
