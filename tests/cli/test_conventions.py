@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import shakedown
 
 PACKAGE = Path(shakedown.__file__).parent
+CRATES = Path(__file__).parents[2] / "crates"
 
 
 def imported(path: Path) -> set[str]:
@@ -37,3 +39,16 @@ def test_no_module_has_grown_beyond_reading():
         if (lines := len(path.read_text().splitlines())) > 800
     }
     assert long == {}
+
+
+def test_crates_without_unsafe_forbid_it():
+    allowed = set()
+    for crate in CRATES.iterdir():
+        sources = [path.read_text() for path in (crate / "src").rglob("*.rs")]
+        code = "\n".join(line for text in sources for line in text.splitlines() if "//" not in line)
+        if "#![forbid(unsafe_code)]" in code:
+            continue
+        allowed.add(crate.name)
+        # What PyO3's macros make of the bindings is unsafe, though no line of theirs is.
+        assert crate.name == "python" or re.search(r"\bunsafe\b", code), crate.name
+    assert allowed == {"live", "ossl", "pki", "probe", "python", "stacks", "trace", "wtls"}

@@ -8,6 +8,7 @@ import pytest
 import real
 from shakedown.experiment import Experiment
 from shakedown.kinds import Run, modelled
+from shakedown.models.distribution import Distribution
 from shakedown.pricing import predict
 from shakedown.pricing.trace import parse_trace
 from shakedown.results import queries
@@ -164,3 +165,35 @@ def test_workers_and_a_promise_are_the_experiments():
     view = queries.predictions(modelled.rows(scenario, four))
     assert view["workers_needed"].to_list() == [needed[0] for needed in four.workers]
     assert view["workers"].unique().to_list() == [4]
+
+
+def test_work_grows_with_places_and_rates_and_no_faster(monkeypatch):
+    """Sums of distributions, where nearly all the time goes, for each suite, device, bearer and rate."""
+    summed = 0
+    plus = Distribution.plus
+
+    def counted(one: Distribution, other: Distribution) -> Distribution:
+        nonlocal summed
+        summed += 1
+        return plus(one, other)
+
+    monkeypatch.setattr(Distribution, "plus", counted)
+
+    def work(devices: int, bearers: int, rates: int) -> int:
+        nonlocal summed
+        summed = 0
+        found = priced(
+            Places(
+                devices=("palm-vii", "cortex-m4")[:devices],
+                bearers=("gprs", "lte")[:bearers],
+                rates_per_s=tuple(float(rate) for rate in range(1, 1 + rates)),
+                server_device="server",
+            )
+        )
+        assert len(found) == len(SUITES) * devices * bearers
+        assert all(len(made.predictions) == rates for _, made in found)
+        return summed
+
+    one = work(1, 1, 1)
+    assert 0 < work(2, 2, 1) <= 5 * one
+    assert work(1, 1, 5) <= 5 * one

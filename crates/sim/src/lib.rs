@@ -13,6 +13,8 @@
 //! | `client`, `server`, `fleet` | clients and their connections; workers and jobs; one replication of it all |
 //! | [`metrics`], [`outcome`] | histograms and series that merge; what came out |
 
+#![forbid(unsafe_code)]
+
 mod arrivals;
 mod client;
 mod datagram;
