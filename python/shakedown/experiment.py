@@ -40,6 +40,7 @@ from shakedown.scenario import (
     Fleet,
     Fleets,
     HandshakeId,
+    Live,
     Options,
     Places,
     Scenario,
@@ -54,10 +55,14 @@ SIMULATED_KEYS = (
     "arrivals", "clients", "timeout", "retries", "resumption", "from_idle", "discipline",
     "max_handshakes", "accept_queue", "replications", "seed",
 )  # fmt: skip
+LIVE_KEYS = (
+    "rate", "utilisation", "arrivals", "duration", "count", "clients", "resumption", "timeout", "workers",
+    "compare",
+)  # fmt: skip
 _OTHER_KEYS = {
     "name", "title", "question", "suites", "devices", "server_device", "bearers", "rates", "workers",
     "within", "percentile", "captures",
-    "stack", "client_stack", "server_stack", "simulated", *SIDES,
+    "stack", "client_stack", "server_stack", "simulated", "live", *SIDES,
 }  # fmt: skip
 
 
@@ -72,6 +77,7 @@ class Experiment:
     scenarios: tuple[Scenario, ...]
     places: Places = field(default_factory=Places)
     fleets: Fleets = field(default_factory=Fleets)
+    live: tuple[Live, ...] = ()
     chains: Mapping[Side, SideFiles] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -140,6 +146,7 @@ class _Reader:
             scenarios=(*captures, *measured),
             places=places,
             fleets=self.fleets(places, options),
+            live=self.live(places),
             chains=files,
             notes=notes,
         )
@@ -347,6 +354,75 @@ class _Reader:
             key = next((name for name in SIMULATED_KEYS if name.startswith(word)), "arrivals")
             raise self.wrong(f"simulated.{key}", str(error)) from error
         return fleet
+
+    def live(self, places: Places) -> tuple[Live, ...]:
+        """The loads on real servers, one a rate; none without the table."""
+        if "live" not in self.data:
+            return ()
+        table = self.data["live"]
+        if not isinstance(table, dict):
+            raise self.wrong("live", f"found {describe(table)}; accepted: a table, as [live]")
+        self.no_others(table, LIVE_KEYS, "live")
+        given: dict[str, Any] = {"workers": places.workers}
+        for name, least, most in (
+            ("count", 1, limits.MAX_LIVE_STARTS),
+            ("clients", 1, limits.MAX_LIVE_CLIENTS),
+            ("workers", 1, limits.MAX_LIVE_WORKERS),
+        ):
+            if name in table or name in given:
+                value = table.get(name, given.get(name))
+                if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                    wanted = f"a whole number from {least} to {most:,}"
+                    raise self.wrong(f"live.{name}", f"found {describe(value)}; accepted: {wanted}")
+                given[name] = value
+        for name, least_share in (("resumption", 0.0), ("utilisation", 0.01)):
+            value = table.get(name, getattr(Live(), name))
+            if isinstance(value, bool) or not isinstance(value, int | float) or not least_share <= value <= 1:
+                wanted = f"a share from {least_share:g} to 1"
+                raise self.wrong(f"live.{name}", f"found {describe(value)}; accepted: {wanted}")
+            given[name] = float(value)
+        arrivals = table.get("arrivals", "poisson")
+        if arrivals not in ("poisson", "deterministic", "closed"):
+            found = f"found {describe(arrivals)}; accepted: poisson, deterministic, closed"
+            raise self.wrong("live.arrivals", found)
+        if not isinstance(table.get("compare", False), bool):
+            raise self.wrong("live.compare", f"found {describe(table['compare'])}; accepted: true, false")
+        for name in ("duration", "timeout"):
+            if name in table:
+                given[f"{name}_s"] = self.live_time(name, table[name])
+        if "rate" in table and "utilisation" in table:
+            raise self.wrong("live.utilisation", "a rate is given too; accepted: one of the two")
+        rates: tuple[float | None, ...] = tuple(rate for rate in places.rates_per_s if rate > 0.0) or (None,)
+        if "rate" in table or "utilisation" in table or arrivals == "closed":
+            rates = (self.live_rate(table["rate"]),) if "rate" in table else (None,)
+        if arrivals == "closed" and "rate" in table:
+            raise self.wrong(
+                "live.rate", "a closed loop has no rate; accepted: poisson or deterministic arrivals"
+            )
+        compare = table.get("compare", False)
+        return tuple(Live(rate_per_s=rate, arrivals=arrivals, compare=compare, **given) for rate in rates)
+
+    def live_rate(self, value: object) -> float:
+        try:
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise InputError(f'found {describe(value)}; accepted: a rate, as "10/s"')
+            rate_per_s = parse_rate_per_s(value)
+            if rate_per_s <= 0.0:
+                raise InputError("found 0; accepted: a rate above 0")
+        except InputError as error:
+            raise self.wrong("live.rate", str(error)) from error
+        return rate_per_s
+
+    def live_time(self, name: str, value: object) -> float:
+        try:
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise InputError(f'found {describe(value)}; accepted: a time, as "10s"')
+            time_s = parse_duration_s(value)
+            if not 0.0 < time_s <= limits.MAX_LIVE_S:
+                raise InputError(f"found {describe(value)}; accepted: above 0, at most {limits.MAX_LIVE_S} s")
+        except InputError as error:
+            raise self.wrong(f"live.{name}", str(error)) from error
+        return time_s
 
     def arrivals(self, table: Mapping[str, Any], rates_per_s: tuple[float, ...]) -> list[str]:
         """Arrival processes; left out, Poisson's at each of the experiment's rates."""

@@ -87,6 +87,8 @@ def run_experiment(
         planned += [Planned(kind="modelled", about=one.label) for one in experiment.of("measured")]
     if experiment.fleets.fleets:
         planned += [Planned(kind="simulated", about=one.label) for one in experiment.of("measured")]
+    if experiment.live:
+        planned += [Planned(kind="live", about=one.label) for one in experiment.of("measured")]
     # What cannot be read is found before anything is written.
     first: dict[Scenario, Any] = {one: kind("captured").run(one, run) for one in experiment.of("captured")}
     total = len(experiment.of("measured"))

@@ -223,6 +223,29 @@ class Fleet(Object, frozen=True, kw_only=True):
     replications: int | None = None
 
 
+DEFAULT_UTILISATION = 0.3
+DEFAULT_LIVE_S = 10.0
+
+
+class Live(Object, frozen=True, kw_only=True):
+    """A load on a real server on this machine's loopback.
+
+    `rate_per_s` None: the rate at which what was measured fills `utilisation` of the workers' time; of no
+    meaning in a closed loop. `compare`: the same modelled and simulated, beside it.
+    """
+
+    rate_per_s: float | None = None
+    utilisation: float = DEFAULT_UTILISATION
+    arrivals: Literal["poisson", "deterministic", "closed"] = "poisson"
+    duration_s: float = DEFAULT_LIVE_S
+    count: int | None = None
+    clients: int = 16
+    resumption: float = 0.0
+    timeout_s: float = 10.0
+    workers: int = 1
+    compare: bool = False
+
+
 class CaptureFile(Object, frozen=True, kw_only=True):
     """A capture to inspect, and the key log that decrypts it."""
 
@@ -241,6 +264,7 @@ class Scenario(Object, frozen=True, kw_only=True):
     bearer: str | None = None
     load: Load = Load()
     fleet: Fleet | None = None
+    live: Live | None = None
     capture: CaptureFile | None = None
     connection: int | None = None
 

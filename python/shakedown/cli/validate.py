@@ -1,23 +1,73 @@
-"""`validate`: is an experiment file right, before anything runs?"""
+"""`validate`: is an experiment file right, before anything runs? And do its figures hold on real sockets?"""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._output import echo, note
+from shakedown.cli._output import JsonArray, echo, json_option, note, progress_bar, show
+from shakedown.cli._scenario import Duration, Rate
+from shakedown.errors import InputError
+
+if TYPE_CHECKING:
+    from shakedown.experiment import Experiment
+    from shakedown.scenario import Live
+
+DEFAULT_LIVE_TIME = "20s"
+MIN_LIVE_S = 0.4
+"""The least time that a suite's load takes: with less it says nothing."""
 
 
 @click.command("validate")
 @click.argument("experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT.toml")
-def command(experiment: Path) -> None:
-    """Check an experiment file without running it."""
+@click.option("--live", is_flag=True, help="Lay its handshakes modelled, simulated and live side by side.")
+@click.option("--rate", type=Rate(), metavar="R", help="With --live: handshakes that are started a second.")
+@click.option(
+    "--time",
+    "time_s",
+    type=Duration(),
+    metavar="T",
+    help=f"With --live: how long all loads take together.  [default: {DEFAULT_LIVE_TIME}]",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="With --live: keep the results, and write their report.",
+)
+@json_option
+def command(
+    experiment: Path, live: bool, rate: float | None, time_s: float | None, out: Path | None, as_json: bool
+) -> None:
+    """Check an experiment file without running it; with --live, check its figures against real sockets.
+
+    Each suite is measured in memory, then served to a load on this machine's loopback, and what was live is
+    laid beside the same modelled and simulated.
+    """
     from shakedown.experiment import load_experiment
+
+    if not live:
+        for name, given in (("--rate", rate), ("--time", time_s), ("--out", out)):
+            if given is not None:
+                raise InputError(f"{name} goes with --live, which is missing")
+        if as_json:
+            raise InputError("--json goes with --live, which is missing")
+    found = load_experiment(experiment)
+    if live:
+        _compare(found, rate, time_s, out, as_json=as_json)
+    else:
+        _check(experiment, found)
+
+
+def _check(path: Path, found: Experiment) -> None:
     from shakedown.runner import chain_lines
     from shakedown.terminal.figures import count
 
-    found = load_experiment(experiment)
     measured, places = found.of("measured"), found.places
     parts = (
         [count(len(measured), "suite"), count(measured[0].options.repeat, "repetition")] if measured else []
@@ -27,9 +77,93 @@ def command(experiment: Path) -> None:
         (places.bearers, "bearer"),
         (places.rates_per_s, "rate"),
         (found.of("captured"), "capture"),
+        (found.live, "live load"),
     ):
         if values:
             parts.append(count(len(values), what))
-    echo(f"{experiment}: valid: {', '.join(parts)}")
+    echo(f"{path}: valid: {', '.join(parts)}")
     for remark in (*chain_lines(found), *found.notes):
         note(remark)
+
+
+def _loads(found: Experiment, rate_per_s: float | None, time_s: float) -> tuple[Live, ...]:
+    """The file's loads, or one, each compared, sharing the time evenly."""
+    from shakedown.kinds.live import UNLOADED_SHARE
+    from shakedown.scenario import Live
+
+    suites = len(found.of("measured"))
+    if not suites:
+        raise InputError(f"{found.name}: has no suites to be run live; accepted with --live: suites")
+    loads = found.live or (Live(workers=found.places.workers),)
+    if rate_per_s is not None:
+        if rate_per_s <= 0.0:
+            raise InputError("--rate is 0; accepted: a rate above 0")
+        loads = tuple(dict.fromkeys(_replaced(one, rate_per_s=rate_per_s) for one in loads))
+    if any(one.arrivals == "closed" for one in loads):
+        raise InputError(
+            f"{found.name}: a closed loop has no queue to model; accepted with --live: poisson or "
+            "deterministic arrivals"
+        )
+    each_s = time_s / (suites * len(loads)) / (1.0 + UNLOADED_SHARE)
+    if each_s < MIN_LIVE_S:
+        least_s = MIN_LIVE_S * suites * len(loads) * (1.0 + UNLOADED_SHARE)
+        raise InputError(
+            f"--time leaves {each_s:.2g} s to each of {suites * len(loads)} loads; "
+            f"accepted: {least_s:.3g} s or more"
+        )
+    return tuple(_replaced(one, duration_s=each_s, compare=True) for one in loads)
+
+
+def _replaced(one: Live, **changes: object) -> Live:
+    import msgspec
+
+    return msgspec.structs.replace(one, **changes)
+
+
+def _compare(
+    found: Experiment, rate_per_s: float | None, time_s: float | None, out: Path | None, *, as_json: bool
+) -> None:
+    """Measures, loads and compares; nothing is kept but where that was asked for."""
+    from shakedown.results.folder import load_results
+    from shakedown.runner import run_experiment
+    from shakedown.scenario import Fleets, Places
+    from shakedown.schema.live import LiveRun
+    from shakedown.terminal.loads import comparison_tables
+    from shakedown.units import parse_duration_s
+
+    loads = _loads(found, rate_per_s, parse_duration_s(DEFAULT_LIVE_TIME) if time_s is None else time_s)
+    measured = found.of("measured")
+    wanted = replace(found, scenarios=measured, places=Places(), fleets=Fleets(), live=loads)
+    repeat = measured[0].options.repeat
+    array = JsonArray() if as_json else None
+    with TemporaryDirectory() as room:
+        folder = out or Path(room) / "results"
+        try:
+            with progress_bar(len(measured) * repeat, "running") as update:
+                outcome = run_experiment(
+                    wanted,
+                    folder,
+                    command=["shakedown", *sys.argv[1:]],
+                    progress=lambda position, done, label: update(position * repeat + done, label),
+                    printed=lambda one: (
+                        array.add(one) if array is not None and isinstance(one, LiveRun) else None
+                    ),
+                )
+        finally:
+            if array is not None:
+                array.close()
+        results = load_results(folder)
+        if not as_json:
+            show(comparison_tables(results))
+        for remark in outcome.notes:
+            note(remark)
+        if out is not None:
+            from shakedown.kinds import reported
+            from shakedown.reporting import write_report
+
+            note(f"results: {folder}")
+            note(f"report:  {write_report(results, folder / 'report.html', reported())}")
+    for suite, reason in outcome.failures:
+        note(f"error: {suite}: {reason}")
+    if outcome.failures:
+        raise click.exceptions.Exit(1)

@@ -32,6 +32,11 @@ MAX_PLACES = 100_000
 MAX_RATES = 10_000
 MAX_WORKERS = 100_000
 MAX_CAPTURES = 1_000
+MAX_LIVE_STARTS = 10_000_000
+MAX_LIVE_CLIENTS = 100_000
+MAX_LIVE_WORKERS = 256
+MAX_LIVE_S = 3600
+"""A load of an experiment on a server of its own: connections, clients, the server's threads, seconds."""
 MAX_REPEAT = 1_000_000
 MAX_TICKETS = 16
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shakedown.results.table import Quantity
     from shakedown.scenario import CaptureFile, HandshakeId, Scenario
     from shakedown.schema.base import Object
+    from shakedown.schema.measured import Measurement
     from shakedown.schema.trace import Trace
 
 KINDS = (
@@ -30,6 +31,7 @@ KINDS = (
     "measured",
     "modelled",
     "simulated",
+    "live",
 )
 """In the order in which an experiment runs them; a later kind sees what the earlier ones found."""
 
@@ -48,6 +50,7 @@ class Run:
     experiment: Experiment
     progress: Callable[[int, str], None] = lambda done, label: None
     traces: dict[Source, Trace] = field(default_factory=dict)
+    measurements: dict[HandshakeId, Measurement] = field(default_factory=dict)
     queued: set[Source] = field(default_factory=set)
 
     def keep(self, scenario: Scenario, found: Any) -> list[str]:  # noqa: ANN401 - an object of the schema
@@ -55,6 +58,8 @@ class Run:
         module = kind(scenario.kind)
         if self.experiment.places or self.experiment.fleets.fleets:
             self.traces.update(module.traces(scenario, found))
+        if self.experiment.live and scenario.kind == "measured" and scenario.handshake is not None:
+            self.measurements[scenario.handshake] = found
         return module.notes(found)
 
 

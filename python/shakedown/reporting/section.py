@@ -23,6 +23,7 @@ PLACES = (
     "predictions",
     "queue",
     "fleets",
+    "live",
     "cases",
     "time",
     "bytes",

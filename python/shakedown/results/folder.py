@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from shakedown.results import fleets, queries
+from shakedown.results import fleets, loads, queries
 from shakedown.results.reader import load_manifest, load_parts, missing
 from shakedown.schema.saved import Manifest, Planned, ScenarioFigures
 
@@ -82,6 +82,11 @@ class Results:
     def fleet_series(self) -> pl.DataFrame:
         """Their time series, one interval a row."""
         return fleets.fleet_series(self.table)
+
+    @cached_property
+    def loads(self) -> pl.DataFrame:
+        """Loads on real servers, one a row."""
+        return loads.loads(self.table)
 
     def figures(self) -> Iterator[ScenarioFigures]:
         """The table as objects, one a scenario."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from shakedown.schema.base import Amount, Count, Object, Text
+from shakedown.schema.base import Amount, Count, Number, Object, Text
+from shakedown.schema.serving import Serving
 
 Arrivals = Literal["poisson", "deterministic", "closed"]
 CertificateChecked = Literal["no", "ca", "generated"]
@@ -108,3 +109,53 @@ class LoadProgress(Object, frozen=True, kw_only=True):
     failed: Count
     open: Count
     handshake_s: Times
+
+
+class ComparedFigure(Object, frozen=True, kw_only=True):
+    """One figure (s) in three ways; null: that way says nothing. `…_off` are the others' distances from the
+    live one as a share of it, null where it is not above 0.
+    """
+
+    figure: Literal["server-cpu", "server-busy", "handshake", "wait"]
+    live_s: Number | None
+    modelled_s: Number | None
+    simulated_s: Number | None
+    modelled_off: Number | None
+    simulated_off: Number | None
+
+
+class Comparison(Object, frozen=True, kw_only=True):
+    """The same handshake modelled, simulated and live, at the rate that was achieved.
+
+    Modelled and simulated are priced with the times measured in memory on this machine, over the bearer
+    `loopback`: the kernel's work on connections is in the live `server-cpu` and `handshake` alone.
+    `server-busy` is the stack's time by the clock on the wall, interruptions included. `unloaded_s` is the mean live
+    handshake time at a rate without a queue; the live wait is what a load adds to it, and may be negative
+    where noise exceeds it.
+    """
+
+    unloaded_s: Amount | None
+    unloaded_n: Count
+    figures: tuple[ComparedFigure, ...]
+
+
+class LiveRun(Object, frozen=True, kw_only=True):
+    """A load on a server of its own, as both sides counted it.
+
+    `server_cpu_s` is the CPU time of the server's threads for one handshake, kernel included, null where
+    nobody knows; `utilisation` the share of the workers' time that the stack worked. `formula_wait_s` is the mean wait
+    by Pollaczek and Khinchine's formula from the busy times of this server, null without a steady state or
+    in a closed loop. The server's counts hold the generator's first handshakes, which make sessions.
+    """
+
+    kind: Literal["live"] = "live"
+    suite: Text
+    rate_per_s: Amount | None
+    workers: Count
+    own_core: bool
+    server_cpu_s: Amount | None
+    utilisation: Amount | None
+    formula_wait_s: Amount | None
+    load: LoadRun
+    server: Serving
+    comparison: Comparison | None

@@ -12,7 +12,7 @@ from shakedown.schema.captured import Connection
 from shakedown.schema.catalogue import StackEntry, SuiteEntry
 from shakedown.schema.certificates import CertificateProfile, DescribedFile, MadeChain
 from shakedown.schema.eap import Authentications
-from shakedown.schema.live import LoadRun
+from shakedown.schema.live import LiveRun, LoadRun
 from shakedown.schema.measured import Measurement
 from shakedown.schema.predictions import Capacity, FailedCapacity, FailedPrediction, Prediction
 from shakedown.schema.primitives import Timing
@@ -45,6 +45,7 @@ PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "capacity-failure": (FailedCapacity, "An object of capacity --json where a suite has no capacity."),
     "comparison": (Comparison, "An object of reproduce --json."),
     "load": (LoadRun, "An object of load --json."),
+    "live": (LiveRun, "A live object of run --json, and an object of validate --live --json."),
     "simulation": (Simulated, "An object of simulate --json."),
     "figures": (ScenarioFigures, "An object of report --json."),
     "bearer-check": (BearerCheck, "An object of bearer check --json."),

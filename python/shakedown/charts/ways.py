@@ -1,0 +1,69 @@
+"""One figure found in several ways: a row each, a mark a way, on a logarithmic scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shakedown.charts.canvas import across, down, texts, ticks
+from shakedown.charts.figure import Definition, fitted
+from shakedown.charts.theme import FILLS, INK, LANE, MUTED
+
+_ROW_PX, _LABEL_PX = 44, 17
+_LOOKS = {
+    "live": ("circle", FILLS["key"].light),
+    "modelled": ("diamond", FILLS["signature"].light),
+    "simulated": ("triangle-up", INK),
+}
+
+
+@dataclass(frozen=True)
+class Way:
+    """A figure (ms) by the kinds that say something of it: live, modelled, simulated; all above 0."""
+
+    label: str
+    times_ms: dict[str, float]
+
+
+def ways(rows: Sequence[Way], title: str, width: int) -> Definition:
+    """A row for each figure."""
+    values = [value for row in rows for value in row.times_ms.values()]
+    labels, bands, marks = [], [], []
+    for position, row in enumerate(rows):
+        middle = position * _ROW_PX + _LABEL_PX + 10
+        labels.append({"y": position * _ROW_PX + 8, "text": fitted(row.label, width - 60, 7.0)})
+        bands.append({"top": middle - 7, "bottom": middle + 7})
+        marks += [{"at": value, "y": middle, "what": kind} for kind, value in row.times_ms.items()]
+    total, inner = len(rows) * _ROW_PX, width - 40
+    x, y = across(min(values) / 2.0, max(values) * 2.0, log=True), down(total)
+    at_y: dict[str, Any] = {"field": "y", **y}
+    shapes = {"domain": list(_LOOKS), "range": [shape for shape, _ in _LOOKS.values()]}
+    colours = {"domain": list(_LOOKS), "range": [colour for _, colour in _LOOKS.values()]}
+    return {
+        "width": inner,
+        "height": total,
+        "layer": [
+            {
+                "data": {"values": bands},
+                "mark": {"type": "rect", "color": LANE},
+                "encoding": {
+                    "x": {"value": 0},
+                    "x2": {"value": inner},
+                    "y": {"field": "top", **y},
+                    "y2": {"field": "bottom"},
+                },
+            },
+            {
+                "data": {"values": marks},
+                "mark": {"type": "point", "filled": True, "opacity": 0.9, "size": 80},
+                "encoding": {
+                    "x": {"field": "at", "axis": ticks(title, width, grid=False), **x},
+                    "y": at_y,
+                    "shape": {"field": "what", "type": "nominal", "scale": shapes, "sort": list(_LOOKS)},
+                    "color": {"field": "what", "type": "nominal", "scale": colours, "sort": list(_LOOKS)},
+                },
+            },
+            texts(labels, "text", {"value": 0}, at_y, fontWeight=600, fontSize=12, color=MUTED),
+        ],
+    }

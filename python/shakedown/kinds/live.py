@@ -1,0 +1,400 @@
+"""Live: handshakes on real sockets: a server of its own on this machine's loopback, and a load on it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from shakedown.errors import InputError
+from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
+from shakedown.scenario import Live, Load, Options, Scenario
+from shakedown.schema.identity import Identified
+from shakedown.schema.live import LiveRun, LoadOutcome, LoadProgress, LoadRun
+from shakedown.schema.serving import Serving
+from shakedown.schema.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+    from shakedown.kinds import Run, Source
+    from shakedown.reporting.section import Section
+    from shakedown.reporting.text import Sentence
+    from shakedown.results.folder import Results
+
+QUANTITIES = (
+    Quantity("live.arrivals", "", "text: when connections are started: poisson, deterministic, closed"),
+    Quantity("live.planned", "1", "connections that were to be started"),
+    Quantity("live.completed", "1", "of these, those whose handshake came to its end"),
+    Quantity("live.failed", "1", "those that failed; text: the cause"),
+    Quantity("live.rate", "1/s", "completed connections a second"),
+    Quantity("live.connect", "s", "from a connection's planned start until it was open, by statistic"),
+    Quantity("live.handshake", "s", "the same until the end of its handshake"),
+    Quantity("live.lateness", "s", "the same until its actual start"),
+    Quantity("live.resumed.asked", "1", "completed connections that were to resume a session"),
+    Quantity("live.resumed.confirmed", "1", "of these, those that the server resumed"),
+    Quantity("live.generator-cpu", "s", "CPU time of the generator"),
+    Quantity("live.saturated", "", "text: by what the generator was the bottleneck"),
+    Quantity("live.own-core", "1", "1: server and generator had cores of their own; 0: they shared one"),
+    Quantity(
+        "live.server-cpu", "s", "mean CPU time of the server's threads for one handshake, kernel included"
+    ),
+    Quantity("live.busy", "s", "time that the server's stack worked for one handshake, by statistic"),
+    Quantity("live.busy.second-moment", "s²", "its second moment"),
+    Quantity("live.utilisation", "1", "share of time that the server's stack worked"),
+    Quantity("live.wait.formula", "s", "mean wait at the server, by formula from its own busy times"),
+    Quantity("live.unloaded", "s", "mean of `live.handshake` at a rate without a queue"),
+    Quantity("live.wait", "s", "what the load added to that; noise can make it negative"),
+    Quantity("live.modelled.server-cpu", "s", "CPU time of the server's stack as measured in memory"),
+    Quantity("live.modelled.server-busy", "s", "the same"),
+    Quantity("live.modelled.handshake", "s", "`live.handshake` by formula, lateness left out"),
+    Quantity("live.modelled.wait", "s", "`live.wait` by formula"),
+    Quantity("live.simulated.server-cpu", "s", "the same in virtual time"),
+    Quantity("live.simulated.server-busy", "s", "the same"),
+    Quantity("live.simulated.handshake", "s", "`live.handshake` in virtual time, lateness left out"),
+    Quantity("live.simulated.wait", "s", "`live.wait` in virtual time"),
+)
+
+_TIMES = {"connect": "connect_s", "handshake": "handshake_s", "lateness": "start_lateness_s"}
+_STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
+UNLOADED_RATE_PER_S = 25.0
+"""Starts a second of the load without a queue, or a tenth of the saturation rate where that is less."""
+UNLOADED_SHARE = 0.25
+"""Its time, as a share of the load's."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a load and its server counted, whether they had cores of their own, and the CPU time of the
+    server's threads for one handshake; None where nobody knows.
+    """
+
+    load: LoadRun
+    server: Serving
+    own_core: bool
+    server_cpu_s: float | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """One load, and the identity of its handshake."""
+
+    identity: Identified
+    row: LiveRun
+
+
+def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
+    """Every handshake that was measured, with each load; a batch a handshake."""
+    for handshake in run.measurements:
+        options = next(one.options for one in run.experiment.of("measured") if one.handshake == handshake)
+        yield tuple(
+            Scenario(
+                kind="live",
+                handshake=handshake,
+                bearer="loopback",
+                load=Load(workers=live.workers),
+                live=live,
+                options=options,
+            )
+            for live in run.experiment.live
+        )
+
+
+def run(scenario: Scenario, run: Run) -> Found:
+    """Starts a server, loads it, stops it. Raises `InputError`, and the core's errors."""
+    live, handshake = scenario.live, scenario.handshake
+    assert live is not None
+    assert handshake is not None
+    measured = run.measurements[handshake]
+    saturation_per_s = live.workers / (measured.handshake.server_us.mean * 1e-6)
+    if live.rate_per_s is None and live.arrivals != "closed":
+        live = msgspec.structs.replace(live, rate_per_s=_rounded(live.utilisation * saturation_per_s))
+
+    def told(now: LoadProgress) -> None:
+        run.progress(0, f"loading {scenario.label}, {now.completed:,} handshakes")
+
+    one = loaded(scenario, live, told)
+    load, server = one.load, one.server
+    comparison = None
+    if live.compare and live.arrivals != "closed":
+        from shakedown.kinds.live_comparison import compare
+
+        quiet_per_s = min(UNLOADED_RATE_PER_S, 0.1 * saturation_per_s)
+        quiet = msgspec.structs.replace(
+            live,
+            arrivals="deterministic",
+            rate_per_s=quiet_per_s,
+            duration_s=UNLOADED_SHARE * live.duration_s,
+        )
+        comparison = compare(measured, live, one, loaded(scenario, quiet, told).load, scenario.seed)
+    rate_per_s = load.rate_per_s.achieved
+    busy = server.busy_s
+    utilisation = None if busy.mean is None else rate_per_s * busy.mean / live.workers
+    return Found(
+        measured,
+        LiveRun(
+            suite=measured.suite,
+            rate_per_s=live.rate_per_s,
+            workers=live.workers,
+            own_core=one.own_core,
+            server_cpu_s=one.server_cpu_s,
+            utilisation=utilisation,
+            formula_wait_s=_formula_wait_s(live, rate_per_s, server),
+            load=load,
+            server=server,
+            comparison=comparison,
+        ),
+    )
+
+
+def _rounded(rate_per_s: float) -> float:
+    """Two digits, as people write rates."""
+    return float(f"{max(rate_per_s, 0.1):.2g}")
+
+
+def _formula_wait_s(live: Live, rate_per_s: float, server: Serving) -> float | None:
+    """Pollaczek and Khinchine's wait: every worker has connections, and so a queue, of its own."""
+    from shakedown.models.queueing import mg1_wait_s
+
+    busy = server.busy_s
+    if live.arrivals != "poisson" or busy.mean is None or busy.second_moment_s2 is None:
+        return None
+    wait_s = float(mg1_wait_s(rate_per_s / live.workers, busy.mean, busy.second_moment_s2))
+    return wait_s if math.isfinite(wait_s) else None
+
+
+def loaded(scenario: Scenario, live: Live, progress: Callable[[LoadProgress], None] | None = None) -> Loaded:
+    """One server and one load on it. Raises `InputError` where no handshake came to its end."""
+    from shakedown import core, serving
+
+    handshake, options = scenario.handshake, scenario.options
+    assert handshake is not None
+    suite = handshake.suite
+    served = suite
+    if live.resumption > 0.0 and not core.describe(suite).get("is_resumption"):
+        from shakedown.simulation.simulate import resumed_of
+
+        served = resumed_of(suite)
+    server_cores, generator_cores = _cores(live.workers)
+    others = _threads()
+    with _on(server_cores):
+        server = serving.start(
+            [served],
+            "127.0.0.1:0",
+            stack=handshake.server_stack,
+            options=_server_options(options),
+            client_ca=options.client_ca or options.client_chain,
+            workers=live.workers,
+        )
+    with server:
+        datagrams = core.describe(suite).get("transport") == "datagram"
+        protocol = suite.split("/", 1)[0]
+        scheme = (protocol if protocol == "wtls" else "dtls") if datagrams else "tls"
+        target = f"{scheme}://{server.address}"
+        config: dict[str, object] = {
+            "target": target,
+            "arrivals": live.arrivals,
+            "rate_per_s": live.rate_per_s,
+            "duration_s": live.duration_s,
+            "max_starts": live.count,
+            "clients": live.clients,
+            "resume_ratio": live.resumption,
+            "seed": 1 if scenario.seed is None else scenario.seed,
+            "timeout_s": live.timeout_s,
+            "ca": options.ca,
+            # The only server here is the one just started.
+            "check": not options.user_supplied,
+        }
+        chosen = {
+            "client_stack": handshake.client_stack,
+            "client_chain": options.client_chain,
+            "client_key": options.client_key,
+        }
+        with _on(generator_cores):
+            outcome = core.load(config, served, chosen, progress)
+        cpu_s = _cpu_s(_threads() - others)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    if not outcome.completed:
+        causes = ", ".join(f"{many:,} × {cause}" for cause, many in outcome.failed.items())
+        raise InputError(f"{suite}: no live handshake was completed ({causes or 'none was started'})")
+    counted = server.summary()
+    many = counted.busy_s.count
+    return Loaded(
+        load=_load_run(outcome, target, served, live, config),
+        server=counted,
+        own_core=bool(server_cores),
+        server_cpu_s=None if cpu_s is None or not many else cpu_s / many,
+    )
+
+
+def _threads() -> set[str]:
+    """This process's threads; none where the system has no such list."""
+    with suppress(OSError):
+        return set(os.listdir("/proc/self/task"))
+    return set()
+
+
+def _cpu_s(threads: set[str]) -> float | None:
+    """CPU time of threads that still run, kernel included; None where nobody knows."""
+    spent_s = 0.0
+    for thread in threads:
+        try:
+            spent_s += int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0]) * 1e-9
+        except (OSError, ValueError, IndexError):
+            return None
+    return spent_s if spent_s > 0.0 else None
+
+
+def _server_options(options: Options) -> Options:
+    return msgspec.structs.replace(
+        options,
+        repeat=Options().repeat,
+        client_chain=None,
+        client_key=None,
+        client_ca=None,
+        client_password=None,
+    )
+
+
+def _load_run(
+    outcome: LoadOutcome, target: str, suite: str, live: Live, config: Mapping[str, Any]
+) -> LoadRun:
+    return LoadRun(
+        **msgspec.structs.asdict(outcome),
+        target=target,
+        suite=suite,
+        arrivals=live.arrivals,
+        duration_s=live.duration_s,
+        clients=live.clients,
+        seed=config["seed"],
+    )
+
+
+def _cores(workers: int) -> tuple[set[int], set[int]]:
+    """Cores of the server and of the generator, where there are two or more; none are: wherever."""
+    if not hasattr(os, "sched_getaffinity"):
+        return set(), set()
+    there = sorted(os.sched_getaffinity(0))
+    if len(there) < 2:
+        return set(), set()
+    own = min(workers, len(there) - 1)
+    return set(there[:own]), set(there[own:])
+
+
+@contextmanager
+def _on(cores: set[int]) -> Iterator[None]:
+    """This thread, and those that it starts meanwhile, on these cores."""
+    if not cores:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.sched_setaffinity(0, before)
+
+
+def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
+    """A load's figures as rows of the table."""
+    common: Row = {
+        "scenario": scenario.key,
+        "kind": "live",
+        **identity_columns(found.identity),
+        "bearer": scenario.bearer,
+        "workers": found.row.workers,
+        "rate_per_s": found.row.rate_per_s,
+    }
+    return frame(_rows(found.row), common)
+
+
+def _rows(one: LiveRun) -> Iterator[Row]:
+    load, busy = one.load, one.server.busy_s
+    yield fact("live.arrivals", load.arrivals)
+    yield figure("live.planned", "1", load.planned)
+    yield figure("live.completed", "1", load.completed)
+    for cause, many in load.failed.items():
+        yield {**figure("live.failed", "1", many), "text": cause}
+    yield figure("live.rate", "1/s", load.rate_per_s.achieved)
+    for name, field in _TIMES.items():
+        times = getattr(load, field)
+        for statistic in _STATISTICS:
+            yield figure(
+                f"live.{name}", "s", getattr(times, statistic), side="client", statistic=statistic, n=times.n
+            )
+    yield figure("live.resumed.asked", "1", load.resumed.asked)
+    yield figure("live.resumed.confirmed", "1", load.resumed.confirmed)
+    yield figure("live.generator-cpu", "s", load.generator_cpu_s)
+    if load.saturated:
+        yield fact("live.saturated", ", ".join(load.saturated_by))
+    yield figure("live.own-core", "1", one.own_core)
+    yield figure("live.server-cpu", "s", one.server_cpu_s, side="server", statistic="mean", n=busy.count)
+    for statistic in _STATISTICS:
+        yield figure(
+            "live.busy", "s", getattr(busy, statistic), side="server", statistic=statistic, n=busy.count
+        )
+    yield figure("live.busy.second-moment", "s²", busy.second_moment_s2, side="server", n=busy.count)
+    yield figure("live.utilisation", "1", one.utilisation)
+    yield figure("live.wait.formula", "s", one.formula_wait_s)
+    if one.comparison is not None:
+        yield figure("live.unloaded", "s", one.comparison.unloaded_s, n=one.comparison.unloaded_n)
+        for compared in one.comparison.figures:
+            if compared.figure == "wait":
+                yield figure("live.wait", "s", compared.live_s)
+            yield figure(f"live.modelled.{compared.figure}", "s", compared.modelled_s)
+            yield figure(f"live.simulated.{compared.figure}", "s", compared.simulated_s)
+
+
+def printed(found: Found) -> Iterable[LiveRun]:
+    """The load, as both sides counted it."""
+    return (found.row,)
+
+
+def traces(scenario: Scenario, found: Found) -> dict[Source, Trace]:
+    """Nothing: what is loaded was measured before."""
+    return {}
+
+
+def notes(found: Found) -> list[str]:
+    """A generator that was the bottleneck, and resumptions that the server did not confirm."""
+    one, load = found.row, found.row.load
+    said = []
+    if load.saturated:
+        said.append(
+            f"{one.suite}: the generator was the bottleneck ({', '.join(load.saturated_by)}): live figures "
+            "are its own as much as the server's"
+        )
+    if load.resumed.confirmed < load.resumed.asked:
+        said.append(
+            f"{one.suite}: the server resumed {load.resumed.confirmed:,} of {load.resumed.asked:,} sessions"
+        )
+    return said
+
+
+def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+    """Loads, a line each; those that are compared, beside the other kinds."""
+    from shakedown.terminal.loads import comparison_tables, load_tables
+
+    yield from load_tables(results)
+    yield from comparison_tables(results)
+
+
+def sections(results: Results) -> Iterable[Section]:
+    """Loads on real servers, beside what was modelled and simulated."""
+    from shakedown.reporting.live import sections
+
+    return sections(results)
+
+
+def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
+    """Nothing that the measured handshakes do not answer."""
+    return [], []

@@ -1,0 +1,129 @@
+"""A live load beside the same modelled and simulated.
+
+Both start from the times that the handshake took in memory on this machine, and carry it over the bearer
+`loopback`; neither knows anything of the live run but the rate that it achieved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shakedown.scenario import Fleet, Live
+from shakedown.schema.base import Side
+from shakedown.schema.live import ComparedFigure, Comparison, LoadRun
+from shakedown.schema.measured import Measurement
+
+if TYPE_CHECKING:
+    from shakedown.kinds.live import Loaded
+    from shakedown.pricing.prices import Price
+    from shakedown.pricing.scenario import Scenario as Priced
+
+CLIENTS = 20_000
+"""Simulated clients: enough for a mean wait within a few per cent at moderate utilisation."""
+
+
+def compare(
+    measured: Measurement, live: Live, loaded: Loaded, unloaded: LoadRun, seed: int | None
+) -> Comparison:
+    """The server's work per handshake, handshake time and wait in three ways."""
+    from shakedown.simulation.fleet import settle
+    from shakedown.simulation.simulate import run as simulate
+
+    load, server = loaded.load, loaded.server
+    rate_per_s = load.rate_per_s.achieved
+    arrivals = {"poisson": "poisson", "deterministic": "fixed"}[live.arrivals]
+    fleet = Fleet(arrivals=f"{arrivals}:{rate_per_s:g}/s", clients=CLIENTS)
+    # With a mixture of full and resumed handshakes there is no single handshake to lay beside.
+    mixed = 0.0 < load.resumed.asked < load.completed
+    row = None
+    if not mixed:
+        found = priced_as_measured(measured)
+        row = simulate(found, None, settle(fleet), workers=live.workers, seed=seed)
+    formula = None if row is None else row.modelled
+    loaded_s, quiet_s = from_actual_start_s(load), from_actual_start_s(unloaded)
+    wait_s = None if loaded_s is None or quiet_s is None else loaded_s - quiet_s
+    simulated_cpu_s = None if row is None or row.unstable else row.utilisation * live.workers / rate_per_s
+    server_s = None if mixed else measured.handshake.server_us.mean * 1e-6
+    return Comparison(
+        unloaded_s=quiet_s,
+        unloaded_n=unloaded.completed,
+        figures=(
+            compared("server-cpu", loaded.server_cpu_s, server_s, simulated_cpu_s),
+            compared("server-busy", server.busy_s.mean, server_s, simulated_cpu_s),
+            compared(
+                "handshake",
+                loaded_s,
+                None if formula is None else formula.handshake_s,
+                None if row is None else row.handshake_s.mean,
+            ),
+            compared(
+                "wait",
+                wait_s,
+                None if formula is None else formula.queue_wait_s,
+                None if row is None else row.queue_wait_s.mean,
+            ),
+        ),
+    )
+
+
+def from_actual_start_s(load: LoadRun) -> float | None:
+    """Mean handshake time without the generator's own lateness, of which no model knows."""
+    if load.handshake_s.mean is None or load.start_lateness_s.mean is None:
+        return None
+    return max(0.0, load.handshake_s.mean - load.start_lateness_s.mean)
+
+
+def compared(
+    figure: str, live_s: float | None, modelled_s: float | None, simulated_s: float | None
+) -> ComparedFigure:
+    """A figure in three ways, and how far the others are off the live one."""
+
+    def off(value_s: float | None) -> float | None:
+        return value_s / live_s - 1.0 if value_s is not None and live_s is not None and live_s > 0.0 else None
+
+    return ComparedFigure(
+        figure=figure,  # type: ignore[arg-type]  # one of four, above
+        live_s=live_s,
+        modelled_s=modelled_s,
+        simulated_s=simulated_s,
+        modelled_off=off(modelled_s),
+        simulated_off=off(simulated_s),
+    )
+
+
+def priced_as_measured(measured: Measurement) -> Priced:
+    """The handshake with the times that it took here as its prices, over the loopback."""
+    from shakedown.pricing.scenario import Scenario as Priced
+    from shakedown.pricing.trace import parse_trace
+    from shakedown.profiles import load_bearer, load_device
+    from shakedown.schema import builtins
+
+    # Prices are all given: of the device nothing counts but its name.
+    here = replace(load_device("server"), name="this-machine")
+    return Priced(
+        trace=parse_trace(builtins(measured), measured.suite),
+        device=here,
+        server_device=here,
+        bearer=load_bearer("loopback"),
+        client=measured_price(measured, "client"),
+        server=measured_price(measured, "server"),
+    )
+
+
+def measured_price(measured: Measurement, side: Side) -> Price:
+    """A side's mean times by message, the unattributed before its first, and their spread."""
+    from shakedown.models.ranges import exactly
+    from shakedown.pricing.prices import Price
+
+    whole = measured.handshake.of(side)
+    message_s: dict[int | None, float] = {None: measured.unattributed_us.mean(side) * 1e-6}
+    for message in measured.messages:
+        own_us = message.generate_mean_us if message.sender == side else message.process_mean_us
+        message_s[message.index] = own_us * 1e-6
+    return Price(
+        parts={"measured": exactly(whole.mean * 1e-6)},
+        sd_s=whole.sd * 1e-6,
+        message_s=message_s,
+        bases={"own": whole.mean * 1e-6},
+    )

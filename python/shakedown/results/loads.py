@@ -1,0 +1,53 @@
+"""Questions to the tidy table about loads on real servers: one row a load."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from shakedown.results.queries import PLACE, label, wide
+
+STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
+
+
+def loads(table: pl.DataFrame) -> pl.DataFrame:
+    """Loads on real servers, one a row, in the table's order; times in seconds.
+
+    `arrivals`, `planned`, `completed`, `failed`, `causes`, `rate`, `handshake_mean_s` …
+    `handshake_max_s`, and so `connect`, `lateness` and `busy`; `resumed_asked`, `resumed_confirmed`,
+    `server_cpu_s`, `utilisation`,
+    `formula_wait_s`, `unloaded_s`, `wait_s`, `modelled_…_s` and `simulated_…_s` of `server_cpu`, `server_busy`,
+    `handshake` and `wait`, `saturated`.
+    """
+    rows = table.filter(pl.col("kind") == "live")
+    names: dict[tuple[str, str | None, str | None], str] = {
+        ("live.resumed.asked", None, None): "resumed_asked",
+        ("live.resumed.confirmed", None, None): "resumed_confirmed",
+        ("live.own-core", None, None): "own_core",
+        ("live.server-cpu", "server", "mean"): "server_cpu_s",
+        ("live.wait.formula", None, None): "formula_wait_s",
+        ("live.unloaded", None, None): "unloaded_s",
+        ("live.wait", None, None): "wait_s",
+    }
+    for name in ("planned", "completed", "rate", "utilisation"):
+        names[f"live.{name}", None, None] = name
+    for name, side in (
+        ("connect", "client"),
+        ("handshake", "client"),
+        ("lateness", "client"),
+        ("busy", "server"),
+    ):
+        for statistic in STATISTICS:
+            names[f"live.{name}", side, statistic] = f"{name}_{statistic}_s"
+    for kind in ("modelled", "simulated"):
+        for name in ("server-cpu", "server-busy", "handshake", "wait"):
+            names[f"live.{kind}.{name}", None, None] = f"{kind}_{name.replace('-', '_')}_s"
+    view = wide(rows, PLACE, names, texts={"live.arrivals": "arrivals", "live.saturated": "saturated"})
+    failed = rows.filter(pl.col("quantity") == "live.failed").group_by("scenario", maintain_order=True)
+    causes = pl.concat_str(pl.col("value").cast(pl.Int64), pl.lit(" × "), pl.col("text")).str.join(", ")
+    view = view.join(
+        failed.agg(pl.col("value").sum().alias("failed"), causes.alias("causes")),
+        on="scenario",
+        how="left",
+        maintain_order="left",
+    )
+    return view.with_columns(pl.col("failed").fill_null(0.0), label=label(view))
