@@ -44,9 +44,9 @@ MIN_LIVE_S = 0.4
 def command(
     experiment: Path, live: bool, rate: float | None, time_s: float | None, out: Path | None, as_json: bool
 ) -> None:
-    """Check an experiment file without running it; with --live, check its figures against real sockets.
+    """Check an experiment file without running it.
 
-    Each suite is measured in memory, then served to a load on this machine's loopback, and what was live is
+    With --live, check its figures against real sockets: each suite is measured in memory, then served to a load on this machine's loopback, and what was live is
     laid beside the same modelled and simulated.
     """
     from shakedown.experiment import load_experiment

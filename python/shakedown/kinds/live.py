@@ -238,7 +238,7 @@ def loaded(scenario: Scenario, live: Live, progress: Callable[[LoadProgress], No
 def _threads() -> set[str]:
     """This process's threads; none where the system has no such list."""
     with suppress(OSError):
-        return set(os.listdir("/proc/self/task"))
+        return {one.name for one in Path("/proc/self/task").iterdir()}
     return set()
 
 

@@ -67,8 +67,8 @@ def _load_table(rows: Sequence[Row]) -> Table:
     ]  # fmt: skip
     cells = [[row["label"], row["arrivals"], *load_cells(row)] for row in rows[:MAX_LINES]]
     caption = (
-        "Handshake times count from the planned start. Server CPU: time of its threads for one handshake, the "
-        "kernel's work on sockets included. Load: share of time that its stack worked."
+        "Handshake times count from the planned start. Server CPU: time of its threads for one handshake, "
+        "the kernel's work on sockets included. Load: share of time that its stack worked."
     )
     causes = [f"{row['label']}: {row['causes']}" for row in rows if row["failed"]]
     if causes:
@@ -112,8 +112,8 @@ def _comparison(rows: Sequence[Row]) -> Block:
         data=[flat for row in rows for flat in _flat(row)],
         caption=(
             "Modelled and simulated start from the times that the handshake took in memory here. The "
-            "kernel's work on sockets is in the live CPU and handshake times alone; the stack's time is by the "
-            "clock on the wall, so on a busy machine it holds interruptions too. The live wait is the "
+            "kernel's work on sockets is in the live CPU and handshake times alone; the stack's time is by "
+            "the clock on the wall, so on a busy machine it holds interruptions too. The live wait is the "
             "difference between the means under load and without a queue, and left out where noise made it "
             "negative."
         ),

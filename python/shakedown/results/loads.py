@@ -15,8 +15,8 @@ def loads(table: pl.DataFrame) -> pl.DataFrame:
     `arrivals`, `planned`, `completed`, `failed`, `causes`, `rate`, `handshake_mean_s` …
     `handshake_max_s`, and so `connect`, `lateness` and `busy`; `resumed_asked`, `resumed_confirmed`,
     `server_cpu_s`, `utilisation`,
-    `formula_wait_s`, `unloaded_s`, `wait_s`, `modelled_…_s` and `simulated_…_s` of `server_cpu`, `server_busy`,
-    `handshake` and `wait`, `saturated`.
+    `formula_wait_s`, `unloaded_s`, `wait_s`, `modelled_…_s` and `simulated_…_s` of `server_cpu`,
+    `server_busy`, `handshake` and `wait`, `saturated`.
     """
     rows = table.filter(pl.col("kind") == "live")
     names: dict[tuple[str, str | None, str | None], str] = {

@@ -129,9 +129,9 @@ class Comparison(Object, frozen=True, kw_only=True):
 
     Modelled and simulated are priced with the times measured in memory on this machine, over the bearer
     `loopback`: the kernel's work on connections is in the live `server-cpu` and `handshake` alone.
-    `server-busy` is the stack's time by the clock on the wall, interruptions included. `unloaded_s` is the mean live
-    handshake time at a rate without a queue; the live wait is what a load adds to it, and may be negative
-    where noise exceeds it.
+    `server-busy` is the stack's time by the clock on the wall, interruptions included. `unloaded_s` is
+    the mean live handshake time at a rate without a queue; the live wait is what a load
+    adds to it, and may be negative where noise exceeds it.
     """
 
     unloaded_s: Amount | None
@@ -143,9 +143,9 @@ class LiveRun(Object, frozen=True, kw_only=True):
     """A load on a server of its own, as both sides counted it.
 
     `server_cpu_s` is the CPU time of the server's threads for one handshake, kernel included, null where
-    nobody knows; `utilisation` the share of the workers' time that the stack worked. `formula_wait_s` is the mean wait
-    by Pollaczek and Khinchine's formula from the busy times of this server, null without a steady state or
-    in a closed loop. The server's counts hold the generator's first handshakes, which make sessions.
+    nobody knows; `utilisation` the share of the workers' time that the stack worked. `formula_wait_s` is
+    the mean wait by Pollaczek and Khinchine's formula from the busy times of this server, null without a
+    steady state or in a closed loop. The server's counts hold the generator's first handshakes, which make sessions.
     """
 
     kind: Literal["live"] = "live"

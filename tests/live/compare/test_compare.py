@@ -1,0 +1,166 @@
+"""Live loads in experiments, and beside what is modelled and simulated; on this machine's loopback alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shakedown.errors import InputError
+from shakedown.experiment import load_experiment
+from shakedown.kinds import reported
+from shakedown.kinds.live_comparison import compared
+from shakedown.reporting import write_report
+from shakedown.results.folder import load_results
+from shakedown.runner import run_experiment
+from shakedown.schema import convert
+from shakedown.schema.live import LiveRun
+
+SUITES = ("tls1.3/x25519/p256/server/resumed", "wtls/rsa/rsa1024/server")
+TEXT = f"""
+suites = {json.dumps(SUITES)}
+repeat = 5
+seed = 3
+
+[live]
+rate = "60/s"
+duration = "1s"
+clients = 4
+compare = true
+"""
+
+
+def experiment(folder, text):
+    path = folder / "live.toml"
+    path.write_text(text)
+    return load_experiment(path)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("live")
+    printed = []
+    outcome = run_experiment(experiment(folder, TEXT), folder / "results", printed=printed.append)
+    assert not outcome.failures
+    return load_results(folder / "results"), [one for one in printed if isinstance(one, LiveRun)]
+
+
+def test_each_suite_is_loaded_and_both_sides_counted_the_same(run):
+    results, printed = run
+    assert [one.suite for one in printed] == list(SUITES)
+    for row, one in zip(results.loads.to_dicts(), printed, strict=True):
+        assert (row["suite"], row["bearer"], row["rate_per_s"]) == (one.suite, "loopback", 60.0)
+        assert row["planned"] == row["completed"] + row["failed"]
+        assert row["completed"] == one.load.completed > 20
+        counted = one.server.handshakes
+        # The generator's first handshakes, which make sessions, are the server's alone.
+        assert counted.full + counted.resumed >= one.load.completed
+        assert 0.0 < row["busy_mean_s"] <= row["handshake_max_s"]
+        assert row["handshake_p50_s"] <= row["handshake_p99_s"] <= row["handshake_max_s"]
+        assert row["utilisation"] == pytest.approx(row["rate"] * row["busy_mean_s"])
+
+
+def test_resumptions_are_those_that_the_server_confirmed(run):
+    results, printed = run
+    resumed, full = results.loads.to_dicts()
+    assert resumed["resumed_asked"] == resumed["completed"] == resumed["resumed_confirmed"]
+    assert printed[0].server.handshakes.resumed >= resumed["resumed_confirmed"]
+    assert full["resumed_asked"] == full["resumed_confirmed"] == 0
+
+
+def test_the_wait_by_formula_is_that_of_the_servers_own_times(run):
+    _, printed = run
+    for one in printed:
+        busy, rate_per_s = one.server.busy_s, one.load.rate_per_s.achieved
+        # Written out, so that the formula is not held against itself.
+        expected = rate_per_s * busy.second_moment_s2 / (2.0 * (1.0 - rate_per_s * busy.mean))
+        assert one.formula_wait_s == pytest.approx(expected)
+        assert busy.second_moment_s2 >= busy.mean**2
+
+
+def test_modelled_and_simulated_start_from_what_was_measured(run):
+    results, _ = run
+    measured = {row["suite"]: row["server_us"] * 1e-6 for row in results.handshakes.to_dicts()}
+    for row in results.loads.to_dicts():
+        assert row["modelled_server_cpu_s"] == pytest.approx(measured[row["suite"]])
+        assert row["simulated_server_cpu_s"] == pytest.approx(measured[row["suite"]], rel=0.1)
+        assert row["modelled_handshake_s"] > row["modelled_server_cpu_s"]
+        assert row["simulated_handshake_s"] == pytest.approx(row["modelled_handshake_s"], rel=0.2)
+        assert row["unloaded_s"] > 0.0
+
+
+def test_distances_are_shares_of_the_live_figure():
+    one = compared("wait", 2.0, 3.0, 1.0)
+    assert (one.modelled_off, one.simulated_off) == (0.5, -0.5)
+    noise = compared("wait", -1e-3, 3.0, None)
+    assert noise.live_s == -1e-3
+    assert noise.modelled_off is None
+    assert noise.simulated_off is None
+
+
+def test_the_report_has_table_and_figure(run, tmp_path):
+    results, _ = run
+    page = write_report(results, tmp_path / "report.html", reported()).read_text()
+    assert "Live: real sockets under load" in page
+    assert "The same modelled, simulated and live" in page
+    assert all(suite in page for suite in SUITES)
+
+
+def test_the_command_prints_objects_of_the_schema(shakedown, tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text('suites = ["tls1.2/psk"]\nrepeat = 3\n')
+    done = shakedown("validate", path, "--live", "--time", "1s", "--rate", "50/s", "--json")
+    assert done.returncode == 0, done.stderr
+    (one,) = convert(json.loads(done.stdout), list[LiveRun])
+    assert (one.suite, one.rate_per_s) == ("tls1.2/psk", 50.0)
+    assert [figure.figure for figure in one.comparison.figures] == [
+        "server-cpu",
+        "server-busy",
+        "handshake",
+        "wait",
+    ]
+    assert one.load.target.startswith("tls://127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('rate = "fast"', "line 4, key live.rate"),
+        ("rate = 0", "accepted: a rate above 0"),
+        ('arrivals = "storm"', "accepted: poisson, deterministic, closed"),
+        ('arrivals = "closed"\nrate = 5', "a closed loop has no rate"),
+        ('duration = "2h"', "at most 3600 s"),
+        ("resumption = 2", "a share from 0 to 1"),
+        ("workers = 0", "a whole number from 1 to 256"),
+        ("rat = 5", 'did you mean "rate"?'),
+        ("compare = 1", "accepted: true, false"),
+        ("rate = 5\nutilisation = 0.5", "accepted: one of the two"),
+    ],
+)
+def test_wrong_keys_are_told_with_their_line(tmp_path, line, said):
+    with pytest.raises(InputError) as error:
+        experiment(tmp_path, f'suites = ["tls1.2/psk"]\n\n[live]\n{line}\n')
+    assert said in str(error.value)
+
+
+def test_rates_are_the_experiments_unless_the_table_has_one(tmp_path):
+    text = 'suites = ["tls1.2/psk"]\nrates = ["5/s", "9/s"]\nworkers = 2\n[live]\n'
+    assert [(one.rate_per_s, one.workers) for one in experiment(tmp_path, text).live] == [(5.0, 2), (9.0, 2)]
+    (one,) = experiment(tmp_path, text + 'rate = "7/s"\nworkers = 1\n').live
+    assert (one.rate_per_s, one.workers) == (7.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--rate", "5/s"), "--rate goes with --live"),
+        (("--live", "--time", "0.1s"), "accepted: 0.5 s or more"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_in_one_line(shakedown, tmp_path, arguments, said):
+    path = tmp_path / "small.toml"
+    path.write_text('suites = ["tls1.2/psk"]\nrepeat = 3\n')
+    done = shakedown("validate", path, *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
