@@ -46,8 +46,8 @@ def command(
 ) -> None:
     """Check an experiment file without running it.
 
-    With --live, check its figures against real sockets: each suite is measured in memory, then served to a load on this machine's loopback, and what was live is
-    laid beside the same modelled and simulated.
+    With --live, check its figures against real sockets: each suite is measured in memory, then served to a
+    load on this machine's loopback, and what was live is laid beside the same modelled and simulated.
     """
     from shakedown.experiment import load_experiment
 

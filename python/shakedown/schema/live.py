@@ -145,7 +145,8 @@ class LiveRun(Object, frozen=True, kw_only=True):
     `server_cpu_s` is the CPU time of the server's threads for one handshake, kernel included, null where
     nobody knows; `utilisation` the share of the workers' time that the stack worked. `formula_wait_s` is
     the mean wait by Pollaczek and Khinchine's formula from the busy times of this server, null without a
-    steady state or in a closed loop. The server's counts hold the generator's first handshakes, which make sessions.
+    steady state or in a closed loop. The server's counts hold the generator's first handshakes, which make
+    sessions.
     """
 
     kind: Literal["live"] = "live"
