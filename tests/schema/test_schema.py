@@ -89,6 +89,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "capacity": [("capacity", "tls1.3/x25519", "--within", "1s", "--rate", "100/s")],
     "capacity-failure": [("capacity", "tls1.3/x25519", "tls1.0/x25519", "--within", "1s")],
     "comparison": [("reproduce", "all", "--no-measure")],
+    "live": [("validate", "measured.toml", "--live", "--rate", "50/s", "--time", "4s")],
     "figures": [("report", "results")],
 }  # fmt: skip
 
