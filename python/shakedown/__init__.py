@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shakedown.api import (
+        authenticate,
         bearers,
         capacity,
         capture,
         certs,
+        check_bearer,
         devices,
         inspect,
         load,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         primitives,
         report,
         reproduce,
+        serve,
         simulate,
         stacks,
         suites,
@@ -40,8 +43,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "api": (
-        "bearers", "capacity", "capture", "certs", "devices", "inspect", "load", "machine", "measure",
-        "predict", "primitives", "report", "reproduce", "simulate", "stacks", "suites",
+        "authenticate", "bearers", "capacity", "capture", "certs", "check_bearer", "devices", "inspect",
+        "load", "machine", "measure", "predict", "primitives", "report", "reproduce", "serve", "simulate",
+        "stacks", "suites",
     ),
     "core": ("canonical", "describe"),
     "errors": ("InputError", "ShakedownError"),
@@ -57,11 +61,13 @@ __all__ = [
     "Results",
     "ShakedownError",
     "__version__",
+    "authenticate",
     "bearers",
     "canonical",
     "capacity",
     "capture",
     "certs",
+    "check_bearer",
     "describe",
     "devices",
     "inspect",
@@ -75,6 +81,7 @@ __all__ = [
     "report",
     "reproduce",
     "run_experiment",
+    "serve",
     "simulate",
     "stacks",
     "suites",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from shakedown.errors import InputError
 from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from shakedown.core import Inspection
     from shakedown.results.folder import Results
     from shakedown.scenario import HandshakeId, Options
+    from shakedown.schema.bearer import BearerCheck
     from shakedown.schema.catalogue import StackEntry, SuiteEntry
+    from shakedown.schema.eap import Authentications
     from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
     from shakedown.schema.measured import Machine, Measurement
     from shakedown.schema.primitives import Timing
     from shakedown.schema.simulated import FailedSimulation, Simulated
+    from shakedown.serving import Server
 
 LINKS = ("open", "wep")
 
@@ -415,6 +418,98 @@ def capacity(
             scale_from=scale_from,
         )
     )
+
+
+def serve(
+    suites: Sequence[str], listen: str = "127.0.0.1:0", *, stack: str | None = None, **settings: object
+) -> Server:
+    """Starts a server of `suites`: as a context manager it stops in good order at the end of the block.
+
+    Args:
+        suites: what it serves at one address.
+        listen: `HOST:PORT`; port 0 is any that is free, which `Server.address` then names.
+        stack: which implementation serves.
+        settings: as `shakedown.serving.start` takes them.
+
+    Raises:
+        InputError: also where the address is taken, or a suite cannot be served.
+    """
+    from shakedown.serving import start
+
+    return start(suites, listen, stack=stack, **cast(Any, settings))
+
+
+def check_bearer(name: str, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck:
+    """Measures an emulated bearer with packets of its own, and holds it against its profile.
+
+    Args:
+        name: the bearer's profile.
+        seed: names every random draw of the bearer.
+        seconds: for each of three parts: delay, rate up, rate down.
+
+    Raises:
+        ShakedownError: for an unknown bearer, and where namespaces cannot be made, with what to enable.
+    """
+    from shakedown.live.bearer import check
+    from shakedown.profiles.registry import load_bearer
+
+    return check(load_bearer(name), seed=seed, seconds=seconds)
+
+
+def authenticate(
+    server: str,
+    secret: str,
+    suite: str,
+    *,
+    count: int = 1,
+    rate_per_s: float | None = None,
+    in_flight: int | None = None,
+    identity: str = "anonymous@shakedown.test",
+    resume: bool = False,
+    timeout_s: float = 10.0,
+    chain: str | Path | None = None,
+    key: str | Path | None = None,
+    ca: str | Path | None = None,
+    password: str | None = None,
+    fragment: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Authentications:
+    """Authenticates by EAP-TLS against a RADIUS server; what failed is counted by its cause.
+
+    Args:
+        server: `ADDRESS:PORT`.
+        secret: what access point and server share.
+        suite: what is negotiated.
+        count: how many authentications.
+        rate_per_s: starts a second, whatever becomes of those before; None: one after the other.
+        in_flight: the most at a time.
+        identity: the name in the clear.
+        resume: one full authentication first, uncounted; the others resume its session.
+        timeout_s: the longest wait for the answer to a request.
+        chain, key, password: what the peer presents, where it is not generated.
+        ca: the root that the peer trusts.
+        fragment: TLS bytes in an EAP packet.
+        progress: told how many are done.
+
+    Raises:
+        InputError: for a suite, files or numbers that are no good.
+    """
+    from shakedown import core
+
+    found, _ = core.eap_peer(
+        {
+            "address": server, "secret": secret, "suite": suite, "chain": chain, "key": key, "ca": ca,
+            "password": password, "fragment": fragment,
+        },
+        identity=identity,
+        count=count,
+        rate_per_s=rate_per_s,
+        in_flight=in_flight,
+        resume=resume,
+        timeout_s=timeout_s,
+        progress=progress,
+    )  # fmt: skip
+    return found
 
 
 def simulate(

@@ -22,7 +22,7 @@ NAMES = {"dh_anon": 0, "dhe_psk": len("Client_identity"), "plain_psk": len("Clie
 def replication() -> measuring.Replication:
     """The handshakes that are compared, measured now."""
     suites = [suite(name, messages.KEY_BITS) for name in (*messages.MECHANISMS, "rsa", "dhe_dss")]
-    return measuring.Replication("", "", {one: measuring.summarise([api.measure(one, 1)]) for one in suites})
+    return measuring.Replication("", "", {one: measuring.summarise(api.measure(one, 1)) for one in suites})
 
 
 @pytest.mark.parametrize("mechanism", messages.MECHANISMS)

@@ -162,3 +162,20 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
                 drawn_s = now_s
 
         yield update
+
+
+@contextmanager
+def live_line() -> Iterator[Callable[[str], None] | None]:
+    """A line on standard error that is written over, where that is a terminal; else None."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+
+    def put(line: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{visible(line)}")
+        sys.stderr.flush()
+
+    try:
+        yield put
+    finally:
+        put("")

@@ -148,7 +148,7 @@ def serve(listen: str, no_resume: bool, **common: Any) -> None:  # noqa: ANN401 
         raise _StopError
 
     def listening(address: str, suite: str) -> None:
-        click.echo(f"serving {suite} by EAP-TLS on {address}")
+        echo(f"serving {suite} by EAP-TLS on {address}")
         sys.stdout.flush()
 
     before = signal.signal(signal.SIGTERM, stop)

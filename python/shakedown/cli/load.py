@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from shakedown.cli._output import echo, json_option, note, print_json, show
+from shakedown.cli._output import echo, json_option, live_line, note, print_json, show
 from shakedown.cli._scenario import Duration, Rate
 
 if TYPE_CHECKING:
@@ -189,17 +188,7 @@ def _show(run: LoadRun, as_json: bool) -> None:
 @contextmanager
 def _live_view(duration_s: float) -> Iterator[Callable[[LoadProgress], None] | None]:
     """A line on standard error that says how far a run is, where that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
     from shakedown.terminal.live import progress_line
 
-    def update(now: LoadProgress) -> None:
-        sys.stderr.write(f"\r\x1b[K{progress_line(now, duration_s)}")
-        sys.stderr.flush()
-
-    try:
-        yield update
-    finally:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+    with live_line() as put:
+        yield None if put is None else lambda now: put(progress_line(now, duration_s))
