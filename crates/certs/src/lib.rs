@@ -1,7 +1,7 @@
 //! Certificates of both kinds, X.509 and WTLS.
 //!
 //! - [`wtls`]: WTLS identities from the store and from a user's files;
-//! - [`own`]: a user's own material for a suite;
+//! - [`supplied`]: user-supplied certificates for a suite;
 //! - [`describe`]: what any file of certificates is, costs, and what a peer would refuse about it;
 //! - [`request`]: everything that the `certs` command does, as data in and data out.
 
@@ -9,8 +9,8 @@
 
 mod error;
 mod files;
-pub mod own;
 pub mod request;
+pub mod supplied;
 pub mod wtls;
 
 pub use error::CertsError;

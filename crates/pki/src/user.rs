@@ -1,4 +1,4 @@
-//! A user's own certificates and key, made ready for a suite.
+//! User-supplied certificates and key, made ready for a suite.
 
 use crate::date;
 use crate::keys;
@@ -25,7 +25,7 @@ pub struct UserIdentity {
     pub unneeded: usize,
 }
 
-/// Why a user's own material can't be used. Each message says what, where, and what would be right.
+/// Why user-supplied certificates can't be used. Each message says what, where, and what would be right.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say it
 pub enum UserError {

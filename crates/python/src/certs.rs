@@ -16,7 +16,7 @@ pub fn certs<'py>(py: Python<'py>, request: &Bound<'py, PyAny>) -> PyResult<Boun
     Ok(pythonize(py, &response)?)
 }
 
-/// What a suite is called with the user's own certificates that the options name, and what the user should know.
+/// What a suite is called with the user-supplied certificates that the options name, and what the user should know.
 #[pyfunction]
 pub fn own(suite: &str, options: &Bound<'_, PyAny>) -> PyResult<(String, Vec<String>)> {
     let (suite, _, notes) = Options::read(Some(options))?.for_suite(&crate::parse(suite)?)?;

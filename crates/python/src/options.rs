@@ -4,7 +4,7 @@ use crate::errors::{CoreError, InvalidOption, Unsupported};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use shakedown_certs::CertsError;
-use shakedown_certs::own::{self, OwnFiles};
+use shakedown_certs::supplied::{self, SuppliedFiles};
 use shakedown_pki::Profile;
 use shakedown_stacks::wtls::{self, CertificateForm};
 use shakedown_stacks::{Registry, Settings};
@@ -70,14 +70,14 @@ impl Options {
     /// the user should know about them.
     pub fn for_suite(self, suite: &Suite) -> PyResult<(Suite, Settings, Vec<String>)> {
         let files = |chain: &Option<PathBuf>, key: &Option<PathBuf>, ca: &Option<PathBuf>, password| {
-            chain.clone().map(|chain| OwnFiles { chain, key: key.clone(), ca: ca.clone(), password })
+            chain.clone().map(|chain| SuppliedFiles { chain, key: key.clone(), ca: ca.clone(), password })
         };
         let server = files(&self.chain, &self.key, &self.ca, self.password.clone());
         let client_password = self.client_password.clone().or_else(|| self.password.clone());
         let client = files(&self.client_chain, &self.client_key, &self.client_ca, client_password);
         let now_unix_s = self.now.unwrap_or(Settings::default().now_unix_s);
-        let loaded =
-            own::load(suite, server.as_ref(), client.as_ref(), now_unix_s).map_err(certificates_refused)?;
+        let loaded = supplied::load(suite, server.as_ref(), client.as_ref(), now_unix_s)
+            .map_err(certificates_refused)?;
         let settings =
             Settings { server_identity: loaded.server, client_identity: loaded.client, ..self.settings()? };
         Ok((loaded.suite, settings, loaded.notes))

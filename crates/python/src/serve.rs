@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pythonize::pythonize;
 use serde::Deserialize;
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_live::serve::{Config, PayloadWhen, ServeError, Server as Live};
 use shakedown_pki::Identity;
 use shakedown_stacks::SetupError;
@@ -150,7 +150,7 @@ impl Server {
 }
 
 /// Clients known by their root alone: a server needs no more of them.
-fn clients_root(path: &Path, suites: &[Suite]) -> PyResult<OwnIdentity> {
+fn clients_root(path: &Path, suites: &[Suite]) -> PyResult<AnyIdentity> {
     let asks = |suite: &Suite| {
         matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual))
     };
@@ -159,7 +159,7 @@ fn clients_root(path: &Path, suites: &[Suite]) -> PyResult<OwnIdentity> {
         return Err(InvalidOption::new_err(message.to_owned()));
     }
     let root = Identity::trusted(path, None).map_err(|error| InvalidOption::new_err(error.to_string()))?;
-    Ok(OwnIdentity::X509(root))
+    Ok(AnyIdentity::X509(root))
 }
 
 fn to_python(error: ServeError) -> PyErr {

@@ -1,4 +1,4 @@
-//! A hold model of event queues: a fixed population; each event taken schedules its entity anew, after a gap drawn as a
+//! A hold model of event queues: a fixed population; each event taken schedules its entity again, after a gap drawn as a
 //! fleet of handshakes has them. Prints nanoseconds an event. Shapes:
 //!
 //! - `std heap`: `BinaryHeap`, pop and push; moved events stay behind as stale entries.

@@ -1,7 +1,7 @@
 //! The event queue: who is due next.
 //!
 //! Everything that acts (a connection, a worker, a source of arrivals, a shared cell) is an *entity* with at most one time
-//! at which it wants to act next. A timer that moves is a time that is set anew, so nothing stale is ever popped. Order is
+//! at which it wants to act next. A timer that moves is a time that is set again, so nothing stale is ever popped. Order is
 //! (time, entity), and an entity's number says its class first, so ties are broken by who it is and never by who came
 //! first.
 //!

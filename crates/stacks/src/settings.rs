@@ -2,7 +2,7 @@
 
 use crate::registry::Registry;
 use crate::stack::{Exposure, Identities, KeyLog, Setup, SetupError, Stack};
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::{PkiError, Profile, Store};
 use shakedown_trace::endpoint::DEFAULT_LARGEST_DATAGRAM_BYTES;
 use shakedown_trace::suite::{Authentication, KeyExchange};
@@ -46,9 +46,9 @@ pub struct Settings {
     /// What carries handshakes.
     pub carrier: Carrier,
     /// What the server presents instead of what the store has.
-    pub server_identity: Option<OwnIdentity>,
+    pub server_identity: Option<AnyIdentity>,
     /// What the client presents instead.
-    pub client_identity: Option<OwnIdentity>,
+    pub client_identity: Option<AnyIdentity>,
 }
 
 impl Settings {
@@ -123,7 +123,7 @@ impl Settings {
     /// Whose these are.
     #[must_use]
     pub fn credentials(&self, suite: &Suite) -> Credentials {
-        let used = |side: Side, supplied: &Option<OwnIdentity>| {
+        let used = |side: Side, supplied: &Option<AnyIdentity>| {
             let presents = side == Side::Server || suite.authentication == Some(Authentication::Mutual);
             supplied.as_ref().filter(|_| presents && suite.has_certificates()).map(fingerprint)
         };
@@ -142,11 +142,11 @@ impl Settings {
 }
 
 /// Tells one chain from another: the beginning of SHA-256 over what is presented.
-fn fingerprint(identity: &OwnIdentity) -> String {
+fn fingerprint(identity: &AnyIdentity) -> String {
     let mut hash = openssl::sha::Sha256::new();
     match identity {
-        OwnIdentity::X509(identity) => identity.chain.iter().for_each(|der| hash.update(der)),
-        OwnIdentity::Wtls(identity) => {
+        AnyIdentity::X509(identity) => identity.chain.iter().for_each(|der| hash.update(der)),
+        AnyIdentity::Wtls(identity) => {
             identity.chain.iter().for_each(|certificate| hash.update(certificate.as_bytes()));
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::settings::Settings;
 use shakedown_certs::CertsError;
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::{PkiError, Store};
 use shakedown_trace::endpoint::{Event, Time};
 use shakedown_trace::{Carrier, Endpoint, Session, Side, StackId, Suite, WriteError};
@@ -76,9 +76,9 @@ pub enum SetupError {
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
     /// The server's, where the key exchange has certificates.
-    pub server: Option<OwnIdentity>,
+    pub server: Option<AnyIdentity>,
     /// The client's, where the server asks for one.
-    pub client: Option<OwnIdentity>,
+    pub client: Option<AnyIdentity>,
     /// The server's uncertified key as PKCS #8, where the key exchange has one (`rsa_anon`).
     pub temporary_key: Option<Vec<u8>>,
 }
@@ -86,7 +86,7 @@ pub struct Identities {
 impl Identities {
     /// What a side presents.
     #[must_use]
-    pub fn of(&self, side: Side) -> Option<&OwnIdentity> {
+    pub fn of(&self, side: Side) -> Option<&AnyIdentity> {
         match side {
             Side::Client => self.client.as_ref(),
             Side::Server => self.server.as_ref(),
@@ -187,9 +187,9 @@ pub trait Stack: Send + Sync {
         side: Side,
         settings: &Settings,
         store: &Store,
-    ) -> Result<OwnIdentity, SetupError> {
+    ) -> Result<AnyIdentity, SetupError> {
         let identity = store.identity(&suite.keys, side, &settings.profile, settings.now_unix_s)?;
-        Ok(OwnIdentity::X509(identity))
+        Ok(AnyIdentity::X509(identity))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the world gives to a call: time, randomness, cryptography, and an ear.
+//! What the environment gives to a call: time, randomness, cryptography, and an observer.
 
 use crate::crypto::{Provider, Random};
 use crate::observer::Observer;
@@ -13,7 +13,7 @@ pub struct Time {
     pub unix_s: u64,
 }
 
-/// The world of one call.
+/// The environment of one call.
 pub struct Context<'a, P: Provider> {
     /// The time of the call.
     pub now: Time,

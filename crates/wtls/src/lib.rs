@@ -9,7 +9,7 @@
 //!
 //! [`Client`], [`ServerConnection`] (a server's side of one peer) and [`Listener`] (a server of many
 //! peers) are all driven alike. Whatever happens from outside goes in by a method that takes a
-//! [`Context`], the world of that one call:
+//! [`Context`], the environment of that one call:
 //!
 //! * `Client::new(config, session, cx)`, `handle_datagram(cx, bytes)`: something arrived.
 //! * `handle_timeout(cx)`: the time that `poll_timeout` gave has come.

@@ -150,7 +150,7 @@ impl<'a> Certificate<'a> {
     }
 
     /// The key that signed this certificate; `own` is the name of the key that it certifies.
-    fn issuer(&self, own: &str, world: ProtocolFamily) -> Option<Root> {
+    fn issuer(&self, own: &str, family: ProtocolFamily) -> Option<Root> {
         let object = Values(self.signature_algorithm).expect(OBJECT)?;
         let known = |name: String| Root::Known(name.into_boxed_str());
         if object.starts_with(RSA) {
@@ -159,7 +159,7 @@ impl<'a> Certificate<'a> {
         if object.starts_with(ECDSA) {
             let mut numbers = Values(Values(self.signature).expect(SEQUENCE)?);
             let longest = bits(numbers.expect(INTEGER)?).max(bits(numbers.expect(INTEGER)?));
-            return Root::of_ecdsa(world, longest, |_| true);
+            return Root::of_ecdsa(family, longest, |_| true);
         }
         if object.starts_with(DSA)
             || (object.starts_with(DSA_SHA2) && object.get(8).is_some_and(|&last| last <= 8))
@@ -253,12 +253,12 @@ fn chain(body: &[u8], modern: bool) -> Option<Vec<&[u8]>> {
 }
 
 /// What was sent, and the root that was not.
-pub(super) fn describe(chain: &[&[u8]], world: ProtocolFamily) -> Option<Chain> {
+pub(super) fn describe(chain: &[&[u8]], family: ProtocolFamily) -> Option<Chain> {
     let certificates = chain.iter().map(|der| Certificate::read(der)).collect::<Option<Vec<_>>>()?;
     let mut names = certificates.iter().map(Certificate::key_name).collect::<Option<Vec<_>>>()?;
     let last = certificates.last()?;
     if last.issuer != last.subject {
-        let root = last.issuer(names.last()?, world)?;
+        let root = last.issuer(names.last()?, family)?;
         return Some(Chain::new(names, root));
     }
     // A root that was sent all the same is the trusted one; a lone one is its own.

@@ -38,19 +38,19 @@ pub(crate) enum Root {
     /// An RSA key of this size, and whether its exponent is taken for 3.
     Rsa { bits: usize, small_exponent: bool },
     /// One of these curves, the likeliest first; never empty.
-    Curves { world: ProtocolFamily, candidates: Vec<Curve>, hint: Option<Curve> },
+    Curves { family: ProtocolFamily, candidates: Vec<Curve>, hint: Option<Curve> },
 }
 
 impl Root {
     /// A key that made an ECDSA signature of which the greater number has N bits.
     pub(crate) fn of_ecdsa(
-        world: ProtocolFamily,
+        family: ProtocolFamily,
         longest_bits: usize,
         fits: impl Fn(Curve) -> bool,
     ) -> Option<Self> {
         let near = |curve: &Curve| {
             let order = order_bits(*curve);
-            world.name(*curve).is_some()
+            family.name(*curve).is_some()
                 && fits(*curve)
                 && (longest_bits..=longest_bits + 16).contains(&order)
         };
@@ -59,7 +59,7 @@ impl Root {
         let least = candidates.iter().map(|curve| order_bits(*curve)).min()?;
         candidates.retain(|curve| order_bits(*curve) < least + 7);
         candidates.sort_by_key(|curve| order_bits(*curve));
-        Some(Self::Curves { world, candidates, hint: None })
+        Some(Self::Curves { family, candidates, hint: None })
     }
 }
 
@@ -70,10 +70,10 @@ impl Root {
             (Self::Known(name), other) | (other, Self::Known(name)) => {
                 other.may_be(name).then(|| Self::Known(name.clone()))
             }
-            (Self::Curves { world, candidates, hint }, Self::Curves { candidates: others, .. }) => {
+            (Self::Curves { family, candidates, hint }, Self::Curves { candidates: others, .. }) => {
                 let mut candidates = candidates.clone();
                 candidates.retain(|curve| others.contains(curve));
-                (!candidates.is_empty()).then_some(Self::Curves { world: *world, candidates, hint: *hint })
+                (!candidates.is_empty()).then_some(Self::Curves { family: *family, candidates, hint: *hint })
             }
             _ => (self == other).then(|| self.clone()),
         }
@@ -141,8 +141,8 @@ impl Chain {
         let root = match &self.root {
             Root::Known(name) => name.to_string(),
             Root::Rsa { bits, small_exponent } => rsa(*bits, *small_exponent),
-            Root::Curves { world, candidates, hint } => {
-                let taken = self.taken(*world, candidates, *hint).and_then(|curve| world.name(curve));
+            Root::Curves { family, candidates, hint } => {
+                let taken = self.taken(*family, candidates, *hint).and_then(|curve| family.name(curve));
                 taken.unwrap_or_default().to_owned()
             }
         };
@@ -161,30 +161,30 @@ impl Chain {
                     )
                 })
             }
-            Root::Curves { world, candidates, hint } => {
-                let taken = self.taken(*world, candidates, *hint)?;
-                if world.usual().contains(&taken.name()) {
+            Root::Curves { family, candidates, hint } => {
+                let taken = self.taken(*family, candidates, *hint)?;
+                if family.usual().contains(&taken.name()) {
                     return None;
                 }
                 let others: Vec<&str> = candidates
                     .iter()
                     .filter(|&&one| one != taken)
-                    .filter_map(|one| world.name(*one))
+                    .filter_map(|one| family.name(*one))
                     .collect();
                 let (last, before) = others.split_last()?;
                 let before = before.join(", ");
                 let others =
                     if before.is_empty() { (*last).to_owned() } else { format!("{before} or {last}") };
-                let taken = world.name(taken)?;
+                let taken = family.name(taken)?;
                 Some(format!("the root's curve does not show; taken for {taken}, it may be {others}"))
             }
         }
     }
 
-    fn taken(&self, world: ProtocolFamily, candidates: &[Curve], hint: Option<Curve>) -> Option<Curve> {
+    fn taken(&self, family: ProtocolFamily, candidates: &[Curve], hint: Option<Curve>) -> Option<Curve> {
         let among = |curve: &Curve| candidates.contains(curve);
         let own = self.sent.last().and_then(|name| Curve::from_name(name)).filter(among);
-        let usual = || world.usual().iter().filter_map(|name| Curve::from_name(name)).find(among);
+        let usual = || family.usual().iter().filter_map(|name| Curve::from_name(name)).find(among);
         hint.filter(among).or(own).or_else(usual).or_else(|| candidates.first().copied())
     }
 }

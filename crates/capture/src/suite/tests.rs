@@ -143,8 +143,8 @@ fn resumption_shows_too_little_before_1_3() {
 fn every_curve_is_read_from_its_certificate() {
     for curve in Curve::all() {
         let der = self_signed(&curve_key(curve.name()));
-        for world in [root::ProtocolFamily::Tls, root::ProtocolFamily::Wtls] {
-            let chain = certificate::describe(&[&der], world).unwrap();
+        for family in [root::ProtocolFamily::Tls, root::ProtocolFamily::Wtls] {
+            let chain = certificate::describe(&[&der], family).unwrap();
             assert_eq!((chain.keys(), chain.remark()), (format!("{0}@{0}", curve.name()), None));
         }
         let group = openssl::ec::EcGroup::from_curve_name(openssl_nid(curve)).unwrap();
@@ -161,11 +161,11 @@ fn every_curve_is_read_from_its_certificate() {
 #[test]
 fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
     use root::ProtocolFamily::{Tls, Wtls};
-    let told = |world, key: &Key, root: &Key| {
-        let chain = certificate::describe(&[&signed(key, "another", root)], world).unwrap();
+    let told = |family, key: &Key, root: &Key| {
+        let chain = certificate::describe(&[&signed(key, "another", root)], family).unwrap();
         (chain.keys(), chain.remark().unwrap_or_default())
     };
-    let curves = |world, leaf: &str, root: &str| told(world, &curve_key(leaf), &curve_key(root));
+    let curves = |family, leaf: &str, root: &str| told(family, &curve_key(leaf), &curve_key(root));
     // The usual ones.
     for (leaf, root) in [("p256", "p256"), ("p256", "p384"), ("sect283k1", "p521"), ("p224", "p224")] {
         assert_eq!(curves(Tls, leaf, root), (format!("{leaf}@{root}"), String::new()));

@@ -1,7 +1,7 @@
 //! What a side presents and trusts, and the suite that follows from it.
 
 use super::EapError;
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::Identity;
 use shakedown_stacks::{Acceptor, Connector, Exposure, Identities, Settings, Setup, SetupError};
 use shakedown_trace::endpoint::Transport;
@@ -60,11 +60,11 @@ impl Files {
         let generate = |side| stack.generate(suite, side, settings, &store);
         let password = self.password.as_deref();
         let own = match &self.chain {
-            Some(chain) => OwnIdentity::X509(Identity::presented(chain, self.key.as_deref(), password)?),
+            Some(chain) => AnyIdentity::X509(Identity::presented(chain, self.key.as_deref(), password)?),
             None => generate(role)?,
         };
         let peer = match &self.ca {
-            Some(ca) => OwnIdentity::X509(Identity::trusted(ca, password)?),
+            Some(ca) => AnyIdentity::X509(Identity::trusted(ca, password)?),
             None => generate(role.peer())?,
         };
         settings.collect_notices(&store);

@@ -4,7 +4,7 @@ use super::config::Config;
 use super::error::LoadError;
 use super::target::Target;
 use serde::Serialize;
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_stacks::openssl::{ForeignClient, read_roots};
 use shakedown_stacks::{Connector, Exposure, Identities, Settings, Setup, SetupError};
 use shakedown_trace::suite::Authentication;
@@ -83,7 +83,7 @@ impl Clients {
             return Ok(Self::alike(stack.client(&setup)?, None, config.clients, checked));
         }
         let generated = match setup.identities.server.clone() {
-            Some(OwnIdentity::X509(server)) if roots.is_empty() && config.check => Some(server),
+            Some(AnyIdentity::X509(server)) if roots.is_empty() && config.check => Some(server),
             _ => None,
         };
         let checked = match (&generated, roots.is_empty()) {
@@ -92,7 +92,7 @@ impl Clients {
             (None, true) => Checked::No,
         };
         // As one that trusts what the user gave, or nothing; and as one that trusts the generated root.
-        let pair = |identity: Option<OwnIdentity>| -> Result<_, SetupError> {
+        let pair = |identity: Option<AnyIdentity>| -> Result<_, SetupError> {
             let identities = Identities { client: identity, ..setup.identities.clone() };
             let setup = Setup { identities, ..setup.clone() };
             let plain = ForeignClient { setup: Some(setup), roots: roots.clone(), ..foreign.clone() };
@@ -113,7 +113,7 @@ impl Clients {
         let store = settings.store().map_err(SetupError::from)?;
         let identities = store.clients(&suite.keys, &settings.profile, settings.now_unix_s, config.clients);
         let clients = identities.map_err(SetupError::from)?.into_iter().map(|identity| {
-            let (connector, unchecked) = pair(Some(OwnIdentity::X509(identity)))?;
+            let (connector, unchecked) = pair(Some(AnyIdentity::X509(identity)))?;
             Ok(Client { connector, unchecked, session: None })
         });
         Ok(Self { clients: clients.collect::<Result<_, SetupError>>()?, checked })

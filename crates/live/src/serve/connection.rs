@@ -370,7 +370,7 @@ impl Connection {
             Ok(bytes) => {
                 tools.tally.received_bytes.add(bytes as u64);
                 if bytes < tools.input.len() && !self.ending {
-                    // Readiness is told anew when more comes. The end of the stream is told once.
+                    // Readiness is reported again when more comes; the end of the stream, once.
                     self.readable = false;
                 }
                 self.take(tools, bytes);

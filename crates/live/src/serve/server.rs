@@ -9,7 +9,7 @@ use super::traces::Sampler;
 use super::worker::{Orders, Parts, Worker};
 use crate::socket;
 use mio::Waker;
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_stacks::{Acceptor, Exposure, Identities, ListenLimits, Settings, SetupError};
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::{Side, StackId, Suite};
@@ -307,7 +307,7 @@ fn stacked(config: &Config, settings: &Settings) -> Result<Stacked, ServeError> 
     }
     let mut roots: Vec<Vec<u8>> = Vec::new();
     for setup in &setups {
-        if let Some(OwnIdentity::X509(identity)) = &setup.identities.server
+        if let Some(AnyIdentity::X509(identity)) = &setup.identities.server
             && !roots.contains(&identity.root)
         {
             roots.push(identity.root.clone());

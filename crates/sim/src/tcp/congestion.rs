@@ -131,7 +131,7 @@ impl Window {
         }
     }
 
-    /// Starts counting anew.
+    /// Starts counting from zero.
     pub fn clear_count(&mut self) {
         self.counted = 0;
     }

@@ -439,7 +439,7 @@ impl Tcp {
         self.total_resent
     }
 
-    /// Counts its segments anew and compares: for tests.
+    /// Recounts its segments and compares: for tests.
     ///
     /// # Panics
     /// Where the counters have gone astray.

@@ -11,7 +11,7 @@ use openssl::ssl::{
 };
 use openssl::x509::X509;
 use openssl_sys as sys;
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_ossl::{Library, LibraryError, ffi};
 use shakedown_pki::Identity;
 use shakedown_trace::suite::{Authentication, Group, GroupKind, KeyExchange, KeyType, Mode, Protocol};
@@ -178,8 +178,8 @@ fn authenticate(
 pub fn identity(setup: &Setup, side: Side) -> Result<Option<&Identity>, SetupError> {
     match setup.identities.of(side) {
         None => Ok(None),
-        Some(OwnIdentity::X509(identity)) => Ok(Some(identity)),
-        Some(OwnIdentity::Wtls(_)) => {
+        Some(AnyIdentity::X509(identity)) => Ok(Some(identity)),
+        Some(AnyIdentity::Wtls(_)) => {
             Err(SetupError::CertificateForm { stack: super::NAME, suite: setup.suite.to_string() })
         }
     }

@@ -5,7 +5,7 @@
 //! each use, as in a handshake; a server's private key lives on, as in a server. Between two rounds a
 //! handshake without public keys runs, so that the processor's caches are as they are inside one.
 
-mod disturbance;
+mod cache_disturbing;
 mod evp;
 mod ffi;
 mod profile;
@@ -21,7 +21,7 @@ pub use timing::{Spread, Timing};
 
 use crate::processor::Pinned;
 use crate::stack::SetupError;
-use disturbance::CacheDisturbance;
+use cache_disturbing::CacheDisturbingHandshake;
 use evp::Evp;
 use sampling::Readings;
 use shakedown_pki::{PkiError, Store};
@@ -47,7 +47,7 @@ pub enum Failure {
     #[error(transparent)]
     Keys(#[from] PkiError),
     #[error("the handshake between two rounds failed: {reason}")]
-    Disturbance { reason: String },
+    CacheDisturbing { reason: String },
     #[error(
         "no primitive matches '{filter}'; accepted: beginnings of operations, algorithms and parameters, such as 'sign', 'verify rsa', 'ecdh p256', 'aes-128-gcm'"
     )]
@@ -133,8 +133,11 @@ pub fn time(
     }
     let evp = Evp::new(crate::openssl::library(true).map_err(SetupError::from)?);
     let _pinned = Pinned::to_current_processor();
-    let mut disturbance =
-        if options.back_to_back { CacheDisturbance::none() } else { CacheDisturbance::handshake()? };
+    let mut between = if options.back_to_back {
+        CacheDisturbingHandshake::none()
+    } else {
+        CacheDisturbingHandshake::handshake()?
+    };
     let budget = Duration::from_secs_f64(options.seconds);
     let mut timings = Vec::new();
     let total = wanted.len();
@@ -152,7 +155,7 @@ pub fn time(
             last = Instant::now();
             progress(Progress { done, total, now: &now })
         };
-        let readings = Readings::take(&mut workload, primitives, budget, &mut disturbance, &mut breathe)?;
+        let readings = Readings::take(&mut workload, primitives, budget, &mut between, &mut breathe)?;
         timings.extend(readings.timings());
     }
     Ok(timings)

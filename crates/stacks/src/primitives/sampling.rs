@@ -2,7 +2,7 @@
 
 use super::timing::{Spread, Timing, median_interval};
 use super::workload::Workload;
-use super::{CacheDisturbance, Failure};
+use super::{CacheDisturbingHandshake, Failure};
 use crate::processor::context_switches;
 use shakedown_trace::recorder::Event;
 use shakedown_trace::{Counter, Primitive, Recording};
@@ -126,19 +126,19 @@ impl Readings {
         workload: &mut Workload,
         primitives: Vec<Primitive>,
         budget: Duration,
-        disturbance: &mut CacheDisturbance,
+        between: &mut CacheDisturbingHandshake,
         breathe: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Self, Failure> {
         let lists = || Lists::new(primitives.len());
         let mut readings = Self { few: lists(), many: lists(), primitives };
         let mut recording = Recording::new(Counter::NANOSECONDS);
         for _ in 0..WARM_UP {
-            readings.round(workload, disturbance, &mut recording, false)?;
+            readings.round(workload, between, &mut recording, false)?;
         }
         let start = Instant::now();
         let mut rounds = 0;
         loop {
-            readings.round(workload, disturbance, &mut recording, true)?;
+            readings.round(workload, between, &mut recording, true)?;
             rounds += 1;
             if breathe().is_break() {
                 return Err(Failure::Interrupted);
@@ -155,11 +155,11 @@ impl Readings {
     fn round(
         &mut self,
         workload: &mut Workload,
-        disturbance: &mut CacheDisturbance,
+        between: &mut CacheDisturbingHandshake,
         recording: &mut Recording,
         counts: bool,
     ) -> Result<(), Failure> {
-        disturbance.run()?;
+        between.run()?;
         match workload {
             Workload::PublicKey(work) => {
                 let switched = record(recording, work)?;
@@ -172,7 +172,7 @@ impl Readings {
                 if counts {
                     self.few.enter(&self.primitives, recording, switched);
                 }
-                disturbance.run()?;
+                between.run()?;
                 let switched = record(recording, || work(MANY_BYTES))?;
                 if counts {
                     self.many.enter(&self.primitives, recording, switched);

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::{ClientConfig, KeyLog, RootCertStore, ServerConfig, SupportedProtocolVersion};
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::Identity;
 use shakedown_trace::Side;
 use shakedown_trace::suite::{Authentication, Mode, Protocol};
@@ -87,8 +87,8 @@ fn versions(setup: &Setup) -> &'static [&'static SupportedProtocolVersion] {
 fn identity(setup: &Setup, side: Side) -> Result<Option<&Identity>, SetupError> {
     match setup.identities.of(side) {
         None => Ok(None),
-        Some(OwnIdentity::X509(identity)) => Ok(Some(identity)),
-        Some(OwnIdentity::Wtls(_)) => {
+        Some(AnyIdentity::X509(identity)) => Ok(Some(identity)),
+        Some(AnyIdentity::Wtls(_)) => {
             Err(SetupError::CertificateForm { stack: NAME, suite: setup.suite.to_string() })
         }
     }

@@ -4,7 +4,7 @@ use super::Options;
 use super::provider::Timed;
 use crate::stack::{Setup, SetupError};
 use shakedown_certs::CertsError;
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_certs::wtls as certs;
 use shakedown_trace::Suite;
 use shakedown_trace::suite::{Authentication, Cipher, Group, KeyExchange, KeyType, Mode};
@@ -119,27 +119,27 @@ fn shared_secret() -> SharedSecret {
     SharedSecret { identifier: Identifier::text(SHARED_SECRET_NAME), secret: SHARED_SECRET.to_vec().into() }
 }
 
-fn leaf(presented: &OwnIdentity) -> Result<ChainCertificate, SetupError> {
+fn leaf(presented: &AnyIdentity) -> Result<ChainCertificate, SetupError> {
     let leaf = presented.wtls_chain().map_err(failed)?.into_iter().next();
     leaf.ok_or_else(|| failed(CertificateError::Missing))
 }
 
-fn identity(provider: &Timed, presented: &OwnIdentity, suite: &Suite) -> Result<Identity<Timed>, SetupError> {
+fn identity(provider: &Timed, presented: &AnyIdentity, suite: &Suite) -> Result<Identity<Timed>, SetupError> {
     let key = certs::private_key(provider.inner(), presented.key())?;
     let name = suite.keys.first().map_or("", |key| key.standard_name());
     let identity = Identity::new(presented.wtls_chain().map_err(failed)?, provider.private_key(key, name))
         .map_err(failed)?;
     // A root whose name is too long to send is asked for by the hash of its key.
     Ok(match presented {
-        OwnIdentity::Wtls(_) => identity,
-        OwnIdentity::X509(_) => identity.with_authority(Identifier::KeyHash(
+        AnyIdentity::Wtls(_) => identity,
+        AnyIdentity::X509(_) => identity.with_authority(Identifier::KeyHash(
             presented.wtls_anchor(provider, false).map_err(failed)?.key_hash,
         )),
     })
 }
 
 /// What the client presents. One that is only asked for a certificate answers without.
-fn client_identity(setup: &Setup) -> Option<&OwnIdentity> {
+fn client_identity(setup: &Setup) -> Option<&AnyIdentity> {
     setup.identities.client.as_ref().filter(|_| setup.suite.authentication == Some(Authentication::Mutual))
 }
 

@@ -7,7 +7,7 @@ use super::provider::Timed;
 use crate::settings::Settings;
 use crate::stack::{Acceptor, Connector, ListenLimits, Listener, Reason, Setup, SetupError, Stack};
 use shakedown_certs::CertsError;
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_certs::wtls as certs;
 use shakedown_pki::Store;
 use shakedown_trace::suite::{KeyType, Protocol};
@@ -87,13 +87,13 @@ impl Stack for Wtls {
         side: Side,
         settings: &Settings,
         store: &Store,
-    ) -> Result<OwnIdentity, SetupError> {
+    ) -> Result<AnyIdentity, SetupError> {
         let (keys, profile, now_unix_s) = (&suite.keys, &settings.profile, settings.now_unix_s);
         Ok(match self.options.certificate_form {
-            CertificateForm::X509 => OwnIdentity::X509(store.identity(keys, side, profile, now_unix_s)?),
+            CertificateForm::X509 => AnyIdentity::X509(store.identity(keys, side, profile, now_unix_s)?),
             CertificateForm::Wtls => {
                 let private_curves = self.options.private_curves;
-                OwnIdentity::Wtls(certs::identity(store, keys, side, profile, now_unix_s, private_curves)?)
+                AnyIdentity::Wtls(certs::identity(store, keys, side, profile, now_unix_s, private_curves)?)
             }
         })
     }

@@ -2,7 +2,7 @@
 //! foreign side is the system's `openssl`, another build than ours.
 
 use super::common;
-use shakedown_certs::own::OwnIdentity;
+use shakedown_certs::supplied::AnyIdentity;
 use shakedown_stacks::prepare;
 use shakedown_trace::endpoint::Time;
 use shakedown_trace::{
@@ -202,7 +202,7 @@ fn server_files(name: &str) -> (PathBuf, PathBuf) {
     let settings = common::settings();
     let chosen = settings.registry.supports(&suite).unwrap();
     let identities = settings.identities(&suite, chosen.as_ref(), chosen.as_ref()).unwrap();
-    let Some(OwnIdentity::X509(identity)) = identities.server else { panic!("{name} has no certificate") };
+    let Some(AnyIdentity::X509(identity)) = identities.server else { panic!("{name} has no certificate") };
     let folder = common::cache().join(format!("foreign-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (chain, key) = (folder.join("chain.pem"), folder.join("key.pem"));

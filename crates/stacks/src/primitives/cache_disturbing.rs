@@ -10,14 +10,14 @@ use shakedown_trace::recorder;
 ///
 /// In a loop of nothing else a primitive finds the processor's caches and branch predictors full of itself, as it
 /// never does inside a handshake. So a handshake without public keys comes in between.
-pub struct CacheDisturbance {
+pub struct CacheDisturbingHandshake {
     handshake: Option<(Peers, Loopback)>,
 }
 
-impl CacheDisturbance {
+impl CacheDisturbingHandshake {
     /// A handshake with a pre-shared key.
     pub fn handshake() -> Result<Self, Failure> {
-        let unknown = Failure::Disturbance { reason: "its suite is unknown".into() };
+        let unknown = Failure::CacheDisturbing { reason: "its suite is unknown".into() };
         let suite = "tls1.2/psk".parse().map_err(|_| unknown)?;
         let peers = prepare(&suite, &Settings::default()).map_err(failed)?;
         Ok(Self { handshake: Some((peers, Loopback::new())) })
@@ -39,5 +39,5 @@ impl CacheDisturbance {
 }
 
 fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::Disturbance { reason: error.to_string() }
+    Failure::CacheDisturbing { reason: error.to_string() }
 }

@@ -1,4 +1,4 @@
-//! A user's own material for a suite: whose chain goes to which side, and what the suite is then called.
+//! User-supplied certificates for a suite: whose chain goes to which side, and what the suite is then called.
 
 use crate::wtls::{self, WtlsIdentity};
 use crate::{CertsError, wtls::load as load_wtls};
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 /// The files of one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnFiles {
+pub struct SuppliedFiles {
     /// Leaf first; may hold root and key too.
     pub chain: PathBuf,
     /// The leaf's key, where the chain's file does not hold it.
@@ -28,14 +28,14 @@ pub struct OwnFiles {
 
 /// An identity of either kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OwnIdentity {
+pub enum AnyIdentity {
     /// For any protocol; WTLS takes RSA keys and curves of its own.
     X509(Identity),
     /// For WTLS.
     Wtls(WtlsIdentity),
 }
 
-impl OwnIdentity {
+impl AnyIdentity {
     /// The name that the peer checks.
     #[must_use]
     pub fn subject(&self) -> &str {
@@ -85,15 +85,15 @@ impl OwnIdentity {
     }
 }
 
-/// A suite with a user's own identities in it.
+/// A suite with user-supplied identities in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnSuite {
+pub struct SuppliedSuite {
     /// With the keys part that the files give: the server's, else the client's.
     pub suite: Suite,
-    /// What the server shows instead of the store's.
-    pub server: Option<OwnIdentity>,
-    /// What the client shows instead of the store's.
-    pub client: Option<OwnIdentity>,
+    /// What the server presents instead of the store's.
+    pub server: Option<AnyIdentity>,
+    /// What the client presents instead of the store's.
+    pub client: Option<AnyIdentity>,
     /// What a user should know, one line each.
     pub notes: Vec<String>,
 }
@@ -105,16 +105,16 @@ pub struct OwnSuite {
 /// certificates at all, and what loading fails with.
 pub fn load(
     suite: &Suite,
-    server: Option<&OwnFiles>,
-    client: Option<&OwnFiles>,
+    server: Option<&SuppliedFiles>,
+    client: Option<&SuppliedFiles>,
     now_unix_s: i64,
-) -> Result<OwnSuite, CertsError> {
+) -> Result<SuppliedSuite, CertsError> {
     if client.is_some() && suite.authentication != Some(Authentication::Mutual) {
         return Err(CertsError::NoUse { suite: suite.to_string(), side: "client" });
     }
     let files = (server, client);
     let mut notes = Vec::new();
-    let mut load = |files: &OwnFiles, side: Side| {
+    let mut load = |files: &SuppliedFiles, side: Side| {
         let (identity, keys, unneeded) = load_side(suite.protocol, files, now_unix_s)?;
         if unneeded > 0 {
             notes.push(format!(
@@ -127,14 +127,14 @@ pub fn load(
     };
     let server = server.map(|files| load(files, Side::Server)).transpose()?;
     let client = client.map(|files| load(files, Side::Client)).transpose()?;
-    let keys_of = |side: &Option<(OwnIdentity, Vec<KeyType>)>| side.as_ref().map(|(_, keys)| keys.clone());
+    let keys_of = |side: &Option<(AnyIdentity, Vec<KeyType>)>| side.as_ref().map(|(_, keys)| keys.clone());
     let named = match keys_of(&server).or_else(|| keys_of(&client)) {
         // Printed and read again, so that keys which the suite can't use are refused by its own rules.
         Some(keys) => Suite { keys, ..suite.clone() }.to_string().parse()?,
         None => suite.clone(),
     };
     for (files, found, side) in [(files.0, &server, Side::Server), (files.1, &client, Side::Client)] {
-        if let (Some(files), Some((identity @ OwnIdentity::X509(_), _))) = (files, found)
+        if let (Some(files), Some((identity @ AnyIdentity::X509(_), _))) = (files, found)
             && named.protocol == Protocol::Wtls
         {
             check_in_wtls(&named, identity, side, now_unix_s)
@@ -147,13 +147,18 @@ pub fn load(
         let client = Suite { keys: other, ..suite.clone() }.to_string().parse::<Suite>()?;
         notes.push(format!("the name shows the server's keys; the client's are those of {client}"));
     }
-    Ok(OwnSuite { suite: named, server: server.map(|side| side.0), client: client.map(|side| side.0), notes })
+    Ok(SuppliedSuite {
+        suite: named,
+        server: server.map(|side| side.0),
+        client: client.map(|side| side.0),
+        notes,
+    })
 }
 
 /// WTLS asks of X.509 chains what OpenSSL may not, such as that a key is for what it does there.
 fn check_in_wtls(
     suite: &Suite,
-    identity: &OwnIdentity,
+    identity: &AnyIdentity,
     side: Side,
     now_unix_s: i64,
 ) -> Result<(), CertificateError> {
@@ -178,9 +183,9 @@ fn check_in_wtls(
 
 fn load_side(
     protocol: Protocol,
-    files: &OwnFiles,
+    files: &SuppliedFiles,
     now_unix_s: i64,
-) -> Result<(OwnIdentity, Vec<KeyType>, usize), CertsError> {
+) -> Result<(AnyIdentity, Vec<KeyType>, usize), CertsError> {
     let (key, ca, password) = (files.key.as_deref(), files.ca.as_deref(), files.password.as_deref());
     let is_wtls =
         wtls::read_certificates(&shakedown_pki::material::read_bytes(&files.chain)?, &files.chain)?.is_some();
@@ -188,12 +193,12 @@ fn load_side(
         (Protocol::Wtls, true) => {
             let key = key.ok_or_else(|| shakedown_pki::UserError::NoKey { path: files.chain.clone() })?;
             let (identity, keys, _) = load_wtls(&files.chain, key, ca, password, now_unix_s)?;
-            Ok((OwnIdentity::Wtls(identity), keys, 0))
+            Ok((AnyIdentity::Wtls(identity), keys, 0))
         }
         (_, true) => Err(CertsError::WrongKind { path: files.chain.clone(), wanted: "X.509" }),
         (_, false) => {
             let user = UserIdentity::load(&files.chain, key, ca, password, now_unix_s)?;
-            Ok((OwnIdentity::X509(user.identity), user.keys, user.unneeded))
+            Ok((AnyIdentity::X509(user.identity), user.keys, user.unneeded))
         }
     }
 }

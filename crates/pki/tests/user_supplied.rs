@@ -1,4 +1,4 @@
-//! A user's own certificates and keys: every form they come in, and everything that can be wrong with them.
+//! User-supplied certificates and keys: every form they come in, and everything that can be wrong with them.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

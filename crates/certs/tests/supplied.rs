@@ -1,22 +1,22 @@
 //! A user's own material in a suite.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use shakedown_certs::own::{self, OwnFiles, OwnIdentity};
 use shakedown_certs::request;
+use shakedown_certs::supplied::{self, AnyIdentity, SuppliedFiles};
 use shakedown_trace::Suite;
 use std::path::Path;
 
 /// 2026-01-01.
 const NOW: i64 = 1_767_225_600;
 
-fn made(folder: &Path, keys: &str, side: &str, wtls: bool) -> OwnFiles {
+fn made(folder: &Path, keys: &str, side: &str, wtls: bool) -> SuppliedFiles {
     let out = folder.join(format!("{keys}-{side}-{wtls}"));
     let request = serde_json::json!({
         "do": "make", "keys": keys, "side": side, "wtls": wtls, "out": out, "now": NOW,
     });
     request::run(&serde_json::from_value(request).unwrap()).unwrap();
     let (chain, key, ca) = (out.join("chain.pem"), Some(out.join("key.pem")), Some(out.join("ca.pem")));
-    OwnFiles { chain, key, ca, password: None }
+    SuppliedFiles { chain, key, ca, password: None }
 }
 
 fn suite(name: &str) -> Suite {
@@ -29,10 +29,10 @@ fn the_suites_keys_are_those_of_the_files() {
     let server = made(folder.path(), "p256@rsa2048@rsa1024", "server", false);
     let client = made(folder.path(), "rsa1024", "client", false);
     let loaded =
-        own::load(&suite("tls1.3/x25519/ed25519/mutual"), Some(&server), Some(&client), NOW).unwrap();
+        supplied::load(&suite("tls1.3/x25519/ed25519/mutual"), Some(&server), Some(&client), NOW).unwrap();
     assert_eq!(loaded.suite.to_string(), "tls1.3/x25519/p256@rsa2048@rsa1024/mutual");
-    let name = |identity: Option<OwnIdentity>| match identity {
-        Some(OwnIdentity::X509(identity)) => identity.subject,
+    let name = |identity: Option<AnyIdentity>| match identity {
+        Some(AnyIdentity::X509(identity)) => identity.subject,
         other => panic!("{other:?}"),
     };
     assert_eq!(name(loaded.server), "server.shakedown.test");
@@ -41,7 +41,7 @@ fn the_suites_keys_are_those_of_the_files() {
         loaded.notes,
         ["the name shows the server's keys; the client's are those of tls1.3/x25519/rsa1024/mutual"]
     );
-    let none = own::load(&suite("tls1.2/psk"), None, None, NOW).unwrap();
+    let none = supplied::load(&suite("tls1.2/psk"), None, None, NOW).unwrap();
     assert_eq!((none.suite, none.server, none.client), (suite("tls1.2/psk"), None, None));
 }
 
@@ -49,10 +49,10 @@ fn the_suites_keys_are_those_of_the_files() {
 fn wtls_suites_take_wtls_certificates() {
     let folder = tempfile::tempdir().unwrap();
     let files = made(folder.path(), "163k@233k", "server", true);
-    let loaded = own::load(&suite("wtls/ecdh_ecdsa"), Some(&files), None, NOW).unwrap();
+    let loaded = supplied::load(&suite("wtls/ecdh_ecdsa"), Some(&files), None, NOW).unwrap();
     assert_eq!(loaded.suite.to_string(), "wtls/ecdh_ecdsa/163k@233k/server");
-    assert!(matches!(loaded.server, Some(OwnIdentity::Wtls(_))));
-    let error = own::load(&suite("tls1.2/rsa"), Some(&files), None, NOW).unwrap_err().to_string();
+    assert!(matches!(loaded.server, Some(AnyIdentity::Wtls(_))));
+    let error = supplied::load(&suite("tls1.2/rsa"), Some(&files), None, NOW).unwrap_err().to_string();
     assert!(error.ends_with("accepted: X.509 certificates"), "{error}");
 }
 
@@ -60,11 +60,11 @@ fn wtls_suites_take_wtls_certificates() {
 fn wtls_suites_take_x509_certificates_too() {
     let folder = tempfile::tempdir().unwrap();
     let files = made(folder.path(), "rsa1024@rsa2048", "server", false);
-    let loaded = own::load(&suite("wtls/rsa"), Some(&files), None, NOW).unwrap();
+    let loaded = supplied::load(&suite("wtls/rsa"), Some(&files), None, NOW).unwrap();
     assert_eq!(loaded.suite.to_string(), "wtls/rsa/rsa1024@rsa2048/server");
-    assert!(matches!(loaded.server, Some(OwnIdentity::X509(_))));
+    assert!(matches!(loaded.server, Some(AnyIdentity::X509(_))));
     let files = made(folder.path(), "p521", "server", false);
-    let error = own::load(&suite("wtls/ecdh_ecdsa"), Some(&files), None, NOW).unwrap_err().to_string();
+    let error = supplied::load(&suite("wtls/ecdh_ecdsa"), Some(&files), None, NOW).unwrap_err().to_string();
     assert!(error.contains("p521"), "{error}");
 }
 
@@ -72,8 +72,9 @@ fn wtls_suites_take_x509_certificates_too() {
 fn what_a_suite_has_no_use_for_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let files = made(folder.path(), "p256", "server", false);
-    let error =
-        |name: &str, server, client| own::load(&suite(name), server, client, NOW).unwrap_err().to_string();
+    let error = |name: &str, server, client| {
+        supplied::load(&suite(name), server, client, NOW).unwrap_err().to_string()
+    };
     let said = error("tls1.2/ecdhe_rsa", Some(&files), None);
     assert!(said.contains("ecdhe_rsa in tls1.2 can't use a p256 key; accepted: rsa512"), "{said}");
     let said = error("tls1.2/psk", Some(&files), None);
@@ -91,7 +92,7 @@ fn openssl(folder: &Path, arguments: &[&str]) {
 }
 
 /// A leaf with a line of extensions, issued by a root with a name of some length, by OpenSSL's own program.
-fn by_openssl(folder: &Path, name: &str, extensions: &str, root_name: &str) -> OwnFiles {
+fn by_openssl(folder: &Path, name: &str, extensions: &str, root_name: &str) -> SuppliedFiles {
     let folder = folder.join(name);
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("e"), format!("subjectAltName=DNS:{name}\n{extensions}\n")).unwrap();
@@ -127,7 +128,7 @@ fn by_openssl(folder: &Path, name: &str, extensions: &str, root_name: &str) -> O
         ],
     );
     let at = |file: &str| folder.join(file);
-    OwnFiles { chain: at("chain.pem"), key: Some(at("key.pem")), ca: Some(at("ca.pem")), password: None }
+    SuppliedFiles { chain: at("chain.pem"), key: Some(at("key.pem")), ca: Some(at("ca.pem")), password: None }
 }
 
 fn now_unix_s() -> i64 {
@@ -139,12 +140,12 @@ fn what_a_wtls_peer_would_refuse_is_said_before_any_handshake() {
     let folder = tempfile::tempdir().unwrap();
     let now = now_unix_s();
     let signs = by_openssl(folder.path(), "signs", "keyUsage=critical,digitalSignature", "/CN=Root");
-    let error = own::load(&suite("wtls/rsa"), Some(&signs), None, now).unwrap_err().to_string();
+    let error = supplied::load(&suite("wtls/rsa"), Some(&signs), None, now).unwrap_err().to_string();
     assert!(error.starts_with(&signs.chain.display().to_string()), "{error}");
     assert!(error.ends_with("does not allow key encipherment (key usage)"), "{error}");
     // A client's key signs.
-    own::load(&suite("wtls/rsa/mutual"), None, Some(&signs), now).unwrap();
-    own::load(&suite("tls1.2/ecdhe_rsa"), Some(&signs), None, now).unwrap();
+    supplied::load(&suite("wtls/rsa/mutual"), None, Some(&signs), now).unwrap();
+    supplied::load(&suite("tls1.2/ecdhe_rsa"), Some(&signs), None, now).unwrap();
 }
 
 #[test]
@@ -153,8 +154,8 @@ fn a_root_with_a_long_name_is_no_obstacle() {
     let part = "x".repeat(60);
     let root = format!("/O={part}/OU={part}/ST={part}/L={part}/CN={part}");
     let files = by_openssl(folder.path(), "gateway", "", &root);
-    let loaded = own::load(&suite("wtls/rsa"), Some(&files), None, now_unix_s()).unwrap();
-    assert!(matches!(loaded.server, Some(OwnIdentity::X509(_))));
+    let loaded = supplied::load(&suite("wtls/rsa"), Some(&files), None, now_unix_s()).unwrap();
+    assert!(matches!(loaded.server, Some(AnyIdentity::X509(_))));
 }
 
 #[test]
@@ -162,6 +163,6 @@ fn a_root_of_the_other_kind_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = made(folder.path(), "160p", "server", true);
     files.ca = made(folder.path(), "p256", "server", false).ca;
-    let error = own::load(&suite("wtls/ecdh_ecdsa"), Some(&files), None, NOW).unwrap_err().to_string();
+    let error = supplied::load(&suite("wtls/ecdh_ecdsa"), Some(&files), None, NOW).unwrap_err().to_string();
     assert!(error.ends_with("accepted: WTLS certificates"), "{error}");
 }
