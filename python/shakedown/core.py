@@ -437,7 +437,7 @@ def simulate(
 
     core = native()
     if not hasattr(core, "simulate"):
-        raise ShakedownError('the native core is older than this program; "make build" makes it anew')
+        raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
     try:
         return cast("dict[str, Any]", json.loads(core.simulate(json.dumps(spec), progress)))
     except ValueError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 MAX_WORD = 200
@@ -29,6 +28,8 @@ def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str
     """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`."""
     if len(word) > MAX_WORD:
         return ""
+    import difflib  # only what went wrong needs it
+
     nearest = difflib.get_close_matches(word, list(accepted), n=1, cutoff=cutoff)
     return f'; did you mean "{nearest[0]}"?' if nearest else ""
 

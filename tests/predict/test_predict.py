@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from predict import handmade
 from shakedown.errors import InputError
 from shakedown.pricing.library import TraceLibrary, write_library
+from shakedown.pricing.literature.thesis import queued_message_s
 from shakedown.pricing.predict import MODELS, capacity, predict, scenario, totals_s
 from shakedown.profiles import load_bearer
 
@@ -122,7 +123,7 @@ def test_the_thesiss_rate_is_of_handshakes_too(library):
 
 def test_in_tls13_the_servers_flight_answers_the_clients_hello(library):
     found = scenario(P256, traces=library)
-    first, last = found.queued_message_s
+    first, last = queued_message_s(found)
     assert first + last == pytest.approx(found.server.total.mean)
     assert last == pytest.approx(found.server.message_s[6])
     assert first > 3 * last

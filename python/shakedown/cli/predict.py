@@ -9,6 +9,7 @@ import click
 from shakedown.cli._options import suites_argument
 from shakedown.cli._output import console, echo, json_option, note, print_json
 from shakedown.cli._scenario import Rate, per_second, prediction_tables, scenario_options
+from shakedown.pricing.literature import LITERATURE
 
 
 @click.command("predict")
@@ -17,7 +18,7 @@ from shakedown.cli._scenario import Rate, per_second, prediction_tables, scenari
 @click.option(
     "--rate", type=Rate(), default="0", show_default=True, help="Handshakes that arrive: 300/s, 20/min."
 )
-@click.option("--model", default="default", show_default=True, help="default, thesis, kuo or levi-savas.")
+@click.option("--model", default="default", show_default=True, help=f"default, {', '.join(LITERATURE)}.")
 @json_option
 def command(
     suites: tuple[str, ...],

@@ -1,12 +1,8 @@
 """What a handshake costs elsewhere: the question behind ``predict``.
 
-A recorded handshake is priced on two devices, sent over a bearer and queued at the server, by one of four
-models:
-
-``default``     own pricing; the network's model, as distributions; M/G/c per handshake
-``thesis``      Bayoglu 2004: D = 8 B / r + 2 n τ (3.84), Pollaczek-Khinchine per message (3.12-3.18)
-``kuo``         Kuo et al. 2006: bytes over throughput (4.1), no latency, no queue
-``levi-savas``  Levi and Savas 2003, as the thesis cites them: key material over the rate, M/M/1
+A recorded handshake is priced on two devices, sent over a bearer and queued at the server: by the ``default``
+model (own pricing; the network's model, as distributions; M/G/c per handshake), or by one of the literature,
+each a module of `shakedown.pricing.literature`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from shakedown.errors import InputError
-from shakedown.models import queueing, transmission
+from shakedown.models import queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.network import Exchange
@@ -20,16 +20,16 @@ from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
 from shakedown.pricing.energy import Energy, client_energy
 from shakedown.pricing.extrapolation import Basis, weakest
 from shakedown.pricing.library import TraceLibrary, open_library
+from shakedown.pricing.literature import LITERATURE, load_model
 from shakedown.pricing.network import carry
 from shakedown.pricing.prices import Price, price
 from shakedown.pricing.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device
 
-MODELS = ("default", "thesis", "kuo", "levi-savas")
+MODELS = ("default", *LITERATURE)
 DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
 _WAIT_SHARES = 1.0 - np.concatenate([np.linspace(1.0, 0.1, 46)[1:], np.geomspace(0.1, 1e-6, 60)[1:]])
 _WORK_BINS = 48
-_KEY_MATERIAL = ("Certificate", "ServerKeyExchange", "ClientKeyExchange", "CertificateVerify")
 
 
 @dataclass(frozen=True)
@@ -74,56 +74,12 @@ class Scenario:
         scale = mean_s / self.service_s.mean if self.service_s.mean > 0.0 else 1.0
         return spread_service(mean_s, self.server.sd_s * scale)
 
-    @cached_property
-    def applicable_messages(self) -> int:
-        """The thesis's n: messages from client to server, unless the bearer fixes it."""
-        if self.bearer.applicable_messages is not None:
-            return self.bearer.applicable_messages
-        return sum(message.sender == "client" for message in self.trace.messages)
-
-    @cached_property
-    def queued_message_s(self) -> list[float]:
-        """Server time of each message from the client (thesis, 3.15 and 3.18).
-
-        What the server does for a message of its own counts for the client's message that it answers; the
-        thesis's suites have no such work.
-        """
-        times: list[float] = []
-        pending = self.server.message_s.get(None, 0.0)
-        for message in self.trace.messages:
-            work_s = self.server.message_s.get(message.index, 0.0)
-            if message.sender == "client":
-                times.append(work_s + pending)
-                pending = 0.0
-            elif times:
-                times[-1] += work_s
-            else:
-                pending += work_s
-        return times
-
     def transmission(self, model: str) -> Distribution:
         """Time on the network under a model, both sides' work left out."""
         if model == "default":
             work_s = self.client.total.mean + self.server.total.mean
             return self.exchange.done.shifted(-min(work_s, self.exchange.done.mean))
-        bearer, trace = self.bearer, self.trace
-        up_bytes, down_bytes = trace.size_bytes("client"), trace.size_bytes("server")
-        if model == "levi-savas":
-            sizes = [0.0, 0.0]
-            for message in trace.messages:
-                if message.name in _KEY_MATERIAL and message.flight is not None:
-                    sizes[message.sender == "server"] += message.size_bytes
-            up_bytes, down_bytes = sizes
-        sent_s = float(
-            transmission.transmission_s(up_bytes, bearer.up_bits_per_s)
-            + transmission.transmission_s(down_bytes, bearer.down_bits_per_s)
-        )
-        if model != "thesis":
-            return Distribution.exactly(sent_s)
-        if bearer.thesis is not None:
-            sent_s += float(transmission.transmission_s(bearer.thesis.overhead_bytes, bearer.up_bits_per_s))
-        crossings = 2.0 * self.applicable_messages
-        return Distribution.normal(sent_s + crossings * bearer.traversal_s, crossings * bearer.traversal_sd_s)
+        return load_model(model).transmission(self)
 
     def unloaded(self, model: str = "default") -> tuple[Distribution, Distribution]:
         """Ready and done without a queue, the spread of the devices' own work included."""
@@ -139,17 +95,12 @@ class Scenario:
         """Mean wait at each rate, NaN without a steady state; ``factor`` scales the service time, for
         ranges.
         """
-        service_s = self.service_s.mean if model == "default" else self.server.total.mean
-        mean_s, sd_s = service_s * factor, self.server.sd_s * factor
-        if model == "thesis":
-            times = np.array(self.queued_message_s or [0.0]) * factor
-            wait = queueing.message_wait_s(rates_per_s, times)
-        elif model == "kuo":
-            wait = np.zeros(rates_per_s.shape)
-        elif model == "levi-savas":
-            wait = queueing.mm1_wait_s(rates_per_s, mean_s)
+        if model == "default":
+            mean_s = self.service_s.mean * factor
+            wait = queueing.mgc_wait_s(rates_per_s, mean_s, self.server.sd_s * factor, workers)
         else:
-            wait = queueing.mgc_wait_s(rates_per_s, mean_s, sd_s, workers)
+            mean_s = self.server.total.mean * factor
+            wait = load_model(model).wait_s(self, rates_per_s, factor)
         return np.where(queueing.utilisation(rates_per_s, mean_s, workers) < 1.0, wait, np.nan)
 
     def wait(self, rate_per_s: float, workers: int, mean_s: float | None = None) -> Distribution | None:
