@@ -12,6 +12,8 @@ import pytest
 
 import supplied
 from eap.freeradius import FreeRadius, freeradius
+from shakedown.schema.base import decode
+from shakedown.schema.eap import Authentications
 
 
 @dataclass
@@ -69,6 +71,7 @@ def authenticate(shakedown: Callable[..., Any], site: Site) -> Callable[..., dic
             *site.peer(), *options, "--json",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr + server.log[-3000:]
+        decode(done.stdout, list[Authentications])
         (found,) = json.loads(done.stdout)
         return found
 

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from live.bearer.handshakes import COMMAND, GATEWAY, fixed
+from shakedown.schema.base import decode
+from shakedown.schema.bearer import BearerCheck
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -246,7 +248,9 @@ def test_bearers_are_what_their_profiles_say(tmp_path: Path) -> None:
         for name in names
     }
     for name, check in checks.items():
-        spread, without = json.loads(check.communicate()[0])
+        printed = check.communicate()[0]
+        decode(printed, list[BearerCheck])
+        spread, without = json.loads(printed)
         for figure in spread["figures"]:
             if figure["figure"] != "loss":
                 assert abs(figure["deviation"]) < 0.03, (name, figure)

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from live.bearer.handshakes import credentials, fixed, modelled_s, start, timed
+from shakedown.schema.base import decode
+from shakedown.schema.bearer import MeasuredPath
 
 # On faster bearers what the two programs compute, and when they are scheduled, is a larger part of the whole.
 CASES = [("gsm-csd", 2), ("gprs", 12), ("nb-iot", 12), ("geo", 2), ("geo", 36)]
@@ -53,6 +55,7 @@ def test_a_measured_path_becomes_a_profile(
             command = [*measure, f"198.18.0.2:{port}", *options]
             run = shakedown("bearer", "run", fixed("lte", tmp_path), "--", *command)
             assert run.returncode == 0, run.stderr
+            decode(run.stdout, list[MeasuredPath])
             (row,) = json.loads(run.stdout)
         finally:
             reflector.terminate()

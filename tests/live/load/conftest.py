@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from live.load import servers
+from shakedown.schema.base import decode
+from shakedown.schema.live import LoadRun
 
 Load = Callable[..., tuple[int, dict[str, Any], str]]
 
@@ -24,6 +26,8 @@ def load(shakedown: Callable[..., subprocess.CompletedProcess[str]]) -> Load:
         done = shakedown("load", *arguments, "--json")
         found = json.loads(done.stdout) if done.stdout else [{}]
         assert len(found) == 1
+        if done.stdout:
+            decode(done.stdout, list[LoadRun])
         return done.returncode, found[0], done.stderr
 
     return run

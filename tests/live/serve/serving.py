@@ -15,6 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from shakedown.schema.base import decode
+from shakedown.schema.serving import Serving
+
 SUITE = "tls1.3/x25519/p256/server"
 LISTENING = re.compile(r"listening on (?P<host>[^ ]+):(?P<port>\d+) \((?P<about>[^)]*)\)(?P<rest>.*)")
 
@@ -50,6 +53,7 @@ class Running:
         assert self.process.returncode == 0, errors
         assert "Traceback" not in errors, errors
         assert "panicked" not in errors, errors
+        decode(output, list[Serving])
         (self.summary,) = json.loads(output)
         return self.summary
 
