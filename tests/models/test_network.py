@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from models.lossy_tcp import Net, simulate
 from shakedown.models.distribution import Distribution
 from shakedown.models.network import DTLS, TCP, WTLS, Datagrams, Step, Tcp, exchange
-from shakedown.models.path import Direction, Path, fixed_path
+from shakedown.models.path import Direction, Path
 from shakedown.profiles import bearer_names, load_bearer
 
 HELLO, FINISHED = 230, 80
@@ -25,6 +25,26 @@ def tls13(*server_bytes: float, hello: float = HELLO, work_s: float = 0.0) -> li
     """A TLS 1.3 handshake with a server flight of these messages."""
     answer = [Step("server", size, work_s if not number else 0.0) for number, size in enumerate(server_bytes)]
     return [Step("client", hello), *answer, Step("client", FINISHED)]
+
+
+def fixed_path(
+    up_bits_per_s: float,
+    down_bits_per_s: float,
+    one_way_s: float,
+    *,
+    loss: float = 0.0,
+    mtu_bytes: int = 1500,
+    link_bytes: int = 0,
+) -> Path:
+    """A path whose delay does not vary, the same each way."""
+    delay = Distribution.exactly(one_way_s)
+    return Path(
+        Direction(up_bits_per_s, delay, loss),
+        Direction(down_bits_per_s, delay, loss),
+        Distribution.exactly(0.0),
+        mtu_bytes,
+        link_bytes,
+    )
 
 
 def test_a_handshake_added_up_by_hand():

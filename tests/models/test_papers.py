@@ -209,6 +209,4 @@ def test_kambourakiss_sums():
 
 
 def test_shins_shares():
-    shares = access.step_shares([1.0, 2.0, 5.0])
-    assert shares.sum() == pytest.approx(1.0)
     assert access.share_without_network(9.36, 50.6, 37.6) == pytest.approx(0.72)

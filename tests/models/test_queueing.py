@@ -23,13 +23,6 @@ def test_mg1_at_its_textbook_points():
     assert queueing.mm1_wait_s(0.8, 1.0) == pytest.approx(4.0)
 
 
-def test_the_steps_from_littles_law_to_pollaczek_and_khinchine():
-    rate, mean, second = 0.7, 1.1, 1.9
-    wait = queueing.mg1_wait_s(rate, mean, second)
-    work_ahead = queueing.queue_length(rate, wait) * mean + queueing.residual_work_s(rate, second)
-    assert wait == pytest.approx(work_ahead)
-
-
 def test_mdc_is_crommelins():
     """W/X for M/D/2 and M/D/4 at load 0.8 against a simulation of 200 million customers' published tables."""
     assert queueing.mdc_wait_s(0.8, 1.0, 1) == pytest.approx(2.0)
@@ -112,7 +105,8 @@ def test_the_distributions_mean_is_the_mean_wait(service, load, variation, count
     wait = waiting.mgc_wait(rate, kind, count)
     assert wait is not None
     expected = float(queueing.mgc_wait_s(rate, kind.mean_s, kind.sd_s, count))
-    assert waiting.mean_of(wait) == pytest.approx(expected, rel=1e-3, abs=1e-9)
+    mean_s = float(np.sum(1.0 - (wait.cdf[1:] + wait.cdf[:-1]) / 2.0) * wait.step_s)
+    assert mean_s == pytest.approx(expected, rel=1e-3, abs=1e-9)
     assert np.all(np.diff(wait.cdf) >= 0.0)
 
 

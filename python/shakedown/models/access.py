@@ -7,14 +7,7 @@ Study of the Performance of SSL on PDAs", 2009.
 
 from __future__ import annotations
 
-import numpy as np
-
 from shakedown.models.arrays import Floats, Numbers, floats
-
-
-def preparation_time_s(network_round_trip_s: Numbers, loading_s: Numbers) -> Floats:
-    """RPT, all that goes before the handshake: NRT (connect) and loading of certificates."""
-    return floats(network_round_trip_s) + floats(loading_s)
 
 
 def total_setup_s(preparation_s: Numbers, handshake_s: Numbers) -> Floats:
@@ -49,12 +42,6 @@ def server_response_s(handshake_s: Numbers, network_round_trip_s: Numbers, clien
 def resumption_gain(full_s: Numbers, resumed_s: Numbers) -> Floats:
     """Share of a full handshake's time that resumption saves: 1 - resumed / full."""
     return 1.0 - floats(resumed_s) / floats(full_s)
-
-
-def step_shares(step_s: Numbers) -> Floats:
-    """Each step's share of its handshake, t_i / Σ t (Shin), shape kept; steps run along the last axis."""
-    steps = floats(step_s)
-    return np.asarray(steps / steps.sum(axis=-1, keepdims=True))
 
 
 def share_without_network(cryptography_s: Numbers, total_s: Numbers, network_s: Numbers) -> Floats:

@@ -12,38 +12,11 @@ from shakedown.models.arrays import Floats, Numbers, floats
 from shakedown.models.tcp import SYN_OPTION_BYTES, TCP_BYTES
 
 
-def handshake_energy_j(
-    computing_s: Numbers,
-    active_w: Numbers,
-    sending_s: Numbers = 0.0,
-    send_w: Numbers = 0.0,
-    receiving_s: Numbers = 0.0,
-    receive_w: Numbers = 0.0,
-    waiting_s: Numbers = 0.0,
-    idle_w: Numbers = 0.0,
-) -> Floats:
-    """Energy of one handshake at one side: each state's power times its time, E = Σ P t."""
-    return (
-        floats(computing_s) * floats(active_w)
-        + floats(sending_s) * floats(send_w)
-        + floats(receiving_s) * floats(receive_w)
-        + floats(waiting_s) * floats(idle_w)
-    )
-
-
 def byte_energy_j(
     sent_bytes: Numbers, send_j_per_byte: Numbers, received_bytes: Numbers, receive_j_per_byte: Numbers
 ) -> Floats:
     """Energy of a handshake's messages by bytes."""
     return floats(sent_bytes) * floats(send_j_per_byte) + floats(received_bytes) * floats(receive_j_per_byte)
-
-
-def split_energy_j(total_j: Numbers, cryptography_share: Numbers) -> tuple[Floats, Floats]:
-    """Energy of cryptography and of messages, E = E_crypto + E_messages (the cited work: 7 % and 93 % of
-    1062 mJ).
-    """
-    cryptography = floats(total_j) * floats(cryptography_share)
-    return cryptography, floats(total_j) - cryptography
 
 
 def lifetime_h(capacity_mah: Numbers, mean_current_ma: Numbers, initial_charge: Numbers = 1.0) -> Floats:
@@ -66,11 +39,6 @@ def mean_current_ma(base_ma: Numbers, active_ma: Numbers, active_s: Numbers, per
     """
     share = floats(active_s).clip(max=floats(period_s)) / floats(period_s)
     return floats(base_ma) + share * floats(active_ma)
-
-
-def handshakes_per_charge(battery_j: Numbers, handshake_j: Numbers) -> Floats:
-    """How many handshakes one battery charge pays for, nothing else drawing."""
-    return floats(battery_j) / floats(handshake_j)
 
 
 class LinkBytes(NamedTuple):

@@ -82,23 +82,3 @@ class Path:
             up=replace(self.up, delay=Distribution.exactly(up_s)),
             down=replace(self.down, delay=Distribution.exactly(down_s)),
         )
-
-
-def fixed_path(
-    up_bits_per_s: float,
-    down_bits_per_s: float,
-    one_way_s: float,
-    *,
-    loss: float = 0.0,
-    mtu_bytes: int = 1500,
-    link_bytes: int = 0,
-) -> Path:
-    """A path whose delay does not vary, the same each way."""
-    delay = Distribution.exactly(one_way_s)
-    return Path(
-        Direction(up_bits_per_s, delay, loss),
-        Direction(down_bits_per_s, delay, loss),
-        Distribution.exactly(0.0),
-        mtu_bytes,
-        link_bytes,
-    )

@@ -23,11 +23,6 @@ def processing_s(message_s: Numbers) -> Floats:
     return np.asarray(floats(message_s).sum(axis=-1))
 
 
-def total_processing_s(client_s: Numbers, server_s: Numbers) -> Floats:
-    """Both sides' processing time, which follow each other in a handshake (thesis, 3.4, 3.7)."""
-    return floats(client_s) + floats(server_s)
-
-
 def mixture_s(shares: Numbers, certificate_s: Numbers) -> Floats:
     """Mean time of a message when handshakes use several certificates (thesis, 3.19, 3.20).
 

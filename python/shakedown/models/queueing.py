@@ -23,11 +23,6 @@ def residual_work_s(rate_per_s: Numbers, second_moment_s2: Numbers) -> Floats:
     return floats(rate_per_s) * floats(second_moment_s2) / 2.0
 
 
-def queue_length(rate_per_s: Numbers, wait_s: Numbers) -> Floats:
-    """Mean number waiting by Little's law, E[Nq] = λ W (thesis, 3.9)."""
-    return floats(rate_per_s) * floats(wait_s)
-
-
 def mg1_wait_s(rate_per_s: Numbers, mean_s: Numbers, second_moment_s2: Numbers) -> Floats:
     """Mean wait in M/G/1 by Pollaczek and Khinchine: λ X2 / (2 (1 - ρ)) (thesis, 3.12).
 

@@ -7,8 +7,6 @@ Göttingen, 2006.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from shakedown.models.arrays import Floats, Numbers, floats
@@ -60,46 +58,6 @@ def traversal_from_ping_s(
     length = floats(packet_bytes) * (1.0 if as_computed else 8.0)
     serialisation = length / floats(down_bits_per_s) + length / floats(up_bits_per_s)
     return (floats(round_trip_s) - serialisation) / 2.0
-
-
-class PingFit(NamedTuple):
-    """What pings of several sizes say: one-way delay, its spread, and seconds per byte of a round trip."""
-
-    traversal_s: float
-    traversal_sd_s: float
-    s_per_byte: float
-
-
-def fit_pings(packet_bytes: Numbers, round_trip_s: Numbers) -> PingFit:
-    """Fit RTT = 2 τ + L (8 / r_up + 8 / r_down) to pings of several sizes (thesis, 4.2, solved for τ and
-    the rates).
-
-    The least round trip of each size carries no queueing and fixes the line; the spread is that of all
-    pings about their size's median, halved for one way.
-
-    Args:
-        packet_bytes: size of each ping, shape ``(pings,)``, at least two different sizes.
-        round_trip_s: its round trip, same shape.
-
-    Raises:
-        ValueError: with fewer than two sizes.
-    """
-    sizes, trips = floats(packet_bytes), floats(round_trip_s)
-    distinct = np.unique(sizes)
-    if len(distinct) < 2:
-        raise ValueError(f"pings of {len(distinct)} size; accepted: at least two sizes")
-    least = np.array([trips[sizes == size].min() for size in distinct])
-    slope, intercept = np.polyfit(distinct, least, 1)
-    slope = max(float(slope), 0.0)
-    medians = np.array([np.median(trips[sizes == size]) for size in sizes])
-    typical = np.median(medians - slope * sizes)
-    spread = float(np.std(trips - medians, ddof=1)) / 2.0
-    return PingFit(max(0.0, float(typical if slope else intercept)) / 2.0, spread, slope)
-
-
-def rate_from_transfer_bits_per_s(size_bytes: Numbers, transfer_s: Numbers) -> Floats:
-    """Useful rate of a transfer, bit/s."""
-    return 8.0 * floats(size_bytes) / floats(transfer_s)
 
 
 def crossover_rate_bits_per_s(

@@ -32,20 +32,3 @@ def flight_s(size_bytes: Numbers, rate_bits_per_s: Numbers, traversal_s: Numbers
 def wep_wire_bytes(size_bytes: Numbers, mtu_bytes: Numbers = 1500) -> Floats:
     """Bytes that WEP adds to a payload: IV, key ID and ICV, 8 a frame (IEEE 802.11-1997, 8.2)."""
     return LINK_ENCRYPTION_BYTES["wep"] * np.ceil(floats(size_bytes) / floats(mtu_bytes))
-
-
-def wep_cost_s(
-    size_bytes: Numbers,
-    rate_bits_per_s: Numbers,
-    cipher_s_per_byte: Numbers,
-    frame_s: Numbers = 0.0,
-    mtu_bytes: Numbers = 1500,
-) -> Floats:
-    """Time WEP adds to a transfer: its bytes on air, and RC4 and CRC-32 per byte and per frame on the slow
-    side.
-
-    The difference that Shin, Gupta and Myers (2009, section V-D) regress over file size; linear in it.
-    """
-    frames = np.ceil(floats(size_bytes) / floats(mtu_bytes))
-    air_s = 8.0 * wep_wire_bytes(size_bytes, mtu_bytes) / floats(rate_bits_per_s)
-    return air_s + floats(size_bytes) * floats(cipher_s_per_byte) + frames * floats(frame_s)

@@ -140,11 +140,6 @@ def wait_percentile_s(rate_per_s: float, service: Service, percentile: float, wo
     return math.nan if wait is None else wait.percentile_s(percentile)
 
 
-def mean_of(wait: Wait) -> float:
-    """Mean of a wait in seconds, by the area above its distribution function."""
-    return float(np.sum(1.0 - (wait.cdf[1:] + wait.cdf[:-1]) / 2.0) * wait.step_s)
-
-
 def _equilibrium_area(at_s: Floats, service: Service) -> Floats:
     """∫ F_e from 0 to each time, with the residual's F_e(t) = ∫ (1 - F) / X1 from 0 to t."""
     order = np.argsort(service.points_s)

@@ -7,7 +7,6 @@ then it is named in `unpriced`, and the sum is a least value. Nothing unknown co
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,8 +25,6 @@ CLOCK_SPREAD = 2.0
 """How far, ×/÷, figures may be off that were scaled by the ratio of two clocks."""
 MATTERS = 0.05
 """A part that is a smaller share of the total than this does not decide what the total stands on."""
-STACK = "stack"
-CONNECTION = "connection"
 
 
 @dataclass
@@ -54,7 +51,6 @@ class Price:
     figures: list[dict[str, Any]] = field(default_factory=list)
     unpriced: list[dict[str, Any]] = field(default_factory=list)
     connection: Range | None = None
-    connection_basis: Basis = "unknown"
     primitive_energy_j: float | None = None
 
     @property
@@ -223,18 +219,17 @@ class _Pricing:
 
     def _connection(self) -> None:
         if self.trace.datagrams:
-            self.price.connection, self.price.connection_basis = exactly(0.0), "own"
+            self.price.connection = exactly(0.0)
             return
         kib = (self.trace.size_bytes("client") + self.trace.size_bytes("server")) / 1024.0
         own = self.device.connection.of(self.side)
         if own is not None:
             seconds = own + self.device.connection.per_kib_s * kib
-            self.price.connection, self.price.connection_basis = within(seconds, self.device.spread), "own"
+            self.price.connection = within(seconds, self.device.spread)
             return
         shown = reference().connection
         seconds = shown[f"{self.side}_s"] + shown["per_kib_s"] * kib
         self.price.connection = self.work.network.of(seconds)
-        self.price.connection_basis = "assumed"
 
     def _vary(self, variance_s2: float, at: int | None) -> None:
         self.variances[at] = self.variances.get(at, 0.0) + variance_s2
@@ -336,7 +331,6 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
         figures=rows,
         unpriced=found.unpriced,
         connection=None if found.connection is None else found.connection.times(ratio).widened(CLOCK_SPREAD),
-        connection_basis="assumed",
     )
 
 
@@ -353,8 +347,3 @@ def _clock_row(method: str, source: str, own_s: float) -> dict[str, Any]:
         "time_s": own_s,
         "range_s": [own_s / CLOCK_SPREAD, own_s * CLOCK_SPREAD],
     }
-
-
-def priced_messages(priced: Price, indexes: Iterable[int]) -> list[float]:
-    """Return the mean seconds of some messages, 0 for those without priced work."""
-    return [priced.message_s.get(index, 0.0) for index in indexes]
