@@ -114,3 +114,11 @@ def test_what_is_no_text_or_no_file(tmp_path):
         with pytest.raises(InputError, match=said):
             load_toml(where, 100, "TOML file")
     os.mkfifo(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(
+    ("file", "clock", "said"), [("/dev/zero", "100", "longer than"), ("x", "1e300", "0<x")]
+)
+def test_an_import_is_bounded(capsys, tmp_path, file, clock, said):
+    arguments = ["devices", "import", file, "--name", "b", "--chip", "C", "--clock", clock]
+    assert said in refused(capsys, *arguments, "--out", tmp_path / "b.toml")

@@ -159,7 +159,7 @@ def measure(name: str, seconds: float, rounds: int, minutes: float, replace: boo
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--name", required=True, help="Name of the profile.")
 @click.option("--chip", required=True, help="Chip, as in 'STM32L4A6 (Cortex-M4)'.")
-@click.option("--clock", required=True, type=float, help="Clock in MHz.")
+@click.option("--clock", required=True, type=click.FloatRange(0, 1e6, min_open=True), help="Clock in MHz.")
 @click.option("--title", help="Title for people.  [default: the name]")
 @click.option("--library", help="Library and version.  [default: as far as the output says]")
 @click.option("--build", default="not stated", show_default=True, help="Build: compiler, flags, assembler.")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shakedown.errors import InputError, os_reason
+from shakedown.files.limits import MAX_IMPORT_BYTES, read_bytes
 from shakedown.profiles.device import parse_device
 from shakedown.profiles.importers.common import Imported
 from shakedown.profiles.importers.mbedtls import read_mbedtls
@@ -91,10 +92,7 @@ def save_import(
         InputError: for an unreadable file, one without figures, a taken name, a file that is there and not
             to be replaced, or a place that cannot be written.
     """
-    try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"{file}: {os_reason(error)}; accepted: benchmark output") from None
+    text = read_bytes(file, MAX_IMPORT_BYTES, "file of benchmark output").decode("utf-8", errors="replace")
     path = profile_path(name, out, replace=replace)
     found_library, found = import_benchmark(text, str(file))
     about = About(name, title, chip, clock_hz, library or found_library, build, date, (source,))
