@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -33,6 +34,16 @@ class Time(click.ParamType[int]):
                 param,
                 ctx,
             )
+        return found
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers; `nan` compares with none of its ends, and would pass as in range."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = float(super().convert(cast("float", value), param, ctx))
+        if math.isnan(found):
+            self.fail(f"{found} is not in the range {self._describe_range()}.", param, ctx)
         return found
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shakedown.cli._options import FiniteRange
 from shakedown.cli._output import console, echo, force_option, json_option, note, print_json
 
 if TYPE_CHECKING:
@@ -29,7 +30,11 @@ def command() -> None:
     """
 
 
-@command.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@command.command(
+    "run",
+    short_help="Run COMMAND behind an emulated bearer.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.argument("name", metavar="BEARER")
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND…", type=click.UNPROCESSED)
 @seed_option
@@ -42,7 +47,7 @@ def command() -> None:
 @click.option(
     "--linger",
     "linger_s",
-    type=click.FloatRange(0.0, 3600.0),
+    type=FiniteRange(0.0, 3600.0),
     default=10.0,
     show_default=True,
     metavar="SECONDS",
@@ -66,6 +71,7 @@ def run(
     answer at 198.18.0.2 (in the environment as BEARER_GATEWAY), at their own ports, across the bearer. With
     --pair a shell runs another command at that address instead, and COMMAND begins once that listens.
     """
+    from shakedown.errors import InputError
     from shakedown.files.write import check_free
     from shakedown.live.bearer import run_behind
     from shakedown.profiles import load_bearer
@@ -73,6 +79,10 @@ def run(
     if pcap is not None:
         check_free(pcap, force)
     arguments = words[1:] if words[0] == "--" else words
+    if words[0] != "--" and words[0].startswith("-"):
+        raise InputError(
+            f'"{words[0][:40]}" stands after the bearer; accepted: options before BEARER, then -- COMMAND'
+        )
     status, report = run_behind(
         load_bearer(name),
         arguments,
@@ -99,13 +109,13 @@ def _summarise(report: BearerReport) -> None:
     note(f"handed over late by {late.mean_s * 1e6:.0f} us on average, {late.p99_s * 1e6:.0f} us at 99 %")
 
 
-@command.command("check")
+@command.command("check", short_help="Hold emulated bearers against their profiles.")
 @json_option
 @click.argument("names", nargs=-1, required=True, metavar="BEARER…")
 @seed_option
 @click.option(
     "--seconds",
-    type=click.FloatRange(0.5, 600.0),
+    type=FiniteRange(0.5, 600.0),
     default=5.0,
     show_default=True,
     help="For each of three parts: delay, rate up, rate down.",
@@ -148,7 +158,7 @@ def _show(one: BearerCheck) -> None:
     echo(f"handed over late by {late.mean_s * 1e6:.0f} us on average, {late.p99_s * 1e6:.0f} us at 99 %")
 
 
-@command.command("measure")
+@command.command("measure", short_help="Measure a path, and write it as a profile.")
 @json_option
 @click.argument("target", required=False, metavar="HOST:PORT")
 @click.option("--reflect", metavar="ADDRESS:PORT", help="Be the far end, until Ctrl-C.")
@@ -161,7 +171,7 @@ def _show(one: BearerCheck) -> None:
 @force_option
 @click.option(
     "--seconds",
-    type=click.FloatRange(0.5, 30.0),
+    type=FiniteRange(0.5, 30.0),
     default=5.0,
     show_default=True,
     help="For each of three parts: round trips, rate up, rate down.",

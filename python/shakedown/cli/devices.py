@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from shakedown.cli._options import FiniteRange
 from shakedown.cli._output import console, echo, json_option, note, print_json
 
 
@@ -112,7 +113,7 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
     "--minutes",
     default=8.0,
     show_default=True,
-    type=click.FloatRange(min=0.0, min_open=True),
+    type=FiniteRange(min=0.0, min_open=True),
     help="Begin no round of handshakes that would end later than this.",
 )
 @click.option("--replace", is_flag=True, help="Write over a profile that is there; this-machine always is.")

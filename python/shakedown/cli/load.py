@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from shakedown.cli._options import FiniteRange
 from shakedown.cli._output import echo, json_option, live_line, note, print_json, show
 from shakedown.cli._scenario import Duration, Rate
 
@@ -50,7 +51,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option(
     "--resume-ratio",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0.0, 1.0),
     default=0.0,
     show_default=True,
     metavar="SHARE",

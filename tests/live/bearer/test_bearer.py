@@ -71,6 +71,31 @@ def test_what_cannot_run_is_said_in_one_line(shakedown: Run, tmp_path: Path) -> 
     assert "reno" in control.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "lte", "--seed", "1", "--", "true"], "options before BEARER"),
+        (["run", "--linger", "nan", "lte", "--", "true"], "not in the range"),
+        (["check", "lte", "--seconds", "nan"], "not in the range"),
+    ],
+)
+def test_options_that_mean_nothing_are_one_line(shakedown: Run, arguments: list[str], says: str) -> None:
+    done = shakedown("bearer", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize("group", ["bearer", "eap"])
+def test_lists_of_commands_are_not_cut_at_80_columns(
+    shakedown: Run, monkeypatch: pytest.MonkeyPatch, group: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = shakedown(group, "--help").stdout.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed
+
+
 def test_only_one_way_out(shakedown: Run) -> None:
     code = "import socket; print(sorted(name for _, name in socket.if_nameindex()))"
     inside = shakedown("bearer", "run", "lte", "--", *python(code))
