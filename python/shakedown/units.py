@@ -8,6 +8,10 @@ import re
 from shakedown.errors import InputError
 
 _NUMBER = r"\s*([0-9]{0,15}\.?[0-9]{1,20}(?:[eE][+-]?[0-9]{1,3})?)\s*"
+MIN_RATE_PER_S = 1e-9
+MAX_RATE_PER_S = 1e12
+MAX_DURATION_S = 1e12
+"""Beyond any use, and still numbers that every part of the program can hold."""
 _PER = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
@@ -20,6 +24,11 @@ def parse_rate_per_s(text: str | float) -> float:
         raise InputError(
             f'"{_text(text)[:40]}" is no rate; accepted: a number per second, as 300/s, 20/min, 90/h or 300'
         )
+    if value > MAX_RATE_PER_S or 0.0 < value < MIN_RATE_PER_S:
+        raise InputError(
+            f'"{_text(text)[:40]}" is out of range; accepted: from {MIN_RATE_PER_S:g} to {MAX_RATE_PER_S:g} '
+            "per second"
+        )
     return value
 
 
@@ -31,6 +40,8 @@ def parse_duration_s(text: str | float) -> float:
         raise InputError(
             f'"{_text(text)[:40]}" is no duration; accepted: a number of seconds, as 5s, 250ms, 2min or 5'
         )
+    if value > MAX_DURATION_S:
+        raise InputError(f'"{_text(text)[:40]}" is out of range; accepted: {MAX_DURATION_S:g} s at most')
     return value
 
 

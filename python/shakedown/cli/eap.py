@@ -14,6 +14,9 @@ from shakedown.cli._output import echo, json_option, note, print_json, progress_
 if TYPE_CHECKING:
     from shakedown.schema.eap import Authentications
 
+MAX_TIMEOUT_S = 3600.0
+"""The longest wait for one answer; what is meant as a time-out is shorter."""
+
 _file = click.Path(path_type=Path)
 
 
@@ -100,6 +103,9 @@ def peer(
     rate_per_s = None if rate is None else parse_rate_per_s(rate)
     if rate_per_s is not None and rate_per_s <= 0:
         raise InputError(f'"{rate}" starts nothing; accepted: a rate above 0, as 300/s')
+    timeout_s = parse_duration_s(timeout)
+    if not 0.0 < timeout_s <= MAX_TIMEOUT_S:
+        raise InputError(f'a timeout of "{timeout}"; accepted: above 0 and up to {MAX_TIMEOUT_S:,.0f} s')
     with progress_bar(count, "authenticating") as update:
         found, failure = core.eap_peer(
             {"address": server, **common},
@@ -108,7 +114,7 @@ def peer(
             rate_per_s=rate_per_s,
             in_flight=in_flight,
             resume=resume,
-            timeout_s=parse_duration_s(timeout),
+            timeout_s=timeout_s,
             progress=lambda done: update(done, "authenticating"),
         )
     for remark in core.take_notices():
@@ -130,7 +136,7 @@ class _StopError(Exception):
     """SIGTERM has come."""
 
 
-@command.command("serve")
+@command.command("serve", short_help="Serve supplicants until SIGTERM or Ctrl-C.")
 @click.option("--listen", required=True, metavar="ADDR:PORT", help="Where to listen; port 0: any free one.")
 @_common
 @click.option("--no-resume", is_flag=True, help="Leave peers no session to resume.")
