@@ -36,9 +36,15 @@ def parse_address(text: str) -> str:
     try:
         found = socket.getaddrinfo(host or "127.0.0.1", port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise InputError(f'the host "{host[:80]}" has no address: {error}') from error
+        raise InputError(f'the host "{host[:80]}" has no address: {_reason(error)}') from error
     address = found[0][4][0]
     return f"[{address}]:{port}" if found[0][0] == socket.AF_INET6 else f"{address}:{port}"
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without its number."""
+    text = getattr(error, "strerror", None) or str(error)
+    return text[:1].lower() + text[1:]
 
 
 class Server:

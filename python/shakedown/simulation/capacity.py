@@ -61,7 +61,7 @@ def simulated_capacity(
         raise InputError(f"within is {within_s}; accepted: a time above 0")
     if percentile is not None and percentile not in PERCENTILES:
         accepted = ", ".join(f"{one:g}" for one in PERCENTILES)
-        raise InputError(f"percentile is {percentile:g}; accepted where it is simulated: {accepted}")
+        raise InputError(f"percentile is {percentile!r}; accepted where it is simulated: {accepted}")
     check_server(workers, seed)
     library = traces or open_library()
 

@@ -191,6 +191,7 @@ def test_workers_share_one_port():
         ((SUITE, "--listen", "127.0.0.1:0", "--client-ca", "nowhere.pem"), "ask clients for certificates"),
         ((SUITE, "--listen", "127.0.0.1:0", "--idle-timeout", "0s"), "no duration"),
         ((SUITE, "--listen", "127.0.0.1:0", "--stack", "wtls"), "the stack wtls runs wtls only"),
+        ((SUITE, "--listen", "no.such.host.invalid:0"), '"no.such.host.invalid" has no address: '),
         ((SUITE,), "--listen"),
     ],
 )
@@ -199,6 +200,7 @@ def test_wrong_input_is_one_line(arguments, said):
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+    assert "[Errno" not in done.stderr
 
 
 def test_the_library_runs_a_server_in_this_process():
