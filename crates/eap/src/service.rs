@@ -86,7 +86,7 @@ pub struct Service<V: Environment> {
     fragment_bytes: usize,
     limits: Limits,
     sessions: HashMap<SessionId, Session<V::Endpoint>>,
-    /// In the order in which they expire; those that are over are still in it.
+    /// In the order in which they expire, at most twice as many as sessions may be; some of those that are over.
     expiring: VecDeque<(Time, SessionId)>,
     replies: HashMap<RequestId, Vec<u8>>,
     forgetting: VecDeque<(Time, RequestId)>,
@@ -117,6 +117,11 @@ impl<V: Environment> Service<V> {
     /// Authentications that go on.
     pub fn sessions(&self) -> usize {
         self.sessions.len()
+    }
+
+    /// Entries that wait for a session's end, for those that watch what is held.
+    pub fn held_deadlines(&self) -> usize {
+        self.expiring.len()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
@@ -205,7 +210,17 @@ impl<V: Environment> Service<V> {
         let expires = now + self.limits.session_time;
         self.sessions.insert(id, Session { server, answered: 0, expires });
         self.expiring.push_back((expires, id));
+        self.drop_finished();
         self.say(packet, id, said)
+    }
+
+    /// Drops entries of sessions that are over, once they outnumber those that can be held: at a high rate of short
+    /// authentications `expiring` would otherwise hold a minute of them.
+    fn drop_finished(&mut self) {
+        if self.expiring.len() > 2 * self.limits.sessions.max(1) {
+            let sessions = &self.sessions;
+            self.expiring.retain(|(_, id)| sessions.contains_key(id));
+        }
     }
 
     fn go_on(&mut self, now: Time, packet: &Packet<'_>, state: &[u8], eap: &[u8]) -> Option<Vec<u8>> {

@@ -108,6 +108,25 @@ fn what_is_held_is_bounded() {
     assert_eq!(both.service.poll_timeout(), None);
 }
 
+/// Short authentications at a high rate: what waits for their time-outs must not grow with their number.
+#[test]
+fn sessions_that_are_over_leave_a_bounded_number_of_deadlines() {
+    let script = Script::tls12([200, 900, 700, 60]);
+    let mut both = Conversation::new(script, 1398, 1398);
+    for _ in 0..10_000 {
+        both.client = Conversation::new(script, 1398, 1398).client;
+        assert_eq!(both.run(), Next::Success);
+    }
+    assert_eq!((both.service.tally().accepted, both.service.sessions()), (10_000, 0));
+    assert!(both.service.held_deadlines() <= 2 * 4096, "{}", both.service.held_deadlines());
+    // A session that goes on keeps its deadline.
+    both.client = Conversation::new(script, 1398, 1398).client;
+    let request = both.request(Time::ZERO);
+    both.service.handle(Time::ZERO, both.from, &request);
+    both.service.handle_timeout(Time::from_secs(60));
+    assert_eq!((both.service.sessions(), both.service.tally().abandoned), (0, 1));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
