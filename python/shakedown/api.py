@@ -364,6 +364,9 @@ def predict(
     workers: int = 1,
     traces: str | Path | None = None,
     scale_from: str | None = None,
+    over: str = "bare",
+    fragment_bytes: int | None = None,
+    radius_hop_s: float | None = None,
 ) -> list[Any]:
     """What handshakes cost elsewhere: a row a suite, priced from recorded traces and profiles.
 
@@ -383,6 +386,9 @@ def predict(
             workers=workers,
             traces=_library(traces),
             scale_from=scale_from,
+            over=over,
+            fragment_bytes=fragment_bytes,
+            radius_hop_s=radius_hop_s,
         )
     )
 

@@ -125,6 +125,7 @@ def _prediction_table(rows: Sequence[Row], names: Sequence[str], columns: Sequen
     return table
 
 
+_EAP_COLUMN = "round trips"
 _PREDICTED = ("client", "server", "network", "queue", "total", "90 % within", "p99", "load", "energy")
 _PREDICTED_SHORT = ("client", "server", "network", "total", "90 % within", "energy")
 
@@ -135,6 +136,8 @@ def _prediction_cell(row: Row, heading: str) -> str:
     if heading in ("client", "server"):
         low, high = row[f"{heading}_range_s"]
         return _mark(row, heading) + ranged(row[f"{heading}_s"], low, high)
+    if heading == _EAP_COLUMN:
+        return "–" if row.get("eap") is None else f"{row['eap']['round_trips']:,}"
     if heading == "network":
         return seconds(row["transmission_s"], 2)
     if heading == "queue":
@@ -181,6 +184,14 @@ def _legend(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         for part in row.get("energy_missing", ()):
             without[part] = None
+    inside = next((row["eap"] for row in rows if row.get("eap")), None)
+    if inside is not None:
+        lines.append(
+            f"inside EAP: round trips are Access-Requests, each {seconds(inside['radius_hop_s'], 2)} between "
+            "access point and RADIUS server (assumed unless given); "
+            f"fragments hold {inside['fragment_bytes']:,} bytes, "
+            f"the server's {inside['server_fragment_bytes']:,}"
+        )
     if without and any(row.get("energy_j") for row in rows):
         lines.append("energy without " + ", ".join(without))
     return lines
@@ -272,6 +283,8 @@ def _fitted(
     if not any(row.get("energy_j") for row in rows):
         whole = tuple(one for one in whole if one != "energy")
         short = tuple(one for one in short if one != "energy")
+    if any(row.get("eap") for row in rows):
+        whole, short = ((_EAP_COLUMN, *columns) for columns in (whole, short))
     names = [row["suite"] for row in rows]
     numbers = [str(number) for number, _ in enumerate(rows, start=1)]
     below = "\n".join(f"{number:>3}  {name}" for number, name in zip(numbers, names, strict=True))

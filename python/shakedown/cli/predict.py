@@ -8,7 +8,7 @@ import click
 
 from shakedown.cli._options import suites_argument
 from shakedown.cli._output import console, echo, json_option, note, print_json
-from shakedown.cli._scenario import Rate, per_second, prediction_tables, scenario_options
+from shakedown.cli._scenario import Duration, Rate, per_second, prediction_tables, scenario_options
 from shakedown.pricing.literature import LITERATURE
 
 
@@ -19,6 +19,20 @@ from shakedown.pricing.literature import LITERATURE
     "--rate", type=Rate(), default="0", show_default=True, help="Handshakes that arrive: 300/s, 20/min."
 )
 @click.option("--model", default="default", show_default=True, help=f"default, {', '.join(LITERATURE)}.")
+@click.option(
+    "--over",
+    type=click.Choice(["bare", "eap"]),
+    default="bare",
+    show_default=True,
+    help="What carries the handshake: the suite's own transport, or EAP-TLS over RADIUS.",
+)
+@click.option("--fragment", type=int, metavar="BYTES", help="TLS bytes in an EAP packet.  [default: 1398]")
+@click.option(
+    "--radius-hop",
+    type=Duration(),
+    metavar="TIME",
+    help="Access point to RADIUS server and back.  [default: 5ms, assumed]",
+)
 @json_option
 def command(
     suites: tuple[str, ...],
@@ -30,6 +44,9 @@ def command(
     traces: Path | None,
     rate: float,
     model: str,
+    over: str,
+    fragment: int | None,
+    radius_hop: float | None,
     as_json: bool,
 ) -> None:
     """Predict what handshakes cost elsewhere, from recorded traces and profiles.
@@ -52,13 +69,17 @@ def command(
         workers=workers,
         traces=open_library(traces, say=note),
         scale_from=scale_from,
+        over=over,
+        fragment_bytes=fragment,
+        radius_hop_s=radius_hop,
     )
     if as_json:
         print_json(rows)
         return
     many = f", {workers} workers" if workers > 1 else ""
     to = f"{bearer} to {server_device}{many}"
-    echo(f"modelled ({model}): {device} over {to}, {per_second(rate)} handshakes/s")
+    inside = " inside EAP" if over == "eap" else ""
+    echo(f"modelled ({model}{inside}): {device} over {to}, {per_second(rate)} handshakes/s")
     screen = console()
     for table in prediction_tables(rows, screen.width):
         screen.print(table)

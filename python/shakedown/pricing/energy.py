@@ -53,19 +53,19 @@ class Energy:
 
 
 def client_energy(
-    trace: Trace, device: Device, bearer: Bearer, client: Price, elapsed_s: float | None
+    sent: LinkBytes, device: Device, bearer: Bearer, client: Price, elapsed_s: float | None
 ) -> Energy:
     """Energy of one handshake at the client.
 
     Args:
-        trace: the handshake.
+        sent: what the handshake puts on the link.
         device, bearer: whose power.
         client: the client's price.
         elapsed_s: how long the handshake takes, None where there is no steady state.
     """
     missing: list[str] = []
     processor = _processor(device, client, elapsed_s, missing)
-    radio, setup, tail = _radio(trace, bearer, elapsed_s, missing)
+    radio, setup, tail = _radio(sent, bearer, elapsed_s, missing)
     return Energy(processor, radio, setup, tail, tuple(missing))
 
 
@@ -105,10 +105,9 @@ def _processor(device: Device, client: Price, elapsed_s: float | None, missing: 
 
 
 def _radio(
-    trace: Trace, bearer: Bearer, elapsed_s: float | None, missing: list[str]
+    sent: LinkBytes, bearer: Bearer, elapsed_s: float | None, missing: list[str]
 ) -> tuple[Range | None, Range | None, Range | None]:
     power = bearer.energy
-    sent = link_bytes(trace, bearer)
     found = radio_energy_j(
         sent,
         elapsed_s,

@@ -18,6 +18,7 @@ from shakedown.models import handshake, queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.ranges import Range, ratio
+from shakedown.pricing.eap import Carried, carried, exchanged
 from shakedown.pricing.library import TraceLibrary, open_library
 from shakedown.pricing.scenario import (
     DEFAULT_BEARER,
@@ -66,6 +67,9 @@ def predict(
     workers: int = 1,
     traces: TraceLibrary | None = None,
     scale_from: str | None = None,
+    over: str = "bare",
+    fragment_bytes: int | None = None,
+    radius_hop_s: float | None = None,
 ) -> list[Row]:
     """Predict handshakes: one row a suite, as `shakedown.schema.predictions.Prediction` says.
 
@@ -80,23 +84,44 @@ def predict(
         workers: the server's workers (default model only).
         traces: where recorded handshakes come from; default: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+        over: the carrier, ``bare`` or ``eap``: EAP-TLS over RADIUS.
+        fragment_bytes: TLS bytes in an EAP packet; default 1398.
+        radius_hop_s: round trip between access point and RADIUS server; default 5 ms, assumed.
 
     Raises:
         InputError: naming what was wrong and what is accepted.
     """
+    inside_eap = _carrier(over, fragment_bytes, radius_hop_s, model)
     check_model(model, workers)
     if not (math.isfinite(rate_per_s) and rate_per_s >= 0.0):
         raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, 0 or more")
     library = traces or open_library()
 
     def one(suite: str) -> tuple[Scenario, Row]:
-        found = scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
+        found = scenario(
+            suite, device, server_device, bearer, traces=library, scale_from=scale_from, inside_eap=inside_eap
+        )
         return found, row(found, model, rate_per_s, workers)
 
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
     found = each(suites, one, place)
     compare([(pair[0], pair[1]) for pair in found if pair[0] is not None])
     return [pair[1] for pair in found]
+
+
+def _carrier(over: str, fragment_bytes: int | None, radius_hop_s: float | None, model: str) -> Carried | None:
+    """How EAP carries handshakes, None where they are bare. Raises `InputError`."""
+    if over not in ("bare", "eap"):
+        raise InputError(f'carrier "{over}"; accepted: bare, eap')
+    if over == "bare":
+        if fragment_bytes is not None or radius_hop_s is not None:
+            raise InputError(
+                "a fragment size or RADIUS hop says nothing of bare handshakes; accepted over eap"
+            )
+        return None
+    if model != "default":
+        raise InputError(f"model {model} over eap; accepted: default, the others know no EAP")
+    return carried(fragment_bytes, radius_hop_s)
 
 
 def each(
@@ -228,8 +253,24 @@ def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
         else one.device.energy.battery_j / joules.mean,
         "ratio_to_first": None,
         "failed": one.exchange.failed if model == "default" else 0.0,
+        "carrier": "bare" if one.eap is None else "eap",
+        "eap": None if one.eap is None else _inside_eap(one, one.eap),
     }
     return found
+
+
+def _inside_eap(one: Scenario, how: Carried) -> Row:
+    found = exchanged(one.trace, how)
+    return {
+        "fragment_bytes": how.fragment_bytes,
+        "server_fragment_bytes": how.server_fragment_bytes,
+        "radius_hop_s": how.radius_hop_s,
+        "ticket_bytes": how.ticket_bytes,
+        "round_trips": found.round_trips,
+        "fragments": found.fragments,
+        "eap_bytes": found.eap_bytes,
+        "radius_bytes": found.radius_bytes,
+    }
 
 
 def times(found: Distribution, mean_s: float) -> dict[str, float]:

@@ -5,7 +5,7 @@ and model.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,9 @@ from shakedown.models.distribution import Distribution
 from shakedown.models.network import Exchange
 from shakedown.models.ranges import Range, combined
 from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
-from shakedown.pricing.energy import Energy, client_energy
+from shakedown.pricing import eap
+from shakedown.pricing.eap import Carried
+from shakedown.pricing.energy import Energy, client_energy, link_bytes
 from shakedown.pricing.extrapolation import Basis, weakest
 from shakedown.pricing.library import TraceLibrary, open_library
 from shakedown.pricing.literature import LITERATURE, load_model
@@ -42,6 +44,7 @@ class Scenario:
     bearer: Bearer
     client: Price
     server: Price
+    eap: Carried | None = None
 
     @property
     def basis(self) -> Basis:
@@ -59,6 +62,8 @@ class Scenario:
     @cached_property
     def exchange(self) -> Exchange:
         """The handshake over the network, without a queue."""
+        if self.eap is not None:
+            return eap.carry(self.trace, self.client, self.server, self.bearer, self.eap)
         return carry(self.trace, self.client, self.server, self.bearer)
 
     @cached_property
@@ -115,7 +120,12 @@ class Scenario:
 
     def energy(self, elapsed_s: float | None) -> Energy:
         """Energy of the client for one handshake, by part."""
-        return client_energy(self.trace, self.device, self.bearer, self.client, elapsed_s)
+        sent = (
+            link_bytes(self.trace, self.bearer)
+            if self.eap is None
+            else eap.link_bytes(self.trace, self.bearer, self.eap)
+        )
+        return client_energy(sent, self.device, self.bearer, self.client, elapsed_s)
 
 
 def wait_distribution(found: Wait) -> Distribution:
@@ -156,8 +166,9 @@ def scenario(
     *,
     traces: TraceLibrary | None = None,
     scale_from: str | None = None,
+    inside_eap: Carried | None = None,
 ) -> Scenario:
-    """Load and price one scenario.
+    """Load and price one scenario, bare or inside EAP, where no TCP connection costs anything.
 
     Raises:
         InputError: for unknown names, bad files, or devices without primitives.
@@ -169,12 +180,13 @@ def scenario(
             f"--scale-from {scale_from} has nothing to do: {device} and {server_device} have primitives; "
             "accepted with a device that has none"
         )
-    trace = (traces or open_library())[suite]
-    return Scenario(
-        trace,
-        client,
-        server,
-        link,
+    library = traces or open_library()
+    trace = library[suite]
+    prices = [
         price(trace, "client", client, None if client.priced else scale),
         price(trace, "server", server, None if server.priced else scale),
-    )
+    ]
+    if inside_eap is not None:
+        prices = [replace(one, connection=None) for one in prices]
+        inside_eap = replace(inside_eap, ticket_bytes=eap.renewed_ticket_bytes(trace, library))
+    return Scenario(trace, client, server, link, prices[0], prices[1], inside_eap)

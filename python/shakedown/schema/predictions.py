@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from shakedown.schema.base import Count, Number, Object, Side, Text
+from shakedown.schema.base import Carrier, Count, Number, Object, Side, Text
 
 Basis = Literal["own", "scaled", "assumed", "unknown"]
 Ends = tuple[Number | None, Number | None]
@@ -78,6 +78,25 @@ class EnergyParts(Object, frozen=True, kw_only=True):
     tail: Number | None
 
 
+class InsideEap(Object, frozen=True, kw_only=True):
+    """What EAP-TLS over RADIUS makes of the handshake, for an identity of one byte.
+
+    `ticket_bytes` is the new ticket that follows a resumption of TLS 1.3, as long as the one presented; after
+    a full handshake there are only those of the trace. `round_trips` are Access-Requests; the bearer has one
+    more, for EAPOL-Start. `radius_hop_s`, between access point and RADIUS server and back, is assumed unless
+    it was given.
+    """
+
+    fragment_bytes: Count
+    server_fragment_bytes: Count
+    radius_hop_s: Number
+    ticket_bytes: Number
+    round_trips: Count
+    fragments: Count
+    eap_bytes: Number
+    radius_bytes: Number
+
+
 class Prediction(Object, frozen=True, kw_only=True):
     """One row of `predict`; null where there is no steady state.
 
@@ -116,6 +135,8 @@ class Prediction(Object, frozen=True, kw_only=True):
     handshakes_per_charge: Number | None
     ratio_to_first: Uncertain | None
     failed: Number = 0.0
+    carrier: Carrier = "bare"
+    eap: InsideEap | None = None
 
 
 class FailedPrediction(Object, frozen=True, kw_only=True):

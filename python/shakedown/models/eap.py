@@ -1,0 +1,170 @@
+"""EAP-TLS over RADIUS: packets, round trips and bytes that flights take; EAP-AKA for comparison.
+
+RFC 5216 section 2.1 (fragments and their acknowledgements), RFC 9190 section 2.1 (TLS 1.3: the server ends
+with a protected byte), RFC 3579 (EAP in RADIUS), RFC 4187 and 9048 (EAP-AKA). EAP is lock-step: a packet
+goes out when the one before it was answered, so every fragment costs a round trip, whichever way it goes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shakedown.models.steps import Side
+
+HEADER_BYTES = 4
+"""Code, identifier, length (RFC 3748 section 4)."""
+TYPED_BYTES = HEADER_BYTES + 1
+TLS_BYTES = TYPED_BYTES + 1
+"""An EAP-TLS packet without data: an acknowledgement, or the server's start."""
+LENGTH_BYTES = 4
+"""The flight's length, in the first of several fragments."""
+MAX_OVERHEAD_BYTES = TLS_BYTES + LENGTH_BYTES
+INDICATION_BYTES = 5 + 1 + 1 + 16
+"""A protected byte of TLS 1.3: record header, the byte, its content type, the tag."""
+SESSION_ID_BYTES = 32
+"""In each Hello of TLS 1.3's middlebox compatibility, which EAP does without."""
+FREERADIUS_ROUNDS = 50
+"""Rounds behind the first request after which FreeRADIUS 3.2 gives a session up (`rlm_eap/mem.c`)."""
+
+_PIECE_BYTES = 253
+_ATTRIBUTE_BYTES = 2
+_PACKET_BYTES = 20 + 18
+"""RADIUS header and Message-Authenticator."""
+_MPPE_BYTES = 2 * 58
+"""Both keys in an Access-Accept (RFC 2548): attribute and vendor headers, salt, 48 bytes encrypted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """An EAP packet.
+
+    Attributes:
+        sender: client for the peer, server for the RADIUS server.
+        size_bytes: all of it.
+        flight: index of the flight that it is a fragment of; None for those without TLS data.
+        first: whether it begins its flight.
+    """
+
+    sender: Side
+    size_bytes: float
+    flight: int | None = None
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What an authentication transmits, both directions, nothing repeated.
+
+    Attributes:
+        round_trips: Access-Requests, each answered.
+        fragments: EAP-TLS packets that hold TLS.
+        eap_bytes, radius_bytes: packets of EAP, and of RADIUS with them in it.
+    """
+
+    round_trips: int
+    fragments: int
+    eap_bytes: float
+    radius_bytes: float
+
+
+def fragments(flight_bytes: float, fragment_bytes: int) -> int:
+    """Fragments of a flight, at least one. ``fragment_bytes``: TLS bytes in each."""
+    return max(1, math.ceil(flight_bytes / fragment_bytes))
+
+
+def round_trips(client_fragments: Sequence[int], server_fragments: Sequence[int]) -> int:
+    """Access-Requests of EAP-TLS, from the fragments of each flight of the two sides.
+
+    The identity, an answer to the server's start and to each of its fragments, and an answer to each
+    acknowledgement of a fragment that others follow: 2 + Σ server + Σ (client - 1).
+    """
+    return 2 + sum(server_fragments) + sum(one - 1 for one in client_fragments)
+
+
+def aka_round_trips(*, identity_asked: bool = False, result_indication: bool = False) -> int:
+    """Access-Requests of EAP-AKA: identity and challenge (RFC 4187 figure 1), fast re-authentication alike.
+
+    Args:
+        identity_asked: the server does not know the first identity and asks for another (figure 5).
+        result_indication: success is indicated under protection (section 6.2).
+    """
+    return 2 + identity_asked + result_indication
+
+
+def tls_packets(
+    flights: Sequence[tuple[Side, float]],
+    client_fragment_bytes: int,
+    server_fragment_bytes: int,
+    *,
+    identity_bytes: int = 1,
+    length_always: bool = False,
+) -> list[Packet]:
+    """The EAP packets of an authentication, peer and server in turn, from the identity to EAP-Success.
+
+    Args:
+        flights: sender and TLS bytes of each, in turn, the client's first; in TLS 1.3 with the server's
+            protected byte and its ticket as the last.
+        client_fragment_bytes, server_fragment_bytes: TLS bytes in a fragment.
+        identity_bytes: length of the name in the clear.
+        length_always: the server writes the flight's length into every fragment, as FreeRADIUS does.
+
+    Raises:
+        ValueError: where flights do not alternate from the client's.
+    """
+    if not flights or any(sender != ("client", "server")[i % 2] for i, (sender, _) in enumerate(flights)):
+        raise ValueError("flights do not alternate; accepted: the client's first, then each side in turn")
+    packets = [Packet("client", TYPED_BYTES + identity_bytes), Packet("server", TLS_BYTES)]
+    for index, (sender, size) in enumerate(flights):
+        other: Side = "server" if sender == "client" else "client"
+        room = client_fragment_bytes if sender == "client" else server_fragment_bytes
+        count = fragments(size, room)
+        for number in range(count):
+            every = length_always and sender == "server"
+            length = LENGTH_BYTES if every or (number == 0 and count > 1) else 0
+            data = min(room, size - number * room)
+            packets.append(Packet(sender, TLS_BYTES + length + data, index, first=number == 0))
+            if number + 1 < count:
+                packets.append(Packet(other, TLS_BYTES))
+    if flights[-1][0] == "server":
+        packets.append(Packet("client", TLS_BYTES))
+    packets.append(Packet("server", HEADER_BYTES))
+    return packets
+
+
+def aka_packets(identity_bytes: int = 1) -> list[Packet]:
+    """The EAP packets of a full EAP-AKA authentication whose identity is known (RFC 4187 section 9)."""
+    head = TYPED_BYTES + 3
+    rand = autn = mac = 20
+    result = 4 + 8
+    return [
+        Packet("client", TYPED_BYTES + identity_bytes),
+        Packet("server", head + rand + autn + mac),
+        Packet("client", head + result + mac),
+        Packet("server", HEADER_BYTES),
+    ]
+
+
+def exchanged(
+    packets: Sequence[Packet], *, identity_bytes: int = 1, state_bytes: int = 20, access_point_bytes: int = 29
+) -> Exchanged:
+    """What packets come to over RADIUS.
+
+    Args:
+        packets: from `tls_packets` or `aka_packets`, identity to EAP-Success.
+        identity_bytes: length of the name in the clear, which stands in each request's User-Name.
+        state_bytes: the server's State; ours has 20.
+        access_point_bytes: the access point's other attributes: NAS-Identifier of nine bytes, Service-Type,
+            NAS-Port-Type, Framed-MTU in ours.
+    """
+    requests = [packet for packet in packets if packet.sender == "client"]
+    eap = sum(packet.size_bytes for packet in packets)
+    pieces = sum(math.ceil(packet.size_bytes / _PIECE_BYTES) for packet in packets)
+    state = _ATTRIBUTE_BYTES + state_bytes
+    radius = eap + _ATTRIBUTE_BYTES * pieces + _PACKET_BYTES * len(packets) + _MPPE_BYTES
+    radius += len(requests) * (_ATTRIBUTE_BYTES + identity_bytes + access_point_bytes)
+    # Every challenge has a State, and the request after it returns it.
+    radius += 2 * state * (len(requests) - 1)
+    held = sum(packet.flight is not None for packet in packets)
+    return Exchanged(len(requests), held, eap, radius)

@@ -1,0 +1,110 @@
+"""Handshakes inside EAP: the model's arithmetic, and `predict --over eap`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shakedown.cli import exit_status
+from shakedown.models import eap
+
+P256 = "tls1.3/x25519/p256/mutual"
+LONG = "tls1.3/x25519mlkem768/mldsa65@mldsa65@mldsa65/mutual"
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    flights=st.lists(st.integers(1, 9000), min_size=3, max_size=4),
+    client=st.integers(40, 1400),
+    server=st.integers(40, 1400),
+)
+def test_packets_alternate_and_take_the_formulas_round_trips(flights, client, server):
+    sides = [("client", "server")[i % 2] for i in range(len(flights))]
+    packets = eap.tls_packets(list(zip(sides, flights, strict=True)), client, server)
+    assert [one.sender for one in packets] == ["client", "server"] * (len(packets) // 2)
+    counts = {"client": [], "server": []}
+    for sender, size in zip(sides, flights, strict=True):
+        counts[sender].append(-(-size // (client if sender == "client" else server)))
+    found = eap.exchanged(packets)
+    assert found.round_trips == eap.round_trips(counts["client"], counts["server"])
+    assert found.fragments == sum(map(sum, counts.values()))
+    overhead = found.eap_bytes - sum(flights)
+    announced = sum(count > 1 for side in counts.values() for count in side)
+    # Identity, and EAP-Success; all other packets are EAP-TLS.
+    assert overhead == 6 + 4 + 6 * (len(packets) - 2) + 4 * announced
+
+
+def test_an_authentication_by_hand():
+    # RFC 5216 section 2.1.1 with one fragment a flight: four responses after EAP-Response/Identity's request.
+    flights = [("client", 100), ("server", 1000), ("client", 500), ("server", 50)]
+    assert eap.exchanged(eap.tls_packets(flights, 1400, 1400)).round_trips == 4
+    # RFC 5216 section 2.1.5: three fragments from the server, two from the peer.
+    flights = [("client", 100), ("server", 3000), ("client", 2000), ("server", 50)]
+    assert eap.exchanged(eap.tls_packets(flights, 1400, 1400)).round_trips == 7
+
+
+def test_eap_aka_takes_two_round_trips_and_little():
+    found = eap.exchanged(eap.aka_packets())
+    assert found.round_trips == eap.aka_round_trips() == 2
+    assert eap.aka_round_trips(identity_asked=True, result_indication=True) == 4
+    assert found.eap_bytes == 6 + (8 + 60) + (8 + 12 + 20) + 4
+
+
+def test_flights_must_alternate():
+    with pytest.raises(ValueError, match="alternate"):
+        eap.tls_packets([("server", 10)], 500, 500)
+
+
+def asked(capsys, *arguments: str) -> list[dict]:
+    assert exit_status(["predict", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_each_round_trip_is_the_bearers(capsys):
+    small, large = (
+        asked(capsys, P256, LONG, "--over", "eap", "--bearer", "gprs", "--fragment", size)
+        for size in ("500", "1390")
+    )
+    for short, long in zip(small, large, strict=True):
+        assert short["carrier"] == long["carrier"] == "eap"
+        further = short["eap"]["round_trips"] - long["eap"]["round_trips"]
+        assert further > 0
+        # Two crossings of 330 ms at least, the RADIUS hop, two packets of headers at 10.5 and 18.77 kbit/s.
+        least_s = further * (2 * 0.33 + 0.005 + 80 / 10500 + 80 / 18770)
+        taken_s = short["done_s"]["mean"] - long["done_s"]["mean"]
+        assert least_s < taken_s < 1.1 * least_s
+        assert short["ready_s"] == short["done_s"]
+        assert short["connection_s"] == {"client": 0.0, "server": 0.0}
+
+
+def test_the_radius_hop_is_paid_once_a_round_trip(capsys):
+    (near,) = asked(capsys, P256, "--over", "eap", "--bearer", "ethernet", "--radius-hop", "0ms")
+    (far,) = asked(capsys, P256, "--over", "eap", "--bearer", "ethernet", "--radius-hop", "100ms")
+    assert far["done_s"]["mean"] - near["done_s"]["mean"] == pytest.approx(0.1 * near["eap"]["round_trips"])
+
+
+def test_a_bare_prediction_says_so(capsys):
+    (row,) = asked(capsys, P256)
+    assert (row["carrier"], row["eap"]) == ("bare", None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tls1.2/psk", "--over", "eap"], "suites with certificates"),
+        (["wtls/rsa", "--over", "eap"], "TLS 1.0 to 1.3"),
+        ([P256, "--over", "eap", "--fragment", "0"], "1 to 3000"),
+        ([P256, "--over", "eap", "--bearer", "lorawan-sf7"], "accepted: fragments up to"),
+        ([P256, "--over", "eap", "--model", "thesis"], "accepted: default"),
+        ([P256, "--fragment", "500"], "accepted over eap"),
+    ],
+)
+def test_what_eap_does_not_carry_is_refused_in_one_line(capsys, arguments, words):
+    assert exit_status(["predict", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert words in captured.err
