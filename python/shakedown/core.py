@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shakedown.scenario import HandshakeId, Options
     from shakedown.schema.captured import CaptureSummary, Connection
     from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
-    from shakedown.schema.eap import Authentications
+    from shakedown.schema.eap import Authentications, ServerTally
     from shakedown.schema.live import LoadOutcome, LoadProgress
     from shakedown.schema.measured import Machine, Measurement, Transfer
     from shakedown.schema.primitives import Timing
@@ -267,14 +267,27 @@ def eap_peer(
     return convert(found, Authentications), failure
 
 
-def eap_serve(options: Mapping[str, object], *, resume: bool, listening: Callable[[str, str], None]) -> None:
-    """Serves EAP-TLS until a signal's handler raises; `listening` is told address and suite.
+def eap_serve(
+    options: Mapping[str, object],
+    *,
+    resume: bool,
+    listening: Callable[[str, str], None],
+    stopped: Callable[[ServerTally], None],
+) -> None:
+    """Serves EAP-TLS until a signal's handler raises; `listening` is told address and suite, `stopped` the
+    tally.
 
     Raises `InputError`.
     """
+    from shakedown.schema import convert
+    from shakedown.schema.eap import ServerTally
+
+    def tell(found: dict[str, Any]) -> None:
+        stopped(convert(found, ServerTally))
+
     core = native()
     with _complaints(str(options["suite"])):
-        core.eap_serve(_paths_as_text(options), resume=resume, listening=listening)
+        core.eap_serve(_paths_as_text(options), resume=resume, listening=listening, stopped=tell)
 
 
 def _paths_as_text(options: Mapping[str, object]) -> dict[str, object]:

@@ -18,8 +18,8 @@ from eap.supplicant import eapol_test
 
 
 @contextlib.contextmanager
-def serving(suite: str, *options: str) -> Iterator[int]:
-    """`eap serve` on an ephemeral port, until the block ends; SIGTERM must end it with 0."""
+def serving(suite: str, *options: str, tallies: list[str] | None = None) -> Iterator[int]:
+    """`eap serve` on an ephemeral port, until the block ends; SIGTERM must end it with 0 and its tally."""
     command = [sys.executable, "-m", "shakedown", "eap", "serve", "--listen", "127.0.0.1:0"]
     command += ["--secret", SECRET, "--suite", suite, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -30,7 +30,10 @@ def serving(suite: str, *options: str) -> Iterator[int]:
         yield int(found[2])
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
-        assert process.stdout.read() == ""
+        tally = process.stdout.read()
+        assert re.match(r"[\d,]+ accepted \([\d,]+ resumed\), [\d,]+ rejected, ", tally), tally
+        if tallies is not None:
+            tallies.append(tally)
         assert process.stderr.read() == ""
     finally:
         process.kill()
@@ -56,13 +59,17 @@ def test_eapol_test_authenticates_and_resumes(peer, site, tmp_path, suite):
 
 
 def test_our_peer_authenticates_with_generated_certificates(shakedown):
-    with serving("tls1.3/x25519/p256/mutual") as port:
+    tallies: list[str] = []
+    with serving("tls1.3/x25519/p256/mutual", tallies=tallies) as port:
         done = shakedown(
             "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET,
             "--suite", "tls1.3/x25519/p256/mutual", "--count", "20", "--rate", "100/s",
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "20 completed, 0 resumed" in done.stdout
+    assert tallies == [
+        "20 accepted (0 resumed), 0 rejected, 0 abandoned, 0 turned away; 0 duplicates, 0 discarded\n"
+    ]
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -97,13 +104,17 @@ def expired(folder: Path) -> Path:
 @pytest.mark.parametrize("suite", SUITES)
 def test_an_expired_certificate_is_refused_by_name(shakedown, site, tmp_path, suite):
     late = expired(tmp_path)
-    with serving(suite, *site.authenticator()[:4], "--ca", str(late / "ca.pem")) as port:
+    tallies: list[str] = []
+    with serving(suite, *site.authenticator()[:4], "--ca", str(late / "ca.pem"), tallies=tallies) as port:
         done = shakedown(
             "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", suite,
             "--chain", late / "chain.pem", "--key", late / "key.pem", "--ca", site.server / "ca.pem",
         )  # fmt: skip
     assert done.returncode == 1
     assert "failed: 1 (tls_certificate_expired)" in done.stdout
+    (tally,) = tallies
+    assert tally.startswith("0 accepted (0 resumed), 1 rejected")
+    assert "rejected: 1 (tls_certificate_expired)" in tally
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: 1 of 1 authentications failed")
     assert "certificate_expired" in line

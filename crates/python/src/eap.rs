@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use pythonize::{depythonize, pythonize};
 use serde::Deserialize;
 use shakedown_eap::radius::Secret;
-use shakedown_eap::service::Limits;
+use shakedown_eap::service::{Limits, Tally};
 use shakedown_eap::tls::{DEFAULT_FRAGMENT_BYTES, MAX_FRAGMENT_BYTES};
 use shakedown_live::eap::{EapError, Files, PeerOptions, ServerOptions, authenticate, serve};
 use shakedown_stacks::{Settings, SetupError};
@@ -140,14 +140,16 @@ pub fn eap_peer<'py>(
     Ok(found)
 }
 
-/// Serves EAP-TLS until a signal's handler raises; `listening` is told the address once.
+/// Serves EAP-TLS until a signal's handler raises; `listening` is told the address once, and `stopped` in the end what
+/// became of the requests.
 #[pyfunction]
-#[pyo3(signature = (options, *, resume, listening))]
+#[pyo3(signature = (options, *, resume, listening, stopped))]
 pub fn eap_serve(
     py: Python<'_>,
     options: &Bound<'_, PyAny>,
     resume: bool,
     listening: Py<PyAny>,
+    stopped: Py<PyAny>,
 ) -> PyResult<()> {
     let common: Common =
         depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
@@ -174,11 +176,31 @@ pub fn eap_serve(
                 ControlFlow::Break(())
             }
         };
-        serve(&options, acceptor, &mut tell, step)
+        let tally = serve(&options, acceptor, &mut tell, step)?;
+        if raised.is_none() {
+            raised = Python::attach(|py| stopped.call1(py, (tally_of(py, &tally)?,))).err();
+        }
+        Ok(())
     });
     crate::notices::keep(&settings.notices);
     served?.map_err(to_python)?;
     raised.map_or(Ok(()), Err)
+}
+
+fn tally_of<'py>(py: Python<'py>, tally: &Tally) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    for (name, count) in [
+        ("accepted", tally.accepted),
+        ("resumed", tally.resumed),
+        ("duplicates", tally.duplicates),
+        ("discarded", tally.discarded),
+        ("turned_away", tally.turned_away),
+        ("abandoned", tally.abandoned),
+    ] {
+        found.set_item(name, count)?;
+    }
+    found.set_item("rejected", tally.rejected.clone())?;
+    Ok(found)
 }
 
 fn to_python(error: EapError) -> PyErr {

@@ -12,7 +12,7 @@ import click
 from shakedown.cli._output import echo, json_option, note, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from shakedown.schema.eap import Authentications
+    from shakedown.schema.eap import Authentications, ServerTally
 
 MAX_TIMEOUT_S = 3600.0
 """The longest wait for one answer; what is meant as a time-out is shorter."""
@@ -159,11 +159,25 @@ def serve(listen: str, no_resume: bool, **common: Any) -> None:  # noqa: ANN401 
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        core.eap_serve({"address": listen, **common}, resume=not no_resume, listening=listening)
+        core.eap_serve(
+            {"address": listen, **common}, resume=not no_resume, listening=listening, stopped=_show_tally
+        )
     except (_StopError, KeyboardInterrupt):
         pass
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _show_tally(found: ServerTally) -> None:
+    """What a server did, in a line, and why it rejected whom in others."""
+    rejected = sum(found.rejected.values())
+    echo(
+        f"{found.accepted:,} accepted ({found.resumed:,} resumed), {rejected:,} rejected, "
+        f"{found.abandoned:,} abandoned, {found.turned_away:,} turned away; "
+        f"{found.duplicates:,} duplicates, {found.discarded:,} discarded"
+    )
+    for cause, times in sorted(found.rejected.items()):
+        echo(f"  rejected: {times:,} ({cause})")
 
 
 def _show(found: Authentications) -> None:

@@ -17,6 +17,22 @@ class AuthenticationTimes(Object, frozen=True, kw_only=True):
     max: Amount
 
 
+class ServerTally(Object, frozen=True, kw_only=True):
+    """What became of the requests to `eap serve`: authentications, and `rejected` by cause.
+
+    `discarded` are datagrams of nobody who knows the secret, and replays; `turned_away` authentications
+    beyond the most at a time; `abandoned` those left unfinished.
+    """
+
+    accepted: Count
+    resumed: Count
+    rejected: dict[str, Count]
+    duplicates: Count
+    discarded: Count
+    turned_away: Count
+    abandoned: Count
+
+
 class Authentications(Object, frozen=True, kw_only=True):
     """Authentications of one suite against one server.
 
