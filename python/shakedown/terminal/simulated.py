@@ -153,7 +153,9 @@ def _formula(row: Simulated) -> str:
     assert found is not None
     if found.handshake_s is None:
         return f"{row.suite} has no steady state"
-    return f"{row.suite} {time(found.handshake_s)}, waits {time(found.queue_wait_s, 2)}"
+    turns = found.flights_queue_wait_s
+    apart = "" if turns is None else f" ({time(turns, 2)} with each flight queueing by itself)"
+    return f"{row.suite} {time(found.handshake_s)}, waits {time(found.queue_wait_s, 2)}{apart}"
 
 
 CAUSES = {
