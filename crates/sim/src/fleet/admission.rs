@@ -1,7 +1,7 @@
 //! Clients arrive and begin their attempts.
 
 use super::{Fleet, SOURCE};
-use crate::client::{CLOCK, Client, KIND};
+use crate::client::{Accepted, CLOCK, Client, KIND};
 use crate::tcp::Jiffies;
 use shakedown_link::{Ns, Stream};
 
@@ -49,6 +49,12 @@ impl Fleet<'_> {
         client.attempt = 0;
         client.planned = now;
         client.ready = None;
+        // Whoever had this place before left an attempt behind, and this client's may begin later.
+        client.connected = None;
+        client.computes_until = None;
+        client.gives_up = None;
+        client.job = None;
+        client.accepted = Accepted::No;
         client.resumes_at = None;
         client.waited = Ns::ZERO;
         client.sides = Default::default();

@@ -173,6 +173,8 @@ impl<'a> Fleet<'a> {
                 self.arrive(now);
             }
             self.start_jobs(now);
+            // Also what a client put into its cell that has left since.
+            self.schedule_cells();
         }
         self.end(replication);
         Some(self.outcome)

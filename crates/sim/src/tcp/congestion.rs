@@ -206,11 +206,16 @@ impl Cubic {
             now
         });
         let delay_us = if delay_min_us == u64::MAX { 0 } else { delay_min_us };
-        let elapsed = ((now - start).0 / 1_000 + delay_us) * SCALE / 1_000_000;
+        let elapsed = ((now - start).0 / 1_000).saturating_add(delay_us).saturating_mul(SCALE) / 1_000_000;
         let offset = elapsed.abs_diff(self.reach);
-        let delta = ((CUBE_SCALE * offset * offset * offset) >> 40) as u32;
-        let target =
-            if elapsed < self.reach { self.origin.saturating_sub(delta) } else { self.origin + delta };
+        // In Linux this wraps after a day without a loss; no window is that large.
+        let cube = u128::from(offset).saturating_pow(3).saturating_mul(u128::from(CUBE_SCALE)) >> 40;
+        let delta = u32::try_from(cube).unwrap_or(u32::MAX);
+        let target = if elapsed < self.reach {
+            self.origin.saturating_sub(delta)
+        } else {
+            self.origin.saturating_add(delta)
+        };
         self.per_step = if target > window { window / (target - window) } else { 100 * window };
         if self.last_max == 0 && self.per_step > 20 {
             self.per_step = 20;
