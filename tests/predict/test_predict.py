@@ -24,7 +24,8 @@ WTLS = "wtls/rsa/rsa1024@rsa3072/requested"
 KEYS = (
     "suite device server_device bearer rate_per_s kind model client_s server_s transmission_s queue_s "
     "total_s utilisation energy_j range_s extrapolated workers basis unpriced ready_s done_s client_range_s "
-    "server_range_s connection_s energy_parts_j energy_missing handshakes_per_charge ratio_to_first failed"
+    "server_range_s connection_s energy_parts_j energy_missing handshakes_per_charge ratio_to_first failed "
+    "carrier eap"
 )
 CAPACITY_KEYS = (
     "suite server_device device bearer within_s percentile workers rate_per_s utilisation "

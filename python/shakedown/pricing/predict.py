@@ -195,6 +195,11 @@ def totals_s(
     return totals
 
 
+def _after(wait: Distribution, unloaded: Distribution) -> Distribution:
+    """A time and a wait; the time's points are made few first where there are many waits to add."""
+    return unloaded.plus(wait) if len(wait.values_s) == 1 else unloaded.compact().plus(wait)
+
+
 def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
     """One row of ``predict``."""
     ready, done = one.unloaded(model)
@@ -202,7 +207,7 @@ def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
     steady = math.isfinite(wait_s)
     wait = one.wait(rate_per_s, workers) if steady and model == "default" else None
     delay = (wait or Distribution.exactly(wait_s)) if steady else None
-    loaded = None if delay is None else (ready.plus(delay), done.plus(delay))
+    loaded = None if delay is None else (_after(delay, ready), _after(delay, done))
     client, server = one.client.total, one.server.total
     total_s = done.mean + wait_s if steady else None
     energy = one.energy(total_s)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -88,6 +88,16 @@ class Scenario:
 
     def unloaded(self, model: str = "default") -> tuple[Distribution, Distribution]:
         """Ready and done without a queue, the spread of the devices' own work included."""
+        if model not in self._unloaded:
+            self._unloaded[model] = self._without_queue(model)
+        return self._unloaded[model]
+
+    @cached_property
+    def _unloaded(self) -> dict[str, tuple[Distribution, Distribution]]:
+        """What was found, by the model: rates share it."""
+        return {}
+
+    def _without_queue(self, model: str) -> tuple[Distribution, Distribution]:
         if model == "default":
             ready, done = self.exchange.ready, self.exchange.done
         else:
@@ -113,10 +123,8 @@ class Scenario:
         service_s = self.service_s.mean if mean_s is None else mean_s
         if rate_per_s <= 0.0 or service_s <= 0.0:
             return Distribution.exactly(0.0)
-        found = mgc_wait(rate_per_s, self.service(service_s), workers)
-        if found is None:
-            return None
-        return wait_distribution(found)
+        scale = service_s / self.service_s.mean
+        return _wait(rate_per_s, service_s, self.server.sd_s * scale, workers)
 
     def energy(self, elapsed_s: float | None) -> Energy:
         """Energy of the client for one handshake, by part."""
@@ -126,6 +134,13 @@ class Scenario:
             else eap.link_bytes(self.trace, self.bearer, self.eap)
         )
         return client_energy(sent, self.device, self.bearer, self.client, elapsed_s)
+
+
+@lru_cache(maxsize=1024)
+def _wait(rate_per_s: float, mean_s: float, sd_s: float, workers: int) -> Distribution | None:
+    """The wait at a server, whatever devices and bearers its clients have."""
+    found = mgc_wait(rate_per_s, spread_service(mean_s, sd_s), workers)
+    return None if found is None else wait_distribution(found)
 
 
 def wait_distribution(found: Wait) -> Distribution:
