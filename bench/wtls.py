@@ -27,7 +27,7 @@ def benchmark(name: str, suite: str, target: float, count: int) -> Benchmark:
 
 
 BENCHMARKS = [
-    benchmark("rsa2048-mutual", "wtls/rsa/rsa2048/mutual", 1.10, 3000),
-    benchmark("233k-mutual", "wtls/ecdh_ecdsa/233k/mutual", 1.15, 3000),
-    benchmark("160p-server", "wtls/ecdh_ecdsa/160p/server", 1.25, 3000),
+    benchmark("rsa2048-mutual", "wtls/rsa/rsa2048/mutual", 1.06, 3000),
+    benchmark("233k-mutual", "wtls/ecdh_ecdsa/233k/mutual", 1.06, 3000),
+    benchmark("160p-server", "wtls/ecdh_ecdsa/160p/server", 1.06, 3000),
 ]
