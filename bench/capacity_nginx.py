@@ -1,9 +1,10 @@
 """The rate at which one nginx worker saturates: predicted with a profile of this machine, and measured.
 
-nginx runs one process on one core; `openssl s_time` on another makes handshakes one after another and closes
-each connection at once, so that what nginx does is handshakes and connections alone. Its saturation rate is
-the number of connections by the time that the kernel says nginx ran. The profile is measured in between, of
-suites other than those predicted: primitives, the stack's own work, a TCP connection.
+nginx runs one process on one core; some `openssl s_time` on another make handshakes and close each connection
+at once, so that what nginx does is handshakes and connections alone. Its saturation rate is the number of
+connections by the time that the kernel says nginx ran. The profile is of the OpenSSL that nginx is linked
+with, and is measured in between, of suites other than those predicted and without nginx: primitives,
+handshakes in memory, connections to a server of ours.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 SECONDS = 4
+CLIENTS = 4
+"""s_time processes: with one alone nginx would sleep between any two flights."""
 EACH = 5
 """Handshakes of each suite in a round of the profile: of many short rounds some are undisturbed."""
 TOLERANCE = 1.15
@@ -67,9 +70,10 @@ CASES = (
 
 
 def profile(seconds: float = 0.1, rounds: int = 4) -> Device:
-    """A profile of this machine, of suites that are not predicted."""
+    """A profile of this machine with the system's OpenSSL, of suites that are not predicted."""
     from shakedown import core
     from shakedown.pricing.connection_cost import connection_cost
+    from shakedown.pricing.other_openssl import measure_other
     from shakedown.pricing.this_machine import measure_suites, profile_of, suites
     from shakedown.profiles import load_device
 
@@ -82,11 +86,27 @@ def profile(seconds: float = 0.1, rounds: int = 4) -> Device:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "this-machine.toml"
         path.write_text(profile_of("this-machine", timed, measured, connection), encoding="utf-8")
+        other = measure_other("openssl", load_device(str(path)))
+        text = profile_of("this-machine", timed, measured, connection, other=other)
+        path.write_text(text, encoding="utf-8")
         return load_device(str(path))
 
 
-def predicted_per_s(case: Case, device: Device) -> float:
-    """The rate at which one worker saturates: one over its work for a handshake and its connection."""
+@dataclass(frozen=True)
+class Predicted:
+    """What one worker takes for a handshake and for its connection, in seconds."""
+
+    handshake_s: float
+    connection_s: float
+
+    @property
+    def per_s(self) -> float:
+        """The rate at which it saturates."""
+        return 1.0 / (self.handshake_s + self.connection_s)
+
+
+def predict(case: Case, device: Device) -> Predicted:
+    """The worker's time for a handshake, as recorded here, and its connection."""
     from shakedown import core
     from shakedown.pricing.prices import price
     from shakedown.pricing.trace import parse_trace
@@ -98,7 +118,7 @@ def predicted_per_s(case: Case, device: Device) -> float:
     priced = price(parse_trace(builtins(recorded), case.suite), "server", device)
     if priced.unpriced or priced.connection is None:
         raise UnavailableError(f"{case.name}: {priced.unpriced}")
-    return 1.0 / (priced.total.mean + priced.connection.mean)
+    return Predicted(priced.total.mean, priced.connection.mean)
 
 
 CONFIGURATION = """
@@ -178,17 +198,24 @@ def _reachable(process: subprocess.Popen[bytes], ports: object, log: Path) -> No
 
 
 def measured_per_s(case: Case, pid: int, port: int) -> float:
-    """Handshakes by nginx' own CPU time while s_time made them."""
+    """Handshakes by nginx' own CPU time while some s_time made them."""
+    command = ["openssl", "s_time", "-connect", f"127.0.0.1:{port}", *case.arguments, "-time", str(SECONDS)]
     before = _ran_s(pid)
-    done = subprocess.run(
-        ["openssl", "s_time", "-connect", f"127.0.0.1:{port}", *case.arguments, "-time", str(SECONDS)],
-        capture_output=True, text=True, check=False, preexec_fn=lambda: _pin(1),
-    )  # fmt: skip
+    clients = [
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=lambda: _pin(1)
+        )
+        for _ in range(CLIENTS)
+    ]
+    printed = [client.communicate()[0] for client in clients]
     ran_s = _ran_s(pid) - before
-    counts = re.findall(r"(\d+) connections in \d+ real seconds", done.stdout)
-    if not counts or ran_s <= 0.0:
-        raise UnavailableError(f"s_time: {(done.stderr or done.stdout).strip()[-200:]}")
-    return float(counts[-1]) / ran_s
+    completed = 0
+    for text in printed:
+        counts = re.findall(r"(\d+) connections in \d+ real seconds", text)
+        if not counts:
+            raise UnavailableError(f"s_time: {text.strip()[-200:]}")
+        completed += int(counts[-1])
+    return completed / ran_s
 
 
 def _ran_s(pid: int) -> float:
@@ -196,12 +223,12 @@ def _ran_s(pid: int) -> float:
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) * 1e-9
 
 
-def rates(rounds: int = ROUNDS) -> list[tuple[Case, float, float]]:
-    """Predicted and measured rates of every case, in every round."""
+def rates(rounds: int = ROUNDS) -> list[tuple[Case, Predicted, float]]:
+    """Every case in every round: what is predicted, and the rate that is measured."""
     found = []
     with nginx() as (pid, ports):
         device = profile()
-        predicted = {case: predicted_per_s(case, device) for case in CASES}
+        predicted = {case: predict(case, device) for case in CASES}
         for _ in range(rounds):
             found += [(case, predicted[case], measured_per_s(case, pid, ports[case.key])) for case in CASES]
     return found
@@ -209,7 +236,7 @@ def rates(rounds: int = ROUNDS) -> list[tuple[Case, float, float]]:
 
 def pairs() -> Sequence[Pair]:
     """The greater of each two rates, and the lesser: their ratio is how far the prediction is off."""
-    return [(max(ours, theirs), min(ours, theirs)) for _, ours, theirs in rates()]
+    return [(max(ours.per_s, theirs), min(ours.per_s, theirs)) for _, ours, theirs in rates()]
 
 
 BENCHMARKS = [
@@ -226,7 +253,8 @@ BENCHMARKS = [
 
 if __name__ == "__main__":
     for case, ours, theirs in rates(2):
-        difference = ours / theirs - 1.0
+        parts = f"{ours.handshake_s * 1e6:.0f} + {ours.connection_s * 1e6:.0f} us"
         sys.stdout.write(
-            f"{case.name}: predicted {ours:,.0f}/s, measured {theirs:,.0f}/s, {difference:+.1%}\n"
+            f"{case.name}: predicted {ours.per_s:,.0f}/s ({parts}), measured {theirs:,.0f}/s "
+            f"({1e6 / theirs:.0f} us), {ours.per_s / theirs - 1.0:+.1%}\n"
         )

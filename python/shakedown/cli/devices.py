@@ -116,9 +116,17 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
     type=FiniteRange(min=0.0, min_open=True),
     help="Begin no round of handshakes that would end later than this.",
 )
+@click.option(
+    "--openssl",
+    "program",
+    metavar="PROGRAM",
+    help="For a server that runs another OpenSSL than the one in here: that library's program.",
+)
 @click.option("--replace", is_flag=True, help="Write over a profile that is there; this-machine always is.")
-def measure(name: str, seconds: float, rounds: int, minutes: float, replace: bool) -> None:
-    """Measure a full profile of this machine: primitives, stacks' own work, a TCP connection.
+def measure(
+    name: str, seconds: float, rounds: int, minutes: float, program: str | None, replace: bool
+) -> None:
+    """Measure a full profile of this machine: primitives, stacks' own work, a served connection.
 
     It is kept among your own profiles, and "--device this-machine" finds it. Takes some minutes; the quieter
     the machine, the truer the figures. The profile is written after every round of handshakes: what is
@@ -129,13 +137,15 @@ def measure(name: str, seconds: float, rounds: int, minutes: float, replace: boo
     from shakedown import core
     from shakedown.cli._output import progress_bar
     from shakedown.pricing.connection_cost import connection_cost
+    from shakedown.pricing.libssl import libssl_of
+    from shakedown.pricing.other_openssl import measure_other
     from shakedown.pricing.this_machine import measure_suites, profile_of, suites
-    from shakedown.profiles import THIS_MACHINE
+    from shakedown.profiles import THIS_MACHINE, load_device
     from shakedown.profiles.importers import profile_path, write_profile
 
     path = profile_path(name, None, replace=replace or name == THIS_MACHINE)
     begun = perf_counter()
-    with progress_bar(1000, "a TCP connection") as update:
+    with progress_bar(1000, "a served connection") as update:
         connection = connection_cost(progress=lambda done, total: update(1000 * done // total, ""))
     with progress_bar(1000, "primitives") as update:
         timed = core.primitives(
@@ -145,6 +155,9 @@ def measure(name: str, seconds: float, rounds: int, minutes: float, replace: boo
     def kept(measured: list[dict[str, Any]]) -> None:
         write_profile(path, profile_of(name, timed, measured, connection))
 
+    if program is not None:
+        libssl_of(program)  # refused before anything is measured
+
     with progress_bar(1000, "handshakes") as update:
         measured = measure_suites(
             suites(),
@@ -153,7 +166,16 @@ def measure(name: str, seconds: float, rounds: int, minutes: float, replace: boo
             progress=lambda done, total, what: update(1000 * done // total, what),
             kept=kept,
         )
-    echo(f"{path}: {len(timed)} primitives, {len(measured)} suites, a TCP connection")
+    if program is not None:
+        with progress_bar(1000, f"OpenSSL of {program}") as update:
+            other = measure_other(
+                program,
+                load_device(str(path)),
+                progress=lambda done, total, what: update(1000 * done // total, what),
+            )
+        write_profile(path, profile_of(name, timed, measured, connection, other=other))
+        echo(f"{path}: as with {other.version}")
+    echo(f"{path}: {len(timed)} primitives, {len(measured)} suites, a served connection")
 
 
 @command.command("import")

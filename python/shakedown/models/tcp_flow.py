@@ -16,6 +16,9 @@ from shakedown.models.steps import Flight, Side
 from shakedown.models.tcp import DELAYED_ACK_S, MAX_RTO_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
 
 
+_ROUNDING_BYTES = 1e-3  # sizes are means, and no whole numbers
+
+
 @dataclass(slots=True)
 class FlightTimes:
     """What one flight did.
@@ -100,6 +103,7 @@ class _Host:
         self.backoff = 0
         self.kept_window: float | None = None
         self.received = 0
+        self.received_bytes = 0.0
         self.quick = tcp.quick_acks
         self.unacknowledged = 0  # segments received of which the peer knows nothing yet
         self.echo_s = 0.0
@@ -135,7 +139,7 @@ class _Run:
         self.syn_ack_s: float | None = None
         self.connected_s: float | None = None
         self.accepted = False
-        self.expected: dict[Side, int] = {"client": 0, "server": 0}  # segments that complete what is awaited
+        self.expected_bytes: dict[Side, float] = {"client": 0.0, "server": 0.0}  # all that is awaited so far
         self.finished: dict[int, float] = {}
 
     def at(self, when_s: float, act: Callable[[float], None]) -> None:
@@ -210,23 +214,27 @@ class _Run:
         flight = self.plan[number]
         host = self.hosts[flight.sender]
         receiver: Side = "server" if flight.sender == "client" else "client"
-        count = 0
         for offset_s, size in flight.writes:
-            pieces = []
-            while size > 0.0:
-                pieces.append(min(size, self.segment_bytes))
-                size -= pieces[-1]
-            count += len(pieces)
 
-            def write(later_s: float, pieces: list[float] = pieces) -> None:
+            def write(later_s: float, size: float = size) -> None:
                 if len(self.times) == number:
                     self.times.append(FlightTimes(flight.sender, now_s, host.round_trips.copy(), host.window))
-                host.segments += pieces
-                host.flight_of += [number] * len(pieces)
+                self.queue(host, number, size)
                 self.push(host, later_s)
 
             self.at(now_s + offset_s, write)
-        self.expected[receiver] += count
+        self.expected_bytes[receiver] += flight.size_bytes
+
+    def queue(self, host: _Host, number: int, size: float) -> None:
+        """Cut what is written into segments; a segment that still waits for the window is filled up first."""
+        if host.next < len(host.segments):
+            taken = min(size, self.segment_bytes - host.segments[-1])
+            host.segments[-1] += taken
+            size -= taken
+        while size > 0.0:
+            host.segments.append(min(size, self.segment_bytes))
+            host.flight_of.append(number)
+            size -= host.segments[-1]
 
     # Stream.
 
@@ -298,6 +306,7 @@ class _Run:
             self.acknowledge(host, sent_s, now_s)
             return
         host.received = index + 1
+        host.received_bytes += sender.segments[index]
         number = sender.flight_of[index]
         host.unacknowledged += 1
         if host.unacknowledged == 1:
@@ -309,7 +318,8 @@ class _Run:
             due_s = now_s + DELAYED_ACK_S
             host.delayed_s = due_s
             self.at(due_s, lambda later_s: self.delayed(host, due_s))
-        if host.received == self.expected[host.side] and number not in self.finished:
+        complete = host.received_bytes >= self.expected_bytes[host.side] - _ROUNDING_BYTES
+        if complete and number not in self.finished:
             self.times[number].arrived_s = now_s
             self.finished[number] = now_s
             if number + 1 < len(self.plan):

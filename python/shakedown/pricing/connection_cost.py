@@ -1,10 +1,13 @@
-"""What a TCP connection costs a server and a client here, kernel included: measured over loopback.
+"""What a connection costs a server and a client here beyond the handshake in memory, measured over loopback.
 
-The server's process does what a TLS server's does with its socket for one handshake: accept, read, write,
-read, write, close. What it costs is the CPU time that the kernel accounts to it; the interpreter's own
-time is not
-a server's and is left out. On loopback the kernel does part of the receiver's work in the sender's name, as
-it does for any server on one machine with its clients.
+A server of ours serves real handshakes on one processor to a client of ours on another, which always has
+some under way, so that the server is hardly idle. What the kernel says that each side's thread ran, by
+connection, less what the same handshake takes that side in memory, is the connection: accept, reads, writes
+and close with the kernel's TCP behind them, the TLS library's object, the event loop, and the caches that all
+of these leave cold. On loopback the kernel does part of the receiver's work in the sender's name, as it does
+for any server on one machine with its clients.
+
+What each KiB adds, the kernel's copying, is measured apart, with sockets that carry no TLS.
 """
 
 from __future__ import annotations
@@ -14,42 +17,125 @@ import os
 import resource
 import socket
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
+from pathlib import Path
 
-CONNECTIONS = 2000
+SUITES = ("tls1.2/psk", "tls1.3/psk_dhe+x25519", "tls1.3/x25519/ed25519/server")
+"""Handshakes that are served: cheap ones, next to which the connection shows."""
+CLIENTS = 8
+"""Connections that the client keeps under way."""
+SECONDS = 0.7
 ROUNDS = 3
+REPEAT = 40
+CONNECTIONS = 500
 FLIGHTS = (250, 1200, 90, 250)
 """Bytes of a usual handshake's flights, from client and server in turn."""
-LARGE_FLIGHTS = (1250, 17200, 90, 250)
-"""The same with a post-quantum chain: what the kernel's copying adds."""
+LARGE_FLIGHTS = (1250, 65200, 90, 250)
+"""The same with a chain of 64 KiB more: what the kernel's copying adds."""
 
 
 def connection_cost(
-    connections: int = CONNECTIONS, progress: Callable[[int, int], None] = lambda done, total: None
+    seconds: float = SECONDS,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    suites: Sequence[str] = SUITES,
 ) -> dict[str, float]:
-    """Microseconds of kernel time a connection, by side, as the table ``[connection]`` of a profile."""
-    small: list[tuple[float, float]] = []
-    large: list[tuple[float, float]] = []
-    for number in range(ROUNDS):
-        progress(number, ROUNDS)
-        small.append(_measure(FLIGHTS, connections))
-        large.append(_measure(LARGE_FLIGHTS, max(connections // 4, 50)))
-    kib = (sum(LARGE_FLIGHTS) - sum(FLIGHTS)) / 1024.0
-    server, client = (min(one[side] for one in small) for side in (0, 1))
-    per_kib = max(0.0, (min(one[0] for one in large) - server) / kib)
-    base_kib = sum(FLIGHTS) / 1024.0
+    """Microseconds a connection, by side, as the table ``[connection]`` of a profile.
+
+    Args:
+        seconds: for how long each suite is served in each of the rounds.
+        progress: told how much is done, of how much.
+        suites: what is served.
+    """
+    total = ROUNDS * len(suites) + 1
+    progress(0, total)
+    per_kib_us = _per_kib_us()
+    found: list[tuple[float, float]] = []
+    for number, suite in enumerate(list(suites) * ROUNDS):
+        progress(1 + number, total)
+        kib, server_us, client_us = served(suite, seconds)
+        found.append((server_us - per_kib_us * kib, client_us - per_kib_us * kib))
+    server, client = zip(*found, strict=True)
+    # Of each suite its best round: other programs only ever add. Then the middle of the suites.
+    count = len(suites)
+    server_us = statistics.median(min(server[number::count]) for number in range(count))
+    client_us = statistics.median(min(client[number::count]) for number in range(count))
     return {
-        "server_us": max(server - per_kib * base_kib, 0.0),
-        "client_us": max(client - per_kib * base_kib, 0.0),
-        "sd_us": statistics.pstdev(one[0] for one in small),
-        "per_kib_us": per_kib,
+        "server_us": max(server_us, 0.0),
+        "client_us": max(client_us, 0.0),
+        "sd_us": statistics.pstdev(min(server[number::count]) for number in range(count)),
+        "per_kib_us": per_kib_us,
     }
 
 
-def _measure(flights: tuple[int, ...], connections: int) -> tuple[float, float]:
-    """Kernel microseconds a connection: the server's, the client's."""
+def served(suite: str, seconds: float) -> tuple[float, float, float]:
+    """Serve a suite: KiB a handshake, and what a connection costs each side beyond memory, in microseconds."""
+    from shakedown import core, serving
+    from shakedown.scenario import HandshakeId, Options
+
+    name = core.canonical(suite)
+    alone = core.measure(HandshakeId(suite=name), Options(repeat=REPEAT))
+    others = _threads()
+    with serving.start([name], "127.0.0.1:0", workers=1) as server, _placed():
+        workers = _threads() - others
+        for worker in workers:
+            _pin(0, worker)
+        before_us = sum(map(_ran_us, workers))
+        outcome = core.load(
+            {
+                "target": server.address,
+                "arrivals": "closed",
+                "clients": CLIENTS,
+                "duration_s": seconds,
+                "check": False,
+            },
+            name,
+            {},
+        )
+        ran_us = sum(map(_ran_us, workers)) - before_us
+    completed = max(outcome.completed, 1)
+    # One handshake comes before those that are counted.
+    server_us = ran_us / (completed + 1) - alone.handshake.server_us.median
+    client_us = 1e6 * outcome.generator_cpu_s / completed - alone.handshake.client_us.median
+    return alone.bytes.total / 1024.0, server_us, client_us
+
+
+def _threads() -> set[int]:
+    """This process's threads."""
+    with contextlib.suppress(OSError):
+        return {int(one.name) for one in Path("/proc/self/task").iterdir()}
+    return set()
+
+
+def _ran_us(thread: int) -> float:
+    """CPU time of a thread of this process as the scheduler counts it."""
+    return int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0]) * 1e-3
+
+
+@contextlib.contextmanager
+def _placed() -> Iterator[None]:
+    """This thread, and those that it starts, on the second processor."""
+    affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    _pin(1)
+    try:
+        yield
+    finally:
+        if affinity is not None:
+            os.sched_setaffinity(0, affinity)
+
+
+def _per_kib_us() -> float:
+    """What a KiB adds to a server, by sockets that carry small and large flights."""
+    small = min(_kernel_us(FLIGHTS, CONNECTIONS) for _ in range(ROUNDS))
+    large = min(_kernel_us(LARGE_FLIGHTS, CONNECTIONS // 2) for _ in range(ROUNDS))
+    kib = (sum(LARGE_FLIGHTS) - sum(FLIGHTS)) / 1024.0
+    return max(0.0, (large - small) / kib)
+
+
+def _kernel_us(flights: tuple[int, ...], connections: int) -> float:
+    """The server's kernel microseconds a connection, without TLS."""
     context = get_context("fork")
     ours, theirs = context.Pipe()
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -58,20 +144,20 @@ def _measure(flights: tuple[int, ...], connections: int) -> tuple[float, float]:
     address = listener.getsockname()
     listener.close()
     try:
-        client_us = _connect(address, flights, connections)
-        server_us = float(ours.recv()) if ours.poll(60) else float("nan")
+        with _placed():
+            _connect(address, flights, connections)
+        return float(ours.recv()) if ours.poll(60) else float("nan")
     finally:
         process.join(5)
         if process.is_alive():
             process.terminate()
-    return server_us, client_us
 
 
 def _serve(listener: socket.socket, pipe: Pipe, flights: tuple[int, ...], connections: int) -> None:
     _pin(0)
     request, reply, confirmation, answer = flights
     chunk, last = bytes(reply), bytes(answer)
-    before = _kernel_s()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_stime
     for _ in range(connections):
         peer, _ = listener.accept()
         with peer:
@@ -80,27 +166,19 @@ def _serve(listener: socket.socket, pipe: Pipe, flights: tuple[int, ...], connec
             peer.sendall(chunk)
             _take(peer, confirmation)
             peer.sendall(last)
-    pipe.send((_kernel_s() - before) / connections * 1e6)
+    pipe.send((resource.getrusage(resource.RUSAGE_SELF).ru_stime - before) / connections * 1e6)
 
 
-def _connect(address: tuple[str, int], flights: tuple[int, ...], connections: int) -> float:
+def _connect(address: tuple[str, int], flights: tuple[int, ...], connections: int) -> None:
     request, reply, confirmation, answer = flights
     first, second = bytes(request), bytes(confirmation)
-    affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    _pin(1)
-    before = _kernel_s()
-    try:
-        for _ in range(connections):
-            with socket.create_connection(address) as peer:
-                peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                peer.sendall(first)
-                _take(peer, reply)
-                peer.sendall(second)
-                _take(peer, answer)
-        return (_kernel_s() - before) / connections * 1e6
-    finally:
-        if affinity is not None:
-            os.sched_setaffinity(0, affinity)
+    for _ in range(connections):
+        with socket.create_connection(address) as peer:
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            peer.sendall(first)
+            _take(peer, reply)
+            peer.sendall(second)
+            _take(peer, answer)
 
 
 def _take(peer: socket.socket, size: int) -> None:
@@ -109,13 +187,19 @@ def _take(peer: socket.socket, size: int) -> None:
         left -= len(peer.recv(left)) or left
 
 
-def _kernel_s() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_stime
-
-
-def _pin(core: int) -> None:
-    """Server and client on processors of their own, where there are two and it is allowed."""
+def _pin(core: int, thread: int = 0) -> None:
+    """A thread on a processor of its own, where there are two and it is allowed."""
     with contextlib.suppress(AttributeError, OSError):
-        allowed = sorted(os.sched_getaffinity(0))
+        allowed = sorted(_allowed())
         if len(allowed) > 1:
-            os.sched_setaffinity(0, {allowed[core % len(allowed)]})
+            os.sched_setaffinity(thread, {allowed[core % len(allowed)]})
+
+
+_ALLOWED: set[int] = set()
+
+
+def _allowed() -> set[int]:
+    """The processors that this process was started with."""
+    if not _ALLOWED:
+        _ALLOWED.update(os.sched_getaffinity(0))
+    return _ALLOWED

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shakedown.pricing.other_openssl import Factors, adjusted
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.importers.common import Primitives
 from shakedown.profiles.importers.measured import as_primitives, summarise
@@ -147,28 +148,41 @@ def profile_of(
     connection: dict[str, float] | None,
     *,
     title: str | None = None,
+    other: Factors | None = None,
 ) -> str:
-    """The profile of this machine, as TOML: primitives as in handshakes where some measured one has them."""
+    """The profile of this machine, as TOML: primitives as in handshakes where some measured one has them.
+
+    With `other`, it is that of another OpenSSL on this machine.
+    """
     from shakedown import core
     from shakedown.schema import builtins
 
     machine = core.machine()
     found = summarise(measured)
     primitives = _joined(as_primitives(builtins(timed)), found.primitives)
+    overhead = found.overhead
     architecture = machine.architecture
     library = f"OpenSSL {core.build().openssl.removeprefix('OpenSSL ').split(' ')[0]}"
+    build = f"vendored, {machine.build_profile} build, {architecture}"
+    source = [
+        "shakedown devices measure: medians of primitives inside handshakes and apart, what is left of every "
+        "kind of message, a served connection over loopback"
+    ]
+    stack = found.stack or library
+    if other is not None:
+        primitives, overhead = adjusted(primitives, overhead, other)
+        source.append(f"openssl speed and handshakes in memory of {other.version}, next to {library}")
+        library = stack = other.version
+        build = f"as installed, {architecture}"
     about = About(
         name=name,
         title=title or f"This machine: {machine.cpu}",
         chip=machine.cpu,
         clock_hz=float(machine.clock_hz or 1e9),
         library=library,
-        build=f"vendored, {machine.build_profile} build, {architecture}",
+        build=build,
         date=datetime.now(tz=UTC).date().isoformat(),
-        source=(
-            "shakedown devices measure: medians of primitives inside handshakes and apart, what is left of "
-            "every kind of message, a TCP connection over loopback",
-        ),
+        source=tuple(source),
         core=_core(architecture),
         implementation={
             "curves": "assembler",
@@ -177,7 +191,7 @@ def profile_of(
             "symmetric": "instructions",
         },
     )
-    return profile_toml(about, primitives, found.overhead, connection, stack=found.stack or library)
+    return profile_toml(about, primitives, overhead, connection, stack=stack)
 
 
 def _joined(apart: Primitives, inside: Primitives) -> Primitives:

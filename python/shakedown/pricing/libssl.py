@@ -1,0 +1,196 @@
+"""Handshakes in memory through another libssl than ours: what each side's calls take, by ctypes.
+
+For the library of a server that is not ours, which is another version or another build. A bio pair joins
+both sides; each call is timed by the thread's CPU clock, less what a call that does nothing takes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shakedown.errors import ShakedownError
+
+_WANT_READ = 2
+_BUFFER_BYTES = 65_536
+_MIN_VERSION, _MAX_VERSION, _GROUPS, _SESSION_CACHE = 123, 124, 92, 44
+_VERSIONS = {"tls1.2": 0x0303, "tls1.3": 0x0304}
+_ROUNDS = 20
+_WARM_UP = 5
+
+
+class LibraryError(ShakedownError):
+    """A library that is not there, is no libssl, or does not make the handshake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A handshake to make: what is negotiated, with which files, and whether a session is resumed."""
+
+    protocol: str
+    group: str
+    cipher: str
+    certificate: Path
+    key: Path
+    root: Path
+    tickets: int = 0
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Medians in microseconds: a side's handshake, and making and freeing its connection's object."""
+
+    client_us: float
+    server_us: float
+    server_object_us: float
+
+
+def libssl_of(program: str) -> str:
+    """The libssl that a program is linked with. Raises `LibraryError`."""
+    try:
+        done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise LibraryError(f"ldd: {error.strerror}; it names a program's libraries") from error
+    for line in done.stdout.splitlines():
+        name, arrow, place = line.strip().partition(" => ")
+        if arrow and name.startswith("libssl."):
+            return place.split(" (")[0]
+    raise LibraryError(f"{program}: no shared libssl; accepted: a program that is linked with one")
+
+
+class Libssl:
+    """A shared libssl."""
+
+    def __init__(self, path: str) -> None:
+        """Load it. Raises `LibraryError`."""
+        try:
+            self._library = ctypes.CDLL(path)
+            self._declare()
+        except (OSError, AttributeError) as error:
+            raise LibraryError(f"{path}: {error}; accepted: OpenSSL's libssl, 1.1.1 or later") from error
+
+    def _declare(self) -> None:
+        """Pointers are pointers, or ctypes would cut them to int."""
+        pointers = (
+            "TLS_client_method TLS_server_method SSL_CTX_new SSL_new SSL_get1_session BIO_new_bio_pair"
+        ).split()
+        for name in pointers:
+            getattr(self._library, name).restype = ctypes.c_void_p
+        self._library.BIO_new_bio_pair.restype = ctypes.c_int
+        self._library.SSL_CTX_ctrl.restype = ctypes.c_long
+
+    def _call(self, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - C's
+        wrapped = [
+            ctypes.c_void_p(one) if isinstance(one, int) and one > 0xFFFFFF else one for one in arguments
+        ]
+        return getattr(self._library, name)(*wrapped)
+
+    def _must(self, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - C's
+        found = self._call(name, *arguments)
+        if not found:
+            raise LibraryError(f"{name} failed in another libssl")
+        return found
+
+    @contextmanager
+    def _context(self, plan: Plan, side: str) -> Iterator[int]:
+        """A context of one side."""
+        context = self._must("SSL_CTX_new", self._must(f"TLS_{side}_method"))
+        try:
+            version = ctypes.c_long(_VERSIONS[plan.protocol])
+            for what in (_MIN_VERSION, _MAX_VERSION):
+                self._must("SSL_CTX_ctrl", context, what, version, None)
+            self._must("SSL_CTX_ctrl", context, _GROUPS, ctypes.c_long(0), plan.group.encode())
+            ciphers = "SSL_CTX_set_ciphersuites" if plan.protocol == "tls1.3" else "SSL_CTX_set_cipher_list"
+            self._must(ciphers, context, plan.cipher.encode())
+            if side == "server":
+                self._must("SSL_CTX_use_certificate_chain_file", context, str(plan.certificate).encode())
+                self._must("SSL_CTX_use_PrivateKey_file", context, str(plan.key).encode(), 1)
+                self._must("SSL_CTX_set_num_tickets", context, ctypes.c_size_t(plan.tickets))
+            else:
+                self._call("SSL_CTX_ctrl", context, _SESSION_CACHE, ctypes.c_long(0), None)
+                self._must("SSL_CTX_load_verify_locations", context, str(plan.root).encode(), None)
+                self._call("SSL_CTX_set_verify", context, 1, None)
+            yield context
+        finally:
+            self._call("SSL_CTX_free", context)
+
+    def measure(self, plan: Plan, count: int) -> Took:
+        """Make a handshake so many times.
+
+        Raises:
+            LibraryError: where it does not come about, or is not resumed though it should.
+        """
+        idle_us = self._idle_us()
+        found: list[tuple[float, float, float]] = []
+        with self._context(plan, "client") as client, self._context(plan, "server") as server:
+            session = None
+            if plan.resumed:
+                session = self._once(client, server, None, idle_us, keep=True)[3]
+            for number in range(count + _WARM_UP):
+                client_us, server_us, object_us, _ = self._once(client, server, session, idle_us)
+                if number >= _WARM_UP:
+                    found.append((client_us, server_us, object_us))
+            if session is not None:
+                self._call("SSL_SESSION_free", session)
+        return Took(*(statistics.median(figures) for figures in zip(*found, strict=True)))
+
+    def _once(
+        self, client: int, server: int, session: int | None, idle_us: float, *, keep: bool = False
+    ) -> tuple[float, float, float, int | None]:
+        """One handshake: both sides' microseconds, the server's object's, and the session if asked for."""
+        begun = time.thread_time_ns()
+        theirs = self._must("SSL_new", server)
+        object_us = (time.thread_time_ns() - begun) * 1e-3 - idle_us
+        ours = self._must("SSL_new", client)
+        pair = (ctypes.c_void_p(), ctypes.c_void_p())
+        size = ctypes.c_size_t(_BUFFER_BYTES)
+        self._must("BIO_new_bio_pair", ctypes.byref(pair[0]), size, ctypes.byref(pair[1]), size)
+        for one, bio, state in ((ours, pair[0], "connect"), (theirs, pair[1], "accept")):
+            self._call("SSL_set_bio", one, bio, bio)
+            self._call(f"SSL_set_{state}_state", one)
+        if session is not None:
+            self._must("SSL_set_session", ours, session)
+        took = {ours: 0.0, theirs: 0.0}
+        done = {ours: False, theirs: False}
+        for _ in range(_ROUNDS):
+            for one in (ours, theirs):
+                if done[one]:
+                    continue
+                begun = time.thread_time_ns()
+                result = self._call("SSL_do_handshake", one)
+                took[one] += (time.thread_time_ns() - begun) * 1e-3 - idle_us
+                done[one] = result == 1
+                if not done[one] and self._call("SSL_get_error", one, result) != _WANT_READ:
+                    raise LibraryError("the handshake failed in another libssl")
+            if all(done.values()):
+                break
+        else:
+            raise LibraryError("the handshake did not end in another libssl")
+        if session is not None and not self._call("SSL_session_reused", theirs):
+            raise LibraryError("the session was not resumed in another libssl")
+        kept = self._must("SSL_get1_session", ours) if keep else None
+        self._call("SSL_set_shutdown", ours, 3)
+        self._call("SSL_set_shutdown", theirs, 3)
+        self._call("SSL_free", ours)
+        begun = time.thread_time_ns()
+        self._call("SSL_free", theirs)
+        object_us += (time.thread_time_ns() - begun) * 1e-3 - idle_us
+        return took[ours], took[theirs], object_us, kept
+
+    def _idle_us(self) -> float:
+        """What timing a call takes that does nothing."""
+        nothing: Callable[[], Any] = lambda: self._call("OPENSSL_version_major")  # noqa: E731
+        times = []
+        for _ in range(501):
+            begun = time.thread_time_ns()
+            nothing()
+            times.append((time.thread_time_ns() - begun) * 1e-3)
+        return statistics.median(times)
