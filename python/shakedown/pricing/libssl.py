@@ -7,6 +7,7 @@ both sides; each call is timed by the thread's CPU clock, less what a call that 
 from __future__ import annotations
 
 import ctypes
+import shutil
 import statistics
 import subprocess
 import time
@@ -55,8 +56,11 @@ class Took:
 
 def libssl_of(program: str) -> str:
     """The libssl that a program is linked with. Raises `LibraryError`."""
+    place = shutil.which(program)
+    if place is None:
+        raise LibraryError(f"{program}: no such program; accepted: one that is linked with a libssl")
     try:
-        done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+        done = subprocess.run(["ldd", place], capture_output=True, text=True, check=False)
     except OSError as error:
         raise LibraryError(f"ldd: {error.strerror}; it names a program's libraries") from error
     for line in done.stdout.splitlines():

@@ -113,12 +113,23 @@ class _Fitted:
     def rest_s(self, case: dict[str, Any]) -> float:
         """What the handshakes of other kinds leave beside their primitives, for this one's bytes."""
         s_per_byte = self.s_per_byte(case["kind"])
-        others = [one for one in self.cases if one["what"] == case["what"] and one["kind"] != case["kind"]]
-        alike = [one for one in others if one.get("cipher") == case.get("cipher")] or others
-        left: dict[str, list[float]] = defaultdict(list)
-        for one in alike:
-            left[one["kind"]].append(self.left_s(one) - s_per_byte * self.bytes.get(one["kind"], 0.0))
-        base_s = statistics.median(statistics.median(seconds) for seconds in left.values())
+        left: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for one in self.cases:
+            if one["what"] == case["what"] and one["kind"] != case["kind"]:
+                rest_s = self.left_s(one) - s_per_byte * self.bytes.get(one["kind"], 0.0)
+                left[one["kind"]][one.get("cipher", "")].append(rest_s)
+        usual = {
+            kind: statistics.median(rest_s for rests in ciphers.values() for rest_s in rests)
+            for kind, ciphers in left.items()
+        }
+        # By how much this cipher differs from the usual, where others have it.
+        cipher = case.get("cipher", "")
+        differs = [
+            statistics.median(ciphers[cipher]) - usual[kind]
+            for kind, ciphers in left.items()
+            if cipher in ciphers
+        ]
+        base_s = statistics.median(usual.values()) + (statistics.median(differs) if differs else 0.0)
         return base_s + s_per_byte * self.bytes.get(case["kind"], 0.0)
 
     def left_s(self, case: dict[str, Any]) -> float:
