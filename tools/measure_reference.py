@@ -79,7 +79,8 @@ def derive() -> dict[str, Any]:
         "cycles_per_byte": _cycles_per_byte(),
         "messages": [
             [protocol, name, work, _round(cost.mean_s), _round(cost.sd_s), _round(cost.per_kib_s)]
-            for (protocol, name, work), cost in sorted(device.overhead.messages.items())
+            for (protocol, name, work, key), cost in sorted(device.overhead.messages.items())
+            if not key
         ],
         "handshakes": [
             [protocol, side, _round(cost.mean_s), _round(cost.sd_s), _round(cost.per_kib_s)]

@@ -13,7 +13,7 @@ from typing import Literal
 
 from shakedown.models.ranges import Range, combined, within
 from shakedown.pricing.ratios import LEVELS, WIDEST, Scaled, build_of, shipped
-from shakedown.profiles.costs import Triple
+from shakedown.profiles.costs import Cost, Triple
 from shakedown.profiles.device import Device
 from shakedown.profiles.vocabulary import HYBRID_PARTS, SYMMETRIC_OPERATIONS
 
@@ -88,9 +88,12 @@ def _call_figure(key: _Key, triple: Triple) -> Figure:
 
 def _own(device: Device, triple: Triple) -> Figure | None:
     cost = device.costs.get(triple)
-    if cost is None:
-        return None
-    time_s = cost.per_kib_s if triple[0] in SYMMETRIC_OPERATIONS else cost.mean_s
+    return None if cost is None else own_figure(device, cost, symmetric=triple[0] in SYMMETRIC_OPERATIONS)
+
+
+def own_figure(device: Device, cost: Cost, *, symmetric: bool = False) -> Figure:
+    """A cost of the device's own as a figure; of symmetric work, of a KiB."""
+    time_s = cost.per_kib_s if symmetric else cost.mean_s
     return Figure(
         within(time_s, device.spread), cost.sd_s, "own", "", device.name, f"{device.name}: own", cost.energy_j
     )

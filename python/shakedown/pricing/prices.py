@@ -12,12 +12,13 @@ from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.models.ranges import Range, combined, exactly, within
-from shakedown.pricing.extrapolation import Basis, call_figure, weakest
+from shakedown.pricing.extrapolation import Basis, call_figure, own_figure, weakest
 from shakedown.pricing.stack_work import StackWork, reference
 from shakedown.pricing.symmetric import Part, symmetric_parts
 from shakedown.pricing.trace import Message, Operation, Trace
+from shakedown.profiles.costs import Cost, Triple
 from shakedown.profiles.device import Device
-from shakedown.profiles.overhead import message_kind
+from shakedown.profiles.overhead import is_public_key, message_key, message_kind
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
 from shakedown.schema.base import Side
 
@@ -107,6 +108,26 @@ class _Pricing:
         self.price = Price()
         self.rows: dict[tuple[str, ...], dict[str, Any]] = {}
         self.variances: dict[int | None, float] = {}
+        self.names = {message.index: message.name for message in trace.messages}
+        public_s = self._public_s() if device.overhead.cooling.messages else 0.0
+        self.slower_stack = device.overhead.cooling.of_messages(public_s)
+        self.slower_symmetric = device.overhead.cooling.of_symmetric(public_s)
+
+    def _public_s(self) -> float:
+        """Public-key work of both sides, as far as it is known: it leaves caches cold."""
+        found = 0.0
+        for operation in self.trace.operations:
+            if is_public_key(operation.triple[0]):
+                own = self._own(operation)
+                mean_s = own.mean_s if own else call_figure(self.device, operation.triple).mean_s
+                found += operation.count * (mean_s or 0.0)
+        return found
+
+    def _own(self, operation: Operation) -> Cost | None:
+        """What this device's profile says of an operation where it stands: in this protocol and message."""
+        name = "" if operation.message is None else self.names.get(operation.message, "")
+        placed = self.device.overhead.primitive(self.trace.protocol, name, operation.triple)
+        return placed or self.device.costs.get(operation.triple)
 
     def run(self) -> Price:
         """Price everything."""
@@ -131,6 +152,9 @@ class _Pricing:
 
     def _call(self, operation: Operation, energy_j: float | None) -> float | None:
         figure = call_figure(self.device, operation.triple)
+        own = self._own(operation)
+        if own is not None and own is not self.device.costs.get(operation.triple):
+            figure = own_figure(self.device, own)
         if figure.time is None:
             self._missing(operation, figure.method)
             return None
@@ -141,7 +165,9 @@ class _Pricing:
         return None if energy_j is None or known is None else energy_j + known * operation.count
 
     def _symmetric(self, operation: Operation) -> None:
-        found = symmetric_parts(self.device, self.work, operation)
+        found = symmetric_parts(
+            self.device, self.work, operation, own=self._own(operation), slower=self.slower_symmetric
+        )
         if isinstance(found, list):
             for number, part in enumerate(found):
                 self._add(operation, part, 0 if number else operation.count)
@@ -149,9 +175,9 @@ class _Pricing:
             self._missing(operation, found.method)
 
     def _import(self, operation: Operation) -> None:
-        own = self.device.costs.get(operation.triple)
+        own = self._own(operation)
         if own is not None:
-            time = within(own.mean_s * operation.count, self.device.spread)
+            time = within(own.mean_s * operation.count * self.slower_symmetric, self.device.spread)
             self._add(operation, Part(f"{self.device.name}: own", time, "own", ""))
             return
         shown = reference().imports
@@ -171,14 +197,16 @@ class _Pricing:
             self._plain_overhead()
             return
         protocol = self.trace.protocol
-        public_keys = any(
-            one.triple[0] not in SYMMETRIC_OPERATIONS and one.triple[0] != "import"
-            for one in self.trace.operations
-        )
+        public_keys = any(is_public_key(one.triple[0]) for one in self.trace.operations)
+        inside: dict[int | None, list[Triple]] = {}
+        for operation in self.trace.operations:
+            if operation.side == self.side:
+                inside.setdefault(operation.message, []).append(operation.triple)
         for message in self.trace.messages:
             verb = "generate" if message.sender == self.side else "process"
             kind = message_kind(message.name, message.size_bytes)
-            cost = own.of(protocol, kind, verb, public_keys=public_keys)
+            key = message_key(inside.get(message.index, ()))
+            cost = own.of(protocol, kind, verb, key, public_keys=public_keys)
             seconds = None
             if cost is None:
                 cost = reference().message(protocol, kind, verb)
@@ -190,15 +218,15 @@ class _Pricing:
                 ratio = self.work.stack.factor
             else:
                 seconds = cost.mean_s + cost.per_kib_s * message.size_bytes / 1024.0
+                seconds *= self.slower_stack
                 part = Part(f"{self.device.name}: own", within(seconds, self.device.spread), "own", "")
-                ratio = 1.0
+                ratio = self.slower_stack
             self._vary((cost.sd_s * ratio) ** 2, message.index)
             self._stack_part(part, message.index)
         rest = own.outside(protocol, self.side, public_keys=public_keys)
         if rest is not None:
-            self._stack_part(
-                Part(f"{self.device.name}: own", within(rest.mean_s, self.device.spread), "own", ""), None
-            )
+            outside = within(rest.mean_s * self.slower_stack, self.device.spread)
+            self._stack_part(Part(f"{self.device.name}: own", outside, "own", ""), None)
             return
         rest = reference().handshake(protocol, self.side)
         if rest is not None:

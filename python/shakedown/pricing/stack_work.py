@@ -57,7 +57,7 @@ class Reference:
     def message(self, protocol: str, kind: str, work: str) -> MessageWork | None:
         """The work on a kind of message, of the nearest protocol that was measured."""
         while True:
-            found = self.messages.get((protocol, kind, work))
+            found = self.messages.get((protocol, kind, work, ""))
             if found is not None or protocol not in NEAREST_PROTOCOL:
                 return found
             protocol = NEAREST_PROTOCOL[protocol]
@@ -79,7 +79,7 @@ def reference() -> Reference:
         document["from"],
         document["software_s_per_kib"],
         {bits: (one[0], one[1]) for bits, one in document["cycles_per_byte"].items()},
-        {(p, name, work): MessageWork(*rest) for p, name, work, *rest in document["messages"]},
+        {(p, name, work, ""): MessageWork(*rest) for p, name, work, *rest in document["messages"]},
         {(p, side): MessageWork(*rest) for p, side, *rest in document["handshakes"]},
         document["calls"],
         {(algorithm, parameters): value for algorithm, parameters, value in document["imports"]},

@@ -13,6 +13,7 @@ from shakedown.models.ranges import Range, exactly
 from shakedown.pricing.extrapolation import Basis, Figure, call_figure
 from shakedown.pricing.stack_work import StackWork, reference
 from shakedown.pricing.trace import Operation
+from shakedown.profiles.costs import Cost
 from shakedown.profiles.device import Device
 
 BLOCK_BYTES = {"sha384": 128, "sha512": 128}
@@ -62,11 +63,15 @@ def hashed_kib(operation: Operation, digest: str) -> float:
     return block * (_PRF_BLOCKS * count + _PRF_OUTPUT_BLOCKS * outputs) / 1024.0
 
 
-def symmetric_parts(device: Device, work: StackWork, operation: Operation) -> list[Part] | Figure:
-    """The parts of an operation's time, or an unknown figure where something of it has no price."""
-    own = device.costs.get(operation.triple)
+def symmetric_parts(
+    device: Device, work: StackWork, operation: Operation, *, own: Cost | None, slower: float = 1.0
+) -> list[Part] | Figure:
+    """The parts of an operation's time, or an unknown figure where something of it has no price.
+
+    `own` is what the device's profile says of it, `slower` by how much that is more in this handshake.
+    """
     if own is not None and own.mean_s > 0.0:
-        time_s = own.time_s(operation.count, operation.size_bytes)
+        time_s = slower * own.time_s(operation.count, operation.size_bytes)
         spread = device.spread
         return [Part(f"{device.name}: own", Range(time_s / spread, time_s, time_s * spread), "own", "")]
     kind, algorithm, _ = operation.triple

@@ -158,13 +158,26 @@ class Device:
             "per_byte_s": self.overhead.per_byte_s,
             "sd_s": self.overhead.sd_s,
             "messages": [
-                {"protocol": protocol, "name": name, "work": work, **asdict(cost)}
-                for (protocol, name, work), cost in sorted(self.overhead.messages.items())
+                {"protocol": protocol, "name": name, "work": work, "key": key, **asdict(cost)}
+                for (protocol, name, work, key), cost in sorted(self.overhead.messages.items())
             ],
             "handshakes": [
                 {"protocol": protocol, "side": side, **asdict(cost)}
                 for (protocol, side), cost in sorted(self.overhead.handshakes.items())
             ],
+            "primitives": [
+                {
+                    "protocol": protocol,
+                    "message": message,
+                    "operation": triple[0],
+                    "algorithm": triple[1],
+                    "parameters": triple[2],
+                    "mean_s": cost.mean_s,
+                    "per_kib_s": cost.per_kib_s,
+                }
+                for (protocol, message, triple), cost in sorted(self.overhead.primitives.items())
+            ],
+            "cooling": asdict(self.overhead.cooling),
         }
         return {
             **self.summary(),
@@ -205,7 +218,7 @@ def parse_device(document: Mapping[str, Any], where: str) -> Device:
     source, note = top.texts("source"), top.text("note", "")
     spread, reference = _trust(top)
     core, implementation = _core(top.table("core")), _implementation(top.table("implementation"))
-    overhead, connection = read_overhead(top.table("overhead")), read_connection(top.table("connection"))
+    overhead, connection = read_overhead(top.table("overhead"), clock_hz), read_connection(top.table("connection"))
     energy = _energy(top.table("energy"))
     costs = _costs(top, clock_hz, len(source))
     totals = tuple(_total(table) for table in top.tables("total"))
@@ -257,7 +270,7 @@ def _variants(tables: list[Table], device: Device) -> tuple[Device, ...]:
         source, note = table.texts("source"), table.text("note", "")
         spread, reference = _trust(table)
         implementation = _implementation(table.table("implementation"))
-        overhead = read_overhead(table.table("overhead"))
+        overhead = read_overhead(table.table("overhead"), clock_hz)
         costs = _costs(table, clock_hz, len(source))
         table.finish(["name", *_BUILD_KEYS, "implementation", "overhead", "primitive"])
         found[name] = replace(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from shakedown.profiles.costs import Cost, Triple, read_primitive
 from shakedown.profiles.tables import Table
+from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
 
 EMPTY_BYTES = 64
 """A Certificate message of fewer bytes holds no certificate."""
@@ -25,6 +27,48 @@ def handshake_kind(protocol: str, *, public_keys: bool) -> str:
     return protocol if public_keys else f"{protocol}, symmetric"
 
 
+def is_public_key(operation: str) -> bool:
+    """Whether an operation is a public-key call, rather than symmetric work or the reading of a key."""
+    return operation not in SYMMETRIC_OPERATIONS and operation != "import"
+
+
+def message_key(operations: Iterable[Triple]) -> str:
+    """What a side's public-key work in a message is made of: algorithms, joined; empty for none.
+
+    The stack's own work differs with it: a certificate is decoded, a key exchange set up.
+    """
+    return "+".join(
+        sorted({algorithm for name, algorithm, _ in operations if name not in SYMMETRIC_OPERATIONS})
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cooling:
+    """How work grows with the public-key work of a handshake, which leaves caches and predictors cold.
+
+    A figure holds where a handshake's public-key operations, both sides', take ``at_s - from_s``; elsewhere
+    it is that much to the power of an exponent: ``((from_s + public) / at_s) ** exponent``.
+
+    Attributes:
+        messages: exponent of a stack's own work.
+        symmetric: exponent of symmetric work and of the reading of keys.
+        from_s, at_s: seconds.
+    """
+
+    messages: float = 0.0
+    symmetric: float = 0.0
+    from_s: float = 1.0
+    at_s: float = 1.0
+
+    def of_messages(self, public_s: float) -> float:
+        """Times what a stack's own work takes, next to its figure."""
+        return float(((self.from_s + public_s) / self.at_s) ** self.messages)
+
+    def of_symmetric(self, public_s: float) -> float:
+        """Times what symmetric work takes, next to its figure."""
+        return float(((self.from_s + public_s) / self.at_s) ** self.symmetric)
+
+
 @dataclass(frozen=True, slots=True)
 class MessageWork:
     """A stack's own work on a message of one kind: mean and deviation in seconds, and what each KiB adds."""
@@ -34,8 +78,12 @@ class MessageWork:
     per_kib_s: float = 0.0
 
 
-MessageKey = tuple[str, str, str]
-"""Protocol (as `handshake_kind` has it), message name, and ``generate`` or ``process``."""
+MessageKey = tuple[str, str, str, str]
+"""Protocol (as `handshake_kind` has it), message name, ``generate`` or ``process``, and the public-key work in
+it (as `message_key` has it; empty: any).
+"""
+PrimitiveKey = tuple[str, str, Triple]
+"""Protocol and message, empty for any, and the operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +101,30 @@ class Overhead:
     stack: str = ""
     messages: Mapping[MessageKey, MessageWork] = field(default_factory=dict)
     handshakes: Mapping[tuple[str, str], MessageWork] = field(default_factory=dict)
+    primitives: Mapping[PrimitiveKey, Cost] = field(default_factory=dict)
+    cooling: Cooling = Cooling()
     known: bool = False
 
-    def of(self, protocol: str, message: str, work: str, *, public_keys: bool = True) -> MessageWork | None:
+    def of(
+        self, protocol: str, message: str, work: str, key: str = "", *, public_keys: bool = True
+    ) -> MessageWork | None:
         """The stack's work on one message, or None where this profile has none of that kind."""
-        kind = handshake_kind(protocol, public_keys=public_keys)
-        return self.messages.get((kind, message, work), self.messages.get((protocol, message, work)))
+        for kind in (handshake_kind(protocol, public_keys=public_keys), protocol):
+            for own in (key, ""):
+                found = self.messages.get((kind, message, work, own))
+                if found is not None:
+                    return found
+        return None
+
+    def primitive(self, protocol: str, message: str, triple: Triple) -> Cost | None:
+        """What an operation costs there, where that is another figure than the profile's usual one."""
+        if not self.primitives:
+            return None
+        for place in ((protocol, message), (protocol, ""), ("", message)):
+            found = self.primitives.get((*place, triple))
+            if found is not None:
+                return found
+        return None
 
     def outside(self, protocol: str, side: str, *, public_keys: bool = True) -> MessageWork | None:
         """The stack's work outside any message, or None where this profile has none."""
@@ -82,7 +148,7 @@ class Connection:
         return self.server_s if side == "server" else self.client_s
 
 
-def read_overhead(table: Table) -> Overhead:
+def read_overhead(table: Table, clock_hz: float) -> Overhead:
     """Read ``[overhead]``. Raises `InputError` naming the key and what is accepted."""
     keys = ["per_handshake_us", "per_message_us", "per_byte_us", "sd_us"]
     known = any(key in table for key in keys) or "message" in table or "handshake" in table
@@ -91,18 +157,34 @@ def read_overhead(table: Table) -> Overhead:
     messages: dict[MessageKey, MessageWork] = {}
     for one in table.tables("message"):
         protocol, name = one.text("protocol"), one.text("name")
-        key = (protocol, name, one.text("work", accepted=WORKS))
+        key = (protocol, name, one.text("work", accepted=WORKS), one.text("key", ""))
         if key in messages:
-            raise one.fail(f"duplicate message {' '.join(key)}; accepted: one entry a kind")
-        messages[key] = _work(one, ["protocol", "name", "work"])
+            raise one.fail(f"duplicate message {' '.join(key).strip()}; accepted: one entry a kind")
+        messages[key] = _work(one, ["protocol", "name", "work", "key"])
     handshakes: dict[tuple[str, str], MessageWork] = {}
     for one in table.tables("handshake"):
         side = (one.text("protocol"), one.text("side", accepted=SIDES))
         if side in handshakes:
             raise one.fail(f"duplicate handshake {' '.join(side)}; accepted: one entry a side")
         handshakes[side] = _work(one, ["protocol", "side"])
-    table.finish([*keys, "stack", "message", "handshake"])
-    return Overhead(base_s, message_s, byte_s, sd_s, stack, messages, handshakes, known)
+    primitives: dict[PrimitiveKey, Cost] = {}
+    for one in table.tables("primitive"):
+        place = (one.text("protocol", ""), one.text("message", ""))
+        triple, cost = read_primitive(one, clock_hz, 0)
+        primitives[(*place, triple)] = cost
+    cooling = _cooling(table.table("cooling"))
+    table.finish([*keys, "stack", "message", "handshake", "primitive", "cooling"])
+    return Overhead(
+        base_s, message_s, byte_s, sd_s, stack, messages, handshakes, primitives, cooling, known
+    )
+
+
+def _cooling(table: Table) -> Cooling:
+    keys = ("messages", "symmetric")
+    messages, symmetric = (table.number(key, 0.0, maximum=1.0) for key in keys)
+    from_s, at_s = (table.number(key, 1e6, above=0.0) * 1e-6 for key in ("from_us", "at_us"))
+    table.finish([*keys, "from_us", "at_us"])
+    return Cooling(messages, symmetric, from_s, at_s)
 
 
 def _work(table: Table, read: list[str]) -> MessageWork:

@@ -33,6 +33,7 @@ def profile_toml(
     connection: Mapping[str, float] | None = None,
     *,
     stack: str = "",
+    cooling: Mapping[str, float] | None = None,
 ) -> str:
     """Return a device profile as TOML text."""
     head = {
@@ -56,6 +57,8 @@ def profile_toml(
         lines += ["", "[connection]", *(f"{key} = {_value(value)}" for key, value in connection.items())]
     if overhead and any(overhead.values()):
         lines += ["", "[overhead]", f"stack = {quoted(stack)}"]
+        if cooling:
+            lines += ["", "[overhead.cooling]", *(f"{key} = {_value(value)}" for key, value in cooling.items())]
         for name, rows in overhead.items():
             for row in rows:
                 lines += [

@@ -29,11 +29,12 @@ class DeviceCost(Object, frozen=True, kw_only=True):
 
 
 class MessageOverhead(Object, frozen=True, kw_only=True):
-    """A stack's own work on a message: `work` is generate or process."""
+    """A stack's own work on a message: `work` is generate or process, `key` the public-key work in it."""
 
     protocol: Text
     name: Text
     work: Text
+    key: str
     mean_s: Amount
     sd_s: Amount
     per_kib_s: Amount
@@ -49,6 +50,27 @@ class HandshakeOverhead(Object, frozen=True, kw_only=True):
     per_kib_s: Amount
 
 
+class PlacedCost(Object, frozen=True, kw_only=True):
+    """An operation that costs another than elsewhere in one protocol or message; empty is any."""
+
+    protocol: str
+    message: str
+    operation: Text
+    algorithm: Text
+    parameters: str
+    mean_s: Amount
+    per_kib_s: Amount
+
+
+class Cooling(Object, frozen=True, kw_only=True):
+    """How work grows with a handshake's public-key work: exponents, and from and at which times."""
+
+    messages: Amount
+    symmetric: Amount
+    from_s: Amount
+    at_s: Amount
+
+
 class DeviceOverhead(Object, frozen=True, kw_only=True):
     """Work that is not cryptography; not `known` is not zero."""
 
@@ -60,10 +82,12 @@ class DeviceOverhead(Object, frozen=True, kw_only=True):
     sd_s: Amount
     messages: tuple[MessageOverhead, ...]
     handshakes: tuple[HandshakeOverhead, ...]
+    primitives: tuple[PlacedCost, ...]
+    cooling: Cooling
 
 
 class DeviceConnection(Object, frozen=True, kw_only=True):
-    """What a TCP connection costs each side, kernel included."""
+    """What a TCP connection costs each side beyond the handshake in memory, kernel included."""
 
     server_s: Amount | None
     client_s: Amount | None

@@ -34,11 +34,14 @@ class Imported:
     Attributes:
         primitives: cost of each triple.
         left_out: figures of the output that no profile can hold, each with the reason.
-        overhead: rows of ``[[overhead.message]]`` and ``[[overhead.handshake]]``, by table name.
+        overhead: rows of ``[[overhead.message]]``, ``[[overhead.handshake]]`` and ``[[overhead.primitive]]``,
+            by table name.
+        cooling: the table ``[overhead.cooling]``; empty where nothing shows any.
         stack: whose overhead it is.
     """
 
     primitives: Primitives = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     overhead: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    cooling: dict[str, float] = field(default_factory=dict)
     stack: str = ""

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from shakedown.profiles.costs import Triple
+from shakedown.profiles.importers import cooling
 from shakedown.profiles.importers.common import Imported, Primitives
-from shakedown.profiles.overhead import handshake_kind, message_kind
+from shakedown.profiles.overhead import handshake_kind, is_public_key, message_key, message_kind
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
 
-_NO_PUBLIC_KEY = {*SYMMETRIC_OPERATIONS, "import"}
+REJECTION_LOOPS = {("sign", "mldsa")}
+"""Calls whose mean is not their median."""
 MIN_SLOPE_KIB = 1.0
 """A cost per KiB is fitted where messages of one kind differ by more than this."""
 
@@ -35,32 +37,96 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
     """What measured handshakes say of a machine: primitives, and the stack's work by kind of message."""
     found = Imported()
     rows = list(entries)
-    calls: dict[Triple, list[float]] = defaultdict(list)
-    bulk: dict[Triple, list[tuple[float, float, float]]] = defaultdict(list)
+    whole = [entry for entry in rows if _is_whole(entry)]
+    fitted = cooling.fit(whole, _rests(whole))
+    usual_stack = _usual_stack(rows)
+    places: dict[tuple[str, str], _Figures] = defaultdict(_Figures)
     for entry in rows:
+        factor = fitted.cooling().of_symmetric(cooling.public_us(entry) * 1e-6) if _is_whole(entry) else 1.0
+        names = {message["index"]: message["name"] for message in entry.get("messages") or ()}
+        protocol = "" if _stack(entry) == usual_stack else str(entry["suite"]).split("/", 1)[0]
         for operation in _operations(entry):
             triple = (operation["operation"], operation["algorithm"], operation["parameters"] or "")
             fault = triple_fault(*triple)
             if fault:
                 found.left_out.append(f"{' '.join(triple)}: {fault}")
                 continue
-            count = 1 if operation["count"] is None else float(operation["count"])
-            time_us = float(operation["us"] if "us" in operation else operation["mean_us"])
-            if triple[0] in SYMMETRIC_OPERATIONS:
-                bulk[triple].append((count, float(operation["bytes"] or 0), time_us))
-            elif count:
-                calls[triple].append(time_us / count)
-    found.primitives = {triple: {"time_us": statistics.median(times)} for triple, times in calls.items()}
-    for triple, figures in bulk.items():
-        cost = fit_symmetric(figures)
-        if any(cost.values()):
-            found.primitives[triple] = cost
+            # A key is decoded out of a certificate, or it is taken as it comes.
+            decoded = triple[0] == "import" and not protocol and names.get(operation["message"])
+            place = (protocol, "Certificate") if decoded == "Certificate" else (protocol, "")
+            places[place].add(triple, operation, factor)
+    found.primitives = places["", ""].costs() if ("", "") in places else {}
+    elsewhere: list[dict[str, Any]] = []
+    for (protocol, message), figures in sorted(places.items()):
+        if (protocol, message) == ("", ""):
+            continue
+        for triple, cost in sorted(figures.costs().items()):
+            place = {"protocol": protocol, "message": message, **_named(triple)}
+            elsewhere.append({**{key: value for key, value in place.items() if value}, **cost})
+            found.primitives.setdefault(triple, cost)
     found.left_out = sorted(set(found.left_out))
-    found.overhead = stack_rows(rows)
+    found.overhead = {**stack_rows(whole, fitted), "primitive": elsewhere}
+    if fitted.messages or fitted.symmetric:
+        found.cooling = fitted.row()
     stacks = [entry.get("client_stack") or entry.get("stack") for entry in rows]
-    names = {f"{one['name']} {one.get('version', '')}".strip() for one in stacks if isinstance(one, dict)}
-    found.stack = ", ".join(sorted(names))
+    names_of = {f"{one['name']} {one.get('version', '')}".strip() for one in stacks if isinstance(one, dict)}
+    found.stack = ", ".join(sorted(names_of))
     return found
+
+
+class _Figures:
+    """Times of operations in one place."""
+
+    def __init__(self) -> None:
+        self.calls: dict[Triple, list[tuple[float, float]]] = defaultdict(list)
+        self.bulk: dict[Triple, list[tuple[float, float, float]]] = defaultdict(list)
+
+    def add(self, triple: Triple, operation: dict[str, Any], factor: float) -> None:
+        """Take an operation's time; ``factor`` is by how much symmetric work is slower there than usual."""
+        count = 1 if operation["count"] is None else float(operation["count"])
+        time_us = float(operation["us"] if "us" in operation else operation["mean_us"])
+        if triple[0] in SYMMETRIC_OPERATIONS:
+            self.bulk[triple].append((count, float(operation["bytes"] or 0), time_us / factor))
+        elif count:
+            slower = factor if triple[0] == "import" else 1.0
+            self.calls[triple].append((time_us / count / slower, float(operation["mean_us"]) / count))
+
+    def costs(self) -> Primitives:
+        """What each costs: the median over handshakes, the mean where a call is a rejection loop."""
+        found: Primitives = {}
+        for triple, times in self.calls.items():
+            if triple[:2] in REJECTION_LOOPS:
+                found[triple] = {"mean_us": statistics.fmean(mean for _, mean in times)}
+            else:
+                found[triple] = {"time_us": statistics.median(middle for middle, _ in times)}
+        for triple, figures in self.bulk.items():
+            cost = fit_symmetric(figures)
+            if any(cost.values()):
+                found[triple] = cost
+        return found
+
+
+def _named(triple: Triple) -> dict[str, str]:
+    return {"operation": triple[0], "algorithm": triple[1], "parameters": triple[2]}
+
+
+def _is_whole(entry: dict[str, Any]) -> bool:
+    return (
+        isinstance(entry.get("messages"), list | tuple)
+        and "handshake" in entry
+        and len(_operations(entry)) == len(entry.get("operations") or ())
+    )
+
+
+def _stack(entry: dict[str, Any]) -> str:
+    stack = entry.get("client_stack")
+    return str(stack.get("name", "")) if isinstance(stack, dict) else ""
+
+
+def _usual_stack(rows: Sequence[dict[str, Any]]) -> str:
+    """The one that ran most of them."""
+    names = [_stack(entry) for entry in rows]
+    return max(sorted(set(names)), key=names.count) if names else ""
 
 
 def _operations(entry: dict[str, Any]) -> list[dict[str, Any]]:
@@ -89,33 +155,60 @@ def fit_symmetric(rows: Sequence[tuple[float, float, float]]) -> dict[str, float
     return {"per_call_us": max(per_call, 0.0), "per_kib_us": max(per_kib, 0.0)}
 
 
-def stack_rows(entries: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+_Kind = tuple[str, str, str, str]
+"""Protocol as `handshake_kind` has it, message, work, and the public-key work in it."""
+
+
+def _rests(entries: Sequence[dict[str, Any]]) -> dict[_Kind, list[tuple[int, float]]]:
+    """By kind of message: the entry's index, and what no primitive took of the message's time."""
+    found: dict[_Kind, list[tuple[int, float]]] = defaultdict(list)
+    for index, entry in enumerate(entries):
+        for kind, _, rest_us in _left(entry):
+            found[kind].append((index, rest_us))
+    return found
+
+
+def _left(entry: dict[str, Any]) -> Iterable[tuple[_Kind, float, float]]:
+    """Each message's kind, KiB, and the microseconds of it that no primitive took."""
+    operations = _operations(entry)
+    public_keys = any(is_public_key(one["operation"]) for one in operations)
+    protocol = handshake_kind(str(entry["suite"]).split("/", 1)[0], public_keys=public_keys)
+    taken: dict[tuple[str, object], float] = defaultdict(float)
+    inside: dict[tuple[str, object], list[Triple]] = defaultdict(list)
+    for one in operations:
+        where = (one["side"], one["message"])
+        taken[where] += float(one.get("us", one["mean_us"]))
+        inside[where].append((one["operation"], one["algorithm"], one["parameters"] or ""))
+    for message in entry["messages"]:
+        sender = message["from"]
+        receiver = "server" if sender == "client" else "client"
+        name = message_kind(message["name"], message["bytes"])
+        kib = float(message["bytes"]) / 1024.0
+        for side, work in ((sender, "generate"), (receiver, "process")):
+            where = (side, message["index"])
+            rest_us = max(0.0, float(message[f"{work}_us"]) - taken[where])
+            yield (protocol, name, work, message_key(inside[where])), kib, rest_us
+
+
+def stack_rows(entries: Sequence[dict[str, Any]], fitted: cooling.Fit) -> dict[str, list[dict[str, Any]]]:
     """Rows of ``[[overhead.message]]`` and ``[[overhead.handshake]]``: what is left of each message's time.
 
-    The time of a message that no primitive took, by protocol, kind of message, and whether it was made or
-    read: the median over the handshakes, with a cost per KiB where their sizes differ enough to show one.
+    The time of a message that no primitive took, by protocol, kind of message, whether it was made or read,
+    and the public-key work in it: the median over the handshakes, with a cost per KiB where their sizes
+    differ enough to show one; and the same over all of a kind of message, for public-key work that none had.
     """
-    samples: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
+    samples: dict[_Kind, list[tuple[float, float]]] = defaultdict(list)
     outside: dict[tuple[str, str], list[float]] = defaultdict(list)
     spreads: dict[tuple[str, str], list[float]] = defaultdict(list)
     for entry in entries:
-        if not isinstance(entry.get("messages"), list | tuple) or "handshake" not in entry:
-            continue
-        public_keys = any(one["operation"] not in _NO_PUBLIC_KEY for one in _operations(entry))
-        protocol = handshake_kind(str(entry["suite"]).split("/", 1)[0], public_keys=public_keys)
-        taken: dict[tuple[str, object], float] = defaultdict(float)
-        for operation in _operations(entry):
-            taken[operation["side"], operation["message"]] += float(operation.get("us", operation["mean_us"]))
-        for message in entry["messages"]:
-            sender = message["from"]
-            receiver = "server" if sender == "client" else "client"
-            kind = message_kind(message["name"], message["bytes"])
-            for side, work, key in ((sender, "generate", "generate_us"), (receiver, "process", "process_us")):
-                rest = float(message[key]) - taken[side, message["index"]]
-                samples[protocol, kind, work].append((float(message["bytes"]) / 1024.0, max(0.0, rest)))
-        rest_us = entry.get("unattributed_us") or entry.get("remainder_us") or {}
+        factor = fitted.cooling().of_messages(cooling.public_us(entry) * 1e-6)
+        protocol = ""
+        for (protocol, name, work, key), kib, rest_us in _left(entry):
+            for one in {key, ""}:
+                samples[protocol, name, work, one].append((kib, rest_us / factor))
+        rest = entry.get("unattributed_us") or entry.get("remainder_us") or {}
         for side in ("client", "server"):
-            outside[protocol, side].append(float(rest_us.get(side, 0.0)))
+            outside[protocol, side].append(float(rest.get(side, 0.0)) / factor)
             times = entry["handshake"][f"{side}_us"]
             operations = sum(
                 float(operation.get("us", operation["mean_us"]))
@@ -125,8 +218,8 @@ def stack_rows(entries: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, An
             own = max(float(times["median"]) - operations, 0.0)
             spreads[protocol, side].append(min(float(times["sd"]), own))
     messages = [
-        {"protocol": protocol, "name": kind, "work": work, **_fit_message(rows)}
-        for (protocol, kind, work), rows in sorted(samples.items())
+        {"protocol": protocol, "name": kind, "work": work, **({"key": key} if key else {}), **_fit_message(rows)}
+        for (protocol, kind, work, key), rows in sorted(samples.items())
     ]
     handshakes = [
         {
@@ -172,7 +265,11 @@ def as_primitives(timed: Iterable[dict[str, Any]]) -> Primitives:
         if triple[0] in SYMMETRIC_OPERATIONS:
             found[triple] = {key: float(entry[key]) for key in ("per_call_us", "per_kib_us") if key in entry}
         else:
-            found[triple] = {"time_us": float(entry["us"]["median"])}
+            spread = entry["us"]
+            if triple[:2] in REJECTION_LOOPS:
+                found[triple] = {"mean_us": float(spread["mean"]), "sd_us": float(spread["sd"])}
+            else:
+                found[triple] = {"time_us": float(spread["median"])}
     return {triple: cost for triple, cost in found.items() if any(cost.values())}
 
 

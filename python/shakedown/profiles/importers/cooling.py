@@ -1,0 +1,112 @@
+"""How a stack's own work grows with the public-key work between: fitted to measured handshakes.
+
+The same message takes a stack several times as long after an exchange of ten milliseconds as after none: its
+code and data have left the caches, and branches are predicted anew. Over suites of one protocol the logarithms
+of both lie on a line, whose slope hardly differs between messages and protocols.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shakedown.profiles.overhead import Cooling, is_public_key
+from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
+
+MIN_SUITES = 4
+"""A line is drawn through figures of so many suites,"""
+MIN_RANGE = 2.0
+"""whose public-key work differs by this factor;"""
+MIN_LINES = 8
+"""and the slope taken where so many lines have one."""
+MIN_US = 1.0
+"""Work that takes less is mostly the clock's own."""
+MAX_EXPONENT = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Exponents and times of `Cooling`, in microseconds."""
+
+    messages: float
+    symmetric: float
+    from_us: float
+    at_us: float
+
+    def cooling(self) -> Cooling:
+        """The same in seconds."""
+        return Cooling(self.messages, self.symmetric, self.from_us * 1e-6, self.at_us * 1e-6)
+
+    def row(self) -> dict[str, float]:
+        """The table ``[overhead.cooling]``."""
+        return {
+            "messages": self.messages,
+            "symmetric": self.symmetric,
+            "from_us": self.from_us,
+            "at_us": self.at_us,
+        }
+
+
+def fit(entries: Sequence[Mapping[str, Any]], rests: Mapping[Any, Sequence[tuple[int, float]]]) -> Fit:
+    """Fit both exponents.
+
+    Args:
+        entries: objects of ``measure --json``, one a suite.
+        rests: by kind of message, the entry's index and what primitives leave of its time, in microseconds.
+    """
+    public = [public_us(entry) for entry in entries]
+    symmetric = [total_us(entry) for entry, us in zip(entries, public, strict=True) if us <= 0.0]
+    others = [total_us(entry) - us for entry, us in zip(entries, public, strict=True)]
+    from_us = max(statistics.median(symmetric or others), 1.0) if entries else 1.0
+    between = [from_us + us for us in public]
+    at_us = statistics.median(between) if between else 1.0
+    return Fit(
+        _exponent(rests.values(), between), _exponent(_symmetric(entries).values(), between), from_us, at_us
+    )
+
+
+def public_us(entry: Mapping[str, Any]) -> float:
+    """Public-key work of both sides."""
+    return sum(
+        float(one.get("us", one["mean_us"])) for one in entry["operations"] if is_public_key(one["operation"])
+    )
+
+
+def total_us(entry: Mapping[str, Any]) -> float:
+    """A handshake's time, both sides'."""
+    return sum(float(entry["handshake"][f"{side}_us"]["median"]) for side in ("client", "server"))
+
+
+def _symmetric(entries: Sequence[Mapping[str, Any]]) -> dict[Any, list[tuple[int, float]]]:
+    """Symmetric work by what exactly is done, and in which entry."""
+    found: dict[Any, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for index, entry in enumerate(entries):
+        for one in entry["operations"]:
+            if one["operation"] in SYMMETRIC_OPERATIONS and one["count"]:
+                stack = entry.get("client_stack")
+                name = stack.get("name", "") if isinstance(stack, dict) else ""
+                what = (name, one["operation"], one["algorithm"], one["count"], one["bytes"])
+                found[what][index].append(float(one.get("us", one["mean_us"])))
+    return {
+        what: [(index, statistics.median(times)) for index, times in by_entry.items()]
+        for what, by_entry in found.items()
+    }
+
+
+def _exponent(groups: Iterable[Sequence[tuple[int, float]]], between_us: Sequence[float]) -> float:
+    """The median slope of logarithms, of groups that show one."""
+    slopes = []
+    for group in groups:
+        points = [(math.log(between_us[index]), math.log(time)) for index, time in group if time > 0.0]
+        if len(points) < MIN_SUITES or statistics.median(time for _, time in group) < MIN_US:
+            continue
+        if max(x for x, _ in points) - min(x for x, _ in points) < math.log(MIN_RANGE):
+            continue
+        slopes.append(statistics.linear_regression(*zip(*points, strict=True)).slope)
+    if len(slopes) < MIN_LINES:
+        return 0.0
+    return min(max(statistics.median(slopes), 0.0), MAX_EXPONENT)
