@@ -16,12 +16,6 @@ OUTLIERS = {
     ("wap-gateway-p4", "wtls/ecdh_ecdsa/163r@163r/requested, server"),
     ("wap-gateway-p4", "wtls/ecdh_ecdsa/233r@233r/requested, server"),
 }
-# What the primitives leave depends on the bytes on the RP2350, and on the cipher on the U540.
-MISSED = {
-    "TLS 1.2, ECDHE-ECDSA-CHACHA20-POLY1305, both sides, to the server's end",
-    "the same up to ServerHello, ML-KEM-512",
-    "the same from Certificate on, ML-DSA-44",
-}
 
 
 def test_matched_boards_are_within_the_target_but_for_the_known_outliers():
@@ -37,11 +31,22 @@ def test_the_client_is_met_within_three_per_cent():
     assert max(errors) < 0.03
 
 
-def test_modern_boards_are_within_fifteen_per_cent_but_for_three_named():
+def test_modern_boards_are_within_fifteen_per_cent():
     checks = fitted()
-    assert len(checks) == 50
-    assert {check.handshake for check in checks if abs(check.error) > 0.15} == MISSED
-    assert max(abs(check.error) for check in checks) < TARGET
+    assert len(checks) == 54
+    assert max(abs(check.error) for check in checks) < 0.15
+
+
+def test_the_rest_grows_with_keys_and_signatures():
+    """On the RP2350 a byte costs some 3 us, by chains of 0.3 to 25 kB: to decrypt, hash and copy."""
+    by_name = {check.handshake: check for check in fitted()}
+    small = by_name["the same from Certificate on, Falcon-512"]
+    large = by_name["the same from Certificate on, ML-DSA-44 under SPHINCS+-128f"]
+    verifications_s = (3 * 846202 / 150e6, (156452191 + 2 * 3345663) / 150e6)
+    rests_s = [
+        check.predicted_s - spent for check, spent in zip((small, large), verifications_s, strict=True)
+    ]
+    assert 2.0e-6 < (rests_s[1] - rests_s[0]) / (24_552 - 3_792) < 5.5e-6
 
 
 def test_the_rest_is_not_taken_from_a_handshakes_own_kind():

@@ -15,7 +15,6 @@ from shakedown.models.path import Path
 from shakedown.models.steps import Flight, Side
 from shakedown.models.tcp import DELAYED_ACK_S, MAX_RTO_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
 
-
 _ROUNDING_BYTES = 1e-3  # sizes are means, and no whole numbers
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shakedown.errors import ShakedownError
+from shakedown.errors import InputError
 
 _WANT_READ = 2
 _BUFFER_BYTES = 65_536
@@ -27,7 +27,7 @@ _ROUNDS = 20
 _WARM_UP = 5
 
 
-class LibraryError(ShakedownError):
+class LibraryError(InputError):
     """A library that is not there, is no libssl, or does not make the handshake."""
 
 
@@ -83,12 +83,14 @@ class Libssl:
 
     def _declare(self) -> None:
         """Pointers are pointers, or ctypes would cut them to int."""
-        pointers = (
-            "TLS_client_method TLS_server_method SSL_CTX_new SSL_new SSL_get1_session BIO_new_bio_pair"
-        ).split()
-        for name in pointers:
+        for name in (
+            "TLS_client_method",
+            "TLS_server_method",
+            "SSL_CTX_new",
+            "SSL_new",
+            "SSL_get1_session",
+        ):
             getattr(self._library, name).restype = ctypes.c_void_p
-        self._library.BIO_new_bio_pair.restype = ctypes.c_int
         self._library.SSL_CTX_ctrl.restype = ctypes.c_long
 
     def _call(self, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - C's

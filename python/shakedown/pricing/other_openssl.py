@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shakedown.pricing.libssl import Libssl, LibraryError, Plan, Took, libssl_of
+from shakedown.pricing.libssl import LibraryError, Libssl, Plan, Took, libssl_of
 from shakedown.pricing.prices import price
 from shakedown.pricing.trace import Trace, parse_trace
 from shakedown.profiles.costs import Triple
@@ -51,7 +51,7 @@ PUBLIC_KEY_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """How the other library compares: public-key operations by triple, the other work by kind of handshake."""
+    """How the other library compares: public-key calls by triple, other work by kind of handshake."""
 
     version: str
     calls: Mapping[Triple, float]
@@ -59,7 +59,7 @@ class Factors:
     objects_us: float
 
     def call(self, triple: Triple) -> float:
-        """How many times as long an operation takes: its own figure's, its algorithm's, or all operations'."""
+        """How many times as long a call takes: by its own figure, its algorithm's, or all."""
         operation, algorithm, parameters = triple
         alike = {"keygen": "derive", "encrypt": "verify", "decrypt": "sign"}
         found = self.calls.get(triple, self.calls.get((alike.get(operation, ""), algorithm, parameters)))
@@ -224,7 +224,14 @@ def _plan(suite: str, group: str, cipher: str, folder: Path) -> Plan:
     folder.mkdir()
     keys = about["keys"] if isinstance(about["keys"], str) else "@".join(about["keys"])
     core.certs(
-        {"do": "make", "now": int(time.time()), "keys": keys, "out": folder, "side": "server", "profile": "lab"}
+        {
+            "do": "make",
+            "now": int(time.time()),
+            "keys": keys,
+            "out": folder,
+            "side": "server",
+            "profile": "lab",
+        }
     )
     return Plan(
         about["protocol"],

@@ -79,7 +79,7 @@ def fitted() -> list[Check]:
 
 
 class _Fitted:
-    """A board with primitives and handshakes of one build: each handshake predicted from those of other kinds."""
+    """A board with primitives and handshakes of one build: each predicted from those of other kinds."""
 
     def __init__(self, board: dict[str, Any]) -> None:
         device = load_device(board["device"])
@@ -87,7 +87,7 @@ class _Fitted:
         self.board = board
         self.cases: list[dict[str, Any]] = board["case"]
         self.bytes: dict[str, float] = board.get("bytes", {})
-        self.primitives_s = {
+        self.primitives_s: dict[str, float] = {
             kind: math.fsum(count * call_figure(device, (o, a, p)).mean_s for count, o, a, p in operations)
             + others_s.get(kind, 0.0)
             for kind, operations in board["operations"].items()
@@ -143,7 +143,8 @@ class _Fitted:
             (self.left_s(one) - self.left_s(other)) / (self.bytes[one["kind"]] - self.bytes[other["kind"]])
             for index, one in enumerate(rows)
             for other in rows[:index]
-            if one["what"] == other["what"] and one["kind"] != other["kind"]
+            if one["what"] == other["what"]
+            and one["kind"] != other["kind"]
             and abs(self.bytes[one["kind"]] - self.bytes[other["kind"]]) > LEAST_DIFFERENCE_BYTES
         ]
         return max(0.0, statistics.median(slopes)) if slopes else 0.0

@@ -58,6 +58,8 @@ def _candidates() -> Iterator[str]:
             yield from (f"{protocol}/rsa/rsa2048/server/{mode}", f"{protocol}/ecdhe_ecdsa/p256/server/{mode}")
         yield from (f"{protocol}/psk", f"{protocol}/dhe_psk", f"{protocol}/ecdhe_psk", f"{protocol}/rsa_psk")
         yield from (f"{protocol}/dh_anon", f"{protocol}/ecdh_anon")
+    for protocol in ("tls1.2", "dtls1.2"):
+        yield from (f"{protocol}/ecdhe_rsa+p256/rsa2048/server", f"{protocol}/ecdhe_ecdsa+p256/p384/server")
     for keys in ("rsa1024", "rsa2048", "rsa1024@rsa3072"):
         yield from (f"wtls/rsa/{keys}/server", f"wtls/rsa/{keys}/requested", f"wtls/rsa/{keys}/mutual")
     for keys in ("163k", "233k", "256p", "163k@283k"):
@@ -203,25 +205,39 @@ def profile_of(
             "symmetric": "instructions",
         },
     )
-    return profile_toml(
-        about, primitives, overhead, connection, stack=stack, cooling=found.cooling
-    )
+    return profile_toml(about, primitives, overhead, connection, stack=stack, cooling=found.cooling)
+
+
+LONG_US = 40.0
+"""Calls that take longer hardly notice cold caches."""
 
 
 def _joined(apart: Primitives, inside: Primitives) -> Primitives:
     """Figures inside handshakes where there are any; the others apart, with what being inside costs there.
 
-    Inside a handshake caches are colder than in a loop of one primitive.
+    Inside a handshake caches are colder than in a loop of one primitive: that costs every call about as much,
+    so that only short ones show it. And the machine may have been faster or slower meanwhile.
     """
-    ratios = [
-        inside[triple]["time_us"] / apart[triple]["time_us"]
+    both = [
+        (apart[triple]["time_us"], inside[triple]["time_us"])
         for triple in inside
-        if triple in apart and "time_us" in inside[triple] and apart[triple].get("time_us", 0.0) > 0.0
+        if triple in apart
+        and triple[0] != "import"
+        and "time_us" in inside[triple]
+        and apart[triple].get("time_us", 0.0) > 0.0
     ]
-    colder = statistics.median(ratios) if ratios else 1.0
+    ratios = [within / alone for alone, within in both if alone >= LONG_US]
+    speed = statistics.median(ratios) if ratios else 1.0
+    short = [within - speed * alone for alone, within in both if alone < LONG_US]
+    colder_us = max(0.0, statistics.median(short)) if short else 0.0
     joined: Primitives = {}
     for triple, cost in apart.items():
-        joined[triple] = {key: us * colder for key, us in cost.items()} if _is_call(triple) else cost
+        more_us = 0.0 if triple[0] == "import" else colder_us
+        joined[triple] = (
+            {key: us * speed + (0.0 if key == "sd_us" else more_us) for key, us in cost.items()}
+            if _is_call(triple)
+            else cost
+        )
     for triple, cost in inside.items():
         if "mean_us" in cost and triple in apart:
             # How a rejection loop varies is known from many calls apart.

@@ -218,7 +218,10 @@ def parse_device(document: Mapping[str, Any], where: str) -> Device:
     source, note = top.texts("source"), top.text("note", "")
     spread, reference = _trust(top)
     core, implementation = _core(top.table("core")), _implementation(top.table("implementation"))
-    overhead, connection = read_overhead(top.table("overhead"), clock_hz), read_connection(top.table("connection"))
+    overhead, connection = (
+        read_overhead(top.table("overhead"), clock_hz),
+        read_connection(top.table("connection")),
+    )
     energy = _energy(top.table("energy"))
     costs = _costs(top, clock_hz, len(source))
     totals = tuple(_total(table) for table in top.tables("total"))

@@ -35,11 +35,15 @@ def is_public_key(operation: str) -> bool:
 def message_key(operations: Iterable[Triple]) -> str:
     """What a side's public-key work in a message is made of: algorithms, joined; empty for none.
 
-    The stack's own work differs with it: a certificate is decoded, a key exchange set up.
+    The stack's own work differs with it: a certificate is decoded, a key exchange set up, a point converted.
     """
-    return "+".join(
-        sorted({algorithm for name, algorithm, _ in operations if name not in SYMMETRIC_OPERATIONS})
-    )
+    return "+".join(sorted({_kind_of_key(one) for one in operations if one[0] not in SYMMETRIC_OPERATIONS}))
+
+
+def _kind_of_key(triple: Triple) -> str:
+    """The algorithm, X25519 and X448 apart from curves whose points have two coordinates."""
+    _, algorithm, parameters = triple
+    return "xdh" if parameters in ("x25519", "x448") else algorithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,8 @@ class MessageWork:
 
 
 MessageKey = tuple[str, str, str, str]
-"""Protocol (as `handshake_kind` has it), message name, ``generate`` or ``process``, and the public-key work in
-it (as `message_key` has it; empty: any).
+"""Protocol (as `handshake_kind` has it), message name, ``generate`` or ``process``, and the public-key work
+in it (as `message_key` has it; empty: any).
 """
 PrimitiveKey = tuple[str, str, Triple]
 """Protocol and message, empty for any, and the operation."""
@@ -174,9 +178,7 @@ def read_overhead(table: Table, clock_hz: float) -> Overhead:
         primitives[(*place, triple)] = cost
     cooling = _cooling(table.table("cooling"))
     table.finish([*keys, "stack", "message", "handshake", "primitive", "cooling"])
-    return Overhead(
-        base_s, message_s, byte_s, sd_s, stack, messages, handshakes, primitives, cooling, known
-    )
+    return Overhead(base_s, message_s, byte_s, sd_s, stack, messages, handshakes, primitives, cooling, known)
 
 
 def _cooling(table: Table) -> Cooling:

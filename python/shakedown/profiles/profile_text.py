@@ -58,7 +58,11 @@ def profile_toml(
     if overhead and any(overhead.values()):
         lines += ["", "[overhead]", f"stack = {quoted(stack)}"]
         if cooling:
-            lines += ["", "[overhead.cooling]", *(f"{key} = {_value(value)}" for key, value in cooling.items())]
+            lines += [
+                "",
+                "[overhead.cooling]",
+                *(f"{key} = {_value(value)}" for key, value in cooling.items()),
+            ]
         for name, rows in overhead.items():
             for row in rows:
                 lines += [

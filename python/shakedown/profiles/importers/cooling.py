@@ -1,8 +1,8 @@
 """How a stack's own work grows with the public-key work between: fitted to measured handshakes.
 
 The same message takes a stack several times as long after an exchange of ten milliseconds as after none: its
-code and data have left the caches, and branches are predicted anew. Over suites of one protocol the logarithms
-of both lie on a line, whose slope hardly differs between messages and protocols.
+code and data have left the caches, and branches are predicted anew. Over suites of one protocol the
+logarithms of both lie on a line, whose slope hardly differs between messages and protocols.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
     """What measured handshakes say of a machine: primitives, and the stack's work by kind of message."""
     found = Imported()
     rows = list(entries)
-    whole = [entry for entry in rows if _is_whole(entry)]
+    whole = _undisturbed([entry for entry in rows if _is_whole(entry)])
     fitted = cooling.fit(whole, _rests(whole))
     usual_stack = _usual_stack(rows)
     places: dict[tuple[str, str], _Figures] = defaultdict(_Figures)
@@ -51,9 +51,10 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
             if fault:
                 found.left_out.append(f"{' '.join(triple)}: {fault}")
                 continue
-            # A key is decoded out of a certificate, or it is taken as it comes.
-            decoded = triple[0] == "import" and not protocol and names.get(operation["message"])
-            place = (protocol, "Certificate") if decoded == "Certificate" else (protocol, "")
+            # In a certificate a key is decoded, and issuers' keys are used again.
+            inside = not protocol and triple[0] not in SYMMETRIC_OPERATIONS
+            certificate = inside and names.get(operation["message"]) == "Certificate"
+            place = (protocol, "Certificate" if certificate else "")
             places[place].add(triple, operation, factor)
     found.primitives = places["", ""].costs() if ("", "") in places else {}
     elsewhere: list[dict[str, Any]] = []
@@ -61,9 +62,8 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
         if (protocol, message) == ("", ""):
             continue
         for triple, cost in sorted(figures.costs().items()):
-            place = {"protocol": protocol, "message": message, **_named(triple)}
-            elsewhere.append({**{key: value for key, value in place.items() if value}, **cost})
-            found.primitives.setdefault(triple, cost)
+            where = {"protocol": protocol, "message": message, **_named(triple)}
+            elsewhere.append({**{key: value for key, value in where.items() if value}, **cost})
     found.left_out = sorted(set(found.left_out))
     found.overhead = {**stack_rows(whole, fitted), "primitive": elsewhere}
     if fitted.messages or fitted.symmetric:
@@ -116,6 +116,20 @@ def _is_whole(entry: dict[str, Any]) -> bool:
         and "handshake" in entry
         and len(_operations(entry)) == len(entry.get("operations") or ())
     )
+
+
+def _undisturbed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of which most repetitions were left alone, where these are at least half of their protocol's:
+    others hold caches that another program left cold.
+    """
+    protocols: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for one in entries:
+        protocols[str(one["suite"]).split("/", 1)[0]].append(one)
+    found: list[dict[str, Any]] = []
+    for alike in protocols.values():
+        kept = [one for one in alike if one.get("preempted", 0) <= one.get("repeat", 1)]
+        found += kept if 2 * len(kept) >= len(alike) else alike
+    return found
 
 
 def _stack(entry: dict[str, Any]) -> str:
@@ -218,7 +232,13 @@ def stack_rows(entries: Sequence[dict[str, Any]], fitted: cooling.Fit) -> dict[s
             own = max(float(times["median"]) - operations, 0.0)
             spreads[protocol, side].append(min(float(times["sd"]), own))
     messages = [
-        {"protocol": protocol, "name": kind, "work": work, **({"key": key} if key else {}), **_fit_message(rows)}
+        {
+            "protocol": protocol,
+            "name": kind,
+            "work": work,
+            **({"key": key} if key else {}),
+            **_fit_message(rows),
+        }
         for (protocol, kind, work, key), rows in sorted(samples.items())
     ]
     handshakes = [

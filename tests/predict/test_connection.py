@@ -1,0 +1,99 @@
+"""What a served connection costs here, and how another OpenSSL compares with ours."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from shakedown import core
+from shakedown.pricing.connection_cost import connection_cost, served
+from shakedown.pricing.libssl import LibraryError, Libssl, Plan, libssl_of
+from shakedown.pricing.other_openssl import Factors, adjusted
+
+PRF = ("prf", "hkdf-sha256", "")
+
+
+def test_a_connection_costs_each_side_something_and_less_than_a_slow_handshake():
+    found = connection_cost(0.1, suites=("tls1.2/psk",))
+    assert set(found) == {"server_us", "client_us", "sd_us", "per_kib_us"}
+    # A dozen system calls and two context switches at the least; a P-384 handshake at the most.
+    assert 5.0 < found["server_us"] < 3000.0
+    assert 5.0 < found["client_us"] < 3000.0
+    assert found["per_kib_us"] >= 0.0
+
+
+def test_a_served_handshake_moves_the_bytes_that_it_moves_in_memory():
+    kib, _, _ = served("tls1.2/psk", 0.1)
+    assert 0.2 < kib < 0.5
+
+
+@pytest.fixture
+def files(tmp_path):
+    folder = tmp_path / "made"
+    folder.mkdir()
+    request = {"do": "make", "now": 1_780_000_000, "keys": "ed25519", "out": folder, "side": "server"}
+    core.certs({**request, "profile": "lab", "days": 20_000})
+    return folder
+
+
+def plan(files, **changes) -> Plan:
+    given = {
+        "protocol": "tls1.3",
+        "group": "X25519",
+        "cipher": "TLS_AES_128_GCM_SHA256",
+        "certificate": files / "chain.pem",
+        "key": files / "key.pem",
+        "root": files / "ca.pem",
+    }
+    return Plan(**{**given, **changes})
+
+
+def test_the_systems_libssl_makes_a_handshake(peer, files):
+    took = Libssl(libssl_of(peer("openssl"))).measure(plan(files), 5)
+    assert took.client_us > 0.0
+    assert took.server_us > 0.0
+    assert took.server_object_us > 0.0
+
+
+def test_a_libssl_that_refuses_a_handshake_is_one_line(peer, files):
+    library = Libssl(libssl_of(peer("openssl")))
+    other = files / "other"
+    other.mkdir()
+    request = {"do": "make", "now": 1_780_000_000, "keys": "p256", "out": other, "side": "server"}
+    core.certs({**request, "profile": "lab"})
+    with pytest.raises(LibraryError, match="the handshake failed"):
+        library.measure(plan(files, root=other / "ca.pem"), 1)
+
+
+def test_programs_without_a_libssl_are_refused():
+    with pytest.raises(LibraryError, match="accepted: a program that is linked with one"):
+        libssl_of(shutil.which("true") or "true")
+    with pytest.raises(LibraryError, match="no such program"):
+        libssl_of("no-program-of-this-name")
+
+
+def test_a_profile_is_adjusted_to_another_library():
+    sign, derive = ("sign", "ecdsa", "p256"), ("derive", "ecdh", "p256")
+    factors = Factors("OpenSSL 3.0.19", {sign: 2.0}, {"tls1.3": 3.0}, 20.0)
+    primitives, overhead = adjusted(
+        {
+            sign: {"time_us": 20.0},
+            derive: {"time_us": 40.0},
+            PRF: {"per_call_us": 1.0},
+        },
+        {"message": [{"protocol": "tls1.3", "name": "Finished", "work": "process", "mean_us": 4.0}]},
+        factors,
+    )
+    assert primitives[sign]["time_us"] == 40.0
+    assert primitives[derive]["time_us"] == 80.0  # no figure of its own: as all operations
+    assert primitives[PRF]["per_call_us"] == 3.0
+    assert overhead["message"][0]["mean_us"] == 12.0
+
+
+def test_the_command_refuses_a_program_before_it_measures(shakedown):
+    done: subprocess.CompletedProcess[str] = shakedown("devices", "measure", "--openssl", "/bin/true")
+    assert done.returncode == 2
+    assert "no shared libssl" in done.stderr
+    assert "Traceback" not in done.stderr

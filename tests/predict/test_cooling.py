@@ -1,0 +1,80 @@
+"""How a stack's work grows with the public-key work between: found where it is known, and priced."""
+
+from __future__ import annotations
+
+import pytest
+
+from shakedown.pricing.prices import price
+from shakedown.pricing.this_machine import profile_of
+from shakedown.pricing.trace import parse_trace
+from shakedown.profiles import load_device
+from shakedown.profiles.importers.measured import summarise
+
+EXPONENT, BASE_US = 0.3, 100.0
+PUBLIC_US = (100.0, 300.0, 1000.0, 3000.0, 9000.0)
+MIDDLE = (BASE_US + 1000.0) ** EXPONENT
+
+
+def made(public_us: float, factor: float = 1.0, preempted: int = 0) -> dict:
+    """A handshake of one derivation, whose stack's work follows a power of what lies between."""
+    names = ("ClientKeyExchange", "ClientHello", "ServerHello", "Certificate", "Finished")
+    slower = factor * (BASE_US + public_us) ** EXPONENT
+    messages = [
+        {
+            "index": number,
+            "from": "client",
+            "name": name,
+            "flight": 1,
+            "bytes": 100,
+            "generate_us": slower * (number + 1) + (0.0 if number else public_us),
+            "process_us": slower * (number + 2),
+        }
+        for number, name in enumerate(names)
+    ]
+    call = {"side": "client", "message": 0, "operation": "derive", "algorithm": "ecdh", "parameters": "p256"}
+    spread = {"median": public_us + BASE_US, "mean": 0.0, "sd": 0.0}
+    return {
+        "suite": "tls1.2/psk",
+        "messages": messages,
+        "operations": [{**call, "us": public_us, "mean_us": public_us, "count": 1, "bytes": 0}],
+        "handshake": {"client_us": spread, "server_us": {**spread, "median": 0.0}},
+        "unattributed_us": {"client": slower, "server": slower},
+        "repeat": 1,
+        "preempted": preempted,
+    }
+
+
+def test_how_work_cools_is_found_where_it_is_a_power():
+    found = summarise([made(us) for us in PUBLIC_US])
+    assert found.cooling["messages"] == pytest.approx(EXPONENT)
+    assert found.cooling["from_us"] == pytest.approx(BASE_US)
+    # Figures hold at the middle of what was measured.
+    rows = {
+        (row["name"], row["work"], row.get("key", "")): row["mean_us"] for row in found.overhead["message"]
+    }
+    assert rows["Certificate", "generate", ""] == pytest.approx(4.0 * MIDDLE)
+    assert rows["ClientKeyExchange", "generate", "ecdh"] == pytest.approx(MIDDLE)
+
+
+def test_what_other_programs_left_cold_is_left_out():
+    quiet = [made(us) for us in PUBLIC_US]
+    loud = [made(us, 5.0, preempted=9) for us in (200.0, 500.0)]
+    assert summarise([*quiet, *loud]).cooling == summarise(quiet).cooling
+
+
+def test_few_suites_show_no_cooling():
+    assert summarise([made(us) for us in (100.0, 3000.0)]).cooling == {}
+
+
+def test_a_cooled_profile_prices_cheap_handshakes_with_warm_work(tmp_path):
+    path = tmp_path / "it.toml"
+    path.write_text(profile_of("it", [], [made(us) for us in PUBLIC_US], None))
+    device = load_device(str(path))
+    trace = parse_trace(made(100.0), "tls1.2/psk")
+    # Its derivation is priced at the median, 1,000 us: the rest is then as in the middle.
+    work_us = (1 + 2 + 3 + 4 + 5 + 1) * MIDDLE
+    assert price(trace, "client", device).total.mean * 1e6 == pytest.approx(1000.0 + work_us, rel=1e-3)
+    twice = parse_trace({**made(100.0), "operations": made(100.0)["operations"] * 2}, "tls1.2/psk")
+    cooler = ((BASE_US + 2000.0) / (BASE_US + 1000.0)) ** EXPONENT
+    expected_us = 2000.0 + work_us * cooler
+    assert price(twice, "client", device).total.mean * 1e6 == pytest.approx(expected_us, rel=1e-3)
