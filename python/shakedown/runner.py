@@ -99,14 +99,14 @@ def run_experiment(
         with writer:
             for name in KINDS:
                 module = kind(name)
-                for batch, found in _found(module, run, pool):
-                    made = _made(module, batch, found, run, writer, first)
-                    measured += len(made) if name == "measured" else 0
-                    for scenario, found in made:
-                        notes += run.keep(scenario, found)
-                        if printed is not None:
-                            for one in module.printed(found):
-                                printed(one)
+                for batch, elsewhere in _found(module, run, pool):
+                    for made in _made(module, batch, elsewhere, run, writer, first):
+                        measured += len(made) if name == "measured" else 0
+                        for scenario, found in made:
+                            notes += run.keep(scenario, found)
+                            if printed is not None:
+                                for one in module.printed(found):
+                                    printed(one)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted: {measured} of {total} suites kept in {writer.folder}"
@@ -137,6 +137,10 @@ def _found(
         yield batch, chain([first], islice(found, len(batch) - 1))
 
 
+FIGURES_A_PART = 20_000
+"""Rates of all places together that stand in one part at most, so that what a run holds is bounded."""
+
+
 def _made(
     module: Kind,
     batch: Sequence[Scenario],
@@ -144,29 +148,35 @@ def _made(
     run: Run,
     writer: ResultsWriter,
     first: dict[Scenario, Any],
-) -> list[tuple[Scenario, Any]]:
-    """A batch's figures, written down as one part; of a handshake that failed, the reason."""
+) -> Iterator[list[tuple[Scenario, Any]]]:
+    """A batch's figures, written down as one part, or as several where it is large; of a handshake that
+    failed, the reason.
+    """
     import polars as pl
 
-    made: list[tuple[Scenario, Any]] = []
-    for scenario in batch:
-        run.progress(0, scenario.label)
-        if elsewhere is not None:
-            assert isinstance(module, Spreading)
-            made.append((scenario, module.take(scenario, next(elsewhere), run)))
-            continue
-        try:
-            made.append((scenario, first.pop(scenario, None) or module.run(scenario, run)))
-        except Exception as error:
-            if not core.is_failure(error):
-                raise
-            # The core's line begins with the suite's name, which stands beside the reason anyway.
-            reason = str(error).removeprefix(f"{scenario.label}: ")
-            writer.fail(Failure(suite=scenario.label, reason=reason, kind=scenario.kind))
-    if made:
-        table = pl.concat([module.rows(scenario, found) for scenario, found in made])
-        writer.add(batch[0].kind, batch[0].label, table)
-    return made
+    size = max(1, FIGURES_A_PART // len(batch[0].load.rates_per_s))
+    for begin in range(0, len(batch), size):
+        made: list[tuple[Scenario, Any]] = []
+        for scenario in batch[begin : begin + size]:
+            run.progress(0, scenario.label)
+            if elsewhere is not None:
+                assert isinstance(module, Spreading)
+                made.append((scenario, module.take(scenario, next(elsewhere), run)))
+                continue
+            try:
+                made.append((scenario, first.pop(scenario, None) or module.run(scenario, run)))
+            except Exception as error:
+                if not core.is_failure(error):
+                    raise
+                # The core's line begins with the suite's name, which stands beside the reason anyway.
+                reason = str(error).removeprefix(f"{scenario.label}: ")
+                writer.fail(Failure(suite=scenario.label, reason=reason, kind=scenario.kind))
+        if made:
+            table = pl.concat([module.rows(scenario, found) for scenario, found in made])
+            # Only the last part has the label: until it is there, the batch is not.
+            more = "" if begin + size >= len(batch) else f", places {begin + 1} to {begin + len(made)}"
+            writer.add(batch[0].kind, f"{batch[0].label}{more}", table)
+            yield made
 
 
 def _profiles(experiment: Experiment) -> list[str]:

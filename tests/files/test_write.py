@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.errors import InputError
+from shakedown.errors import InputError, ShakedownError
 from shakedown.files.write import Destination, check_free, digest_of, write, write_durably, writing
 
 
@@ -72,8 +72,9 @@ def test_a_full_disk_is_one_line_and_leaves_what_was_there(tmp_path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match="x: cannot be written: no space left on device"):
+    with pytest.raises(ShakedownError, match="x: cannot be written: no space left on device") as told:
         write(path, "theirs", replace=True)
+    assert told.value.exit_status == 1, "nobody's input is wrong"
     with pytest.raises(OSError, match="No space left"):
         write_durably(path, b"theirs", replace=True)
     assert path.read_text() == "mine"

@@ -167,7 +167,7 @@ def test_nothing_is_replaced_unasked(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "bench.txt").write_text(WOLFCRYPT, encoding="utf-8")
     save_import(tmp_path / "bench.txt", **arguments())
-    with pytest.raises(InputError, match=r"is there already.*--replace"):
+    with pytest.raises(InputError, match=r"exists already.*--replace"):
         save_import(tmp_path / "bench.txt", **arguments())
     save_import(tmp_path / "bench.txt", **arguments(replace=True))
 
@@ -215,3 +215,44 @@ def test_our_own_measurements_give_the_stacks_work():
         "client": 3.0,
         "server": 1.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            OPENSSL + "+F2:2:2048:4100.000000:80000.000000\n",
+            r"bench.txt: lines 5 and 14 give different figures for sign rsa rsa2048 "
+            r"\(250 us; 243.902 us\); accepted: one figure of each",
+        ),
+        (
+            OPENSSL + OPENSSL.splitlines()[1].replace("2048000000.0", "1024000000.0") + "\n",
+            r"lines 2 and 14 give different figures for digest sha256 \(.* us a call, 0.5 us a KiB;",
+        ),
+        (
+            WOLFCRYPT + "RSA     2048  private        14 ops took 1.020 sec, avg 71.000 ms, 13.725 ops/sec\n",
+            r"lines 4 and 12 give different figures for decrypt rsa rsa2048|.*sign rsa rsa2048",
+        ),
+        (MBEDTLS + "  ECDHE-secp256r1          :       4.10 handshake/s\n", "lines 6 and 8 .* ecdh p256"),
+        (MBEDTLS + "  SHA-256                  :    6500.00 KiB/s\n", "lines 1 and 8 .* digest sha256"),
+        (
+            json.dumps(
+                [
+                    {"operation": "sign", "algorithm": "ecdsa", "parameters": "p256", "us": {"median": us}}
+                    for us in (20.0, 21.0)
+                ]
+            ),
+            "entries 1 and 2 give different figures for sign ecdsa p256",
+        ),
+    ],
+    ids=["openssl", "openssl digest", "wolfcrypt", "mbedtls", "mbedtls digest", "ours"],
+)
+def test_lines_that_contradict_each_other_are_named(text, said):
+    """The last one won without a word."""
+    with pytest.raises(InputError, match=said):
+        import_benchmark(text, "bench.txt")
+
+
+@pytest.mark.parametrize("text", [OPENSSL, WOLFCRYPT, MBEDTLS])
+def test_the_same_lines_twice_are_no_contradiction(text):
+    assert import_benchmark(text + text, "x")[1].primitives == import_benchmark(text, "x")[1].primitives

@@ -8,8 +8,9 @@ mod support;
 use shakedown_wtls::provider::openssl::OpenSsl;
 use shakedown_wtls::record::Records;
 use shakedown_wtls::*;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
+use support::flows::*;
 use support::network::*;
 use support::*;
 
@@ -19,73 +20,6 @@ const RUNS: u64 = 400;
 /// How many forgeries that begin something a stranger sends before the client is connected. Each side
 /// keeps eight handshakes beside each other.
 const BEGINNINGS: u32 = 5;
-
-#[derive(Clone)]
-struct Flow {
-    name: &'static str,
-    client: Arc<ClientConfig<OpenSsl>>,
-    server: Arc<ServerConfig<OpenSsl>>,
-    session: Option<Session>,
-    /// Whether anybody can be a client.
-    open_to_all: bool,
-}
-
-static FLOWS: LazyLock<Vec<Flow>> = LazyLock::new(|| {
-    let ec = [Kind::Ec(Curve::Wtls8), Kind::Ec(Curve::Secp160r1)];
-    let rsa = [Kind::Rsa(512)];
-    let flow = |name, (client, mut server): (ClientConfig<_>, ServerConfig<_>)| {
-        let open_to_all = server.client_authentication != ClientAuthentication::Required;
-        server.sessions = Arc::new(MemorySessions::new(1_000_000));
-        let (client, server) = (Arc::new(client), Arc::new(server));
-        Flow { name, client, server, session: None, open_to_all }
-    };
-    let none = ClientAuthentication::None;
-    let (requested, required) = (ClientAuthentication::Requested, ClientAuthentication::Required);
-    let curve = ParameterSpecifier::of_curve(Curve::Wtls8, false);
-    let group = ParameterSpecifier::Index(1);
-    let none_given = ParameterSpecifier::NONE;
-    let mut flows = vec![
-        flow("ecdh_anon", anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, curve))),
-        flow("dh_anon", anonymous_pair(offer(KeyExchangeSuite::DhAnon, group))),
-        flow("rsa_anon", anonymous_pair(offer(KeyExchangeSuite::RsaAnon512, none_given))),
-        flow("ecdh_ecdsa/server", certified_pair(&ec, none, false, false)),
-        flow("ecdh_ecdsa/requested", certified_pair(&ec, requested, false, false)),
-        flow("ecdh_ecdsa/mutual", certified_pair(&ec, required, true, false)),
-        flow("rsa/server", certified_pair(&rsa, none, false, false)),
-        flow("rsa/mutual", certified_pair(&rsa, required, true, false)),
-    ];
-    let (mut client, mut server) = certified_pair(&ec, required, true, false);
-    let chain = Chain::new("client", &ec, 2, false);
-    client.key_exchanges[0].identifier = Identifier::KeyHash(chain.leaf_hash());
-    let known = KnownClient::new(&*PROVIDER, chain.certificates[0].clone(), false).unwrap();
-    server.known_clients.push(known);
-    flows.push(flow("optimised", (client, server)));
-    let identifier = Identifier::Binary(b"subscriber".to_vec());
-    let named =
-        KeyExchangeId::new(KeyExchangeSuite::SharedSecret, ParameterSpecifier::NONE, identifier.clone());
-    let (mut client, mut server) = anonymous_pair(named);
-    let secret = || SharedSecret { identifier: identifier.clone(), secret: vec![7; 16].into() };
-    client.shared_secrets.push(secret());
-    server.shared_secrets.push(secret());
-    // Who does not know the secret is no client.
-    let mut shared = flow("shared_secret", (client, server));
-    shared.open_to_all = false;
-    flows.push(shared);
-    let mut resumed = flows[5].clone();
-    let mut first = Pair::new(&resumed.client, &resumed.server, None, 77);
-    first.run();
-    (resumed.name, resumed.session) = ("resumed", first.client.session().cloned());
-    assert!(resumed.session.is_some());
-    // And one that the server does not know any more.
-    let mut forgotten = flows[5].clone();
-    let mut other = Pair::new(&resumed.client, &resumed.server, None, 78);
-    other.run();
-    (forgotten.name, forgotten.session) = ("forgotten", other.client.session().cloned());
-    forgotten.server.sessions.remove(&forgotten.session.as_ref().unwrap().id);
-    flows.push(resumed);
-    flows.push(forgotten);
-    flows
-});
 
 /// Whether `datagram` begins a handshake at the server, or one of its own at the client.
 fn begins(to_server: bool, datagram: &[u8]) -> bool {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from shakedown.errors import InputError
+from shakedown.files.limits import MAX_WORKERS
 from shakedown.terminal.figures import BASIS_MARKS, LEGEND
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def scenario_options(command: F) -> F:
         ),
         click.option(
             "--workers",
-            type=click.IntRange(min=1),
+            type=click.IntRange(1, MAX_WORKERS),
             default=1,
             show_default=True,
             help="Workers of the server.",

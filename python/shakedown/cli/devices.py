@@ -100,6 +100,7 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
     "--seconds",
     default=0.3,
     show_default=True,
+    type=FiniteRange(min=0.0, min_open=True),
     help="Longest time for each key, group or algorithm, in seconds.",
 )
 @click.option(
@@ -143,7 +144,8 @@ def measure(
     from shakedown.profiles import THIS_MACHINE, load_device
     from shakedown.profiles.importers import profile_path, write_profile
 
-    path = profile_path(name, None, replace=replace or name == THIS_MACHINE)
+    may_replace = replace or name == THIS_MACHINE
+    path = profile_path(name, None, replace=may_replace)
     begun = perf_counter()
     with progress_bar(1000, "a served connection") as update:
         connection = connection_cost(progress=lambda done, total: update(1000 * done // total, ""))
@@ -153,7 +155,9 @@ def measure(
         )
 
     def kept(measured: list[dict[str, Any]]) -> None:
-        write_profile(path, profile_of(name, timed, measured, connection))
+        nonlocal may_replace
+        write_profile(path, profile_of(name, timed, measured, connection), replace=may_replace)
+        may_replace = True
 
     if program is not None:
         libssl_of(program)  # refused before anything is measured

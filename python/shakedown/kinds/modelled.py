@@ -151,10 +151,7 @@ def _modelled(scenario: Scenario, trace: Trace) -> Modelled:
     name = None if scenario.capture is None else Path(scenario.capture.file).name
     try:
         priced = priced_on(scenario, trace)
-        rows = tuple(
-            cast("Mapping[str, Any]", predict.row(priced, "default", rate, scenario.load.workers))
-            for rate in scenario.load.rates_per_s
-        )
+        rows = tuple(predict.rows(priced, "default", scenario.load.rates_per_s, scenario.load.workers))
     except InputError as error:
         return Modelled(trace, name, scenario.connection, unpriced=str(error))
     queue = queue_of(priced, scenario.load.workers) if scenario.capture is None else None
@@ -172,10 +169,23 @@ def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, 
 
 def priced_on(scenario: Scenario, trace: Trace) -> Priced:
     """A trace priced on a scenario's devices. Raises `InputError`."""
+    return recorded_on(scenario, _recorded(trace))
+
+
+_last_recorded: list[tuple[Trace, Recorded]] = []
+"""The trace that was read last: it is priced in many places, one after the other."""
+
+
+def _recorded(trace: Trace) -> Recorded:
+    """A trace as pricing knows it. Raises `InputError`."""
     from shakedown.pricing.trace import parse_trace
     from shakedown.schema import builtins
 
-    return recorded_on(scenario, parse_trace(builtins(trace), trace.suite))
+    last = _last_recorded[0] if _last_recorded else None
+    if last is None or last[0] is not trace:
+        last = (trace, parse_trace(builtins(trace), trace.suite))
+        _last_recorded[:] = [last]
+    return last[1]
 
 
 def recorded_on(scenario: Scenario, trace: Recorded) -> Priced:

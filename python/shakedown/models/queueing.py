@@ -10,6 +10,7 @@ import numpy as np
 
 from shakedown.models.arrays import Floats, Numbers, floats, only_if
 
+_ROOTS_AT_ONCE = 1 << 18
 _ROOT_ITERATIONS = 64
 
 
@@ -100,15 +101,24 @@ def mdc_wait_s(rate_per_s: Numbers, service_s: Numbers, workers: int = 1) -> Flo
     rho = rate * service / workers
     stable = (rho > 0.0) & (rho < 1.0)
     load = np.where(stable, rho, 0.5)
+    # As many rates at a time as keep what is held small.
+    step = max(1, _ROOTS_AT_ONCE // workers)
+    flat = load.ravel()
+    sums = [_sum_over_roots(flat[at : at + step], workers) for at in range(0, len(flat), step)]
+    waiting = np.concatenate(sums).reshape(load.shape) if sums else load
+    waiting = waiting + ((workers * load) ** 2 - workers * (workers - 1)) / (2.0 * workers * (1.0 - load))
+    wait = np.maximum(waiting, 0.0) / np.where(stable, rate, 1.0)
+    return np.where(rho == 0.0, 0.0, only_if(rho < 1.0, wait))
+
+
+def _sum_over_roots(load: Floats, workers: int) -> Floats:
+    """Σ 1/(1 - z) of Crommelin's formula at each load of a worker, shape ``(rates,)``."""
     roots_of_unity = np.exp(2j * np.pi * np.arange(1, workers) / workers)
     root = np.broadcast_to(roots_of_unity, (*load.shape, workers - 1)).astype(np.complex128)
     for _ in range(_ROOT_ITERATIONS):
         value = roots_of_unity * np.exp(load[..., None] * (root - 1.0))
         root = root - (root - value) / (1.0 - load[..., None] * value)  # Newton's step
-    waiting = (1.0 / (1.0 - root)).sum(axis=-1).real
-    waiting = waiting + ((workers * load) ** 2 - workers * (workers - 1)) / (2.0 * workers * (1.0 - load))
-    wait = np.maximum(waiting, 0.0) / np.where(stable, rate, 1.0)
-    return np.where(rho == 0.0, 0.0, only_if(rho < 1.0, wait))
+    return floats((1.0 / (1.0 - root)).sum(axis=-1).real)
 
 
 def mgc_wait_s(rate_per_s: Numbers, mean_s: Numbers, sd_s: Numbers, workers: int = 1) -> Floats:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shakedown.errors import InputError, ShakedownError, did_you_mean
+from shakedown.files.limits import MAX_WORKERS
 from shakedown.models import handshake, queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
@@ -195,73 +196,111 @@ def totals_s(
     return totals
 
 
-def _after(wait: Distribution, unloaded: Distribution) -> Distribution:
-    """A time and a wait; the time's points are made few first where there are many waits to add."""
-    return unloaded.plus(wait) if len(wait.values_s) == 1 else unloaded.compact().plus(wait)
-
-
 def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
     """One row of ``predict``."""
+    return rows(one, model, [rate_per_s], workers)[0]
+
+
+def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) -> list[Row]:
+    """A row of ``predict`` for each rate; what does not depend on the rate is found once, and shared."""
     ready, done = one.unloaded(model)
-    wait_s = float(one.wait_s(model, np.array([rate_per_s]), workers)[0])
-    steady = math.isfinite(wait_s)
-    wait = one.wait(rate_per_s, workers) if steady and model == "default" else None
-    delay = (wait or Distribution.exactly(wait_s)) if steady else None
-    loaded = None if delay is None else (_after(delay, ready), _after(delay, done))
+    rates = np.asarray(rates_per_s, dtype=np.float64)
+    waits = one.wait_s(model, rates, workers).tolist()
+    used = queueing.utilisation(rates, _service_s(one, model), workers).tolist()
+    ranges = _ranges_s(one, model, rates, workers, done)
     client, server = one.client.total, one.server.total
-    total_s = done.mean + wait_s if steady else None
-    energy = one.energy(total_s)
-    joules = energy.total
-    missing = energy.missing
-    found: Row = {
+    same: Row = {
         "suite": one.trace.suite,
         "device": one.device.name,
         "server_device": one.server_device.name,
         "bearer": one.bearer.name,
-        "rate_per_s": rate_per_s,
         "kind": "modelled",
         "model": model,
         "client_s": client.mean,
         "server_s": server.mean,
         "transmission_s": done.mean - client.mean - server.mean,
-        "queue_s": wait_s if steady else None,
-        "total_s": total_s,
-        "utilisation": float(queueing.utilisation(rate_per_s, _service_s(one, model), workers)),
-        "energy_j": None
-        if joules is None
-        else {"mean": joules.mean, "low": joules.low, "high": None if missing else joules.high},
-        "range_s": _range_s(one, model, rate_per_s, workers, done),
         "extrapolated": [*one.client.figures, *one.server.figures],
         "workers": workers,
         "basis": one.basis,
         "unpriced": [*one.client.unpriced, *one.server.unpriced],
-        "ready_s": None if loaded is None else times(loaded[0], ready.mean + wait_s),
-        "done_s": None if loaded is None else times(loaded[1], done.mean + wait_s),
         "client_range_s": _ends(client, unknown=bool(one.client.unpriced)),
         "server_range_s": _ends(server, unknown=bool(one.server.unpriced)),
         "connection_s": {
             "client": 0.0 if one.client.connection is None else one.client.connection.mean,
             "server": 0.0 if one.server.connection is None else one.server.connection.mean,
         },
-        "energy_parts_j": {
-            name: None if part is None else part.mean
-            for name, part in (
-                ("processor", energy.processor),
-                ("radio", energy.radio),
-                ("setup", energy.setup),
-                ("tail", energy.tail),
-            )
-        },
-        "energy_missing": list(missing),
-        "handshakes_per_charge": None
-        if joules is None or one.device.energy.battery_j is None or joules.mean <= 0.0
-        else one.device.energy.battery_j / joules.mean,
-        "ratio_to_first": None,
         "failed": one.exchange.failed if model == "default" else 0.0,
         "carrier": "bare" if one.eap is None else "eap",
         "eap": None if one.eap is None else _inside_eap(one, one.eap),
     }
+    found = []
+    for number, rate_per_s in enumerate(rates_per_s):
+        wait_s = waits[number]
+        total_s = done.mean + wait_s if math.isfinite(wait_s) else None
+        mine: Row = {
+            "rate_per_s": rate_per_s,
+            "queue_s": None if total_s is None else wait_s,
+            "total_s": total_s,
+            "utilisation": used[number],
+            "range_s": ranges[number],
+            **_loaded(one, model, rate_per_s, workers, None if total_s is None else wait_s),
+            **_energy(one, total_s),
+            "ratio_to_first": None,
+        }
+        found.append({key: mine[key] if key in mine else same[key] for key in _KEYS})
     return found
+
+
+_KEYS = (
+    "suite", "device", "server_device", "bearer", "rate_per_s", "kind", "model", "client_s", "server_s",
+    "transmission_s", "queue_s", "total_s", "utilisation", "energy_j", "range_s", "extrapolated", "workers",
+    "basis", "unpriced", "ready_s", "done_s", "client_range_s", "server_range_s", "connection_s",
+    "energy_parts_j", "energy_missing", "handshakes_per_charge", "ratio_to_first", "failed", "carrier", "eap",
+)  # fmt: skip
+"""Keys of a row, in order."""
+
+
+def _loaded(one: Scenario, model: str, rate_per_s: float, workers: int, wait_s: float | None) -> Row:
+    """Ready and done with the queue's wait; none without a steady state."""
+    if wait_s is None:
+        return {"ready_s": None, "done_s": None}
+    wait = one.wait(rate_per_s, workers) if model == "default" else None
+    delay = wait or Distribution.exactly(wait_s)
+    # Without the wait's spread nothing is to be added up, and all points are kept.
+    several = len(delay.values_s) > 1
+    ready, done = one.unloaded(model)
+    points = one.few_points(model) if several else (ready, done)
+    at = points[1].quantiles_with(delay, _SHARES)
+    first = at if points[0] is points[1] else points[0].quantiles_with(delay, _SHARES)
+    return {
+        "ready_s": dict(zip(_TIMES, (ready.mean + wait_s, *first), strict=True)),
+        "done_s": dict(zip(_TIMES, (done.mean + wait_s, *at), strict=True)),
+    }
+
+
+_TIMES, _SHARES = ("mean", "p50", "p95", "p99"), (0.5, 0.95, 0.99)
+
+
+def _energy(one: Scenario, total_s: float | None) -> Row:
+    """The client's energy where a handshake takes so long."""
+    energy = one.energy(total_s)
+    joules, missing = energy.total, energy.missing
+    parts = {
+        "processor": energy.processor,
+        "radio": energy.radio,
+        "setup": energy.setup,
+        "tail": energy.tail,
+    }
+    return {
+        "energy_j": None
+        if joules is None
+        else {"mean": joules.mean, "low": joules.low, "high": None if missing else joules.high},
+        "energy_parts_j": {name: None if part is None else part.mean for name, part in parts.items()},
+        "energy_missing": list(missing),
+        "handshakes_per_charge": None
+        if joules is None or one.device.energy.battery_j is None or joules.mean <= 0.0
+        else one.device.energy.battery_j / joules.mean,
+    }
 
 
 def _inside_eap(one: Scenario, how: Carried) -> Row:
@@ -291,30 +330,28 @@ def _ends(figure: Range, *, unknown: bool) -> list[float | None]:
     return [figure.low, None if unknown else figure.high]
 
 
-def _range_s(
-    one: Scenario, model: str, rate_per_s: float, workers: int, done: Distribution
-) -> list[float | None]:
-    """What 90 % of handshakes lie within, the device figures' uncertainty included.
+def _ranges_s(
+    one: Scenario, model: str, rates_per_s: Floats, workers: int, done: Distribution
+) -> list[list[float | None]]:
+    """What 90 % of handshakes lie within at each rate, the device figures' uncertainty included.
 
     The spread of handshakes and the uncertainty of the figures are independent: distances from the mean add
     as the root of their squares. The wait is taken at the ends of the server's range.
     """
     client, server = one.client.total, one.server.total
-    ends: list[float | None] = []
+    interval = done.interval(INTERVAL)
+    columns: list[list[float | None]] = []
     for end, side in (("low", 0), ("high", 1)):
         if side and (one.client.unpriced or one.server.unpriced):
-            ends.append(None)
+            columns.append([None] * len(rates_per_s))
             continue
         factor = getattr(one.service_s, end) / one.service_s.mean if one.service_s.mean > 0.0 else 1.0
-        wait_s = float(one.wait_s(model, np.array([rate_per_s]), workers, factor)[0])
-        if not math.isfinite(wait_s):
-            ends.append(None)
-            continue
+        waits_s = one.wait_s(model, rates_per_s, workers, factor).tolist()
         figures = math.hypot(getattr(client, end) - client.mean, getattr(server, end) - server.mean)
-        spread = done.interval(INTERVAL)[side] - done.mean
-        away = math.hypot(figures, spread)
-        ends.append(max(0.0, done.mean + (away if side else -away)) + wait_s)
-    return ends
+        away = math.hypot(figures, interval[side] - done.mean)
+        edge = max(0.0, done.mean + (away if side else -away))
+        columns.append([edge + wait_s if math.isfinite(wait_s) else None for wait_s in waits_s])
+    return [list(ends) for ends in zip(*columns, strict=True)]
 
 
 def check_model(model: str, workers: int) -> None:
@@ -323,7 +360,7 @@ def check_model(model: str, workers: int) -> None:
         raise InputError(
             f'unknown model "{model}"; accepted: {", ".join(MODELS)}{did_you_mean(model, MODELS)}'
         )
-    if workers < 1:
-        raise InputError(f"workers is {workers}; accepted: 1 or more")
+    if not 1 <= workers <= MAX_WORKERS:
+        raise InputError(f"workers is {workers}; accepted: 1 or more, up to {MAX_WORKERS:,}")
     if workers > 1 and model != "default":
         raise InputError(f"workers is {workers}; accepted with model {model}: 1, it has one server")

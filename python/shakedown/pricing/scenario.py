@@ -11,9 +11,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from shakedown.errors import InputError
+from shakedown.files.limits import MAX_RATES
 from shakedown.models import queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
+from shakedown.models.energy import LinkBytes
 from shakedown.models.network import Exchange
 from shakedown.models.ranges import Range, combined
 from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
@@ -92,9 +94,21 @@ class Scenario:
             self._unloaded[model] = self._without_queue(model)
         return self._unloaded[model]
 
+    def few_points(self, model: str = "default") -> tuple[Distribution, Distribution]:
+        """The same in few points, to which many waits are added."""
+        if model not in self._few_points:
+            ready, done = self.unloaded(model)
+            fewer = ready.compact()
+            self._few_points[model] = (fewer, fewer if done is ready else done.compact())
+        return self._few_points[model]
+
     @cached_property
     def _unloaded(self) -> dict[str, tuple[Distribution, Distribution]]:
         """What was found, by the model: rates share it."""
+        return {}
+
+    @cached_property
+    def _few_points(self) -> dict[str, tuple[Distribution, Distribution]]:
         return {}
 
     def _without_queue(self, model: str) -> tuple[Distribution, Distribution]:
@@ -104,15 +118,16 @@ class Scenario:
             work_s = self.client.total.mean + self.server.total.mean
             ready = done = self.transmission(model).shifted(work_s)
         spread = work_spread(self.client.sd_s, self.server.sd_s)
-        return ready.plus(spread), done.plus(spread)
+        spread_done = done.plus(spread)
+        return (spread_done if ready is done else ready.plus(spread)), spread_done
 
     def wait_s(self, model: str, rates_per_s: Floats, workers: int, factor: float = 1.0) -> Floats:
         """Mean wait at each rate, NaN without a steady state; ``factor`` scales the service time, for
-        ranges.
+        ranges. Shape ``(rates,)``.
         """
         if model == "default":
             mean_s = self.service_s.mean * factor
-            wait = queueing.mgc_wait_s(rates_per_s, mean_s, self.server.sd_s * factor, workers)
+            wait = _waits_s(tuple(rates_per_s.tolist()), mean_s, self.server.sd_s * factor, workers)
         else:
             mean_s = self.server.total.mean * factor
             wait = load_model(model).wait_s(self, rates_per_s, factor)
@@ -126,17 +141,27 @@ class Scenario:
         scale = service_s / self.service_s.mean
         return _wait(rate_per_s, service_s, self.server.sd_s * scale, workers)
 
+    @cached_property
+    def link_bytes(self) -> LinkBytes:
+        """What the handshake puts on the link."""
+        if self.eap is None:
+            return link_bytes(self.trace, self.bearer)
+        return eap.link_bytes(self.trace, self.bearer, self.eap)
+
     def energy(self, elapsed_s: float | None) -> Energy:
         """Energy of the client for one handshake, by part."""
-        sent = (
-            link_bytes(self.trace, self.bearer)
-            if self.eap is None
-            else eap.link_bytes(self.trace, self.bearer, self.eap)
-        )
-        return client_energy(sent, self.device, self.bearer, self.client, elapsed_s)
+        return client_energy(self.link_bytes, self.device, self.bearer, self.client, elapsed_s)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)
+def _waits_s(rates_per_s: tuple[float, ...], mean_s: float, sd_s: float, workers: int) -> Floats:
+    """Mean waits at a server, whatever devices and bearers its clients have; not to be written to."""
+    found = queueing.mgc_wait_s(np.array(rates_per_s), mean_s, sd_s, workers)
+    found.flags.writeable = False
+    return found
+
+
+@lru_cache(maxsize=MAX_RATES)
 def _wait(rate_per_s: float, mean_s: float, sd_s: float, workers: int) -> Distribution | None:
     """The wait at a server, whatever devices and bearers its clients have."""
     found = mgc_wait(rate_per_s, spread_service(mean_s, sd_s), workers)

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
+pub mod flows;
 pub mod network;
 pub mod script;
 pub mod vectors;

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from shakedown.errors import InputError, os_reason
 from shakedown.files.limits import MAX_IMPORT_BYTES, read_bytes
+from shakedown.files.write import check_free, write
 from shakedown.profiles.device import parse_device
-from shakedown.profiles.importers.common import Imported
+from shakedown.profiles.importers.common import ContradictionError, Imported
 from shakedown.profiles.importers.mbedtls import read_mbedtls
 from shakedown.profiles.importers.measured import read_measurements, read_primitives
 from shakedown.profiles.importers.openssl import read_openssl_speed
@@ -24,6 +25,9 @@ from shakedown.profiles.importers.wolfcrypt import read_wolfcrypt
 from shakedown.profiles.profile_text import About, profile_toml
 from shakedown.profiles.registry import shipped_names, user_data_dir
 from shakedown.profiles.vocabulary import triple_fault
+
+
+MAX_REASON = 120
 
 
 def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
@@ -37,7 +41,7 @@ def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
         The library as far as the output names it, and what was found and left out.
 
     Raises:
-        InputError: if no known format yields a primitive.
+        InputError: if no known format yields a primitive, or two lines give different figures for one.
     """
     readers: tuple[tuple[str, Callable[[str], Imported]], ...] = (
         ("shakedown", read_measurements),
@@ -47,7 +51,13 @@ def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
         ("mbedTLS", read_mbedtls),
     )
     for library, reader in readers:
-        found = reader(text)
+        try:
+            found = reader(text)
+        except ContradictionError as error:
+            raise InputError(f"{where}: {error}") from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())[:MAX_REASON]
+            raise InputError(f"{where}: damaged output of {library}'s benchmark: {reason}") from error
         unusable = {triple: fault for triple in found.primitives if (fault := triple_fault(*triple))}
         for triple, fault in unusable.items():
             del found.primitives[triple]
@@ -96,9 +106,10 @@ def save_import(
     path = profile_path(name, out, replace=replace)
     found_library, found = import_benchmark(text, str(file))
     about = About(name, title, chip, clock_hz, library or found_library, build, date, (source,))
-    write_profile(
-        path, profile_toml(about, found.primitives, found.overhead, stack=found.stack, cooling=found.cooling)
+    document = profile_toml(
+        about, found.primitives, found.overhead, stack=found.stack, cooling=found.cooling
     )
+    write_profile(path, document, replace=replace)
     return Saved(path, len(found.primitives), bool(found.overhead.get("message")), tuple(found.left_out))
 
 
@@ -109,22 +120,21 @@ def profile_path(name: str, out: Path | None, *, replace: bool) -> Path:
     if out is None and name in shipped_names("devices"):
         raise InputError(f"name is {name!r}, which the package ships; accepted: a name of its own")
     path = out or user_data_dir() / "devices" / f"{name}.toml"
-    if path.exists() and not replace:
-        raise InputError(f"{path}: is there already; accepted: another name, or --replace to write over it")
+    if out is None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{path}: {os_reason(error)}; accepted: a place to write") from None
+    check_free(path, replace, REPLACE)
     return path
 
 
-def write_profile(path: Path, document: str) -> None:
-    """Check a profile and write it, beside its place first, so that a full disk leaves no half of one."""
+def write_profile(path: Path, document: str, *, replace: bool) -> None:
+    """Checks a profile and writes it, whole. Raises `InputError` where it exists, unasked, or cannot be written."""
     parse_device(tomllib.loads(document), str(path))
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(document, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"{path}: {os_reason(error)}; accepted: a place to write") from None
+    write(path, document, replace=replace, accepted=REPLACE)
 
+
+REPLACE = "another name, or --replace to write over it"
 
 __all__ = ["Imported", "Saved", "import_benchmark", "profile_path", "save_import", "write_profile"]

@@ -5,10 +5,48 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from shakedown.errors import InputError
 from shakedown.profiles.costs import Triple
 
 Primitives = dict[Triple, dict[str, float]]
 """Cost of each triple, as the keys of a profile: ``time_us``, or ``per_call_us`` and ``per_kib_us``."""
+
+
+class ContradictionError(InputError):
+    """Two lines of one output that give different figures for the same thing."""
+
+
+class Figures(Primitives):
+    """Figures as they are read: two different ones for the same triple are refused, for neither is known to be
+    the right one.
+
+    Attributes:
+        line: the number of what is being read, from 1.
+    """
+
+    def __init__(self, what: str = "lines") -> None:
+        """Begins before the first of them."""
+        super().__init__()
+        self.line, self._what = 0, what
+        self._lines: dict[Triple, int] = {}
+
+    def __setitem__(self, triple: Triple, cost: dict[str, float]) -> None:
+        """Takes a figure. Raises `ContradictionError` where another one is known."""
+        known = self.get(triple)
+        if known is not None and known != cost:
+            raise ContradictionError(
+                f"{self._what} {self._lines[triple]} and {self.line} give different figures for "
+                f"{' '.join(part for part in triple if part)} ({_told(known)}; {_told(cost)}); "
+                "accepted: one figure of each"
+            )
+        self._lines.setdefault(triple, self.line)
+        super().__setitem__(triple, cost)
+
+
+def _told(cost: dict[str, float]) -> str:
+    names = {"time_us": "us", "per_call_us": "us a call", "per_kib_us": "us a KiB"}
+    return ", ".join(f"{value:.6g} {names[key]}" for key, value in cost.items())
+
 
 CURVE_NAMES = {
     "SECP160R1": "secp160r1",
@@ -40,7 +78,7 @@ class Imported:
         stack: whose overhead it is.
     """
 
-    primitives: Primitives = field(default_factory=dict)
+    primitives: Primitives = field(default_factory=Figures)
     left_out: list[str] = field(default_factory=list)
     overhead: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     cooling: dict[str, float] = field(default_factory=dict)

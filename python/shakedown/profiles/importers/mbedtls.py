@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shakedown.profiles.importers.common import CURVE_NAMES, Imported
+from shakedown.profiles.importers.common import CURVE_NAMES, Figures, Imported, Primitives
 
 _STEP = r"(public|private|sign|verify|(?:full )?handshake|shared secret)"
 _LINE = re.compile(
@@ -20,9 +20,11 @@ def read_mbedtls(text: str) -> Imported:
     Its "ECDHE … handshake" is one key pair and one agreement, "… full handshake" two of each, "ECDH …
     handshake" and "… shared secret" one agreement. Its Diffie-Hellman exponents are as long as the prime.
     """
-    found = Imported()
-    pairs: dict[tuple[str, str], tuple[float, float]] = {}
-    for line in text.splitlines():
+    primitives = Figures()
+    found = Imported(primitives)
+    pairs = Figures()
+    for number, line in enumerate(text.splitlines(), start=1):
+        primitives.line = pairs.line = number
         match = _LINE.match(line)
         if match is None or float(match[2]) <= 0.0:
             if _FIGURE.match(line):
@@ -36,7 +38,10 @@ def read_mbedtls(text: str) -> Imported:
         time_us = figure * 1e3 if match[3] else 1e6 / figure
         if not _public_key(found, pairs, name, step, time_us):
             found.left_out.append(f"{line.strip()}: no suite uses it")
-    for (algorithm, token), (both_us, times) in pairs.items():
+    for (step, algorithm, token), cost in pairs.items():
+        if step == "full handshake" and ("handshake", algorithm, token) in pairs:
+            continue
+        both_us, times = cost["time_us"], 2.0 if step == "full handshake" else 1.0
         derive = found.primitives.get(("derive", algorithm, token))
         if derive is not None and derive["time_us"] * times < both_us:
             found.primitives["keygen", algorithm, token] = {"time_us": both_us / times - derive["time_us"]}
@@ -46,9 +51,7 @@ def read_mbedtls(text: str) -> Imported:
     return found
 
 
-def _public_key(
-    found: Imported, pairs: dict[tuple[str, str], tuple[float, float]], name: str, step: str, time_us: float
-) -> bool:
+def _public_key(found: Imported, pairs: Primitives, name: str, step: str, time_us: float) -> bool:
     family, _, rest = name.partition("-")
     token = CURVE_NAMES.get(rest.upper(), "")
     if family == "RSA" and rest.isdigit():
@@ -65,9 +68,9 @@ def _public_key(
         found.primitives["derive", algorithm, parameters] = {"time_us": time_us}
         return True
     if family in ("ECDHE", "DHE") and parameters:
-        times = 2.0 if step.startswith("full") else 1.0
-        if (algorithm, parameters) not in pairs or times == 1.0:
-            pairs[algorithm, parameters] = (time_us, times)
+        pairs["full handshake" if step.startswith("full") else "handshake", algorithm, parameters] = {
+            "time_us": time_us
+        }
         return True
     return False
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from shakedown.errors import InputError
+from shakedown.files.limits import parse_json
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.importers import cooling
-from shakedown.profiles.importers.common import Imported, Primitives
+from shakedown.profiles.importers.common import Figures, Imported, Primitives
 from shakedown.profiles.overhead import handshake_kind, is_public_key, message_key, message_kind
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
 
@@ -24,12 +25,7 @@ def read_measurements(text: str) -> Imported:
     """Take the median over the handshakes of each public-key call, fit symmetric work to calls and bytes, and
     each kind of message's remaining time to a mean and a cost per KiB.
     """
-    try:
-        entries = json.loads(text)
-    except json.JSONDecodeError:
-        return Imported()
-    if not isinstance(entries, list):
-        return Imported()
+    entries = _entries(text)
     return summarise(entry for entry in entries if isinstance(entry, dict))
 
 
@@ -277,8 +273,8 @@ def _robust_slope(rows: Sequence[tuple[float, float]]) -> float:
 
 def as_primitives(timed: Iterable[dict[str, Any]]) -> Primitives:
     """What ``primitives --json`` printed, as primitives of a profile."""
-    found: Primitives = {}
-    for entry in timed:
+    found = Figures("entries")
+    for found.line, entry in enumerate(timed, start=1):
         triple = (entry["operation"], entry["algorithm"], entry["parameters"] or "")
         if triple_fault(*triple):
             continue
@@ -295,13 +291,17 @@ def as_primitives(timed: Iterable[dict[str, Any]]) -> Primitives:
 
 def read_primitives(text: str) -> Imported:
     """Read ``primitives --json``: medians of public-key calls, symmetric work by call and KiB."""
-    try:
-        entries = json.loads(text)
-    except json.JSONDecodeError:
-        return Imported()
+    entries = _entries(text)
     keys = {"operation", "algorithm", "parameters", "us"}
-    if not isinstance(entries, list) or not all(
-        isinstance(one, dict) and keys <= one.keys() for one in entries
-    ):
+    if not all(isinstance(one, dict) and keys <= one.keys() for one in entries):
         return Imported()
     return Imported(as_primitives(entries))
+
+
+def _entries(text: str) -> list[Any]:
+    """A JSON array's elements; none where the text is none."""
+    try:
+        found = parse_json(text, "")
+    except InputError:
+        return []
+    return found if isinstance(found, list) else []

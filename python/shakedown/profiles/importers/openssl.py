@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from shakedown.profiles.importers.common import Imported, Primitives
+from shakedown.profiles.importers.common import Figures, Imported, Primitives
 from shakedown.profiles.vocabulary import triple_fault
 
 _OPENSSL_CURVES = [
@@ -35,8 +35,8 @@ def read_openssl_speed(text: str) -> Imported:
     """Read ``openssl speed -mr``; figures above 1 are operations per second, as OpenSSL 1.1.0 and later
     print.
     """
-    result = Imported()
-    found: Primitives = result.primitives
+    found = Figures()
+    result = Imported(found)
 
     def put(operation: str, algorithm: str, parameters: str, figure: str) -> None:
         per_s = float(figure)
@@ -45,7 +45,7 @@ def read_openssl_speed(text: str) -> Imported:
             found[triple] = {"time_us": 1e6 / per_s if per_s >= 1 else per_s * 1e6}
 
     sizes: list[int] = []
-    for line in text.splitlines():
+    for found.line, line in enumerate(text.splitlines(), start=1):
         kind, *fields = line.strip().split(":")
         before = len(found)
         if kind == "+H":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from shakedown.profiles.costs import Triple
-from shakedown.profiles.importers.common import CURVE_NAMES, Imported
+from shakedown.profiles.importers.common import CURVE_NAMES, Figures, Imported
 from shakedown.profiles.vocabulary import triple_fault
 
 _BITS_TO_CURVE = {192: "p192", 224: "p224", 256: "p256", 384: "p384", 521: "p521"}
@@ -19,8 +19,9 @@ _BYTES = re.compile(r"^\s*([A-Z][\w/-]*?)\s+[\d.]+ [KM]i?B took [\d.]+ seconds,\
 
 def read_wolfcrypt(text: str) -> Imported:
     """Read wolfCrypt's ``benchmark``: lines of operations with an average, and lines of bytes with a rate."""
-    found = Imported()
-    for line in text.splitlines():
+    primitives = Figures()
+    found = Imported(primitives)
+    for primitives.line, line in enumerate(text.splitlines(), start=1):
         if not _FIGURE.search(line):
             continue
         triples: list[Triple] = []

@@ -1,0 +1,173 @@
+//! Whatever can be written in clear text, at every step of every handshake and behind it: somebody who sees all
+//! that is sent, and can alter or stop none of it, changes nothing.
+//!
+//! Where `hostile` draws what it sends, this goes through all of it.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use shakedown_wtls::record::Records;
+use shakedown_wtls::*;
+use std::time::Duration;
+use support::flows::*;
+use support::network::*;
+use support::*;
+
+/// Handshake messages with which a handshake begins beside others: of those, an address has eight.
+const BEGINNINGS: [HandshakeType; 2] = [HandshakeType::ClientHello, HandshakeType::ServerHello];
+
+const SEQUENCES: [u16; 3] = [0, 2, u16::MAX];
+
+/// Every content type, known or not, with every form of header.
+fn of_every_content(random: &mut Seeded, all: &mut Vec<Vec<u8>>) {
+    let mut junk = vec![0; 40];
+    crypto::Random::fill(random, &mut junk);
+    // Whether it names a cipher state is a bit of the first byte; in clear text it is not set.
+    for first in (0..=u8::MAX).filter(|first| first & 0x20 == 0) {
+        for sequence in SEQUENCES {
+            for fragment in [&[][..], &[1], &junk] {
+                let mut raw = vec![first];
+                if first & 0x40 != 0 {
+                    raw.extend(sequence.to_be_bytes());
+                }
+                if first & 0x80 != 0 {
+                    raw.extend((fragment.len() as u16).to_be_bytes());
+                }
+                raw.extend(fragment);
+                all.push(raw);
+            }
+        }
+    }
+}
+
+/// Every handshake message, known or not: empty, of junk, and with what stood in those that were seen.
+fn of_every_message(random: &mut Seeded, seen: &[Vec<u8>], all: &mut Vec<Vec<u8>>) {
+    let mut junk = vec![0; 70];
+    crypto::Random::fill(random, &mut junk);
+    let bodies: Vec<&[u8]> =
+        seen.iter().filter(|message| message.len() > 3).map(|message| &message[3..]).collect();
+    for number in 0..=u8::MAX {
+        let begins = BEGINNINGS.iter().any(|kind| kind.number() == number);
+        for sequence in SEQUENCES {
+            for body in [&[][..], &junk].into_iter().chain(bodies.iter().copied().filter(|_| !begins)) {
+                let mut message = vec![number];
+                message.extend((body.len() as u16).to_be_bytes());
+                message.extend(body);
+                all.push(plain(ContentType::Handshake, sequence, &message));
+            }
+        }
+    }
+}
+
+/// Every alert, known or not, about nothing, about something else, and about each record that was seen.
+fn of_every_alert(records: &[Vec<u8>], all: &mut Vec<Vec<u8>>) {
+    let known = records.iter().map(|record| Checksum::of(record));
+    let checksums: Vec<Checksum> = [Checksum::NOTHING, Checksum([9; 4])].into_iter().chain(known).collect();
+    for description in 0..=u8::MAX {
+        for level in [0, 1, 2, 3, u8::MAX] {
+            for (number, checksum) in checksums.iter().enumerate() {
+                let body = [&[level, description][..], &checksum.0].concat();
+                all.push(plain(ContentType::Alert, SEQUENCES[number % SEQUENCES.len()], &body));
+            }
+        }
+    }
+}
+
+/// What was sent in clear text, record by record, with other numbers.
+fn again(records: &[Vec<u8>], all: &mut Vec<Vec<u8>>) {
+    for record in records {
+        for sequence in 0..8u16 {
+            let mut again = record.clone();
+            if again[0] & 0x40 != 0 && again.len() > 3 {
+                again[1..3].copy_from_slice(&sequence.to_be_bytes());
+            }
+            all.push(again);
+        }
+    }
+}
+
+/// All that is injected at one step, given what was seen so far.
+fn everything(network: &Network, seed: u64) -> Vec<Vec<u8>> {
+    let mut random = Seeded::new(seed);
+    let (mut records, mut messages) = (Vec::new(), Vec::new());
+    for (_, datagram) in &network.sent {
+        for record in Records::new(datagram).flatten().filter(|record| !record.record_type.is_protected()) {
+            if !records.contains(&record.raw.to_vec()) {
+                records.push(record.raw.to_vec());
+                messages.push(record.fragment.to_vec());
+            }
+        }
+    }
+    let mut all = Vec::new();
+    of_every_content(&mut random, &mut all);
+    of_every_message(&mut random, &messages, &mut all);
+    of_every_alert(&records, &mut all);
+    again(&records, &mut all);
+    all
+}
+
+/// A handshake and some data each way. `before` is called before every step, with its number; the number of steps.
+fn conversation(flow: &Flow, before: &mut dyn FnMut(&mut Network, usize)) -> usize {
+    let limits = Limits::default();
+    let mut network = Network::new(&flow.client, &flow.server, flow.session.clone(), limits, 1);
+    let give_up = network.now + Duration::from_secs(100);
+    let mut step = 0;
+    let mut next = |network: &mut Network| {
+        before(network, step);
+        step += 1;
+        step
+    };
+    let mut asked = false;
+    let connection = loop {
+        next(&mut network);
+        if network.client.is_open() && !asked {
+            network.client_write(b"question");
+            asked = true;
+        }
+        if let Some(id) = network.connection().filter(|id| !network.received(*id).is_empty()) {
+            break id;
+        }
+        assert!(network.step(give_up), "{}: {:?}", flow.name, network.client_events);
+        assert_eq!(closed(&network.client_events), None, "{}", flow.name);
+    };
+    for round in 1..=2u8 {
+        next(&mut network);
+        network.server_write(connection, &[round]);
+        network.pass(DELAY * 2);
+        assert_eq!(data(&network.client_events).last(), Some(&&[round][..]), "{}", flow.name);
+        next(&mut network);
+        network.client_write(&[round, round]);
+        network.pass(DELAY * 2);
+        assert_eq!(network.received(connection).last(), Some(&&[round, round][..]), "{}", flow.name);
+    }
+    // Nothing else has arrived on the connection.
+    assert_eq!(network.received(connection).len(), 3, "{}", flow.name);
+    assert_eq!(data(&network.client_events).len(), 2, "{}", flow.name);
+    next(&mut network)
+}
+
+#[test]
+fn no_record_in_clear_text_at_any_step_changes_anything() {
+    let (mut injected, mut runs) = (0, 0);
+    for flow in FLOWS.iter() {
+        let steps = conversation(flow, &mut |_, _| ());
+        assert!(steps > 6, "{}: {steps}", flow.name);
+        for at in 0..steps {
+            for to_server in [true, false] {
+                conversation(flow, &mut |network, step| {
+                    if step != at {
+                        return;
+                    }
+                    for record in everything(network, at as u64) {
+                        network.deliver(to_server, &record);
+                        injected += 1;
+                    }
+                });
+                runs += 1;
+            }
+        }
+    }
+    println!("{injected} forged records in {runs} conversations");
+    assert!(injected > 1000 * runs);
+}

@@ -1,0 +1,186 @@
+"""Every option and argument of every command, given what it is not made for: one line and exit status 2, or it is
+accepted; never another status, a traceback, or an operating system's code.
+
+`serve` and `eap`, which would go on for ever, have tests of their own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import real
+from shakedown import api
+from shakedown.cli import app, exit_status
+from shakedown.schema.base import encode_pretty
+
+SUITE = "tls1.2/psk"
+HOSTILE = "\x1b]0;owned\x07\x1b[31m\u202egnp\x9b2J\r\n"
+
+NUMBERS = (
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "-1",
+    "-0.5",
+    "1e-400",
+    "9" * 5000,
+    "0x10",
+    "",
+    " ",
+    "x",
+    "½",
+    "1_0",
+)
+TEXTS = ("", " ", HOSTILE, "x" * 100_000, "\udcff", "{}%s", "-", "/", "1e300")
+FILES = ("/nowhere/x", ".", "empty", "junk", "/dev/null", "/dev/zero", "x" * 300, "a\0b", HOSTILE, "loop", "")
+PLACES = ("/nowhere/x", ".", "/dev/full", "x" * 300, "a\0b", "file/x", "/proc/x", "taken", "loop", "")
+
+BASES: dict[str, tuple[str, ...]] = {
+    "suites": (),
+    "stacks": (),
+    "measure": (SUITE, "--repeat", "1"),
+    "primitives": ("digest", "md5", "--seconds", "1ms"),
+    "run": ("e.toml", "--no-report"),
+    "inspect": ("c.pcap",),
+    "certs show": ("chain.pem",),
+    "certs make": ("p256", "--out", "made"),
+    "certs issue": ("root", "p256", "--out", "made"),
+    "certs profiles": (),
+    "predict": (SUITE,),
+    "capacity": (SUITE, "--within", "1s"),
+    "simulate": (SUITE, "--clients", "20"),
+    "devices": (),
+    "devices show": ("phone",),
+    "devices import": ("speed.txt", "--name", "b", "--chip", "C", "--clock", "1", "--out", "b.toml"),
+    "bearers": (),
+    "report": ("results",),
+    "reproduce": ("psk", "--no-measure"),
+    "validate": ("e.toml",),
+    "load": ("127.0.0.1:1", SUITE, "--count", "1", "--duration", "1ms", "--timeout", "1ms"),
+    "bearer check": ("nowhere",),
+    "bearer run": ("nowhere", "--", "true"),
+    "bearer measure": ("127.0.0.1:1", "--seconds", "0.5", "--out", "b.toml"),
+}
+"""A quick use of each command that works, but for those on the network."""
+
+NOT_HERE = ("serve", "eap peer", "eap serve", "devices measure")
+FAILS_HERE = ("load", "bearer")
+"""Commands whose base is no success: nobody listens, or what they need is not there."""
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every command with its full name."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        if not isinstance(found, click.Group) or found.invoke_without_command:
+            yield " ".join((*path, name)), found
+        if isinstance(found, click.Group):
+            yield from commands(found, (*path, name))
+
+
+def wrong(parameter: click.Parameter) -> tuple[str, ...]:
+    """What is not meant for a parameter."""
+    name = (parameter.name or "").lower()
+    if isinstance(parameter.type, click.Path):
+        out = any(word in name for word in ("out", "pcap", "csv")) or name == "traces"
+        return (*FILES, *PLACES) if out else FILES
+    if isinstance(parameter.type, (click.types.StringParamType, click.Choice)):
+        return TEXTS
+    return (*NUMBERS, HOSTILE)
+
+
+def cases() -> list[Any]:
+    """Every command and parameter."""
+    found = []
+    for name, command in commands(app):
+        if name in NOT_HERE:
+            continue
+        for parameter in command.get_params(click.Context(command)):
+            if isinstance(parameter, click.Option) and parameter.is_flag:
+                continue
+            found.append(pytest.param(name, parameter, id=f"{name} {parameter.name}"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the bases read."""
+    folder = tmp_path_factory.mktemp("inputs")
+    api.capture([SUITE], folder / "c.pcap")
+    (folder / "e.toml").write_text(f'suites = ["{SUITE}"]\nrepeat = 1\n')
+    (folder / "speed.txt").write_text("+F2:2:2048:4000.000000:80000.000000\n")
+    (folder / "traces.json").write_text(encode_pretty([real.measurement(SUITE)]))
+    assert exit_status(["run", str(folder / "e.toml"), "--out", str(folder / "results"), "--no-report"]) == 0
+    assert exit_status(["certs", "make", "p256@p256", "--out", str(folder / "pki")]) == 0
+    (folder / "chain.pem").write_bytes((folder / "pki" / "chain.pem").read_bytes())
+    return folder
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("name", "parameter"), cases())
+def test_what_it_is_not_made_for(inputs, tmp_path, monkeypatch, capfd, name, parameter):
+    for path in inputs.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "empty").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "junk").write_bytes(bytes(range(256)) * 16)
+    (tmp_path / "taken").write_text("mine")
+    (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    # Not the machine's, which a test does not write to.
+    wrong_ones = wrong(parameter)
+    for value in wrong_ones:
+        if "\0" in value and name == "bearer run":
+            continue
+        base = list(BASES[name])
+        if isinstance(parameter, click.Option):
+            option = max(parameter.opts, key=len)
+            arguments = [*name.split(), f"{option}={value}", *base]
+        else:
+            arguments = (
+                [*name.split(), "--", value, *base[1:]]
+                if value.startswith("-")
+                else [*name.split(), value, *base[1:]]
+            )
+        status = exit_status(arguments)
+        out, err = capfd.readouterr()
+        told = f"{arguments!r:.300}: {status}: {err[:600]}"
+        assert "internal error" not in err, told
+        assert "Traceback" not in err, told
+        assert "os error" not in err, told
+        assert all(one.isprintable() or one in "\n" for one in out + err), told
+        if name.split()[0] in FAILS_HERE:
+            assert status in (0, 1, 2), told
+        else:
+            assert status in (0, 2), told
+        if status:
+            assert [line for line in err.splitlines() if line.startswith("error: ")], told
+        if status == 2:
+            assert err.count("\n") == 1, told
+            assert len(err) < 3000, told
+        for made in ("made", "b.toml", "results-of-mine"):
+            _remove(tmp_path / made)
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def _remove(path: Path) -> None:
+    import shutil
+
+    if path.is_dir():
+        shutil.rmtree(path)
+    elif path.exists():
+        os.unlink(path)
+
+
+def test_every_command_is_tried():
+    assert {name for name, _ in commands(app)} == {*BASES, *NOT_HERE}
