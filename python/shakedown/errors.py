@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Iterable
 
 MAX_WORD = 200
@@ -32,6 +34,24 @@ def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str
 
     nearest = difflib.get_close_matches(word, list(accepted), n=1, cutoff=cutoff)
     return f'; did you mean "{nearest[0]}"?' if nearest else ""
+
+
+_OF_NAMES = frozenset(
+    {
+        errno.EACCES, errno.EEXIST, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENODEV,
+        errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.ENXIO, errno.EPERM, errno.EROFS,
+    }
+)  # fmt: skip
+
+
+def os_failure(line: str, error: OSError) -> ShakedownError:
+    """What a command ends with: wrong input where the name is at fault, else a failure, as of a full disk."""
+    return InputError(line) if error.errno in _OF_NAMES else ShakedownError(line)
+
+
+def without_codes(line: str) -> str:
+    """A line of the core's without the operating system's numbers."""
+    return re.sub(r" \(os error \d+\)", "", line)
 
 
 def os_reason(error: OSError) -> str:

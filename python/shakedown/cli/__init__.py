@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import click
 
-from shakedown.errors import ShakedownError, did_you_mean, os_reason
+from shakedown.errors import ShakedownError, did_you_mean, os_failure, os_reason, without_codes
 from shakedown.text import visible
 
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -25,6 +25,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "On the network": ("serve", "load", "bearer", "eap", "aka"),
 }
 """Where each command stands in the help; those that have no module yet do not exist."""
+
+MAX_LINE = 2_000
+"""Characters of an error line."""
 
 TRACEBACK_VARIABLE = "SHAKEDOWN_TRACEBACK"
 COMPLETION_VARIABLE = "_SHAKEDOWN_COMPLETE"
@@ -159,13 +162,21 @@ def _fail(message: str, status: int, error: BaseException | None = None) -> int:
     if message.lower().startswith("error: "):
         message = message[len("error: ") :]
     # Spaces only: what else could end a line or move the cursor is shown, not obeyed.
-    line = visible(" ".join(message.split(" ")).strip())
+    line = _bounded(visible(" ".join(without_codes(message).split(" ")).strip()))
     try:
         click.echo(f"error: {line[:1].lower() + line[1:] if _is_sentence(line) else line}", err=True)
         sys.stdout.flush()
     except OSError:
         _discard_output()
     return status
+
+
+def _bounded(line: str) -> str:
+    """A line with its middle left out where what it repeats is endless: its end says what is accepted."""
+    if len(line) <= MAX_LINE:
+        return line
+    half = MAX_LINE // 2
+    return f"{line[:half]} … {line[-half:]}"
 
 
 def _is_sentence(line: str) -> bool:
@@ -183,7 +194,12 @@ def _fail_unforeseen(error: Exception) -> int:
         return _fail(str(error), status, error)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-        return _fail(f"{where}{os_reason(error)}", STATUS_FAILURE, error)
+        line = f"{where}{os_reason(error)}"
+        return _fail(line, os_failure(line, error).exit_status, error)
+    if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
+        return _fail(f'"{error.object[:60]}" is no text; accepted: UTF-8', STATUS_WRONG_INPUT, error)
+    if isinstance(error, ValueError) and str(error) == "embedded null byte":
+        return _fail("a name with a NUL byte in it; accepted: names without", STATUS_WRONG_INPUT, error)
     return _fail(
         f"internal error: {type(error).__name__}: {error} "
         f"(a defect of this program; set {TRACEBACK_VARIABLE}=1 to see where)",

@@ -15,6 +15,8 @@ from shakedown.errors import InputError
 if TYPE_CHECKING:
     from distributed import Client
 
+    from shakedown.results.folder import Results
+
 
 @click.command("run")
 @click.argument("experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT.toml")
@@ -56,11 +58,13 @@ def command(
     repeat = measured[0].options.repeat if measured else 1
     array = JsonArray() if as_json else None
 
-    def show() -> None:
+    def show() -> Results:
+        results = load_results(folder)
         if array is not None:
             array.close()
         else:
-            show_results(load_results(folder))
+            show_results(results)
+        return results
 
     try:
         with (
@@ -84,11 +88,10 @@ def command(
         if array is not None and array.count:
             array.close()
         raise
-    show()
+    results = show()
     for remark in outcome.notes:
         note(remark)
     note(f"results: {folder}")
-    results = load_results(folder)
     if not no_report and results.table.height:
         from shakedown.kinds import reported
         from shakedown.reporting import write_report

@@ -15,7 +15,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import IO
 
-from shakedown.errors import InputError, os_reason
+from shakedown.errors import InputError, os_failure, os_reason
 
 DRAFT_SUFFIX = ".draft"
 
@@ -68,7 +68,9 @@ class Draft:
 
 
 class Destination:
-    """Where a command writes what its user asked for; every method raises `InputError` in one line."""
+    """Where a command writes what its user asked for; every method raises in one line: `InputError` where the
+    name is taken or no good, `ShakedownError` where the disk fails.
+    """
 
     def __init__(self, path: Path, *, replace: bool, accepted: str = FORCE) -> None:
         """Refuses a name that is taken, before anything is written."""
@@ -113,7 +115,7 @@ class Destination:
         except FileExistsError as error:
             raise InputError(f"{self.path}: exists already; accepted: {self._accepted}") from error
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be written: {os_reason(error)}") from error
+            raise os_failure(f"{self.path}: cannot be written: {os_reason(error)}", error) from error
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 
 from shakedown.errors import InputError, ShakedownError, os_reason
@@ -224,8 +225,12 @@ def measure(
         InputError: for an address that is none.
         ShakedownError: where nobody answers, or too little arrives.
     """
-    say = progress or (lambda _: None)
     client = _Client(host, port)
+    with closing(client.socket):
+        return _measured(client, seconds, progress or (lambda _: None))
+
+
+def _measured(client: _Client, seconds: float, say: Callable[[str], None]) -> PathFigures:
     client.cookie, _ = client.ask(HELLO, WELCOME)
     say("round trips")
     round_trips_s, pings = _pings(client, seconds)

@@ -8,7 +8,7 @@ mean. Times are seconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -24,7 +24,6 @@ RESOLUTION = 2e-3
 
 _NEAR = 0.05  # of the mean distance to the least point: nearer to it, the resolution is absolute
 _LIGHTEST = 1e-12  # points less probable than this are left out
-_COARSE_BITS = 44  # of a float's 52 bits of fraction: 256 coarse cells an octave, each of one to three cells
 # Shares between which a continuous distribution is cut into points, finer towards its upper tail.
 _CUTS = np.concatenate(
     [
@@ -121,12 +120,12 @@ class Distribution:
     @cached_property
     def mean(self) -> float:
         """The mean."""
-        return float(self.values_s @ self.weights)
+        return _sum_of_products(self.values_s, self.weights)
 
     @cached_property
     def sd(self) -> float:
         """The standard deviation."""
-        return math.sqrt(float((self.values_s - self.mean) ** 2 @ self.weights))
+        return math.sqrt(_sum_of_products((self.values_s - self.mean) ** 2, self.weights))
 
     @cached_property
     def _cumulative(self) -> Floats:
@@ -170,26 +169,6 @@ class Distribution:
         weights = np.multiply.outer(self.weights, other.weights).ravel()
         return _merged(values, weights)
 
-    def quantiles_with(self, other: Distribution, shares: Sequence[float]) -> list[float]:
-        """Quantiles of the sum of two independent times: those of ``plus``, point for point.
-
-        Only the cells in which a quantile lies are formed, found by coarse cells that cost next to nothing.
-        """
-        if len(self.values_s) == 1 or len(other.values_s) == 1:
-            whole = self.plus(other)
-            return [whole.quantile(share) for share in shares]
-        values = np.add.outer(self.values_s, other.values_s).ravel()
-        weights = np.multiply.outer(self.weights, other.weights).ravel()
-        values, weights, least, scale = _prepared(values, weights)
-        if scale is None:
-            return [least] * len(shares)
-        # The bits of a positive float rise with it: its first ones are its logarithm, coarsely.
-        coarse = (values - least + scale).view(np.int64) >> _COARSE_BITS
-        coarse -= coarse.min()
-        below = np.cumsum(np.bincount(coarse, weights))
-        targets = [share * (1.0 - 1e-12) * float(below[-1]) for share in shares]
-        return [_in_coarse_cell(values, weights, coarse, below, least, scale, target) for target in targets]
-
     def compact(self) -> Distribution:
         """The same in about a hundred points, finer towards the upper tail; the mean is kept."""
         if len(self.values_s) <= len(_CUTS):
@@ -211,57 +190,25 @@ class Distribution:
         return Figures(mean=self.mean, p50=self.p50, p95=self.p95, p99=self.p99)
 
 
+def _sum_of_products(values: Floats, weights: Floats) -> float:
+    """Their scalar product, the same on every machine: a linear algebra library would share it among threads,
+    which costs more than it saves, and rounds by their number.
+    """
+    return float((values * weights).sum())
+
+
 def _merged(values: Floats, weights: Floats) -> Distribution:
     """Points in order, those closer together than the resolution made one at their mean."""
-    values, weights, least, scale = _prepared(values, weights)
-    if scale is None:
-        return Distribution(np.array([least]), np.array([float(weights.sum())]))
-    return _together(_cells(values, least, scale), values, weights)
-
-
-def _prepared(values: Floats, weights: Floats) -> tuple[Floats, Floats, float, float | None]:
-    """The points that count, the least of them, and the distance up to which the resolution is absolute.
-
-    That is None where all points are as good as the same.
-    """
     kept = weights > _LIGHTEST
     if not kept.all():
         weights = weights[kept] * (weights.sum() / weights[kept].sum())
         values = values[kept]
     least = float(values.min())
-    scale = _NEAR * (float(values @ weights) / float(weights.sum()) - least)
-    return values, weights, least, None if scale <= 1e-12 * max(abs(least), 1e-9) else scale
-
-
-def _cells(values: Floats, least: float, scale: float) -> npt.NDArray[np.int64]:
-    """The cell of each point."""
-    return np.rint(np.arcsinh((values - least) / scale) / RESOLUTION).astype(np.int64)
-
-
-def _in_coarse_cell(
-    values: Floats,
-    weights: Floats,
-    coarse: npt.NDArray[np.int64],
-    below: Floats,
-    least: float,
-    scale: float,
-    target: float,
-) -> float:
-    """The mean of the cell in which the sum of weights reaches ``target``.
-
-    ``below`` is that sum up to the end of each coarse cell; a cell reaches at most into the next but one.
-    """
-    middle = min(int(np.searchsorted(below, target)), len(below) - 1)
-    first = max(middle - 2, 0)
-    near = np.flatnonzero((coarse >= first) & (coarse <= middle + 2))
-    cells = _cells(values[near], least, scale)
-    cells -= cells.min()
-    mass = np.bincount(cells, weights[near])
-    moment = np.bincount(cells, weights[near] * values[near])
-    before = float(below[first - 1]) if first else 0.0
-    reached = np.flatnonzero((before + np.cumsum(mass) >= target) & (mass > 0.0))
-    cell = int(reached[0]) if len(reached) else int(np.flatnonzero(mass > 0.0)[-1])
-    return float(moment[cell] / mass[cell])
+    scale = _NEAR * (_sum_of_products(values, weights) / float(weights.sum()) - least)
+    if scale <= 1e-12 * max(abs(least), 1e-9):
+        return Distribution(np.array([least]), np.array([float(weights.sum())]))
+    cells = np.rint(np.arcsinh((values - least) / scale) / RESOLUTION).astype(np.int64)
+    return _together(cells, values, weights)
 
 
 def _together(cells: npt.NDArray[np.int64], values: Floats, weights: Floats) -> Distribution:

@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from shakedown.errors import InputError, os_reason
+from shakedown.errors import os_failure, os_reason
 from shakedown.papers import replication as measuring
 from shakedown.papers.page import index, page
 from shakedown.papers.paper import Reproduction
@@ -51,13 +51,13 @@ def write(
             else:
                 path.write_text(content, encoding="utf-8")
         except OSError as error:
-            raise InputError(f"{path}: cannot be written: {os_reason(error)}") from error
+            raise os_failure(f"{path}: cannot be written: {os_reason(error)}", error) from error
         written.append(path)
 
     try:
         figures.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {os_reason(error)}") from error
+        raise os_failure(f"{folder}: cannot be written: {os_reason(error)}", error) from error
     drawn = [
         drawing
         for reproduction in reproductions

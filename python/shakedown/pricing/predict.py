@@ -203,7 +203,7 @@ def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
 
 def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) -> list[Row]:
     """A row of ``predict`` for each rate; what does not depend on the rate is found once, and shared."""
-    ready, done = one.unloaded(model)
+    done = one.unloaded(model)[1]
     rates = np.asarray(rates_per_s, dtype=np.float64)
     waits = one.wait_s(model, rates, workers).tolist()
     used = queueing.utilisation(rates, _service_s(one, model), workers).tolist()
@@ -267,18 +267,16 @@ def _loaded(one: Scenario, model: str, rate_per_s: float, workers: int, wait_s: 
     wait = one.wait(rate_per_s, workers) if model == "default" else None
     delay = wait or Distribution.exactly(wait_s)
     # Without the wait's spread nothing is to be added up, and all points are kept.
-    several = len(delay.values_s) > 1
     ready, done = one.unloaded(model)
-    points = one.few_points(model) if several else (ready, done)
-    at = points[1].quantiles_with(delay, _SHARES)
-    first = at if points[0] is points[1] else points[0].quantiles_with(delay, _SHARES)
-    return {
-        "ready_s": dict(zip(_TIMES, (ready.mean + wait_s, *first), strict=True)),
-        "done_s": dict(zip(_TIMES, (done.mean + wait_s, *at), strict=True)),
-    }
+    points = one.few_points(model) if len(delay.values_s) > 1 else (ready, done)
+    last = points[1].plus(delay)
+    first = last if points[0] is points[1] else points[0].plus(delay)
+    return {"ready_s": times(first, ready.mean + wait_s), "done_s": times(last, done.mean + wait_s)}
 
 
-_TIMES, _SHARES = ("mean", "p50", "p95", "p99"), (0.5, 0.95, 0.99)
+def times(found: Distribution, mean_s: float) -> dict[str, float]:
+    """A distribution as JSON has it; the mean exactly, as the sum of the parts' means."""
+    return {"mean": mean_s, "p50": found.p50, "p95": found.p95, "p99": found.p99}
 
 
 def _energy(one: Scenario, total_s: float | None) -> Row:
@@ -315,11 +313,6 @@ def _inside_eap(one: Scenario, how: Carried) -> Row:
         "eap_bytes": found.eap_bytes,
         "radius_bytes": found.radius_bytes,
     }
-
-
-def times(found: Distribution, mean_s: float) -> dict[str, float]:
-    """A distribution as JSON has it; the mean exactly, as the sum of the parts' means."""
-    return {"mean": mean_s, "p50": found.p50, "p95": found.p95, "p99": found.p99}
 
 
 def _service_s(one: Scenario, model: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -79,8 +80,12 @@ def profile_toml(
 
 def quoted(text: str) -> str:
     """A TOML string on one line."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ").replace("\r", " ")
-    return f'"{escaped}"'
+    # Bytes of the command line that are no UTF-8 cannot stand in a file of text.
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    # JSON's escapes are TOML's.
+    return json.dumps(text.replace("\n", " ").replace("\r", " "), ensure_ascii=False).replace(
+        "\x7f", "\\u007f"
+    )
 
 
 def _value(value: object) -> str:

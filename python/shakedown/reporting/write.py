@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shakedown.errors import ShakedownError, os_reason
+from shakedown.errors import os_failure, os_reason
 from shakedown.files.owned import ACCEPTED, FIGURES, announce, made_for, refuse_foreign
 from shakedown.files.write import check_free, digest, digest_of, write_durably
 
@@ -46,7 +46,7 @@ def write_report(
         announce(path, {**made, **{name: (one,) for name, one in digests.items()}})
     except OSError as error:
         where = error.filename or path
-        raise ShakedownError(f"{where}: the report cannot be written: {os_reason(error)}") from error
+        raise os_failure(f"{where}: the report cannot be written: {os_reason(error)}", error) from error
     return path
 
 

@@ -143,11 +143,14 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
     what the total stands on, `missing` how much of the work has no figure, `workers_needed` how many workers
     keep the experiment's promise.
     """
-    rows = table.filter((pl.col("kind") == "modelled") & pl.col("quantity").str.starts_with("predicted."))
-    rows = rows.filter(~pl.col("quantity").str.contains("extrapolated|unpriced"))
-    parts = rows.filter(pl.col("quantity") == "predicted.missing")
+    quantity = pl.col("quantity")
+    parts = table.filter((pl.col("kind") == "modelled") & (quantity == "predicted.missing"))
     missing = parts.group_by("scenario", "capture", "connection").agg(missing=pl.len().cast(pl.Int64))
-    rows = rows.filter(pl.col("quantity") != "predicted.missing")
+    rows = (
+        table.lazy()
+        .filter((pl.col("kind") == "modelled") & quantity.str.starts_with("predicted."))
+        .filter(~quantity.str.contains("extrapolated|unpriced") & (quantity != "predicted.missing"))
+    )
     names: Names = {
         **{(f"predicted.{part}", None, None): f"{part}_s" for part in
            ("client", "server", "transmission", "queue", "total")},
@@ -166,7 +169,8 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
         ("predicted.energy", None, "high"): "energy_high_j",
     }  # fmt: skip
     texts = {"predicted.basis": "basis", "predicted.energy.missing": "energy_missing"}
-    view = wide(rows, PLACE, names, texts=texts)
+    by = ("scenario", "capture", "connection", "rate_per_s")
+    view = wide(rows, PLACE, names, texts=texts, by=by)
     keys = ["scenario", "capture", "connection"]
     view = view.join(missing, on=keys, how="left", nulls_equal=True, maintain_order="left")
     view = view.with_columns(pl.col("missing").fill_null(0))
@@ -334,17 +338,19 @@ def _common(rows: Sequence[Mapping[str, Any]], name: str) -> Any:  # noqa: ANN40
 
 
 def wide(
-    rows: pl.DataFrame,
+    rows: pl.DataFrame | pl.LazyFrame,
     keys: Sequence[str],
     names: Names,
     *,
     side: str = "side",
     texts: Mapping[str, str] | None = None,
+    by: Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """Rows of several quantities as one row for each value of `keys`, a column a quantity; order is kept.
 
     Columns for which there is no figure are null. `side` is the column that tells sides apart, "" for none;
-    `texts` are columns of text, by quantity.
+    `texts` are columns of text, by quantity. `by`
+    are those keys on which the others depend; by default all of them tell rows apart.
     """
     sides = pl.col(side).fill_null("") if side else pl.lit("")
     name = pl.concat_str([pl.col("quantity"), sides, pl.col("statistic").fill_null("")], separator="|")
@@ -352,17 +358,44 @@ def wide(
         f"{quantity}|{(one or '') if side else ''}|{what or ''}": column
         for (quantity, one, what), column in names.items()
     }
-    wanted = name.replace_strict(columns, default=None, return_dtype=pl.String).alias("_name")
     told = texts or {}
-    chosen = rows.with_columns(wanted).filter(
-        pl.col("_name").is_not_null() | pl.col("quantity").is_in(list(told))
+    needed = [*keys, "quantity", *([side] if side else []), "statistic", "value", "text"]
+    chosen = (
+        rows.lazy()
+        .select(list(dict.fromkeys(needed)))
+        .with_columns(name.replace_strict(columns, default=None, return_dtype=pl.String).alias("_name"))
+        .filter(pl.col("_name").is_not_null() | pl.col("quantity").is_in(list(told)))
+        # Words repeat in very many rows: as numbers they take a quarter of the room.
+        .with_columns(pl.col(name).cast(pl.Categorical) for name in keys if SCHEMA[name] == pl.String())
+        .collect()
     )
-    figures = [
-        pl.col("value").filter(pl.col("_name") == column).first().alias(column)
-        for column in dict.fromkeys(columns.values())
+    # Keys are compared once and not for every column: the view's rows have numbers.
+    by = by or keys
+    view = chosen.select(keys).unique(by, keep="first", maintain_order=True).with_row_index("_row")
+    numbers = view.select(*by, "_row")
+    number = chosen.select(by).join(numbers, on=by, how="left", nulls_equal=True, maintain_order="left")[
+        "_row"
     ]
-    words = [
-        pl.col("text").filter(pl.col("quantity") == quantity).first().alias(column)
-        for quantity, column in told.items()
-    ]
-    return chosen.group_by(list(keys), maintain_order=True).agg(figures + words)
+    figures = _by(chosen.select("_name", "value").with_columns(number), "_name")
+    words = _by(chosen.select("quantity", "text").with_columns(number), "quantity") if told else {}
+    del chosen
+    for column in dict.fromkeys(columns.values()):
+        view = _with_column(view, figures.pop(column, None), "value", column, pl.Float64())
+    for quantity, column in told.items():
+        view = _with_column(view, words.pop(quantity, None), "text", column, pl.String())
+    return view.drop("_row").cast({name: SCHEMA[name] for name in keys})
+
+
+def _by(rows: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
+    """Rows by what a column holds."""
+    return {str(name): part.drop(column) for (name,), part in rows.partition_by(column, as_dict=True).items()}
+
+
+def _with_column(
+    view: pl.DataFrame, part: pl.DataFrame | None, source: str, column: str, kind: pl.DataType
+) -> pl.DataFrame:
+    """A view with the first figure of each of its rows as one more column."""
+    if part is None:
+        return view.with_columns(pl.lit(None, kind).alias(column))
+    first = part.unique("_row", keep="first", maintain_order=True).rename({source: column})
+    return view.join(first, on="_row", how="left", maintain_order="left")

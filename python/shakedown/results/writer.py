@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import polars as pl
 
-from shakedown.errors import InputError, ShakedownError, os_reason
+from shakedown.errors import InputError, ShakedownError, os_failure, os_reason
 from shakedown.files.owned import remove_page
 from shakedown.files.write import DRAFT_SUFFIX, digest, digest_of, flush_folder, write_durably
 from shakedown.schema.base import encode, encode_pretty
@@ -73,7 +73,9 @@ class ResultsWriter:
             ) from error
         except OSError as error:
             self._release()
-            raise InputError(f"{self.folder}: results cannot be written there: {os_reason(error)}") from error
+            raise os_failure(
+                f"{self.folder}: results cannot be written there: {os_reason(error)}", error
+            ) from error
         except BaseException:
             self._release()
             raise

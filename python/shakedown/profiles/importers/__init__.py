@@ -26,7 +26,6 @@ from shakedown.profiles.profile_text import About, profile_toml
 from shakedown.profiles.registry import shipped_names, user_data_dir
 from shakedown.profiles.vocabulary import triple_fault
 
-
 MAX_REASON = 120
 
 
@@ -130,7 +129,7 @@ def profile_path(name: str, out: Path | None, *, replace: bool) -> Path:
 
 
 def write_profile(path: Path, document: str, *, replace: bool) -> None:
-    """Checks a profile and writes it, whole. Raises `InputError` where it exists, unasked, or cannot be written."""
+    """Checks a profile and writes it whole. Raises `InputError` where it exists or cannot be written."""
     parse_device(tomllib.loads(document), str(path))
     write(path, document, replace=replace, accepted=REPLACE)
 

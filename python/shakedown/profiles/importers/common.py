@@ -17,8 +17,8 @@ class ContradictionError(InputError):
 
 
 class Figures(Primitives):
-    """Figures as they are read: two different ones for the same triple are refused, for neither is known to be
-    the right one.
+    """Figures as they are read: two different ones for the same triple are refused, for nobody knows the
+    right one.
 
     Attributes:
         line: the number of what is being read, from 1.
