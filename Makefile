@@ -13,8 +13,9 @@ PROBE_TARGET ?= $(shell rustc --print host-tuple)
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock pyproject.toml
 
 SOAK_SECONDS ?= 600
+KILLS ?= 50
 
-.PHONY: help build probe peers demo test test-rust test-python fuzz soak lint format docs schema lock bench traces papers clean
+.PHONY: help build probe peers demo test test-rust test-python fuzz soak killed lint format docs schema lock bench traces papers clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +59,9 @@ fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
 
 soak: build ## Keep a server under honest and hostile clients for SOAK_SECONDS and watch its memory
 	$(BIN)/python -m tools.soak $(SOAK_SECONDS)
+
+killed: build ## End commands that write by kill -9, KILLS times each, and look at what is left
+	SHAKEDOWN_KILLS=$(KILLS) $(BIN)/python -m pytest tests/results/test_killed.py
 
 lint: build ## Formatting, lints, types, import contracts, licences
 	cargo fmt --check

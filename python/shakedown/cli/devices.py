@@ -177,7 +177,7 @@ def measure(
                 load_device(str(path)),
                 progress=lambda done, total, what: update(1000 * done // total, what),
             )
-        write_profile(path, profile_of(name, timed, measured, connection, other=other))
+        write_profile(path, profile_of(name, timed, measured, connection, other=other), replace=True)
         echo(f"{path}: as with {other.version}")
     echo(f"{path}: {len(timed)} primitives, {len(measured)} suites, a served connection")
 
