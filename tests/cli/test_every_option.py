@@ -72,7 +72,7 @@ BASES: dict[str, tuple[str, ...]] = {
     "devices import": ("speed.txt", "--name", "b", "--chip", "C", "--clock", "1", "--out", "b.toml"),
     "bearers": (),
     "report": ("results",),
-    "reproduce": ("psk", "--no-measure"),
+    "reproduce": ("tls-psk", "--no-measure"),
     "validate": ("e.toml",),
     "load": ("127.0.0.1:1", SUITE, "--count", "1", "--duration", "1ms", "--timeout", "1ms"),
     "bearer check": ("nowhere",),
