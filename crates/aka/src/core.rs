@@ -1,0 +1,192 @@
+//! What nodes of the core network ask each other: SGSN and HSS, new and old SGSN.
+//!
+//! Between nodes this is carried as it is: operators protect these links by other means (3GPP TS 33.210), and the
+//! laboratory runs them on one host.
+
+use crate::frame::{self, FrameError, Reader, Writer};
+use crate::message::Cause;
+use crate::names::{Imsi, Network, NodeName};
+use crate::sessions::SessionRecord;
+use shakedown_trace::endpoint::Time;
+
+/// A question of an SGSN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Query {
+    /// To a home network's HSS: the serving network's authority as the home network certifies it.
+    CrossCertificate {
+        /// Who asks.
+        serving: Network,
+    },
+    /// To a home network's HSS: whether the subscriber may attach here; the HSS notes where the subscriber is.
+    Location {
+        /// Who asks …
+        serving: Network,
+        /// … by which node.
+        node: NodeName,
+        /// Whom it is about.
+        imsi: Imsi,
+        /// The leaf that the subscriber presented, DER; `None` where the subscriber resumed a session made with one.
+        certificate: Option<Vec<u8>>,
+    },
+    /// To the SGSN that gave a temporary identity: whose it is, and the session; the old SGSN forgets both.
+    Context {
+        /// The temporary identity.
+        ptmsi: u32,
+    },
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The cross-certificate, DER.
+    CrossCertificate(Vec<u8>),
+    /// The subscriber may attach.
+    Located,
+    /// Whose a temporary identity is, and the session that can be resumed.
+    Context {
+        /// Whose.
+        imsi: Imsi,
+        /// Of which network.
+        home: Network,
+        /// Its ID and the rest.
+        session: Option<(Vec<u8>, SessionRecord)>,
+    },
+    /// The temporary identity is not known.
+    UnknownContext,
+    /// Not granted.
+    Refused(Cause),
+}
+
+mod kind {
+    pub const CROSS_CERTIFICATE: u8 = 32;
+    pub const LOCATION: u8 = 33;
+    pub const CONTEXT: u8 = 34;
+    pub const CERTIFIED: u8 = 48;
+    pub const LOCATED: u8 = 49;
+    pub const CONTEXT_FOUND: u8 = 50;
+    pub const CONTEXT_UNKNOWN: u8 = 51;
+    pub const REFUSED: u8 = 52;
+}
+
+impl Query {
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        let kind = match self {
+            Self::CrossCertificate { serving } => {
+                writer.bytes(serving.as_str().as_bytes());
+                kind::CROSS_CERTIFICATE
+            }
+            Self::Location { serving, node, imsi, certificate } => {
+                writer.bytes(serving.as_str().as_bytes()).bytes(node.as_str().as_bytes());
+                writer.bytes(imsi.as_str().as_bytes()).u8(certificate.is_some().into());
+                if let Some(certificate) = certificate {
+                    writer.bytes(certificate);
+                }
+                kind::LOCATION
+            }
+            Self::Context { ptmsi } => {
+                writer.u32(*ptmsi);
+                kind::CONTEXT
+            }
+        };
+        let mut out = Vec::new();
+        frame::put(&mut out, kind, &writer.0);
+        out
+    }
+
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`FrameError`].
+    pub fn read(kind: u8, body: &[u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader(body);
+        let read = match kind {
+            kind::CROSS_CERTIFICATE => {
+                let serving = reader.text().and_then(|text| Network::new(text).ok());
+                serving.and_then(|serving| reader.end(Self::CrossCertificate { serving }))
+            }
+            kind::LOCATION => (|| {
+                let serving = Network::new(reader.text()?).ok()?;
+                let node = NodeName::new(reader.text()?).ok()?;
+                let imsi = Imsi::new(reader.text()?).ok()?;
+                let certificate = if reader.u8()? == 0 { None } else { Some(reader.bytes()?.to_vec()) };
+                reader.end(Self::Location { serving, node, imsi, certificate })
+            })(),
+            kind::CONTEXT => reader.u32().and_then(|ptmsi| reader.end(Self::Context { ptmsi })),
+            kind => return Err(FrameError::Kind { kind }),
+        };
+        read.ok_or(FrameError::Body { kind })
+    }
+}
+
+impl Answer {
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        let kind = match self {
+            Self::CrossCertificate(certificate) => {
+                writer.bytes(certificate);
+                kind::CERTIFIED
+            }
+            Self::Located => kind::LOCATED,
+            Self::Context { imsi, home, session } => {
+                writer.bytes(imsi.as_str().as_bytes()).bytes(home.as_str().as_bytes());
+                writer.u8(session.is_some().into());
+                if let Some((id, record)) = session {
+                    let last_ns = u64::try_from(record.last.as_nanos()).unwrap_or(u64::MAX);
+                    writer.bytes(id).bytes(&record.secret).u32(record.resumptions).u64(last_ns);
+                }
+                kind::CONTEXT_FOUND
+            }
+            Self::UnknownContext => kind::CONTEXT_UNKNOWN,
+            Self::Refused(cause) => {
+                writer.u8(cause.number());
+                kind::REFUSED
+            }
+        };
+        let mut out = Vec::new();
+        frame::put(&mut out, kind, &writer.0);
+        out
+    }
+
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`FrameError`].
+    pub fn read(kind: u8, body: &[u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader(body);
+        let read = match kind {
+            kind::CERTIFIED => {
+                let certificate = reader.bytes().map(<[u8]>::to_vec);
+                certificate.and_then(|certificate| reader.end(Self::CrossCertificate(certificate)))
+            }
+            kind::LOCATED => reader.end(Self::Located),
+            kind::CONTEXT_FOUND => (|| {
+                let imsi = Imsi::new(reader.text()?).ok()?;
+                let home = Network::new(reader.text()?).ok()?;
+                let session = match reader.u8()? {
+                    0 => None,
+                    _ => {
+                        let id = reader.bytes()?.to_vec();
+                        let secret = reader.bytes()?.to_vec();
+                        let resumptions = reader.u32()?;
+                        let last = Time::from_nanos(reader.u64()?);
+                        let (imsi, home) = (imsi.clone(), home.clone());
+                        Some((id, SessionRecord { secret, imsi, home, resumptions, last }))
+                    }
+                };
+                reader.end(Self::Context { imsi, home, session })
+            })(),
+            kind::CONTEXT_UNKNOWN => reader.end(Self::UnknownContext),
+            kind::REFUSED => {
+                let cause = reader.u8().and_then(Cause::from_number);
+                cause.and_then(|cause| reader.end(Self::Refused(cause)))
+            }
+            kind => return Err(FrameError::Kind { kind }),
+        };
+        read.ok_or(FrameError::Body { kind })
+    }
+}

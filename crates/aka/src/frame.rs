@@ -1,0 +1,127 @@
+//! Messages on a stream: a kind, a length, a body. And the fields that bodies are made of.
+
+/// Kind and length.
+pub const HEADER_BYTES: usize = 3;
+/// The longest body.
+pub const MAX_BODY_BYTES: usize = u16::MAX as usize;
+
+/// What arrived is no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum FrameError {
+    #[error("a message of kind {kind}, which is none")]
+    Kind { kind: u8 },
+    #[error("a message of kind {kind} whose body is none")]
+    Body { kind: u8 },
+}
+
+/// Appends a message. What is longer than [`MAX_BODY_BYTES`] is cut: senders see to it that nothing is.
+pub fn put(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
+    let body = &body[..body.len().min(MAX_BODY_BYTES)];
+    let length = u16::try_from(body.len()).unwrap_or(u16::MAX);
+    out.push(kind);
+    out.extend(length.to_be_bytes());
+    out.extend(body);
+}
+
+/// Puts messages together from chunks of a stream. Holds a message and a chunk at most.
+#[derive(Clone, Debug, Default)]
+pub struct Frames {
+    buffer: Vec<u8>,
+    read: usize,
+}
+
+impl Frames {
+    /// Takes a chunk.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..self.read);
+        self.read = 0;
+        self.buffer.extend(bytes);
+    }
+
+    /// The next whole message.
+    pub fn next_frame(&mut self) -> Option<(u8, Vec<u8>)> {
+        let rest = self.buffer.get(self.read..)?;
+        let (header, rest) = rest.split_at_checked(HEADER_BYTES)?;
+        let length = usize::from(u16::from_be_bytes([header[1], header[2]]));
+        let body = rest.get(..length)?.to_vec();
+        let kind = header[0];
+        self.read += HEADER_BYTES + length;
+        Some((kind, body))
+    }
+}
+
+/// Fields of a body, written.
+#[derive(Clone, Debug, Default)]
+pub struct Writer(pub Vec<u8>);
+
+impl Writer {
+    /// Bytes behind their length. What is longer than 65,535 bytes is cut: nothing that is written here is.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        let bytes = &bytes[..bytes.len().min(MAX_BODY_BYTES)];
+        self.0.extend(u16::try_from(bytes.len()).unwrap_or(u16::MAX).to_be_bytes());
+        self.0.extend(bytes);
+        self
+    }
+
+    /// A number.
+    pub fn u8(&mut self, value: u8) -> &mut Self {
+        self.0.push(value);
+        self
+    }
+
+    /// A number.
+    pub fn u32(&mut self, value: u32) -> &mut Self {
+        self.0.extend(value.to_be_bytes());
+        self
+    }
+
+    /// A number.
+    pub fn u64(&mut self, value: u64) -> &mut Self {
+        self.0.extend(value.to_be_bytes());
+        self
+    }
+}
+
+/// Fields of a body, read; `None` where it ends early.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// Bytes behind their length.
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.take(2)?;
+        self.take(usize::from(u16::from_be_bytes([length[0], length[1]])))
+    }
+
+    /// Text behind its length.
+    pub fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    /// A number.
+    pub fn u8(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    /// A number.
+    pub fn u32(&mut self) -> Option<u32> {
+        self.take(4)?.try_into().ok().map(u32::from_be_bytes)
+    }
+
+    /// A number.
+    pub fn u64(&mut self) -> Option<u64> {
+        self.take(8)?.try_into().ok().map(u64::from_be_bytes)
+    }
+
+    /// What was read, where nothing is left.
+    pub fn end<T>(&self, read: T) -> Option<T> {
+        self.0.is_empty().then_some(read)
+    }
+}

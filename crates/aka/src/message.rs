@@ -1,0 +1,189 @@
+//! What mobile and SGSN send each other (the paper's figures 2, 4 and 5).
+//!
+//! | message | from | protection |
+//! | --- | --- | --- |
+//! | [`AttachRequest`](Message::AttachRequest) | mobile | none: home network, perhaps a temporary identity |
+//! | [`Tls`](Message::Tls) | both | none of ours: TLS records |
+//! | [`Identity`](Message::Identity) | mobile | TLS; after a full handshake only |
+//! | [`AttachAccept`](Message::AttachAccept) | SGSN | TLS |
+//! | [`Reject`](Message::Reject) | SGSN | TLS, or none before the handshake is over |
+//! | [`Protected`](Message::Protected) | both | derived keys: attach complete, then user data |
+
+use crate::frame::{self, FrameError, Reader, Writer};
+use crate::names::{Imsi, Network, NodeName, Temporary};
+use std::fmt;
+
+/// Why an attach is not granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// No cross-certificate between home and serving network.
+    NoRoamingAgreement,
+    /// The home network does not know the subscriber, or not with this certificate.
+    UnknownSubscriber,
+    /// The home network has barred the subscriber.
+    Barred,
+    /// A message that was not due, or none at all.
+    Protocol,
+    /// The handshake failed.
+    Handshake,
+    /// What the network's nodes need of each other is not there.
+    NetworkFailure,
+}
+
+impl Cause {
+    /// Every cause with its number and its word.
+    pub const ALL: [(Self, u8, &str); 6] = [
+        (Self::NoRoamingAgreement, 1, "no_roaming_agreement"),
+        (Self::UnknownSubscriber, 2, "unknown_subscriber"),
+        (Self::Barred, 3, "barred"),
+        (Self::Protocol, 4, "protocol"),
+        (Self::Handshake, 5, "handshake"),
+        (Self::NetworkFailure, 6, "network_failure"),
+    ];
+
+    /// The word used in files and on screen.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|row| row.0 == self).map_or("", |row| row.2)
+    }
+
+    /// Its number on the wire.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        Self::ALL.iter().find(|row| row.0 == self).map_or(0, |row| row.1)
+    }
+
+    /// The cause of a number.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.iter().find(|row| row.1 == number).map(|row| row.0)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+/// What derived keys protect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plane {
+    /// Between mobile and network.
+    Signalling,
+    /// The subscriber's own.
+    User,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the module says it
+pub enum Message {
+    AttachRequest { home: Network, temporary: Option<Temporary> },
+    Tls(Vec<u8>),
+    Identity(Imsi),
+    AttachAccept(Temporary),
+    Reject(Cause),
+    Protected { plane: Plane, sealed: Vec<u8> },
+}
+
+/// Kinds on the wire.
+mod kind {
+    pub const ATTACH_REQUEST: u8 = 1;
+    pub const TLS: u8 = 2;
+    pub const IDENTITY: u8 = 3;
+    pub const ATTACH_ACCEPT: u8 = 4;
+    pub const REJECT: u8 = 5;
+    pub const SIGNALLING: u8 = 6;
+    pub const USER: u8 = 7;
+}
+
+/// TLS bytes in one message; longer flights are several.
+pub const MAX_TLS_BYTES: usize = 16_384;
+
+fn temporary(writer: &mut Writer, temporary: &Temporary) {
+    writer.bytes(temporary.node.as_str().as_bytes()).u32(temporary.ptmsi);
+}
+
+fn read_temporary(reader: &mut Reader<'_>) -> Option<Temporary> {
+    Some(Temporary { node: NodeName::new(reader.text()?).ok()?, ptmsi: reader.u32()? })
+}
+
+impl Message {
+    /// Appends it to a stream.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let mut writer = Writer::default();
+        let kind = match self {
+            Self::AttachRequest { home, temporary: given } => {
+                writer.bytes(home.as_str().as_bytes()).u8(given.is_some().into());
+                if let Some(given) = given {
+                    temporary(&mut writer, given);
+                }
+                kind::ATTACH_REQUEST
+            }
+            Self::Tls(bytes) => {
+                return bytes.chunks(MAX_TLS_BYTES).for_each(|chunk| frame::put(out, kind::TLS, chunk));
+            }
+            Self::Identity(imsi) => {
+                writer.bytes(imsi.as_str().as_bytes());
+                kind::IDENTITY
+            }
+            Self::AttachAccept(given) => {
+                temporary(&mut writer, given);
+                kind::ATTACH_ACCEPT
+            }
+            Self::Reject(cause) => {
+                writer.u8(cause.number());
+                kind::REJECT
+            }
+            Self::Protected { plane, sealed } => {
+                let kind = if *plane == Plane::Signalling { kind::SIGNALLING } else { kind::USER };
+                return frame::put(out, kind, sealed);
+            }
+        };
+        frame::put(out, kind, &writer.0);
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.put(&mut out);
+        out
+    }
+
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`FrameError`].
+    pub fn read(kind: u8, body: Vec<u8>) -> Result<Self, FrameError> {
+        let mut reader = Reader(&body);
+        let read = match kind {
+            kind::ATTACH_REQUEST => (|| {
+                let home = Network::new(reader.text()?).ok()?;
+                let temporary = match reader.u8()? {
+                    0 => None,
+                    1 => Some(read_temporary(&mut reader)?),
+                    _ => return None,
+                };
+                reader.end(Self::AttachRequest { home, temporary })
+            })(),
+            kind::TLS => (!body.is_empty()).then_some(Self::Tls(body)),
+            kind::IDENTITY => (|| {
+                let imsi = Imsi::new(reader.text()?).ok()?;
+                reader.end(Self::Identity(imsi))
+            })(),
+            kind::ATTACH_ACCEPT => {
+                read_temporary(&mut reader).and_then(|given| reader.end(Self::AttachAccept(given)))
+            }
+            kind::REJECT => {
+                let cause = reader.u8().and_then(Cause::from_number);
+                cause.and_then(|cause| reader.end(Self::Reject(cause)))
+            }
+            kind::SIGNALLING => Some(Self::Protected { plane: Plane::Signalling, sealed: body }),
+            kind::USER => Some(Self::Protected { plane: Plane::User, sealed: body }),
+            kind => return Err(FrameError::Kind { kind }),
+        };
+        read.ok_or(FrameError::Body { kind })
+    }
+}

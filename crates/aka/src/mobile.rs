@@ -1,0 +1,234 @@
+//! A mobile that attaches.
+
+use crate::frame::Frames;
+use crate::message::{Cause, Message, Plane};
+use crate::names::{Imsi, Network, Temporary};
+use crate::tunnel::Tunnel;
+use sha2::{Digest, Sha256};
+use shakedown_trace::endpoint::Time;
+use shakedown_trace::{Endpoint, Negotiated};
+use std::collections::VecDeque;
+
+/// What a mobile knows of itself when it attaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subscription {
+    /// Sent under protection only.
+    pub imsi: Imsi,
+    /// Sent in the clear, so that the network knows whose cross-certificate to present.
+    pub home: Network,
+    /// From the last attach, if there was one.
+    pub temporary: Option<Temporary>,
+}
+
+/// Why an attach failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum AttachFailure {
+    #[error("the network rejected the attach: {0}")]
+    Rejected(Cause),
+    #[error("{0}")]
+    Handshake(String),
+    #[error("the network sent {0}")]
+    Protocol(&'static str),
+    #[error("the stack exports no keys, or the handshake left none")]
+    NoKeys,
+    #[error("the connection ended before the attach was accepted")]
+    Ended,
+}
+
+impl AttachFailure {
+    /// In a word or two that do not depend on the occasion, to count by.
+    #[must_use]
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Self::Rejected(cause) => cause.as_str(),
+            Self::Handshake(_) => "handshake",
+            Self::Protocol(_) => "protocol",
+            Self::NoKeys => "keys",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// Something that happened to a mobile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MobileEvent {
+    /// The TLS handshake is over.
+    Established {
+        /// An earlier session was resumed.
+        resumed: bool,
+    },
+    /// The network has accepted the attach; the temporary identity is for the next one.
+    Attached(Temporary),
+    /// User data, opened.
+    Data(Vec<u8>),
+    /// It is over. Nothing else follows.
+    Failed(AttachFailure),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Handshake,
+    Accept,
+    Attached,
+    Over,
+}
+
+/// A mobile and its one attach.
+pub struct Mobile<E> {
+    subscription: Subscription,
+    tunnel: Tunnel<E>,
+    frames: Frames,
+    request: [u8; 32],
+    phase: Phase,
+    out: Vec<u8>,
+    events: VecDeque<MobileEvent>,
+}
+
+impl<E: Endpoint> Mobile<E> {
+    /// A mobile that has said nothing yet. The endpoint is a client that has done nothing yet.
+    pub fn new(endpoint: E, subscription: Subscription) -> Self {
+        Self {
+            subscription,
+            tunnel: Tunnel::new(endpoint),
+            frames: Frames::default(),
+            request: [0; 32],
+            phase: Phase::Idle,
+            out: Vec::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The TLS endpoint inside.
+    pub fn endpoint(&self) -> &E {
+        self.tunnel.endpoint()
+    }
+
+    /// What the handshake came to, once it is over.
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.tunnel.negotiated.as_deref()
+    }
+
+    /// Flights that it has answered or sent, and one where the handshake ended by the other end's.
+    pub fn steps(&self) -> u32 {
+        self.tunnel.steps
+    }
+
+    /// TLS bytes of the handshake, sent and received.
+    pub fn handshake_bytes(&self) -> [u64; 2] {
+        self.tunnel.bytes
+    }
+
+    /// Appends what there is to send: at first the attach request and the ClientHello behind it.
+    pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
+        if self.phase == Phase::Idle {
+            self.phase = Phase::Handshake;
+            let Subscription { home, temporary, .. } = self.subscription.clone();
+            Message::AttachRequest { home, temporary }.put(&mut self.out);
+            self.request = Sha256::digest(&self.out).into();
+            self.tunnel.work(now, &mut self.out);
+        }
+        let any = !self.out.is_empty();
+        buffer.append(&mut self.out);
+        any
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<MobileEvent> {
+        self.events.pop_front()
+    }
+
+    /// Takes what arrived.
+    pub fn handle_input(&mut self, now: Time, bytes: &[u8]) {
+        self.frames.push(bytes);
+        while self.phase != Phase::Over
+            && let Some((kind, body)) = self.frames.next_frame()
+        {
+            match Message::read(kind, body) {
+                Ok(message) => self.handle(now, message),
+                Err(_) => self.fail(AttachFailure::Protocol("what is no message")),
+            }
+        }
+    }
+
+    /// The transport has ended.
+    pub fn handle_close(&mut self) {
+        if self.phase != Phase::Over {
+            self.fail(AttachFailure::Ended);
+        }
+    }
+
+    /// Sends user data under the derived keys. False where the mobile has not attached.
+    pub fn send(&mut self, data: &[u8]) -> bool {
+        self.phase == Phase::Attached && self.protect(Plane::User, data)
+    }
+
+    fn protect(&mut self, plane: Plane, data: &[u8]) -> bool {
+        let sealed = self.tunnel.channel.as_mut().and_then(|channel| channel.seal(plane, data).ok());
+        let Some(sealed) = sealed else { return false };
+        Message::Protected { plane, sealed }.put(&mut self.out);
+        true
+    }
+
+    fn fail(&mut self, failure: AttachFailure) {
+        self.phase = Phase::Over;
+        self.events.push_back(MobileEvent::Failed(failure));
+    }
+
+    fn handle(&mut self, now: Time, message: Message) {
+        match (self.phase, message) {
+            (Phase::Handshake | Phase::Accept | Phase::Attached, Message::Tls(bytes)) => {
+                self.tunnel.handle(now, &bytes, &mut self.out);
+                self.look(now);
+            }
+            // In the clear it is believed only of a network that has proved nothing yet.
+            (Phase::Handshake, Message::Reject(cause)) => self.fail(AttachFailure::Rejected(cause)),
+            (Phase::Attached, Message::Protected { plane: Plane::User, sealed }) => {
+                let opened =
+                    self.tunnel.channel.as_mut().and_then(|channel| channel.open(Plane::User, &sealed).ok());
+                match opened {
+                    Some(data) => self.events.push_back(MobileEvent::Data(data)),
+                    None => self.fail(AttachFailure::Protocol("data that the derived keys do not open")),
+                }
+            }
+            _ => self.fail(AttachFailure::Protocol("a message that is not due")),
+        }
+    }
+
+    /// Looks at what the endpoint has come to.
+    fn look(&mut self, now: Time) {
+        if self.phase == Phase::Handshake
+            && let Some(resumed) = self.negotiated().map(|negotiated| negotiated.resumed)
+        {
+            if self.tunnel.channel.is_none() {
+                return self.fail(AttachFailure::NoKeys);
+            }
+            self.events.push_back(MobileEvent::Established { resumed });
+            self.phase = Phase::Accept;
+            if !resumed {
+                // Now, and not before: the network is the one that it says.
+                let identity = Message::Identity(self.subscription.imsi.clone());
+                self.tunnel.send(now, &identity, &mut self.out);
+            }
+        }
+        while let Some((kind, body)) = self.tunnel.inner.next_frame() {
+            match Message::read(kind, body) {
+                Ok(Message::AttachAccept(temporary)) if self.phase == Phase::Accept => {
+                    self.phase = Phase::Attached;
+                    let request = self.request;
+                    self.protect(Plane::Signalling, &request);
+                    self.events.push_back(MobileEvent::Attached(temporary));
+                }
+                Ok(Message::Reject(cause)) if self.phase == Phase::Accept => {
+                    return self.fail(AttachFailure::Rejected(cause));
+                }
+                _ => return self.fail(AttachFailure::Protocol("a message under TLS that is not due")),
+            }
+        }
+        if self.tunnel.closed.is_some() && self.phase != Phase::Over {
+            let failure = self.tunnel.failure();
+            self.fail(AttachFailure::Handshake(failure));
+        }
+    }
+}

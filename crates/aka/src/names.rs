@@ -1,0 +1,81 @@
+//! Who is who: subscribers, networks, nodes, temporary identities (3GPP TS 23.003).
+
+use std::fmt;
+
+/// Why a name is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum NameError {
+    #[error("\"{0}\" is no IMSI; accepted: 6 to 15 digits, those of the home network first")]
+    Imsi(String),
+    #[error("\"{0}\" is no network; accepted: 5 or 6 digits, country and network code")]
+    Network(String),
+    #[error("\"{0}\" is no node's name; accepted: 1 to 32 of a-z, 0-9, '-'")]
+    Node(String),
+}
+
+/// Of what somebody else wrote, as much as a line holds.
+fn shown(text: &str) -> String {
+    text.chars().take(40).flat_map(char::escape_default).collect()
+}
+
+macro_rules! name {
+    ($name:ident, $variant:ident, $doc:literal, $good:expr) => {
+        #[doc = $doc]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Checks it.
+            ///
+            /// # Errors
+            /// [`NameError`] with what is accepted.
+            pub fn new(text: &str) -> Result<Self, NameError> {
+                let good: fn(&str) -> bool = $good;
+                if good(text) { Ok(Self(text.to_owned())) } else { Err(NameError::$variant(shown(text))) }
+            }
+
+            /// As written.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+    };
+}
+
+fn digits(text: &str, least: usize, most: usize) -> bool {
+    (least..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+name!(Imsi, Imsi, "A subscriber's permanent identity, which nobody may see on the radio.", |text| digits(
+    text, 6, 15
+));
+name!(Network, Network, "A network: mobile country code and mobile network code.", |text| digits(text, 5, 6));
+name!(NodeName, Node, "An SGSN.", |text| {
+    (1..=32).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+});
+
+impl Imsi {
+    /// True where the subscriber is one of this network.
+    #[must_use]
+    pub fn is_of(&self, home: &Network) -> bool {
+        self.0.starts_with(home.as_str())
+    }
+}
+
+/// A temporary identity (P-TMSI) and the SGSN that gave it; all that a mobile says of itself in the clear.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Temporary {
+    /// Who gave it.
+    pub node: NodeName,
+    /// Meaningless elsewhere.
+    pub ptmsi: u32,
+}

@@ -1,0 +1,580 @@
+//! An SGSN: what its attaches share ([`Node`]), and one attach ([`Attach`]).
+
+use crate::core::{Answer, Query};
+use crate::frame::Frames;
+use crate::message::{Cause, Message, Plane};
+use crate::names::{Imsi, Network, NodeName, Temporary};
+use crate::sessions::{Fresh, Offered, Sessions, Store, StoreError};
+use crate::tunnel::Tunnel;
+use sha2::{Digest, Sha256};
+use shakedown_trace::endpoint::Time;
+use shakedown_trace::{Endpoint, Negotiated};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A cross-certificate that is not accepted, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotAdmitted(pub String);
+
+/// Makes endpoints and random numbers; a node has none of its own.
+pub trait Environment {
+    /// What ends of connections are.
+    type Endpoint: Endpoint;
+
+    /// A server's end for a subscriber of a home network, which presents this network's authority as that network
+    /// certifies it and consults the node's [`Sessions`]; `None` before [`admit`](Self::admit).
+    fn accept(&mut self, home: &Network) -> Option<Self::Endpoint>;
+
+    /// A home network's certificate of this network's authority has come, DER.
+    ///
+    /// # Errors
+    /// [`NotAdmitted`] where it is none, or not one that a known network issued.
+    fn admit(&mut self, home: &Network, cross_certificate: &[u8]) -> Result<(), NotAdmitted>;
+
+    /// Fills `bytes` with what nobody can guess.
+    fn random(&mut self, bytes: &mut [u8]);
+}
+
+/// What has happened so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub struct Tally {
+    pub full: u64,
+    pub resumed: u64,
+    /// By cause.
+    pub rejected: BTreeMap<&'static str, u64>,
+    /// Sessions that were offered and not resumed, by decision.
+    pub not_resumed: BTreeMap<&'static str, u64>,
+    /// Subscribers that went to another SGSN.
+    pub handed_over: u64,
+    /// Subscribers that came from one.
+    pub taken_over: u64,
+}
+
+/// What the attaches of an SGSN share.
+pub struct Node<V: Environment, S> {
+    name: NodeName,
+    network: Network,
+    environment: V,
+    sessions: Arc<Mutex<Sessions<S>>>,
+    tally: Tally,
+}
+
+impl<V: Environment, S: Store> Node<V, S> {
+    /// A node. `sessions` are those that the endpoints of `environment` consult.
+    pub fn new(name: NodeName, network: Network, environment: V, sessions: Arc<Mutex<Sessions<S>>>) -> Self {
+        Self { name, network, environment, sessions, tally: Tally::default() }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &NodeName {
+        &self.name
+    }
+
+    /// The network that it belongs to.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// What has happened so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Its sessions.
+    pub fn sessions(&self) -> MutexGuard<'_, Sessions<S>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers another SGSN.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn answer(&mut self, query: &Query) -> Result<Answer, StoreError> {
+        let Query::Context { ptmsi } = query else { return Ok(Answer::Refused(Cause::Protocol)) };
+        let found = self.sessions().hand_over(*ptmsi)?;
+        let Some((subscriber, session)) = found else { return Ok(Answer::UnknownContext) };
+        self.tally.handed_over += 1;
+        Ok(Answer::Context { imsi: subscriber.imsi, home: subscriber.home, session })
+    }
+
+    /// A temporary identity that nobody has: neither none nor all ones (3GPP TS 23.003 section 2.4).
+    fn temporary(&mut self) -> Result<u32, StoreError> {
+        loop {
+            let mut bytes = [0; 4];
+            self.environment.random(&mut bytes);
+            let ptmsi = u32::from_be_bytes(bytes);
+            let taken = self.sessions().store().subscriber(ptmsi)?.is_some();
+            if !taken && ptmsi != 0 && ptmsi != u32::MAX {
+                return Ok(ptmsi);
+            }
+        }
+    }
+}
+
+/// Something that happened to an attach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttachEvent {
+    /// The mobile has confirmed: both ends have the same keys and saw the same request.
+    Attached {
+        /// Who it is.
+        imsi: Imsi,
+        /// An earlier session was resumed.
+        resumed: bool,
+    },
+    /// User data, opened.
+    Data(Vec<u8>),
+    /// It is over. Nothing else follows.
+    Rejected {
+        /// Why, as the mobile is told.
+        cause: Cause,
+        /// Why, in a line.
+        reason: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// For the request.
+    Request,
+    /// For the old SGSN.
+    Context,
+    /// For the home network's cross-certificate.
+    Certificate,
+    Handshake,
+    /// For the identity, under protection.
+    Identity,
+    /// For the home network's word.
+    Location,
+    /// For the mobile's confirmation.
+    Complete,
+    Attached,
+    Over,
+}
+
+/// TLS bytes that wait for another node's answer; a ClientHello is shorter.
+const MAX_HELD_BYTES: usize = 65_536;
+
+/// One attach, as the SGSN sees it.
+pub struct Attach<E> {
+    phase: Phase,
+    frames: Frames,
+    request: [u8; 32],
+    home: Option<Network>,
+    temporary: Option<Temporary>,
+    imsi: Option<Imsi>,
+    /// The session came from another SGSN, so the home network must learn where the subscriber is.
+    moved: bool,
+    held: Vec<u8>,
+    tunnel: Option<Tunnel<E>>,
+    fresh: Option<Fresh>,
+    offered: Option<Offered>,
+    out: Vec<u8>,
+    query: Option<(Network, Query)>,
+    events: VecDeque<AttachEvent>,
+}
+
+impl<E: Endpoint> Default for Attach<E> {
+    fn default() -> Self {
+        Self {
+            phase: Phase::Request,
+            frames: Frames::default(),
+            request: [0; 32],
+            home: None,
+            temporary: None,
+            imsi: None,
+            moved: false,
+            held: Vec::new(),
+            tunnel: None,
+            fresh: None,
+            offered: None,
+            out: Vec::new(),
+            query: None,
+            events: VecDeque::new(),
+        }
+    }
+}
+
+/// Why an attach cannot go on.
+type Stop = (Cause, String);
+
+fn store(error: StoreError) -> Stop {
+    (Cause::NetworkFailure, error.to_string())
+}
+
+impl<E: Endpoint> Attach<E> {
+    /// The TLS endpoint inside, once there is one.
+    pub fn endpoint(&self) -> Option<&E> {
+        self.tunnel.as_ref().map(Tunnel::endpoint)
+    }
+
+    /// What the handshake came to, once it is over.
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.tunnel.as_ref().and_then(|tunnel| tunnel.negotiated.as_deref())
+    }
+
+    /// Flights that it has answered.
+    pub fn steps(&self) -> u32 {
+        self.tunnel.as_ref().map_or(0, |tunnel| tunnel.steps)
+    }
+
+    /// What the mobile offered to resume, and what was decided.
+    pub fn offered(&self) -> Option<&Offered> {
+        self.offered.as_ref()
+    }
+
+    /// True once the mobile has confirmed.
+    pub fn is_attached(&self) -> bool {
+        self.phase == Phase::Attached
+    }
+
+    /// True once nothing will come of it any more.
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// Appends what there is to send.
+    pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>) -> bool {
+        let any = !self.out.is_empty();
+        buffer.append(&mut self.out);
+        any
+    }
+
+    /// What another node is to be asked, and by which network that node is found: the home network's HSS, or the SGSN
+    /// that [`temporary`](Self::temporary) names.
+    pub fn poll_query(&mut self) -> Option<(Network, Query)> {
+        self.query.take()
+    }
+
+    /// The temporary identity in the request.
+    pub fn temporary(&self) -> Option<&Temporary> {
+        self.temporary.as_ref()
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<AttachEvent> {
+        self.events.pop_front()
+    }
+
+    /// Sends user data under the derived keys. False where nobody has attached.
+    pub fn send(&mut self, data: &[u8]) -> bool {
+        let channel = self.tunnel.as_mut().and_then(|tunnel| tunnel.channel.as_mut());
+        let (true, Some(channel)) = (self.phase == Phase::Attached, channel) else { return false };
+        let Ok(sealed) = channel.seal(Plane::User, data) else { return false };
+        Message::Protected { plane: Plane::User, sealed }.put(&mut self.out);
+        true
+    }
+
+    /// Takes what arrived from the mobile.
+    pub fn handle_input<V, S>(&mut self, node: &mut Node<V, S>, now: Time, bytes: &[u8])
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        self.frames.push(bytes);
+        while self.phase != Phase::Over
+            && let Some((kind, body)) = self.frames.next_frame()
+        {
+            let done = match Message::read(kind, body) {
+                Ok(message) => self.handle(node, now, message),
+                Err(error) => Err((Cause::Protocol, error.to_string())),
+            };
+            self.stop_at(node, now, done);
+        }
+    }
+
+    /// Takes another node's answer to the last query; `None` where it has none.
+    pub fn handle_answer<V, S>(&mut self, node: &mut Node<V, S>, now: Time, answer: Option<Answer>)
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        if self.phase == Phase::Over {
+            return;
+        }
+        let done = self.answered(node, now, answer);
+        self.stop_at(node, now, done);
+    }
+
+    /// The transport has ended, or the mobile has been silent too long.
+    pub fn handle_close<V, S>(&mut self, node: &mut Node<V, S>)
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        if !matches!(self.phase, Phase::Over | Phase::Attached) {
+            *node.tally.rejected.entry("ended").or_default() += 1;
+        }
+        self.phase = Phase::Over;
+    }
+
+    fn stop_at<V: Environment, S: Store>(&mut self, node: &mut Node<V, S>, now: Time, done: Result<(), Stop>) {
+        let Err((cause, reason)) = done else { return };
+        let reject = Message::Reject(cause);
+        match self.tunnel.as_mut().filter(|tunnel| tunnel.negotiated.is_some()) {
+            Some(tunnel) => {
+                tunnel.send(now, &reject, &mut self.out);
+            }
+            // An alert has said it.
+            None if cause == Cause::Handshake => {}
+            None => reject.put(&mut self.out),
+        }
+        self.phase = Phase::Over;
+        *node.tally.rejected.entry(cause.as_str()).or_default() += 1;
+        self.events.push_back(AttachEvent::Rejected { cause, reason });
+    }
+
+    fn handle<V, S>(&mut self, node: &mut Node<V, S>, now: Time, message: Message) -> Result<(), Stop>
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        match (self.phase, message) {
+            (Phase::Request, Message::AttachRequest { home, temporary }) => {
+                self.request =
+                    Sha256::digest(Message::AttachRequest { home: home.clone(), temporary: temporary.clone() }
+                        .to_bytes())
+                    .into();
+                self.home = Some(home);
+                self.temporary = temporary;
+                match self.temporary.as_ref().filter(|given| given.node != node.name) {
+                    Some(given) => {
+                        self.phase = Phase::Context;
+                        let query = Query::Context { ptmsi: given.ptmsi };
+                        self.query = Some((node.network.clone(), query));
+                        Ok(())
+                    }
+                    None => self.begin(node, now),
+                }
+            }
+            (Phase::Context | Phase::Certificate, Message::Tls(bytes)) => {
+                self.held.extend(bytes);
+                if self.held.len() > MAX_HELD_BYTES {
+                    return Err((Cause::Protocol, "too much before the handshake".into()));
+                }
+                Ok(())
+            }
+            (
+                Phase::Handshake | Phase::Identity | Phase::Location | Phase::Complete | Phase::Attached,
+                Message::Tls(bytes),
+            ) => self.tls(node, now, &bytes),
+            (Phase::Complete, Message::Protected { plane: Plane::Signalling, sealed }) => {
+                self.complete(node, &sealed)
+            }
+            (Phase::Attached, Message::Protected { plane: Plane::User, sealed }) => {
+                let data = self.open(Plane::User, &sealed)?;
+                self.events.push_back(AttachEvent::Data(data));
+                Ok(())
+            }
+            _ => Err((Cause::Protocol, "a message that is not due".into())),
+        }
+    }
+
+    fn answered<V, S>(&mut self, node: &mut Node<V, S>, now: Time, answer: Option<Answer>) -> Result<(), Stop>
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        match (self.phase, answer) {
+            (_, Some(Answer::Refused(cause))) => Err((cause, "the home network refused".into())),
+            (Phase::Context, Some(Answer::Context { imsi, home, session })) => {
+                node.tally.taken_over += 1;
+                self.moved = true;
+                let ours = imsi.is_of(&home);
+                if let Some((id, record)) = session.filter(|(_, record)| ours && record.imsi == imsi) {
+                    node.sessions().take_over(&id, &record).map_err(store)?;
+                }
+                self.begin(node, now)
+            }
+            // The mobile authenticates by a full handshake.
+            (Phase::Context, _) => self.begin(node, now),
+            (Phase::Certificate, Some(Answer::CrossCertificate(certificate))) => {
+                let home = self.home.clone().ok_or_else(not_due)?;
+                let admitted = node.environment.admit(&home, &certificate);
+                admitted.map_err(|error| (Cause::NoRoamingAgreement, error.to_string()))?;
+                self.shake_hands(node, now, &home)
+            }
+            (Phase::Location, Some(Answer::Located)) => self.accept(node, now),
+            (Phase::Certificate | Phase::Location, _) => {
+                Err((Cause::NetworkFailure, "the home network does not answer".into()))
+            }
+            _ => Err((Cause::NetworkFailure, "an answer that is not due".into())),
+        }
+    }
+
+    /// The context is known as far as it can be: now the handshake, or first the certificate for it.
+    fn begin<V, S>(&mut self, node: &mut Node<V, S>, now: Time) -> Result<(), Stop>
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        let home = self.home.clone().ok_or_else(not_due)?;
+        self.shake_hands(node, now, &home)
+    }
+
+    fn shake_hands<V, S>(&mut self, node: &mut Node<V, S>, now: Time, home: &Network) -> Result<(), Stop>
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        match node.environment.accept(home) {
+            Some(endpoint) => {
+                self.tunnel = Some(Tunnel::new(endpoint));
+                self.phase = Phase::Handshake;
+                let held = std::mem::take(&mut self.held);
+                if held.is_empty() { Ok(()) } else { self.tls(node, now, &held) }
+            }
+            None if self.phase == Phase::Certificate => {
+                Err((Cause::NetworkFailure, "no server can be made for this home network".into()))
+            }
+            None => {
+                self.phase = Phase::Certificate;
+                let query = Query::CrossCertificate { serving: node.network.clone() };
+                self.query = Some((home.clone(), query));
+                Ok(())
+            }
+        }
+    }
+
+    fn tls<V, S>(&mut self, node: &mut Node<V, S>, now: Time, bytes: &[u8]) -> Result<(), Stop>
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        let Some(tunnel) = &mut self.tunnel else { return Err(not_due()) };
+        node.sessions().begin(now);
+        tunnel.handle(now, bytes, &mut self.out);
+        let (offered, fresh, error) = {
+            let mut sessions = node.sessions();
+            (sessions.take_offered(), sessions.take_fresh(), sessions.take_error())
+        };
+        if let Some(error) = error {
+            return Err(store(error));
+        }
+        if let Some(offered) = offered {
+            if offered.record.is_none() {
+                *node.tally.not_resumed.entry(offered.decision.as_str()).or_default() += 1;
+            }
+            self.offered = Some(offered);
+        }
+        self.fresh = fresh.or(self.fresh.take());
+        if tunnel.closed.is_some() {
+            return Err((Cause::Handshake, tunnel.failure()));
+        }
+        if self.phase == Phase::Handshake && tunnel.negotiated.is_some() {
+            self.established(node, now)?;
+        }
+        self.inner(node, now)
+    }
+
+    fn established<V, S>(&mut self, node: &mut Node<V, S>, now: Time) -> Result<(), Stop>
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        if self.tunnel.as_ref().is_none_or(|tunnel| tunnel.channel.is_none()) {
+            return Err((Cause::NetworkFailure, "the handshake left no keys".into()));
+        }
+        if !self.negotiated().is_some_and(|negotiated| negotiated.resumed) {
+            self.phase = Phase::Identity;
+            return Ok(());
+        }
+        // The stack resumes what this node said it may, and nothing else.
+        let record = self.offered.as_ref().and_then(|offered| offered.record.as_ref());
+        let record = record.filter(|record| Some(&record.home) == self.home.as_ref());
+        let Some(record) = record else {
+            return Err((Cause::Protocol, "a session that was not to be resumed".into()));
+        };
+        self.imsi = Some(record.imsi.clone());
+        if self.moved {
+            return self.locate(node, None);
+        }
+        self.accept(node, now)
+    }
+
+    /// Messages under TLS.
+    fn inner<V, S>(&mut self, node: &mut Node<V, S>, now: Time) -> Result<(), Stop>
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        let _ = now;
+        while let Some((kind, body)) = self.tunnel.as_mut().and_then(|tunnel| tunnel.inner.next_frame()) {
+            match (self.phase, Message::read(kind, body)) {
+                (Phase::Identity, Ok(Message::Identity(imsi))) => {
+                    if !self.home.as_ref().is_some_and(|home| imsi.is_of(home)) {
+                        return Err((Cause::UnknownSubscriber, "the identity is of another network".into()));
+                    }
+                    let leaf = self.endpoint().and_then(|endpoint| endpoint.peer_certificates().into_iter().next());
+                    let Some(leaf) = leaf else {
+                        return Err((Cause::UnknownSubscriber, "no certificate was presented".into()));
+                    };
+                    self.imsi = Some(imsi);
+                    self.locate(node, Some(leaf))?;
+                }
+                _ => return Err((Cause::Protocol, "a message under TLS that is not due".into())),
+            }
+        }
+        Ok(())
+    }
+
+    fn locate<V: Environment, S>(
+        &mut self,
+        node: &Node<V, S>,
+        certificate: Option<Vec<u8>>,
+    ) -> Result<(), Stop> {
+        let (Some(home), Some(imsi)) = (self.home.clone(), self.imsi.clone()) else { return Err(not_due()) };
+        self.phase = Phase::Location;
+        let (serving, name) = (node.network.clone(), node.name.clone());
+        self.query = Some((home, Query::Location { serving, node: name, imsi, certificate }));
+        Ok(())
+    }
+
+    fn accept<V, S>(&mut self, node: &mut Node<V, S>, now: Time) -> Result<(), Stop>
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        let (Some(home), Some(imsi)) = (&self.home, &self.imsi) else { return Err(not_due()) };
+        let ptmsi = node.temporary().map_err(store)?;
+        let resumed = self.offered.as_ref().filter(|offered| offered.record.is_some());
+        let id = resumed.map(|offered| &*offered.id);
+        let made = self.fresh.take().filter(|_| id.is_none());
+        node.sessions().attached(ptmsi, imsi, home, made, id).map_err(store)?;
+        let Some(tunnel) = &mut self.tunnel else { return Err(not_due()) };
+        self.phase = Phase::Complete;
+        let accept = Message::AttachAccept(Temporary { node: node.name.clone(), ptmsi });
+        if tunnel.send(now, &accept, &mut self.out) {
+            Ok(())
+        } else {
+            Err((Cause::Handshake, tunnel.failure()))
+        }
+    }
+
+    fn open(&mut self, plane: Plane, sealed: &[u8]) -> Result<Vec<u8>, Stop> {
+        let channel = self.tunnel.as_mut().and_then(|tunnel| tunnel.channel.as_mut());
+        let opened = channel.and_then(|channel| channel.open(plane, sealed).ok());
+        opened.ok_or_else(|| (Cause::Protocol, "data that the derived keys do not open".into()))
+    }
+
+    fn complete<V: Environment, S>(&mut self, node: &mut Node<V, S>, sealed: &[u8]) -> Result<(), Stop> {
+        if self.open(Plane::Signalling, sealed)? != self.request {
+            return Err((Cause::Protocol, "the attach request was altered on its way".into()));
+        }
+        let Some(imsi) = self.imsi.clone() else { return Err(not_due()) };
+        let resumed = self.negotiated().is_some_and(|negotiated| negotiated.resumed);
+        if resumed {
+            node.tally.resumed += 1;
+        } else {
+            node.tally.full += 1;
+        }
+        self.phase = Phase::Attached;
+        self.events.push_back(AttachEvent::Attached { imsi, resumed });
+        Ok(())
+    }
+}
+
+fn not_due() -> Stop {
+    (Cause::Protocol, "a message that is not due".into())
+}
