@@ -229,6 +229,11 @@ impl<E: Endpoint> Attach<E> {
         self.phase == Phase::Attached
     }
 
+    /// True once the accept is on its way.
+    pub fn is_accepted(&self) -> bool {
+        matches!(self.phase, Phase::Complete | Phase::Attached)
+    }
+
     /// True once nothing will come of it any more.
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Over

@@ -1,1 +1,369 @@
-//! Virtual time.
+//! Attaches in virtual time: real messages and real handshakes over TCP on a bearer; what computing takes is drawn from
+//! priced handshakes.
+//!
+//! | time | from … to, at the mobile unless said otherwise |
+//! | --- | --- |
+//! | NRT | the connection is asked for … it is there |
+//! | RPT | … and what the mobile prepares before the handshake is ready |
+//! | THT | the ClientHello is begun … the handshake is over |
+//! | TST | RPT and THT |
+//! | SCRT | at the SGSN: the ServerHello is sent … the attach accept is sent |
+//! | attach | the connection is asked for … the network has accepted the attach |
+//!
+//! What a side computes for messages outside the handshake (a record's protection each) has no price and takes no time.
+
+mod costs;
+mod server;
+mod wire;
+
+pub use costs::{Steps, Work};
+pub use server::Server;
+
+use crate::core::{Answer, Query};
+use crate::hss::Hss;
+use crate::mobile::{AttachFailure, Mobile, MobileEvent};
+use crate::names::Network;
+use crate::sessions::Store;
+use crate::sgsn::{Attach, Environment, Node};
+use serde::Serialize;
+use shakedown_link::{Bearer, Direction, Distribution, Ns, Purpose, Stream};
+use shakedown_sim::tcp::TcpConfig;
+use shakedown_trace::Endpoint;
+use std::collections::{BTreeMap, HashMap};
+use wire::Wire;
+
+/// What attaches run over and what they cost.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Between mobile and SGSN.
+    pub bearer: Bearer,
+    /// Of a full handshake.
+    pub full: Work,
+    /// Of a resumed one.
+    pub resumed: Work,
+    /// What a mobile does before the handshake, once it is connected.
+    pub preparation: Distribution,
+    /// From a node's question to another's answer.
+    pub core_round_trip: Ns,
+    /// After which a mobile gives up.
+    pub patience: Ns,
+    /// Of everything that is drawn.
+    pub seed: u64,
+}
+
+/// What one attach came to. Times in seconds; `None` for what did not come about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Measured {
+    /// By its cause; `None`: it succeeded.
+    pub failure: Option<String>,
+    /// The same in a line.
+    pub reason: Option<String>,
+    /// A session was resumed.
+    pub resumed: bool,
+    /// What the SGSN decided on the session that was offered.
+    pub decision: Option<&'static str>,
+    /// See the module.
+    pub nrt_s: Option<f64>,
+    /// See the module.
+    pub rpt_s: Option<f64>,
+    /// See the module.
+    pub tht_s: Option<f64>,
+    /// See the module.
+    pub tst_s: Option<f64>,
+    /// See the module.
+    pub scrt_s: Option<f64>,
+    /// See the module.
+    pub attach_s: Option<f64>,
+    /// TLS bytes of the handshake from the mobile, and to it.
+    pub handshake_bytes: [u64; 2],
+    /// All that went over the bearer from the mobile and to it, headers included.
+    pub wire_bytes: [u64; 2],
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Questions of the SGSN to other nodes.
+    pub queries: u32,
+    /// The radio sent for so long …
+    pub sending_s: f64,
+    /// … and received.
+    pub receiving_s: f64,
+    /// From the beginning to the end of all of it.
+    pub length_s: f64,
+}
+
+/// Something that is going to happen.
+enum Action {
+    Prepared,
+    MobileSends(Vec<u8>),
+    SgsnSends(Vec<u8>),
+    Answered(Option<Answer>),
+}
+
+/// What a mobile attaches to.
+pub struct Access<'a, V: Environment, S> {
+    /// The SGSNs.
+    pub nodes: &'a mut [Node<V, S>],
+    /// Which one the mobile's cell belongs to.
+    pub serving: usize,
+    /// The HSSs of home networks.
+    pub homes: &'a mut HashMap<Network, Hss>,
+}
+
+/// Runs attaches, one after the other, on a clock that goes on between them.
+pub struct Runner {
+    setting: Setting,
+    server: Server,
+    now: Ns,
+    attaches: u64,
+    stream: Stream,
+}
+
+/// Numbers below 100 are taken by links.
+const WORK: Purpose = Purpose(100);
+const OTHERS: Purpose = Purpose(101);
+
+impl Runner {
+    /// A clock at zero. The SGSNs' processors serve others' requests too, at a rate per second.
+    #[must_use]
+    pub fn new(setting: Setting, workers: usize, background_per_s: f64) -> Self {
+        let others = Stream::of(setting.seed, 0, OTHERS);
+        let server = Server::new(workers, background_per_s, setting.full.sgsn.clone(), others);
+        let stream = Stream::of(setting.seed, 0, WORK);
+        Self { setting, server, now: Ns::ZERO, attaches: 0, stream }
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Ns {
+        self.now
+    }
+
+    /// Time goes by.
+    pub fn pass(&mut self, time: Ns) {
+        self.now += time;
+    }
+
+    /// Others' requests so far.
+    #[must_use]
+    pub fn background_served(&self) -> u64 {
+        self.server.background_served()
+    }
+
+    /// Runs an attach to its end. The events of the mobile are those that are left to take afterwards.
+    pub fn attach<V: Environment, S: Store, E: Endpoint>(
+        &mut self,
+        mobile: &mut Mobile<E>,
+        access: &mut Access<'_, V, S>,
+    ) -> (Measured, Vec<MobileEvent>) {
+        self.attaches += 1;
+        let wire =
+            Wire::connect(&self.setting.bearer, TcpConfig::default(), self.setting.seed, self.attaches, self.now);
+        let mut one = One {
+            runner: self,
+            mobile,
+            access,
+            attach: Attach::default(),
+            wire,
+            actions: BTreeMap::new(),
+            scheduled: 0,
+            start: Ns::ZERO,
+            hello: Ns::ZERO,
+            mobile_free: Ns::ZERO,
+            sgsn_free: Ns::ZERO,
+            server_hello: None,
+            measured: Measured::default(),
+            events: Vec::new(),
+            over: false,
+        };
+        one.start = one.runner.now;
+        one.run();
+        let (measured, events) = (one.measured, one.events);
+        (measured, events)
+    }
+}
+
+/// One attach under way.
+struct One<'a, 'b, V: Environment, S, E> {
+    runner: &'a mut Runner,
+    mobile: &'a mut Mobile<E>,
+    access: &'a mut Access<'b, V, S>,
+    attach: Attach<V::Endpoint>,
+    wire: Wire,
+    actions: BTreeMap<(Ns, u64), Action>,
+    scheduled: u64,
+    start: Ns,
+    hello: Ns,
+    mobile_free: Ns,
+    sgsn_free: Ns,
+    server_hello: Option<Ns>,
+    measured: Measured,
+    events: Vec<MobileEvent>,
+    over: bool,
+}
+
+impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
+    fn run(&mut self) {
+        let give_up = self.start + self.runner.setting.patience;
+        while !self.over && !(self.attach.is_attached() && self.measured.attach_s.is_some()) {
+            let action = self.actions.first_key_value().map(|(key, _)| key.0);
+            let next = [self.wire.next(), action].into_iter().flatten().min();
+            let Some(next) = next.filter(|next| *next <= give_up) else {
+                self.runner.now = give_up;
+                self.fail("timeout", "the mobile's patience ended".into());
+                break;
+            };
+            self.runner.now = self.runner.now.max(next);
+            self.step();
+        }
+        let node = &mut self.access.nodes[self.access.serving];
+        self.attach.handle_close(node);
+        let (start, now) = (self.start, self.runner.now);
+        let radio = self.wire.radio(start, now);
+        let measured = &mut self.measured;
+        measured.decision = self.attach.offered().map(|offered| offered.decision.as_str());
+        measured.resumed = self.mobile.negotiated().is_some_and(|negotiated| negotiated.resumed);
+        measured.tst_s = measured.rpt_s.zip(measured.tht_s).map(|(rpt, tht)| rpt + tht);
+        measured.handshake_bytes = self.mobile.handshake_bytes();
+        measured.wire_bytes = [radio.sent_bytes, radio.received_bytes];
+        measured.retransmissions = self.wire.retransmissions();
+        measured.sending_s = radio.sending.as_secs_f64();
+        measured.receiving_s = radio.receiving.as_secs_f64();
+        measured.length_s = now.since(start).as_secs_f64();
+    }
+
+    fn fail(&mut self, cause: &str, reason: String) {
+        self.measured.failure.get_or_insert_with(|| cause.to_owned());
+        self.measured.reason.get_or_insert(reason);
+        self.over = true;
+    }
+
+    fn schedule(&mut self, at: Ns, action: Action) {
+        self.scheduled += 1;
+        self.actions.insert((at.max(self.runner.now), self.scheduled), action);
+    }
+
+    fn step(&mut self) {
+        let now = self.runner.now;
+        while let Some(entry) = self.actions.first_entry().filter(|entry| entry.key().0 <= now) {
+            match entry.remove() {
+                Action::Prepared => self.begin(),
+                Action::MobileSends(bytes) => self.wire.write(Direction::Up, now, &bytes),
+                Action::SgsnSends(bytes) => self.wire.write(Direction::Down, now, &bytes),
+                Action::Answered(answer) => {
+                    let before = self.attach.steps();
+                    let node = &mut self.access.nodes[self.access.serving];
+                    self.attach.handle_answer(node, now.into(), answer);
+                    self.after_sgsn(before);
+                }
+            }
+        }
+        let was_open = self.wire.is_open();
+        self.wire.advance(now);
+        if self.wire.is_lost() {
+            return self.fail("transport", "TCP gave the connection up".into());
+        }
+        if self.wire.is_open() && !was_open {
+            self.measured.nrt_s = Some(now.since(self.start).as_secs_f64());
+            let preparation = self.runner.setting.preparation.draw(&mut self.runner.stream);
+            self.schedule(now + preparation, Action::Prepared);
+        }
+        let up = self.wire.arrived(Direction::Up);
+        if !up.is_empty() {
+            let before = self.attach.steps();
+            let node = &mut self.access.nodes[self.access.serving];
+            self.attach.handle_input(node, now.into(), &up);
+            self.after_sgsn(before);
+        }
+        let down = self.wire.arrived(Direction::Down);
+        if !down.is_empty() {
+            let before = self.mobile.steps();
+            self.mobile.handle_input(now.into(), &down);
+            self.after_mobile(before);
+        }
+    }
+
+    /// The mobile is connected and ready: the attach request and the ClientHello.
+    fn begin(&mut self) {
+        let now = self.runner.now;
+        self.measured.rpt_s = Some(now.since(self.start).as_secs_f64());
+        self.hello = now;
+        self.after_mobile(0);
+    }
+
+    /// What the mobile has to say, when it has computed it.
+    fn after_mobile(&mut self, before: u32) {
+        let now = self.runner.now;
+        let mut bytes = Vec::new();
+        self.mobile.poll_transmit(now.into(), &mut bytes);
+        let resumed = self.mobile.negotiated().is_some_and(|negotiated| negotiated.resumed);
+        let setting = &self.runner.setting;
+        let work = if resumed { &setting.resumed.mobile } else { &setting.full.mobile };
+        let stream = &mut self.runner.stream;
+        let took = (before..self.mobile.steps())
+            .fold(Ns::ZERO, |sum, step| sum + work.draw(step as usize, stream));
+        let done = self.mobile_free.max(now) + took;
+        self.mobile_free = done;
+        if !bytes.is_empty() {
+            self.schedule(done, Action::MobileSends(bytes));
+        }
+        while let Some(event) = self.mobile.poll_event() {
+            match &event {
+                MobileEvent::Established { .. } => {
+                    self.measured.tht_s = Some(done.since(self.hello).as_secs_f64());
+                }
+                MobileEvent::Attached(_) => {
+                    self.measured.attach_s = Some(done.since(self.start).as_secs_f64());
+                }
+                MobileEvent::Failed(failure) => {
+                    let line = failure.to_string();
+                    let cause = match failure {
+                        AttachFailure::Rejected(cause) => cause.as_str(),
+                        other => other.cause(),
+                    };
+                    self.fail(cause, line);
+                }
+                MobileEvent::Data(_) => {}
+            }
+            self.events.push(event);
+        }
+    }
+
+    /// What the SGSN has to say, when it has computed it, and what it has to ask.
+    fn after_sgsn(&mut self, before: u32) {
+        let now = self.runner.now;
+        let resumed = self.attach.offered().is_some_and(|offered| offered.record.is_some());
+        let setting = &self.runner.setting;
+        let work = if resumed { &setting.resumed.sgsn } else { &setting.full.sgsn };
+        let stream = &mut self.runner.stream;
+        let took = (before..self.attach.steps())
+            .fold(Ns::ZERO, |sum, step| sum + work.draw(step as usize, stream));
+        // What takes no time does not queue.
+        let done = if took > Ns::ZERO { self.runner.server.submit(now, took) } else { now };
+        let done = done.max(self.sgsn_free);
+        self.sgsn_free = done;
+        let mut bytes = Vec::new();
+        if self.attach.poll_transmit(&mut bytes) {
+            if self.attach.steps() > 0 {
+                self.server_hello.get_or_insert(done);
+            }
+            self.schedule(done, Action::SgsnSends(bytes));
+        }
+        if self.attach.is_accepted() && self.measured.scrt_s.is_none() {
+            self.measured.scrt_s = self.server_hello.map(|sent| done.since(sent).as_secs_f64());
+        }
+        if let Some((network, query)) = self.attach.poll_query() {
+            self.measured.queries += 1;
+            let answer = self.ask(&network, &query);
+            let at = done + self.runner.setting.core_round_trip;
+            self.schedule(at, Action::Answered(answer));
+        }
+    }
+
+    fn ask(&mut self, network: &Network, query: &Query) -> Option<Answer> {
+        if !matches!(query, Query::Context { .. }) {
+            return self.access.homes.get_mut(network).map(|hss| hss.answer(query));
+        }
+        let old = &self.attach.temporary()?.node;
+        let node = self.access.nodes.iter_mut().find(|node| node.name() == old)?;
+        node.answer(query).ok()
+    }
+}
