@@ -34,6 +34,8 @@ pub enum AttachFailure {
     NoKeys,
     #[error("the connection ended before the attach was accepted")]
     Ended,
+    #[error("the network did not answer in time")]
+    NoAnswer,
 }
 
 impl AttachFailure {
@@ -42,10 +44,11 @@ impl AttachFailure {
     pub fn cause(&self) -> &'static str {
         match self {
             Self::Rejected(cause) => cause.as_str(),
-            Self::Handshake(_) => "handshake",
-            Self::Protocol(_) => "protocol",
+            Self::Handshake(_) => Cause::Handshake.as_str(),
+            Self::Protocol(_) => Cause::Protocol.as_str(),
             Self::NoKeys => "keys",
             Self::Ended => "ended",
+            Self::NoAnswer => "no_answer",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The one crate with sockets and wall clocks: the same endpoints that are measured in memory, on a real network.
 
+pub mod aka;
 pub mod bearer;
 pub mod eap;
 pub mod load;

@@ -151,18 +151,38 @@ pub fn one(
     issuer: Option<(&X509, &PKey<Private>)>,
 ) -> Result<Issued, PkiError> {
     let role = profile.place(place, issuer.is_some())?;
-    let issuer = match issuer {
-        Some((certificate, key)) if certificate.public_key().is_ok_and(|public| public.public_eq(key)) => {
-            Some(Issuer { certificate, key })
-        }
-        Some((certificate, _)) => {
-            return Err(PkiError::ForeignIssuerKey { issuer: crate::name::short(certificate) });
-        }
-        None => None,
-    };
+    let issuer = checked(issuer)?;
     let key = keys::generate(kind)?;
     let certificate = certificate::make(profile, role, 1, &key, issuer.as_ref())?;
     Ok(Issued { certificate: der(&certificate)?, key: keys::to_pkcs8(&key)?, counterpart: None })
+}
+
+/// An authority's key that exists, certified by `issuer` (certificate and key): what its own root issues, or another's
+/// (a cross-certificate). DER.
+///
+/// # Errors
+/// As [`one`].
+pub fn authority(
+    profile: &Profile,
+    key: &PKey<Private>,
+    issuer: (&X509, &PKey<Private>),
+) -> Result<Vec<u8>, PkiError> {
+    let role = profile.place(Place::Intermediate, true)?;
+    let issuer = checked(Some(issuer))?;
+    der(&certificate::make(profile, role, 1, key, issuer.as_ref())?)
+}
+
+/// An issuer whose key is its certificate's.
+fn checked<'a>(issuer: Option<(&'a X509, &'a PKey<Private>)>) -> Result<Option<Issuer<'a>>, PkiError> {
+    match issuer {
+        Some((certificate, key)) if certificate.public_key().is_ok_and(|public| public.public_eq(key)) => {
+            Ok(Some(Issuer { certificate, key }))
+        }
+        Some((certificate, _)) => {
+            Err(PkiError::ForeignIssuerKey { issuer: crate::name::short(certificate) })
+        }
+        None => Ok(None),
+    }
 }
 
 /// Leaf, its key and the other certificates as a PKCS #12 archive.

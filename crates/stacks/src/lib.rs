@@ -48,6 +48,6 @@ pub use peers::{Pair, Peers, prepare};
 pub use registry::{Entry, Registry};
 pub use settings::{Notices, Settings};
 pub use stack::{
-    Acceptor, Connector, Exposure, Identities, KeyLog, ListenLimits, Listener, Reason, Setup, SetupError,
-    Stack, Unsupported,
+    Acceptor, Connector, Exposure, Identities, KeyLog, ListenLimits, Listener, Reason, SessionCache, Setup,
+    SetupError, Stack, Unsupported,
 };

@@ -3,7 +3,7 @@
 use crate::stack::SetupError;
 use shakedown_ossl::random::Seeded;
 use shakedown_trace::endpoint::{Time, Transport};
-use shakedown_trace::{Endpoint, Event, Session, Side, WriteError};
+use shakedown_trace::{Endpoint, Event, ExportError, Session, Side, WriteError};
 
 /// An endpoint that draws from a source of its own, whichever thread calls it.
 pub struct SeededEndpoint {
@@ -111,5 +111,14 @@ impl Endpoint for SeededEndpoint {
 
     fn peer_certificates(&self) -> Vec<Vec<u8>> {
         self.inner.peer_certificates()
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &str,
+        context: Option<&[u8]>,
+    ) -> Result<(), ExportError> {
+        self.inner.export_keying_material(output, label, context)
     }
 }

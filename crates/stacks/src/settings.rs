@@ -82,6 +82,7 @@ impl Settings {
             largest_datagram_bytes: DEFAULT_LARGEST_DATAGRAM_BYTES,
             key_log: self.key_log.clone(),
             carrier: self.carrier,
+            session_cache: None,
         }
     }
 

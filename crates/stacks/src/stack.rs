@@ -13,6 +13,22 @@ use std::time::Duration;
 /// Lines of a key log, shared with whoever writes them to a file.
 pub type KeyLog = Arc<Mutex<Vec<String>>>;
 
+/// Where a server keeps the sessions that clients may resume by their ID, in place of a cache of its stack's own. It has
+/// the last word on each: a session that it does not give is not resumed.
+pub trait SessionCache: Send + Sync {
+    /// A full handshake has made a session; `session` is as the stack writes it.
+    fn put(&self, id: &[u8], session: Vec<u8>);
+
+    /// A client offers a session: as it was put, where it is to be resumed.
+    fn get(&self, id: &[u8]) -> Option<Vec<u8>>;
+}
+
+impl std::fmt::Debug for dyn SessionCache {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("SessionCache")
+    }
+}
+
 /// Why a stack does not run a suite, without the suite's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -130,6 +146,25 @@ pub struct Setup {
     pub key_log: Option<KeyLog>,
     /// What carries the handshake; within EAP there are no middleboxes to be compatible with.
     pub carrier: Carrier,
+    /// Where a server keeps sessions; `None`: with itself. Up to TLS 1.2, and in stacks that can.
+    pub session_cache: Option<Arc<dyn SessionCache>>,
+}
+
+impl Setup {
+    /// Refuses a session cache on behalf of a stack that cannot use one.
+    ///
+    /// # Errors
+    /// [`SetupError::Stack`] where there is one.
+    pub fn without_session_cache(&self, stack: &'static str) -> Result<(), SetupError> {
+        match &self.session_cache {
+            None => Ok(()),
+            Some(_) => Err(SetupError::Stack {
+                stack,
+                what: "keep sessions elsewhere",
+                reason: format!("it keeps those of {} itself", self.suite),
+            }),
+        }
+    }
 }
 
 /// An implementation of protocols. Entries of a [`Registry`](crate::Registry) are shared by threads.

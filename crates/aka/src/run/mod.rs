@@ -21,7 +21,7 @@ pub use server::Server;
 
 use crate::core::{Answer, Query};
 use crate::hss::Hss;
-use crate::mobile::{AttachFailure, Mobile, MobileEvent};
+use crate::mobile::{Mobile, MobileEvent};
 use crate::names::Network;
 use crate::sessions::Store;
 use crate::sgsn::{Attach, Environment, Node};
@@ -314,12 +314,7 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
                     self.measured.attach_s = Some(done.since(self.start).as_secs_f64());
                 }
                 MobileEvent::Failed(failure) => {
-                    let line = failure.to_string();
-                    let cause = match failure {
-                        AttachFailure::Rejected(cause) => cause.as_str(),
-                        other => other.cause(),
-                    };
-                    self.fail(cause, line);
+                    self.fail(failure.cause(), failure.to_string());
                 }
                 MobileEvent::Data(_) => {}
             }

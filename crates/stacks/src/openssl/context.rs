@@ -2,12 +2,13 @@
 
 use super::security::{self, Policy};
 use super::{marks, names, psk};
-use crate::stack::{Exposure, Setup, SetupError};
+use crate::stack::{Exposure, SessionCache, Setup, SetupError};
 use foreign_types::ForeignType;
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
 use openssl::ssl::{
-    SslContext, SslContextBuilder, SslMode, SslOptions, SslSessionCacheMode, SslVerifyMode, SslVersion,
+    SslContext, SslContextBuilder, SslMode, SslOptions, SslSession, SslSessionCacheMode, SslVerifyMode,
+    SslVersion,
 };
 use openssl::x509::X509;
 use openssl_sys as sys;
@@ -62,6 +63,12 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
     exchange(side, library, suite, &mut builder)?;
     if side == Side::Server {
         builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
+        if let Some(cache) = &setup.session_cache {
+            if suite.protocol == Protocol::Tls13 || suite.mode == Mode::Ticket {
+                setup.without_session_cache(super::NAME)?;
+            }
+            keep_sessions_in(cache, &mut builder);
+        }
     } else if let Some(log) = &setup.key_log {
         let lines = Arc::clone(log);
         builder.set_keylog_callback(move |_, line| {
@@ -273,6 +280,26 @@ fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Resul
     // SAFETY: the context is live.
     unsafe { ffi::SSL_CTX_set_timeout(builder.as_ptr(), TIMEOUT_S) };
     Ok(())
+}
+
+/// Lets a server keep its sessions elsewhere, and nowhere else.
+fn keep_sessions_in(cache: &Arc<dyn SessionCache>, builder: &mut SslContextBuilder) {
+    builder.set_session_cache_mode(SslSessionCacheMode::SERVER | SslSessionCacheMode::NO_INTERNAL);
+    let made = Arc::clone(cache);
+    builder.set_new_session_callback(move |_, session| {
+        // What cannot be written is not resumed.
+        if let Ok(der) = session.to_der() {
+            made.put(session.id(), der);
+        }
+    });
+    let kept = Arc::clone(cache);
+    // SAFETY: a session that is given back must have been made by a context with the same settings: the cache holds what
+    // servers of this stack put there, and libssl checks protocol, cipher and session context itself.
+    unsafe {
+        builder.set_get_session_callback(move |_, id| {
+            kept.get(id).and_then(|der| SslSession::from_der(&der).ok())
+        });
+    }
 }
 
 /// Lets a side present a chain.

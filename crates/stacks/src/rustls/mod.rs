@@ -57,6 +57,7 @@ impl Stack for Rustls {
     }
 
     fn server(&self, setup: &Setup) -> Result<Arc<dyn Acceptor>, SetupError> {
+        setup.without_session_cache(NAME)?;
         Ok(Arc::new(Servers { configs: config::server(setup)?, protocol: setup.suite.protocol }))
     }
 }

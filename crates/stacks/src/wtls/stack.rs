@@ -76,6 +76,7 @@ impl Stack for Wtls {
     }
 
     fn server(&self, setup: &Setup) -> Result<Arc<dyn Acceptor>, SetupError> {
+        setup.without_session_cache(super::NAME)?;
         let environment = environment(setup)?;
         let config = config::server(&environment.provider, setup, self.options)?;
         Ok(Arc::new(Server { environment, config: Arc::new(config) }))

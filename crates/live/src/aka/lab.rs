@@ -1,0 +1,233 @@
+//! What an SGSN and a mobile are made of: certificates, trust, and endpoints of this program's stacks.
+
+use super::AkaError;
+use openssl::x509::{X509, X509VerifyResult};
+use shakedown_aka::names::{Imsi, Network};
+use shakedown_aka::sessions::{Sessions, Store};
+use shakedown_aka::sgsn::{Environment, NotAdmitted};
+use shakedown_certs::supplied::AnyIdentity;
+use shakedown_pki::Identity;
+use shakedown_pki::issue::Issued;
+use shakedown_stacks::{Acceptor, Connector, Identities, SessionCache, Settings, SetupError};
+use shakedown_trace::suite::{Authentication, KeyType, Mode, Protocol};
+use shakedown_trace::{Endpoint, Side, Suite};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The suite as attaches run it: mutual, and with chains of two levels to the root.
+///
+/// # Errors
+/// [`AkaError::Suite`] for what cannot carry an attach.
+pub fn suite_of(suite: &Suite) -> Result<Suite, AkaError> {
+    let refuse = |reason| Err(AkaError::Suite { suite: suite.to_string(), reason });
+    if !matches!(suite.protocol, Protocol::Tls10 | Protocol::Tls11 | Protocol::Tls12) {
+        return refuse(
+            "attaches derive keys from TLS and resume sessions by their ID; accepted: tls1.0, tls1.1, tls1.2",
+        );
+    }
+    if suite.authentication.is_none() {
+        return refuse("both ends authenticate by certificates; accepted: key exchanges with certificates");
+    }
+    if suite.mode != Mode::Full {
+        return refuse("the network decides which attaches resume; accepted: a full handshake");
+    }
+    let mut suite = suite.clone();
+    suite.authentication = Some(Authentication::Mutual);
+    suite.keys = match suite.keys[..] {
+        [leaf, authority, root] => vec![leaf, authority, root],
+        [leaf, root] if leaf == root => vec![leaf; 3],
+        _ => {
+            return refuse(
+                "chains have two levels, so that networks can certify each other's authority; accepted: LEAF, or \
+                 LEAF@AUTHORITY@ROOT",
+            );
+        }
+    };
+    Ok(suite)
+}
+
+/// Keys of leaf, authority and root in a suite of [`suite_of`].
+pub(super) fn kinds(suite: &Suite) -> [KeyType; 3] {
+    let at = |place: usize| suite.keys.get(place).or(suite.keys.last()).copied();
+    let usual = KeyType::Rsa { bits: 2048, exponent_3: false };
+    [0, 1, 2].map(|place| at(place).unwrap_or(usual))
+}
+
+/// The sessions of a node, as its TLS stack sees them.
+pub struct Cache<S>(pub Arc<Mutex<Sessions<S>>>);
+
+impl<S: Store + Send> SessionCache for Cache<S> {
+    fn put(&self, id: &[u8], session: Vec<u8>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).put(id, session);
+    }
+
+    fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id)
+    }
+}
+
+/// What a subscriber carries.
+#[derive(Clone)]
+pub struct Card {
+    /// Who it is.
+    pub imsi: Imsi,
+    /// Of which network.
+    pub home: Network,
+    /// The home network's root, DER.
+    pub root: Vec<u8>,
+    /// The leaf, DER …
+    pub leaf: Vec<u8>,
+    /// … and its key, PKCS #8.
+    pub key: Vec<u8>,
+    /// The home network's authority, as each serving network's root certifies it, DER.
+    pub authorities: BTreeMap<Network, Vec<u8>>,
+}
+
+impl Card {
+    /// What makes the subscriber's ends in a serving network.
+    ///
+    /// # Errors
+    /// [`AkaError::Option`] where the home network has no agreement with it, or what the stack refuses.
+    pub fn connector(
+        &self,
+        suite: &Suite,
+        serving: &Network,
+        settings: &Settings,
+    ) -> Result<Arc<dyn Connector>, AkaError> {
+        let Some(authority) = self.authorities.get(serving) else {
+            return Err(AkaError::Option {
+                option: "serving network",
+                given: serving.to_string(),
+                accepted: "one with which the home network has a roaming agreement",
+            });
+        };
+        let own = Identity {
+            chain: vec![self.leaf.clone(), authority.clone()],
+            root: Vec::new(),
+            key: self.key.clone(),
+            subject: String::new(),
+        };
+        let peer = trusted(&self.root);
+        let setup = settings.setup(suite, pair(peer, own));
+        Ok(settings.registry.choose(suite, Side::Client, None)?.client(&setup)?)
+    }
+}
+
+fn trusted(root: &[u8]) -> Identity {
+    Identity { chain: Vec::new(), root: root.to_vec(), key: Vec::new(), subject: String::new() }
+}
+
+fn pair(server: Identity, client: Identity) -> Identities {
+    Identities {
+        server: Some(AnyIdentity::X509(server)),
+        client: Some(AnyIdentity::X509(client)),
+        temporary_key: None,
+    }
+}
+
+/// What an SGSN is made of.
+pub struct Lab {
+    suite: Suite,
+    settings: Settings,
+    cache: Arc<dyn SessionCache>,
+    leaf: Issued,
+    authority: X509,
+    root: Vec<u8>,
+    partners: BTreeMap<Network, Vec<u8>>,
+    acceptors: HashMap<Network, Arc<dyn Acceptor>>,
+}
+
+/// What an SGSN presents and trusts.
+pub struct NodeCertificates {
+    /// Its own.
+    pub leaf: Issued,
+    /// Its network's authority, DER.
+    pub authority: Vec<u8>,
+    /// Its network's root, DER.
+    pub root: Vec<u8>,
+    /// The roots of networks with which there is a roaming agreement, DER.
+    pub partners: BTreeMap<Network, Vec<u8>>,
+}
+
+impl Lab {
+    /// An SGSN of a network, which serves that network's own subscribers from the start.
+    ///
+    /// # Errors
+    /// [`AkaError`].
+    pub fn new(
+        suite: &Suite,
+        network: &Network,
+        certificates: NodeCertificates,
+        settings: &Settings,
+        cache: Arc<dyn SessionCache>,
+    ) -> Result<Self, AkaError> {
+        let NodeCertificates { leaf, authority, root, partners } = certificates;
+        let read = X509::from_der(&authority);
+        let read = read.map_err(|stack| AkaError::OpenSsl { what: "read a certificate", stack })?;
+        let mut lab = Self {
+            suite: suite.clone(),
+            settings: settings.clone(),
+            cache,
+            leaf,
+            authority: read,
+            root,
+            partners,
+            acceptors: HashMap::new(),
+        };
+        let acceptor = lab.acceptor(&authority)?;
+        lab.acceptors.insert(network.clone(), acceptor);
+        Ok(lab)
+    }
+
+    /// What makes ends that present the network's authority under this certificate.
+    fn acceptor(&self, authority: &[u8]) -> Result<Arc<dyn Acceptor>, SetupError> {
+        let own = Identity {
+            chain: vec![self.leaf.certificate.clone(), authority.to_vec()],
+            root: Vec::new(),
+            key: self.leaf.key.clone(),
+            subject: String::new(),
+        };
+        let mut setup = self.settings.setup(&self.suite, pair(own, trusted(&self.root)));
+        setup.session_cache = Some(Arc::clone(&self.cache));
+        self.settings.registry.choose(&self.suite, Side::Server, None)?.server(&setup)
+    }
+
+    fn checked(&self, home: &Network, cross_certificate: &[u8]) -> Result<(), String> {
+        let root = self.partners.get(home).ok_or(format!("network {home} is no partner"))?;
+        let unreadable = |_| format!("the cross-certificate of network {home} is unreadable");
+        let root = X509::from_der(root).map_err(unreadable)?;
+        let certificate = X509::from_der(cross_certificate).map_err(unreadable)?;
+        let key = root.public_key().map_err(unreadable)?;
+        if root.issued(&certificate) != X509VerifyResult::OK || !certificate.verify(&key).unwrap_or(false) {
+            return Err(format!("the cross-certificate was not issued by network {home}"));
+        }
+        let same = certificate.public_key().and_then(|key| Ok(self.authority.public_key()?.public_eq(&key)));
+        if same.unwrap_or(false) {
+            Ok(())
+        } else {
+            Err("the cross-certificate is for another authority than this network's".into())
+        }
+    }
+}
+
+impl Environment for Lab {
+    type Endpoint = Box<dyn Endpoint>;
+
+    fn accept(&mut self, home: &Network) -> Option<Self::Endpoint> {
+        self.acceptors.get(home)?.accept().ok()
+    }
+
+    fn admit(&mut self, home: &Network, cross_certificate: &[u8]) -> Result<(), NotAdmitted> {
+        self.checked(home, cross_certificate).map_err(NotAdmitted)?;
+        let acceptor = self.acceptor(cross_certificate).map_err(|error| NotAdmitted(error.to_string()))?;
+        self.acceptors.insert(home.clone(), acceptor);
+        Ok(())
+    }
+
+    fn random(&mut self, bytes: &mut [u8]) {
+        if openssl::rand::rand_bytes(bytes).is_err() {
+            // A temporary identity that can be guessed is none; this process has lost its randomness.
+            std::process::abort();
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! SSL-based AKA on this program's own stacks: operators and their certificates, runs in virtual time, and mobile, SGSN and
+//! HSS as processes on sockets.
+
+mod files;
+mod lab;
+mod operator;
+mod process;
+mod simulate;
+
+pub use files::{CardFile, HssFile, Provisioned, SgsnFile, provision, read};
+pub use lab::{Card, Lab, suite_of};
+pub use operator::Operator;
+pub use process::{Attached, HssOptions, Kept, MobileOptions, SgsnOptions, SgsnSummary, attach, serve_hss, serve_sgsn};
+pub use simulate::{Outcome, Plan, World, simulate};
+
+use shakedown_stacks::SetupError;
+use std::path::PathBuf;
+
+/// Why nothing could be run. What went wrong with single attaches is in the results.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum AkaError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(transparent)]
+    Pki(#[from] shakedown_pki::PkiError),
+    #[error(transparent)]
+    Name(#[from] shakedown_aka::names::NameError),
+    #[error("{suite}: {reason}")]
+    Suite { suite: String, reason: &'static str },
+    #[error("OpenSSL could not {what}: {stack}")]
+    OpenSsl { what: &'static str, stack: openssl::error::ErrorStack },
+    #[error("the bearer: {0}")]
+    Bearer(#[from] shakedown_link::BearerError),
+    #[error("a time: {0}")]
+    Distribution(#[from] shakedown_link::DistributionError),
+    #[error("{option}: {given}; accepted: {accepted}")]
+    Option { option: &'static str, given: String, accepted: &'static str },
+    #[error("{}: {reason}", path.display())]
+    File { path: PathBuf, reason: String },
+    #[error("{address}: {source}")]
+    Listen { address: String, source: std::io::Error },
+    #[error("{address}: {source}")]
+    Socket { address: String, source: std::io::Error },
+    #[error(transparent)]
+    Store(#[from] shakedown_aka::sessions::StoreError),
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl AkaError {
+    /// True where the user asked for something that cannot be, false where something went wrong.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Name(_)
+                | Self::Suite { .. }
+                | Self::Option { .. }
+                | Self::File { .. }
+                | Self::Listen { .. }
+                | Self::Store(_)
+                | Self::Bearer(_)
+                | Self::Distribution(_)
+                | Self::Setup(SetupError::Unsupported(_))
+        )
+    }
+}
