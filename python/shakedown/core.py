@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from shakedown.scenario import HandshakeId, Options
+    from shakedown.schema.aka import ProvisionedFiles, SgsnSummary
     from shakedown.schema.captured import CaptureSummary, Connection
     from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
     from shakedown.schema.eap import Authentications, ServerTally
@@ -288,6 +289,74 @@ def eap_serve(
     core = native()
     with _complaints(str(options["suite"])):
         core.eap_serve(_paths_as_text(options), resume=resume, listening=listening, stopped=tell)
+
+
+def aka_suites(suite: str) -> tuple[str, str]:
+    """A suite as attaches by SSL-based AKA run it (mutual, chains of two levels), and the one that they resume
+    by. Raises `InputError`, and the core's `Unsupported` for one that cannot carry an attach.
+    """
+    core = native()
+    with _complaints(suite):
+        return cast("tuple[str, str]", core.aka_suites(suite))
+
+
+def aka_run(suite: str, plan: str, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+    """Runs attaches in virtual time; `plan` is JSON, as `simulation.attaches` makes it. Raises `InputError`."""
+    core = native()
+    with _complaints(suite):
+        return cast("dict[str, Any]", core.aka_run(suite, plan, progress=progress))
+
+
+def aka_provision(
+    folder: Path, suite: str, *, home: str, serving: str, nodes: Sequence[str], subscribers: int
+) -> ProvisionedFiles:
+    """Makes two operators, and the files of their HSS, SGSNs and subscribers. Raises `InputError`."""
+    from shakedown.schema import convert
+    from shakedown.schema.aka import ProvisionedFiles
+
+    core = native()
+    with _complaints(suite):
+        made = core.aka_provision(str(folder), suite, home, serving, list(nodes), subscribers)
+    return convert({**made, "files": [str(path) for path in made["files"]]}, ProvisionedFiles)
+
+
+def aka_hss(listen: str, register: Path, listening: Callable[[str], None]) -> None:
+    """Serves an HSS until a signal's handler raises; `listening` is told the address. Raises `InputError`."""
+    core = native()
+    with _complaints(""):
+        core.aka_hss(listen, str(register), listening)
+
+
+def aka_sgsn(
+    options: Mapping[str, object],
+    *,
+    store: object | None,
+    listening: Callable[[str, str | None], None],
+    stopped: Callable[[SgsnSummary], None],
+) -> None:
+    """Serves an SGSN until a signal's handler raises; `store` keeps its state, as `live.sgsn_state` does.
+
+    `listening` is told the addresses for mobiles and for other SGSNs, `stopped` what it did. Raises
+    `InputError`.
+    """
+    from shakedown.schema import convert
+    from shakedown.schema.aka import SgsnSummary
+
+    def tell(found: dict[str, Any]) -> None:
+        stopped(convert(found, SgsnSummary))
+
+    core = native()
+    with _complaints(""):
+        core.aka_sgsn(_paths_as_text(options), store=store, listening=listening, stopped=tell)
+
+
+def aka_mobile(
+    options: Mapping[str, object], *, progress: Callable[[int], None] | None = None
+) -> dict[str, Any]:
+    """Attaches to an SGSN on sockets; the suite, and each attach. Raises `InputError`."""
+    core = native()
+    with _complaints(""):
+        return cast("dict[str, Any]", core.aka_mobile(_paths_as_text(options), progress=progress))
 
 
 def _paths_as_text(options: Mapping[str, object]) -> dict[str, object]:

@@ -40,11 +40,7 @@ impl Hss {
 
     /// Adds a subscriber by the leaf that was issued, DER.
     pub fn subscribe(&mut self, imsi: Imsi, certificate: &[u8]) {
-        let one = Subscribed {
-            certificate_sha256: fingerprint(certificate),
-            barred: false,
-            location: None,
-        };
+        let one = Subscribed { certificate_sha256: fingerprint(certificate), barred: false, location: None };
         self.subscribers.insert(imsi, one);
     }
 

@@ -314,7 +314,12 @@ impl<E: Endpoint> Attach<E> {
         self.phase = Phase::Over;
     }
 
-    fn stop_at<V: Environment, S: Store>(&mut self, node: &mut Node<V, S>, now: Time, done: Result<(), Stop>) {
+    fn stop_at<V: Environment, S: Store>(
+        &mut self,
+        node: &mut Node<V, S>,
+        now: Time,
+        done: Result<(), Stop>,
+    ) {
         let Err((cause, reason)) = done else { return };
         let reject = Message::Reject(cause);
         match self.tunnel.as_mut().filter(|tunnel| tunnel.negotiated.is_some()) {
@@ -337,10 +342,10 @@ impl<E: Endpoint> Attach<E> {
     {
         match (self.phase, message) {
             (Phase::Request, Message::AttachRequest { home, temporary }) => {
-                self.request =
-                    Sha256::digest(Message::AttachRequest { home: home.clone(), temporary: temporary.clone() }
-                        .to_bytes())
-                    .into();
+                self.request = Sha256::digest(
+                    Message::AttachRequest { home: home.clone(), temporary: temporary.clone() }.to_bytes(),
+                )
+                .into();
                 self.home = Some(home);
                 self.temporary = temporary;
                 match self.temporary.as_ref().filter(|given| given.node != node.name) {
@@ -511,7 +516,8 @@ impl<E: Endpoint> Attach<E> {
                     if !self.home.as_ref().is_some_and(|home| imsi.is_of(home)) {
                         return Err((Cause::UnknownSubscriber, "the identity is of another network".into()));
                     }
-                    let leaf = self.endpoint().and_then(|endpoint| endpoint.peer_certificates().into_iter().next());
+                    let leaf =
+                        self.endpoint().and_then(|endpoint| endpoint.peer_certificates().into_iter().next());
                     let Some(leaf) = leaf else {
                         return Err((Cause::UnknownSubscriber, "no certificate was presented".into()));
                     };

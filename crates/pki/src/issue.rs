@@ -178,9 +178,7 @@ fn checked<'a>(issuer: Option<(&'a X509, &'a PKey<Private>)>) -> Result<Option<I
         Some((certificate, key)) if certificate.public_key().is_ok_and(|public| public.public_eq(key)) => {
             Ok(Some(Issuer { certificate, key }))
         }
-        Some((certificate, _)) => {
-            Err(PkiError::ForeignIssuerKey { issuer: crate::name::short(certificate) })
-        }
+        Some((certificate, _)) => Err(PkiError::ForeignIssuerKey { issuer: crate::name::short(certificate) }),
         None => Ok(None),
     }
 }

@@ -1,5 +1,6 @@
 //! Python bindings: conversion, signals, the interpreter lock. No logic lives here, and nothing imports it.
 
+mod aka;
 mod bearer;
 mod certs;
 mod eap;
@@ -228,6 +229,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(primitives::device_profile, module)?,
         wrap_pyfunction!(certs::certs, module)?,
         wrap_pyfunction!(certs::own, module)?,
+        wrap_pyfunction!(aka::aka_suites, module)?,
+        wrap_pyfunction!(aka::aka_run, module)?,
+        wrap_pyfunction!(aka::aka_provision, module)?,
+        wrap_pyfunction!(aka::aka_hss, module)?,
+        wrap_pyfunction!(aka::aka_sgsn, module)?,
+        wrap_pyfunction!(aka::aka_mobile, module)?,
         wrap_pyfunction!(eap::eap_peer, module)?,
         wrap_pyfunction!(eap::eap_serve, module)?,
         wrap_pyfunction!(notices::take_notices, module)?,

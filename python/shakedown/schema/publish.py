@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from shakedown.schema.aka import AttachRun, LiveAttaches, ProvisionedFiles, SgsnSummary
 from shakedown.schema.bearer import BearerCheck, MeasuredPath
 from shakedown.schema.captured import Connection
 from shakedown.schema.catalogue import StackEntry, SuiteEntry
@@ -33,6 +34,10 @@ PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "stack": (StackEntry, "An object of stacks --json."),
     "primitive": (Timing, "An object of primitives --json."),
     "authentications": (Authentications, "The object of eap peer --json."),
+    "attaches": (AttachRun, "The object of aka run --json."),
+    "live-attaches": (LiveAttaches, "The object of aka mobile --json."),
+    "sgsn": (SgsnSummary, "The object of aka sgsn --json."),
+    "provisioned": (ProvisionedFiles, "The object of aka provision --json."),
     "certificate": (DescribedFile, "An object of certs show --json."),
     "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
     "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),

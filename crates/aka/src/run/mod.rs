@@ -155,8 +155,13 @@ impl Runner {
         access: &mut Access<'_, V, S>,
     ) -> (Measured, Vec<MobileEvent>) {
         self.attaches += 1;
-        let wire =
-            Wire::connect(&self.setting.bearer, TcpConfig::default(), self.setting.seed, self.attaches, self.now);
+        let wire = Wire::connect(
+            &self.setting.bearer,
+            TcpConfig::default(),
+            self.setting.seed,
+            self.attaches,
+            self.now,
+        );
         let mut one = One {
             runner: self,
             mobile,
@@ -298,8 +303,8 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
         let setting = &self.runner.setting;
         let work = if resumed { &setting.resumed.mobile } else { &setting.full.mobile };
         let stream = &mut self.runner.stream;
-        let took = (before..self.mobile.steps())
-            .fold(Ns::ZERO, |sum, step| sum + work.draw(step as usize, stream));
+        let took =
+            (before..self.mobile.steps()).fold(Ns::ZERO, |sum, step| sum + work.draw(step as usize, stream));
         let done = self.mobile_free.max(now) + took;
         self.mobile_free = done;
         if !bytes.is_empty() {
@@ -329,8 +334,8 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
         let setting = &self.runner.setting;
         let work = if resumed { &setting.resumed.sgsn } else { &setting.full.sgsn };
         let stream = &mut self.runner.stream;
-        let took = (before..self.attach.steps())
-            .fold(Ns::ZERO, |sum, step| sum + work.draw(step as usize, stream));
+        let took =
+            (before..self.attach.steps()).fold(Ns::ZERO, |sum, step| sum + work.draw(step as usize, stream));
         // What takes no time does not queue.
         let done = if took > Ns::ZERO { self.runner.server.submit(now, took) } else { now };
         let done = done.max(self.sgsn_free);

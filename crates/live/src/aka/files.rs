@@ -160,7 +160,12 @@ impl SgsnFile {
             root: certificate(&self.root, path, "root")?,
             partners: certificates(&self.partners, path, "a partner's root")?,
         };
-        Ok((NodeName::new(&self.name)?, Network::new(&self.network)?, suite(&self.suite, path)?, certificates))
+        Ok((
+            NodeName::new(&self.name)?,
+            Network::new(&self.network)?,
+            suite(&self.suite, path)?,
+            certificates,
+        ))
     }
 }
 

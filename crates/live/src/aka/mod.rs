@@ -10,7 +10,10 @@ mod simulate;
 pub use files::{CardFile, HssFile, Provisioned, SgsnFile, provision, read};
 pub use lab::{Card, Lab, suite_of};
 pub use operator::Operator;
-pub use process::{Attached, HssOptions, Kept, MobileOptions, SgsnOptions, SgsnSummary, attach, serve_hss, serve_sgsn};
+pub use process::{
+    Attached, Attaches, HssOptions, Kept, MobileOptions, SgsnOptions, SgsnSummary, attach, serve_hss,
+    serve_sgsn,
+};
 pub use simulate::{Outcome, Plan, World, simulate};
 
 use shakedown_stacks::SetupError;

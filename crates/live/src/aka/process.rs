@@ -1,9 +1,9 @@
 //! Mobile, SGSN and HSS as processes on TCP sockets: a thread a connection, each around the same machines that run in
 //! virtual time.
 
+use super::AkaError;
 use super::files::{self, CardFile, HssFile, SgsnFile};
 use super::lab::{Cache, Lab};
-use super::AkaError;
 use serde::Serialize;
 use shakedown_aka::core::{Answer, Query};
 use shakedown_aka::frame::Frames;
@@ -179,7 +179,12 @@ fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> Option<usize> {
     match stream.read(buffer) {
         Ok(0) => None,
         Ok(length) => Some(length),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+            ) =>
+        {
             Some(0)
         }
         Err(_) => None,
@@ -291,7 +296,8 @@ pub fn serve_sgsn(
     let other = |stream: TcpStream, stop: &AtomicBool| {
         answer_all(stream, stop, &|query| locked(&serving.node).answer(query).ok());
     };
-    let mut listeners: Vec<(TcpListener, &(dyn Fn(TcpStream, &AtomicBool) + Sync))> = vec![(mobiles, &mobile)];
+    let mut listeners: Vec<(TcpListener, &(dyn Fn(TcpStream, &AtomicBool) + Sync))> =
+        vec![(mobiles, &mobile)];
     if let Some(core) = core {
         listeners.push((core, &other));
     }
@@ -385,6 +391,15 @@ impl Serving<'_> {
     }
 }
 
+/// What attaches negotiated, and each of them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Attaches {
+    /// As the card has it.
+    pub suite: String,
+    /// In order.
+    pub attaches: Vec<Attached>,
+}
+
 /// Attaches as often as is asked, each time with what the last attach left. `step` is told how many are over.
 ///
 /// # Errors
@@ -392,8 +407,9 @@ impl Serving<'_> {
 pub fn attach(
     options: &MobileOptions,
     step: &mut dyn FnMut(usize) -> ControlFlow<()>,
-) -> Result<Vec<Attached>, AkaError> {
+) -> Result<Attaches, AkaError> {
     let serving = Network::new(&options.serving)?;
+    let suite = files::read::<CardFile>(&options.card)?.card(&options.card)?.1.to_string();
     let mut kept = (None, None);
     let mut all = Vec::with_capacity(options.attaches);
     for number in 0..options.attaches {
@@ -409,7 +425,7 @@ pub fn attach(
         }
         all.push(attach_once(options, &serving, &mut kept)?);
     }
-    Ok(all)
+    Ok(Attaches { suite, attaches: all })
 }
 
 /// What a mobile took from its last attach.

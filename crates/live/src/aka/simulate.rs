@@ -9,9 +9,7 @@ use shakedown_aka::names::{Imsi, Network, NodeName, Temporary};
 use shakedown_aka::run::{Access, Measured, Runner, Setting, Work};
 use shakedown_aka::sessions::{MemoryStore, Policy, Sessions};
 use shakedown_aka::sgsn::Node;
-use shakedown_link::{
-    Bearer, BearerSpec, Distribution, DistributionSpec, Ns, Probability, Purpose, Stream,
-};
+use shakedown_link::{Bearer, BearerSpec, Distribution, DistributionSpec, Ns, Probability, Purpose, Stream};
 use shakedown_ossl::random::Seeded;
 use shakedown_sim::PricedHandshake;
 use shakedown_stacks::{Connector, Settings};

@@ -1,0 +1,486 @@
+//! Attaches by SSL-based AKA with real handshakes: what the network allows, what it refuses, and what is on the wire.
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use shakedown_aka::core::{Answer, Query};
+use shakedown_aka::message::Cause;
+use shakedown_aka::mobile::{AttachFailure, MobileEvent};
+use shakedown_aka::names::{Imsi, Network};
+use shakedown_aka::sessions::Policy;
+use shakedown_aka::sgsn::{Attach, AttachEvent};
+use shakedown_live::aka::{Card, Operator, Plan, World, simulate, suite_of};
+use shakedown_pki::Profile;
+use shakedown_trace::Suite;
+use shakedown_trace::suite::KeyType;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+const SUITE: &str = "tls1.2/ecdhe_ecdsa+p256/p256/mutual";
+
+fn suite() -> Suite {
+    SUITE.parse().unwrap()
+}
+
+/// What was on the wire, by sender, and what became of it.
+#[derive(Debug, Default)]
+struct Seen {
+    up: Vec<u8>,
+    down: Vec<u8>,
+    mobile: Vec<MobileEvent>,
+    sgsn: Vec<AttachEvent>,
+    queries: Vec<Query>,
+}
+
+impl Seen {
+    fn attached(&self) -> bool {
+        self.mobile.iter().any(|event| matches!(event, MobileEvent::Attached(_)))
+            && self.sgsn.iter().any(|event| matches!(event, AttachEvent::Attached { .. }))
+    }
+
+    fn failure(&self) -> Option<&AttachFailure> {
+        self.mobile.iter().find_map(|event| match event {
+            MobileEvent::Failed(failure) => Some(failure),
+            _ => None,
+        })
+    }
+
+    fn cause(&self) -> Option<Cause> {
+        self.sgsn.iter().find_map(|event| match event {
+            AttachEvent::Rejected { cause, .. } => Some(*cause),
+            _ => None,
+        })
+    }
+
+    /// Session IDs of ClientHello and ServerHello, read from the bytes: a session is resumed where they are the same
+    /// and not empty (RFC 5246, 7.4.1.3).
+    fn session_ids(&self) -> (Vec<u8>, Vec<u8>) {
+        (session_id(&self.up, 1), session_id(&self.down, 2))
+    }
+}
+
+/// The session ID of the first hello of a type: an attach's messages, TLS records in those of kind 2, handshake headers.
+fn session_id(stream: &[u8], kind: u8) -> Vec<u8> {
+    let mut rest = stream;
+    while let [message, high, low, tail @ ..] = rest {
+        let (body, next) = tail.split_at(usize::from(u16::from_be_bytes([*high, *low])));
+        if *message == 2 && body[0] == 22 && body[5] == kind {
+            // Record header 5, handshake header 4, version 2, random 32.
+            let id = &body[5 + 4 + 2 + 32..];
+            return id[1..1 + usize::from(id[0])].to_vec();
+        }
+        rest = next;
+    }
+    Vec::new()
+}
+
+/// An attach without a network in between; `meddle` may alter what the mobile sends first.
+fn attach(world: &mut World, place: usize, node: usize, now: Duration, meddle: fn(&mut Vec<u8>)) -> Seen {
+    let mut mobile = world.mobile(place).unwrap();
+    let mut attach = Attach::default();
+    let mut seen = Seen::default();
+    for round in 0..40 {
+        let mut up = Vec::new();
+        mobile.poll_transmit(now, &mut up);
+        if round == 0 {
+            meddle(&mut up);
+        }
+        seen.up.extend(&up);
+        // In pieces, as a stream may bring it.
+        for piece in up.chunks(700) {
+            attach.handle_input(&mut world.nodes[node], now, piece);
+        }
+        while let Some((network, query)) = attach.poll_query() {
+            let answer = match &query {
+                Query::Context { .. } => {
+                    let old = attach.temporary().unwrap().node.clone();
+                    let other = world.nodes.iter_mut().find(|node| *node.name() == old);
+                    other.map(|node| node.answer(&query).unwrap())
+                }
+                _ => world.homes.get_mut(&network).map(|hss| hss.answer(&query)),
+            };
+            // Over the wire between nodes.
+            let bytes = query.to_bytes();
+            assert_eq!(Query::read(bytes[0], &bytes[3..]).unwrap(), query);
+            seen.queries.push(query);
+            if let Some(answer) = &answer {
+                let bytes = answer.to_bytes();
+                assert_eq!(Answer::read(bytes[0], &bytes[3..]).unwrap(), *answer);
+            }
+            attach.handle_answer(&mut world.nodes[node], now, answer);
+        }
+        let mut down = Vec::new();
+        attach.poll_transmit(&mut down);
+        seen.down.extend(&down);
+        if up.is_empty() && down.is_empty() {
+            break;
+        }
+        mobile.handle_input(now, &down);
+        while let Some(event) = mobile.poll_event() {
+            seen.mobile.push(event);
+        }
+        while let Some(event) = attach.poll_event() {
+            seen.sgsn.push(event);
+        }
+    }
+    if seen.attached() {
+        let resumed = mobile.negotiated().unwrap().resumed;
+        let session = shakedown_trace::Endpoint::session(mobile.endpoint()).filter(|_| !resumed);
+        let given = seen.mobile.iter().find_map(|event| match event {
+            MobileEvent::Attached(temporary) => Some(temporary.clone()),
+            _ => None,
+        });
+        world.keep(place, given.unwrap(), session);
+    }
+    seen
+}
+
+fn untouched(_: &mut Vec<u8>) {}
+
+fn world(mobiles: usize, policy: Policy) -> World {
+    World::new(&suite(), mobiles, true, policy).unwrap()
+}
+
+/// What happens between networks and mobiles.
+#[derive(Clone, Debug)]
+enum Step {
+    Attach { place: usize, node: usize },
+    Wait { seconds: u64 },
+    Forget { place: usize, temporary: bool, session: bool },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..2_usize, 0..2_usize).prop_map(|(place, node)| Step::Attach { place, node }),
+        2 => (1..40_u64).prop_map(|seconds| Step::Wait { seconds }),
+        1 => (0..2_usize, any::<bool>(), any::<bool>())
+            .prop_map(|(place, temporary, session)| Step::Forget { place, temporary, session }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    /// Counted from the hellos on the wire, over both SGSNs: whatever mobiles do, no session is resumed more often or
+    /// later than it may be, nobody fails to attach, and no identity is ever in the clear.
+    #[test]
+    fn no_session_is_resumed_beyond_a_threshold(
+        max_resumptions in 0..4_u32,
+        max_age in 1..60_u64,
+        steps in prop::collection::vec(step(), 1..25),
+    ) {
+        let policy = Policy { max_resumptions, max_age: Duration::from_secs(max_age) };
+        let mut world = world(2, policy);
+        let mut now = Duration::from_secs(1_000_000);
+        let mut sessions: HashMap<Vec<u8>, (u32, Duration)> = HashMap::new();
+        for step in steps {
+            match step {
+                Step::Wait { seconds } => now += Duration::from_secs(seconds),
+                Step::Forget { place, temporary, session } => world.forget(place, temporary, session),
+                Step::Attach { place, node } => {
+                    let seen = attach(&mut world, place, node, now, untouched);
+                    prop_assert!(seen.attached(), "{seen:?}");
+                    let (offered, answered) = seen.session_ids();
+                    prop_assert!(!answered.is_empty());
+                    if offered == answered {
+                        let Some((count, last)) = sessions.get_mut(&answered) else {
+                            return Err(TestCaseError::fail("a session that nobody made was resumed"));
+                        };
+                        *count += 1;
+                        prop_assert!(*count <= max_resumptions, "resumed {count} times");
+                        prop_assert!(now - *last < Duration::from_secs(max_age), "resumed after {:?}", now - *last);
+                        *last = now;
+                    } else {
+                        prop_assert!(!sessions.contains_key(&answered), "a new session has an old ID");
+                        sessions.insert(answered, (0, now));
+                    }
+                    for card in &world.cards {
+                        let imsi = card.imsi.as_str().as_bytes();
+                        for wire in [&seen.up, &seen.down] {
+                            prop_assert!(!wire.windows(imsi.len()).any(|window| window == imsi));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_session_is_resumed_as_often_as_it_may_be_and_then_made_anew() {
+    let mut world = world(1, Policy { max_resumptions: 2, max_age: Duration::from_secs(100) });
+    let resumed: Vec<bool> = (0..7)
+        .map(|number| {
+            let seen = attach(&mut world, 0, 0, Duration::from_secs(10 * number), untouched);
+            assert!(seen.attached(), "{seen:?}");
+            let (offered, answered) = seen.session_ids();
+            offered == answered
+        })
+        .collect();
+    assert_eq!(resumed, [false, true, true, false, true, true, false]);
+    let tally = world.nodes[0].tally();
+    assert_eq!((tally.full, tally.resumed), (3, 4));
+    assert_eq!(tally.not_resumed, BTreeMap::from([("too_often", 2)]));
+    let just = attach(&mut world, 0, 0, Duration::from_secs(159), untouched);
+    assert_eq!(just.session_ids().0, just.session_ids().1, "the last time is 99 s ago");
+    let late = attach(&mut world, 0, 0, Duration::from_secs(259), untouched);
+    assert_ne!(late.session_ids().0, late.session_ids().1, "the last time is 100 s ago");
+    assert_eq!(world.nodes[0].tally().not_resumed.get("too_old"), Some(&1));
+}
+
+#[test]
+fn a_session_goes_with_its_mobile_to_the_next_sgsn_and_is_gone_at_the_last() {
+    let mut world = world(1, Policy { max_resumptions: 2, max_age: Duration::from_secs(100) });
+    let now = Duration::from_secs(1);
+    assert!(attach(&mut world, 0, 0, now, untouched).attached());
+    let moved = attach(&mut world, 0, 1, now, untouched);
+    assert!(moved.attached(), "{moved:?}");
+    assert_eq!(moved.session_ids().0, moved.session_ids().1, "resumed at the other SGSN");
+    assert!(matches!(moved.queries[0], Query::Context { .. }));
+    assert!(
+        moved.queries.iter().any(|query| matches!(query, Query::Location { certificate: None, .. })),
+        "the home network learns where its subscriber is: {:?}",
+        moved.queries
+    );
+    let imsi = world.cards[0].imsi.clone();
+    let hss = world.homes.values().next().unwrap();
+    assert_eq!(hss.subscribed(&imsi).unwrap().location.as_ref().unwrap().1.as_str(), "sgsn-2");
+    // Without its temporary identity the mobile leads nobody to where its session is now.
+    world.forget(0, true, false);
+    let back = attach(&mut world, 0, 0, now, untouched);
+    assert!(back.attached());
+    assert_ne!(back.session_ids().0, back.session_ids().1, "the first SGSN has kept nothing");
+}
+
+/// A card of another operator.
+fn foreign(operator: &Operator, certifier: &Operator, claimed: &Network, root: Vec<u8>) -> Card {
+    let leaf = operator.subscriber("stranger.example").unwrap();
+    let serving = Network::new("20801").unwrap();
+    Card {
+        imsi: Imsi::new("202019999999999").unwrap(),
+        home: claimed.clone(),
+        root,
+        leaf: leaf.certificate,
+        key: leaf.key,
+        authorities: [(serving, certifier.certify(operator).unwrap())].into(),
+    }
+}
+
+fn operator(network: &str) -> Operator {
+    let kinds = suite_of(&suite()).unwrap().keys;
+    let kinds: [KeyType; 3] = [kinds[0], kinds[1], kinds[2]];
+    Operator::new(&Network::new(network).unwrap(), kinds, &Profile::default()).unwrap()
+}
+
+#[test]
+fn networks_without_an_agreement_are_refused_whatever_they_certify() {
+    let mut world = world(1, Policy::default());
+    let now = Duration::from_secs(1);
+    let stranger = operator("31099");
+    let home = world.cards[0].home.clone();
+    let root = world.cards[0].root.clone();
+
+    // It says who it is, and nobody knows it.
+    let place =
+        world.add(foreign(&stranger, &stranger, stranger.network(), stranger.root().unwrap())).unwrap();
+    let seen = attach(&mut world, place, 0, now, untouched);
+    assert_eq!(seen.cause(), Some(Cause::NetworkFailure), "no HSS answers for it");
+    assert!(!seen.attached());
+
+    // Its HSS answers, with a cross-certificate of its own making.
+    let mut hss = shakedown_aka::hss::Hss::new();
+    let abroad = Network::new("20801").unwrap();
+    hss.certify(abroad.clone(), stranger.certify(&world.operators()[1]).unwrap());
+    world.homes.insert(stranger.network().clone(), hss);
+    let seen = attach(&mut world, place, 0, now, untouched);
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::NoRoamingAgreement)));
+    let line = format!("{:?}", seen.sgsn);
+    assert!(line.contains("network 31099 is no partner"), "{line}");
+
+    // It says that it is a partner; its subscribers' authority is certified by nobody whom the SGSN trusts.
+    let place = world.add(foreign(&stranger, &stranger, &home, root.clone())).unwrap();
+    let seen = attach(&mut world, place, 0, now, untouched);
+    assert_eq!(seen.cause(), Some(Cause::Handshake), "{seen:?}");
+    let line = format!("{:?}", seen.sgsn);
+    assert!(line.contains("certificate"), "{line}");
+
+    // The partner's HSS hands out what another network certified.
+    let wrong = stranger.certify(&world.operators()[1]).unwrap();
+    world.homes.get_mut(&home).unwrap().certify(abroad, wrong);
+    let seen = attach(&mut world, 0, 1, now, untouched);
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::NoRoamingAgreement)));
+    let line = format!("{:?}", seen.sgsn);
+    assert!(line.contains("was not issued by network 20201"), "{line}");
+}
+
+#[test]
+fn a_mobile_believes_no_network_that_its_own_has_not_certified() {
+    let mut world = world(1, Policy::default());
+    let stranger = operator("31099");
+    let card = Card { root: stranger.root().unwrap(), ..world.cards[0].clone() };
+    let imsi = card.imsi.clone();
+    let place = world.add(card).unwrap();
+    let seen = attach(&mut world, place, 0, Duration::from_secs(1), untouched);
+    assert!(matches!(seen.failure(), Some(AttachFailure::Handshake(_))), "{seen:?}");
+    assert!(!seen.queries.iter().any(|query| format!("{query:?}").contains(imsi.as_str())), "told who it is");
+}
+
+#[test]
+fn who_is_barred_or_has_another_certificate_or_is_not_known_is_rejected_under_protection() {
+    let mut world = world(2, Policy::default());
+    let now = Duration::from_secs(1);
+    let home = world.cards[0].home.clone();
+    let imsi = world.cards[0].imsi.clone();
+    world.homes.get_mut(&home).unwrap().bar(&imsi, true);
+    let seen = attach(&mut world, 0, 0, now, untouched);
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::Barred)));
+    // A reject in the clear would be a message of kind 5.
+    assert!(!kinds(&seen.down).contains(&5), "{:?}", kinds(&seen.down));
+    // A subscriber in another's name.
+    let card = Card { imsi: imsi.clone(), ..world.cards[1].clone() };
+    let place = world.add(card).unwrap();
+    let seen = attach(&mut world, place, 0, now, untouched);
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::UnknownSubscriber)));
+    let card = Card { imsi: Imsi::new("202010000099999").unwrap(), ..world.cards[1].clone() };
+    let place = world.add(card).unwrap();
+    let seen = attach(&mut world, place, 0, now, untouched);
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::UnknownSubscriber)));
+    world.homes.get_mut(&home).unwrap().bar(&imsi, false);
+    assert!(attach(&mut world, 0, 0, now, untouched).attached());
+}
+
+/// Kinds of an attach's messages in one direction.
+fn kinds(stream: &[u8]) -> Vec<u8> {
+    let (mut rest, mut found) = (stream, Vec::new());
+    while let [kind, high, low, tail @ ..] = rest {
+        found.push(*kind);
+        rest = &tail[usize::from(u16::from_be_bytes([*high, *low]))..];
+    }
+    found
+}
+
+#[test]
+fn an_attach_request_that_was_altered_on_its_way_is_noticed() {
+    let mut world = world(1, Policy::default());
+    let now = Duration::from_secs(1);
+    assert!(attach(&mut world, 0, 0, now, untouched).attached());
+    // The temporary identity in the second request, in its last byte.
+    let seen = attach(&mut world, 0, 0, now, |up| {
+        let end = 3 + usize::from(u16::from_be_bytes([up[1], up[2]]));
+        up[end - 1] ^= 1;
+    });
+    assert!(!seen.attached(), "{seen:?}");
+    assert_eq!(seen.cause(), Some(Cause::Protocol));
+}
+
+#[test]
+fn suites_that_cannot_carry_an_attach_are_refused_and_others_become_mutual_with_two_levels() {
+    let good = |name: &str| suite_of(&name.parse().unwrap()).map(|suite| suite.to_string());
+    assert_eq!(good("tls1.2/ecdhe_ecdsa/p256").unwrap(), "tls1.2/ecdhe_ecdsa+x25519/p256@p256@p256/mutual");
+    for (bad, line) in [
+        ("tls1.3/x25519/p256/mutual", "accepted: tls1.0, tls1.1, tls1.2"),
+        ("ssl3/rsa/rsa1024/mutual", "accepted: tls1.0, tls1.1, tls1.2"),
+        ("tls1.2/psk", "accepted: key exchanges with certificates"),
+        ("tls1.2/ecdhe_ecdsa/p256/mutual/resumed", "accepted: a full handshake"),
+        ("tls1.2/ecdhe_ecdsa/p256@p384/mutual", "accepted: LEAF, or LEAF@AUTHORITY@ROOT"),
+    ] {
+        let error = good(bad).unwrap_err().to_string();
+        assert!(error.ends_with(line), "{error}");
+    }
+}
+
+fn plan(extra: &str) -> Plan {
+    let message = |from: &str, place: usize| {
+        let (generate, process) = (0.001 * (1 << place) as f64, 0.0001 * (1 << place) as f64);
+        format!(
+            r#"{{"from":"{from}","name":"m","bytes":1,"flight":{place},"generate":{{"kind":"constant","s":{generate}}},
+               "process":{{"kind":"constant","s":{process}}}}}"#
+        )
+    };
+    let handshake = |senders: &[&str]| {
+        let messages: Vec<_> = senders.iter().enumerate().map(|(place, from)| message(from, place)).collect();
+        format!(r#"{{"name":"n","transport":"stream","messages":[{}]}}"#, messages.join(","))
+    };
+    let (full, resumed) =
+        (handshake(&["client", "server", "client", "server"]), handshake(&["client", "server", "client"]));
+    let text = format!(
+        r#"{{"bearer":{{"up_bits_per_s":null,"down_bits_per_s":null,"traversal_s":0.5}},"full":{full},"resumed":{resumed},
+            "attaches":3,"mobiles":1,"gap_s":0.0,"roaming":true,"moves":0.0,"background_per_s":0.0,"workers":1,
+            "max_resumptions":10,"max_age_s":1000.0,"core_round_trip_s":0.04,"preparation":{{"kind":"constant","s":0.25}},
+            "patience_s":60.0,"seed":7{extra}}}"#
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+/// On a bearer that only delays: round trips, what the sides compute, what the core network takes. Nothing else.
+#[test]
+fn virtual_times_are_what_arithmetic_says() {
+    let outcome = simulate(&suite(), &plan(""), &mut |_| ControlFlow::Continue(())).unwrap();
+    let near = |found: Option<f64>, wanted: f64| {
+        let found = found.unwrap();
+        assert!((found - wanted).abs() < 1e-6, "{found}, not {wanted}");
+    };
+    let [first, second, _] = &outcome.attaches[..] else { panic!("{outcome:?}") };
+    assert_eq!((first.resumed, second.resumed), (false, true), "{outcome:?}");
+    // Client: 1 | 0.2 + 4 | 0.8 ms; server: 0.1 + 2 | 0.4 + 8.
+    let (client, server) = (1e-3 * (1.0 + 4.2 + 0.8), 1e-3 * (2.1 + 8.4));
+    near(first.nrt_s, 1.0);
+    near(first.rpt_s, 1.25);
+    // Before the handshake the SGSN asks for the cross-certificate.
+    near(first.tht_s, 2.0 + client + server + 0.04);
+    near(first.tst_s, 3.25 + client + server + 0.04);
+    // From the ServerHello: two round trips, the mobile's two steps, the second of the server's, the home network.
+    near(first.scrt_s, 2.0 + 1e-3 * (4.2 + 0.8 + 8.4) + 0.04);
+    near(first.attach_s, 1.25 + 2.0 + client + server + 0.04 + 1.0 + 0.04);
+    assert_eq!(first.queries, 2);
+    // Resumed: client 1 | 0.2 + 4; server 0.1 + 2 | 0.4. Accepted when the mobile's Finished is there.
+    near(second.nrt_s, 1.0);
+    near(second.tht_s, 1.0 + 1e-3 * (1.0 + 4.2 + 2.1));
+    near(second.scrt_s, 1.0 + 1e-3 * (4.2 + 0.4));
+    near(second.attach_s, 1.25 + 2.0 + 1e-3 * (1.0 + 4.2 + 2.1 + 0.4));
+    assert_eq!(second.queries, 0);
+    assert_eq!(outcome.attaches[0].retransmissions, 0);
+}
+
+#[test]
+fn the_same_plan_gives_the_same_outcome_and_another_seed_another() {
+    let mut noisy = plan("");
+    noisy.bearer.traversal_sd_s = 0.1;
+    noisy.background_per_s = 50.0;
+    noisy.gap_s = 5.0;
+    noisy.moves = 0.4;
+    noisy.mobiles = 2;
+    noisy.attaches = 20;
+    noisy.max_resumptions = 3;
+    let run = |plan: &Plan| {
+        let outcome = simulate(&suite(), plan, &mut |_| ControlFlow::Continue(())).unwrap();
+        serde_json::to_string(&outcome).unwrap()
+    };
+    let text = run(&noisy);
+    assert_eq!(text, run(&noisy));
+    assert!(text.contains("\"handed_over\":") && !text.contains("\"handed_over\":0"), "{text}");
+    let other = Plan { seed: 8, ..noisy };
+    assert_ne!(text, run(&other));
+}
+
+/// An M/D/1 queue: others' requests of one length, and the mobile's that comes among them.
+#[test]
+fn others_requests_make_the_servers_work_wait() {
+    let wait = |rate: f64| {
+        let mut busy = plan("");
+        busy.background_per_s = rate;
+        busy.gap_s = 1.0;
+        busy.attaches = 1500;
+        busy.max_resumptions = 0;
+        let outcome = simulate(&suite(), &busy, &mut |_| ControlFlow::Continue(())).unwrap();
+        let times: Vec<f64> = outcome.attaches.iter().skip(1).map(|one| one.tht_s.unwrap()).collect();
+        let idle = 2.0 + 1e-3 * (6.0 + 10.5);
+        times.iter().sum::<f64>() / times.len() as f64 - idle
+    };
+    assert!(wait(0.0).abs() < 1e-6);
+    // Pollaczek and Khinchin: each of the two pieces of work waits rho x / 2 / (1 - rho), with x = 10.5 ms.
+    let (rate, x) = (60.0, 0.0105);
+    let rho: f64 = rate * x;
+    let expected = 2.0 * rho * x / 2.0 / (1.0 - rho);
+    let found = wait(rate);
+    assert!((found / expected - 1.0).abs() < 0.1, "waits {found} s, expected {expected} s");
+}

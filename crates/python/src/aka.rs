@@ -1,0 +1,305 @@
+//! SSL-based AKA: runs in virtual time, and the processes.
+
+use crate::errors::{CoreError, InvalidOption, Unsupported};
+use crate::with_progress;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use pythonize::{depythonize, pythonize};
+use serde::Deserialize;
+use shakedown_aka::names::{Imsi, Network};
+use shakedown_aka::sessions::{MemoryStore, Policy, SessionRecord, Store, StoreError, Subscriber};
+use shakedown_live::aka::{self, AkaError, HssOptions, Kept, MobileOptions, Plan, SgsnOptions};
+use shakedown_stacks::SetupError;
+use shakedown_trace::Suite;
+use shakedown_trace::suite::Mode;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// An object with methods as `Store` has them, in Python: `shakedown.live.sgsn_state` keeps them in SQLite.
+struct PythonStore(Py<PyAny>);
+
+fn failed(error: PyErr) -> StoreError {
+    StoreError(Python::attach(|py| error.value(py).to_string()))
+}
+
+fn names(imsi: &str, home: &str) -> PyResult<(Imsi, Network)> {
+    let wrong = |error: shakedown_aka::names::NameError| CoreError::new_err(error.to_string());
+    Ok((Imsi::new(imsi).map_err(wrong)?, Network::new(home).map_err(wrong)?))
+}
+
+fn nanoseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl PythonStore {
+    fn ask<T>(
+        &self,
+        work: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> Result<T, StoreError> {
+        Python::attach(|py| work(py, self.0.bind(py))).map_err(failed)
+    }
+}
+
+impl Store for PythonStore {
+    fn session(&mut self, id: &[u8]) -> Result<Option<SessionRecord>, StoreError> {
+        self.ask(|py, store| {
+            let found = store.call_method1("session", (PyBytes::new(py, id),))?;
+            let Some((secret, imsi, home, resumptions, last_ns)) =
+                found.extract::<Option<(Vec<u8>, String, String, u32, u64)>>()?
+            else {
+                return Ok(None);
+            };
+            let (imsi, home) = names(&imsi, &home)?;
+            Ok(Some(SessionRecord { secret, imsi, home, resumptions, last: Duration::from_nanos(last_ns) }))
+        })
+    }
+
+    fn keep_session(&mut self, id: &[u8], record: &SessionRecord) -> Result<(), StoreError> {
+        self.ask(|py, store| {
+            let values = (
+                PyBytes::new(py, id),
+                PyBytes::new(py, &record.secret),
+                record.imsi.as_str(),
+                record.home.as_str(),
+                record.resumptions,
+                nanoseconds(record.last),
+            );
+            store.call_method1("keep_session", values).map(drop)
+        })
+    }
+
+    fn forget_session(&mut self, id: &[u8]) -> Result<(), StoreError> {
+        self.ask(|py, store| store.call_method1("forget_session", (PyBytes::new(py, id),)).map(drop))
+    }
+
+    fn subscriber(&mut self, ptmsi: u32) -> Result<Option<Subscriber>, StoreError> {
+        self.ask(|_, store| {
+            let found = store.call_method1("subscriber", (ptmsi,))?;
+            let Some((imsi, home, session)) = found.extract::<Option<(String, String, Option<Vec<u8>>)>>()?
+            else {
+                return Ok(None);
+            };
+            let (imsi, home) = names(&imsi, &home)?;
+            Ok(Some(Subscriber { imsi, home, session }))
+        })
+    }
+
+    fn keep_subscriber(&mut self, ptmsi: u32, subscriber: &Subscriber) -> Result<(), StoreError> {
+        self.ask(|py, store| {
+            let session = subscriber.session.as_deref().map(|id| PyBytes::new(py, id));
+            let values = (ptmsi, subscriber.imsi.as_str(), subscriber.home.as_str(), session);
+            store.call_method1("keep_subscriber", values).map(drop)
+        })
+    }
+
+    fn forget_subscriber(&mut self, ptmsi: u32) -> Result<(), StoreError> {
+        self.ask(|_, store| store.call_method1("forget_subscriber", (ptmsi,)).map(drop))
+    }
+}
+
+fn to_python(error: AkaError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        AkaError::Suite { .. } | AkaError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
+        AkaError::Interrupted => PyKeyboardInterrupt::new_err(message),
+        error if error.is_usage() => InvalidOption::new_err(message),
+        _ => CoreError::new_err(message),
+    }
+}
+
+fn address(text: &str) -> PyResult<SocketAddr> {
+    text.parse().map_err(|_| {
+        InvalidOption::new_err(format!(
+            "{}: no address; accepted: ADDRESS:PORT in numbers, as 127.0.0.1:7000 or [::1]:7000",
+            text.chars().take(60).collect::<String>()
+        ))
+    })
+}
+
+fn seconds(option: &str, value: f64) -> PyResult<Duration> {
+    let accepted = || InvalidOption::new_err(format!("{option}: {value}; accepted: 0 to 1e9 seconds"));
+    if !(0.0..=1e9).contains(&value) {
+        return Err(accepted());
+    }
+    Duration::try_from_secs_f64(value).map_err(|_| accepted())
+}
+
+/// A suite as attaches run it, and the one that they resume by.
+#[pyfunction]
+pub fn aka_suites(suite: &str) -> PyResult<(String, String)> {
+    let full = aka::suite_of(&crate::parse(suite)?).map_err(to_python)?;
+    let resumed = Suite { mode: Mode::Resumed, ..full.clone() };
+    Ok((full.to_string(), resumed.to_string()))
+}
+
+/// Runs attaches in virtual time: the plan is `Plan` of `crates/live/src/aka/simulate.rs` in JSON.
+#[pyfunction]
+#[pyo3(signature = (suite, plan, progress = None))]
+pub fn aka_run<'py>(
+    py: Python<'py>,
+    suite: &str,
+    plan: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let suite = crate::parse(suite)?;
+    let plan: Plan =
+        serde_json::from_str(plan).map_err(|error| InvalidOption::new_err(format!("plan: {error}")))?;
+    let found = with_progress(py, progress, |step| aka::simulate(&suite, &plan, step))?;
+    Ok(pythonize(py, &found.map_err(to_python)?)?)
+}
+
+/// Makes two operators and the files of their HSS, SGSNs and subscribers.
+#[pyfunction]
+pub fn aka_provision<'py>(
+    py: Python<'py>,
+    folder: PathBuf,
+    suite: &str,
+    home: &str,
+    serving: &str,
+    nodes: Vec<String>,
+    subscribers: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let suite = crate::parse(suite)?;
+    let made = py.detach(|| aka::provision(&folder, &suite, home, serving, &nodes, subscribers));
+    Ok(pythonize(py, &made.map_err(to_python)?)?)
+}
+
+/// Serves until a signal's handler raises; what the handler raises, and what `listening` raises, is raised again.
+fn serve<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&mut dyn FnMut() -> ControlFlow<()>) -> Result<T, AkaError> + Send,
+) -> PyResult<T> {
+    let mut ended = None;
+    let served = with_progress(py, None, |step| {
+        ended = Some(work(&mut || step(0)));
+    });
+    match (ended, served) {
+        (Some(Err(error)), _) => Err(to_python(error)),
+        (_, Err(error)) => Err(error),
+        (Some(Ok(value)), Ok(())) => Ok(value),
+        (None, Ok(())) => Err(CoreError::new_err("nothing was served")),
+    }
+}
+
+/// Serves an HSS; `listening` is told the address once.
+#[pyfunction]
+pub fn aka_hss(py: Python<'_>, listen: &str, file: PathBuf, listening: Py<PyAny>) -> PyResult<()> {
+    let options = HssOptions { listen: address(listen)?, file };
+    let mut raised = None;
+    let served = serve(py, |step| {
+        let mut tell = |at: SocketAddr| tell(&mut raised, |py| listening.call1(py, (at.to_string(),)));
+        aka::serve_hss(&options, &mut tell, step)
+    });
+    raised.map_or(served, Err)
+}
+
+fn tell(raised: &mut Option<PyErr>, call: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) -> ControlFlow<()> {
+    match Python::attach(|py| call(py).map(drop)) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            *raised = Some(error);
+            ControlFlow::Break(())
+        }
+    }
+}
+
+/// What an SGSN is told.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sgsn {
+    listen: String,
+    core: Option<String>,
+    file: PathBuf,
+    homes: BTreeMap<String, String>,
+    neighbours: BTreeMap<String, String>,
+    max_resumptions: u32,
+    max_age_s: f64,
+}
+
+/// Serves an SGSN; `listening` is told the addresses for mobiles and for other SGSNs, `stopped` what it did. `store` keeps
+/// its state, `None`: memory.
+#[pyfunction]
+#[pyo3(signature = (options, *, store, listening, stopped))]
+pub fn aka_sgsn(
+    py: Python<'_>,
+    options: &Bound<'_, PyAny>,
+    store: Option<Py<PyAny>>,
+    listening: Py<PyAny>,
+    stopped: Py<PyAny>,
+) -> PyResult<()> {
+    let given: Sgsn =
+        depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
+    let addresses = |all: BTreeMap<String, String>| -> PyResult<BTreeMap<String, SocketAddr>> {
+        all.into_iter().map(|(name, text)| Ok((name, address(&text)?))).collect()
+    };
+    let options = SgsnOptions {
+        listen: address(&given.listen)?,
+        core: given.core.as_deref().map(address).transpose()?,
+        file: given.file,
+        homes: addresses(given.homes)?,
+        neighbours: addresses(given.neighbours)?,
+        policy: Policy {
+            max_resumptions: given.max_resumptions,
+            max_age: seconds("age of sessions", given.max_age_s)?,
+        },
+    };
+    let store: Kept = match store {
+        Some(store) => Box::new(PythonStore(store)),
+        None => Box::new(MemoryStore::default()),
+    };
+    let mut raised = None;
+    let mut summary = None;
+    let served = serve(py, |step| {
+        let mut tell = |at: SocketAddr, core: Option<SocketAddr>| {
+            tell(&mut raised, |py| {
+                listening.call1(py, (at.to_string(), core.map(|address| address.to_string())))
+            })
+        };
+        summary = Some(aka::serve_sgsn(&options, store, &mut tell, step)?);
+        Ok(())
+    });
+    if let (None, Some(summary)) = (&raised, summary) {
+        stopped.call1(py, (pythonize(py, &summary)?,))?;
+    }
+    raised.map_or(served, Err)
+}
+
+/// What a mobile is told.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MobileGiven {
+    sgsn: String,
+    serving: String,
+    card: PathBuf,
+    attaches: usize,
+    gap_s: f64,
+    timeout_s: f64,
+    data: Option<String>,
+}
+
+/// Attaches by sockets; an object for each attach.
+#[pyfunction]
+#[pyo3(signature = (options, *, progress = None))]
+pub fn aka_mobile<'py>(
+    py: Python<'py>,
+    options: &Bound<'py, PyAny>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let given: MobileGiven =
+        depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
+    let options = MobileOptions {
+        sgsn: address(&given.sgsn)?,
+        serving: given.serving,
+        card: given.card,
+        attaches: given.attaches,
+        gap: seconds("gap", given.gap_s)?,
+        timeout: seconds("timeout", given.timeout_s)?,
+        data: given.data.map(String::into_bytes),
+    };
+    let found = with_progress(py, progress, |step| aka::attach(&options, step))?;
+    Ok(pythonize(py, &found.map_err(to_python)?)?)
+}

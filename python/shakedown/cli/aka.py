@@ -1,0 +1,436 @@
+"""`aka`: network access by SSL-based AKA, in virtual time and as processes on sockets."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shakedown.cli._output import echo, json_option, note, print_json, progress_bar
+from shakedown.cli._scenario import Duration, Rate
+from shakedown.errors import InputError
+
+if TYPE_CHECKING:
+    from shakedown.schema.aka import AttachGroup, AttachRun, LiveAttaches, SgsnSummary, TimeSpread
+
+MAX_SUBSCRIBERS = 10_000
+_file = click.Path(path_type=Path)
+_DEFAULT_SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
+
+_TIMES = (
+    ("nrt_s", "NRT", "connection"),
+    ("rpt_s", "RPT", "and preparation"),
+    ("tht_s", "THT", "handshake"),
+    ("tst_s", "TST", "RPT and THT"),
+    ("scrt_s", "SCRT", "server"),
+    ("attach_s", "attach", "until accepted"),
+)
+
+
+@click.group("aka")
+def command() -> None:
+    """Network access by SSL-based AKA: attaches in virtual time, or mobile, SGSN and HSS as processes."""
+
+
+_suite = click.option(
+    "--suite",
+    default=_DEFAULT_SUITE,
+    show_default=True,
+    help="What is negotiated, tls1.0 to tls1.2; chains get two levels.",
+)
+
+
+def _policy(function: Callable[..., object]) -> Callable[..., object]:
+    """The two thresholds of resumption."""
+    for option in (
+        click.option(
+            "--max-age",
+            type=Duration(),
+            default="1h",
+            show_default=True,
+            help="A session is resumed no later than this after the last time.",
+        ),
+        click.option(
+            "--max-resumptions",
+            type=click.IntRange(0, 2**32 - 1),
+            default=10,
+            show_default=True,
+            help="A session is resumed no more often.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@command.command("run")
+@_suite
+@click.option("--bearer", default="lte", show_default=True, help="Network: a name, or a profile's path.")
+@click.option("--attaches", type=int, default=50, show_default=True, help="One after the other.")
+@click.option("--device", default="phone", show_default=True, help="The mobile.")
+@click.option("--server-device", default="server", show_default=True, help="What the SGSNs run on.")
+@click.option("--workers", type=int, default=1, show_default=True, help="Processors of an SGSN.")
+@click.option("--mobiles", type=int, default=1, show_default=True, help="That attach in turn.")
+@click.option(
+    "--gap",
+    type=Duration(),
+    default="60s",
+    show_default=True,
+    help="Mean of the exponential time between attaches.",
+)
+@click.option("--at-home", is_flag=True, help="Mobiles are of the serving network.  [default: they roam]")
+@click.option(
+    "--moves",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Share of the attaches that go to the other SGSN.",
+)
+@click.option(
+    "--background",
+    type=Rate(),
+    default="0",
+    show_default=True,
+    help="Others' full handshakes on the SGSNs' processors, as 5/s, with exponential gaps.",
+)
+@_policy
+@click.option(
+    "--core-round-trip",
+    type=Duration(),
+    default="40ms",
+    show_default=True,
+    help="A question of an SGSN to another node and its answer; assumed.",
+)
+@click.option(
+    "--preparation",
+    type=Duration(),
+    default="0s",
+    show_default=True,
+    help="What a mobile does between connection and handshake (reading certificates); assumed.",
+)
+@click.option(
+    "--patience", type=Duration(), default="120s", show_default=True, help="A mobile's, with one attach."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of everything that is drawn.")
+@click.option(
+    "--traces",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Recorded handshakes, as measure --json prints them.  [default: the shipped library]",
+)
+@click.option("--scale-from", metavar="DEVICE", help="Stands in, by the clock, for a device without figures.")
+@click.option("--samples", is_flag=True, help="Print each attach's times too (with --json).")
+@json_option
+def run(
+    suite: str,
+    bearer: str,
+    attaches: int,
+    device: str,
+    server_device: str,
+    workers: int,
+    mobiles: int,
+    gap: float,
+    at_home: bool,
+    moves: float,
+    background: float,
+    max_resumptions: int,
+    max_age: float,
+    core_round_trip: float,
+    preparation: float,
+    patience: float,
+    seed: int,
+    traces: Path | None,
+    scale_from: str | None,
+    samples: bool,
+    as_json: bool,
+) -> None:
+    """Attach mobiles to two SGSNs in virtual time: real messages and handshakes over TCP on a bearer.
+
+    What computing takes is drawn from the suite's handshake as priced on the devices. The same seed gives the
+    same figures.
+    """
+    from shakedown.pricing.library import open_library
+    from shakedown.simulation.attaches import Attaching, simulate_attaches
+
+    asked = Attaching(
+        attaches=attaches,
+        mobiles=mobiles,
+        gap_s=gap,
+        roaming=not at_home,
+        moves=moves,
+        background_per_s=background,
+        workers=workers,
+        max_resumptions=max_resumptions,
+        max_age_s=max_age,
+        core_round_trip_s=core_round_trip,
+        preparation_s=preparation,
+        patience_s=patience,
+        seed=seed,
+    )
+    with progress_bar(max(attaches, 1), "attaching") as update:
+        found = simulate_attaches(
+            suite,
+            asked,
+            device=device,
+            server_device=server_device,
+            bearer=bearer,
+            traces=open_library(traces, say=note),
+            scale_from=scale_from,
+            samples=samples,
+            progress=lambda done: update(done, "attaching"),
+        )
+    if as_json:
+        print_json([found])
+    else:
+        _show_run(found)
+    if found.failed:
+        note(f"{sum(found.failed.values())} of {found.attaches} attaches failed: {_counts(found.failed)}")
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{times:,} {word}" for word, times in sorted(counts.items()))
+
+
+def _show_run(found: AttachRun) -> None:
+    where = "roaming" if found.roaming else "at home"
+    echo(f"simulated: {found.suite}, {found.device} over {found.bearer} to {found.server_device}, {where}")
+    _show_groups(found.full, found.resumed)
+    if found.not_resumed:
+        echo(f"offered and not resumed: {_counts(found.not_resumed)}")
+    for side, words in ((found.mobile, found.device), (found.sgsn, found.server_device)):
+        if side.unpriced:
+            echo(f"no price on {words}, and so no time: {', '.join(side.unpriced)}")
+
+
+def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None) -> None:
+    for name, one in (("full", full), ("resumed", resumed)):
+        if one is None:
+            continue
+        size = one.handshake_bytes
+        echo(f"{one.attaches:,} {name}: {size.up:,.0f} bytes of TLS up, {size.down:,.0f} down")
+        for field, short, words in _TIMES:
+            times = getattr(one, field)
+            if times is not None:
+                echo(f"  {short:<6} {_times(times)}  {words}")
+
+
+def _times(one: TimeSpread) -> str:
+    sd = "–" if one.sd is None else f"{one.sd:.3g}"
+    return f"mean {one.mean:.4g} s, sd {sd}, median {one.p50:.4g}, p95 {one.p95:.4g}, max {one.max:.4g}"
+
+
+@command.command("provision")
+@click.argument("folder", type=_file)
+@_suite
+@click.option("--home", default="20201", show_default=True, metavar="NETWORK", help="The home network.")
+@click.option(
+    "--serving", default="20801", show_default=True, metavar="NETWORK", help="The network of the SGSNs."
+)
+@click.option(
+    "--sgsn", "nodes", multiple=True, default=("sgsn-1", "sgsn-2"), show_default=True, help="An SGSN's name."
+)
+@click.option(
+    "--subscribers", type=click.IntRange(1, MAX_SUBSCRIBERS), default=1, show_default=True, help="How many."
+)
+@json_option
+def provision(
+    folder: Path,
+    suite: str,
+    home: str,
+    serving: str,
+    nodes: tuple[str, ...],
+    subscribers: int,
+    as_json: bool,
+) -> None:
+    """Make two operators that certify each other, and the files of HSS, SGSNs and subscribers.
+
+    Private keys are in them; files that exist are not replaced.
+    """
+    from shakedown import core
+
+    made = core.aka_provision(folder, suite, home=home, serving=serving, nodes=nodes, subscribers=subscribers)
+    if as_json:
+        print_json([made])
+    else:
+        for path in made.files:
+            echo(path)
+
+
+class _StopError(Exception):
+    """SIGTERM has come."""
+
+
+@contextmanager
+def _until_stopped() -> Iterator[None]:
+    """SIGTERM and Ctrl-C end what is inside, as they are meant to."""
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise _StopError
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except (_StopError, KeyboardInterrupt):
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _announce(line: str) -> None:
+    echo(line)
+    sys.stdout.flush()
+
+
+@command.command("hss")
+@click.option("--listen", required=True, metavar="ADDR:PORT", help="For SGSNs; port 0: any free one.")
+@click.option("--register", "register", required=True, type=_file, help="What provision wrote.")
+def hss(listen: str, register: Path) -> None:
+    """Serve a home network's register to SGSNs, until SIGTERM or Ctrl-C."""
+    from shakedown import core
+
+    with _until_stopped():
+        core.aka_hss(listen, register, lambda address: _announce(f"HSS on {address}"))
+
+
+def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
+    """NAME=ADDR:PORT, several."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, address = value.partition("=")
+        if not equals or not name or not address:
+            raise InputError(f'{option}: "{value[:60]}"; accepted: NAME=ADDR:PORT')
+        found[name] = address
+    return found
+
+
+@command.command("sgsn")
+@click.option("--listen", required=True, metavar="ADDR:PORT", help="For mobiles; port 0: any free one.")
+@click.option("--core", metavar="ADDR:PORT", help="For other SGSNs.  [default: nobody asks]")
+@click.option("--node", "node", required=True, type=_file, help="What provision wrote.")
+@click.option("--hss", "homes", multiple=True, metavar="NETWORK=ADDR:PORT", help="A home network's HSS.")
+@click.option(
+    "--neighbour", "neighbours", multiple=True, metavar="NAME=ADDR:PORT", help="Another SGSN's --core."
+)
+@click.option(
+    "--state",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where sessions and subscribers are kept (SQLite).  [default: memory]",
+)
+@_policy
+@click.option("--json", "as_json", is_flag=True, help="When it stops, print what it did as JSON.")
+def sgsn(
+    listen: str,
+    core: str | None,
+    node: Path,
+    homes: tuple[str, ...],
+    neighbours: tuple[str, ...],
+    state: Path | None,
+    max_resumptions: int,
+    max_age: float,
+    as_json: bool,
+) -> None:
+    """Serve mobiles, until SIGTERM or Ctrl-C. With --state, sessions survive the end of the SGSN."""
+    from shakedown import core as native
+    from shakedown.live.sgsn_state import SgsnState
+
+    def listening(address: str, between: str | None) -> None:
+        line = f"SGSN on {address}"
+        _announce(line if between is None else f"{line}, for other SGSNs on {between}")
+
+    def stopped(found: SgsnSummary) -> None:
+        if as_json:
+            print_json([found])
+        else:
+            _show_summary(found)
+
+    kept = None if state is None else SgsnState(state)
+    with _until_stopped():
+        native.aka_sgsn(
+            {
+                "listen": listen,
+                "core": core,
+                "file": node,
+                "homes": _named(homes, "--hss"),
+                "neighbours": _named(neighbours, "--neighbour"),
+                "max_resumptions": max_resumptions,
+                "max_age_s": max_age,
+            },
+            store=kept,
+            listening=listening,
+            stopped=stopped,
+        )
+    if kept is not None:
+        kept.close()
+
+
+def _show_summary(found: SgsnSummary) -> None:
+    rejected = sum(found.rejected.values())
+    echo(
+        f"{found.full:,} full, {found.resumed:,} resumed, {rejected:,} rejected; "
+        f"{found.taken_over:,} came from another SGSN, {found.handed_over:,} went to one"
+    )
+    for what, counts in (("rejected", found.rejected), ("offered and not resumed", found.not_resumed)):
+        if counts:
+            echo(f"  {what}: {_counts(counts)}")
+    for name, values in (("full", found.scrt_full_s), ("resumed", found.scrt_resumed_s)):
+        if values:
+            echo(f"  SCRT, {name}: mean {sum(values) / len(values):.4g} s of {len(values):,}")
+
+
+@command.command("mobile")
+@click.option("--sgsn", required=True, metavar="ADDR:PORT", help="The SGSN.")
+@click.option(
+    "--serving", default="20801", show_default=True, metavar="NETWORK", help="The network of the SGSN."
+)
+@click.option("--card", required=True, type=_file, help="What provision wrote.")
+@click.option("--attaches", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many.")
+@click.option("--gap", type=Duration(), default="0s", show_default=True, help="Between two attaches.")
+@click.option("--timeout", type=Duration(), default="60s", show_default=True, help="For one attach.")
+@click.option("--data", metavar="TEXT", help="User data to send under the derived keys; the SGSN returns it.")
+@click.option("--samples", is_flag=True, help="Print each attach's times too (with --json).")
+@json_option
+def mobile(
+    sgsn: str,
+    serving: str,
+    card: Path,
+    attaches: int,
+    gap: float,
+    timeout: float,
+    data: str | None,
+    samples: bool,
+    as_json: bool,
+) -> None:
+    """Attach to an SGSN on a socket, each time with what the last attach left."""
+    from shakedown.simulation.attaches import attach_live
+
+    with progress_bar(attaches, "attaching") as update:
+        found, reason = attach_live(
+            {
+                "sgsn": sgsn,
+                "serving": serving,
+                "card": card,
+                "attaches": attaches,
+                "gap_s": gap,
+                "timeout_s": timeout,
+                "data": data,
+            },
+            samples=samples,
+            progress=lambda done: update(done, "attaching"),
+        )
+    if as_json:
+        print_json([found])
+    else:
+        _show_live(found)
+    if reason is not None:
+        failed = sum(found.failed.values())
+        raise click.ClickException(f"{failed} of {attaches} attaches failed; the first: {reason}")
+
+
+def _show_live(found: LiveAttaches) -> None:
+    echo(f"live: {found.suite} to {found.sgsn}")
+    _show_groups(found.full, found.resumed)
+    if found.echoed is not None:
+        echo(f"user data returned under the derived keys: {found.echoed:,} of {found.completed:,}")

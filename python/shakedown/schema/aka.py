@@ -1,0 +1,149 @@
+"""What `aka run --json` and `aka mobile --json` print: attaches by SSL-based AKA."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from shakedown.schema.base import Amount, Count, Object, Text
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class TimeSpread(Object, frozen=True, kw_only=True, omit_defaults=True):
+    """A time over attaches, in seconds. `sd` is the sample standard deviation, null of fewer than two."""
+
+    n: Count
+    mean: Amount
+    sd: Amount | None
+    min: Amount
+    p50: Amount
+    p95: Amount
+    p99: Amount
+    max: Amount
+    samples: tuple[Amount, ...] | None = None
+
+
+class BytesEachWay(Object, frozen=True, kw_only=True):
+    """Bytes from the mobile and to it: the mean of the attaches."""
+
+    up: Amount
+    down: Amount
+
+
+class AttachGroup(Object, frozen=True, kw_only=True):
+    """Attaches that succeeded by a full handshake, or by a resumed one.
+
+    `nrt_s` connection asked for to connection there; `rpt_s` the same and what the mobile prepares before the
+    handshake; `tht_s` ClientHello begun to handshake over; `tst_s` RPT and THT; `scrt_s`, at the SGSN,
+    ServerHello sent to attach accept sent, null of a mobile on sockets; `attach_s` connection asked for to
+    attach accepted. `handshake_bytes` are TLS's; `wire_bytes` all that went over the bearer, headers and
+    acknowledgements included, null on sockets, as are `queries` (means of questions of the SGSN to other
+    nodes), `sending_s` and `receiving_s` (of the mobile's radio).
+    """
+
+    attaches: Count
+    nrt_s: TimeSpread
+    rpt_s: TimeSpread
+    tht_s: TimeSpread
+    tst_s: TimeSpread
+    scrt_s: TimeSpread | None
+    attach_s: TimeSpread
+    handshake_bytes: BytesEachWay
+    wire_bytes: BytesEachWay | None
+    queries: Amount | None
+    sending_s: Amount | None
+    receiving_s: Amount | None
+
+
+class ResumptionPolicy(Object, frozen=True, kw_only=True):
+    """The two thresholds: how often a session is resumed, and how long after the last time."""
+
+    max_resumptions: Count
+    max_age_s: Amount
+
+
+class AttachesPriced(Object, frozen=True, kw_only=True):
+    """A side's computing in the handshake: its mean, what the prices stand on, and what has none."""
+
+    full_s: Amount
+    resumed_s: Amount
+    basis: Text
+    unpriced: tuple[str, ...]
+
+
+class AttachRun(Object, frozen=True, kw_only=True):
+    """Attaches of mobiles to two SGSNs of a network, in virtual time.
+
+    `roaming`: the mobiles are of another network. `moves` is the share of attaches that go to the other SGSN.
+    `background_per_s` are full handshakes of others on the SGSNs' processors, with exponential gaps.
+    `core_round_trip_s` (another node's answer) and `preparation_s` are given, not found. `not_resumed` counts
+    sessions that were offered and not resumed, by decision: unknown, too_often, too_old.
+    """
+
+    kind: Literal["simulated"]
+    suite: Text
+    resumed_suite: Text
+    bearer: Text
+    device: Text
+    server_device: Text
+    mobile: AttachesPriced
+    sgsn: AttachesPriced
+    mobiles: Count
+    gap_s: Amount
+    roaming: bool
+    moves: Share
+    workers: Count
+    background_per_s: Amount
+    background_served: Count
+    policy: ResumptionPolicy
+    core_round_trip_s: Amount
+    preparation_s: Amount
+    seed: Count
+    attaches: Count
+    completed: Count
+    failed: dict[str, Count]
+    full: AttachGroup | None
+    resumed: AttachGroup | None
+    not_resumed: dict[str, Count]
+    handed_over: Count
+    length_s: Amount
+
+
+class LiveAttaches(Object, frozen=True, kw_only=True):
+    """Attaches of one mobile to an SGSN on sockets. `echoed` counts those whose user data came back under the
+    derived keys, null where none was sent.
+    """
+
+    kind: Literal["live"]
+    suite: Text
+    sgsn: Text
+    attaches: Count
+    completed: Count
+    failed: dict[str, Count]
+    full: AttachGroup | None
+    resumed: AttachGroup | None
+    echoed: Count | None
+
+
+class SgsnSummary(Object, frozen=True, kw_only=True):
+    """What an SGSN did: attaches, rejected by cause, sessions offered and not resumed by decision, subscribers
+    that went to another SGSN and came from one; SCRT of the attaches in seconds.
+    """
+
+    full: Count
+    resumed: Count
+    rejected: dict[str, Count]
+    not_resumed: dict[str, Count]
+    handed_over: Count
+    taken_over: Count
+    scrt_full_s: tuple[Amount, ...]
+    scrt_resumed_s: tuple[Amount, ...]
+
+
+class ProvisionedFiles(Object, frozen=True, kw_only=True):
+    """What `aka provision` wrote."""
+
+    suite: Text
+    files: tuple[str, ...]

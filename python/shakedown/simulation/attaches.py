@@ -1,0 +1,264 @@
+"""`aka run`: attaches by SSL-based AKA in virtual time, what computing takes drawn from priced handshakes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shakedown import core
+from shakedown.errors import InputError
+from shakedown.pricing.library import TraceLibrary, open_library
+from shakedown.pricing.prices import Price
+from shakedown.pricing.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
+from shakedown.pricing.scenario import Scenario as Priced
+from shakedown.pricing.scenario import scenario as price_scenario
+from shakedown.schema.aka import AttachRun, LiveAttaches
+from shakedown.schema.base import MAX_NUMBER, Side, convert
+from shakedown.simulation.spec import bearer_spec, handshake_spec
+
+DEFAULT_SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
+MAX_ATTACHES = 1_000_000
+MAX_MOBILES = 10_000
+MAX_WORKERS = 10_000
+MAX_RATE_PER_S = 1e6
+MAX_SECONDS = 1e9
+
+_TIMES = ("nrt_s", "rpt_s", "tht_s", "tst_s", "scrt_s", "attach_s")
+
+
+@dataclass(frozen=True)
+class Attaching:
+    """Who attaches how often, under which policy.
+
+    Attributes:
+        attaches: one after the other, of `mobiles` in turn.
+        gap_s: mean of the exponential time between two.
+        roaming: the mobiles are of another network than serves them.
+        moves: share of the attaches that go to the other SGSN.
+        background_per_s: others' full handshakes on the SGSNs' processors.
+        workers: how many of those there are.
+        max_resumptions, max_age_s: the two thresholds of resumption.
+        core_round_trip_s: a question of an SGSN to another node, answer included; assumed.
+        preparation_s: what a mobile does before the handshake, once it is connected; assumed.
+        patience_s: after which a mobile gives up.
+        seed: of everything that is drawn.
+    """
+
+    attaches: int = 50
+    mobiles: int = 1
+    gap_s: float = 60.0
+    roaming: bool = True
+    moves: float = 0.0
+    background_per_s: float = 0.0
+    workers: int = 1
+    max_resumptions: int = 10
+    max_age_s: float = 3600.0
+    core_round_trip_s: float = 0.04
+    preparation_s: float = 0.0
+    patience_s: float = 120.0
+    seed: int = 1
+
+    def check(self) -> None:
+        """Raises `InputError` for what cannot be asked for."""
+        whole = (
+            ("attaches", self.attaches, 1, MAX_ATTACHES),
+            ("mobiles", self.mobiles, 1, MAX_MOBILES),
+            ("workers", self.workers, 1, MAX_WORKERS),
+            ("resumptions", self.max_resumptions, 0, 2**32 - 1),
+            ("seed", self.seed, 0, MAX_NUMBER),
+        )
+        for what, value, least, most in whole:
+            if not least <= value <= most:
+                raise InputError(f"{what} is {value}; accepted: a whole number from {least} to {most:,}")
+        real = (
+            ("moves", self.moves, 1.0),
+            ("background", self.background_per_s, MAX_RATE_PER_S),
+            ("gap", self.gap_s, MAX_SECONDS),
+            ("age", self.max_age_s, MAX_SECONDS),
+            ("core round trip", self.core_round_trip_s, MAX_SECONDS),
+            ("preparation", self.preparation_s, MAX_SECONDS),
+            ("patience", self.patience_s, MAX_SECONDS),
+        )
+        for what, number, limit in real:
+            if not (math.isfinite(number) and 0.0 <= number <= limit):
+                raise InputError(f"{what} is {number:g}; accepted: from 0 to {limit:g}")
+
+
+def simulate_attaches(
+    suite: str = DEFAULT_SUITE,
+    attaching: Attaching | None = None,
+    *,
+    device: str = DEFAULT_DEVICE,
+    server_device: str = DEFAULT_SERVER_DEVICE,
+    bearer: str = DEFAULT_BEARER,
+    traces: TraceLibrary | None = None,
+    scale_from: str | None = None,
+    samples: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> AttachRun:
+    """Runs attaches. The same arguments give the same result.
+
+    Args:
+        suite: what is negotiated; mutual, and with chains of two levels, whatever its short name says.
+        attaching: who, how often, under which policy.
+        device, server_device, bearer: profile names or paths.
+        traces: where recorded handshakes come from; default: the shipped library.
+        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+        samples: keep each attach's times.
+        progress: called with the attaches done.
+
+    Raises:
+        InputError: naming what was wrong and what is accepted.
+    """
+    asked = attaching or Attaching()
+    asked.check()
+    library = traces or open_library()
+    names = core.aka_suites(suite)
+    full, resumed = (
+        price_scenario(name, device, server_device, bearer, traces=library, scale_from=scale_from)
+        for name in names
+    )
+    plan = {
+        "bearer": bearer_spec(full, from_idle=False),
+        "full": handshake_spec(full),
+        "resumed": handshake_spec(resumed),
+        "attaches": asked.attaches,
+        "mobiles": asked.mobiles,
+        "gap_s": asked.gap_s,
+        "roaming": asked.roaming,
+        "moves": asked.moves,
+        "background_per_s": asked.background_per_s,
+        "workers": asked.workers,
+        "max_resumptions": asked.max_resumptions,
+        "max_age_s": asked.max_age_s,
+        "core_round_trip_s": asked.core_round_trip_s,
+        "preparation": {"kind": "constant", "s": asked.preparation_s},
+        "patience_s": asked.patience_s,
+        "seed": asked.seed,
+    }
+    found = core.aka_run(names[0], json.dumps(plan), progress)
+    good = [one for one in found["attaches"] if one["failure"] is None]
+    return convert(
+        {
+            "kind": "simulated",
+            "suite": names[0],
+            "resumed_suite": names[1],
+            "bearer": full.bearer.name,
+            "device": full.device.name,
+            "server_device": full.server_device.name,
+            "mobile": _priced("client", full, resumed),
+            "sgsn": _priced("server", full, resumed),
+            "mobiles": asked.mobiles,
+            "gap_s": asked.gap_s,
+            "roaming": asked.roaming,
+            "moves": asked.moves,
+            "workers": asked.workers,
+            "background_per_s": asked.background_per_s,
+            "background_served": found["background_served"],
+            "policy": {"max_resumptions": asked.max_resumptions, "max_age_s": asked.max_age_s},
+            "core_round_trip_s": asked.core_round_trip_s,
+            "preparation_s": asked.preparation_s,
+            "seed": asked.seed,
+            "attaches": asked.attaches,
+            "completed": len(good),
+            "failed": failures(found["attaches"]),
+            "full": group([one for one in good if not one["resumed"]], samples=samples),
+            "resumed": group([one for one in good if one["resumed"]], samples=samples),
+            "not_resumed": found["not_resumed"],
+            "handed_over": found["handed_over"],
+            "length_s": found["length_s"],
+        },
+        AttachRun,
+    )
+
+
+def attach_live(
+    options: Mapping[str, object],
+    *,
+    samples: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[LiveAttaches, str | None]:
+    """Attaches to an SGSN on sockets; what came of it, and the first failure in a line.
+
+    `options` are those of a mobile in `crates/python/src/aka.rs`. Raises `InputError`.
+    """
+    found = core.aka_mobile(options, progress=progress)
+    attaches = found["attaches"]
+    good = [one for one in attaches if one["failure"] is None]
+    row = {
+        "kind": "live",
+        "suite": found["suite"],
+        "sgsn": options["sgsn"],
+        "attaches": len(attaches),
+        "completed": len(good),
+        "failed": failures(attaches),
+        "full": group([one for one in good if not one["resumed"]], samples=samples),
+        "resumed": group([one for one in good if one["resumed"]], samples=samples),
+        "echoed": sum(bool(one["echoed"]) for one in good) if options.get("data") is not None else None,
+    }
+    reason = next((one["reason"] for one in attaches if one["failure"] is not None), None)
+    return convert(row, LiveAttaches), reason
+
+
+def _priced(side: Side, full: Priced, resumed: Priced) -> dict[str, Any]:
+    """What a side's computing comes to, and stands on."""
+    prices: list[Price] = [one.client if side == "client" else one.server for one in (full, resumed)]
+    unpriced = sorted({str(part) for price in prices for part in price.unpriced})
+    means = [math.fsum(price.message_s.values()) for price in prices]
+    return {
+        "full_s": means[0],
+        "resumed_s": means[1],
+        "basis": "unknown" if unpriced else prices[0].basis,
+        "unpriced": unpriced,
+    }
+
+
+def failures(attaches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many failed, by cause."""
+    found: dict[str, int] = {}
+    for one in attaches:
+        if one["failure"] is not None:
+            found[one["failure"]] = found.get(one["failure"], 0) + 1
+    return found
+
+
+def group(attaches: Sequence[Mapping[str, Any]], *, samples: bool) -> dict[str, Any] | None:
+    """Spreads and means over attaches that succeeded; None of none."""
+    if not attaches:
+        return None
+    found: dict[str, Any] = {"attaches": len(attaches)}
+    for time in _TIMES:
+        values = [one.get(time) for one in attaches]
+        found[time] = None if None in values else spread(values, samples=samples)
+    for bytes_each_way in ("handshake_bytes", "wire_bytes"):
+        pairs = [one.get(bytes_each_way) for one in attaches]
+        up, down = (None, None) if None in pairs else np.mean(np.array(pairs, float), axis=0)
+        found[bytes_each_way] = None if up is None else {"up": float(up), "down": float(down)}
+    for mean in ("queries", "sending_s", "receiving_s"):
+        values = [one.get(mean) for one in attaches]
+        found[mean] = None if None in values else float(np.mean(np.array(values, float)))
+    return found
+
+
+def spread(values: Sequence[Any], *, samples: bool) -> dict[str, Any]:
+    """Mean, sample standard deviation, quantiles."""
+    array = np.array(values, float)
+    p50, p95, p99 = (float(one) for one in np.quantile(array, (0.5, 0.95, 0.99)))
+    found: dict[str, Any] = {
+        "n": len(array),
+        "mean": float(array.mean()),
+        "sd": float(array.std(ddof=1)) if len(array) > 1 else None,
+        "min": float(array.min()),
+        "p50": p50,
+        "p95": p95,
+        "p99": p99,
+        "max": float(array.max()),
+    }
+    if samples:
+        found["samples"] = [float(one) for one in array]
+    return found
