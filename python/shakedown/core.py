@@ -292,8 +292,9 @@ def eap_serve(
 
 
 def aka_suites(suite: str) -> tuple[str, str]:
-    """A suite as attaches by SSL-based AKA run it (mutual, chains of two levels), and the one that they resume
-    by. Raises `InputError`, and the core's `Unsupported` for one that cannot carry an attach.
+    """A suite as attaches by SSL-based AKA run it (mutual, chains of two levels), and the one they resume by.
+
+    Raises `InputError`, and the core's `Unsupported` for one that cannot carry an attach.
     """
     core = native()
     with _complaints(suite):
@@ -301,7 +302,10 @@ def aka_suites(suite: str) -> tuple[str, str]:
 
 
 def aka_run(suite: str, plan: str, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-    """Runs attaches in virtual time; `plan` is JSON, as `simulation.attaches` makes it. Raises `InputError`."""
+    """Runs attaches in virtual time; `plan` is JSON, as `simulation.attaches` makes it.
+
+    Raises `InputError`.
+    """
     core = native()
     with _complaints(suite):
         return cast("dict[str, Any]", core.aka_run(suite, plan, progress=progress))

@@ -89,13 +89,14 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "capacity": [("capacity", "tls1.3/x25519", "--within", "1s", "--rate", "100/s")],
     "capacity-failure": [("capacity", "tls1.3/x25519", "tls1.0/x25519", "--within", "1s")],
     "simulation": [("simulate", "tls1.3/x25519", "--arrivals", "storm:1s", "--clients", "50", "--seed", "1")],
+    "attaches": [("aka", "run", "--attaches", "12", "--max-resumptions", "3", "--samples")],
     "comparison": [("reproduce", "all", "--no-measure")],
     "live": [("validate", "measured.toml", "--live", "--rate", "50/s", "--time", "4s")],
     "figures": [("report", "results")],
 }  # fmt: skip
 
 
-ASKED_BY_THEIR_OWN_TESTS = {"serve", "load", "bearer", "eap"}
+ASKED_BY_THEIR_OWN_TESTS = {"serve", "load", "bearer", "eap", "aka"}
 """They need a peer or a namespace; the fixtures of their tests decode every object that they print."""
 
 

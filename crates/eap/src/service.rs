@@ -9,14 +9,17 @@ use crate::server::{Said, Server, ServerFailure};
 use crate::tls::MAX_OVERHEAD_BYTES;
 use shakedown_trace::Endpoint;
 use shakedown_trace::endpoint::Time;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Bounds of what a service holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Authentications at a time; more are not begun.
     pub sessions: usize,
+    /// Of these, as many as one client (an access point, by its address) may have.
+    pub sessions_per_client: usize,
     /// How long one may take.
     pub session_time: Time,
     /// Answers that are kept for duplicates of their requests.
@@ -26,10 +29,11 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 4096 sessions of a minute; answers for five seconds, as RFC 5080 section 2.2.2 has it.
+    /// 4096 sessions of a minute, three quarters of them for one client at most; answers for five seconds, as RFC 5080 section 2.2.2 has it.
     fn default() -> Self {
         Self {
             sessions: 4096,
+            sessions_per_client: 3072,
             session_time: Time::from_secs(60),
             replies: 65_536,
             reply_time: Time::from_secs(5),
@@ -63,6 +67,7 @@ type RequestId = (SocketAddr, u8, Authenticator);
 
 struct Session<E> {
     server: Server<E>,
+    client: IpAddr,
     answered: u32,
     expires: Time,
 }
@@ -86,6 +91,8 @@ pub struct Service<V: Environment> {
     fragment_bytes: usize,
     limits: Limits,
     sessions: HashMap<SessionId, Session<V::Endpoint>>,
+    /// How many each client has; those that have none are not in it.
+    per_client: HashMap<IpAddr, usize>,
     /// In the order in which they expire, at most twice as many as sessions may be; some of those that are over.
     expiring: VecDeque<(Time, SessionId)>,
     replies: HashMap<RequestId, Vec<u8>>,
@@ -102,6 +109,7 @@ impl<V: Environment> Service<V> {
             fragment_bytes,
             limits,
             sessions: HashMap::new(),
+            per_client: HashMap::new(),
             expiring: VecDeque::new(),
             replies: HashMap::new(),
             forgetting: VecDeque::new(),
@@ -136,7 +144,7 @@ impl<V: Environment> Service<V> {
         while let Some((at, id)) = self.expiring.front().copied().filter(|entry| entry.0 <= now) {
             self.expiring.pop_front();
             if self.sessions.get(&id).is_some_and(|session| session.expires <= at) {
-                self.sessions.remove(&id);
+                self.end(&id);
                 self.tally.abandoned += 1;
             }
         }
@@ -159,7 +167,7 @@ impl<V: Environment> Service<V> {
             self.tally.duplicates += 1;
             return Some(reply.clone());
         }
-        let reply = self.answer(now, &packet)?;
+        let reply = self.answer(now, from.ip(), &packet)?;
         if self.replies.len() >= self.limits.replies
             && let Some((_, oldest)) = self.forgetting.pop_front()
         {
@@ -175,7 +183,7 @@ impl<V: Environment> Service<V> {
             && self.secret.check_request(packet).is_ok()
     }
 
-    fn answer(&mut self, now: Time, packet: &Packet<'_>) -> Option<Vec<u8>> {
+    fn answer(&mut self, now: Time, client: IpAddr, packet: &Packet<'_>) -> Option<Vec<u8>> {
         if packet.code() == code::STATUS_SERVER {
             return self.reply(packet, code::ACCESS_ACCEPT, |_, _| Ok(())).ok();
         }
@@ -184,13 +192,14 @@ impl<V: Environment> Service<V> {
             return self.reject(packet, "no_eap", None);
         };
         match packet.first(attribute::STATE) {
-            None => self.begin(now, packet, &eap),
+            None => self.begin(now, client, packet, &eap),
             Some(state) => self.go_on(now, packet, state, &eap),
         }
     }
 
-    fn begin(&mut self, now: Time, packet: &Packet<'_>, eap: &[u8]) -> Option<Vec<u8>> {
-        if self.sessions.len() >= self.limits.sessions {
+    fn begin(&mut self, now: Time, client: IpAddr, packet: &Packet<'_>, eap: &[u8]) -> Option<Vec<u8>> {
+        let has = self.per_client.get(&client).copied().unwrap_or(0);
+        if self.sessions.len() >= self.limits.sessions || has >= self.limits.sessions_per_client {
             self.tally.turned_away += 1;
             return None;
         }
@@ -208,10 +217,23 @@ impl<V: Environment> Service<V> {
             server.handle(now, eap)
         };
         let expires = now + self.limits.session_time;
-        self.sessions.insert(id, Session { server, answered: 0, expires });
+        self.sessions.insert(id, Session { server, client, answered: 0, expires });
+        *self.per_client.entry(client).or_default() += 1;
         self.expiring.push_back((expires, id));
         self.drop_finished();
         self.say(packet, id, said)
+    }
+
+    /// A session is over.
+    fn end(&mut self, id: &SessionId) -> Option<Session<V::Endpoint>> {
+        let session = self.sessions.remove(id)?;
+        if let Entry::Occupied(mut count) = self.per_client.entry(session.client) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        Some(session)
     }
 
     /// Drops entries of sessions that are over, once they outnumber those that can be held: at a high rate of short
@@ -244,7 +266,7 @@ impl<V: Environment> Service<V> {
             Said::Ignored => {
                 self.tally.discarded += 1;
                 if self.sessions.get(&id).is_some_and(|session| session.answered == 0) {
-                    self.sessions.remove(&id);
+                    self.end(&id);
                 }
                 None
             }
@@ -260,21 +282,21 @@ impl<V: Environment> Service<V> {
                 match challenge {
                     Ok(challenge) => Some(challenge),
                     Err(_) => {
-                        self.sessions.remove(&id);
+                        self.end(&id);
                         self.reject(packet, "too_large", Some(&request))
                     }
                 }
             }
             Said::Success(success) => self.accept(packet, id, &success),
             Said::Failure(failure, reason) => {
-                self.sessions.remove(&id);
+                self.end(&id);
                 self.rejected(packet, &failure, &reason)
             }
         }
     }
 
     fn accept(&mut self, packet: &Packet<'_>, id: SessionId, success: &[u8]) -> Option<Vec<u8>> {
-        let session = self.sessions.remove(&id)?;
+        let session = self.end(&id)?;
         let keys = MppeKeys::of(&session.server.keys()?.msk);
         let mut salts = [0; 2];
         self.environment.random(&mut salts);

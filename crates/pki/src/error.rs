@@ -64,3 +64,9 @@ impl<T> Doing<T> for Result<T, openssl::error::ErrorStack> {
         self.map_err(|source| PkiError::OpenSsl { doing: doing.into(), source })
     }
 }
+
+/// What the system says, without its number.
+pub(crate) fn words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

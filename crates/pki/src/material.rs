@@ -49,7 +49,7 @@ pub struct Material {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say it
 pub enum ReadError {
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), crate::error::words(.source))]
     File { path: PathBuf, source: std::io::Error },
 
     #[error("{}: larger than {} MiB; accepted: certificates and keys", path.display(), MAX_FILE_BYTES >> 20)]

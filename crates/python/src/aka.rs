@@ -272,7 +272,7 @@ pub fn aka_sgsn(
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MobileGiven {
-    sgsn: String,
+    sgsns: Vec<String>,
     serving: String,
     card: PathBuf,
     attaches: usize,
@@ -292,7 +292,7 @@ pub fn aka_mobile<'py>(
     let given: MobileGiven =
         depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
     let options = MobileOptions {
-        sgsn: address(&given.sgsn)?,
+        sgsns: given.sgsns.iter().map(|text| address(text)).collect::<PyResult<_>>()?,
         serving: given.serving,
         card: given.card,
         attaches: given.attaches,

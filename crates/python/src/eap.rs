@@ -41,6 +41,8 @@ struct Common {
     fragment: Option<i64>,
 }
 
+/// A name that fits a User-Name (RFC 2865 section 5.1; RFC 7542 allows no more).
+const MAX_IDENTITY_BYTES: usize = 253;
 const MAX_COUNT: usize = 100_000_000;
 const MAX_IN_FLIGHT: usize = 16_384;
 
@@ -114,6 +116,12 @@ pub fn eap_peer<'py>(
     let suite = crate::parse(&common.suite)?;
     let suite = files.suite(&suite, Side::Client, resume).map_err(to_python)?;
     let settings = common.settings();
+    if identity.len() > MAX_IDENTITY_BYTES || identity.chars().any(char::is_control) {
+        return Err(InvalidOption::new_err(format!(
+            "the identity {:?} is no name; accepted: up to {MAX_IDENTITY_BYTES} bytes, no control characters",
+            identity.chars().take(60).collect::<String>()
+        )));
+    }
     let in_flight = match max_in_flight {
         Some(given) => whole(&given, "authentications in flight", 1, MAX_IN_FLIGHT)?,
         None if rate_per_s.is_some() => MAX_IN_FLIGHT,
@@ -207,7 +215,9 @@ fn to_python(error: EapError) -> PyErr {
     let message = error.to_string();
     match error {
         EapError::Suite { .. } | EapError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
-        EapError::Option { .. } | EapError::User(_) => InvalidOption::new_err(message),
+        EapError::Option { .. } | EapError::User(_) | EapError::Listen { .. } => {
+            InvalidOption::new_err(message)
+        }
         EapError::Interrupted => PyKeyboardInterrupt::new_err(message),
         _ => CoreError::new_err(message),
     }

@@ -1,6 +1,6 @@
 //! Options of a measurement, from a Python mapping.
 
-use crate::errors::{CoreError, InvalidOption, Unsupported};
+use crate::errors::{InvalidOption, Unsupported};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use shakedown_certs::CertsError;
@@ -122,12 +122,13 @@ impl Options {
     }
 }
 
-/// `Unsupported` where the suite has no use for certificates that are sound, `CoreError` where they are not.
+/// `Unsupported` where the suite has no use for certificates that are sound, `InvalidOption` where they are not.
 fn certificates_refused(error: CertsError) -> PyErr {
     match error {
         CertsError::Suite(_) | CertsError::NoUse { .. } | CertsError::WrongKind { .. } => {
             Unsupported::new_err(error.to_string())
         }
-        _ => CoreError::new_err(error.to_string()),
+        // Files that are not there, or not what they should be.
+        _ => InvalidOption::new_err(error.to_string()),
     }
 }

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -381,7 +381,9 @@ def _show_summary(found: SgsnSummary) -> None:
 
 
 @command.command("mobile")
-@click.option("--sgsn", required=True, metavar="ADDR:PORT", help="The SGSN.")
+@click.option(
+    "--sgsn", "sgsns", required=True, multiple=True, metavar="ADDR:PORT", help="The SGSN; several: in turn."
+)
 @click.option(
     "--serving", default="20801", show_default=True, metavar="NETWORK", help="The network of the SGSN."
 )
@@ -393,7 +395,7 @@ def _show_summary(found: SgsnSummary) -> None:
 @click.option("--samples", is_flag=True, help="Print each attach's times too (with --json).")
 @json_option
 def mobile(
-    sgsn: str,
+    sgsns: tuple[str, ...],
     serving: str,
     card: Path,
     attaches: int,
@@ -409,7 +411,7 @@ def mobile(
     with progress_bar(attaches, "attaching") as update:
         found, reason = attach_live(
             {
-                "sgsn": sgsn,
+                "sgsns": list(sgsns),
                 "serving": serving,
                 "card": card,
                 "attaches": attaches,
@@ -430,7 +432,7 @@ def mobile(
 
 
 def _show_live(found: LiveAttaches) -> None:
-    echo(f"live: {found.suite} to {found.sgsn}")
+    echo(f"live: {found.suite} to {', '.join(found.sgsns)}")
     _show_groups(found.full, found.resumed)
     if found.echoed is not None:
         echo(f"user data returned under the derived keys: {found.echoed:,} of {found.completed:,}")

@@ -7,10 +7,11 @@ call at a time.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
-from shakedown.errors import InputError
+from shakedown.errors import InputError, os_reason
 
 APPLICATION = 0x5368416B
 """Tells our files from other programs' (ShAk)."""
@@ -35,6 +36,11 @@ class SgsnState:
 
     def __init__(self, path: str | Path) -> None:
         """Opens a file, or begins one. Raises `InputError` where it is no SGSN's, or another process's."""
+        try:
+            # Whoever reads the secrets of sessions can resume them: the file is the owner's alone.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        except OSError as error:
+            raise InputError(f"{path}: {os_reason(error)}") from error
         try:
             self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
             self._open()

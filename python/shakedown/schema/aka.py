@@ -112,13 +112,14 @@ class AttachRun(Object, frozen=True, kw_only=True):
 
 
 class LiveAttaches(Object, frozen=True, kw_only=True):
-    """Attaches of one mobile to an SGSN on sockets. `echoed` counts those whose user data came back under the
-    derived keys, null where none was sent.
+    """Attaches of one mobile to SGSNs on sockets, in turn.
+
+    `echoed` counts those whose user data came back under the derived keys, null where none was sent.
     """
 
     kind: Literal["live"]
     suite: Text
-    sgsn: Text
+    sgsns: tuple[Text, ...]
     attaches: Count
     completed: Count
     failed: dict[str, Count]
@@ -128,8 +129,11 @@ class LiveAttaches(Object, frozen=True, kw_only=True):
 
 
 class SgsnSummary(Object, frozen=True, kw_only=True):
-    """What an SGSN did: attaches, rejected by cause, sessions offered and not resumed by decision, subscribers
-    that went to another SGSN and came from one; SCRT of the attaches in seconds.
+    """What an SGSN did.
+
+    `rejected` counts attaches by cause, `not_resumed` sessions that were offered and not resumed, by
+    decision; `handed_over` and `taken_over` subscribers that went to another SGSN and came from one. SCRT is
+    that of each attach, in seconds.
     """
 
     full: Count

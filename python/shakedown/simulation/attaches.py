@@ -193,7 +193,7 @@ def attach_live(
     row = {
         "kind": "live",
         "suite": found["suite"],
-        "sgsn": options["sgsn"],
+        "sgsns": options["sgsns"],
         "attaches": len(attaches),
         "completed": len(good),
         "failed": failures(attaches),
@@ -237,8 +237,11 @@ def group(attaches: Sequence[Mapping[str, Any]], *, samples: bool) -> dict[str, 
         found[time] = None if None in values else spread(values, samples=samples)
     for bytes_each_way in ("handshake_bytes", "wire_bytes"):
         pairs = [one.get(bytes_each_way) for one in attaches]
-        up, down = (None, None) if None in pairs else np.mean(np.array(pairs, float), axis=0)
-        found[bytes_each_way] = None if up is None else {"up": float(up), "down": float(down)}
+        if None in pairs:
+            found[bytes_each_way] = None
+        else:
+            up, down = np.mean(np.array(pairs, float), axis=0)
+            found[bytes_each_way] = {"up": float(up), "down": float(down)}
     for mean in ("queries", "sending_s", "receiving_s"):
         values = [one.get(mean) for one in attaches]
         found[mean] = None if None in values else float(np.mean(np.array(values, float)))

@@ -208,7 +208,7 @@ struct One<'a, 'b, V: Environment, S, E> {
 impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
     fn run(&mut self) {
         let give_up = self.start + self.runner.setting.patience;
-        while !self.over && !(self.attach.is_attached() && self.measured.attach_s.is_some()) {
+        while !self.is_done() {
             let action = self.actions.first_key_value().map(|(key, _)| key.0);
             let next = [self.wire.next(), action].into_iter().flatten().min();
             let Some(next) = next.filter(|next| *next <= give_up) else {
@@ -233,6 +233,11 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
         measured.sending_s = radio.sending.as_secs_f64();
         measured.receiving_s = radio.receiving.as_secs_f64();
         measured.length_s = now.since(start).as_secs_f64();
+    }
+
+    /// Both ends have said that it is over: it failed, or the mobile's confirmation is there.
+    fn is_done(&self) -> bool {
+        self.over || (self.attach.is_attached() && self.measured.attach_s.is_some())
     }
 
     fn fail(&mut self, cause: &str, reason: String) {

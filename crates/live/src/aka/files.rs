@@ -101,7 +101,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, AkaError> {
 }
 
 /// An error of the system without its number.
-fn words(error: &std::io::Error) -> String {
+pub(super) fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

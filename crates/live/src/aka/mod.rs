@@ -41,10 +41,8 @@ pub enum AkaError {
     Option { option: &'static str, given: String, accepted: &'static str },
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
-    #[error("{address}: {source}")]
+    #[error("cannot listen on {address}: {}", crate::serve::listening_reason(.source))]
     Listen { address: String, source: std::io::Error },
-    #[error("{address}: {source}")]
-    Socket { address: String, source: std::io::Error },
     #[error(transparent)]
     Store(#[from] shakedown_aka::sessions::StoreError),
     #[error("interrupted")]

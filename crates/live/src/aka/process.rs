@@ -2,7 +2,7 @@
 //! virtual time.
 
 use super::AkaError;
-use super::files::{self, CardFile, HssFile, SgsnFile};
+use super::files::{self, CardFile, HssFile, SgsnFile, words};
 use super::lab::{Cache, Lab};
 use serde::Serialize;
 use shakedown_aka::core::{Answer, Query};
@@ -73,8 +73,8 @@ pub struct SgsnSummary {
 /// What a mobile does.
 #[derive(Clone, Debug)]
 pub struct MobileOptions {
-    /// The SGSN.
-    pub sgsn: SocketAddr,
+    /// The SGSNs, in turn.
+    pub sgsns: Vec<SocketAddr>,
     /// The network that it belongs to.
     pub serving: String,
     /// What `aka provision` wrote.
@@ -142,12 +142,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Serves a connection until it ends or is told to.
+type Serve<'a> = &'a (dyn Fn(TcpStream, &AtomicBool) + Sync);
+
 /// Accepts connections until `step` stops it, and serves each on a thread. Threads end with their connections, which
 /// end when `stop` is set.
-fn accept_all(
-    listeners: &[(TcpListener, &(dyn Fn(TcpStream, &AtomicBool) + Sync))],
-    step: &mut dyn FnMut() -> ControlFlow<()>,
-) {
+fn accept_all(listeners: &[(TcpListener, Serve<'_>)], step: &mut dyn FnMut() -> ControlFlow<()>) {
     let stop = AtomicBool::new(false);
     let open = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -296,8 +296,7 @@ pub fn serve_sgsn(
     let other = |stream: TcpStream, stop: &AtomicBool| {
         answer_all(stream, stop, &|query| locked(&serving.node).answer(query).ok());
     };
-    let mut listeners: Vec<(TcpListener, &(dyn Fn(TcpStream, &AtomicBool) + Sync))> =
-        vec![(mobiles, &mobile)];
+    let mut listeners: Vec<(TcpListener, Serve<'_>)> = vec![(mobiles, &mobile)];
     if let Some(core) = core {
         listeners.push((core, &other));
     }
@@ -423,7 +422,9 @@ pub fn attach(
         if step(number).is_break() {
             return Err(AkaError::Interrupted);
         }
-        all.push(attach_once(options, &serving, &mut kept)?);
+        let place = number % options.sgsns.len().max(1);
+        let Some(sgsn) = options.sgsns.get(place) else { break };
+        all.push(attach_once(options, *sgsn, &serving, &mut kept)?);
     }
     Ok(Attaches { suite, attaches: all })
 }
@@ -431,15 +432,26 @@ pub fn attach(
 /// What a mobile took from its last attach.
 type Left = (Option<Temporary>, Option<Session>);
 
-fn attach_once(options: &MobileOptions, serving: &Network, kept: &mut Left) -> Result<Attached, AkaError> {
-    let address = options.sgsn;
-    let failed = |source| AkaError::Socket { address: address.to_string(), source };
+fn attach_once(
+    options: &MobileOptions,
+    address: SocketAddr,
+    serving: &Network,
+    kept: &mut Left,
+) -> Result<Attached, AkaError> {
     let start = Instant::now();
-    let mut stream = TcpStream::connect_timeout(&address, options.timeout).map_err(failed)?;
+    let connected = TcpStream::connect_timeout(&address, options.timeout);
     let mut found = Attached { nrt_s: Some(start.elapsed().as_secs_f64()), ..Attached::default() };
-    if !ready(&stream) {
-        return Err(failed(ErrorKind::NotConnected.into()));
-    }
+    let mut stream = match connected {
+        Ok(stream) if ready(&stream) => stream,
+        other => {
+            let reason = other.map_or_else(|error| words(&error), |_| "the connection was lost".into());
+            return Ok(Attached {
+                failure: Some("connection".into()),
+                reason: Some(format!("{address}: {reason}")),
+                ..Attached::default()
+            });
+        }
+    };
     // What the paper calls preparation: certificates and key are read, and a context is made.
     let file: CardFile = files::read(&options.card)?;
     let (card, suite) = file.card(&options.card)?;

@@ -226,6 +226,7 @@ const GAP: Purpose = Purpose(102);
 const MOVE: Purpose = Purpose(103);
 /// Of Seeded: what TLS, keys and certificates draw.
 const CRYPTOGRAPHY: u64 = 104;
+const FIRST_USE: u64 = 105;
 
 /// Runs a plan. `step` is told how many attaches are over, and may stop it. The same plan gives the same outcome.
 ///
@@ -236,9 +237,13 @@ pub fn simulate(
     plan: &Plan,
     step: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<Outcome, AkaError> {
-    let mut source = Seeded::new(plan.seed, CRYPTOGRAPHY)
-        .map_err(|stack| AkaError::OpenSsl { what: "draw from a seed", stack })?;
-    source.during(|| run(suite, plan, step))
+    let seeded = |number| {
+        Seeded::new(plan.seed, number).map_err(|stack| AkaError::OpenSsl { what: "draw from a seed", stack })
+    };
+    // What OpenSSL draws when a process first uses it is drawn by an attach that does not count.
+    let first = Plan { attaches: 1, mobiles: 1, background_per_s: 0.0, ..plan.clone() };
+    seeded(FIRST_USE)?.during(|| run(suite, &first, &mut |_| ControlFlow::Continue(())))?;
+    seeded(CRYPTOGRAPHY)?.during(|| run(suite, plan, step))
 }
 
 fn run(

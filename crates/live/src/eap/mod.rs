@@ -24,6 +24,8 @@ pub enum EapError {
     Suite { suite: String, reason: &'static str },
     #[error("{option}: {given}; accepted: {accepted}")]
     Option { option: &'static str, given: String, accepted: String },
+    #[error("cannot listen on {address}: {}", crate::serve::listening_reason(.source))]
+    Listen { address: SocketAddr, source: std::io::Error },
     #[error("{address}: {source}")]
     Socket { address: SocketAddr, source: std::io::Error },
     #[error("the system has no random numbers: {0}")]

@@ -298,6 +298,7 @@ struct Tally {
     first_failure: Option<String>,
     nanoseconds: Histogram<u64>,
     sum: Duration,
+    longest: Duration,
     round_trips: Vec<u64>,
     fragments: Vec<u64>,
     eap_bytes: Vec<u64>,
@@ -317,6 +318,7 @@ impl Tally {
             // Three digits, of any duration: such a histogram can always be made.
             nanoseconds: Histogram::new(3).unwrap_or_else(|_| unreachable!()),
             sum: Duration::ZERO,
+            longest: Duration::ZERO,
             round_trips: Vec::new(),
             fragments: Vec::new(),
             eap_bytes: Vec::new(),
@@ -342,6 +344,7 @@ impl Tally {
         self.completed += 1;
         self.resumed += usize::from(resumed);
         self.sum += took;
+        self.longest = self.longest.max(took);
         // The histogram grows to what it is given.
         let _ = self.nanoseconds.record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
         self.last_end = now;
@@ -356,13 +359,15 @@ impl Tally {
     }
 
     fn finish(mut self, count: usize) -> Authenticated {
-        let seconds = |share: f64| self.nanoseconds.value_at_quantile(share) as f64 / 1e9;
+        // A bucket of the histogram is known by its upper end, which may lie above all that is in it.
+        let longest = self.longest.as_secs_f64();
+        let seconds = |share: f64| (self.nanoseconds.value_at_quantile(share) as f64 / 1e9).min(longest);
         let times = (self.completed > 0).then(|| Times {
             mean: self.sum.as_secs_f64() / self.completed as f64,
             p50: seconds(0.50),
             p95: seconds(0.95),
             p99: seconds(0.99),
-            max: self.nanoseconds.max() as f64 / 1e9,
+            max: longest,
         });
         let length = self.last_end.saturating_sub(self.first_due.unwrap_or_default()).as_secs_f64();
         Authenticated {

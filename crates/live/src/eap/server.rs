@@ -54,14 +54,14 @@ impl Environment for Lab {
 /// Serves until `step` stops it. `listening` is told the address; `step` is told how many authentications are over.
 ///
 /// # Errors
-/// [`EapError::Socket`] where it can't listen.
+/// [`EapError::Listen`] where it can't.
 pub fn serve(
     options: &ServerOptions,
     acceptor: Arc<dyn Acceptor>,
     listening: &mut dyn FnMut(SocketAddr) -> ControlFlow<()>,
     step: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<Tally, EapError> {
-    let failed = |source| EapError::Socket { address: options.listen, source };
+    let failed = |source| EapError::Listen { address: options.listen, source };
     let socket = UdpSocket::bind(options.listen).map_err(failed)?;
     socket.set_nonblocking(true).map_err(failed)?;
     // A smaller buffer than asked for only loses more under load.

@@ -121,7 +121,8 @@ impl ServeError {
     }
 }
 
-fn listening_reason(error: &io::Error) -> String {
+/// Why nothing listens, in words.
+pub(crate) fn listening_reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "another program listens there".into(),
         io::ErrorKind::AddrNotAvailable => "this machine has no such address".into(),

@@ -16,6 +16,7 @@ mod timers;
 mod traces;
 mod worker;
 
+pub(crate) use config::listening_reason;
 pub use config::{Config, PayloadWhen, ServeError};
 pub use server::Server;
 pub use summary::{Handshakes, Summary, Times};

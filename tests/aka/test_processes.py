@@ -1,0 +1,220 @@
+"""Mobile, SGSNs and HSS as processes on sockets; the SGSN's state across its death."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shakedown.schema.aka import LiveAttaches, SgsnSummary
+from shakedown.schema.base import decode
+
+IMSI = "202010000000000"
+
+
+class Process:
+    """A command that runs until it is stopped, and what it printed."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.child = subprocess.Popen(
+            [sys.executable, "-m", "shakedown", "aka", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.line = self.child.stdout.readline()
+        self.addresses = re.findall(r"127\.0\.0\.1:\d+", self.line)
+        assert self.addresses, self.line + self.child.stderr.read()
+
+    def stop(self) -> str:
+        self.child.send_signal(signal.SIGTERM)
+        printed, complaints = self.child.communicate(timeout=20)
+        assert (self.child.returncode, complaints) == (0, "")
+        return printed
+
+    def kill(self) -> None:
+        self.child.kill()
+        self.child.communicate()
+
+
+@pytest.fixture
+def site(shakedown, tmp_path) -> Path:
+    done = shakedown("aka", "provision", tmp_path / "site", "--subscribers", "2")
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def processes() -> Iterator[list[Process]]:
+    running: list[Process] = []
+    yield running
+    for one in running:
+        with contextlib.suppress(ProcessLookupError):
+            one.kill()
+
+
+@pytest.fixture
+def hss(site, processes) -> str:
+    processes.append(Process("hss", "--listen", "127.0.0.1:0", "--register", str(site / "hss-20201.json")))
+    return processes[-1].addresses[0]
+
+
+def sgsn(site: Path, hss: str, name: str, *options: str, listen: str = "127.0.0.1:0") -> Process:
+    return Process(
+        "sgsn",
+        *("--listen", listen, "--node", str(site / f"{name}.json"), "--hss", f"20201={hss}", "--json"),
+        *options,
+    )
+
+
+def attached(done: subprocess.CompletedProcess[str]) -> dict:
+    assert done.returncode == 0, done.stderr
+    decode(done.stdout, list[LiveAttaches])
+    (found,) = json.loads(done.stdout)
+    return found
+
+
+def summary(printed: str) -> dict:
+    decode(printed, list[SgsnSummary])
+    (found,) = json.loads(printed)
+    return found
+
+
+def test_a_mobile_attaches_and_its_data_comes_back_under_the_derived_keys(shakedown, site, hss, processes):
+    processes.append(sgsn(site, hss, "sgsn-1", "--max-resumptions", "3"))
+    done = shakedown(
+        *("aka", "mobile", "--sgsn", processes[-1].addresses[0], "--card", site / "card-0.json"),
+        *("--attaches", "6", "--data", "forty-two", "--json"),
+    )
+    found = attached(done)
+    assert (found["completed"], found["failed"], found["echoed"]) == (6, {}, 6)
+    assert (found["full"]["attaches"], found["resumed"]["attaches"]) == (2, 4)
+    did = summary(processes[-1].stop())
+    assert (did["full"], did["resumed"], did["rejected"]) == (2, 4, {})
+    assert did["not_resumed"] == {"too_often": 1}
+    assert (len(did["scrt_full_s"]), len(did["scrt_resumed_s"])) == (2, 4)
+
+
+def test_a_session_goes_with_its_mobile_from_sgsn_to_sgsn(shakedown, site, hss, processes):
+    # Each knows the other by its address between SGSNs, so the ports must be known beforehand.
+    first, second = free_port(), free_port()
+    for name, own, other in (("sgsn-1", first, ("sgsn-2", second)), ("sgsn-2", second, ("sgsn-1", first))):
+        processes.append(
+            sgsn(
+                *(site, hss, name, "--core", f"127.0.0.1:{own}"),
+                *("--neighbour", f"{other[0]}=127.0.0.1:{other[1]}"),
+            )
+        )
+    nodes = processes[-2:]
+    turns = [part for node in nodes for part in ("--sgsn", node.addresses[0])]
+    found = attached(
+        shakedown("aka", "mobile", *turns, "--card", site / "card-1.json", "--attaches", "5", "--json")
+    )
+    assert (found["full"]["attaches"], found["resumed"]["attaches"]) == (1, 4)
+    did = [summary(node.stop()) for node in nodes]
+    assert [one["taken_over"] for one in did] == [2, 2]
+    assert [one["handed_over"] for one in did] == [2, 2]
+    assert [one["resumed"] for one in did] == [2, 2]
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def held(state: Path) -> list[tuple]:
+    """Sessions in a file that no process has open."""
+    with contextlib.closing(sqlite3.connect(state)) as database:
+        return database.execute("SELECT imsi, resumptions FROM session").fetchall()
+
+
+def test_sessions_and_their_counts_survive_an_sgsn_that_is_killed(shakedown, site, hss, processes, tmp_path):
+    state = tmp_path / "state.sqlite"
+    options = ("--state", str(state), "--max-resumptions", "1")
+    processes.append(sgsn(site, hss, "sgsn-1", *options))
+    address = processes[-1].addresses[0]
+    assert state.stat().st_mode & 0o777 == 0o600
+    again = shakedown("aka", "sgsn", "--listen", "127.0.0.1:0", "--node", site / "sgsn-1.json", *options)
+    assert again.returncode == 2, again.stderr
+    assert "locked" in again.stderr
+
+    mobile = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "shakedown", "aka", "mobile", "--sgsn", address),
+            *("--card", str(site / "card-0.json"), "--attaches", "3", "--gap", "8s", "--json"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        # Killed in each of two gaps, without a word, and back on the same port.
+        for round_number in range(2):
+            until = time.monotonic() + 60
+            while not grown(state, round_number):
+                assert time.monotonic() < until
+                assert mobile.poll() is None
+                time.sleep(0.05)
+            # The state is kept before the mobile is told: it shall hear of it.
+            time.sleep(1.0)
+            processes[-1].kill()
+            counts = held(state)
+            assert counts == [(IMSI, round_number)]
+            processes.append(sgsn(site, hss, "sgsn-1", *options, listen=address))
+        printed, complaints = mobile.communicate(timeout=60)
+    finally:
+        mobile.kill()
+        mobile.communicate()
+    assert mobile.returncode == 0, complaints
+    (found,) = json.loads(printed)
+    # Full, resumed, and then the count that was kept says no.
+    assert (found["full"]["attaches"], found["resumed"]["attaches"]) == (2, 1)
+    assert summary(processes[-1].stop())["not_resumed"] == {"too_often": 1}
+
+
+def grown(state: Path, resumptions: int) -> bool:
+    """True once the file, copied as it is, holds a session that was resumed so often and its subscriber."""
+    copy = state.with_suffix(".copy")
+    copy.write_bytes(state.read_bytes())
+    try:
+        with contextlib.closing(sqlite3.connect(copy)) as database:
+            rows = database.execute(
+                "SELECT resumptions FROM session JOIN subscriber ON subscriber.session = session.id"
+            ).fetchall()
+    except sqlite3.Error:
+        return False
+    return rows == [(resumptions,)]
+
+
+def test_who_is_not_there_or_not_wanted_is_said_in_a_line(shakedown, site, hss, processes):
+    nobody = shakedown("aka", "mobile", "--sgsn", f"127.0.0.1:{free_port()}", "--card", site / "card-0.json")
+    assert nobody.returncode == 1
+    assert "1 of 1 attaches failed; the first: 127.0.0.1" in nobody.stderr
+    register = site / "hss-20201.json"
+    text = json.loads(register.read_text())
+    text["barred"] = [IMSI]
+    register.write_text(json.dumps(text))
+    processes.append(Process("hss", "--listen", "127.0.0.1:0", "--register", str(register)))
+    barring = processes[-1].addresses[0]
+    processes.append(sgsn(site, barring, "sgsn-1"))
+    barred = shakedown(
+        *("aka", "mobile", "--sgsn", processes[-1].addresses[0], "--card", site / "card-0.json", "--json"),
+    )
+    assert barred.returncode == 1
+    assert "the network rejected the attach: barred" in barred.stderr
+    assert json.loads(barred.stdout)[0]["failed"] == {"barred": 1}
+    taken = shakedown("aka", "hss", "--listen", barring, "--register", register)
+    assert taken.returncode == 2
+    assert "another program listens there" in taken.stderr

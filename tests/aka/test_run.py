@@ -1,0 +1,103 @@
+"""`aka run`: attaches in virtual time, from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shakedown.schema.aka import AttachRun
+from shakedown.schema.base import decode
+
+PAPER = "tls1.0/dhe_rsa+dh1024/rsa1024/mutual/3des-sha"
+
+
+@pytest.fixture
+def run(shakedown):
+    def found(*options: str) -> dict:
+        done = shakedown("aka", "run", *options, "--json")
+        assert done.returncode == 0, done.stderr
+        decode(done.stdout, list[AttachRun])
+        (one,) = json.loads(done.stdout)
+        return one
+
+    return found
+
+
+def test_attaches_over_a_bearer_resume_within_the_thresholds_and_are_repeated_by_their_seed(run):
+    options = ("--bearer", "gprs", "--attaches", "12", "--max-resumptions", "3", "--gap", "1s")
+    found = run(*options, "--samples")
+    assert (found["completed"], found["failed"]) == (12, {})
+    # One full handshake, three resumptions, and so on.
+    assert (found["full"]["attaches"], found["resumed"]["attaches"]) == (3, 9)
+    assert found["not_resumed"] == {"too_often": 2}
+    assert found["suite"] == "tls1.2/ecdhe_ecdsa+x25519/p256@p256@p256/mutual"
+    for kind in ("full", "resumed"):
+        times = found[kind]
+        assert times["nrt_s"]["mean"] < times["tht_s"]["mean"] < times["attach_s"]["mean"]
+        sums = zip(times["rpt_s"]["samples"], times["tht_s"]["samples"], strict=True)
+        assert times["tst_s"]["samples"] == pytest.approx([rpt + tht for rpt, tht in sums])
+        assert times["handshake_bytes"]["up"] < times["wire_bytes"]["up"]
+    # Two round trips and 2.7 kB against one and 0.4 kB.
+    assert found["resumed"]["tht_s"]["mean"] < 0.5 * found["full"]["tht_s"]["mean"]
+    assert found["resumed"]["queries"] == 0
+    assert run(*options, "--samples") == found
+    assert run(*options, "--seed", "2")["full"]["tht_s"] != found["full"]["tht_s"]
+
+
+def test_old_sessions_are_not_resumed_and_sessions_move_with_their_mobiles(run):
+    found = run("--attaches", "20", "--gap", "100s", "--max-age", "0s", "--bearer", "wifi-11b")
+    assert found["resumed"] is None
+    assert found["not_resumed"] == {"too_old": 19}
+    found = run("--attaches", "30", "--gap", "1s", "--moves", "0.5", "--bearer", "wifi-11b", "--mobiles", "3")
+    assert found["handed_over"] > 0
+    # Each mobile makes one session and keeps it wherever it goes.
+    assert (found["full"]["attaches"], found["resumed"]["attaches"]) == (3, 27)
+    assert found["resumed"]["queries"] > 0
+
+
+def test_the_papers_suite_with_chains_of_two_levels(run):
+    found = run(
+        *("--suite", PAPER, "--bearer", "gprs-cs1", "--attaches", "5", "--max-resumptions", "0"),
+        *("--background", "2/s", "--preparation", "36ms"),
+    )
+    assert found["suite"] == "tls1.0/dhe_rsa+dh1024/rsa1024@rsa1024@rsa1024/mutual/3des-sha"
+    assert found["resumed"] is None
+    assert found["background_served"] > 0
+    full = found["full"]
+    assert full["rpt_s"]["mean"] == pytest.approx(full["nrt_s"]["mean"] + 0.036)
+
+
+def test_without_roaming_nobody_asks_for_a_cross_certificate(run):
+    home = run("--at-home", "--attaches", "1")["full"]["queries"]
+    assert (home, run("--attaches", "1")["full"]["queries"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("run", "--suite", "tls1.3/x25519/p256/mutual"), "accepted: tls1.0, tls1.1, tls1.2"),
+        (("run", "--suite", "tls1.2/psk"), "accepted: key exchanges with certificates"),
+        (("run", "--suite", "tls1.2/nonsense"), "nonsense"),
+        (("run", "--attaches", "0"), "attaches is 0; accepted: a whole number from 1"),
+        (("run", "--moves", "2"), "moves is 2; accepted: from 0 to 1"),
+        (("run", "--bearer", "carrier-pigeon"), "carrier-pigeon"),
+        (("run", "--gap", "nan"), "nan"),
+        (("run", "--device", "ipaq-h3970"), "has no primitives"),
+        (("hss", "--listen", "127.0.0.1:0", "--register", "/nowhere.json"), "No such file or directory"),
+        (("hss", "--listen", "somewhere", "--register", "/nowhere.json"), "accepted: ADDRESS:PORT"),
+        (("sgsn", "--listen", "127.0.0.1:0", "--node", "/nowhere.json"), "No such file or directory"),
+        (("mobile", "--sgsn", "127.0.0.1:1", "--card", "/nowhere.json"), "No such file or directory"),
+        (("provision", "/dev/null/x"), "Not a directory"),
+        (("provision", "{tmp}/x", "--home", "2020"), "accepted: 5 or 6 digits"),
+        (("provision", "{tmp}/x", "--sgsn", "A/B"), "accepted: 1 to 32 of a-z, 0-9, '-'"),
+    ],
+)
+def test_wrong_input_is_one_line(shakedown, tmp_path, arguments, says):
+    done = shakedown("aka", *(one.replace("{tmp}", str(tmp_path)) for one in arguments))
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("no recorded trace")]
+    (line,) = lines
+    assert line.startswith("error: ")
+    assert says in line
+    assert "os error" not in line
