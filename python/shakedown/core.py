@@ -512,12 +512,15 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
 
 
 def simulate(
-    spec: Mapping[str, object], progress: Callable[[int, int], None] | None = None
+    spec: Mapping[str, object],
+    progress: Callable[[int, int], None] | None = None,
+    threads: int | None = None,
 ) -> dict[str, Any]:
     """Runs a simulation in virtual time; `spec` and what is returned are `Scenario` and the outcome of
     `crates/sim`.
 
-    `progress` is called with the clients that are through, of how many. Ctrl-C stops it. Raises `InputError`.
+    `progress` is called with the clients that are through, of how many. Ctrl-C stops it. Replications share
+    `threads` threads, by default one a processor; the figures are the same. Raises `InputError`.
     """
     import json
 
@@ -525,7 +528,7 @@ def simulate(
     if not hasattr(core, "simulate"):
         raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
     try:
-        return cast("dict[str, Any]", json.loads(core.simulate(json.dumps(spec), progress)))
+        return cast("dict[str, Any]", json.loads(core.simulate(json.dumps(spec), progress, threads)))
     except ValueError as error:
         raise InputError(str(error)) from error
 

@@ -271,6 +271,24 @@ impl<P> OneWay<P> {
     pub fn sender_mut(&mut self) -> &mut Rate<Loss<Duplication<Delay<P>>>> {
         &mut self.inner.inner.inner
     }
+
+    /// As before the first unit, with draws of other streams, in the memory that it has.
+    fn renew(&mut self, process: &LossProcess, streams: Streams) {
+        self.renew_joining();
+        self.inner.renew();
+        let rate = self.sender_mut();
+        rate.renew();
+        rate.inner.renew(process.clone(), streams.loss);
+        rate.inner.inner.renew(streams.duplication);
+        rate.inner.inner.inner.renew(streams.delay);
+    }
+}
+
+/// What one direction draws from.
+struct Streams {
+    loss: Stream,
+    duplication: Stream,
+    delay: Stream,
 }
 
 /// A validated bearer, from which a path is made for each client.
@@ -543,11 +561,37 @@ impl Bearer {
     /// A path of its own for a client. What exceeds the MTU is fragmented.
     #[must_use]
     pub fn path<P: Payload>(&self, seed: u64, entity: u64) -> Path<P> {
+        let shared = self.shared_of(seed, entity);
+        Path::new(self.way(&self.up, seed, entity), self.way(&self.down, seed, entity), shared)
+    }
+
+    /// Makes a path of this bearer, which a client has left, what [`path`](Self::path) would make for another, in the
+    /// memory that it has.
+    pub fn renew<P: Payload>(&self, path: &mut Path<P>, seed: u64, entity: u64) {
+        path.renew(self.shared_of(seed, entity));
+        path.way(Direction::Up).renew(&self.up.loss, self.streams(&self.up, seed, entity));
+        path.way(Direction::Down).renew(&self.down.loss, self.streams(&self.down, seed, entity));
+    }
+
+    fn shared_of(&self, seed: u64, entity: u64) -> Option<Shared> {
         let mut shared = self.shared;
         if let Some(radio) = shared.as_mut().and_then(|shared| shared.radio.as_mut()) {
             radio.takes(self.setup_time(seed, entity));
         }
-        Path::new(self.way(&self.up, seed, entity), self.way(&self.down, seed, entity), shared)
+        shared
+    }
+
+    fn streams(&self, way: &Way, seed: u64, entity: u64) -> Streams {
+        let stream = |purpose, drawn: bool| {
+            if drawn { Stream::of(seed, entity, purpose) } else { Stream::seeded(0) }
+        };
+        let [loss, duplication, delay] = way.purposes;
+        let varies = way.delay.as_constant().is_none() || !self.reordering.is_never();
+        Streams {
+            loss: stream(loss, way.loss.draws()),
+            duplication: stream(duplication, !self.duplication.is_never()),
+            delay: stream(delay, varies),
+        }
     }
 
     /// How long a client's radio takes to be set up.
@@ -571,20 +615,14 @@ impl Bearer {
     }
 
     fn way<P: Payload>(&self, way: &Way, seed: u64, entity: u64) -> OneWay<P> {
-        let stream = |purpose, drawn: bool| {
-            if drawn { Stream::of(seed, entity, purpose) } else { Stream::seeded(0) }
-        };
-        let [loss, duplication, delay] = way.purposes;
-        let varies = way.delay.as_constant().is_none() || !self.reordering.is_never();
-        let delay_stream = stream(delay, varies);
-        let mut delay = Delay::new(way.delay.clone(), delay_stream.clone()).holding(self.holds);
+        let streams = self.streams(way, seed, entity);
+        let mut delay = Delay::new(way.delay.clone(), streams.delay.clone()).holding(self.holds);
         if self.overtaking {
             delay = delay.overtaking();
         }
-        let delay = delay.reordering(self.reordering, self.reordering_s, delay_stream);
-        let duplication =
-            Duplication::new(self.duplication, stream(duplication, !self.duplication.is_never()), delay);
-        let loss = Loss::new(way.loss.clone(), stream(loss, way.loss.draws()), duplication);
+        let delay = delay.reordering(self.reordering, self.reordering_s, streams.delay);
+        let duplication = Duplication::new(self.duplication, streams.duplication, delay);
+        let loss = Loss::new(way.loss.clone(), streams.loss, duplication);
         let rate = match way.rate {
             Some(rate) => Rate::new(rate, loss).bounded(way.bound),
             None => Rate::unlimited(loss),

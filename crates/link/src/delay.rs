@@ -54,6 +54,16 @@ impl<P> Delay<P> {
         self
     }
 
+    /// As before the first unit, with draws of another stream, in the memory that it has.
+    pub(crate) fn renew(&mut self, stream: Stream) {
+        if let Some(process) = &mut self.process {
+            process.stream = stream;
+            (process.current, process.current_until) = (Ns::ZERO, Ns::ZERO);
+        }
+        self.latest = Ns::ZERO;
+        self.held.clear();
+    }
+
     /// Units that drew a shorter delay overtake those that drew a longer one. Without effect on a constant delay.
     #[must_use]
     pub fn overtaking(mut self) -> Self {

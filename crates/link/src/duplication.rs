@@ -17,6 +17,11 @@ impl<L> Duplication<L> {
     pub fn new(probability: Probability, stream: Stream, inner: L) -> Self {
         Self { inner, probability, stream }
     }
+
+    /// As before the first unit, with draws of another stream.
+    pub(crate) fn renew(&mut self, stream: Stream) {
+        self.stream = stream;
+    }
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Duplication<L> {

@@ -33,6 +33,12 @@ impl<L> Encapsulation<L> {
         Self { inner, overhead_bytes, ends: Some(Box::new(Ends { sender, receiver })), rejected: 0 }
     }
 
+    /// As before the first unit: nothing is encrypted.
+    pub(crate) fn renew(&mut self) {
+        self.ends = None;
+        self.rejected = 0;
+    }
+
     /// Encrypts from now on. What this adds to a unit's length on the wire stays as it was: where rates count network
     /// packets it is nothing.
     pub fn encrypt(&mut self, sender: Box<dyn FrameCipher>, receiver: Box<dyn FrameCipher>) {

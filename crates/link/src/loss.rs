@@ -109,6 +109,12 @@ impl<L> Loss<L> {
     pub fn new(process: LossProcess, stream: Stream, inner: L) -> Self {
         Self { inner, process, stream }
     }
+
+    /// As before the first unit, by a process and with draws of a stream.
+    pub(crate) fn renew(&mut self, process: LossProcess, stream: Stream) {
+        self.process = process;
+        self.stream = stream;
+    }
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Loss<L> {

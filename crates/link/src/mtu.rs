@@ -42,6 +42,12 @@ impl<L, P> Mtu<L, P> {
     pub fn new(limit_bytes: u32, too_long: TooLong, inner: L) -> Self {
         Self { inner, limit_bytes: limit_bytes.max(28), too_long, cut: 0, joining: Vec::new() }
     }
+
+    /// Forgets what was cut and not yet put together.
+    pub(crate) fn renew_joining(&mut self) {
+        self.cut = 0;
+        self.joining.clear();
+    }
 }
 
 impl<P: Payload, L: Link<P>> Mtu<L, P> {

@@ -135,6 +135,14 @@ impl<P: Payload> Path<P> {
         Self { up, down, shared: shared.map(Box::new) }
     }
 
+    /// As before the first unit, but for the ways themselves.
+    pub(crate) fn renew(&mut self, shared: Option<Shared>) {
+        match (self.shared.as_deref_mut(), shared) {
+            (Some(own), Some(fresh)) => *own = fresh,
+            (_, fresh) => self.shared = fresh.map(Box::new),
+        }
+    }
+
     /// Offers a unit that goes one way.
     pub fn offer(&mut self, direction: Direction, at: Ns, unit: Unit<P>) -> Fate {
         if self.shared.is_some() {

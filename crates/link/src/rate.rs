@@ -149,6 +149,16 @@ impl<L> Rate<L> {
         }
     }
 
+    /// As before the first unit, in the memory that it has.
+    pub(crate) fn renew(&mut self) {
+        (self.free_at, self.busy) = (Ns::ZERO, Ns::ZERO);
+        (self.carried, self.sent_bytes) = (0, 0);
+        if let Some(queue) = &mut self.queue {
+            queue.bytes = 0;
+            queue.departures.clear();
+        }
+    }
+
     /// Drops what exceeds a bound, from the tail.
     #[must_use]
     pub fn bounded(mut self, bound: Bound) -> Self {

@@ -454,3 +454,39 @@ proptest! {
         prop_assert_eq!(run(), (fates, taken, busy, free_at, sent_bytes));
     }
 }
+
+/// What a path does with units of all lengths both ways, offered ever faster: fates, and what arrives when.
+fn carried(path: &mut Path<Vec<u8>>) -> (Vec<Fate>, Vec<(Ns, Direction, Unit)>) {
+    let (mut fates, mut arrived) = (Vec::new(), Vec::new());
+    let mut now = Ns::from_ms(3);
+    for number in 0..60_u32 {
+        now += Ns::from_ms(u64::from(60 - number));
+        let direction = if number % 3 == 0 { Direction::Up } else { Direction::Down };
+        fates.push(path.offer(direction, now, Unit::new(40 + 37 * number, vec![number as u8; 8])));
+        arrived.extend(std::iter::from_fn(|| path.take(now)));
+    }
+    // Some stay under way.
+    (fates, arrived)
+}
+
+proptest! {
+    #[test]
+    fn a_path_that_is_renewed_is_a_new_one(
+        shares in prop::array::uniform3(0.0..0.3_f64), burst in 0_u32..2, sd_s in 0.0..0.2_f64, holds_s in 0.0..0.1_f64,
+        half_duplex in any::<bool>(), reorders in any::<bool>(), setup_s in 0.0..0.5_f64, seeds in any::<[u64; 2]>()
+    ) {
+        let spec = BearerSpec {
+            loss: shares[0], duplication: shares[1], reordering: shares[2], reordering_s: 0.05,
+            loss_burst_packets: f64::from(burst * 3), traversal_sd_s: sd_s, traversal_holds_s: holds_s,
+            traversal_reorders: reorders, half_duplex, setup_s, idle_after_s: Some(0.2), queue_bytes: Some(5000),
+            mtu_bytes: 576, ..spec()
+        };
+        let bearer = Bearer::try_from(&spec).expect("valid");
+        let mut used = bearer.path(seeds[0], 1);
+        carried(&mut used);
+        bearer.renew(&mut used, seeds[1], 2);
+        let mut new = bearer.path(seeds[1], 2);
+        prop_assert_eq!(used.times(Ns::ZERO, Ns::from_s(1)), new.times(Ns::ZERO, Ns::from_s(1)));
+        prop_assert_eq!(carried(&mut used), carried(&mut new));
+    }
+}

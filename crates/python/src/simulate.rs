@@ -5,6 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use shakedown_sim::{Outcome, Report, Scenario, Simulation};
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -20,18 +21,28 @@ fn answer(outcome: &Outcome) -> PyResult<String> {
 }
 
 /// Simulates a scenario. `progress` is told of (clients through, clients in all) now and then; what it raises, and
-/// Ctrl-C, breaks the simulation off.
+/// Ctrl-C, breaks the simulation off. Replications share `threads` threads, by default one a processor.
 #[pyfunction]
-#[pyo3(signature = (spec, progress = None))]
-pub fn simulate(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+#[pyo3(signature = (spec, progress = None, threads = None))]
+pub fn simulate(
+    py: Python<'_>,
+    spec: &str,
+    progress: Option<Py<PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<String> {
     let scenario: Scenario =
         serde_json::from_str(spec).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let total = scenario.expected_clients() * u64::from(scenario.replications);
     let simulation = Simulation::new(scenario).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let threads = match threads {
+        Some(count) => NonZeroUsize::new(count)
+            .ok_or_else(|| PyValueError::new_err("threads is 0; accepted: 1 or more"))?,
+        None => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+    };
     let mut raised = None;
     let mut looked = Instant::now();
     let outcome = py.detach(|| {
-        simulation.run(&mut |through| {
+        simulation.run_on(threads, &mut |through| {
             if looked.elapsed() < BREATH {
                 return ControlFlow::Continue(());
             }

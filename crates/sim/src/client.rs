@@ -6,7 +6,7 @@ use crate::outcome::Cause;
 use crate::scenario::Flush;
 use crate::server::JobId;
 use crate::tcp::{ACK, IP_BYTES, Jiffies, Packet, RST, SYN, State, Tcp, TcpConfig};
-use shakedown_link::{Direction, Fate, Ns, Path, Payload, Purpose, Stream, Unit};
+use shakedown_link::{Bearer, Direction, Fate, Ns, Path, Payload, Purpose, Stream, Unit};
 use std::collections::VecDeque;
 
 /// What a client of the simulation draws numbers for.
@@ -16,6 +16,9 @@ pub(crate) const KIND: Purpose = Purpose(104);
 pub(crate) const BACKOFF: Purpose = Purpose(105);
 pub(crate) const ARRIVAL: Purpose = Purpose(106);
 pub(crate) const REPLICATION: Purpose = Purpose(107);
+
+/// A time that does not come.
+pub(crate) const NEVER: Ns = Ns::MAX;
 
 /// Something on its way between a client and the server.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +50,7 @@ pub(crate) struct Progress {
     pub busy: bool,
     /// Processor time so far.
     pub cpu: Ns,
-    stream: Option<Box<Stream>>,
+    stream: Option<Stream>,
 }
 
 /// What carries the connection.
@@ -83,14 +86,14 @@ pub(crate) struct Client {
     pub generation: u32,
     pub attempt: u32,
     pub planned: Ns,
-    /// When the attempt ends for want of time.
-    pub gives_up: Option<Ns>,
-    /// When the next attempt begins.
-    pub resumes_at: Option<Ns>,
+    /// When the attempt ends for want of time, or [`NEVER`].
+    pub gives_up: Ns,
+    /// When the next attempt begins, or [`NEVER`].
+    pub resumes_at: Ns,
     pub connected: Option<Ns>,
     pub ready: Option<Ns>,
-    /// The end of what the client's processor is at.
-    pub computes_until: Option<Ns>,
+    /// The end of what the client's processor is at, or [`NEVER`].
+    pub computes_until: Ns,
     pub job: Option<JobId>,
     pub accepted: Accepted,
     /// Time that its jobs waited for a worker.
@@ -127,12 +130,62 @@ pub(crate) struct Shared<'a> {
     pub server_clock: Jiffies,
     pub cells: Vec<Path<Parcel>>,
     pub traffic: Traffic,
+    pub spare: Spare,
     /// Packets that a TCP has just sent.
     pub out: Vec<Packet>,
     /// What is handed over without a link.
     pub instant: VecDeque<(Direction, Parcel)>,
     /// Cells to which something was given.
     pub touched_cells: Vec<u32>,
+}
+
+/// What clients that are gone have left, for others to use: in a steady load nothing is allocated, and what is used next
+/// was used last.
+#[derive(Debug, Default)]
+pub(crate) struct Spare {
+    connections: Vec<Box<[Tcp; 2]>>,
+    /// By class: paths of different bearers are different.
+    paths: Vec<Vec<Box<Path<Parcel>>>>,
+}
+
+impl Spare {
+    fn connection(&mut self, client: Tcp, server: Tcp) -> Box<[Tcp; 2]> {
+        match self.connections.pop() {
+            Some(mut ends) => {
+                ends[0].replace(client);
+                ends[1].replace(server);
+                ends
+            }
+            None => Box::new([client, server]),
+        }
+    }
+
+    /// A path for a client of a class.
+    pub fn path(&mut self, class: u16, bearer: &Bearer, seed: u64, number: u64) -> Box<Path<Parcel>> {
+        match self.paths.get_mut(usize::from(class)).and_then(Vec::pop) {
+            Some(mut path) => {
+                bearer.renew(&mut path, seed, number);
+                path
+            }
+            None => Box::new(bearer.path(seed, number)),
+        }
+    }
+
+    /// Takes what a client no longer needs.
+    pub fn keep_path(&mut self, class: u16, path: Box<Path<Parcel>>) {
+        let class = usize::from(class);
+        if class >= self.paths.len() {
+            self.paths.resize_with(class + 1, Vec::new);
+        }
+        self.paths[class].push(path);
+    }
+
+    /// Takes what carried an attempt.
+    pub fn keep(&mut self, transport: Transport) {
+        if let Transport::Stream(ends) = transport {
+            self.connections.push(ends);
+        }
+    }
 }
 
 /// What a step at a side's processor is.
@@ -153,11 +206,11 @@ impl Client {
             generation: 0,
             attempt: 0,
             planned: Ns::ZERO,
-            gives_up: None,
-            resumes_at: None,
+            gives_up: NEVER,
+            resumes_at: NEVER,
             connected: None,
             ready: None,
-            computes_until: None,
+            computes_until: NEVER,
             job: None,
             accepted: Accepted::No,
             waited: Ns::ZERO,
@@ -175,9 +228,9 @@ impl Client {
         self.generation = self.generation.wrapping_add(1);
         self.ip_bytes = plan.ip_bytes;
         self.attempt += 1;
-        self.resumes_at = None;
+        self.resumes_at = NEVER;
         self.connected = None;
-        self.computes_until = None;
+        self.computes_until = NEVER;
         self.job = None;
         self.accepted = Accepted::No;
         for progress in &mut self.sides {
@@ -194,7 +247,7 @@ impl Client {
             TransportKind::Stream => {
                 let client = Tcp::connect(now, self.clock, segment_bytes, shared.tcp, &mut shared.out);
                 let server = Tcp::listen(shared.server_clock, segment_bytes, shared.tcp);
-                Transport::Stream(Box::new([client, server]))
+                Transport::Stream(shared.spare.connection(client, server))
             }
         };
         self.send_packets(now, Direction::Up, shared);
@@ -227,12 +280,12 @@ impl Client {
 
     /// Sends what a TCP has put out.
     fn send_packets(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) {
-        let mut out = std::mem::take(&mut shared.out);
-        for packet in out.drain(..) {
+        for index in 0..shared.out.len() {
+            let packet = shared.out[index];
             let bytes = shared.tcp.wire_bytes(&packet) - IP_BYTES + self.ip_bytes;
             self.offer(now, direction, bytes, Body::Tcp(packet), shared);
         }
-        shared.out = out;
+        shared.out.clear();
     }
 
     fn send_datagrams(
@@ -434,7 +487,7 @@ impl Client {
                     let number = self.number;
                     let stream = self.sides[own]
                         .stream
-                        .get_or_insert_with(|| Box::new(Stream::of(shared.seed, number, SERVICE[own])));
+                        .get_or_insert_with(|| Stream::of(shared.seed, number, SERVICE[own]));
                     step.cost(direction).draw(stream)
                 }
             };
@@ -524,26 +577,23 @@ impl Client {
         }
     }
 
-    /// When it wants to act next.
-    pub fn next(&self) -> Option<Ns> {
-        let mut next = Ns::MAX;
-        let mut consider = |time: Option<Ns>| next = next.min(time.unwrap_or(Ns::MAX));
-        consider(self.resumes_at);
-        consider(self.gives_up);
-        consider(self.computes_until);
-        consider(self.path.as_ref().and_then(|path| path.next()).map(|(due, _)| due));
-        match &self.transport {
-            Transport::Stream(ends) => {
-                consider(ends[0].deadline());
-                consider(ends[1].deadline());
-            }
-            Transport::Datagram(sides) => {
-                consider(sides[0].timer());
-                consider(sides[1].timer());
-            }
-            Transport::Ideal(_) | Transport::None => {}
-        }
-        (next < Ns::MAX).then_some(next)
+    /// When its own patience, processor or transport wants to act next, or [`NEVER`].
+    #[inline]
+    pub fn timer(&self) -> Ns {
+        let timers = match &self.transport {
+            Transport::Stream(ends) => [ends[0].deadline(), ends[1].deadline()],
+            Transport::Datagram(sides) => [sides[0].timer(), sides[1].timer()],
+            Transport::Ideal(_) | Transport::None => [None, None],
+        };
+        let transport = timers[0].unwrap_or(NEVER).min(timers[1].unwrap_or(NEVER));
+        transport.min(self.gives_up).min(self.computes_until)
+    }
+
+    /// When anything of it wants to act next, or [`NEVER`].
+    #[inline]
+    pub fn next(&self) -> Ns {
+        let arrival = self.path.as_ref().and_then(|path| path.next()).map_or(NEVER, |(due, _)| due);
+        self.timer().min(self.resumes_at).min(arrival)
     }
 
     /// True where both sides are through.

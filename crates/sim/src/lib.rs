@@ -3,7 +3,8 @@
 //! A [`Scenario`] says who arrives when, what they speak ([`PricedHandshake`]: messages in order, with what each costs its
 //! sender and its receiver), over what ([`shakedown_link::BearerSpec`]) and what serves them. A [`Simulation`] runs it in
 //! replications, each with numbers of its own, whose [`Outcome`]s merge exactly: in one process or on many machines, in
-//! whatever order, the same seed gives the same bytes. There is no wall clock, no I/O and no thread in here.
+//! whatever order, the same seed gives the same bytes. There is no wall clock and no I/O in here, and no thread but those
+//! that [`Simulation::run_on`] gives whole replications.
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -12,6 +13,7 @@
 //! | `datagram` | flights on datagrams, sent again as DTLS and WTLS do |
 //! | `client`, `server`, `fleet` | clients and their connections; workers and jobs; one replication of it all |
 //! | [`metrics`], [`outcome`] | histograms and series that merge; what came out |
+//! | `threads` | replications on several processors |
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +29,7 @@ pub mod queue;
 pub mod scenario;
 mod server;
 pub mod tcp;
+mod threads;
 
 pub use handshake::{PricedHandshake, PricedMessage, Retransmission, Sender, TransportKind};
 pub use outcome::{Outcome, Report};

@@ -287,16 +287,22 @@ impl Series {
         if self.width == Ns::ZERO {
             return None;
         }
-        let index = ((time.0 / self.width.0) as usize).min(MAX_INTERVALS - 1);
+        Some(self.interval(time.0 / self.width.0))
+    }
+
+    #[inline]
+    fn interval(&mut self, number: u64) -> &mut Interval {
+        let index = (number as usize).min(MAX_INTERVALS - 1);
         if index >= self.intervals.len() {
             self.intervals.resize(index + 1, Interval::default());
         }
-        self.intervals.get_mut(index)
+        &mut self.intervals[index]
     }
 
-    /// Spreads `amount` a nanosecond over a span.
-    pub fn spread(&mut self, from: Ns, to: Ns, amount: u64, add: impl Fn(&mut Interval, Ns)) {
-        if self.width == Ns::ZERO || amount == 0 {
+    /// Tells each interval of a span how much of the span it holds.
+    #[inline]
+    pub fn spread(&mut self, from: Ns, to: Ns, add: impl Fn(&mut Interval, Ns)) {
+        if self.width == Ns::ZERO {
             return;
         }
         let mut from = from;
@@ -304,9 +310,7 @@ impl Series {
             let number = from.0 / self.width.0;
             let is_last = number as usize >= MAX_INTERVALS - 1;
             let end = if is_last { to } else { to.min(Ns((number + 1).saturating_mul(self.width.0))) };
-            if let Some(interval) = self.at(from) {
-                add(interval, Ns((end - from).0.saturating_mul(amount)));
-            }
+            add(self.interval(number), end - from);
             from = end;
         }
     }
@@ -402,11 +406,11 @@ mod tests {
     #[test]
     fn spans_are_spread_over_their_intervals() {
         let mut series = Series::new(Ns(10));
-        series.spread(Ns(5), Ns(25), 2, |interval, amount| interval.busy += amount);
+        series.spread(Ns(5), Ns(25), |interval, span| interval.busy += Ns(2 * span.0));
         let busy: Vec<u64> = series.intervals.iter().map(|interval| interval.busy.0).collect();
         assert_eq!(busy, [10, 20, 10]);
         let mut other = Series::new(Ns(10));
-        other.spread(Ns(30), Ns(31), 1, |interval, amount| interval.busy += amount);
+        other.spread(Ns(30), Ns(31), |interval, span| interval.busy += span);
         assert!(series.merge(&other));
         assert_eq!(series.intervals.len(), 4);
         assert!(!series.merge(&Series::new(Ns(11))));

@@ -33,11 +33,15 @@ impl Fleet<'_> {
         load.in_system_ns += u128::from(load.in_system) * span;
         load.busy_ns += u128::from(busy) * span;
         if self.setup.series > Ns::ZERO {
-            let waiting = self.server.waiting() as u64;
-            let series = &mut self.outcome.series;
-            series.spread(load.at, now, load.in_flight, |interval, amount| interval.in_flight += amount);
-            series.spread(load.at, now, busy, |interval, amount| interval.busy += amount);
-            series.spread(load.at, now, waiting, |interval, amount| interval.waiting += amount);
+            let (in_flight, waiting) = (load.in_flight, self.server.waiting() as u64);
+            if in_flight + busy + waiting > 0 {
+                self.outcome.series.spread(load.at, now, |interval, span| {
+                    let times = |count: u64| Ns(span.0.saturating_mul(count));
+                    interval.in_flight += times(in_flight);
+                    interval.busy += times(busy);
+                    interval.waiting += times(waiting);
+                });
+            }
         }
         load.at = now;
     }
@@ -66,6 +70,10 @@ impl Fleet<'_> {
         assert_eq!(load.in_system_ns, self.sojourn_ns, "Little's law fails for the server's jobs");
         assert_eq!((load.in_flight, load.in_system), (0, 0), "somebody is still there");
         let outcome = &mut self.outcome;
+        // Every client is of one class.
+        for class in &outcome.classes {
+            outcome.ready.merge(&class.ready);
+        }
         let traffic = self.shared.traffic;
         outcome.traffic = TrafficOutcome {
             packets: traffic.packets,

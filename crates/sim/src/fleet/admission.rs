@@ -1,7 +1,7 @@
 //! Clients arrive and begin their attempts.
 
 use super::{Fleet, SOURCE};
-use crate::client::{Accepted, CLOCK, Client, KIND};
+use crate::client::{Accepted, CLOCK, Client, KIND, NEVER};
 use crate::tcp::Jiffies;
 use shakedown_link::{Ns, Stream};
 
@@ -40,6 +40,8 @@ impl Fleet<'_> {
         let seed = self.seed;
         let hz = self.scenario.tcp.hz;
         let timed = !of.is_instant;
+        let path =
+            (timed && cell.is_none()).then(|| self.shared.spare.path(class, &of.bearer, seed, number));
         let client = self.client(slot);
         client.number = number;
         client.class = class;
@@ -51,15 +53,15 @@ impl Fleet<'_> {
         client.ready = None;
         // Whoever had this place before left an attempt behind, and this client's may begin later.
         client.connected = None;
-        client.computes_until = None;
-        client.gives_up = None;
+        client.computes_until = NEVER;
+        client.gives_up = NEVER;
         client.job = None;
         client.accepted = Accepted::No;
-        client.resumes_at = None;
+        client.resumes_at = NEVER;
         client.waited = Ns::ZERO;
         client.sides = Default::default();
         client.cell = cell;
-        client.path = (timed && cell.is_none()).then(|| Box::new(of.bearer.path(seed, number)));
+        client.path = path;
         if timed {
             client.clock = Jiffies::new(hz, Ns(Stream::of(seed, number, CLOCK).below(1 << 34)));
         }
@@ -75,7 +77,7 @@ impl Fleet<'_> {
         let setup_time = if of.cells > 0 { of.bearer.setup_time(seed, number) } else { Ns::ZERO };
         if setup_time > Ns::ZERO {
             // A cell is shared, but each client sets up its own radio.
-            self.client(slot).resumes_at = Some(now + setup_time);
+            self.client(slot).resumes_at = now + setup_time;
         } else {
             self.begin(now, slot);
         }
@@ -99,7 +101,7 @@ impl Fleet<'_> {
         let plan = Self::plan(setup, client);
         let segment = setup.classes[usize::from(client.class)].segment_bytes;
         client.begin(now, plan, segment, &mut self.shared);
-        client.gives_up = setup.timeout.map(|timeout| now + timeout);
+        client.gives_up = setup.timeout.map_or(NEVER, |timeout| now + timeout);
         self.outcome.attempts += 1;
         if client.attempt > 1
             && let Some(interval) = self.outcome.series.at(now)

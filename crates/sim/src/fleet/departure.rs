@@ -1,7 +1,7 @@
 //! Clients get ready, are through, or fail.
 
 use super::Fleet;
-use crate::client::{Accepted, BACKOFF, Transport};
+use crate::client::{Accepted, BACKOFF, NEVER, Transport};
 use crate::energy::{client_energy, nanojoules};
 use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns, Stream};
@@ -12,7 +12,7 @@ impl Fleet<'_> {
         self.load.in_flight -= 1;
         let client = &mut self.clients[slot as usize];
         client.ready = Some(now);
-        client.gives_up = None;
+        client.gives_up = NEVER;
         let took = now - client.planned;
         self.flight_ns += u128::from(took.0);
         self.outcome.last_ready_ns = self.outcome.last_ready_ns.max(now.0);
@@ -21,7 +21,6 @@ impl Fleet<'_> {
         }
         if client.counted {
             self.outcome.completed += 1;
-            self.outcome.ready.record_time(took);
             self.outcome.classes[usize::from(client.class)].ready.record_time(took);
             if let Some(connected) = client.connected {
                 self.outcome.connect.record_time(connected - client.planned);
@@ -64,8 +63,10 @@ impl Fleet<'_> {
             }
         }
         client.is_active = false;
-        client.transport = Transport::None;
-        client.path = None;
+        self.shared.spare.keep(std::mem::replace(&mut client.transport, Transport::None));
+        if let Some(path) = client.path.take() {
+            self.shared.spare.keep_path(client.class, path);
+        }
         client.generation = client.generation.wrapping_add(1);
         self.queue.clear(self.first_client + slot);
         self.free.push(slot);
@@ -83,10 +84,10 @@ impl Fleet<'_> {
         self.abandon(now, slot);
         let client = &mut self.clients[slot as usize];
         self.shared.traffic.resent += client.retransmissions();
-        client.transport = Transport::None;
+        self.shared.spare.keep(std::mem::replace(&mut client.transport, Transport::None));
         client.generation = client.generation.wrapping_add(1);
-        client.gives_up = None;
-        client.computes_until = None;
+        client.gives_up = NEVER;
+        client.computes_until = NEVER;
         client.connected = None;
         for progress in &mut client.sides {
             progress.busy = false;
@@ -97,7 +98,7 @@ impl Fleet<'_> {
             let entity = client.number << 16 | u64::from(client.attempt);
             let drawn = Stream::of(self.seed, entity, BACKOFF).uniform();
             let pause = pause * (1.0 - retry.jitter * drawn);
-            client.resumes_at = Some(now + Ns::from_secs_f64(pause));
+            client.resumes_at = now + Ns::from_secs_f64(pause);
             return;
         }
         self.advance(now);

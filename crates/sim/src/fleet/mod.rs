@@ -7,7 +7,7 @@ mod service;
 mod turn;
 
 use crate::arrivals::Arrivals;
-use crate::client::{ARRIVAL, CLOCK, Client, REPLICATION, Shared, Traffic};
+use crate::client::{ARRIVAL, CLOCK, Client, REPLICATION, Shared, Spare, Traffic};
 use crate::handshake::Plan;
 use crate::metrics::Series;
 use crate::outcome::{ClassOutcome, Outcome};
@@ -113,6 +113,7 @@ impl<'a> Fleet<'a> {
                 server_clock: clock_of(u64::MAX),
                 cells,
                 traffic: Traffic::default(),
+                spare: Spare::default(),
                 out: Vec::new(),
                 instant: VecDeque::new(),
                 touched_cells: Vec::new(),

@@ -1,7 +1,7 @@
 //! A client's turn: whatever of it is due, until nothing more happens at that time.
 
 use super::Fleet;
-use crate::client::{Accepted, Admits, Parcel};
+use crate::client::{Accepted, Admits, NEVER, Parcel};
 use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns};
 
@@ -15,7 +15,7 @@ impl Fleet<'_> {
                 return;
             }
             let plan = Self::plan(setup, client);
-            if client.resumes_at.is_some_and(|at| at <= now) {
+            if client.resumes_at <= now {
                 self.begin(now, slot);
                 continue;
             }
@@ -26,15 +26,15 @@ impl Fleet<'_> {
                 }
                 continue;
             }
-            if client.next().is_some_and(|next| next <= now) {
+            if client.timer() <= now {
                 self.events += 1;
-                if client.computes_until.is_some_and(|until| until <= now) {
-                    client.computes_until = None;
+                if client.computes_until <= now {
+                    client.computes_until = NEVER;
                     client.finish(now, Direction::Up, plan, &mut self.shared);
                     if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
                         self.ready(now, slot);
                     }
-                } else if client.gives_up.is_some_and(|at| at <= now) {
+                } else if client.gives_up <= now {
                     self.fail(now, slot, Cause::Timeout);
                 } else if let Err(cause) = client.expire(now, plan, &mut self.shared) {
                     self.fail(now, slot, cause);
@@ -58,17 +58,22 @@ impl Fleet<'_> {
         let setup = self.setup;
         let client = &mut self.clients[slot as usize];
         let plan = Self::plan(setup, client);
-        if client.computes_until.is_none()
+        if client.computes_until == NEVER
             && let Some(work) = client.work(now, Direction::Up, plan, &mut self.shared)
         {
-            client.computes_until = Some(now + work.takes);
+            client.computes_until = now + work.takes;
             return true;
         }
         if client.is_acceptable() {
-            client.accepted = Accepted::Waiting;
             let generation = client.generation;
-            self.acceptable.push_back((slot, generation));
-            self.accept();
+            if self.acceptable.is_empty() && self.has_room() {
+                self.client(slot).accepted = Accepted::Yes;
+                self.handshakes += 1;
+            } else {
+                self.client(slot).accepted = Accepted::Waiting;
+                self.acceptable.push_back((slot, generation));
+                self.accept();
+            }
             return true;
         }
         if client.job.is_none() && client.has_work(Direction::Down, plan) {
@@ -83,7 +88,7 @@ impl Fleet<'_> {
 
     /// The application accepts what it has room for.
     pub(super) fn accept(&mut self) {
-        while self.scenario.server.max_handshakes.is_none_or(|most| self.handshakes < most) {
+        while self.has_room() {
             let Some((slot, generation)) = self.acceptable.pop_front() else { return };
             let client = &mut self.clients[slot as usize];
             if client.is_active && client.generation == generation && client.accepted == Accepted::Waiting {
@@ -96,8 +101,13 @@ impl Fleet<'_> {
         }
     }
 
+    /// The application works on fewer handshakes than it may.
+    fn has_room(&self) -> bool {
+        self.scenario.server.max_handshakes.is_none_or(|most| self.handshakes < most)
+    }
+
     pub(super) fn admits(&self) -> Admits {
-        let room = self.scenario.server.max_handshakes.is_none_or(|most| self.handshakes < most);
+        let room = self.has_room();
         let queue = self.scenario.server.accept_queue;
         let connection = room || queue.is_none_or(|most| (self.acceptable.len() as u64) < u64::from(most));
         Admits { connection, handshake: room }
@@ -156,12 +166,12 @@ impl Fleet<'_> {
             return;
         }
         match client.next() {
-            Some(next) => self.queue.set(entity, next.max(now)),
-            None if client.ready.is_some() && client.job.is_none() && client.cell.is_none() => {
+            NEVER if client.ready.is_some() && client.job.is_none() && client.cell.is_none() => {
                 // Nothing will bring what is missing; the client does not need it.
                 self.retire(now, slot);
             }
-            None => self.queue.clear(entity),
+            NEVER => self.queue.clear(entity),
+            next => self.queue.set(entity, next.max(now)),
         }
     }
 }

@@ -377,6 +377,16 @@ impl Tcp {
         }
     }
 
+    /// A connection that has just begun takes the place of this one, in the memory of its lists.
+    pub(crate) fn replace(&mut self, mut new: Self) {
+        debug_assert!(new.queue.is_empty() && new.out_of_order.is_empty(), "it has begun before");
+        std::mem::swap(&mut self.queue, &mut new.queue);
+        std::mem::swap(&mut self.out_of_order, &mut new.out_of_order);
+        new.queue.clear();
+        new.out_of_order.clear();
+        *self = new;
+    }
+
     /// Where it stands.
     #[inline]
     #[must_use]

@@ -1,0 +1,86 @@
+//! Replications on several threads.
+
+use crate::{Outcome, Simulation};
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// Between two calls of whoever wants to know.
+const BREATH: Duration = Duration::from_millis(20);
+
+impl Simulation {
+    /// Runs all replications on so many threads at most. Outcomes merge exactly, so it is that of [`run`](Self::run).
+    ///
+    /// `progress`, called on this thread, is told of clients over all replications; `None` where it breaks the run off.
+    #[must_use]
+    pub fn run_on(
+        &self,
+        threads: NonZeroUsize,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Option<Outcome> {
+        let count = self.scenario.replications;
+        let threads = threads.get().min(count as usize);
+        if threads == 1 {
+            return self.run(progress);
+        }
+        let work = Work::default();
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            for _ in 0..threads {
+                let (sender, work) = (sender.clone(), &work);
+                scope.spawn(move || {
+                    while let Some(number) = work.next(count) {
+                        let outcome = self.replication(self.scenario.first_replication + number, &mut work.counter());
+                        let is_over = outcome.is_none();
+                        if sender.send(outcome).is_err() || is_over {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let mut all: Option<Outcome> = None;
+            loop {
+                match (receiver.recv_timeout(BREATH), &mut all) {
+                    (Ok(Some(outcome)), None) => all = Some(outcome),
+                    // Of one scenario and of different numbers, so nothing keeps them from merging.
+                    (Ok(Some(outcome)), Some(all)) => all.merge(&outcome).ok()?,
+                    (Ok(None), _) => return None,
+                    (Err(RecvTimeoutError::Timeout), _) => {
+                        if progress(work.through.load(Ordering::Relaxed)).is_break() {
+                            work.stops.store(true, Ordering::Relaxed);
+                            return None;
+                        }
+                    }
+                    (Err(RecvTimeoutError::Disconnected), _) => return all,
+                }
+            }
+        })
+    }
+}
+
+/// What the threads share.
+#[derive(Debug, Default)]
+struct Work {
+    begun: AtomicU32,
+    through: AtomicU64,
+    stops: AtomicBool,
+}
+
+impl Work {
+    fn next(&self, count: u32) -> Option<u32> {
+        Some(self.begun.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count)
+    }
+
+    /// Adds what a replication reports to what all have done.
+    fn counter(&self) -> impl FnMut(u64) -> ControlFlow<()> + '_ {
+        let mut before = 0;
+        move |through| {
+            self.through.fetch_add(through - before, Ordering::Relaxed);
+            before = through;
+            if self.stops.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+}
