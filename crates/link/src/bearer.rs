@@ -272,6 +272,13 @@ impl<P> OneWay<P> {
         &mut self.inner.inner.inner
     }
 
+    /// When the next unit, or a part of it, is due; [`Ns::MAX`] where none is under way.
+    #[inline]
+    #[must_use]
+    pub fn due(&self) -> Ns {
+        self.sender().inner.inner.inner.due()
+    }
+
     /// As before the first unit, with draws of other streams, in the memory that it has.
     fn renew(&mut self, process: &LossProcess, streams: Streams) {
         self.renew_joining();

@@ -10,9 +10,11 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct Delay<P = Vec<u8>> {
     delay: Distribution,
-    process: Option<Box<Process>>,
+    process: Option<Process>,
     /// The latest time at which a unit that keeps its place is due.
     latest: Ns,
+    /// When the first of those held is due, or never: asked far more often than anything is taken.
+    first: Ns,
     /// In order of time due, and of offering.
     held: VecDeque<(Ns, Unit<P>)>,
 }
@@ -35,14 +37,18 @@ impl<P> Delay<P> {
     /// A delay with draws of a stream; a constant one leaves it alone.
     #[must_use]
     pub fn new(delay: Distribution, stream: Stream) -> Self {
-        let process = delay.as_constant().is_none().then(|| Box::new(Process::new(stream)));
-        Self { delay, process, latest: Ns::ZERO, held: VecDeque::new() }
+        let process = delay.as_constant().is_none().then(|| Process::new(stream));
+        Self { process, ..Self::holding_all(delay) }
     }
 
     /// Always the same delay.
     #[must_use]
     pub fn constant(delay: Ns) -> Self {
-        Self { delay: Distribution::constant(delay), process: None, latest: Ns::ZERO, held: VecDeque::new() }
+        Self::holding_all(Distribution::constant(delay))
+    }
+
+    fn holding_all(delay: Distribution) -> Self {
+        Self { delay, process: None, latest: Ns::ZERO, first: Ns::MAX, held: VecDeque::new() }
     }
 
     /// A drawn delay holds for that long: all units sent meanwhile have it. Without effect on a constant delay.
@@ -54,13 +60,19 @@ impl<P> Delay<P> {
         self
     }
 
+    /// When the first of those held is due; [`Ns::MAX`] where none is.
+    #[inline]
+    pub(crate) fn due(&self) -> Ns {
+        self.first
+    }
+
     /// As before the first unit, with draws of another stream, in the memory that it has.
     pub(crate) fn renew(&mut self, stream: Stream) {
         if let Some(process) = &mut self.process {
             process.stream = stream;
             (process.current, process.current_until) = (Ns::ZERO, Ns::ZERO);
         }
-        self.latest = Ns::ZERO;
+        (self.latest, self.first) = (Ns::ZERO, Ns::MAX);
         self.held.clear();
     }
 
@@ -77,7 +89,7 @@ impl<P> Delay<P> {
     #[must_use]
     pub fn reordering(mut self, probability: Probability, held_back: Ns, stream: Stream) -> Self {
         if !probability.is_never() {
-            let process = self.process.get_or_insert_with(|| Box::new(Process::new(stream)));
+            let process = self.process.get_or_insert_with(|| Process::new(stream));
             process.reorders = probability;
             process.held_back = held_back;
         }
@@ -127,14 +139,22 @@ impl<P: Payload> Link<P> for Delay<P> {
             let place = self.held.partition_point(|(other, _)| *other <= due);
             self.held.insert(place, (due, unit));
         }
+        self.first = self.first.min(due);
         Fate::Accepted
     }
 
+    #[inline]
     fn next(&self) -> Option<Ns> {
-        self.held.front().map(|(due, _)| *due)
+        (self.first < Ns::MAX || !self.held.is_empty()).then_some(self.first)
     }
 
+    #[inline]
     fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
-        if self.next()? <= until { self.held.pop_front() } else { None }
+        if self.first > until {
+            return None;
+        }
+        let taken = self.held.pop_front();
+        self.first = self.held.front().map_or(Ns::MAX, |(due, _)| *due);
+        taken
     }
 }

@@ -180,6 +180,13 @@ impl<P: Payload> Path<P> {
         }
     }
 
+    /// When the next unit is due; [`Ns::MAX`] where none is under way.
+    #[inline]
+    #[must_use]
+    pub fn due(&self) -> Ns {
+        self.up.due().min(self.down.due())
+    }
+
     /// When the next unit is due, and where.
     #[inline]
     #[must_use]

@@ -104,7 +104,7 @@ pub struct Rate<L> {
     busy: Ns,
     sent_bytes: u64,
     silence: Option<Silence>,
-    queue: Option<Box<Queue>>,
+    queue: Option<Queue>,
 }
 
 #[derive(Clone, Debug)]
@@ -163,7 +163,7 @@ impl<L> Rate<L> {
     #[must_use]
     pub fn bounded(mut self, bound: Bound) -> Self {
         let some = bound.bytes.is_some() || bound.units.is_some();
-        self.queue = some.then(|| Box::new(Queue { bound, bytes: 0, departures: VecDeque::new() }));
+        self.queue = some.then(|| Queue { bound, bytes: 0, departures: VecDeque::new() });
         self
     }
 

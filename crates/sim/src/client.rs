@@ -21,16 +21,18 @@ pub(crate) const REPLICATION: Purpose = Purpose(107);
 pub(crate) const NEVER: Ns = Ns::MAX;
 
 /// Something on its way between a client and the server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Parcel {
     pub slot: u32,
     pub generation: u32,
     pub body: Body,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Body {
-    Tcp(Packet),
+    Tcp(Lean),
+    /// A packet with selective acknowledgements, which are rare.
+    Sack(Box<Packet>),
     /// Datagram `index` of a flight.
     Datagram(u16, u16),
     /// So many bytes, on nothing but the link.
@@ -38,6 +40,34 @@ pub(crate) enum Body {
 }
 
 impl Payload for Parcel {}
+
+/// A packet without selective acknowledgements, as long as one is on its way: in a storm there are hundreds of thousands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lean {
+    flags: u8,
+    seq: u32,
+    bytes: u32,
+    ack: u32,
+    stamp: u32,
+    echo: u32,
+}
+
+impl From<Packet> for Body {
+    fn from(packet: Packet) -> Self {
+        if packet.blocks > 0 {
+            return Self::Sack(Box::new(packet));
+        }
+        let Packet { flags, seq, bytes, ack, stamp, echo, .. } = packet;
+        Self::Tcp(Lean { flags, seq, bytes, ack, stamp, echo })
+    }
+}
+
+impl From<&Lean> for Packet {
+    fn from(lean: &Lean) -> Self {
+        let Lean { flags, seq, bytes, ack, stamp, echo } = *lean;
+        Self { flags, seq, bytes, ack, stamp, echo, ..Self::default() }
+    }
+}
 
 /// A side's way through the handshake.
 #[derive(Clone, Debug, Default)]
@@ -261,12 +291,11 @@ impl Client {
         let parcel = Parcel { slot: self.slot, generation: self.generation, body };
         shared.traffic.packets += 1;
         shared.traffic.bytes[side(direction)] += u64::from(bytes);
-        let unit = Unit::new(bytes, parcel);
         let fate = match (&mut self.path, self.cell) {
-            (Some(path), _) => path.offer(direction, now, unit),
+            (Some(path), _) => path.offer(direction, now, Unit::new(bytes, parcel)),
             (None, Some(cell)) => {
                 shared.touched_cells.push(cell);
-                shared.cells[cell as usize].offer(direction, now, unit)
+                shared.cells[cell as usize].offer(direction, now, Unit::new(bytes, parcel))
             }
             (None, None) => {
                 shared.instant.push_back((direction, parcel));
@@ -283,7 +312,7 @@ impl Client {
         for index in 0..shared.out.len() {
             let packet = shared.out[index];
             let bytes = shared.tcp.wire_bytes(&packet) - IP_BYTES + self.ip_bytes;
-            self.offer(now, direction, bytes, Body::Tcp(packet), shared);
+            self.offer(now, direction, bytes, packet.into(), shared);
         }
         shared.out.clear();
     }
@@ -329,34 +358,49 @@ impl Client {
         if self.refuses(direction, admits) {
             return Ok(());
         }
-        match (&mut self.transport, parcel.body) {
+        match (&mut self.transport, &parcel.body) {
             (Transport::Ideal(come), Body::Bytes(bytes)) => {
                 come[receiver] += bytes;
                 Ok(())
             }
-            (Transport::Datagram(sides), Body::Datagram(flight, index)) => {
+            (Transport::Datagram(sides), &Body::Datagram(flight, index)) => {
                 if sides[receiver].receive(flight, index, plan) == Reaction::SendAgain {
                     self.send_again(now, direction.reverse(), plan, shared);
                 }
                 Ok(())
             }
-            (Transport::Stream(_), Body::Tcp(packet)) if direction == Direction::Up => {
-                self.deliver_to_server(now, &packet, admits, shared);
-                Ok(())
+            (Transport::Stream(_), Body::Tcp(packet)) => {
+                self.deliver_packet(now, direction, &packet.into(), admits, shared)
             }
-            (Transport::Stream(ends), Body::Tcp(packet)) => {
-                ends[0].receive(now, &packet, shared.tcp, &mut shared.out);
-                let state = ends[0].state();
-                self.send_packets(now, Direction::Up, shared);
-                match state {
-                    State::Established if self.connected.is_none() => self.connected = Some(now),
-                    State::Reset => return Err(Cause::Reset),
-                    _ => {}
-                }
-                Ok(())
+            (Transport::Stream(_), Body::Sack(packet)) => {
+                self.deliver_packet(now, direction, packet, admits, shared)
             }
             _ => Ok(()),
         }
+    }
+
+    fn deliver_packet(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        packet: &Packet,
+        admits: Admits,
+        shared: &mut Shared<'_>,
+    ) -> Result<(), Cause> {
+        if direction == Direction::Up {
+            self.deliver_to_server(now, packet, admits, shared);
+            return Ok(());
+        }
+        let Transport::Stream(ends) = &mut self.transport else { return Ok(()) };
+        ends[0].receive(now, packet, shared.tcp, &mut shared.out);
+        let state = ends[0].state();
+        self.send_packets(now, Direction::Up, shared);
+        match state {
+            State::Established if self.connected.is_none() => self.connected = Some(now),
+            State::Reset => return Err(Cause::Reset),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// A datagram for a server that has no room for another handshake is dropped.
@@ -431,6 +475,7 @@ impl Client {
         Ok(())
     }
 
+    #[inline]
     fn has_come(&self, own: usize, plan: &Plan, index: u16) -> bool {
         let step = &plan.steps[usize::from(index)];
         match &self.transport {
@@ -442,6 +487,7 @@ impl Client {
     }
 
     /// True where a side could do something.
+    #[inline]
     pub fn has_work(&self, direction: Direction, plan: &Plan) -> bool {
         let own = side(direction);
         let progress = &self.sides[own];
@@ -592,7 +638,7 @@ impl Client {
     /// When anything of it wants to act next, or [`NEVER`].
     #[inline]
     pub fn next(&self) -> Ns {
-        let arrival = self.path.as_ref().and_then(|path| path.next()).map_or(NEVER, |(due, _)| due);
+        let arrival = self.path.as_ref().map_or(NEVER, |path| path.due());
         self.timer().min(self.resumes_at).min(arrival)
     }
 

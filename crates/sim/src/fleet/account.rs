@@ -22,10 +22,13 @@ impl Fleet<'_> {
     /// Brings the integrals up to now, before anything that they are of changes.
     #[inline]
     pub(super) fn advance(&mut self, now: Ns) {
-        let passed = now.since(self.load.at);
-        if passed == Ns::ZERO {
-            return;
+        if now > self.load.at {
+            self.pass(now);
         }
+    }
+
+    fn pass(&mut self, now: Ns) {
+        let passed = now.since(self.load.at);
         let busy = u64::from(self.server.busy());
         let load = &mut self.load;
         let span = u128::from(passed.0);

@@ -2,63 +2,72 @@
 
 use super::Fleet;
 use crate::client::{Accepted, Admits, NEVER, Parcel};
+use crate::handshake::Plan;
 use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns};
 
 impl Fleet<'_> {
     /// Whatever of a client is due.
     pub(super) fn act(&mut self, now: Ns, slot: u32) {
-        let setup = self.setup;
-        loop {
-            let client = &mut self.clients[slot as usize];
+        let plan = Self::plan(self.setup, &self.clients[slot as usize]);
+        let next = loop {
+            let client = &self.clients[slot as usize];
             if !client.is_active {
                 return;
             }
-            let plan = Self::plan(setup, client);
-            if client.resumes_at <= now {
-                self.begin(now, slot);
-                continue;
-            }
-            if let Some((_, direction, unit)) = client.path.as_mut().and_then(|path| path.take(now)) {
-                self.events += 1;
-                if let Some(parcel) = unit.payload {
-                    self.deliver(now, direction, &parcel);
-                }
-                continue;
-            }
-            if client.timer() <= now {
-                self.events += 1;
-                if client.computes_until <= now {
-                    client.computes_until = NEVER;
-                    client.finish(now, Direction::Up, plan, &mut self.shared);
-                    if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
-                        self.ready(now, slot);
-                    }
-                } else if client.gives_up <= now {
-                    self.fail(now, slot, Cause::Timeout);
-                } else if let Err(cause) = client.expire(now, plan, &mut self.shared) {
-                    self.fail(now, slot, cause);
-                }
-                continue;
-            }
-            if let Some((direction, parcel)) = self.shared.instant.pop_front() {
+            let next = client.next();
+            if next <= now {
+                self.happen(now, slot, plan);
+            } else if let Some((direction, parcel)) = self.shared.instant.pop_front() {
                 self.events += 1;
                 self.deliver(now, direction, &parcel);
-                continue;
+            } else if !self.think(now, slot, plan) {
+                break next;
             }
-            if !self.think(now, slot) {
-                break;
-            }
-        }
-        self.settle(now, slot);
+        };
+        self.settle(now, slot, plan, next);
     }
 
-    /// Puts the client's processor to work, and the server's in line for it. True where something happened at once.
-    pub(super) fn think(&mut self, now: Ns, slot: u32) -> bool {
-        let setup = self.setup;
+    /// The first of what is due: the next attempt, something that arrives, the end of work, the end of patience, a timer.
+    #[inline]
+    fn happen(&mut self, now: Ns, slot: u32, plan: &Plan) {
         let client = &mut self.clients[slot as usize];
-        let plan = Self::plan(setup, client);
+        if client.resumes_at <= now {
+            self.begin(now, slot);
+            return;
+        }
+        if let Some((_, direction, unit)) = client.path.as_mut().and_then(|path| path.take(now)) {
+            self.events += 1;
+            if let Some(parcel) = unit.payload {
+                self.deliver(now, direction, &parcel);
+            }
+            return;
+        }
+        if client.timer() > now {
+            // A part of what is not yet whole.
+            return;
+        }
+        self.events += 1;
+        if client.computes_until <= now {
+            client.computes_until = NEVER;
+            client.finish(now, Direction::Up, plan, &mut self.shared);
+            if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
+                self.ready(now, slot);
+            }
+        } else if client.gives_up <= now {
+            self.fail(now, slot, Cause::Timeout);
+        } else if let Err(cause) = client.expire(now, plan, &mut self.shared) {
+            self.fail(now, slot, cause);
+        }
+    }
+
+    /// Puts the client's processor to work, and the server's in line for it. True where the client is at work, and what it
+    /// sent at once, or is done with at once, is to be looked at.
+    #[inline]
+    fn think(&mut self, now: Ns, slot: u32, plan: &Plan) -> bool {
+        let client = &mut self.clients[slot as usize];
         if client.computes_until == NEVER
+            && client.has_work(Direction::Up, plan)
             && let Some(work) = client.work(now, Direction::Up, plan, &mut self.shared)
         {
             client.computes_until = now + work.takes;
@@ -74,8 +83,8 @@ impl Fleet<'_> {
                 self.acceptable.push_back((slot, generation));
                 self.accept();
             }
-            return true;
         }
+        let client = &mut self.clients[slot as usize];
         if client.job.is_none() && client.has_work(Direction::Down, plan) {
             let generation = client.generation;
             self.advance(now);
@@ -145,11 +154,9 @@ impl Fleet<'_> {
     }
 
     /// After anything that happened to a client: is it through, and if not, when will it act next?
-    pub(super) fn settle(&mut self, now: Ns, slot: u32) {
+    fn settle(&mut self, now: Ns, slot: u32, plan: &Plan, next: Ns) {
         self.schedule_cells();
-        let setup = self.setup;
         let client = &mut self.clients[slot as usize];
-        let plan = Self::plan(setup, client);
         let entity = self.first_client + slot;
         let over = client.is_over(plan);
         if client.accepted == Accepted::Yes
@@ -165,7 +172,7 @@ impl Fleet<'_> {
             self.done(now, slot);
             return;
         }
-        match client.next() {
+        match next {
             NEVER if client.ready.is_some() && client.job.is_none() && client.cell.is_none() => {
                 // Nothing will bring what is missing; the client does not need it.
                 self.retire(now, slot);
