@@ -180,11 +180,14 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// When the next unit is due; [`Ns::MAX`] where none is under way.
+    /// When the next unit that goes one way is due; [`Ns::MAX`] where none is under way.
     #[inline]
     #[must_use]
-    pub fn due(&self) -> Ns {
-        self.up.due().min(self.down.due())
+    pub fn due(&self, direction: Direction) -> Ns {
+        match direction {
+            Direction::Up => self.up.due(),
+            Direction::Down => self.down.due(),
+        }
     }
 
     /// When the next unit is due, and where.

@@ -6,7 +6,7 @@ use crate::outcome::Cause;
 use crate::scenario::Flush;
 use crate::server::JobId;
 use crate::tcp::{ACK, IP_BYTES, Jiffies, Packet, RST, SYN, State, Tcp, TcpConfig};
-use shakedown_link::{Bearer, Direction, Fate, Ns, Path, Payload, Purpose, Stream, Unit};
+use shakedown_link::{Bearer, Direction, Fate, Link, Ns, Path, Payload, Purpose, Stream, Unit};
 use std::collections::VecDeque;
 
 /// What a client of the simulation draws numbers for.
@@ -89,8 +89,7 @@ pub(crate) enum Transport {
     None,
     Stream(Box<[Tcp; 2]>),
     Datagram(Box<[datagram::Side; 2]>),
-    /// Bytes that have come to each side.
-    Ideal([u32; 2]),
+    Ideal,
 }
 
 /// Whether the server's application knows of the connection.
@@ -128,6 +127,13 @@ pub(crate) struct Client {
     pub accepted: Accepted,
     /// Time that its jobs waited for a worker.
     pub waited: Ns,
+    /// When something comes to the server and to the client, or [`NEVER`]. This and what follows stands in the path and in
+    /// the transport too, which are far away in memory where many are in flight.
+    arrives: [Ns; 2],
+    /// When the transport of the client and of the server wants to act, or [`NEVER`].
+    timers: [Ns; 2],
+    /// Bytes that have come to the client and to the server; datagrams are not counted.
+    come: [u32; 2],
     /// The sides, the client's first.
     pub sides: [Progress; 2],
     pub transport: Transport,
@@ -244,6 +250,9 @@ impl Client {
             job: None,
             accepted: Accepted::No,
             waited: Ns::ZERO,
+            arrives: [NEVER; 2],
+            timers: [NEVER; 2],
+            come: [0; 2],
             sides: [Progress::default(), Progress::default()],
             transport: Transport::None,
             path: None,
@@ -269,7 +278,7 @@ impl Client {
             progress.busy = false;
         }
         self.transport = match plan.transport {
-            TransportKind::Ideal => Transport::Ideal([0, 0]),
+            TransportKind::Ideal => Transport::Ideal,
             TransportKind::Datagram => Transport::Datagram(Box::new([
                 datagram::Side::new(Direction::Up, plan),
                 datagram::Side::new(Direction::Down, plan),
@@ -280,9 +289,61 @@ impl Client {
                 Transport::Stream(shared.spare.connection(client, server))
             }
         };
+        self.come = [0; 2];
+        self.look_at_end(0);
+        self.look_at_end(1);
         self.send_packets(now, Direction::Up, shared);
         if !matches!(self.transport, Transport::Stream(_)) {
             self.connected = Some(now);
+        }
+    }
+
+    /// A path for all of its attempts.
+    pub fn takes_path(&mut self, path: Option<Box<Path<Parcel>>>) {
+        self.path = path;
+        self.arrives = [NEVER; 2];
+    }
+
+    /// It leaves its path.
+    pub fn leaves_path(&mut self) -> Option<Box<Path<Parcel>>> {
+        self.arrives = [NEVER; 2];
+        self.path.take()
+    }
+
+    /// It leaves what carried its attempt.
+    pub fn hangs_up(&mut self) -> Transport {
+        self.timers = [NEVER; 2];
+        std::mem::replace(&mut self.transport, Transport::None)
+    }
+
+    /// An end of the transport may have changed.
+    #[inline]
+    fn look_at_end(&mut self, own: usize) {
+        match &self.transport {
+            Transport::Stream(ends) => {
+                self.timers[own] = ends[own].deadline().unwrap_or(NEVER);
+                self.come[own] = ends[own].received();
+            }
+            Transport::Datagram(sides) => self.timers[own] = sides[own].timer().unwrap_or(NEVER),
+            Transport::Ideal | Transport::None => {}
+        }
+    }
+
+    /// What comes now, if anything is there as a whole.
+    #[inline]
+    pub fn take(&mut self, now: Ns) -> Option<(Direction, Parcel)> {
+        let path = self.path.as_mut()?;
+        loop {
+            let [up, down] = self.arrives;
+            let (due, direction) = if down < up { (down, Direction::Down) } else { (up, Direction::Up) };
+            if due > now {
+                return None;
+            }
+            let taken = path.way(direction).take(due);
+            self.arrives[side(direction)] = path.due(direction);
+            if let Some((_, Unit { payload: Some(parcel), .. })) = taken {
+                return Some((direction, parcel));
+            }
         }
     }
 
@@ -292,7 +353,11 @@ impl Client {
         shared.traffic.packets += 1;
         shared.traffic.bytes[side(direction)] += u64::from(bytes);
         let fate = match (&mut self.path, self.cell) {
-            (Some(path), _) => path.offer(direction, now, Unit::new(bytes, parcel)),
+            (Some(path), _) => {
+                let fate = path.offer(direction, now, Unit::new(bytes, parcel));
+                self.arrives[side(direction)] = path.due(direction);
+                fate
+            }
             (None, Some(cell)) => {
                 shared.touched_cells.push(cell);
                 shared.cells[cell as usize].offer(direction, now, Unit::new(bytes, parcel))
@@ -359,12 +424,14 @@ impl Client {
             return Ok(());
         }
         match (&mut self.transport, &parcel.body) {
-            (Transport::Ideal(come), Body::Bytes(bytes)) => {
-                come[receiver] += bytes;
+            (Transport::Ideal, Body::Bytes(bytes)) => {
+                self.come[receiver] += bytes;
                 Ok(())
             }
             (Transport::Datagram(sides), &Body::Datagram(flight, index)) => {
-                if sides[receiver].receive(flight, index, plan) == Reaction::SendAgain {
+                let reaction = sides[receiver].receive(flight, index, plan);
+                self.look_at_end(receiver);
+                if reaction == Reaction::SendAgain {
                     self.send_again(now, direction.reverse(), plan, shared);
                 }
                 Ok(())
@@ -394,6 +461,7 @@ impl Client {
         let Transport::Stream(ends) = &mut self.transport else { return Ok(()) };
         ends[0].receive(now, packet, shared.tcp, &mut shared.out);
         let state = ends[0].state();
+        self.look_at_end(0);
         self.send_packets(now, Direction::Up, shared);
         match state {
             State::Established if self.connected.is_none() => self.connected = Some(now),
@@ -426,6 +494,7 @@ impl Client {
             _ => {}
         }
         ends[1].receive(now, packet, shared.tcp, &mut shared.out);
+        self.look_at_end(1);
         self.send_packets(now, Direction::Down, shared);
     }
 
@@ -438,7 +507,7 @@ impl Client {
             Transport::None => false,
             Transport::Stream(ends) => ends[1].state() == State::Established,
             Transport::Datagram(sides) => sides[1].has(0, 1),
-            Transport::Ideal(come) => come[1] > 0,
+            Transport::Ideal => self.come[1] > 0,
         }
     }
 
@@ -446,24 +515,24 @@ impl Client {
     pub fn expire(&mut self, now: Ns, plan: &Plan, shared: &mut Shared<'_>) -> Result<(), Cause> {
         for direction in [Direction::Up, Direction::Down] {
             let own = side(direction);
+            if self.timers[own] > now {
+                continue;
+            }
             match &mut self.transport {
                 Transport::Stream(ends) => {
-                    if ends[own].deadline().is_none_or(|due| due > now) {
-                        continue;
-                    }
                     let was = ends[own].state();
                     ends[own].timeout(now, shared.tcp, &mut shared.out);
                     let gone = ends[own].state() == State::TimedOut;
+                    self.look_at_end(own);
                     self.send_packets(now, direction, shared);
                     if gone && direction == Direction::Up {
                         return Err(if was == State::SynSent { Cause::Connect } else { Cause::Transport });
                     }
                 }
                 Transport::Datagram(sides) => {
-                    if sides[own].timer().is_none_or(|due| due > now) {
-                        continue;
-                    }
-                    match sides[own].expired(now, plan) {
+                    let reaction = sides[own].expired(now, plan);
+                    self.look_at_end(own);
+                    match reaction {
                         Reaction::SendAgain => self.send_again(now, direction, plan, shared),
                         Reaction::GiveUp if direction == Direction::Up => return Err(Cause::Transport),
                         _ => {}
@@ -480,9 +549,8 @@ impl Client {
         let step = &plan.steps[usize::from(index)];
         match &self.transport {
             Transport::None => false,
-            Transport::Stream(ends) => ends[own].received() >= step.end,
+            Transport::Stream(_) | Transport::Ideal => self.come[own] >= step.end,
             Transport::Datagram(sides) => sides[own].has(step.flight, step.datagrams),
-            Transport::Ideal(come) => come[own] >= step.end,
         }
     }
 
@@ -518,6 +586,7 @@ impl Client {
         let own = side(direction);
         if let Transport::Stream(ends) = &mut self.transport {
             ends[own].read(now, shared.tcp, &mut shared.out);
+            self.look_at_end(own);
             self.send_packets(now, direction, shared);
         }
         let mut takes = Ns::ZERO;
@@ -560,7 +629,7 @@ impl Client {
         progress.flushed = progress.at;
         let made = plan.steps[from..to].iter().filter(|step| step.from == direction);
         match &mut self.transport {
-            Transport::Ideal(_) => {
+            Transport::Ideal => {
                 let bytes: u32 = made.map(|step| step.bytes).sum();
                 if bytes > 0 {
                     self.offer(now, direction, bytes, Body::Bytes(bytes), shared);
@@ -573,6 +642,7 @@ impl Client {
                     ends[own].write(now, write, shared.tcp, &mut shared.out);
                     bytes -= write;
                 }
+                self.look_at_end(own);
                 self.send_packets(now, direction, shared);
             }
             Transport::Datagram(_) => self.send_made(now, direction, from, to, plan, shared),
@@ -618,6 +688,7 @@ impl Client {
                 && let Transport::Datagram(sides) = &mut self.transport
             {
                 sides[own].flight_sent(now, flight, plan);
+                self.look_at_end(own);
             }
             index = last + 1;
         }
@@ -626,20 +697,13 @@ impl Client {
     /// When its own patience, processor or transport wants to act next, or [`NEVER`].
     #[inline]
     pub fn timer(&self) -> Ns {
-        let timers = match &self.transport {
-            Transport::Stream(ends) => [ends[0].deadline(), ends[1].deadline()],
-            Transport::Datagram(sides) => [sides[0].timer(), sides[1].timer()],
-            Transport::Ideal(_) | Transport::None => [None, None],
-        };
-        let transport = timers[0].unwrap_or(NEVER).min(timers[1].unwrap_or(NEVER));
-        transport.min(self.gives_up).min(self.computes_until)
+        self.timers[0].min(self.timers[1]).min(self.gives_up).min(self.computes_until)
     }
 
     /// When anything of it wants to act next, or [`NEVER`].
     #[inline]
     pub fn next(&self) -> Ns {
-        let arrival = self.path.as_ref().map_or(NEVER, |path| path.due());
-        self.timer().min(self.resumes_at).min(arrival)
+        self.timer().min(self.resumes_at).min(self.arrives[0]).min(self.arrives[1])
     }
 
     /// True where both sides are through.

@@ -48,14 +48,20 @@ impl Histogram {
     /// Counts a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        if self.counts.is_empty() {
-            self.counts = vec![0; BUCKETS];
+        match self.counts.get_mut(bucket(value)) {
+            Some(count) => *count += 1,
+            None => self.begin(value),
         }
-        self.counts[bucket(value)] += 1;
         self.count += 1;
         self.sum += u128::from(value);
         self.minimum = self.minimum.min(value);
         self.maximum = self.maximum.max(value);
+    }
+
+    #[cold]
+    fn begin(&mut self, value: u64) {
+        self.counts = vec![0; BUCKETS];
+        self.counts[bucket(value)] = 1;
     }
 
     /// Counts a time.

@@ -61,7 +61,7 @@ impl Fleet<'_> {
         client.waited = Ns::ZERO;
         client.sides = Default::default();
         client.cell = cell;
-        client.path = path;
+        client.takes_path(path);
         if timed {
             client.clock = Jiffies::new(hz, Ns(Stream::of(seed, number, CLOCK).below(1 << 34)));
         }

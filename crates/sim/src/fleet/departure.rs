@@ -1,7 +1,7 @@
 //! Clients get ready, are through, or fail.
 
 use super::Fleet;
-use crate::client::{Accepted, BACKOFF, NEVER, Transport};
+use crate::client::{Accepted, BACKOFF, NEVER};
 use crate::energy::{client_energy, nanojoules};
 use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns, Stream};
@@ -63,8 +63,8 @@ impl Fleet<'_> {
             }
         }
         client.is_active = false;
-        self.shared.spare.keep(std::mem::replace(&mut client.transport, Transport::None));
-        if let Some(path) = client.path.take() {
+        self.shared.spare.keep(client.hangs_up());
+        if let Some(path) = client.leaves_path() {
             self.shared.spare.keep_path(client.class, path);
         }
         client.generation = client.generation.wrapping_add(1);
@@ -84,7 +84,7 @@ impl Fleet<'_> {
         self.abandon(now, slot);
         let client = &mut self.clients[slot as usize];
         self.shared.traffic.resent += client.retransmissions();
-        self.shared.spare.keep(std::mem::replace(&mut client.transport, Transport::None));
+        self.shared.spare.keep(client.hangs_up());
         client.generation = client.generation.wrapping_add(1);
         client.gives_up = NEVER;
         client.computes_until = NEVER;

@@ -138,7 +138,6 @@ impl<'a> Fleet<'a> {
             window_end: (Ns::ZERO, 0),
             now: Ns::ZERO,
         };
-        eprintln!("client {} tcp {} path {} parcel {} held {} window {}", size_of::<Client>(), size_of::<crate::tcp::Tcp>(), size_of::<shakedown_link::Path<crate::client::Parcel>>(), size_of::<crate::client::Parcel>(), size_of::<(Ns, shakedown_link::Unit<crate::client::Parcel>)>(), 0);
         fleet.next_arrival = fleet.arrivals.next();
         if let Some(first) = fleet.next_arrival {
             fleet.queue.set(SOURCE, first);

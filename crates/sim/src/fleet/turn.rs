@@ -36,11 +36,9 @@ impl Fleet<'_> {
             self.begin(now, slot);
             return;
         }
-        if let Some((_, direction, unit)) = client.path.as_mut().and_then(|path| path.take(now)) {
+        if let Some((direction, parcel)) = client.take(now) {
             self.events += 1;
-            if let Some(parcel) = unit.payload {
-                self.deliver(now, direction, &parcel);
-            }
+            self.deliver(now, direction, &parcel);
             return;
         }
         if client.timer() > now {
@@ -145,6 +143,7 @@ impl Fleet<'_> {
         self.schedule_cells();
     }
 
+    #[inline]
     pub(super) fn schedule_cells(&mut self) {
         while let Some(cell) = self.shared.touched_cells.pop() {
             if let Some((due, _)) = self.shared.cells[cell as usize].next() {
