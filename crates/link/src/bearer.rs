@@ -258,6 +258,17 @@ pub enum BearerError {
 /// One direction of a bearer, whose links are all there, most of them without effect.
 pub type OneWay<P = Vec<u8>> = Mtu<Encapsulation<Overhead<Rate<Loss<Duplication<Delay<P>>>>>>, P>;
 
+impl<P: Payload> Path<P> {
+    /// Reads a little of both directions, so that they are in the processor's cache when they are needed. What it returns
+    /// means nothing; a simulator of many paths that knows which will be used next reads all of those at once, and waits
+    /// for memory once instead of for each.
+    #[must_use]
+    pub fn touch(&self) -> u64 {
+        let [up, down] = self.ways();
+        up.touch() ^ down.touch()
+    }
+}
+
 impl<P> OneWay<P> {
     /// Where units are serialised.
     #[inline]
@@ -277,6 +288,12 @@ impl<P> OneWay<P> {
     #[must_use]
     pub fn due(&self) -> Ns {
         self.sender().inner.inner.inner.due()
+    }
+
+    /// Reads a little of all that the next unit needs.
+    fn touch(&self) -> u64 {
+        let rate = self.sender();
+        rate.touch() ^ u64::from(rate.inner.draws()) ^ rate.inner.inner.inner.touch()
     }
 
     /// As before the first unit, with draws of other streams, in the memory that it has.

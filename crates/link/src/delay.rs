@@ -66,6 +66,14 @@ impl<P> Delay<P> {
         self.first
     }
 
+    /// Reads a little of all that the next unit needs; see [`Path::touch`](crate::Path::touch).
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let process = self.process.as_ref().map_or(0, |process| process.current_until.0 ^ process.holds.0);
+        let held = self.held.front().map_or(0, |(due, unit)| due.0 ^ u64::from(unit.bytes));
+        self.first.0 ^ process ^ held
+    }
+
     /// As before the first unit, with draws of another stream, in the memory that it has.
     pub(crate) fn renew(&mut self, stream: Stream) {
         if let Some(process) = &mut self.process {

@@ -110,6 +110,11 @@ impl<L> Loss<L> {
         Self { inner, process, stream }
     }
 
+    /// True where it draws random numbers.
+    pub(crate) fn draws(&self) -> bool {
+        self.process.draws()
+    }
+
     /// As before the first unit, by a process and with draws of a stream.
     pub(crate) fn renew(&mut self, process: LossProcess, stream: Stream) {
         self.process = process;

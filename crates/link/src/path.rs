@@ -212,6 +212,11 @@ impl<P: Payload> Path<P> {
         }
     }
 
+    /// Both directions, the client's first.
+    pub(crate) fn ways(&self) -> [&OneWay<P>; 2] {
+        [&self.up, &self.down]
+    }
+
     /// One direction.
     pub fn way(&mut self, direction: Direction) -> &mut OneWay<P> {
         match direction {

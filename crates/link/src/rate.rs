@@ -149,6 +149,13 @@ impl<L> Rate<L> {
         }
     }
 
+    /// Reads a little of all that the next unit needs; see [`Path::touch`](crate::Path::touch).
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let waiting = |queue: &Queue| queue.departures.front().map_or(queue.bytes, |(at, _)| at.0);
+        self.free_at.0 ^ self.sent_bytes ^ self.queue.as_ref().map_or(0, waiting)
+    }
+
     /// As before the first unit, in the memory that it has.
     pub(crate) fn renew(&mut self) {
         (self.free_at, self.busy) = (Ns::ZERO, Ns::ZERO);

@@ -178,6 +178,7 @@ pub(crate) struct Shared<'a> {
 /// What clients that are gone have left, for others to use: in a steady load nothing is allocated, and what is used next
 /// was used last.
 #[derive(Debug, Default)]
+#[allow(clippy::vec_box)] // boxes change hands; to move what is in them would cost what this saves
 pub(crate) struct Spare {
     connections: Vec<Box<[Tcp; 2]>>,
     /// By class: paths of different bearers are different.
@@ -704,6 +705,17 @@ impl Client {
     #[inline]
     pub fn next(&self) -> Ns {
         self.timer().min(self.resumes_at).min(self.arrives[0]).min(self.arrives[1])
+    }
+
+    /// Reads a little of everything, as [`Path::touch`] does.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        let path = self.path.as_ref().map_or(0, |path| path.touch());
+        let ends = match &self.transport {
+            Transport::Stream(ends) => ends[0].touch() ^ ends[1].touch(),
+            _ => 0,
+        };
+        path ^ ends ^ self.planned.0 ^ self.computes_until.0 ^ self.sides[0].cpu.0 ^ self.sides[1].cpu.0
     }
 
     /// True where both sides are through.

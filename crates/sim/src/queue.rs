@@ -152,6 +152,11 @@ impl EventQueue {
         }
     }
 
+    /// Who is next as things stand, the first first: those that are sorted, up to so many.
+    pub fn upcoming(&self, most: usize) -> impl Iterator<Item = Entity> + '_ {
+        self.near.iter().rev().take(most).map(|(_, entity)| *entity)
+    }
+
     #[inline]
     fn insert(&mut self, entry: Entry) {
         let tick = entry.0.0 >> TICK_BITS;

@@ -32,7 +32,8 @@ impl Simulation {
                 let (sender, work) = (sender.clone(), &work);
                 scope.spawn(move || {
                     while let Some(number) = work.next(count) {
-                        let outcome = self.replication(self.scenario.first_replication + number, &mut work.counter());
+                        let outcome =
+                            self.replication(self.scenario.first_replication + number, &mut work.counter());
                         let is_over = outcome.is_none();
                         if sender.send(outcome).is_err() || is_over {
                             return;
@@ -80,7 +81,11 @@ impl Work {
         move |through| {
             self.through.fetch_add(through - before, Ordering::Relaxed);
             before = through;
-            if self.stops.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if self.stops.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         }
     }
 }

@@ -40,8 +40,7 @@ impl Fleet<'_> {
         let seed = self.seed;
         let hz = self.scenario.tcp.hz;
         let timed = !of.is_instant;
-        let path =
-            (timed && cell.is_none()).then(|| self.shared.spare.path(class, &of.bearer, seed, number));
+        let path = (timed && cell.is_none()).then(|| self.shared.spare.path(class, &of.bearer, seed, number));
         let client = self.client(slot);
         client.number = number;
         client.class = class;

@@ -25,6 +25,11 @@ const SOURCE: u32 = 0;
 const SHARING: u32 = 1;
 const FIRST_WORKER: u32 = 2;
 
+/// From so many clients in flight on they do not fit a processor's cache, and most of a turn is waiting for memory.
+const MANY: u64 = 500;
+/// Clients whose memory is waited for together.
+const TOGETHER: usize = 16;
+
 /// How many turns between two calls of whoever wants to know.
 const PROGRESS_TURNS: u32 = 4096;
 
@@ -152,6 +157,7 @@ impl<'a> Fleet<'a> {
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Option<Outcome> {
         let mut turns = 0_u32;
+        let mut fetched = 0;
         while let Some((now, entity)) = self.queue.pop() {
             assert!(now >= self.now, "time goes back from {} to {now} at entity {entity}", self.now);
             self.now = now;
@@ -161,6 +167,11 @@ impl<'a> Fleet<'a> {
                 if progress(through).is_break() {
                     return None;
                 }
+            }
+            if fetched > 0 {
+                fetched -= 1;
+            } else if self.load.in_flight > MANY {
+                fetched = self.fetch();
             }
             if entity >= self.first_client {
                 self.act(now, entity - self.first_client);
@@ -179,6 +190,20 @@ impl<'a> Fleet<'a> {
         }
         self.end(replication);
         Some(self.outcome)
+    }
+
+    /// Has the memory of those who are next brought near, and says how many they are.
+    fn fetch(&self) -> usize {
+        let mut count = 0;
+        let mut sum = 0;
+        for entity in self.queue.upcoming(TOGETHER) {
+            count += 1;
+            if let Some(slot) = entity.checked_sub(self.first_client) {
+                sum ^= self.clients[slot as usize].touch();
+            }
+        }
+        std::hint::black_box(sum);
+        count
     }
 
     fn client(&mut self, slot: u32) -> &mut Client {

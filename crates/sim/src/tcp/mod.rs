@@ -387,6 +387,20 @@ impl Tcp {
         *self = new;
     }
 
+    /// Reads a little of everything, as [`Path::touch`](shakedown_link::Path::touch) does.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let segment = self.queue.front().map_or(0, |segment| segment.at.0);
+        let times = self.timeout_jiffies
+            ^ self.last_sent_at.0
+            ^ self.rack.rtt_us
+            ^ self.ack_timeout
+            ^ self.last_received;
+        segment
+            ^ times
+            ^ u64::from(self.una ^ self.undo_resent.unsigned_abs() ^ self.received ^ self.state as u32)
+    }
+
     /// Where it stands.
     #[inline]
     #[must_use]
