@@ -32,6 +32,14 @@ FLEET_HANDSHAKES_PER_S, FLEET_EVENTS_PER_S = 1e5, 5e6
 MANY_CLIENTS = 10_000_000
 MANY_MIB = 300.0
 
+STORM_SUITES = (
+    "tls1.3/x25519/p256/server",
+    "tls1.3/x25519/p256/server/resumed",
+    "tls1.3/x25519mlkem768/mldsa65/server",
+)
+STORM_CLIENTS, STORMS_S = 100_000, 10.0
+STORM_RUNS = 3
+
 
 def exact_wait_s() -> float:
     """Mean wait by Pollaczek and Khinchine."""
@@ -193,6 +201,33 @@ def largest() -> None:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)  # noqa: T201
 
 
+def storms() -> Sequence[Pair]:
+    """Seconds for the three storms of `examples/storm.toml`, one after another, and what they may take."""
+    specs = [_storm(suite) for suite in STORM_SUITES]
+    found: list[Pair] = []
+    for seed in range(1, STORM_RUNS + 1):
+        begun = perf_counter()
+        for spec in specs:
+            report = _simulate({**spec, "seed": seed})
+            if report["completed"] + sum(report["failed"].values()) < STORM_CLIENTS:
+                message = "a storm lost clients"
+                raise UnavailableError(message)
+        found.append((perf_counter() - begun, STORMS_S))
+    return found
+
+
+def _storm(suite: str) -> dict[str, Any]:
+    """Meters over NB-IoT, from idle, all within ten seconds."""
+    from shakedown.pricing.scenario import scenario
+    from shakedown.scenario import Fleet
+    from shakedown.simulation.fleet import settle
+    from shakedown.simulation.simulate import Job
+
+    priced = scenario(suite, "cortex-m4", "server", "nb-iot")
+    fleet = Fleet(arrivals="storm:10s", clients=STORM_CLIENTS, from_idle=True)
+    return Job(priced, None, settle(fleet), 2, 1).spec()
+
+
 BENCHMARKS = [
     Benchmark(
         "simulator-ciw",
@@ -227,5 +262,13 @@ BENCHMARKS = [
         "lower",
         1.0,
         fleet_memory,
+    ),
+    Benchmark(
+        "simulator-storm",
+        "seconds for three storms of 100,000 NB-IoT clients (full, resumed, post-quantum), which may take 10",
+        "wanted",
+        "lower",
+        1.0,
+        storms,
     ),
 ]

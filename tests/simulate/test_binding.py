@@ -1,8 +1,9 @@
-"""The simulator's binding: what it refuses, how it is broken off, how outcomes merge, and what threads change: nothing."""
+"""The simulator's binding: what it refuses, how it is broken off, and how outcomes merge."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -57,20 +58,19 @@ def simulate(*arguments: Any, **changes: Any) -> str:
     ],
 )
 def test_a_spec_that_makes_no_sense_is_one_line(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match="") as caught:
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
         simulate(**changes)
-    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"classes": 3}'])
 def test_what_is_no_spec_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"expected|missing|EOF"):
         native().simulate(text)
 
 
 def test_no_threads_cannot_simulate() -> None:
-    with pytest.raises(ValueError, match="^threads is 0; accepted: 1 or more$"):
+    with pytest.raises(ValueError, match=r"^threads is 0; accepted: 1 or more$"):
         simulate(None, 0)
 
 
