@@ -100,6 +100,19 @@ def test_the_kernels_own_tcp_takes_as_long(up, down, one_way_s, chain_bytes, mea
     assert times.ready.mean - connect_s == pytest.approx(measured_s, rel=tolerance)
 
 
+def test_what_waits_for_the_window_goes_in_full_segments():
+    """42 kB over GEO: written in 4,096 bytes each, it fits two windows of 10 and 20 only as the kernel fills them.
+
+    The emulated bearer's 2.15 s with Linux' own TCP, to the client's Finished at the server.
+    """
+    path = fixed_path(10e6, 10e6, 0.3)
+    times = exchange(tls13(155, 42_000 + 15, 110), path)
+    assert times.done.mean == pytest.approx(2.15, rel=0.02)
+    # 30 full segments are the most that two windows hold.
+    one_more = exchange(tls13(155, 30 * 1448, 110), path)
+    assert one_more.done.mean - times.done.mean == pytest.approx(0.6, rel=0.05)
+
+
 CELLS = [
     # Paquin, Stebila and Tamvada, ePrint 2019/1447, 1 Gbit/s: median and 95th percentile in ms.
     ("P-256", 195.7, 0.0, 393.1, 394.0, tls13(90, 600, 100, 58)),
@@ -141,7 +154,7 @@ def _messages(writes: list[float]) -> list[float]:
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.05, 0.1, 0.2])
-@pytest.mark.parametrize("writes", [[1063.0], [4096.0, 1248.0]])
+@pytest.mark.parametrize("writes", [[1063.0], [4096.0, 1248.0], [4096.0, 4096.0, 3000.0]])
 def test_another_simulation_agrees(loss, writes):
     """Mean and percentiles against a packet-level simulation that shares no code with the model."""
     count, one_way_s = 2500, 0.098

@@ -293,12 +293,21 @@ class _Stream:
             "server": float(shares @ [way.server_slow for way in group]),
         }
         window = {"client": 1, "server": 1}
+        # A server whose handshake's last acknowledgement was lost counts its first round trip until data come.
+        first = self.extras(0, 0, sampled_s, node)
+        late_share = 1.0 - float(first.weights[0])
+        unheard = self.path.up.loss * late_share
+        waited_s = float(first.weights @ first.extra_s) / late_share if late_share > 0.0 else 0.0
         for number, times in enumerate(self.flow.flights[:until]):
-            flight = self.extras(number, 0, sampled_s, node)
+            flight = self.extras(number, 0, sampled_s if times.sender == "client" else 0.0, node)
             usual = _lateness(flight)
+            if times.sender == "server" and unheard >= _LEAST:
+                slower = self.extras(number, 0, round(waited_s, 3), node)
+                usual = Distribution.mixture([(1.0 - unheard, usual), (unheard, _lateness(slower))])
             share = slow[times.sender]
             if share > 0.0 and len(times.sent_s) > window[times.sender]:
-                slowly = self.extras(number, window[times.sender], sampled_s, node)
+                sampled = sampled_s if times.sender == "client" else 0.0
+                slowly = self.extras(number, window[times.sender], sampled, node)
                 usual = Distribution.mixture([(1.0 - share, usual), (share, _lateness(slowly))])
             late = late.plus(usual)
             # After a timeout the window is two segments when the sender's next flight goes.
@@ -308,7 +317,7 @@ class _Stream:
     def extras(self, number: int, window: int, sampled_s: float, node: _Node) -> tcp_loss.Extras:
         """A flight's lateness with its own window (0) or a smaller one; kept, for many ways need it."""
         times = self.flow.flights[number]
-        key = (number, window, sampled_s if times.sender == "client" else 0.0, node.off_s)
+        key = (number, window, sampled_s, node.off_s)
         if key not in self.kept:
             forward, backward = self.path.up, self.path.down
             if times.sender == "server":
@@ -333,7 +342,7 @@ class _Stream:
         ack_s = 8.0 * (self.path.ip_bytes + TCP_BYTES + self.path.link_bytes) / backward.rate_bits_per_s
         trip_s = self.syn_trip_s + node.off_s
         round_trips = RoundTrips()
-        round_trips.sample(trip_s + (self.setup_s + sampled_s if times.sender == "client" else 0.0))
+        round_trips.sample(trip_s + sampled_s + (self.setup_s if times.sender == "client" else 0.0))
         for _ in range(1, times.round_trips.samples):
             round_trips.sample(self.syn_trip_s)
         begin_s = times.sent_s[0]

@@ -121,17 +121,20 @@ def adjusted(
     for triple, cost in primitives.items():
         factor = factors.call(triple) if _is_public_key(triple) else everywhere
         calls[triple] = {key: value * factor for key, value in cost.items()}
-    rows = {
-        name: [
-            {
-                key: value * factors.other(row["protocol"]) if isinstance(value, float) else value
-                for key, value in row.items()
-            }
-            for row in found
-        ]
-        for name, found in overhead.items()
-    }
+    rows = {name: [_adjusted_row(row, factors) for row in found] for name, found in overhead.items()}
     return calls, rows
+
+
+def _adjusted_row(row: Mapping[str, Any], factors: Factors) -> dict[str, Any]:
+    """A row of the overhead's tables; the stack of another protocol is no OpenSSL."""
+    protocol = row.get("protocol", "")
+    if "operation" in row:
+        triple = (row["operation"], row["algorithm"], row.get("parameters", ""))
+        factor = factors.call(triple) if _is_public_key(triple) else factors.other(protocol)
+        factor = 1.0 if protocol else factor
+    else:
+        factor = factors.other(protocol)
+    return {key: value * factor if isinstance(value, float) else value for key, value in row.items()}
 
 
 def _is_public_key(triple: Triple) -> bool:
