@@ -73,6 +73,7 @@ def profile(seconds: float = 0.1, rounds: int = 4) -> Device:
     """A profile of this machine with the system's OpenSSL, of suites that are not predicted."""
     from shakedown import core
     from shakedown.pricing.connection_cost import connection_cost
+    from shakedown.pricing.neighbours import busy_neighbours
     from shakedown.pricing.other_openssl import measure_other
     from shakedown.pricing.this_machine import measure_suites, profile_of, suites
     from shakedown.profiles import load_device
@@ -81,9 +82,10 @@ def profile(seconds: float = 0.1, rounds: int = 4) -> Device:
     names = [one for one in suites() if one.startswith(("tls1.2/", "tls1.3/")) and one not in predicted]
     names = [one for one in names if "mldsa" not in one and "dh_anon" not in one]
     connection = connection_cost()
-    measured = measure_suites(names, rounds=rounds, repeat=EACH)
-    timed = core.primitives(seconds=seconds)
-    with tempfile.TemporaryDirectory() as folder:
+    # s_time keeps the other core busy, too.
+    with busy_neighbours(), tempfile.TemporaryDirectory() as folder:
+        measured = measure_suites(names, rounds=rounds, repeat=EACH)
+        timed = core.primitives(seconds=seconds)
         path = Path(folder) / "this-machine.toml"
         path.write_text(profile_of("this-machine", timed, measured, connection), encoding="utf-8")
         other = measure_other("openssl", load_device(str(path)))

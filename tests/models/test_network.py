@@ -101,7 +101,7 @@ def test_the_kernels_own_tcp_takes_as_long(up, down, one_way_s, chain_bytes, mea
 
 
 def test_what_waits_for_the_window_goes_in_full_segments():
-    """42 kB over GEO: written in 4,096 bytes each, it fits windows of 10 and 20 only as the kernel fills them.
+    """42 kB over GEO: written in 4,096 bytes each, it fits windows of 10 and 20 only where they are filled.
 
     The emulated bearer's 2.15 s with Linux' own TCP, to the client's Finished at the server.
     """

@@ -123,9 +123,12 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
     metavar="PROGRAM",
     help="For a server that runs another OpenSSL than the one in here: that library's program.",
 )
+@click.option(
+    "--busy", is_flag=True, help="Keep the other processors busy meanwhile, as on a saturated server."
+)
 @click.option("--replace", is_flag=True, help="Write over a profile that is there; this-machine always is.")
 def measure(
-    name: str, seconds: float, rounds: int, minutes: float, program: str | None, replace: bool
+    name: str, seconds: float, rounds: int, minutes: float, program: str | None, busy: bool, replace: bool
 ) -> None:
     """Measure a full profile of this machine: primitives, stacks' own work, a served connection.
 
@@ -139,6 +142,7 @@ def measure(
     from shakedown.cli._output import progress_bar
     from shakedown.pricing.connection_cost import connection_cost
     from shakedown.pricing.libssl import libssl_of
+    from shakedown.pricing.neighbours import busy_neighbours
     from shakedown.pricing.other_openssl import measure_other
     from shakedown.pricing.this_machine import measure_suites, profile_of, suites
     from shakedown.profiles import THIS_MACHINE, load_device
@@ -149,7 +153,7 @@ def measure(
     begun = perf_counter()
     with progress_bar(1000, "a served connection") as update:
         connection = connection_cost(progress=lambda done, total: update(1000 * done // total, ""))
-    with progress_bar(1000, "primitives") as update:
+    with busy_neighbours(busy=busy), progress_bar(1000, "primitives") as update:
         timed = core.primitives(
             seconds=seconds, progress=lambda done, total, what: update(1000 * done // total, what)
         )
@@ -162,7 +166,7 @@ def measure(
     if program is not None:
         libssl_of(program)  # refused before anything is measured
 
-    with progress_bar(1000, "handshakes") as update:
+    with busy_neighbours(busy=busy), progress_bar(1000, "handshakes") as update:
         measured = measure_suites(
             suites(),
             rounds=rounds,
@@ -171,7 +175,7 @@ def measure(
             kept=kept,
         )
     if program is not None:
-        with progress_bar(1000, f"OpenSSL of {program}") as update:
+        with busy_neighbours(busy=busy), progress_bar(1000, f"OpenSSL of {program}") as update:
             other = measure_other(
                 program,
                 load_device(str(path)),

@@ -293,7 +293,7 @@ class _Stream:
             "server": float(shares @ [way.server_slow for way in group]),
         }
         window = {"client": 1, "server": 1}
-        # A server whose handshake's last acknowledgement was lost counts its first round trip until data come.
+        # A server that misses the connection's last acknowledgement counts its round trip until data come.
         first = self.extras(0, 0, sampled_s, node)
         late_share = 1.0 - float(first.weights[0])
         unheard = self.path.up.loss * late_share

@@ -1,0 +1,46 @@
+"""Other processors kept busy while this one is measured, as they are on a server that is saturated.
+
+What looks like two processors is often two threads of one core, or two guests on it; caches and memory are
+shared in any case. A worker whose neighbours work takes longer than one that is alone on the machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from multiprocessing import get_context
+
+SUITE = "tls1.3/x25519/p256/server"
+"""What neighbours do: handshakes, as clients and other workers would."""
+
+
+@contextlib.contextmanager
+def busy_neighbours(*, busy: bool = True) -> Iterator[None]:
+    """This thread on the first of its processors, and handshakes on all others; nothing where not `busy`."""
+    if not busy:
+        yield
+        return
+    processors = sorted(os.sched_getaffinity(0))
+    context = get_context("fork")
+    others = [context.Process(target=_work, args=(one,), daemon=True) for one in processors[1:]]
+    for other in others:
+        other.start()
+    os.sched_setaffinity(0, {processors[0]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, set(processors))
+        for other in others:
+            other.terminate()
+        for other in others:
+            other.join(5)
+
+
+def _work(processor: int) -> None:
+    from shakedown import core
+    from shakedown.scenario import HandshakeId, Options
+
+    os.sched_setaffinity(0, {processor})
+    while True:
+        core.measure(HandshakeId(suite=SUITE), Options(repeat=20))
