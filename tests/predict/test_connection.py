@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import shutil
 import subprocess
 
@@ -10,6 +12,7 @@ import pytest
 from shakedown import core
 from shakedown.pricing.connection_cost import connection_cost, served
 from shakedown.pricing.libssl import LibraryError, Libssl, Plan, libssl_of
+from shakedown.pricing.neighbours import busy_neighbours
 from shakedown.pricing.other_openssl import Factors, adjusted
 
 PRF = ("prf", "hkdf-sha256", "")
@@ -97,3 +100,19 @@ def test_the_command_refuses_a_program_before_it_measures(shakedown):
     assert done.returncode == 2
     assert "no shared libssl" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_neighbours_work_and_leave():
+    affinity = os.sched_getaffinity(0)
+    children = set(multiprocessing.active_children())
+    with busy_neighbours():
+        assert os.sched_getaffinity(0) == {min(affinity)}
+        assert len(set(multiprocessing.active_children()) - children) == len(affinity) - 1
+    assert os.sched_getaffinity(0) == affinity
+    assert set(multiprocessing.active_children()) == children
+
+
+def test_nobody_works_unasked():
+    affinity = os.sched_getaffinity(0)
+    with busy_neighbours(busy=False):
+        assert os.sched_getaffinity(0) == affinity
