@@ -6,7 +6,8 @@ import numpy as np
 
 from shakedown import charts
 from shakedown.models import energy
-from shakedown.papers.aka.inputs import GPRS, SETUPS, SLUG, TIMES, Study, base_current_ma
+from shakedown.papers.aka import runs
+from shakedown.papers.aka.inputs import GPRS, LAPTOP, SETUPS, SLUG, TIMES, WLAN, Study, base_current_ma
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.load import PaperData
 from shakedown.papers.replication import Replication
@@ -16,39 +17,53 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
     """Figures 8 to 11."""
     study = Study(data)
     drawings = []
-    unpublished = (
-        "The measured series were never published: mean (line) and one standard deviation either way "
-        "(grey), not "
-        "below 0."
-    )
     for number, setup in zip(("8", "9", "10"), SETUPS, strict=True):
+        densities = runs.runs()["setups"][setup]["densities"]
         values = [
+            {"time in s": x, "density in 1/s": y, "of": time.upper()}
+            for time in _drawn(setup)
+            for x, y in densities[time]
+        ]
+        labels = (
+            {"scrt": "", "tst": "SCRT, TST printed"}
+            if setup == WLAN
+            else dict.fromkeys(("nrt", "scrt", "tst"))
+        )
+        marks = [
             {
-                "time": time.upper(),
-                "mean_ms": study.ms(setup, time),
-                "low_ms": max(0.0, study.ms(setup, time) - study.ms(setup, time, "sd")),
-                "high_ms": study.ms(setup, time) + study.ms(setup, time, "sd"),
+                "time in s": study.ms(setup, time) / 1e3,
+                "density in 1/s": 0.0,
+                "label": f"{time.upper()} printed" if label is None else label,
             }
-            for time in TIMES
+            for time, label in labels.items()
         ]
         drawings.append(
             Drawing(
                 SLUG,
                 number,
-                f"Times of an access, {setup}",
-                unpublished,
-                "published",
-                charts.spans(values, "time", "mean_ms", "low_ms", "high_ms", "time in ms"),
+                f"Densities of the times of an access, {setup}",
+                f"{runs.runs()['runs']:,} accesses in virtual time, {_computing(setup)}; crosses are printed "
+                "means."
+                + (" NRT and RPT, a peak at 0.06 s, are left out." if setup == WLAN else "")
+                + " The measured series were never published.",
+                "simulated",
+                charts.lines(
+                    values,
+                    "time in s",
+                    "density in 1/s",
+                    "of",
+                    marks=marks,
+                ),
                 values,
             )
         )
-    setups = [
-        {
-            "set-up": setup,
-            "mean_ms": study.ms(setup, "tht"),
-            "low_ms": study.ms(setup, "tht") - study.ms(setup, "tht", "sd"),
-            "high_ms": study.ms(setup, "tht") + study.ms(setup, "tht", "sd"),
-        }
+    values = [
+        {"THT in s": x, "density in 1/s": y, "set-up": setup}
+        for setup in SETUPS
+        for x, y in runs.runs()["setups"][setup]["densities"]["tht"]
+    ]
+    marks = [
+        {"THT in s": study.ms(setup, "tht") / 1e3, "density in 1/s": 0.0, "label": "printed"}
         for setup in SETUPS
     ]
     drawings.append(
@@ -56,13 +71,27 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
             SLUG,
             "11(a)",
             "Handshake time (THT) in the three set-ups",
-            "Published means (line) and one standard deviation either way (grey).",
-            "published",
-            charts.spans(setups, "set-up", "mean_ms", "low_ms", "high_ms", "THT in ms"),
-            setups,
+            f"{runs.runs()['runs']:,} accesses in virtual time each; crosses are the printed means of the "
+            "iPAQ on WLAN, the laptop and the iPAQ on GPRS, from the left.",
+            "simulated",
+            charts.lines(values, "THT in s", "density in 1/s", "set-up", marks=marks),
+            values,
         )
     )
     return [*drawings, _battery(study)]
+
+
+def _drawn(setup: str) -> tuple[str, ...]:
+    """The times whose densities fit one axis."""
+    return TIMES[2:] if setup == WLAN else TIMES
+
+
+def _computing(setup: str) -> str:
+    """What the devices compute in a set-up."""
+    if setup == LAPTOP:
+        return "nothing computed"
+    found = runs.runs()["computing_s"]
+    return f"{found['mean']:.2f} ± {found['sd']:.2f} s computed, by table 4"
 
 
 def _battery(study: Study) -> Drawing:
@@ -82,6 +111,14 @@ def _battery(study: Study) -> Drawing:
                 base + idle,
                 active - idle,
                 study.ms(GPRS, "tht") / 1e3,
+                study.energy("handshake_period_scenario_c"),
+            )
+        ),
+        "the same, the radio busy as simulated": float(
+            energy.mean_current_ma(
+                base + idle,
+                active - idle,
+                sum(runs.runs()["setups"][GPRS][f"{way}_s"] for way in ("sending", "receiving")),
                 study.energy("handshake_period_scenario_c"),
             )
         ),

@@ -30,7 +30,6 @@ USUAL_BATTERY_MAH = 1400.0
 
 INPUT = "an input: measured by the authors, and nothing else in the paper decides it"
 CITED = "cited by the paper from elsewhere; it holds nothing that decides it"
-AKA = "needs access runs against a loaded server, a part that is not built yet"
 
 
 class Study:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from shakedown.models import access
+from shakedown.papers.aka import runs
 from shakedown.papers.aka.inputs import (
     GPRS,
     INPUT,
@@ -87,3 +90,30 @@ def _relation(study: Study, setup: str, time: str) -> tuple[float | None, str, s
 def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
     """Times in ms of a network that is not here have no counterpart; ratios are in the rows of claims."""
     return []
+
+
+def words(data: PaperData, replication: Replication) -> dict[str, str]:
+    """The accesses in virtual time beside the printed means, and what is kept where."""
+    study = Study(data)
+    lines = [
+        "| | " + " | ".join(time.upper() for time in TIMES) + " |",
+        "| --- |" + " --- |" * len(TIMES),
+    ]
+    for setup in SETUPS:
+        cells = (
+            f"{runs.mean_ms(setup, time):,.0f} ± {runs.sd_ms(setup, time):,.0f} "
+            f"({study.ms(setup, time):,.0f} ± {study.ms(setup, time, 'sd'):,.0f})"
+            for time in TIMES
+        )
+        lines.append(f"| {setup} | " + " | ".join(cells) + " |")
+    sizes: Mapping[str, int] = runs.runs()["sizes"]
+    presented = sizes["leaf_pem_bytes"] + sizes["authority_pem_bytes"] + sizes["key_pem_bytes"]
+    return {
+        "simulated_table": "\n".join(lines),
+        "simulated_runs": f"{runs.runs()['runs']:,}",
+        "simulated_computing": f"{runs.runs()['computing_s']['mean']:.2f}",
+        "simulated_resumed": f"{runs.resumed_ms():,.0f}",
+        "load_effect": f"{runs.load_effect_percent():.1f}",
+        "card_bytes": f"{presented / 1024:.2f}",
+        "root_bytes": f"{sizes['root_pem_bytes'] / 1024:.2f}",
+    }

@@ -1,0 +1,42 @@
+"""The accesses repeated in virtual time, as `tools.aka_runs` kept them."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from shakedown.errors import ShakedownError
+
+FILE = Path(__file__).parent / "runs.json"
+
+
+@cache
+def runs() -> dict[str, Any]:
+    """What is in the file."""
+    try:
+        return cast("dict[str, Any]", json.loads(FILE.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise ShakedownError(f'{FILE}: {error}; "python -m tools.aka_runs" makes it') from error
+
+
+def mean_ms(setup: str, time: str) -> float:
+    """A time's mean in a set-up, in ms."""
+    return float(runs()["setups"][setup]["times"][time]["mean_ms"])
+
+
+def sd_ms(setup: str, time: str) -> float:
+    """Its sample standard deviation, in ms."""
+    return float(runs()["setups"][setup]["times"][time]["sd_ms"])
+
+
+def resumed_ms(time: str = "tht") -> float:
+    """A time's mean in resumed accesses over GPRS, nothing computed, in ms."""
+    return float(runs()["resumed"]["times"][time]["mean_ms"])
+
+
+def load_effect_percent() -> float:
+    """By how much the handshake's mean is longer at the greatest of the server's loads than without any."""
+    loads = runs()["load"]
+    return 100.0 * (float(loads[-1]["mean_ms"]) / float(loads[0]["mean_ms"]) - 1.0)

@@ -1,0 +1,181 @@
+"""The accesses of the fourth paper, repeated in virtual time: `python -m tools.aka_runs`.
+
+Writes python/shakedown/papers/aka/runs.json, from which the paper's page has its densities. Messages,
+handshakes and TCP are ours, over the paper's networks. What its devices compute was published for whole
+handshakes only, so it is found from one set-up and used in another: the iPAQ's and the server's together are
+what the WLAN's handshake takes beyond the network. The laptop's is taken as nothing, as the paper has it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shakedown import core
+from shakedown.papers.aka.inputs import FULL, GPRS, LAPTOP, SETUPS, TIMES, WLAN, Study
+from shakedown.papers.aka.runs import FILE
+from shakedown.papers.load import load
+from shakedown.pricing.library import open_library
+from shakedown.pricing.scenario import scenario
+from shakedown.simulation.spec import bearer_spec, handshake_spec
+
+RUNS = 1000
+SEED = 1
+POINTS = 80
+BEARERS = {GPRS: "gprs-cs1", LAPTOP: "gprs-cs1", WLAN: "wifi-11b"}
+CORE_S = 0.04
+WORK_S = 0.2
+"""Of the server in a full handshake, for the sweep of its load: assumed, ample for 600 MHz."""
+WORKERS = 2
+LOADS = (0.0, 0.25, 0.5, 0.75)
+
+
+def handshake(priced: Any, client: dict[str, Any], server_s: float = 0.0) -> dict[str, Any]:  # noqa: ANN401
+    """A recorded handshake in which the client computes once, at the server's flight; the server twice."""
+    spec = handshake_spec(priced)
+    none = {"kind": "constant", "s": 0.0}
+    for message in spec["messages"]:
+        message["generate"] = message["process"] = none
+    flights: list[list[dict[str, Any]]] = []
+    for message in spec["messages"]:
+        if flights and flights[-1][0]["from"] == message["from"]:
+            flights[-1].append(message)
+        else:
+            flights.append([message])
+    flights[1][0]["process"] = client
+    half = {"kind": "constant", "s": server_s / 2}
+    for flight in flights[0], flights[2]:
+        flight[0]["process"] = half
+    return spec
+
+
+def attaches(
+    setup: str,
+    client: dict[str, Any],
+    *,
+    runs: int = RUNS,
+    resumed: bool = False,
+    server_s: float = 0.0,
+    rate_per_s: float = 0.0,
+) -> list[dict[str, Any]]:
+    """So many accesses, without the first: it makes the session, and waits for the cross-certificate."""
+    library = open_library(None, say=lambda line: print(line, file=sys.stderr))
+    full, short = (scenario(name, bearer=BEARERS[setup], traces=library) for name in core.aka_suites(FULL))
+    plan = {
+        "bearer": bearer_spec(full, from_idle=False),
+        "full": handshake(full, client, server_s),
+        "resumed": handshake(short, {"kind": "constant", "s": 0.0}, 0.0),
+        "attaches": runs + 1,
+        "mobiles": 1,
+        "gap_s": 5.0,
+        "roaming": True,
+        "moves": 0.0,
+        "background_per_s": rate_per_s,
+        "workers": WORKERS,
+        "max_resumptions": 2**31 if resumed else 0,
+        "max_age_s": 1e9,
+        "core_round_trip_s": CORE_S,
+        "preparation": {"kind": "constant", "s": 0.0},
+        "patience_s": 300.0,
+        "seed": SEED,
+    }
+    found = core.aka_run(FULL, json.dumps(plan))["attaches"]
+    good = [one for one in found[1:] if one["failure"] is None and one["resumed"] == resumed]
+    if len(good) != runs:
+        raise RuntimeError(f"{setup}: {len(good)} of {runs} accesses")
+    return good
+
+
+def column(rows: list[dict[str, Any]], time: str) -> np.ndarray[Any, Any]:
+    """One time of all accesses, in ms."""
+    return 1e3 * np.array([row[f"{time}_s"] for row in rows], float)
+
+
+def spread(values: np.ndarray[Any, Any]) -> dict[str, float]:
+    """Mean and sample standard deviation, in ms."""
+    return {"mean_ms": round(float(values.mean()), 3), "sd_ms": round(float(values.std(ddof=1)), 3)}
+
+
+def density(values: np.ndarray[Any, Any]) -> list[list[float]]:
+    """A Gaussian kernel's density (per s) at points of time (s), its width by Silverman's rule."""
+    width = 0.9 * min(values.std(ddof=1), np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.34)
+    width = max(width * len(values) ** -0.2, 1e-3 * values.mean())
+    at = np.linspace(max(0.0, values.min() - 2 * width), values.max() + 2 * width, POINTS)
+    heights = np.exp(-0.5 * ((at[:, None] - values[None, :]) / width) ** 2).mean(axis=1)
+    heights /= width * math.sqrt(2 * math.pi)
+    return [[round(float(x) / 1e3, 5), round(1e3 * float(y), 6)] for x, y in zip(at, heights, strict=True)]
+
+
+def sizes() -> dict[str, int]:
+    """Bytes of what each side keeps: certificates as PEM, a session as its SGSN keeps it."""
+    with tempfile.TemporaryDirectory() as folder:
+        core.aka_provision(Path(folder), FULL, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=1)
+        card = json.loads((Path(folder) / "card-0.json").read_text())
+    (authority,) = card["authorities"].values()
+    return {
+        "leaf_pem_bytes": len(card["leaf"]),
+        "authority_pem_bytes": len(authority),
+        "key_pem_bytes": len(card["key"]),
+        "root_pem_bytes": len(card["root"]),
+    }
+
+
+def main() -> None:
+    """Runs all set-ups and writes the file."""
+    study = Study(load("aka-ssl"))
+    nothing = {"kind": "constant", "s": 0.0}
+    network_s = float(column(attaches(WLAN, nothing), "tht").mean()) / 1e3
+    computing_s = study.ms(WLAN, "tht") / 1e3 - network_s
+    sd_s = study.ms(WLAN, "tht", "sd") / 1e3
+    handheld = {"kind": "normal", "mean_s": computing_s, "sd_s": sd_s, "minimum_s": 0.0}
+    found: dict[str, Any] = {
+        "runs": RUNS,
+        "seed": SEED,
+        "suite": core.aka_suites(FULL)[0],
+        "computing_s": {"mean": round(computing_s, 6), "sd": sd_s, "network_on_wlan": round(network_s, 6)},
+        "setups": {},
+    }
+    for setup in SETUPS:
+        rows = attaches(setup, nothing if setup == LAPTOP else handheld)
+        found["setups"][setup] = {
+            "bearer": BEARERS[setup],
+            "times": {time: spread(column(rows, time)) for time in TIMES},
+            "densities": {time: density(column(rows, time)) for time in TIMES},
+            "sending_s": round(float(np.mean([row["sending_s"] for row in rows])), 6),
+            "receiving_s": round(float(np.mean([row["receiving_s"] for row in rows])), 6),
+            "handshake_bytes": [
+                round(float(one), 1) for one in np.mean([row["handshake_bytes"] for row in rows], axis=0)
+            ],
+        }
+    resumed = attaches(GPRS, nothing, resumed=True)
+    found["resumed"] = {
+        "bearer": BEARERS[GPRS],
+        "times": {time: spread(column(resumed, time)) for time in TIMES},
+        "densities": {"tht": density(column(resumed, "tht"))},
+    }
+    found["load"] = []
+    for share in LOADS:
+        rate = share * WORKERS / WORK_S
+        rows = attaches(GPRS, handheld, server_s=WORK_S, rate_per_s=rate)
+        found["load"].append(
+            {
+                "utilisation": share,
+                "rate_per_s": rate,
+                "work_s": WORK_S,
+                "workers": WORKERS,
+                **spread(column(rows, "tht")),
+            }
+        )
+    found["sizes"] = sizes()
+    FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(f"written: {FILE}")
+
+
+if __name__ == "__main__":
+    main()
