@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
+import select
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +73,71 @@ def test_our_peer_authenticates_with_generated_certificates(shakedown):
     assert "20 completed, 0 resumed" in done.stdout
     assert tallies == [
         "20 accepted (0 resumed), 0 rejected, 0 abandoned, 0 turned away; 0 duplicates, 0 discarded\n"
+    ]
+
+
+class Lossy(threading.Thread):
+    """Between peer and server: loses the datagrams of these numbers, counted from 0 in each direction."""
+
+    def __init__(self, port: int, up: set[int], down: set[int]) -> None:
+        super().__init__(daemon=True)
+        self.front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.front.bind(("127.0.0.1", 0))
+        self.back = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.back.connect(("127.0.0.1", port))
+        self.port = self.front.getsockname()[1]
+        self.lost = {self.front: up, self.back: down}
+        self.seen = {self.front: 0, self.back: 0}
+        self.client: object = None
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while not self.over.is_set():
+            for arrived in select.select([self.front, self.back], [], [], 0.05)[0]:
+                datagram, sender = arrived.recvfrom(4096)
+                number = self.seen[arrived]
+                self.seen[arrived] += 1
+                if arrived is self.front:
+                    self.client = sender
+                if number in self.lost[arrived]:
+                    continue
+                if arrived is self.front:
+                    self.back.send(datagram)
+                else:
+                    self.front.sendto(datagram, self.client)
+
+    def __enter__(self) -> Lossy:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.join()
+        self.front.close()
+        self.back.close()
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "duplicates"), [({0}, set(), 0), (set(), {1}, 1), ({2}, {0}, 1)], ids=str
+)
+def test_lost_requests_and_answers_are_sent_again_and_counted_once(shakedown, up, down, duplicates):
+    tallies: list[str] = []
+    with (
+        serving("tls1.3/x25519/p256/mutual", tallies=tallies) as port,
+        Lossy(port, up, down) as path,
+    ):
+        done = shakedown(
+            "eap", "peer", "--server", f"127.0.0.1:{path.port}", "--secret", SECRET,
+            "--suite", "tls1.3/x25519/p256/mutual", "--json",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)
+    assert (found["completed"], found["failed"]) == (1, {})
+    # A request that was sent again is one round trip, and its answer came from what the server had kept.
+    assert found["round_trips"] == 4
+    assert tallies == [
+        "1 accepted (0 resumed), 0 rejected, 0 abandoned, 0 turned away; "
+        f"{duplicates} duplicates, 0 discarded\n"
     ]
 
 

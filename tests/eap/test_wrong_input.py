@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 
@@ -12,6 +14,9 @@ import pytest
         (["--timeout", "0s"], "above 0 and up to 3,600 s"),
         (["--timeout", "2h"], "above 0 and up to 3,600 s"),
         (["--rate", "1e300/s"], "out of range"),
+        (["--identity", "a\nb"], "no control characters"),
+        (["--identity", "x" * 254], "up to 253 bytes"),
+        (["--chain", "/nowhere.pem"], "/nowhere.pem: No such file or directory"),
     ],
 )
 def test_times_and_rates_beyond_any_use_are_one_line(shakedown, arguments, says):
@@ -22,3 +27,24 @@ def test_times_and_rates_beyond_any_use_are_one_line(shakedown, arguments, says)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert says in done.stderr
+    assert "os error" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "server",
+    [("serve", "tls1.3/x25519/p256"), ("eap", "serve", "--secret", "x", "--suite", "tls1.3/x25519/p256")],
+    ids=lambda command: command[0],
+)
+def test_servers_say_what_is_wrong_with_files_and_ports(shakedown, server):
+    missing = shakedown(*server, "--listen", "127.0.0.1:0", "--chain", "/nowhere.pem")
+    assert (missing.returncode, missing.stderr) == (2, "error: /nowhere.pem: No such file or directory\n")
+    kind = socket.SOCK_DGRAM if server[0] == "eap" else socket.SOCK_STREAM
+    with socket.socket(socket.AF_INET, kind) as taken:
+        taken.bind(("127.0.0.1", 0))
+        if kind == socket.SOCK_STREAM:
+            taken.listen()
+        busy = shakedown(*server, "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert busy.returncode == 2
+    (line,) = busy.stderr.splitlines()
+    assert line.startswith("error: cannot listen on 127.0.0.1:")
+    assert line.endswith("another program listens there")

@@ -95,9 +95,11 @@ fn another_method_is_declined() {
 #[test]
 fn what_is_held_is_bounded() {
     let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
-    for _ in 0..5000 {
+    for number in 0..5000_u32 {
         let request = both.request(Time::ZERO);
-        both.service.handle(Time::ZERO, both.from, &request);
+        // Two access points, so that neither meets its own limit first.
+        let from = if number.is_multiple_of(2) { both.from } else { ([127, 0, 0, 2], 4000).into() };
+        both.service.handle(Time::ZERO, from, &request);
         // An identity once more, as if the client had lost its memory.
         both.client = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500).client;
     }
@@ -109,6 +111,29 @@ fn what_is_held_is_bounded() {
 }
 
 /// Short authentications at a high rate: what waits for their time-outs must not grow with their number.
+#[test]
+fn one_access_point_leaves_room_for_the_others() {
+    let [script, _] = both([200, 3000, 1500, 60]);
+    let mut both = Conversation::new(script, 1000, 1000);
+    let greedy = |both: &mut Conversation, from: std::net::SocketAddr, count: usize| {
+        (0..count)
+            .filter(|_| {
+                let request = both.request(Time::ZERO);
+                both.service.handle(Time::ZERO, from, &request).is_some()
+            })
+            .count()
+    };
+    let limit = shakedown_eap::service::Limits::default().sessions_per_client;
+    let (one, other) = (([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 1).into());
+    assert_eq!(greedy(&mut both, one, limit + 100), limit);
+    // Whatever its ports are, it is the same access point.
+    assert_eq!(greedy(&mut both, ([10, 0, 0, 1], 2).into(), 10), 0);
+    assert_eq!(greedy(&mut both, other, 10), 10);
+    both.service.handle_timeout(Time::from_secs(61));
+    assert_eq!(both.service.sessions(), 0);
+    assert_eq!(greedy(&mut both, one, 10), 10, "its sessions are over, and it may begin others");
+}
+
 #[test]
 fn sessions_that_are_over_leave_a_bounded_number_of_deadlines() {
     let script = Script::tls12([200, 900, 700, 60]);
