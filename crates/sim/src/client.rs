@@ -1,7 +1,7 @@
 //! A client, its connection and the server's end of it: what each side has done of the handshake, and what is on its way.
 
 use crate::datagram::{self, Reaction};
-use crate::handshake::{Plan, TransportKind};
+use crate::handshake::{Plan, Step, TransportKind};
 use crate::outcome::Cause;
 use crate::scenario::Flush;
 use crate::server::JobId;
@@ -546,8 +546,7 @@ impl Client {
     }
 
     #[inline]
-    fn has_come(&self, own: usize, plan: &Plan, index: u16) -> bool {
-        let step = &plan.steps[usize::from(index)];
+    fn has_come(&self, own: usize, step: &Step) -> bool {
         match &self.transport {
             Transport::None => false,
             Transport::Stream(_) | Transport::Ideal => self.come[own] >= step.end,
@@ -569,7 +568,7 @@ impl Client {
             && plan
                 .steps
                 .get(usize::from(at))
-                .is_some_and(|step| step.from == direction || self.has_come(own, plan, at))
+                .is_some_and(|step| step.from == direction || self.has_come(own, step))
     }
 
     /// The side's next piece of work, up to where it sends something, becomes ready or has nothing more: how long it
@@ -587,35 +586,33 @@ impl Client {
         let own = side(direction);
         if let Transport::Stream(ends) = &mut self.transport {
             ends[own].read(now, shared.tcp, &mut shared.out);
-            self.look_at_end(own);
-            self.send_packets(now, direction, shared);
+            if !shared.out.is_empty() {
+                self.look_at_end(own);
+                self.send_packets(now, direction, shared);
+            }
         }
         let mut takes = Ns::ZERO;
-        loop {
-            let at = self.sides[own].at;
-            let Some(step) = plan.steps.get(usize::from(at)) else { break };
-            if step.from != direction && !self.has_come(own, plan, at) {
+        let mut at = usize::from(self.sides[own].at);
+        while let Some(step) = plan.steps.get(at) {
+            if step.from != direction && !self.has_come(own, step) {
                 break;
             }
-            takes += match step.constant(direction) {
-                Some(time) => time,
-                None => {
-                    let number = self.number;
-                    let stream = self.sides[own]
-                        .stream
-                        .get_or_insert_with(|| Stream::of(shared.seed, number, SERVICE[own]));
-                    step.cost(direction).draw(stream)
-                }
-            };
-            let progress = &mut self.sides[own];
-            progress.at += 1;
+            let number = self.number;
+            let stream = &mut self.sides[own].stream;
+            takes += step.constant(direction).unwrap_or_else(|| {
+                let of_own = || Stream::of(shared.seed, number, SERVICE[own]);
+                step.cost(direction).draw(stream.get_or_insert_with(of_own))
+            });
+            at += 1;
             let sends = step.from == direction && (step.ends_flight || shared.flush == Flush::Message);
-            let is_ready = direction == Direction::Up && usize::from(progress.at) == plan.ready_after;
+            let is_ready = direction == Direction::Up && at == plan.ready_after;
             if sends || is_ready {
                 break;
             }
         }
         let progress = &mut self.sides[own];
+        // Of up to 10,000 steps.
+        progress.at = at as u16;
         progress.busy = true;
         progress.cpu += takes;
         Some(Work { takes })
