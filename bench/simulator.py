@@ -233,8 +233,8 @@ def _storm(suite: str) -> dict[str, Any]:
 BENCHMARKS = [
     Benchmark(
         "simulator-ciw",
-        "customers a second through an M/G/1 queue at 70 %, ours on all processors and the peer on the one it "
-        "can use, the mean wait within 1 % of the exact one",
+        "customers a second through an M/G/1 queue at 70 %, ours on all processors and the peer on the "
+        "one it can use, the mean wait within 1 % of the exact one",
         "Ciw",
         "higher",
         100.0,
@@ -242,8 +242,8 @@ BENCHMARKS = [
     ),
     Benchmark(
         "simulator-simpy",
-        "customers a second through an M/G/1 queue at 70 %, ours on all processors and the peer on the one it "
-        "can use, the mean wait within 1 % of the exact one",
+        "customers a second through an M/G/1 queue at 70 %, ours on all processors and the peer on the "
+        "one it can use, the mean wait within 1 % of the exact one",
         "SimPy",
         "higher",
         50.0,

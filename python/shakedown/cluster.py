@@ -66,6 +66,10 @@ class Cluster:
 
 
 def _call(job: Job[T]) -> T:
+    from shakedown import core
+
+    # There are as many workers as processors: one that took all would take them from the others.
+    core.use_threads(1)
     return job()
 
 

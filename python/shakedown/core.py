@@ -511,6 +511,15 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
     return answer if isinstance(answer, list) else [answer]
 
 
+_threads: int | None = None
+
+
+def use_threads(count: int) -> None:
+    """From now on simulations of this process share so many threads, where a call does not say otherwise."""
+    global _threads
+    _threads = count
+
+
 def simulate(
     spec: Mapping[str, object],
     progress: Callable[[int, int], None] | None = None,
@@ -520,7 +529,8 @@ def simulate(
     `crates/sim`.
 
     `progress` is called with the clients that are through, of how many. Ctrl-C stops it. Replications share
-    `threads` threads, by default one a processor; the figures are the same. Raises `InputError`.
+    `threads` threads, by default one a processor (`use_threads`); the figures are the same. Raises
+    `InputError`.
     """
     import json
 
@@ -528,7 +538,9 @@ def simulate(
     if not hasattr(core, "simulate"):
         raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
     try:
-        return cast("dict[str, Any]", json.loads(core.simulate(json.dumps(spec), progress, threads)))
+        return cast(
+            "dict[str, Any]", json.loads(core.simulate(json.dumps(spec), progress, threads or _threads))
+        )
     except ValueError as error:
         raise InputError(str(error)) from error
 
