@@ -537,10 +537,10 @@ def simulate(
     core = native()
     if not hasattr(core, "simulate"):
         raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
+    count = _threads if threads is None else threads
+    options = {} if count is None else {"threads": count}
     try:
-        return cast(
-            "dict[str, Any]", json.loads(core.simulate(json.dumps(spec), progress, threads or _threads))
-        )
+        return cast("dict[str, Any]", json.loads(core.simulate(json.dumps(spec), progress, **options)))
     except ValueError as error:
         raise InputError(str(error)) from error
 
