@@ -265,7 +265,7 @@ impl<P: Payload> Path<P> {
     #[must_use]
     pub fn touch(&self) -> u64 {
         let [up, down] = self.ways();
-        up.touch() ^ down.touch()
+        up.touch_links() ^ down.touch_links()
     }
 }
 
@@ -291,9 +291,10 @@ impl<P> OneWay<P> {
     }
 
     /// Reads a little of all that the next unit needs.
-    fn touch(&self) -> u64 {
+    fn touch_links(&self) -> u64 {
         let rate = self.sender();
-        rate.touch() ^ u64::from(rate.inner.draws()) ^ rate.inner.inner.inner.touch()
+        let outer = self.touch() ^ self.inner.touch() ^ u64::from(self.inner.inner.bytes);
+        outer ^ rate.touch() ^ u64::from(rate.inner.draws()) ^ rate.inner.inner.inner.touch()
     }
 
     /// As before the first unit, with draws of other streams, in the memory that it has.

@@ -33,6 +33,12 @@ impl<L> Encapsulation<L> {
         Self { inner, overhead_bytes, ends: Some(Box::new(Ends { sender, receiver })), rejected: 0 }
     }
 
+    /// Reads a little of what the next unit needs; see [`Path::touch`](crate::Path::touch).
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        u64::from(self.overhead_bytes) ^ self.rejected
+    }
+
     /// As before the first unit: nothing is encrypted.
     pub(crate) fn renew(&mut self) {
         self.ends = None;

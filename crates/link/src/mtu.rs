@@ -43,6 +43,12 @@ impl<L, P> Mtu<L, P> {
         Self { inner, limit_bytes: limit_bytes.max(28), too_long, cut: 0, joining: Vec::new() }
     }
 
+    /// Reads a little of what the next unit needs; see [`Path::touch`](crate::Path::touch).
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        u64::from(self.limit_bytes) ^ self.joining.len() as u64
+    }
+
     /// Forgets what was cut and not yet put together.
     pub(crate) fn renew_joining(&mut self) {
         self.cut = 0;

@@ -390,15 +390,19 @@ impl Tcp {
     /// Reads a little of everything, as [`Path::touch`](shakedown_link::Path::touch) does.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
-        let segment = self.queue.front().map_or(0, |segment| segment.at.0);
-        let times = self.timeout_jiffies
-            ^ self.last_sent_at.0
-            ^ self.rack.rtt_us
-            ^ self.ack_timeout
-            ^ self.last_received;
-        segment
-            ^ times
-            ^ u64::from(self.una ^ self.undo_resent.unsigned_abs() ^ self.received ^ self.state as u32)
+        let words = [
+            self.queue.front().map_or(0, |segment| segment.at.0),
+            self.opened_at.0,
+            self.last_sent_at.0,
+            self.last_received,
+            self.timeout_jiffies,
+            self.ack_timeout,
+            self.rtt.smoothed_us().unwrap_or(0),
+            self.rack.rtt_us,
+            u64::from(self.window.segments),
+            u64::from(self.una ^ self.undo_resent.unsigned_abs() ^ self.received ^ self.state as u32),
+        ];
+        words.iter().fold(0, |sum, word| sum ^ word)
     }
 
     /// Where it stands.
