@@ -76,7 +76,9 @@ def load(
     suite: str | None = None,
     options: Mapping[str, Any] | None = None,
     progress: Callable[[dict[str, Any]], None] | None = None,
+    parts: bool = False,
 ) -> dict[str, Any]: ...
+def merge_loads(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None: ...
 
 class Inspected:
     """A connection of a capture; each property is regenerated whenever it is asked for."""

@@ -6,3 +6,5 @@ pub mod eap;
 pub mod load;
 pub mod serve;
 pub mod socket;
+mod stamped;
+mod trace_line;

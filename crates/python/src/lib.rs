@@ -223,6 +223,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(capture, module)?,
         wrap_pyfunction!(inspect::inspect, module)?,
         wrap_pyfunction!(load::load, module)?,
+        wrap_pyfunction!(load::merge_loads, module)?,
         wrap_pyfunction!(transfer::transfers, module)?,
         wrap_pyfunction!(primitives::time, module)?,
         wrap_pyfunction!(primitives::names, module)?,

@@ -4,7 +4,7 @@ use crate::errors::{CoreError, InvalidOption, to_python};
 use crate::options::Options;
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
-use shakedown_live::load::{Config, LoadError, Progress, run};
+use shakedown_live::load::{Config, LoadError, Parts, Progress, merge, run};
 use shakedown_stacks::measure::MeasureError;
 use shakedown_stacks::{Settings, SetupError};
 use shakedown_trace::Suite;
@@ -12,14 +12,16 @@ use std::ops::ControlFlow;
 
 /// Loads a target; `progress` is told about ten times a second how far the run is. An exception raised meanwhile ends
 /// the run, whose figures so far are returned as interrupted where it was Ctrl-C, and lost where it was anything else.
+/// What one generator of several counted is returned for `merge_loads` where `parts` is true.
 #[pyfunction(name = "load")]
-#[pyo3(signature = (config, *, suite = None, options = None, progress = None))]
+#[pyo3(signature = (config, *, suite = None, options = None, progress = None, parts = false))]
 pub fn load<'py>(
     py: Python<'py>,
     config: &Bound<'py, PyAny>,
     suite: Option<&str>,
     options: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
+    parts: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let config: Config =
         depythonize(config).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
@@ -32,7 +34,7 @@ pub fn load<'py>(
         None => (None, options.settings()?),
     };
     let mut raised = None;
-    let outcome = py.detach(|| {
+    let counted = py.detach(|| {
         run(&config, suite.as_ref(), &settings, &mut |now| match tell(progress.as_ref(), now) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -47,7 +49,16 @@ pub fn load<'py>(
     {
         return Err(error);
     }
-    Ok(pythonize(py, &outcome.map_err(refused)?)?)
+    let counted = counted.map_err(refused)?;
+    if parts { Ok(pythonize(py, &counted)?) } else { Ok(pythonize(py, &merge(vec![counted]))?) }
+}
+
+/// What several generators counted, as one; null of none.
+#[pyfunction]
+pub fn merge_loads<'py>(py: Python<'py>, parts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let parts: Vec<Parts> =
+        depythonize(parts).map_err(|error| InvalidOption::new_err(format!("parts of a load: {error}")))?;
+    Ok(pythonize(py, &merge(parts))?)
 }
 
 fn tell(progress: Option<&Py<PyAny>>, now: &Progress) -> PyResult<()> {

@@ -35,6 +35,7 @@ struct Request {
     client_ca: Option<PathBuf>,
     traces: Option<PathBuf>,
     sample: Option<u64>,
+    queue_times: Option<bool>,
 }
 
 impl Request {
@@ -56,6 +57,7 @@ impl Request {
         config.max_connections = self.max_connections.unwrap_or(config.max_connections);
         config.traces = self.traces;
         config.sample = self.sample.unwrap_or(config.sample);
+        config.queue_times = self.queue_times.unwrap_or(config.queue_times);
         Ok(config)
     }
 }

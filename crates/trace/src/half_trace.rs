@@ -28,6 +28,9 @@ pub struct HalfMessage {
     pub retransmissions: u32,
     /// What this side spent on it, in the counter's unit.
     pub spent: u64,
+    /// What passed outside this side's calls until it arrived, in the counter's unit: the peer, the path, the system,
+    /// and whatever else the thread did. 0 for a message sent.
+    pub waited: u64,
 }
 
 /// One public-key call, or the sum of one kind of symmetric work in a message.
@@ -93,6 +96,15 @@ impl HalfTrace {
         Self::of_events(side, recording.counter(), recording.events())
     }
 
+    /// What a recording says about a side whose driver made each call last `factor` times as long, by keeping its output
+    /// back: calls are longer, and what passed outside them is shorter by as much.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn stretched(side: Side, recording: &Recording, factor: f64) -> Result<Self, AccountingError> {
+        Self::of_events(side, recording.counter(), &stretched(recording.events(), factor))
+    }
+
     fn of_events(side: Side, counter: Counter, events: &[Event]) -> Result<Self, AccountingError> {
         let mut account = Account::new(side, counter);
         for event in events {
@@ -109,9 +121,47 @@ impl HalfTrace {
     }
 }
 
+/// The same events on a clock of which `factor` times as much passes in calls, and so much less between them.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // of a call's ticks
+fn stretched(events: &[Event], factor: f64) -> Vec<Event> {
+    // When the current call began, as it was and as it is now; when the last one ended now.
+    let (mut entered, mut begun, mut left) = (0, 0, 0);
+    let mut stretched = Vec::with_capacity(events.len());
+    for event in events {
+        if let Event::Enter(at) = *event {
+            (entered, begun) = (at, at.max(left));
+        }
+        let now = |at: Ticks| begun + (at.saturating_sub(entered) as f64 * factor).round() as Ticks;
+        stretched.push(match *event {
+            Event::Enter(_) => Event::Enter(begun),
+            Event::Leave(at) => {
+                left = now(at);
+                Event::Leave(left)
+            }
+            Event::Boundary(at) => Event::Boundary(now(at)),
+            Event::Sent(name, bytes, at) => Event::Sent(name, bytes, now(at)),
+            Event::Received(name, bytes, at) => Event::Received(name, bytes, now(at)),
+            Event::AttributeToPrevious(at) => Event::AttributeToPrevious(now(at)),
+            Event::Operation { primitive, start, end, bytes, counts } => {
+                Event::Operation { primitive, start: now(start), end: now(end), bytes, counts }
+            }
+            other @ (Event::AdjustSent(_)
+            | Event::AdjustReceived(_)
+            | Event::SizeSent(_)
+            | Event::UnitSent(..)
+            | Event::UnitReceived(_)) => other,
+        });
+    }
+    stretched
+}
+
 /// A log being worked out. Owners are places in `half.messages`.
 struct Account {
     half: HalfTrace,
+    /// When the latest call ended; `None` before the first.
+    left: Option<u64>,
+    /// What passed between calls since the latest message received.
+    waited: u64,
     /// When the current call began.
     entered: u64,
     /// When the current span began.
@@ -146,6 +196,8 @@ impl Account {
         };
         Self {
             half,
+            left: None,
+            waited: 0,
             entered: 0,
             since: 0,
             owner: None,
@@ -163,11 +215,13 @@ impl Account {
             Event::Enter(at) => {
                 self.entered = self.at(at);
                 self.since = self.entered;
+                self.waited += self.left.map_or(0, |left| self.entered.saturating_sub(left));
             }
             Event::Leave(at) => {
                 let at = self.at(at);
                 self.close(at, true);
                 self.half.total += at - self.entered;
+                self.left = Some(at);
             }
             Event::Boundary(at) => self.close(self.at(at), false),
             Event::Sent(name, bytes, at) => {
@@ -178,6 +232,7 @@ impl Account {
             Event::Received(name, bytes, at) => {
                 let place = self.message(side.peer(), name, bytes, at);
                 self.half.messages[place].unit = self.half.units_received;
+                self.half.messages[place].waited = std::mem::take(&mut self.waited);
                 self.latest[RECEIVED] = Some(place);
             }
             Event::AdjustSent(difference) => {
@@ -227,7 +282,8 @@ impl Account {
             self.close(self.at(at), false);
         }
         let place = self.half.messages.len();
-        self.half.messages.push(HalfMessage { from, name, bytes, unit: 0, retransmissions: 0, spent: 0 });
+        let message = HalfMessage { from, name, bytes, unit: 0, retransmissions: 0, spent: 0, waited: 0 };
+        self.half.messages.push(message);
         self.owner = Some(place);
         place
     }
@@ -361,6 +417,43 @@ mod tests {
         assert_eq!((half.messages[1].from, half.messages[1].unit), (Side::Server, 1));
         assert_eq!(half.operations[0].message, Some(0));
         assert_eq!(half.operations[1].message, None);
+    }
+
+    /// A client that sends, waits 5 and then 15, and receives two messages in its third call.
+    const WAITING: [Event; 12] = [
+        Event::Enter(100),
+        Event::Sent(MessageName::ClientHello, 100, 110),
+        Event::Leave(110),
+        Event::UnitReceived(50),
+        Event::Enter(115),
+        Event::Leave(116),
+        Event::UnitReceived(50),
+        Event::Enter(131),
+        Event::Received(MessageName::ServerHello, 60, 132),
+        Event::Boundary(140),
+        Event::Received(MessageName::Finished, 40, 141),
+        Event::Leave(151),
+    ];
+
+    #[test]
+    fn what_passes_between_calls_is_waited_for_the_next_message() {
+        let half = half(&WAITING);
+        let found: Vec<_> = half.messages.iter().map(|message| (message.spent, message.waited)).collect();
+        assert_eq!(found, [(10, 0), (9, 20), (11, 0)]);
+        // From the first call to the last all is accounted for.
+        let waited: u64 = half.messages.iter().map(|message| message.waited).sum();
+        assert_eq!(half.total + waited, 51);
+    }
+
+    #[test]
+    fn a_stretched_side_works_longer_and_waits_for_less() {
+        let events = stretched(&WAITING, 2.0);
+        let half = half(&events);
+        let found: Vec<_> = half.messages.iter().map(|message| (message.spent, message.waited)).collect();
+        // The first call ends at 120, after the first chunk came; the second, from then on, at 122.
+        assert_eq!(found, [(20, 0), (18, 9), (22, 0)]);
+        assert_eq!(half.total, 2 * 31);
+        assert_eq!(stretched(&WAITING, 1.0), WAITING);
     }
 
     #[test]

@@ -198,6 +198,7 @@ mod tests {
             unit: 1,
             retransmissions: 0,
             spent,
+            waited: 0,
         };
         HalfTrace {
             side,

@@ -3,16 +3,16 @@
 use super::config::Config;
 use super::error::LoadError;
 use super::target::Target;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use shakedown_certs::supplied::AnyIdentity;
 use shakedown_stacks::openssl::{ForeignClient, read_roots};
 use shakedown_stacks::{Connector, Exposure, Identities, Settings, Setup, SetupError};
 use shakedown_trace::suite::Authentication;
-use shakedown_trace::{Endpoint, Session, Side, Suite};
+use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
 use std::sync::Arc;
 
 /// What the server's certificate is checked against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Checked {
     /// Nothing.
@@ -37,6 +37,10 @@ pub struct Clients {
     clients: Vec<Client>,
     /// What the server is checked against.
     pub checked: Checked,
+    /// What runs them.
+    pub stack: StackId,
+    /// What they offer; empty where that is the stack's choice.
+    pub suites: Vec<String>,
 }
 
 /// Certificates that the user trusts.
@@ -59,15 +63,19 @@ impl Clients {
     ) -> Result<Self, LoadError> {
         let roots = given_roots(config)?;
         let name = config.server_name.clone().unwrap_or_else(|| target.host.clone());
-        let foreign = ForeignClient { server_name: Some(name), ..ForeignClient::default() };
+        let instrumented = config.traces > 0;
+        let foreign = ForeignClient { server_name: Some(name), instrumented, ..ForeignClient::default() };
         let Some(suite) = suite else {
             let checked = if roots.is_empty() { Checked::No } else { Checked::Ca };
             let connector = ForeignClient { roots, ..foreign }.connector()?;
-            return Ok(Self::alike(connector, None, config.clients, checked));
+            let stack = settings.registry.get("openssl")?.id();
+            return Ok(Self::alike(connector, None, config.clients, checked, stack, Vec::new()));
         };
-        let settings = Settings { instrumented: false, exposure: Exposure::Network, ..settings.clone() };
+        let settings = Settings { instrumented, exposure: Exposure::Network, ..settings.clone() };
         let stack = settings.registry.choose(suite, Side::Client, settings.client_stack.as_deref())?;
-        let name = stack.id().name;
+        let id = stack.id();
+        let name = id.name.clone();
+        let suites = vec![suite.to_string()];
         let identities = settings.identities(suite, stack.as_ref(), stack.as_ref())?;
         let setup = settings.setup(suite, identities);
         if name != "openssl" {
@@ -80,7 +88,7 @@ impl Clients {
                 });
             }
             let checked = if setup.identities.server.is_some() { Checked::Generated } else { Checked::No };
-            return Ok(Self::alike(stack.client(&setup)?, None, config.clients, checked));
+            return Ok(Self::alike(stack.client(&setup)?, None, config.clients, checked, id, suites));
         }
         let generated = match setup.identities.server.clone() {
             Some(AnyIdentity::X509(server)) if roots.is_empty() && config.check => Some(server),
@@ -108,7 +116,7 @@ impl Clients {
         };
         if suite.authentication != Some(Authentication::Mutual) || settings.client_identity.is_some() {
             let (connector, unchecked) = pair(setup.identities.client.clone())?;
-            return Ok(Self::alike(connector, unchecked, config.clients, checked));
+            return Ok(Self::alike(connector, unchecked, config.clients, checked, id, suites));
         }
         let store = settings.store().map_err(SetupError::from)?;
         let identities = store.clients(&suite.keys, &settings.profile, settings.now_unix_s, config.clients);
@@ -116,7 +124,7 @@ impl Clients {
             let (connector, unchecked) = pair(Some(AnyIdentity::X509(identity)))?;
             Ok(Client { connector, unchecked, session: None })
         });
-        Ok(Self { clients: clients.collect::<Result<_, SetupError>>()?, checked })
+        Ok(Self { clients: clients.collect::<Result<_, SetupError>>()?, checked, stack: id, suites })
     }
 
     /// Clients that differ in their sessions alone.
@@ -125,10 +133,12 @@ impl Clients {
         unchecked: Option<Arc<dyn Connector>>,
         count: usize,
         checked: Checked,
+        stack: StackId,
+        suites: Vec<String>,
     ) -> Self {
         let client =
             || Client { connector: Arc::clone(&connector), unchecked: unchecked.clone(), session: None };
-        Self { clients: (0..count).map(|_| client()).collect(), checked }
+        Self { clients: (0..count).map(|_| client()).collect(), checked, stack, suites }
     }
 
     /// How many there are.

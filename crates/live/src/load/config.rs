@@ -10,12 +10,21 @@ use std::time::Duration;
 /// Handshakes a second that another host is loaded with unless the cap is lifted.
 pub const CAP_PER_S: f64 = 50.0;
 
+/// The fewest clients of a background, each of which has a session of its own.
+const BACKGROUND_CLIENTS: usize = 16;
+/// Tells a background's seed from that of the load beside it.
+const BACKGROUND_SEED: u64 = 0x6261_636b;
+
 /// The longest run.
 const MAX_DURATION_S: f64 = 7.0 * 24.0 * 3600.0;
 /// The highest rate that means anything for one thread.
 const MAX_RATE_PER_S: f64 = 1e6;
 /// The most client identities.
 const MAX_CLIENTS: usize = 100_000;
+/// The most sampled handshakes: each is kept until the end.
+const MAX_TRACES: usize = 10_000;
+/// The slowest client, as a multiple of this machine's time: beyond, no handshake is over in an hour.
+const MAX_SLOWDOWN: f64 = 1e6;
 /// The longest wait for one connection.
 const MAX_TIMEOUT_S: f64 = 3600.0;
 
@@ -57,6 +66,14 @@ pub struct Config {
     pub may_load: Option<String>,
     /// Keep other hosts below [`CAP_PER_S`].
     pub rate_cap: bool,
+    /// Handshakes that are sampled.
+    pub traces: usize,
+    /// How many times as long a handshake's steps take the client, as if it were slower by that.
+    pub slowdown: Option<f64>,
+    /// Starts a second of a load beside this one, at exponential gaps.
+    pub background_per_s: Option<f64>,
+    /// Generators like this one that run at the same time: limits hold for all of them together.
+    pub generators: usize,
 }
 
 impl Default for Config {
@@ -79,6 +96,10 @@ impl Default for Config {
             check: true,
             may_load: None,
             rate_cap: true,
+            traces: 0,
+            slowdown: None,
+            background_per_s: None,
+            generators: 1,
         }
     }
 }
@@ -100,6 +121,9 @@ impl Config {
         within("timeout", self.timeout_s, 0.001, MAX_TIMEOUT_S, " s")?;
         within("resumed share", self.resume_ratio, 0.0, 1.0, "")?;
         within("clients", self.clients as f64, 1.0, MAX_CLIENTS as f64, "")?;
+        within("sampled handshakes", self.traces as f64, 0.0, MAX_TRACES as f64, "")?;
+        within("client's slowdown", self.slowdown.unwrap_or(1.0), 1.0, MAX_SLOWDOWN, " times this machine")?;
+        within("background rate", self.background_per_s.unwrap_or(1.0), 1e-3, MAX_RATE_PER_S, "/s")?;
         match (self.arrivals, self.rate_per_s) {
             (Arrivals::Closed, None) => Ok(()),
             (Arrivals::Closed, Some(rate)) => Err(LoadError::Option {
@@ -128,12 +152,30 @@ impl Config {
         if self.may_load.as_ref() != Some(&host) {
             return Err(LoadError::NotPermitted { host, address: target.address.ip() });
         }
-        let asked = match self.rate_per_s {
+        let all = |rate: f64| (rate + self.background_per_s.unwrap_or(0.0)) * self.generators.max(1) as f64;
+        let asked = match self.rate_per_s.map(all) {
             Some(rate) if rate <= CAP_PER_S => return Ok(()),
             Some(rate) => format!("{rate}/s"),
             None => "a closed loop's rate".into(),
         };
         if self.rate_cap { Err(LoadError::RateCap { host, asked, cap: CAP_PER_S }) } else { Ok(()) }
+    }
+
+    /// The load beside this one, if there is any: clients like this one's, at a rate of their own.
+    pub(super) fn background(&self) -> Option<Self> {
+        let rate_per_s = self.background_per_s?;
+        Some(Self {
+            arrivals: Arrivals::Poisson,
+            rate_per_s: Some(rate_per_s),
+            max_starts: None,
+            clients: self.clients.max(BACKGROUND_CLIENTS),
+            // Its gaps have nothing to do with the load's.
+            seed: self.seed ^ BACKGROUND_SEED,
+            traces: 0,
+            slowdown: None,
+            background_per_s: None,
+            ..self.clone()
+        })
     }
 
     /// How long a connection may take.

@@ -1,10 +1,14 @@
 //! One connection: a socket, an endpoint, and the times that count.
 
 use super::cause::{self, Doing};
+use super::engine::thread_cpu;
 use super::socket::Socket;
-use shakedown_trace::endpoint::{Event, Time};
+use super::watched::{Sample, Watched};
+use shakedown_trace::endpoint::{Event, Time, Transport};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Negotiated};
+use std::collections::VecDeque;
+use std::time::SystemTime;
 
 /// The longest wait for a session after everything else is done.
 const SESSION_WAIT: Time = Time::from_millis(300);
@@ -18,6 +22,17 @@ pub struct Exchange {
     pub await_first_byte: bool,
     /// A session to resume is waited for.
     pub wants_session: bool,
+    /// How many times as long each step of a handshake takes, as if the client were slower by that.
+    pub slowdown: Option<f64>,
+}
+
+/// What an endpoint works on.
+enum Input<'a> {
+    /// Its first flight.
+    Nothing,
+    Bytes(&'a [u8]),
+    Close,
+    Timeout,
 }
 
 /// What became of a connection.
@@ -42,11 +57,19 @@ enum Phase {
 /// A connection under way.
 pub struct Connection {
     socket: Socket,
-    pub endpoint: Box<dyn Endpoint>,
+    pub endpoint: Watched,
     /// Bytes that the socket has not taken yet, from `sent` on.
     unsent: Vec<u8>,
     sent: usize,
+    /// Where datagrams in `unsent` end.
+    ends: VecDeque<usize>,
     phase: Phase,
+    /// The endpoint has worked, and nobody has looked at what came of it.
+    worked: bool,
+    /// Until when a slower client would be at work: nothing leaves it and it takes nothing.
+    pub held: Option<Time>,
+    /// The server has ended its side.
+    peer_closed: bool,
     /// The last flight has left.
     answered: bool,
     /// Which client's.
@@ -57,6 +80,8 @@ pub struct Connection {
     pub offered: bool,
     /// When it was to start.
     pub planned: Time,
+    /// When it did.
+    pub started: Time,
     /// When it fails for want of progress.
     pub deadline: Time,
     /// When it stops waiting for a session.
@@ -71,15 +96,18 @@ pub struct Connection {
     pub first_byte: Option<Time>,
     /// What was negotiated.
     pub negotiated: Option<Box<Negotiated>>,
+    /// The record of its handshake, where that is sampled.
+    pub sample: Option<Box<Sample>>,
 }
 
 impl Connection {
     /// One that begins now.
     pub fn new(
         socket: Socket,
-        endpoint: Box<dyn Endpoint>,
+        endpoint: Watched,
         client: usize,
         planned: Time,
+        started: Time,
         deadline: Time,
     ) -> Self {
         Self {
@@ -87,12 +115,17 @@ impl Connection {
             endpoint,
             unsent: Vec::new(),
             sent: 0,
+            ends: VecDeque::new(),
             phase: Phase::Connecting,
+            worked: false,
+            held: None,
+            peer_closed: false,
             answered: false,
             client,
             resume: false,
             offered: false,
             planned,
+            started,
             deadline,
             session_deadline: None,
             noted: None,
@@ -100,6 +133,7 @@ impl Connection {
             established: None,
             first_byte: None,
             negotiated: None,
+            sample: None,
         }
     }
 
@@ -120,6 +154,7 @@ impl Connection {
         buffer: &mut [u8],
         peer_closed: bool,
     ) -> Option<End> {
+        self.peer_closed |= peer_closed;
         if self.phase == Phase::Done {
             return self.finish(clock());
         }
@@ -129,58 +164,100 @@ impl Connection {
                 Ok(false) => return None,
                 Err(error) => return Some(self.failed(&error)),
             }
-            let now = clock();
-            self.connected = Some(now);
+            self.connected = Some(clock());
             self.phase = Phase::Handshaking;
-            if let Err(error) = self.transmit(now) {
-                return Some(self.failed(&error));
-            }
+            self.work(clock, exchange, Input::Nothing);
         }
+        let mut emptied = false;
         loop {
+            if self.is_held(clock) {
+                return None;
+            }
+            if std::mem::take(&mut self.worked)
+                && let Some(end) = self.collect(clock, exchange)
+            {
+                return Some(end);
+            }
+            // What did not fill the buffer was all there was: more makes the poll speak again.
+            if emptied && !self.peer_closed {
+                return None;
+            }
             let received = match self.socket.receive(buffer) {
                 Ok(received) => received,
                 Err(error) => return Some(self.failed(&error)),
             };
-            let now = clock();
-            match received {
+            let input = match received {
                 None => {
-                    return match self.transmit(now) {
+                    return match self.transmit(clock()) {
                         Ok(_) => None,
                         Err(error) => Some(self.failed(&error)),
                     };
                 }
-                Some(0) if self.is_stream() => self.endpoint.handle_close(now),
-                Some(length) => self.endpoint.handle_input(now, &buffer[..length]),
+                Some(0) if self.is_stream() => {
+                    // Said once; whoever goes on hears nothing more.
+                    self.peer_closed = false;
+                    Input::Close
+                }
+                Some(length) => Input::Bytes(&buffer[..length]),
+            };
+            if self.phase == Phase::AwaitingSession {
+                // Whatever comes after the handshake: tickets come first.
+                self.phase = Phase::Done;
             }
-            if let Some(end) = self.after_input(clock, exchange) {
-                return Some(end);
-            }
-            // What did not fill the buffer was all there was: more makes the poll speak again.
-            let emptied = received.is_some_and(|length| length < buffer.len());
-            if self.is_stream() && emptied && !peer_closed {
-                return None;
-            }
+            self.work(clock, exchange, input);
+            emptied = self.is_stream() && received.is_some_and(|length| length < buffer.len());
         }
     }
 
     /// The endpoint's own deadline has come.
     pub fn handle_timeout(&mut self, clock: &dyn Fn() -> Time, exchange: &Exchange) -> Option<End> {
-        self.endpoint.handle_timeout(clock());
-        self.after_input(clock, exchange)
+        self.work(clock, exchange, Input::Timeout);
+        if self.is_held(clock) {
+            return None;
+        }
+        self.worked = false;
+        self.collect(clock, exchange)
     }
 
-    /// Takes what an input made of the endpoint, and answers.
-    fn after_input(&mut self, clock: &dyn Fn() -> Time, exchange: &Exchange) -> Option<End> {
-        if self.phase == Phase::AwaitingSession {
-            // Whatever comes after the handshake: tickets come first.
-            self.phase = Phase::Done;
+    /// Lets the endpoint work; what it makes of its input waits in `unsent` and among its events.
+    fn work(&mut self, clock: &dyn Fn() -> Time, exchange: &Exchange, input: Input<'_>) {
+        let now = clock();
+        let slowdown = exchange.slowdown.filter(|_| self.established.is_none());
+        let before = slowdown.map(|_| thread_cpu());
+        let Self { endpoint, unsent, ends, .. } = self;
+        endpoint.during(|endpoint| {
+            match input {
+                Input::Nothing => {}
+                Input::Bytes(bytes) => endpoint.handle_input(now, bytes),
+                Input::Close => endpoint.handle_close(now),
+                Input::Timeout => endpoint.handle_timeout(now),
+            }
+            gather(endpoint, now, unsent, ends);
+        });
+        if let (Some(slowdown), Some(before)) = (slowdown, before) {
+            let worked = thread_cpu().saturating_sub(before);
+            self.held = Some(now + worked.mul_f64(slowdown));
         }
+        self.worked = true;
+    }
+
+    /// Whether a slower client would still be at work.
+    fn is_held(&mut self, clock: &dyn Fn() -> Time) -> bool {
+        if self.held.is_some_and(|until| clock() >= until) {
+            self.held = None;
+        }
+        self.held.is_some()
+    }
+
+    /// Takes what the endpoint's work came to, and answers.
+    fn collect(&mut self, clock: &dyn Fn() -> Time, exchange: &Exchange) -> Option<End> {
         let mut end = None;
         while let Some(event) = self.endpoint.poll_event() {
             match event {
                 Event::Established(negotiated) => {
                     let now = clock();
                     self.established = Some(now);
+                    self.keep_sample();
                     self.go_on(now, exchange, &negotiated);
                     self.negotiated = Some(negotiated);
                 }
@@ -202,6 +279,19 @@ impl Connection {
             Ok(_) => end,
             Err(error) => end.or_else(|| Some(self.failed(&error))),
         }
+    }
+
+    /// The handshake is over: keeps its record, where there is one.
+    fn keep_sample(&mut self) {
+        let Some((recording, preemptions)) = self.endpoint.finish() else { return };
+        let connected = self.connected.unwrap_or(self.started);
+        self.sample = Some(Box::new(Sample {
+            recording,
+            preemptions,
+            ended: SystemTime::now(),
+            address: self.socket.local_address(),
+            connect: connected.saturating_sub(self.started),
+        }));
     }
 
     /// The handshake is over: on to whatever else is asked.
@@ -236,22 +326,25 @@ impl Connection {
 
     /// Passes on what the endpoint has to send; false: the socket does not take all of it for now.
     fn transmit(&mut self, now: Time) -> std::io::Result<bool> {
-        loop {
-            if self.sent == self.unsent.len() {
-                self.unsent.clear();
-                self.sent = 0;
-                if !self.endpoint.poll_transmit(now, &mut self.unsent) {
-                    self.answered |= self.established.is_some();
-                    return Ok(true);
+        let Self { endpoint, unsent, ends, .. } = self;
+        gather(&mut **endpoint, now, unsent, ends);
+        while self.sent < self.unsent.len() {
+            if self.is_stream() {
+                match self.socket.send(&self.unsent[self.sent..])? {
+                    Some(count) => self.sent += count,
+                    None => return Ok(false),
                 }
-            }
-            match self.socket.send(&self.unsent[self.sent..])? {
-                Some(count) if self.is_stream() => self.sent += count,
-                None if self.is_stream() => return Ok(false),
+            } else {
+                let end = self.ends.pop_front().unwrap_or(self.unsent.len());
                 // A datagram goes whole, or not at all and is lost, as datagrams are.
-                Some(_) | None => self.sent = self.unsent.len(),
+                self.socket.send(&self.unsent[self.sent..end])?;
+                self.sent = end;
             }
         }
+        self.unsent.clear();
+        self.sent = 0;
+        self.answered |= self.established.is_some();
+        Ok(true)
     }
 
     fn is_stream(&self) -> bool {
@@ -260,5 +353,14 @@ impl Connection {
 
     fn failed(&self, error: &std::io::Error) -> End {
         End::Failed(cause::of_io(error, self.doing()))
+    }
+}
+
+/// Takes all that an endpoint has to send.
+fn gather(endpoint: &mut dyn Endpoint, now: Time, unsent: &mut Vec<u8>, ends: &mut VecDeque<usize>) {
+    while endpoint.poll_transmit(now, unsent) {
+        if endpoint.transport() == Transport::Datagram {
+            ends.push_back(unsent.len());
+        }
     }
 }

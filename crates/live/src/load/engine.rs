@@ -6,11 +6,12 @@ use super::client::Clients;
 use super::config::Config;
 use super::connection::{Connection, End, Exchange};
 use super::error::LoadError;
-use super::outcome::{Finished, Outcome, Tally};
+use super::outcome::{Finished, Part, Tally};
 use super::schedule::{Arrivals, Schedule};
 use super::socket::Socket;
 use super::starts::{Alarm, Start, Starts};
 use super::target::Target;
+use super::watched::{Sampling, Watched};
 use mio::{Events, Poll, Token};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
@@ -68,6 +69,9 @@ pub struct Engine<'a> {
     /// When something must be done about which connection.
     deadlines: BinaryHeap<Reverse<(Time, usize, u32)>>,
     buffer: Vec<u8>,
+    sampling: Sampling,
+    /// When the run's first start could be.
+    first_start: Time,
     tally: Tally,
 }
 
@@ -94,6 +98,7 @@ impl<'a> Engine<'a> {
             request: config.request.clone().map(String::into_bytes),
             await_first_byte: config.await_first_byte,
             wants_session: config.resume_ratio > 0.0,
+            slowdown: config.slowdown,
         };
         Ok(Self {
             config,
@@ -110,6 +115,8 @@ impl<'a> Engine<'a> {
             max_open: config.max_open.unwrap_or_else(descriptors).max(1),
             deadlines: BinaryHeap::new(),
             buffer: vec![0; CHUNK_BYTES],
+            sampling: Sampling::NONE,
+            first_start: Time::ZERO,
             tally: Tally::default(),
         })
     }
@@ -151,10 +158,19 @@ impl<'a> Engine<'a> {
     ///
     /// # Errors
     /// [`LoadError::System`] where the event loop fails.
-    pub fn load(mut self, report: &mut dyn FnMut(Progress)) -> Result<Outcome, LoadError> {
+    #[allow(clippy::cast_precision_loss)] // starts are far fewer than 2^53
+    pub fn load(mut self, report: &mut dyn FnMut(Progress)) -> Result<Part, LoadError> {
         let config = self.config;
+        let planned = config.rate_per_s.map(|rate| rate * config.duration_s);
+        let limit = config.max_starts.map(|most| most as f64);
+        let expected = match (planned, limit) {
+            (Some(planned), Some(limit)) => Some(planned.min(limit)),
+            (planned, limit) => planned.or(limit),
+        };
+        self.sampling = Sampling::new(config.traces, expected, config.duration());
         let cpu_before = thread_cpu();
         let begun = self.now() + HEAD_START;
+        self.first_start = begun;
         let clients = self.clients.count();
         let mut starts = match (config.arrivals, config.rate_per_s) {
             (Arrivals::Closed, _) | (_, None) => Starts::closed(0..clients, begun, begun + config.duration()),
@@ -167,12 +183,14 @@ impl<'a> Engine<'a> {
         let share = Probability::new(config.resume_ratio).unwrap_or(Probability::NEVER);
         let mut resumes = || !share.is_never() && share.happens(&mut choices);
         self.turn_until_done(&mut starts, &mut resumes, Some(begun), report)?;
+        let cpu = thread_cpu().saturating_sub(cpu_before);
         let run = Finished {
             rate_per_s: config.rate_per_s,
             elapsed: self.now().saturating_sub(begun),
-            cpu: thread_cpu().saturating_sub(cpu_before),
+            cpu,
             checked: self.clients.checked,
             interrupted: self.is_stopped(),
+            traces: self.tally.lines(&self.clients.suites, &self.clients.stack, config.slowdown),
             tally: self.tally,
         };
         Ok(run.into())
@@ -204,7 +222,10 @@ impl<'a> Engine<'a> {
                 return Ok(());
             }
             let next_start = starts.next_at().filter(|_| self.open < self.max_open);
-            self.alarm.set(next_start).map_err(system("set a timer"))?;
+            // A slowed client's next step must not wait for a poll's whole milliseconds.
+            let next_step = self.exchange.slowdown.and_then(|_| self.deadlines.peek().map(|next| next.0.0));
+            let wake_at = [next_start, next_step].into_iter().flatten().min();
+            self.alarm.set(wake_at).map_err(system("set a timer"))?;
             let sleep = if more { Duration::ZERO } else { self.sleep() };
             match self.poll.poll(&mut events, Some(sleep)) {
                 Err(error) if error.kind() != std::io::ErrorKind::Interrupted => {
@@ -256,6 +277,7 @@ impl<'a> Engine<'a> {
     fn start(&mut self, start: Start, resume: bool, starts: &mut Starts) -> Result<(), LoadError> {
         let begun = self.now();
         self.tally.lateness.record(begun.saturating_sub(start.planned));
+        let traced = self.sampling.takes(self.tally.planned - 1, begun.saturating_sub(self.first_start));
         let (endpoint, offered) = self.clients.connect(start.client, resume)?;
         let mut socket = match Socket::connect(self.target.transport, self.target.address) {
             Ok(socket) => socket,
@@ -274,7 +296,8 @@ impl<'a> Engine<'a> {
         let generation = self.slots[place].generation;
         socket.register(self.poll.registry(), token(place, generation)).map_err(system("watch a socket"))?;
         let deadline = begun + self.config.timeout();
-        let mut connection = Connection::new(socket, endpoint, start.client, start.planned, deadline);
+        let endpoint = Watched::new(endpoint, traced);
+        let mut connection = Connection::new(socket, endpoint, start.client, start.planned, begun, deadline);
         (connection.resume, connection.offered) = (resume, offered);
         self.slots[place].connection = Some(Box::new(connection));
         self.open += 1;
@@ -300,8 +323,11 @@ impl<'a> Engine<'a> {
         let slot = &mut self.slots[place];
         let Some(connection) = slot.connection.as_deref_mut() else { return };
         let Some(end) = end else {
-            let next = [connection.endpoint.poll_timeout(), connection.session_deadline];
-            let next = next.into_iter().flatten().min();
+            // A client that is still at work looks at no clock.
+            let next = connection.held.or_else(|| {
+                let next = [connection.endpoint.poll_timeout(), connection.session_deadline];
+                next.into_iter().flatten().min()
+            });
             if next.is_some() && next != connection.noted {
                 connection.noted = next;
                 self.deadlines.extend(next.map(|at| Reverse((at, place, slot.generation))));
@@ -309,11 +335,11 @@ impl<'a> Engine<'a> {
             return;
         };
         slot.generation = slot.generation.wrapping_add(1);
-        let Some(connection) = slot.connection.take() else { return };
+        let Some(mut connection) = slot.connection.take() else { return };
         self.free.push(place);
         self.open -= 1;
         let failed = matches!(end, End::Failed(_));
-        self.count(&connection, end);
+        self.count(&mut connection, end);
         if self.exchange.wants_session
             && connection.established.is_some()
             && let Some(session) = connection.endpoint.session()
@@ -323,7 +349,7 @@ impl<'a> Engine<'a> {
         starts.ended(connection.client, self.begun.elapsed(), failed);
     }
 
-    fn count(&mut self, connection: &Connection, end: End) {
+    fn count(&mut self, connection: &mut Connection, end: End) {
         let tally = &mut self.tally;
         if let End::Failed(cause) = end {
             return tally.failed.add(&cause, 1);
@@ -339,13 +365,16 @@ impl<'a> Engine<'a> {
                 histogram.record(since(at));
             }
         }
-        let Some(negotiated) = &connection.negotiated else { return };
+        let Some(negotiated) = connection.negotiated.take() else { return };
         if connection.resume {
             tally.resumed.asked += 1;
             tally.resumed.confirmed += u64::from(negotiated.resumed);
             tally.resumed.without_session += u64::from(!connection.offered);
         }
-        tally.count(negotiated);
+        tally.count(&negotiated);
+        if let Some(sample) = connection.sample.take() {
+            tally.samples.push((sample, negotiated));
+        }
     }
 
     /// Does what deadlines ask for.
@@ -368,6 +397,12 @@ impl<'a> Engine<'a> {
             } else if connection.session_deadline.is_some_and(|at| now >= at) {
                 connection.session_deadline = None;
                 connection.finish(now)
+            } else if let Some(until) = connection.held {
+                if now < until {
+                    // The connection said so when it was held; that entry is still to come.
+                    continue;
+                }
+                connection.advance(&clock, &self.exchange, &mut self.buffer, false)
             } else if connection.endpoint.poll_timeout().is_some_and(|at| now >= at) {
                 connection.handle_timeout(&clock, &self.exchange)
             } else {
@@ -451,6 +486,6 @@ fn descriptors() -> usize {
 }
 
 /// CPU time of this thread.
-fn thread_cpu() -> Duration {
+pub fn thread_cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

@@ -31,6 +31,8 @@ pub enum LoadError {
     Unreachable { target: String, cause: String },
     #[error("cannot {what}: {error}")]
     System { what: &'static str, error: std::io::Error },
+    #[error("the generator beside this one could not begin")]
+    Companion,
     #[error("the generator's thread panicked")]
     Panicked,
 }
@@ -56,7 +58,7 @@ impl LoadError {
                         | SetupError::CertificateForm { .. }
                 )
             }
-            Self::Unreachable { .. } | Self::System { .. } | Self::Panicked => false,
+            Self::Unreachable { .. } | Self::System { .. } | Self::Companion | Self::Panicked => false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Times in histograms of a fixed layout, so that any two merge exactly.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The longest time that is told from longer ones.
@@ -9,11 +9,42 @@ const MAX: Duration = Duration::from_secs(4 * 3600);
 const DIGITS: u8 = 3;
 
 /// Times, counted in buckets of 0.1 per cent; count, sum and maximum are exact.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Counts", from = "Counts")]
 pub struct Histogram {
     buckets: hdrhistogram::Histogram<u64>,
-    sum_ns: u128,
+    sum_ns: u64,
     max_ns: u64,
+}
+
+/// A histogram on its way to whoever merges it.
+#[derive(Serialize, Deserialize)]
+struct Counts {
+    sum_ns: u64,
+    max_ns: u64,
+    /// The longest time of each bucket that counts any, and how many.
+    buckets: Vec<(u64, u64)>,
+}
+
+impl From<Histogram> for Counts {
+    fn from(histogram: Histogram) -> Self {
+        let recorded = histogram.buckets.iter_recorded();
+        Self {
+            sum_ns: histogram.sum_ns,
+            max_ns: histogram.max_ns,
+            buckets: recorded.map(|one| (one.value_iterated_to(), one.count_at_value())).collect(),
+        }
+    }
+}
+
+impl From<Counts> for Histogram {
+    fn from(counts: Counts) -> Self {
+        let mut histogram = Self { sum_ns: counts.sum_ns, max_ns: counts.max_ns, ..Self::default() };
+        for (time_ns, count) in counts.buckets {
+            histogram.buckets.saturating_record_n(time_ns, count);
+        }
+        histogram
+    }
 }
 
 impl Default for Histogram {
@@ -31,8 +62,16 @@ impl Histogram {
     pub fn record(&mut self, time: Duration) {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.buckets.saturating_record(ns);
-        self.sum_ns += u128::from(ns);
+        self.sum_ns = self.sum_ns.saturating_add(ns);
         self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Adds another's times: the same as if all had been counted here.
+    pub fn merge(&mut self, other: &Self) {
+        // Both have the same layout, so nothing is out of range.
+        let _ = self.buckets.add(&other.buckets);
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
     }
 
     /// Times counted.
@@ -103,5 +142,23 @@ mod tests {
         assert!(near(figures.p50, 0.5) && near(figures.p90, 0.9) && near(figures.p99, 0.99), "{figures:?}");
         histogram.record(Duration::from_secs(100_000));
         assert_eq!(histogram.figures().max, Some(100_000.0));
+    }
+    #[test]
+    fn parts_merge_to_what_one_would_have_counted() {
+        let mut whole = Histogram::default();
+        let mut parts = vec![Histogram::default(); 3];
+        // Spread over eleven orders of magnitude, and beyond the layout.
+        for number in 0..30_000_u64 {
+            let time = Duration::from_nanos((number * 7_919) % 1_000 * 10_u64.pow((number % 12) as u32));
+            whole.record(time);
+            parts[number as usize % 3].record(time);
+        }
+        let mut merged = Histogram::default();
+        for part in &parts {
+            let sent = serde_json::to_string(part).unwrap();
+            merged.merge(&serde_json::from_str(&sent).unwrap());
+        }
+        assert_eq!(merged, whole);
+        assert_eq!(merged.figures(), whole.figures());
     }
 }

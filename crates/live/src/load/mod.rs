@@ -18,12 +18,13 @@ mod schedule;
 mod socket;
 mod starts;
 mod target;
+mod watched;
 
 pub use client::Checked;
 pub use config::Config;
 pub use error::LoadError;
 pub use figures::{Figures, Histogram};
-pub use outcome::{Outcome, Rates, Resumed};
+pub use outcome::{Outcome, Part, Parts, Rates, Resumed, Traces, merge};
 pub use schedule::{Arrivals, Schedule};
 pub use target::Target;
 
@@ -32,8 +33,8 @@ use engine::Engine;
 use shakedown_stacks::Settings;
 use shakedown_trace::Suite;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 /// How often whoever waits is told of progress.
@@ -60,7 +61,8 @@ pub struct Progress {
 
 /// Loads a target as a configuration says, and says what came of it.
 ///
-/// The generator has a thread of its own; `report` is called on the caller's, and ends the run early by `Break`.
+/// The generator has a thread of its own, as has that of a background; `report` is called on the caller's, and ends the
+/// run early by `Break`.
 ///
 /// # Errors
 /// [`LoadError`] where nothing was loaded: a target that isn't there, isn't TLS or isn't to be loaded, or options that
@@ -70,25 +72,47 @@ pub fn run(
     suite: Option<&Suite>,
     settings: &Settings,
     report: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-) -> Result<Outcome, LoadError> {
+) -> Result<Parts, LoadError> {
     config.validate()?;
     // A suite that resumes says so for all of its connections, unless a share is given.
     let resumes = suite.is_some_and(Suite::is_resumption) && config.resume_ratio == 0.0;
     let config = &Config { resume_ratio: if resumes { 1.0 } else { config.resume_ratio }, ..config.clone() };
-    let target = Target::resolve(&config.target, suite)?;
-    config.permit(&target)?;
-    let stopped = AtomicBool::new(false);
+    let target = &Target::resolve(&config.target, suite)?;
+    config.permit(target)?;
+    let background = &config.background();
+    let (stopped, gate) = (&AtomicBool::new(false), &Gate::new(1 + usize::from(background.is_some())));
     std::thread::scope(|scope| {
-        // One place: a report that nobody has taken yet is as good as the next.
         let (sender, receiver) = sync_channel(1);
-        let (target, stopped) = (&target, &stopped);
-        let generator = std::thread::Builder::new().name("load".into()).spawn_scoped(scope, move || {
-            let clients = Clients::make(config, suite, settings, target)?;
-            let mut engine = Engine::new(config, target, clients, stopped)?;
-            engine.prepare()?;
-            engine.load(&mut |progress| drop(sender.try_send(progress)))
-        });
-        let generator = generator.map_err(|error| LoadError::System { what: "start a thread", error })?;
+        let spawn = |config, sender: Option<SyncSender<Progress>>| {
+            let name = if sender.is_some() { "load" } else { "background" };
+            let generator = std::thread::Builder::new().name(name.into()).spawn_scoped(scope, move || {
+                let prepared = || -> Result<_, LoadError> {
+                    let clients = Clients::make(config, suite, settings, target)?;
+                    let mut engine = Engine::new(config, target, clients, stopped)?;
+                    engine.prepare()?;
+                    Ok(engine)
+                };
+                let engine = prepared();
+                if !gate.pass(engine.is_ok()) {
+                    return Err(engine.err().unwrap_or(LoadError::Companion));
+                }
+                engine?.load(&mut |progress| {
+                    if let Some(sender) = &sender {
+                        // A report that nobody has taken yet is as good as this one.
+                        let _ = sender.try_send(progress);
+                    }
+                })
+            });
+            generator.map_err(|error| LoadError::System { what: "start a thread", error })
+        };
+        let beside = background.as_ref().map(|background| spawn(background, None)).transpose()?;
+        let generator = match spawn(config, Some(sender)) {
+            Ok(generator) => generator,
+            Err(error) => {
+                gate.pass(false);
+                return Err(error);
+            }
+        };
         let mut latest = Progress::default();
         loop {
             match receiver.recv_timeout(REPORT_EVERY) {
@@ -100,6 +124,44 @@ pub fn run(
                 stopped.store(true, Ordering::Relaxed);
             }
         }
-        generator.join().unwrap_or(Err(LoadError::Panicked))
+        let load = generator.join().unwrap_or(Err(LoadError::Panicked));
+        let beside = beside.map(|thread| thread.join().unwrap_or(Err(LoadError::Panicked))).transpose();
+        match (load, beside) {
+            // Whoever only kept the other company knows less of the cause.
+            (Err(LoadError::Companion), Err(error)) | (Err(error), _) | (_, Err(error)) => Err(error),
+            (Ok(load), Ok(background)) => Ok(Parts { load, background }),
+        }
     })
+}
+
+/// Generators begin when all are ready, or none does.
+struct Gate {
+    expected: usize,
+    ready: AtomicUsize,
+    failed: AtomicBool,
+}
+
+impl Gate {
+    /// For so many.
+    fn new(expected: usize) -> Self {
+        Self { expected, ready: AtomicUsize::new(0), failed: AtomicBool::new(false) }
+    }
+
+    /// Waits until all have come. False: one of them could not.
+    fn pass(&self, is_ready: bool) -> bool {
+        if is_ready {
+            self.ready.fetch_add(1, Ordering::SeqCst);
+        } else {
+            self.failed.store(true, Ordering::SeqCst);
+        }
+        loop {
+            if self.failed.load(Ordering::SeqCst) {
+                return false;
+            }
+            if self.ready.load(Ordering::SeqCst) >= self.expected {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 }

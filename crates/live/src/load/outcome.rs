@@ -3,8 +3,10 @@
 use super::cause::Causes;
 use super::client::Checked;
 use super::figures::{Figures, Histogram};
-use serde::Serialize;
-use shakedown_trace::Negotiated;
+use super::watched::Sample;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shakedown_trace::{Negotiated, StackId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -38,10 +40,12 @@ pub struct Tally {
     pub negotiated: Vec<(Kind, u64)>,
     /// Starts waited because the most connections allowed were open.
     pub capped: bool,
+    /// Sampled handshakes of completed connections.
+    pub samples: Vec<(Box<Sample>, Box<Negotiated>)>,
 }
 
 /// What a handshake came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Protocol.
     pub protocol: &'static str,
@@ -65,10 +69,30 @@ impl Tally {
             None => self.negotiated.push((kind, 1)),
         }
     }
+
+    /// Sampled handshakes as objects of JSON, and how many were left out because the client's thread lost its
+    /// processor in them: their times hold those of others.
+    pub fn lines(&self, suites: &[String], stack: &StackId, slowdown: Option<f64>) -> Traces {
+        let (whole, preempted): (Vec<_>, Vec<_>) =
+            self.samples.iter().partition(|(sample, _)| sample.preemptions == 0);
+        let line = |(sample, negotiated): &&(Box<Sample>, Box<Negotiated>)| {
+            sample.line(negotiated, suites, stack, slowdown)
+        };
+        Traces { kept: whole.iter().filter_map(line).collect(), preempted: preempted.len() as u64 }
+    }
+}
+
+/// Sampled handshakes as the clients saw them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Traces {
+    /// As objects of JSON.
+    pub kept: Vec<Value>,
+    /// Left out, because the client's thread lost its processor in them.
+    pub preempted: u64,
 }
 
 /// Resumption as it was asked for, and as servers confirmed it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
     /// Completed handshakes of connections that were to resume a session.
     pub asked: u64,
@@ -88,18 +112,61 @@ pub struct Rates {
 }
 
 /// How often something was negotiated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NegotiatedCount {
-    /// What.
-    #[serde(flatten)]
-    pub kind: Kind,
+    /// Protocol.
+    pub protocol: String,
+    /// In the stack's spelling.
+    pub cipher_suite: String,
+    /// Of the key exchange.
+    pub group: Option<String>,
     /// How often.
     pub count: u64,
+}
+
+impl NegotiatedCount {
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.protocol, &self.cipher_suite, &self.group)
+            == (&other.protocol, &other.cipher_suite, &other.group)
+    }
+}
+
+/// What one generator counted, for whoever adds up several.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Part {
+    planned: u64,
+    started: u64,
+    completed: u64,
+    failed: BTreeMap<String, u64>,
+    rate_per_s: Option<f64>,
+    elapsed_s: f64,
+    connect: Histogram,
+    handshake: Histogram,
+    first_byte: Histogram,
+    lateness: Histogram,
+    resumed: Resumed,
+    negotiated: Vec<NegotiatedCount>,
+    generator_cpu_s: f64,
+    saturated_by: Vec<String>,
+    checked: Checked,
+    interrupted: bool,
+    traces: Traces,
+}
+
+/// What a run's generators counted: that of the load, and that of the load beside it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Parts {
+    /// Of the load.
+    pub load: Part,
+    /// Of the background, where there was one.
+    pub background: Option<Part>,
 }
 
 /// A run's figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
+    /// How many generators ran, each in a thread of its own.
+    pub generators: usize,
     /// Starts that were due; completed and failed ones add up to it.
     pub planned: u64,
     /// Connections started.
@@ -110,7 +177,7 @@ pub struct Outcome {
     pub failed: BTreeMap<String, u64>,
     /// Starts and handshakes a second.
     pub rate_per_s: Rates,
-    /// From the first possible start to the end of the last connection.
+    /// From the first possible start to the end of the last connection; the longest of several generators'.
     pub elapsed_s: f64,
     /// From the planned start to the transport's connection; of completed connections, as the next two.
     pub connect_s: Figures,
@@ -124,16 +191,20 @@ pub struct Outcome {
     pub negotiated: Vec<NegotiatedCount>,
     /// From the planned to the actual start.
     pub start_lateness_s: Figures,
-    /// CPU time of the generator's thread.
+    /// CPU time of the generators' threads.
     pub generator_cpu_s: f64,
-    /// The generator, not the server, set the figures.
+    /// A generator, not the server, set the figures.
     pub saturated: bool,
     /// In what way.
-    pub saturated_by: Vec<&'static str>,
-    /// What the server's certificate was checked against.
+    pub saturated_by: Vec<String>,
+    /// What the server's certificate was checked against; nothing, where a generator checked nothing.
     pub certificate_checked: Checked,
     /// The run was ended early.
     pub interrupted: bool,
+    /// Sampled handshakes.
+    pub traces: Traces,
+    /// The load beside this one.
+    pub background: Option<Box<Outcome>>,
 }
 
 /// A tally, and what only the whole run has.
@@ -150,11 +221,13 @@ pub struct Finished {
     pub checked: Checked,
     /// It was ended early.
     pub interrupted: bool,
+    /// Sampled handshakes.
+    pub traces: Traces,
 }
 
-impl From<Finished> for Outcome {
+impl From<Finished> for Part {
     fn from(run: Finished) -> Self {
-        let Finished { tally, rate_per_s, elapsed, cpu, checked, interrupted } = run;
+        let Finished { tally, rate_per_s, elapsed, cpu, checked, interrupted, traces } = run;
         let elapsed_s = elapsed.as_secs_f64();
         let failed = tally.failed.into_map();
         let mut saturated_by = Vec::new();
@@ -174,28 +247,125 @@ impl From<Finished> for Outcome {
                 saturated_by.push(short);
             }
         }
+        let negotiated = tally.negotiated.into_iter().map(|(kind, count)| NegotiatedCount {
+            protocol: kind.protocol.into(),
+            cipher_suite: kind.cipher_suite.into(),
+            group: kind.group.map(Into::into),
+            count,
+        });
         Self {
             planned: tally.planned,
             started: tally.started,
             completed: tally.completed,
             failed,
-            rate_per_s: Rates { planned: rate_per_s, achieved: tally.completed as f64 / elapsed_s },
+            rate_per_s,
             elapsed_s,
-            connect_s: tally.connect.figures(),
-            handshake_s: tally.handshake.figures(),
-            first_byte_s: tally.first_byte.figures(),
+            connect: tally.connect,
+            handshake: tally.handshake,
+            first_byte: tally.first_byte,
+            lateness: tally.lateness,
             resumed: tally.resumed,
-            negotiated: tally
-                .negotiated
-                .into_iter()
-                .map(|(kind, count)| NegotiatedCount { kind, count })
-                .collect(),
-            start_lateness_s: tally.lateness.figures(),
+            negotiated: negotiated.collect(),
             generator_cpu_s: cpu.as_secs_f64(),
-            saturated: !saturated_by.is_empty(),
-            saturated_by,
-            certificate_checked: checked,
+            saturated_by: saturated_by.into_iter().map(Into::into).collect(),
+            checked,
             interrupted,
+            traces,
         }
     }
+}
+
+impl Part {
+    /// Adds another generator's counts to these.
+    fn add(&mut self, other: Self) {
+        self.planned += other.planned;
+        self.started += other.started;
+        self.completed += other.completed;
+        for (cause, count) in other.failed {
+            *self.failed.entry(cause).or_default() += count;
+        }
+        self.rate_per_s = match (self.rate_per_s, other.rate_per_s) {
+            (Some(own), Some(others)) => Some(own + others),
+            _ => None,
+        };
+        self.elapsed_s = self.elapsed_s.max(other.elapsed_s);
+        for (own, others) in [
+            (&mut self.connect, &other.connect),
+            (&mut self.handshake, &other.handshake),
+            (&mut self.first_byte, &other.first_byte),
+            (&mut self.lateness, &other.lateness),
+        ] {
+            own.merge(others);
+        }
+        self.resumed.asked += other.resumed.asked;
+        self.resumed.confirmed += other.resumed.confirmed;
+        self.resumed.without_session += other.resumed.without_session;
+        for found in other.negotiated {
+            match self.negotiated.iter_mut().find(|known| known.is_like(&found)) {
+                Some(known) => known.count += found.count,
+                None => self.negotiated.push(found),
+            }
+        }
+        self.generator_cpu_s += other.generator_cpu_s;
+        for way in other.saturated_by {
+            if !self.saturated_by.contains(&way) {
+                self.saturated_by.push(way);
+            }
+        }
+        if self.checked != other.checked {
+            self.checked = Checked::No;
+        }
+        self.interrupted |= other.interrupted;
+        self.traces.kept.extend(other.traces.kept);
+        self.traces.preempted += other.traces.preempted;
+    }
+
+    fn outcome(self, generators: usize, background: Option<Box<Outcome>>) -> Outcome {
+        Outcome {
+            generators,
+            planned: self.planned,
+            started: self.started,
+            completed: self.completed,
+            failed: self.failed,
+            rate_per_s: Rates {
+                planned: self.rate_per_s,
+                achieved: self.completed as f64 / self.elapsed_s,
+            },
+            elapsed_s: self.elapsed_s,
+            connect_s: self.connect.figures(),
+            handshake_s: self.handshake.figures(),
+            first_byte_s: self.first_byte.figures(),
+            resumed: self.resumed,
+            negotiated: self.negotiated,
+            start_lateness_s: self.lateness.figures(),
+            generator_cpu_s: self.generator_cpu_s,
+            saturated: !self.saturated_by.is_empty(),
+            saturated_by: self.saturated_by,
+            certificate_checked: self.checked,
+            interrupted: self.interrupted,
+            traces: self.traces,
+            background,
+        }
+    }
+}
+
+/// Adds parts up; `None` of none.
+fn sum(parts: Vec<Part>) -> Option<Part> {
+    parts.into_iter().reduce(|mut all, part| {
+        all.add(part);
+        all
+    })
+}
+
+/// The figures of generators that ran beside each other: percentiles are those of all times together, exactly as if one
+/// had counted them. `None` of none.
+#[must_use]
+pub fn merge(parts: Vec<Parts>) -> Option<Outcome> {
+    let generators = parts.len();
+    let (loads, backgrounds): (Vec<_>, Vec<_>) =
+        parts.into_iter().map(|parts| (parts.load, parts.background)).unzip();
+    let backgrounds: Vec<_> = backgrounds.into_iter().flatten().collect();
+    let beside = backgrounds.len();
+    let background = sum(backgrounds).map(|part| Box::new(part.outcome(beside, None)));
+    Some(sum(loads)?.outcome(generators, background))
 }

@@ -41,6 +41,14 @@ impl Socket {
         }
     }
 
+    /// This end's address.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(socket) => socket.local_addr().ok(),
+            Self::Udp(socket) => socket.local_addr().ok(),
+        }
+    }
+
     /// Whether the peer has answered; datagrams have nobody to wait for.
     pub fn is_connected(&mut self) -> Result<bool> {
         match self {

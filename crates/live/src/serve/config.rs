@@ -47,6 +47,8 @@ pub struct Config {
     pub traces: Option<PathBuf>,
     /// One handshake in so many is sampled.
     pub sample: u64,
+    /// Times how long messages of handshakes wait to be taken up, and what they and the wait for them cost.
+    pub queue_times: bool,
 }
 
 impl Config {
@@ -67,6 +69,7 @@ impl Config {
             max_connections: 65_536,
             traces: None,
             sample: 100,
+            queue_times: false,
         }
     }
 

@@ -2,9 +2,10 @@
 
 use super::config::{Config, PayloadWhen};
 use super::exchange::Exchange;
-use super::tally::{Tally, cause, lock};
+use super::tally::{Queued, Tally, cause, lock};
 use super::timers::Deadline;
 use super::traces::Sampled;
+use crate::stamped;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use shakedown_trace::endpoint::{Event, Time};
@@ -108,6 +109,8 @@ pub struct Connection {
     discarded: usize,
     /// What the stack has worked for the handshake.
     busy: Duration,
+    /// How its messages went through the queue, where that is timed.
+    queued_times: Queued,
 }
 
 impl Connection {
@@ -134,6 +137,7 @@ impl Connection {
             answered: false,
             discarded: 0,
             busy: Duration::ZERO,
+            queued_times: Queued::default(),
         }
     }
 
@@ -355,7 +359,28 @@ impl Connection {
 
     /// Reads once and lets the endpoint work. False where the connection is over.
     fn listen(&mut self, tools: &mut Tools<'_>) -> bool {
-        match self.stream.read(tools.input) {
+        if !tools.config.queue_times || self.phase != Phase::Handshaking {
+            let received = self.stream.read(tools.input);
+            return self.hear(tools, received);
+        }
+        let begun = Instant::now();
+        let (received, waited) = match stamped::receive(&self.stream, tools.input) {
+            Ok(received) => (Ok(received.bytes), received.waited.filter(|_| received.bytes > 0)),
+            Err(error) => (Err(error), None),
+        };
+        let goes_on = self.hear(tools, received);
+        if let Some(waited) = waited {
+            self.queued_times.message(waited, begun.elapsed(), tools.tally);
+            if self.phase == Phase::Established {
+                self.queued_times.handshake(tools.tally);
+            }
+        }
+        goes_on
+    }
+
+    /// Lets the endpoint work on what was read. False where the connection is over.
+    fn hear(&mut self, tools: &mut Tools<'_>, received: io::Result<usize>) -> bool {
+        match received {
             Ok(0) => {
                 let now = tools.now();
                 if let Some(endpoint) = &mut self.endpoint {
@@ -425,8 +450,8 @@ impl Connection {
         counter.add(1);
         lock(&tally.handshakes).record(now.saturating_sub(self.started));
         lock(&tally.busy).record(self.busy);
-        if let Some(endpoint) = &mut self.endpoint {
-            endpoint.finish(negotiated, tally);
+        if let Some(endpoint) = self.endpoint.as_mut().filter(|endpoint| endpoint.is_recorded()) {
+            endpoint.finish(negotiated, self.stream.peer_addr().ok(), tally);
         }
         if tools.config.payload_when == PayloadWhen::Handshake {
             self.payload_left_bytes = tools.config.payload_bytes;

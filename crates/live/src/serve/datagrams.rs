@@ -1,9 +1,10 @@
 //! A thread that serves datagrams: one socket, and the stack's listener behind it, which bounds what peers hold.
 
 use super::config::{Config, PayloadWhen};
-use super::tally::{Tally, cause, lock};
+use super::tally::{Queued, Tally, cause, lock};
 use super::traces::{HandshakeRecording, Sampler};
 use super::worker::Orders;
+use crate::stamped::{self, Stamped};
 use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token, Waker};
 use shakedown_stacks::Listener;
@@ -49,6 +50,7 @@ struct Begun {
     place: u64,
     at: Duration,
     busy: Duration,
+    queued: Queued,
     recording: Option<HandshakeRecording>,
 }
 
@@ -84,6 +86,9 @@ impl DatagramWorker {
         let poll = Poll::new()?;
         poll.registry().register(&mut socket, SOCKET, Interest::READABLE)?;
         let waker = Waker::new(poll.registry(), WAKER)?;
+        if parts.config.queue_times {
+            stamped::enable(&socket)?;
+        }
         let worker = Self {
             parts,
             listener,
@@ -109,10 +114,14 @@ impl DatagramWorker {
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(8);
         loop {
-            match self.poll.poll(&mut events, self.patience()) {
+            let patience = self.patience();
+            let waits = self.parts.config.queue_times && patience != Some(Duration::ZERO);
+            let idle_from = waits.then(Instant::now);
+            match self.poll.poll(&mut events, patience) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
+            self.parts.tally.idle(idle_from);
             self.readable |= events.iter().any(|event| event.token() == SOCKET && event.is_readable());
             let orders = self.parts.orders.get();
             if orders >= Orders::DRAIN && self.drain_until.is_none() {
@@ -167,8 +176,10 @@ impl DatagramWorker {
     }
 
     fn read(&mut self) {
-        let (bytes, peer) = match self.socket.recv_from(&mut self.input) {
-            Ok(received) => received,
+        let taken_up = Instant::now();
+        let (bytes, peer, waited) = match self.receive() {
+            Ok(Stamped { bytes, peer: Some(peer), waited }) => (bytes, peer, waited),
+            Ok(Stamped { peer: None, .. }) => return,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.readable = false;
                 return;
@@ -193,10 +204,28 @@ impl DatagramWorker {
             Some(Begun { recording: Some(recording), .. }) => recording.received(bytes, work),
             _ => work(),
         }
+        let mut queued = None;
         if let Some(handshake) = begun.get_mut(&peer) {
             handshake.busy += start.elapsed();
+            queued = Some(handshake.queued);
         }
         self.settle();
+        if let (Some(mut queued), Some(waited)) = (queued, waited) {
+            queued.message(waited, taken_up.elapsed(), &self.parts.tally);
+            match self.begun.get_mut(&peer) {
+                Some(handshake) => handshake.queued = queued,
+                None if self.established.contains(&peer) => queued.handshake(&self.parts.tally),
+                None => {}
+            }
+        }
+    }
+
+    fn receive(&mut self) -> io::Result<Stamped> {
+        if self.parts.config.queue_times {
+            return stamped::receive(&self.socket, &mut self.input);
+        }
+        let (bytes, peer) = self.socket.recv_from(&mut self.input)?;
+        Ok(Stamped { bytes, peer: Some(peer), waited: None })
     }
 
     /// Remembers when a peer came up; the oldest are forgotten, as the listener forgets them.
@@ -208,7 +237,13 @@ impl DatagramWorker {
             self.parts.tally.fail(cause::TOO_MANY_HANDSHAKES);
         }
         let recording = self.parts.sampler.as_ref().and_then(|sampler| sampler.recording());
-        let begun = Begun { place: self.next_place, at: self.now(), busy: Duration::ZERO, recording };
+        let begun = Begun {
+            place: self.next_place,
+            at: self.now(),
+            busy: Duration::ZERO,
+            queued: Queued::default(),
+            recording,
+        };
         self.order.insert(self.next_place, peer);
         self.next_place += 1;
         self.begun.insert(peer, begun);
@@ -264,7 +299,7 @@ impl DatagramWorker {
             lock(&tally.handshakes).record(self.now().saturating_sub(begun.at));
             lock(&tally.busy).record(begun.busy);
             if let (Some(recording), Some(sampler)) = (begun.recording, &self.parts.sampler) {
-                sampler.keep_recording(&recording, negotiated, &tally);
+                sampler.keep_recording(&recording, negotiated, peer, &tally);
             }
         }
         if self.parts.config.payload_when == PayloadWhen::Handshake {

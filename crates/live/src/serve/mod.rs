@@ -19,4 +19,4 @@ mod worker;
 pub(crate) use config::listening_reason;
 pub use config::{Config, PayloadWhen, ServeError};
 pub use server::Server;
-pub use summary::{Handshakes, Summary, Times};
+pub use summary::{Handshakes, Queue, Summary, Times};

@@ -1,7 +1,7 @@
 //! What a server has counted, all workers together.
 
 use super::config::Config;
-use super::tally::{Durations, Tally, lock};
+use super::tally::{Durations, QueueTimes, Tally, lock};
 use serde::Serialize;
 use shakedown_trace::{StackId, Suite};
 use std::collections::BTreeMap;
@@ -53,6 +53,41 @@ pub struct Handshakes {
     pub failed: BTreeMap<String, u64>,
 }
 
+/// The server's queue, as messages of handshakes went through it; a message is whatever is received at once.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Queue {
+    /// From a message's arrival until it was taken up.
+    pub message_wait_s: Times,
+    /// From then until the worker was through with it.
+    pub message_service_s: Times,
+    /// The wait of the first message of a handshake.
+    pub first_wait_s: Times,
+    /// The waits of all messages of a handshake.
+    pub handshake_wait_s: Times,
+    /// What the worker did for all messages of a handshake.
+    pub handshake_service_s: Times,
+    /// Time in which workers had nothing to do, all workers together.
+    pub idle_s: f64,
+}
+
+impl Queue {
+    #[allow(clippy::cast_precision_loss)] // seconds of a run
+    fn of(tallies: &[Arc<Tally>]) -> Self {
+        let mut all = QueueTimes::default();
+        for tally in tallies {
+            all.merge(&lock(&tally.queue));
+        }
+        Self {
+            message_wait_s: Times::of(&all.message_wait),
+            message_service_s: Times::of(&all.message_service),
+            first_wait_s: Times::of(&all.first_wait),
+            handshake_wait_s: Times::of(&all.handshake_wait),
+            handshake_service_s: Times::of(&all.handshake_service),
+            idle_s: tallies.iter().map(|tally| tally.idle_ns.get()).sum::<u64>() as f64 * 1e-9,
+        }
+    }
+}
+
 /// What a server has done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -78,6 +113,8 @@ pub struct Summary {
     pub handshake_s: Times,
     /// What the stack worked for one handshake.
     pub busy_s: Times,
+    /// Its queue; null unless it was timed.
+    pub queue: Option<Queue>,
     /// Answers given.
     pub answers: u64,
     /// Times at which accepting paused for want of room.
@@ -128,6 +165,7 @@ impl Summary {
             },
             handshake_s: Times::of(&handshakes),
             busy_s: Times::of(&busy),
+            queue: config.queue_times.then(|| Queue::of(tallies)),
             answers: sum(|tally| tally.answers.get()),
             pauses: sum(|tally| tally.pauses.get()),
             idle_closed: sum(|tally| tally.idle_closed.get()),

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -118,6 +118,61 @@ pub struct MessageTime {
     pub sum_s: f64,
 }
 
+/// The server's queue, as messages of handshakes went through it. A message is whatever is received at once.
+#[derive(Debug, Default)]
+pub struct QueueTimes {
+    /// From a message's arrival until it was taken up.
+    pub message_wait: Durations,
+    /// From then until the worker was through with it: reading, the stack's work, answering.
+    pub message_service: Durations,
+    /// The wait of the first message of a handshake.
+    pub first_wait: Durations,
+    /// The waits of all messages of a handshake.
+    pub handshake_wait: Durations,
+    /// What the worker did for all messages of a handshake.
+    pub handshake_service: Durations,
+}
+
+impl QueueTimes {
+    /// Adds another worker's.
+    pub fn merge(&mut self, other: &Self) {
+        self.message_wait.merge(&other.message_wait);
+        self.message_service.merge(&other.message_service);
+        self.first_wait.merge(&other.first_wait);
+        self.handshake_wait.merge(&other.handshake_wait);
+        self.handshake_service.merge(&other.handshake_service);
+    }
+}
+
+/// One handshake's way through the queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Queued {
+    first_wait: Option<Duration>,
+    waited: Duration,
+    served: Duration,
+}
+
+impl Queued {
+    /// Counts a message.
+    pub fn message(&mut self, waited: Duration, served: Duration, tally: &Tally) {
+        self.first_wait.get_or_insert(waited);
+        self.waited += waited;
+        self.served += served;
+        let mut queue = lock(&tally.queue);
+        queue.message_wait.record(waited);
+        queue.message_service.record(served);
+    }
+
+    /// Counts the handshake: it is over.
+    pub fn handshake(self, tally: &Tally) {
+        let Some(first_wait) = self.first_wait else { return };
+        let mut queue = lock(&tally.queue);
+        queue.first_wait.record(first_wait);
+        queue.handshake_wait.record(self.waited);
+        queue.handshake_service.record(self.served);
+    }
+}
+
 /// Why a connection ended before its handshake did, or was not begun.
 pub mod cause {
     /// The handshake took too long.
@@ -169,6 +224,10 @@ pub struct Tally {
     pub handshakes: Mutex<Durations>,
     /// What the stack worked for one handshake.
     pub busy: Mutex<Durations>,
+    /// How the queue of messages went, where that is timed.
+    pub queue: Mutex<QueueTimes>,
+    /// Nanoseconds in which the worker had nothing to do, where that is timed.
+    pub idle_ns: Counter,
     /// By name and sender, in sampled handshakes.
     pub messages: Mutex<BTreeMap<(&'static str, &'static str), MessageTime>>,
     /// Sampled handshakes written, and lost because the file could not take them.
@@ -183,6 +242,13 @@ pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Tally {
+    /// Counts a worker's wait since it began, where that is timed.
+    pub fn idle(&self, begun: Option<Instant>) {
+        if let Some(begun) = begun {
+            self.idle_ns.add(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        }
+    }
+
     /// A handshake came to nothing.
     pub fn fail(&self, cause: &str) {
         let mut failed = lock(&self.failed);

@@ -1,17 +1,17 @@
 //! Sampled handshakes: what the server's side of one was made of, as a line of JSON.
 
 use super::tally::{Tally, lock};
-use serde_json::{Value, json};
+use crate::trace_line::{self, About, microseconds};
 use shakedown_trace::endpoint::Transport;
-use shakedown_trace::flight::Flights;
 use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recorded, Recording, Side, StackId};
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 /// Which handshakes are sampled, and where they go.
 #[derive(Debug)]
@@ -44,15 +44,27 @@ impl Sampler {
     }
 
     /// Keeps what a recording says.
-    pub fn keep_recording(&self, recording: &HandshakeRecording, negotiated: &Negotiated, tally: &Tally) {
+    pub fn keep_recording(
+        &self,
+        recording: &HandshakeRecording,
+        negotiated: &Negotiated,
+        peer: SocketAddr,
+        tally: &Tally,
+    ) {
         match HalfTrace::of(Side::Server, &recording.0) {
-            Ok(half) => self.keep(&half, negotiated, tally),
+            Ok(half) => self.keep(&half, negotiated, Some(peer), tally),
             Err(_) => tally.traces_lost.add(1),
         }
     }
 
     /// Keeps what a handshake was made of.
-    pub fn keep(&self, half: &HalfTrace, negotiated: &Negotiated, tally: &Tally) {
+    pub fn keep(
+        &self,
+        half: &HalfTrace,
+        negotiated: &Negotiated,
+        peer: Option<SocketAddr>,
+        tally: &Tally,
+    ) {
         {
             let mut messages = lock(&tally.messages);
             for message in &half.messages {
@@ -62,74 +74,20 @@ impl Sampler {
             }
         }
         let Some(file) = &self.file else { return };
-        let mut line = self.line(half, negotiated).to_string();
+        let about = About {
+            suites: &self.suites,
+            stack: &self.stack,
+            client_address: peer,
+            ended: SystemTime::now(),
+            connect: None,
+        };
+        let mut line = trace_line::of(half, negotiated, &about).to_string();
         line.push('\n');
         match lock(file).write_all(line.as_bytes()) {
             Ok(()) => tally.traces.add(1),
             Err(_) => tally.traces_lost.add(1),
         }
     }
-
-    fn line(&self, half: &HalfTrace, negotiated: &Negotiated) -> Value {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut flights = Flights::default();
-        let messages: Vec<Value> = half
-            .messages
-            .iter()
-            .enumerate()
-            .map(|(index, message)| {
-                json!({
-                    "index": index,
-                    "from": message.from,
-                    "name": message.name,
-                    "flight": flights.next(message.from, message.name),
-                    "unit": message.unit,
-                    "retransmissions": message.retransmissions,
-                    "bytes": message.bytes,
-                    "us": microseconds(message.spent),
-                })
-            })
-            .collect();
-        let operations: Vec<Value> = half
-            .operations
-            .iter()
-            .map(|one| {
-                json!({
-                    "side": one.side,
-                    "message": one.message,
-                    "operation": one.primitive.operation,
-                    "algorithm": one.primitive.algorithm,
-                    "parameters": one.primitive.parameters,
-                    "class": one.primitive.operation.class(),
-                    "us": microseconds(one.spent),
-                    "count": one.count,
-                    "bytes": one.bytes,
-                })
-            })
-            .collect();
-        json!({
-            "kind": "live",
-            "side": half.side,
-            "suites": self.suites,
-            "stack": self.stack,
-            "protocol": negotiated.protocol.as_str(),
-            "cipher_suite": negotiated.cipher_suite,
-            "group": negotiated.group.map(|group| group.name(negotiated.protocol)),
-            "resumed": negotiated.resumed,
-            "ended_unix_s": now.as_secs_f64(),
-            "clock": shakedown_trace::recorder::clock_name(),
-            "counter": half.counter.unit(),
-            "total_us": microseconds(half.total),
-            "unattributed_us": microseconds(half.unattributed),
-            "messages": messages,
-            "operations": operations,
-        })
-    }
-}
-
-#[allow(clippy::cast_precision_loss)] // times of a handshake are far below 2^53 ns
-fn microseconds(ns: u64) -> f64 {
-    ns as f64 / 1000.0
 }
 
 /// The event log of one handshake within a listener, which serves many peers by the same calls.
@@ -170,14 +128,19 @@ impl Sampled {
         }
     }
 
+    /// True until its handshake is over, if it is sampled.
+    pub fn is_recorded(&self) -> bool {
+        matches!(self, Self::Recorded(..))
+    }
+
     /// Its handshake is over, and all of it has been sent.
-    pub fn finish(&mut self, negotiated: &Negotiated, tally: &Tally) {
-        if !matches!(self, Self::Recorded(..)) {
+    pub fn finish(&mut self, negotiated: &Negotiated, peer: Option<SocketAddr>, tally: &Tally) {
+        if !self.is_recorded() {
             return;
         }
         if let Self::Recorded(recorded, sampler) = std::mem::replace(self, Self::Nothing) {
             match recorded.half_trace() {
-                Ok(half) => sampler.keep(&half, negotiated, tally),
+                Ok(half) => sampler.keep(&half, negotiated, peer, tally),
                 Err(_) => tally.traces_lost.add(1),
             }
             *self = Self::Plain(recorded.into_parts().0);

@@ -10,6 +10,7 @@ use super::connection::{Connection, Tools, Turn};
 use super::tally::{Tally, cause};
 use super::timers::Timers;
 use super::traces::{Sampled, Sampler};
+use crate::stamped;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 use shakedown_stacks::Acceptor;
@@ -75,6 +76,14 @@ pub struct Parts {
     pub max_handshakes: usize,
     /// Share of the limits.
     pub max_connections: usize,
+}
+
+impl Parts {
+    /// When a wait begins that leaves the worker idle; `None` where that is not timed, or nothing is waited for.
+    fn idle_begins(&self, patience: Option<Duration>) -> Option<Instant> {
+        let waits = self.config.queue_times && patience != Some(Duration::ZERO);
+        waits.then(Instant::now)
+    }
 }
 
 /// A thread's work.
@@ -157,6 +166,9 @@ impl Worker {
         let poll = Poll::new()?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         let waker = Waker::new(poll.registry(), WAKER)?;
+        if parts.config.queue_times {
+            stamped::enable(&listener)?;
+        }
         let worker = Self {
             parts,
             poll,
@@ -181,10 +193,13 @@ impl Worker {
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS);
         loop {
-            match self.poll.poll(&mut events, self.patience()) {
+            let patience = self.patience();
+            let begun = self.parts.idle_begins(patience);
+            match self.poll.poll(&mut events, patience) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
+            self.parts.tally.idle(begun);
             for event in &events {
                 match event.token() {
                     LISTENER => {

@@ -1,0 +1,178 @@
+//! An endpoint whose handshake may be recorded, and what a recording is kept with.
+
+use crate::trace_line::{self, About};
+use nix::sys::resource::{UsageWho, getrusage};
+use serde_json::Value;
+use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recorded, Recording, Side, StackId};
+use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
+use std::time::{Duration, SystemTime};
+
+/// An endpoint that is recorded until its handshake is over, or not at all.
+pub enum Watched {
+    /// It is not.
+    Plain(Box<dyn Endpoint>),
+    /// It is; the number is how often the thread lost its processor while the endpoint worked.
+    Recorded(Box<Recorded<Box<dyn Endpoint>>>, i64),
+    /// On its way from one to the other.
+    Nothing,
+}
+
+impl Watched {
+    /// Recorded where that is asked for.
+    pub fn new(endpoint: Box<dyn Endpoint>, recorded: bool) -> Self {
+        if recorded {
+            Self::Recorded(Box::new(Recorded::new(endpoint, Recording::new(Default::default()))), 0)
+        } else {
+            Self::Plain(endpoint)
+        }
+    }
+
+    /// Lets it work; counts how often the thread loses its processor meanwhile, where that matters.
+    pub fn during(&mut self, work: impl FnOnce(&mut dyn Endpoint)) {
+        match self {
+            Self::Plain(endpoint) => work(endpoint.as_mut()),
+            Self::Recorded(endpoint, preemptions) => {
+                let before = involuntary_switches();
+                work(endpoint.as_mut());
+                *preemptions += involuntary_switches() - before;
+            }
+            Self::Nothing => {}
+        }
+    }
+
+    /// The handshake is over: what was recorded of it, and how often the thread lost its processor.
+    pub fn finish(&mut self) -> Option<(Recording, i64)> {
+        if !matches!(self, Self::Recorded(..)) {
+            return None;
+        }
+        let Self::Recorded(recorded, preemptions) = std::mem::replace(self, Self::Nothing) else { return None };
+        let (endpoint, recording) = recorded.into_parts();
+        *self = Self::Plain(endpoint);
+        Some((recording, preemptions))
+    }
+}
+
+impl Deref for Watched {
+    type Target = dyn Endpoint;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Plain(endpoint) => &**endpoint,
+            Self::Recorded(recorded, _) => &**recorded,
+            Self::Nothing => unreachable!("`finish` leaves a plain endpoint"),
+        }
+    }
+}
+
+impl DerefMut for Watched {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Plain(endpoint) => &mut **endpoint,
+            Self::Recorded(recorded, _) => &mut **recorded,
+            Self::Nothing => unreachable!("`finish` leaves a plain endpoint"),
+        }
+    }
+}
+
+/// How often this thread had to leave its processor to others.
+fn involuntary_switches() -> i64 {
+    getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
+}
+
+/// The handshake of one connection, as it was recorded.
+pub struct Sample {
+    /// The client's event log.
+    pub recording: Recording,
+    /// How often the thread lost its processor while the client worked: its times hold others' then.
+    pub preemptions: i64,
+    /// When the handshake was over.
+    pub ended: SystemTime,
+    /// The client's end of the connection.
+    pub address: Option<SocketAddr>,
+    /// From the start to the transport's connection.
+    pub connect: Duration,
+}
+
+impl Sample {
+    /// As an object of JSON; `None` where the log contradicts itself.
+    pub fn line(
+        &self,
+        negotiated: &Negotiated,
+        suites: &[String],
+        stack: &StackId,
+        slowdown: Option<f64>,
+    ) -> Option<Value> {
+        let half = match slowdown {
+            Some(factor) => HalfTrace::stretched(Side::Client, &self.recording, factor),
+            None => HalfTrace::of(Side::Client, &self.recording),
+        };
+        let about = About {
+            suites,
+            stack,
+            client_address: self.address,
+            ended: self.ended,
+            connect: Some(self.connect),
+        };
+        Some(trace_line::of(&half.ok()?, negotiated, &about))
+    }
+}
+
+/// Which starts are sampled: so many, spread evenly over the run.
+pub struct Sampling {
+    wanted: usize,
+    taken: usize,
+    spacing: Spacing,
+}
+
+enum Spacing {
+    /// In starts, where their number is known beforehand.
+    Starts(f64),
+    /// In time.
+    Time(Duration),
+}
+
+impl Sampling {
+    /// None at all.
+    pub const NONE: Self = Self { wanted: 0, taken: 0, spacing: Spacing::Starts(1.0) };
+
+    /// `wanted` of a run's starts, of which there are `expected` where that is known.
+    #[allow(clippy::cast_precision_loss)] // an average
+    pub fn new(wanted: usize, expected: Option<f64>, duration: Duration) -> Self {
+        let spacing = match expected {
+            Some(starts) => Spacing::Starts((starts / wanted.max(1) as f64).max(1.0)),
+            None => Spacing::Time(duration.div_f64(wanted.max(1) as f64)),
+        };
+        Self { wanted, taken: 0, spacing }
+    }
+
+    /// Whether a start is sampled: the `number`th from 0, at `since` the run's beginning.
+    #[allow(clippy::cast_precision_loss)] // starts are far fewer than 2^53
+    pub fn takes(&mut self, number: u64, since: Duration) -> bool {
+        let taken = self.taken as f64;
+        let is_due = match self.spacing {
+            Spacing::Starts(every) => number as f64 >= taken * every,
+            Spacing::Time(every) => since >= every.mul_f64(taken),
+        };
+        let takes = self.taken < self.wanted && is_due;
+        self.taken += usize::from(takes);
+        takes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_spread_over_the_run() {
+        let second = Duration::from_secs(1);
+        let taken = |mut sampling: Sampling, starts: u64| -> Vec<u64> {
+            (0..starts).filter(|number| sampling.takes(*number, second.mul_f64(*number as f64))).collect()
+        };
+        assert_eq!(taken(Sampling::new(4, Some(100.0), second), 100), [0, 25, 50, 75]);
+        assert_eq!(taken(Sampling::new(4, Some(3.0), second), 3), [0, 1, 2]);
+        assert_eq!(taken(Sampling::new(2, None, 10 * second), 10), [0, 5]);
+        assert_eq!(taken(Sampling::NONE, 10), [] as [u64; 0]);
+    }
+}

@@ -1,0 +1,93 @@
+//! Input with the time that has passed since the system took it from the network: how long it waited to be read.
+
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Something that was received.
+pub struct Stamped {
+    /// How much.
+    pub bytes: usize,
+    /// Who sent it, where the socket has no peer of its own.
+    pub peer: Option<SocketAddr>,
+    /// From its arrival until now; of several chunks of a stream, the last one's. `None`: it came before the system
+    /// was asked to keep times.
+    pub waited: Option<Duration>,
+}
+
+/// Asks the system to keep the times of arrival for a socket, and for those that it accepts.
+///
+/// # Errors
+/// What the system says.
+pub fn enable(socket: &impl AsFd) -> io::Result<()> {
+    Ok(setsockopt(socket, sockopt::ReceiveTimestampns, &true)?)
+}
+
+/// Receives a chunk or a datagram.
+///
+/// # Errors
+/// As of any read.
+pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> {
+    let mut control = nix::cmsg_space!(TimeSpec);
+    let mut parts = [IoSliceMut::new(buffer)];
+    let fd = socket.as_raw_fd();
+    let received = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), MsgFlags::empty())
+        .map_err(|error: Errno| io::Error::from(error))?;
+    let waited = received.cmsgs().ok().and_then(|mut messages| {
+        messages.find_map(|message| match message {
+            ControlMessageOwned::ScmTimestampns(arrived) => since(arrived),
+            _ => None,
+        })
+    });
+    let peer = received.address.as_ref().and_then(|address| {
+        let four = address.as_sockaddr_in().map(|four| SocketAddr::V4((*four).into()));
+        four.or_else(|| address.as_sockaddr_in6().map(|six| SocketAddr::V6((*six).into())))
+    });
+    Ok(Stamped { bytes: received.bytes, peer, waited })
+}
+
+/// From a time of the system's clock until now; none where that clock was set back meanwhile.
+fn since(arrived: TimeSpec) -> Option<Duration> {
+    SystemTime::now().duration_since(UNIX_EPOCH + Duration::from(arrived)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::thread::sleep;
+
+    const NAP: Duration = Duration::from_millis(30);
+
+    #[test]
+    fn what_lay_in_a_socket_waited() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        enable(&socket).unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.send_to(b"hello", socket.local_addr().unwrap()).unwrap();
+        sleep(NAP);
+        let mut buffer = [0; 64];
+        let received = receive(&socket, &mut buffer).unwrap();
+        assert_eq!((received.bytes, received.peer), (5, Some(sender.local_addr().unwrap())));
+        assert!(received.waited.unwrap() >= NAP);
+    }
+
+    #[test]
+    fn accepted_sockets_keep_times_as_the_listening_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        enable(&listener).unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        sender.write_all(b"hello").unwrap();
+        sleep(NAP);
+        let (socket, _) = listener.accept().unwrap();
+        let received = receive(&socket, &mut [0; 64]).unwrap();
+        assert_eq!((received.bytes, received.peer), (5, None));
+        assert!(received.waited.unwrap() >= NAP);
+    }
+}
