@@ -22,6 +22,8 @@ AHEAD = 4
 """Jobs a worker thread that are on their way at a time, so that none waits for work."""
 
 CONNECT_S = 10.0
+LOOK_EVERY_S = 1.0
+"""How often somebody looks whether all workers are still there."""
 
 T = TypeVar("T")
 Job = Callable[[], T]
@@ -62,6 +64,49 @@ class Cluster:
                 yield _result(waiting.popleft())
         finally:
             for future in waiting:
+                future.cancel()
+
+
+class Generators:
+    """All workers of a Dask cluster at once: a job on each, none of which runs twice."""
+
+    def __init__(self, client: Client) -> None:
+        """Raises `ShakedownError` where a worker has another version of this program."""
+        self.client = client
+        check_workers(client)
+        self.workers = sorted(self._known())
+
+    def _known(self) -> set[str]:
+        return set(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def count(self) -> int:
+        """How many workers there are."""
+        return len(self.workers)
+
+    def results(self, jobs: Sequence[Job[T]]) -> list[T]:
+        """Each job's result, in order. Raises what a job raises, and `ShakedownError` where a worker is
+        lost.
+        """
+        from distributed import TimeoutError as NotYetError
+        from distributed import wait
+
+        futures: list[Any] = [
+            self.client.submit(_call, job, pure=False, workers=[worker], allow_other_workers=False, retries=0)
+            for worker, job in zip(self.workers, jobs, strict=True)
+        ]
+        try:
+            while True:
+                try:
+                    wait(futures, timeout=LOOK_EVERY_S)  # type: ignore[no-untyped-call]
+                    return [_result(future) for future in futures]
+                except NotYetError:
+                    lost = set(self.workers) - self._known()
+                    if lost:
+                        raise ShakedownError(
+                            f"worker {min(lost)} was lost, and its share of the load with it"
+                        ) from None
+        finally:
+            for future in futures:
                 future.cancel()
 
 

@@ -383,7 +383,24 @@ def load(
     from shakedown.schema import convert
     from shakedown.schema.live import LoadOutcome, LoadProgress
 
-    core = _release_build()
+    def tell(now: dict[str, object]) -> None:
+        if progress is not None:
+            progress(convert(now, LoadProgress))
+
+    return convert(_load(config, suite, options, progress=tell), LoadOutcome)
+
+
+def load_part(
+    config: Mapping[str, object], suite: str | None, options: Mapping[str, object]
+) -> dict[str, Any]:
+    """What one generator of several counted, for `merge_loads`; raises as `load`."""
+    return _load(config, suite, options, parts=True)
+
+
+def _load(
+    config: Mapping[str, object], suite: str | None, options: Mapping[str, object], **told: object
+) -> dict[str, Any]:
+    core: Any = _release_build()
     given, chosen = (
         {
             key: str(value) if isinstance(value, Path) else value
@@ -392,14 +409,17 @@ def load(
         }
         for one in (config, options)
     )
-
-    def tell(now: dict[str, object]) -> None:
-        if progress is not None:
-            progress(convert(now, LoadProgress))
-
     with _complaints(suite or ""):
-        found = core.load(given, suite=suite, options=chosen or None, progress=tell)
-    return convert(found, LoadOutcome)
+        return cast("dict[str, Any]", core.load(given, suite=suite, options=chosen or None, **told))
+
+
+def merge_loads(parts: Sequence[Mapping[str, Any]]) -> LoadOutcome:
+    """The figures of generators that ran beside each other, as if one had counted all times."""
+    from shakedown.schema import convert
+    from shakedown.schema.live import LoadOutcome
+
+    with _complaints(""):
+        return convert(_release_build().merge_loads(parts), LoadOutcome)
 
 
 class Inspected:

@@ -57,7 +57,7 @@ SIMULATED_KEYS = (
 )  # fmt: skip
 LIVE_KEYS = (
     "rate", "utilisation", "arrivals", "duration", "count", "clients", "resumption", "timeout", "workers",
-    "compare",
+    "compare", "traces", "slow_to",
 )  # fmt: skip
 _OTHER_KEYS = {
     "name", "title", "question", "suites", "devices", "server_device", "bearers", "rates", "workers",
@@ -368,6 +368,7 @@ class _Reader:
             ("count", 1, limits.MAX_LIVE_STARTS),
             ("clients", 1, limits.MAX_LIVE_CLIENTS),
             ("workers", 1, limits.MAX_LIVE_WORKERS),
+            ("traces", 1, limits.MAX_LIVE_TRACES),
         ):
             if name in table or name in given:
                 value = table.get(name, given.get(name))
@@ -399,8 +400,27 @@ class _Reader:
             raise self.wrong(
                 "live.rate", "a closed loop has no rate; accepted: poisson or deterministic arrivals"
             )
+        given["slow_to"] = self.slow_to(table, given.get("traces", 0))
         compare = table.get("compare", False)
         return tuple(Live(rate_per_s=rate, arrivals=arrivals, compare=compare, **given) for rate in rates)
+
+    def slow_to(self, table: Mapping[str, Any], traces: int) -> tuple[str, ...]:
+        """Devices whose time sampled clients take."""
+        from shakedown.profiles import load_device
+
+        value = table.get("slow_to", [])
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            wanted = 'a device, or an array of them, as ["raspberry-pi"]'
+            raise self.wrong("live.slow_to", f"found {describe(value)}; accepted: {wanted}")
+        if names and not traces:
+            raise self.wrong("live.slow_to", "no handshakes are sampled; accepted with it: traces")
+        for name in names:
+            try:
+                load_device(name)
+            except InputError as error:
+                raise self.wrong("live.slow_to", str(error)) from error
+        return tuple(dict.fromkeys(names))
 
     def live_rate(self, value: object) -> float:
         try:

@@ -17,7 +17,7 @@ from shakedown.errors import InputError
 from shakedown.units import parse_duration_s, parse_rate_per_s
 
 if TYPE_CHECKING:
-    from shakedown.schema.live import LoadOutcome, Times
+    from shakedown.schema.live import LoadFigures, Times
 
 _TIMES = ("connect", "handshake", "first_byte", "start_lateness")
 _STATISTICS = {"mean": None, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
@@ -42,7 +42,7 @@ class Threshold:
     operator: str
     bound: float
 
-    def value(self, outcome: LoadOutcome) -> float | None:
+    def value(self, outcome: LoadFigures) -> float | None:
         """The metric in a run; None where the run has none."""
         name, _, statistic = self.metric.partition(".")
         failed = outcome.failed_count
@@ -63,7 +63,7 @@ class Threshold:
         # Of those that ended, the percentile that is this one of all: what is kept are five of them.
         return None if rank > times.n else _at_least(times, rank / times.n)
 
-    def is_met(self, outcome: LoadOutcome) -> bool:
+    def is_met(self, outcome: LoadFigures) -> bool:
         """Whether a run meets it."""
         value = self.value(outcome)
         return value is not None and _OPERATORS[self.operator](value, self.bound)

@@ -231,7 +231,8 @@ class Live(Object, frozen=True, kw_only=True):
     """A load on a real server on this machine's loopback.
 
     `rate_per_s` None: the rate at which what was measured fills `utilisation` of the workers' time; of no
-    meaning in a closed loop. `compare`: the same modelled and simulated, beside it.
+    meaning in a closed loop. `compare`: the same modelled and simulated, beside it. `traces`: handshakes that
+    are sampled on both sides in a load of their own, and in one for each device of `slow_to`.
     """
 
     rate_per_s: float | None = None
@@ -244,6 +245,8 @@ class Live(Object, frozen=True, kw_only=True):
     timeout_s: float = 10.0
     workers: int = 1
     compare: bool = False
+    traces: int = 0
+    slow_to: tuple[str, ...] = ()
 
 
 class CaptureFile(Object, frozen=True, kw_only=True):

@@ -119,9 +119,10 @@ def start(
     """Starts a server of `suites` at `listen` (HOST:PORT).
 
     `limits` are `workers`, `payload_bytes`, `payload_when` (request or handshake), `handshake_timeout_s`,
-    `idle_timeout_s`, `drain_timeout_s`, `max_handshakes`, `max_connections` and `sample`; None is the
-    default. `client_ca` is the root of the certificates that clients present. Raises `InputError`, also where
-    the address is taken or a suite cannot be served.
+    `idle_timeout_s`, `drain_timeout_s`, `max_handshakes`, `max_connections`, `sample` and `queue_times`;
+    None is
+    the default. `client_ca` is the root of the certificates that clients present. Raises `InputError`, also
+    where the address is taken or a suite cannot be served.
     """
     import msgspec
 

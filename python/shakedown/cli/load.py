@@ -12,8 +12,10 @@ import click
 from shakedown.cli._options import FiniteRange
 from shakedown.cli._output import echo, json_option, live_line, note, print_json, show
 from shakedown.cli._scenario import Duration, Rate
+from shakedown.errors import InputError
 
 if TYPE_CHECKING:
+    from shakedown.cluster import Generators
     from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
 
 ARRIVALS = ("poisson", "deterministic", "closed")
@@ -28,9 +30,14 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--arrivals",
     type=click.Choice(ARRIVALS),
-    default="poisson",
-    show_default=True,
-    help="Gaps between starts: exponential, equal, or a client's next when its last is over.",
+    help="Gaps between starts: exponential, equal, or a client's next when its last is over.  "
+    "[default: poisson; closed with --background and without --rate]",
+)
+@click.option(
+    "--background",
+    type=Rate(),
+    metavar="R",
+    help="Starts a second, at exponential gaps, of another load beside this one.",
 )
 @click.option(
     "--duration",
@@ -44,10 +51,9 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--clients",
     type=click.IntRange(1, 100_000),
-    default=16,
-    show_default=True,
     metavar="N",
-    help="Clients, each with a session of its own; in a closed loop, connections at a time.",
+    help="Clients, each with a session of its own; in a closed loop, connections at a time.  "
+    "[default: 16; 1 with --background]",
 )
 @click.option(
     "--resume-ratio",
@@ -82,6 +88,16 @@ _file = click.Path(dir_okay=False, path_type=Path)
     metavar="WHAT",
     help="A threshold that sets the exit status: handshake.p99<2s, failed.share<1%; may be repeated.",
 )
+@click.option(
+    "--traces", type=click.IntRange(1, 10_000), metavar="N", help="Sample N handshakes: where time goes."
+)
+@click.option("--traces-out", type=_file, metavar="FILE", help="Write the clients' halves of them.")
+@click.option(
+    "--server-traces", type=_file, metavar="FILE", help='Join them with what "serve --traces" wrote.'
+)
+@click.option("--slow-to", metavar="DEVICE", help="Let clients take the time of this device, by waiting.")
+@click.option("--workers", type=int, metavar="N", help="Load from N processes here.  [default: this one]")
+@click.option("--scheduler", metavar="ADDRESS", help="Load from a Dask cluster: tcp://HOST:8786.")
 @click.option("--i-may-load", "may_load", metavar="HOST", help="HOST is not this machine, and you may.")
 @click.option("--no-rate-cap", is_flag=True, help="Load another machine with more than 50/s.")
 @json_option
@@ -89,10 +105,11 @@ def command(
     target: str,
     suite: str | None,
     rate: float | None,
-    arrivals: str,
+    arrivals: str | None,
+    background: float | None,
     duration: float,
     count: int | None,
-    clients: int,
+    clients: int | None,
     resume_ratio: float,
     seed: int,
     timeout: float,
@@ -106,6 +123,12 @@ def command(
     client_chain: Path | None,
     client_key: Path | None,
     requirements: tuple[str, ...],
+    traces: int | None,
+    traces_out: Path | None,
+    server_traces: Path | None,
+    slow_to: str | None,
+    workers: int | None,
+    scheduler: str | None,
     may_load: str | None,
     no_rate_cap: bool,
     as_json: bool,
@@ -118,15 +141,23 @@ def command(
     from shakedown.api import load
     from shakedown.errors import ShakedownError
 
-    with _live_view(duration) as update:
+    if arrivals is None:
+        arrivals = "closed" if background is not None and rate is None else "poisson"
+    with _live_view(duration) as update, _generators(workers, scheduler) as generators:
         run = load(
             target,
             suite,
             rate_per_s=rate,
             arrivals=cast("Arrivals", arrivals),
+            background_per_s=background,
+            traces=traces or 0,
+            traces_out=traces_out,
+            server_traces=server_traces,
+            slow_to=slow_to,
+            generators=generators,
             duration_s=duration,
             max_starts=count,
-            clients=clients,
+            clients=clients if clients is not None else 16 if background is None else 1,
             resume_ratio=resume_ratio,
             seed=seed,
             timeout_s=timeout,
@@ -145,16 +176,33 @@ def command(
             progress=update,
         )
     _show(run, as_json)
-    if run.saturated:
-        note(
-            f"warning: the generator was the bottleneck ({', '.join(run.saturated_by)}): "
-            "figures are its own as much as the server's"
-        )
+    for what, figures in (("generator", run), ("generator of the background", run.background)):
+        if figures is not None and figures.saturated:
+            note(
+                f"warning: the {what} was the bottleneck ({', '.join(figures.saturated_by)}): "
+                "figures are its own as much as the server's"
+            )
+    if traces and run.time_spent is None:
+        note("warning: no sampled handshake came to its end without the clients' thread losing its processor")
     if run.interrupted:
         raise KeyboardInterrupt("interrupted: the figures are of the run so far")
     failed = failures(run)
     if failed:
         raise ShakedownError("; ".join(failed))
+
+
+@contextmanager
+def _generators(workers: int | None, scheduler: str | None) -> Iterator[Generators | None]:
+    """Who loads: None for this process."""
+    from shakedown.cluster import Generators, connected, local
+
+    if workers is not None and scheduler is not None:
+        raise InputError("--workers and --scheduler at once; accepted: one of the two")
+    if workers is None and scheduler is None:
+        yield None
+        return
+    with connected(scheduler) if scheduler is not None else local(workers or 0) as client:
+        yield Generators(client)
 
 
 def failures(run: LoadRun) -> list[str]:
@@ -179,11 +227,25 @@ def _show(run: LoadRun, as_json: bool) -> None:
     if as_json:
         print_json([run])
         return
-    from shakedown.terminal.live import load_lines, load_table
+    from shakedown.terminal.live import (
+        background_lines,
+        load_lines,
+        load_table,
+        time_spent_lines,
+        time_spent_table,
+    )
 
     for line in load_lines(run):
         echo(line)
     show([load_table(run)])
+    if run.background is not None:
+        for line in background_lines(run.background):
+            echo(line)
+        show([load_table(run.background)])
+    if run.time_spent is not None:
+        for line in time_spent_lines(run.time_spent):
+            echo(line)
+        show([time_spent_table(run.time_spent)])
 
 
 @contextmanager

@@ -112,6 +112,7 @@ class Duration(click.ParamType[float]):
     metavar="N",
     help="Sample one handshake in N, for --traces and --metrics.",
 )
+@click.option("--queue-times", is_flag=True, help="Time the queue of messages, by the kernel's time stamps.")
 @force_option
 @json_option
 def command(
@@ -136,6 +137,7 @@ def command(
     metrics: str | None,
     traces: Path | None,
     sample: int,
+    queue_times: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -169,6 +171,7 @@ def command(
         max_handshakes=max_handshakes,
         max_connections=max_connections,
         sample=sample,
+        queue_times=queue_times or None,
     )
     for remark in core.take_notices():
         note(remark)

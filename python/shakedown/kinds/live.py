@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +17,7 @@ from shakedown.errors import InputError
 from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
 from shakedown.scenario import Live, Load, Options, Scenario
 from shakedown.schema.identity import Identified
-from shakedown.schema.live import LiveRun, LoadOutcome, LoadProgress, LoadRun
+from shakedown.schema.live import LiveRun, LoadOutcome, LoadProgress, LoadRun, SampledHandshakes, TimeSpent
 from shakedown.schema.serving import Serving
 from shakedown.schema.trace import Trace
 
@@ -52,20 +53,45 @@ QUANTITIES = (
     Quantity("live.wait.formula", "s", "mean wait at the server, by formula from its own busy times"),
     Quantity("live.unloaded", "s", "mean of `live.handshake` at a rate without a queue"),
     Quantity("live.wait", "s", "what the load added to that; noise can make it negative"),
-    Quantity("live.modelled.server-cpu", "s", "CPU time of the server's stack as measured in memory"),
-    Quantity("live.modelled.server-busy", "s", "the same"),
+    Quantity(
+        "live.modelled.connection",
+        "s",
+        "the kernel's time for a TCP connection, from this machine's profile; in what is modelled and "
+        "simulated",
+    ),
+    Quantity(
+        "live.modelled.server-cpu", "s", "CPU time of the server's stack as measured in memory, and that"
+    ),
+    Quantity("live.modelled.server-busy", "s", "CPU time of the server's stack as measured in memory"),
     Quantity("live.modelled.handshake", "s", "`live.handshake` by formula, lateness left out"),
     Quantity("live.modelled.wait", "s", "`live.wait` by formula"),
     Quantity("live.simulated.server-cpu", "s", "the same in virtual time"),
     Quantity("live.simulated.server-busy", "s", "the same"),
     Quantity("live.simulated.handshake", "s", "`live.handshake` in virtual time, lateness left out"),
     Quantity("live.simulated.wait", "s", "`live.wait` in virtual time"),
+    Quantity(
+        "live.sampled",
+        "1",
+        "handshakes sampled on both sides, over which the figures below are means; `device` is the one whose "
+        "time the client took, null: this machine's",
+    ),
+    Quantity("live.slowdown", "1", "how many times as long its work took as this machine's"),
+    Quantity("live.step.cryptography", "us", "a side's time in cryptography for a message"),
+    Quantity("live.step.other", "us", "the rest of its own time for it; without a message: for none"),
+    Quantity(
+        "live.step.waited",
+        "us",
+        "what passed outside its own work until the message was there; without a message: until the "
+        "connection was",
+    ),
 )
 
 _TIMES = {"connect": "connect_s", "handshake": "handshake_s", "lateness": "start_lateness_s"}
 _STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
 UNLOADED_RATE_PER_S = 25.0
 """Starts a second of the load without a queue, or a tenth of the saturation rate where that is less."""
+SLOW_TIMEOUT_S = 120.0
+"""How long a handshake of a slowed client may take."""
 UNLOADED_SHARE = 0.25
 """Its time, as a share of the load's."""
 
@@ -80,6 +106,7 @@ class Loaded:
     server: Serving
     own_core: bool
     server_cpu_s: float | None
+    traces: SampledHandshakes
 
 
 @dataclass(frozen=True)
@@ -150,8 +177,46 @@ def run(scenario: Scenario, run: Run) -> Found:
             load=load,
             server=server,
             comparison=comparison,
+            time_spent=tuple(_time_spent(scenario, live, told, saturation_per_s)) if live.traces else (),
         ),
     )
+
+
+def _time_spent(
+    scenario: Scenario, live: Live, told: Callable[[LoadProgress], None], saturation_per_s: float
+) -> Iterator[TimeSpent]:
+    """Handshakes sampled on both sides without a queue, by this machine's client and by slower ones."""
+    from shakedown.pricing.slowdown import slowdown
+    from shakedown.time_spent import read_halves, time_spent
+
+    handshake, options = scenario.handshake, scenario.options
+    assert handshake is not None
+    quiet_per_s = min(UNLOADED_RATE_PER_S, 0.1 * saturation_per_s)
+    quiet = msgspec.structs.replace(
+        live,
+        arrivals="deterministic",
+        rate_per_s=quiet_per_s,
+        count=live.traces,
+        duration_s=(live.traces + 1) / quiet_per_s,
+        timeout_s=max(live.timeout_s, SLOW_TIMEOUT_S),
+    )
+    for device in (None, *live.slow_to):
+        factor = None
+        if device is not None:
+            given = {"client_chain": options.client_chain, "client_key": options.client_key}
+            factor = slowdown(device, handshake.suite, client_stack=handshake.client_stack, **given)
+        with TemporaryDirectory() as room:
+            file = Path(room) / "server.jsonl"
+            one = loaded(
+                scenario,
+                quiet,
+                told,
+                server={"traces": file, "sample": 1, "handshake_timeout_s": quiet.timeout_s},
+                generator={"traces": live.traces, "slowdown": factor},
+            )
+            found = time_spent(one.traces, read_halves(file), slow_to=device, slowdown=factor)
+        if found is not None:
+            yield found
 
 
 def _rounded(rate_per_s: float) -> float:
@@ -170,8 +235,18 @@ def _formula_wait_s(live: Live, rate_per_s: float, server: Serving) -> float | N
     return wait_s if math.isfinite(wait_s) else None
 
 
-def loaded(scenario: Scenario, live: Live, progress: Callable[[LoadProgress], None] | None = None) -> Loaded:
-    """One server and one load on it. Raises `InputError` where no handshake came to its end."""
+def loaded(
+    scenario: Scenario,
+    live: Live,
+    progress: Callable[[LoadProgress], None] | None = None,
+    *,
+    server: Mapping[str, Any] | None = None,
+    generator: Mapping[str, object] | None = None,
+) -> Loaded:
+    """One server and one load on it. Raises `InputError` where no handshake came to its end.
+
+    `server` and `generator` are told more than the scenario says.
+    """
     from shakedown import core, serving
 
     handshake, options = scenario.handshake, scenario.options
@@ -185,19 +260,20 @@ def loaded(scenario: Scenario, live: Live, progress: Callable[[LoadProgress], No
     server_cores, generator_cores = _cores(live.workers)
     others = _threads()
     with _on(server_cores):
-        server = serving.start(
+        running = serving.start(
             [served],
             "127.0.0.1:0",
             stack=handshake.server_stack,
             options=_server_options(options),
             client_ca=options.client_ca or options.client_chain,
             workers=live.workers,
+            **(server or {}),
         )
-    with server:
+    with running:
         datagrams = core.describe(suite).get("transport") == "datagram"
         protocol = suite.split("/", 1)[0]
         scheme = (protocol if protocol == "wtls" else "dtls") if datagrams else "tls"
-        target = f"{scheme}://{server.address}"
+        target = f"{scheme}://{running.address}"
         config: dict[str, object] = {
             "target": target,
             "arrivals": live.arrivals,
@@ -211,6 +287,7 @@ def loaded(scenario: Scenario, live: Live, progress: Callable[[LoadProgress], No
             "ca": options.ca,
             # The only server here is the one just started.
             "check": not options.user_supplied,
+            **(generator or {}),
         }
         chosen = {
             "client_stack": handshake.client_stack,
@@ -225,13 +302,14 @@ def loaded(scenario: Scenario, live: Live, progress: Callable[[LoadProgress], No
     if not outcome.completed:
         causes = ", ".join(f"{many:,} × {cause}" for cause, many in outcome.failed.items())
         raise InputError(f"{suite}: no live handshake was completed ({causes or 'none was started'})")
-    counted = server.summary()
+    counted = running.summary()
     many = counted.busy_s.count
     return Loaded(
         load=_load_run(outcome, target, served, live, config),
         server=counted,
         own_core=bool(server_cores),
         server_cpu_s=None if cpu_s is None or not many else cpu_s / many,
+        traces=outcome.traces,
     )
 
 
@@ -267,8 +345,10 @@ def _server_options(options: Options) -> Options:
 def _load_run(
     outcome: LoadOutcome, target: str, suite: str, live: Live, config: Mapping[str, Any]
 ) -> LoadRun:
+    figures = msgspec.structs.asdict(outcome)
+    del figures["traces"]
     return LoadRun(
-        **msgspec.structs.asdict(outcome),
+        **figures,
         target=target,
         suite=suite,
         arrivals=live.arrivals,
@@ -347,11 +427,38 @@ def _rows(one: LiveRun) -> Iterator[Row]:
     yield figure("live.wait.formula", "s", one.formula_wait_s)
     if one.comparison is not None:
         yield figure("live.unloaded", "s", one.comparison.unloaded_s, n=one.comparison.unloaded_n)
+        for side, cost_s in (one.comparison.connection_s or {}).items():
+            yield figure("live.modelled.connection", "s", cost_s, side=side)
         for compared in one.comparison.figures:
             if compared.figure == "wait":
                 yield figure("live.wait", "s", compared.live_s)
             yield figure(f"live.modelled.{compared.figure}", "s", compared.modelled_s)
             yield figure(f"live.simulated.{compared.figure}", "s", compared.simulated_s)
+    for spent in one.time_spent:
+        yield from _steps(spent)
+
+
+def _steps(spent: TimeSpent) -> Iterator[Row]:
+    """Where sampled handshakes spend their time."""
+    common: Row = {"device": spent.slow_to, "n": spent.handshakes, "statistic": "mean"}
+    yield figure("live.sampled", "1", spent.handshakes, device=spent.slow_to)
+    yield figure("live.slowdown", "1", spent.slowdown, device=spent.slow_to)
+    yield figure("live.step.waited", "us", spent.connect_us, side="client", **common)
+    yield figure("live.step.other", "us", spent.client_unattributed_us, side="client", **common)
+    if spent.server_unattributed_us is not None:
+        yield figure("live.step.other", "us", spent.server_unattributed_us, side="server", **common)
+    for step in spent.steps:
+        place: Row = {
+            "message_index": step.index,
+            "message": step.name,
+            "sender": step.sender,
+            "item": step.index,
+        }
+        for side, share in (("client", step.client), ("server", step.server)):
+            if share is not None:
+                for name in ("cryptography", "other", "waited"):
+                    us = getattr(share, f"{name}_us")
+                    yield figure(f"live.step.{name}", "us", us, side=side, **place, **common)
 
 
 def printed(found: Found) -> Iterable[LiveRun]:
@@ -376,6 +483,13 @@ def notes(found: Found) -> list[str]:
     if load.resumed.confirmed < load.resumed.asked:
         said.append(
             f"{one.suite}: the server resumed {load.resumed.confirmed:,} of {load.resumed.asked:,} sessions"
+        )
+    compared = one.comparison
+    if compared is not None and compared.connection_s is None and load.target.startswith("tls://"):
+        said.append(
+            f"{one.suite}: modelled and simulated end at the stack: what the kernel does for a connection "
+            f"here is "
+            'not known; "shakedown devices measure" finds it out'
         )
     return said
 

@@ -1,11 +1,14 @@
 """A live load beside the same modelled and simulated.
 
-Both start from the times that the handshake took in memory on this machine, and carry it over the bearer
-`loopback`; neither knows anything of the live run but the rate that it achieved.
+Both start from the times that the handshake took in memory on this machine, add what a TCP connection costs
+here
+where `devices measure` has found that, and carry it over the bearer `loopback`; neither knows anything of
+the live run but the rate that it achieved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -37,20 +40,33 @@ def compare(
     # With a mixture of full and resumed handshakes there is no single handshake to lay beside.
     mixed = 0.0 < load.resumed.asked < load.completed
     row = None
+    connection_s = connection_cost_s(measured)
     if not mixed:
-        found = priced_as_measured(measured)
+        found = priced_as_measured(measured, connection_s)
         row = simulate(found, None, settle(fleet), workers=live.workers, seed=seed)
     formula = None if row is None else row.modelled
     loaded_s, quiet_s = from_actual_start_s(load), from_actual_start_s(unloaded)
     wait_s = None if loaded_s is None or quiet_s is None else loaded_s - quiet_s
     simulated_cpu_s = None if row is None or row.unstable else row.utilisation * live.workers / rate_per_s
     server_s = None if mixed else measured.handshake.server_us.mean * 1e-6
+    kernel_s = 0.0 if connection_s is None else connection_s["server"]
     return Comparison(
+        connection_s=connection_s,
         unloaded_s=quiet_s,
         unloaded_n=unloaded.completed,
         figures=(
-            compared("server-cpu", loaded.server_cpu_s, server_s, simulated_cpu_s),
-            compared("server-busy", server.busy_s.mean, server_s, simulated_cpu_s),
+            compared(
+                "server-cpu",
+                loaded.server_cpu_s,
+                None if server_s is None else server_s + kernel_s,
+                simulated_cpu_s,
+            ),
+            compared(
+                "server-busy",
+                server.busy_s.mean,
+                server_s,
+                None if simulated_cpu_s is None else simulated_cpu_s - kernel_s,
+            ),
             compared(
                 "handshake",
                 loaded_s,
@@ -92,7 +108,27 @@ def compared(
     )
 
 
-def priced_as_measured(measured: Measurement) -> Priced:
+def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
+    """The kernel's time for a handshake's TCP connection, by side, from this machine's profile; None where
+    that has none. Datagrams have no connection.
+    """
+    from shakedown import core
+    from shakedown.errors import InputError
+    from shakedown.profiles import THIS_MACHINE, load_device
+
+    if core.describe(measured.suite).get("transport") == "datagram":
+        return None
+    try:
+        cost = load_device(THIS_MACHINE).connection
+    except InputError:
+        return None
+    if cost.client_s is None or cost.server_s is None:
+        return None
+    moved_s = cost.per_kib_s * measured.bytes.total / 1024.0
+    return {"client": cost.client_s + moved_s, "server": cost.server_s + moved_s}
+
+
+def priced_as_measured(measured: Measurement, connection_s: Mapping[Side, float] | None = None) -> Priced:
     """The handshake with the times that it took here as its prices, over the loopback."""
     from shakedown.pricing.scenario import Scenario as Priced
     from shakedown.pricing.trace import parse_trace
@@ -106,12 +142,14 @@ def priced_as_measured(measured: Measurement) -> Priced:
         device=here,
         server_device=here,
         bearer=load_bearer("loopback"),
-        client=measured_price(measured, "client"),
-        server=measured_price(measured, "server"),
+        client=measured_price(measured, "client", connection_s),
+        server=measured_price(measured, "server", connection_s),
     )
 
 
-def measured_price(measured: Measurement, side: Side) -> Price:
+def measured_price(
+    measured: Measurement, side: Side, connection_s: Mapping[Side, float] | None = None
+) -> Price:
     """A side's mean times by message, the unattributed before its first, and their spread."""
     from shakedown.models.ranges import exactly
     from shakedown.pricing.prices import Price
@@ -126,4 +164,5 @@ def measured_price(measured: Measurement, side: Side) -> Price:
         sd_s=whole.sd * 1e-6,
         message_s=message_s,
         bases={"own": whole.mean * 1e-6},
+        connection=None if connection_s is None else exactly(connection_s[side]),
     )

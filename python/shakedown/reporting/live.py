@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shakedown.charts.figure import Figure
+from shakedown.charts.sides import Segment, stacked_bars
 from shakedown.charts.ways import Way, ways
 from shakedown.reporting.section import Block, Section, Table
 from shakedown.terminal.figures import rate, time
@@ -37,6 +38,7 @@ def sections(results: Results) -> Iterator[Section]:
     blocks = [Block(table=_load_table(rows))]
     if compared:
         blocks.append(_comparison(compared))
+    blocks += _time_spent(results)
     yield Section("live", "Live: real sockets under load", _lead(compared), blocks)
 
 
@@ -111,14 +113,86 @@ def _comparison(rows: Sequence[Row]) -> Block:
         define=lambda width: ways(drawn, "ms, logarithmic", width),
         data=[flat for row in rows for flat in _flat(row)],
         caption=(
-            "Modelled and simulated start from the times that the handshake took in memory here. The "
-            "kernel's work on sockets is in the live CPU and handshake times alone; the stack's time is by "
-            "the clock on the wall, so on a busy machine it holds interruptions too. The live wait is the "
+            "Modelled and simulated start from the times that the handshake took in memory here"
+            + (
+                ", and from what this machine's profile says of the kernel's work on a connection. "
+                if all(row["modelled_connection_s"] is not None for row in rows)
+                else ". Where this machine's profile says nothing of the kernel's work on a connection, "
+                "or there is none, that work is in the live CPU and handshake times alone. "
+            )
+            + "The stack's time is by the clock on the wall, so on a busy machine it holds interruptions too. "
+            "The live wait is the "
             "difference between the means under load and without a queue, and left out where noise made it "
             "negative."
         ),
     )
     return Block(figure=figure, table=table, folded_table="In figures")
+
+
+PARTS = {
+    "cryptography": ("cryptography", "key"),
+    "other": ("other code", "busy"),
+    "waited": ("waiting", "hello"),
+}
+"""What a side's time for a message is made of: words, and looks."""
+
+
+def _time_spent(results: Results) -> Iterator[Block]:
+    """A figure for each sampled load, and for each client of it."""
+    found: dict[tuple[str, str | None], list[Row]] = {}
+    for row in results.load_steps.to_dicts():
+        found.setdefault((row["scenario"], row["device"]), []).append(row)
+    for number, ((_, device), rows) in enumerate(list(found.items())[:MAX_SHOWN]):
+        who = "this machine's client" if device is None else f"a client as slow as {device}"
+        label = rows[0]["label"]
+        yield Block(figure=_spent_figure(f"time-spent-{number + 1}", f"{label}: {who}", rows))
+
+
+def _spent_figure(name: str, title: str, rows: Sequence[Row]) -> Figure:
+    def step(row: Row) -> str:
+        if row["message"] is None:
+            return "connection, and no message"
+        return f"{'→' if row['sender'] == 'client' else '←'} {row['message']}"
+
+    segments, totals = [], []
+    ordered = sorted(rows, key=lambda row: -1 if row["message_index"] is None else row["message_index"])
+    by_place = {(row["message_index"], row["side"]): row for row in ordered}
+    for index in dict.fromkeys(row["message_index"] for row in ordered):
+        for side in ("client", "server"):
+            row = by_place.get((index, side))
+            parts = {key: (row or {}).get(f"{key}_us") or 0.0 for key in PARTS}
+            totals.append(time(sum(parts.values()) * 1e-6))
+            shown = row or next(one for one in ordered if one["message_index"] == index)
+            for key, (words, look) in PARTS.items():
+                # Two messages of one name are told apart by their number.
+                segments.append(
+                    Segment(f"{(index or 0) + 1} {step(shown)}", side, words, look, parts[key] / 1000)
+                )
+    return Figure(
+        name=name,
+        title=f"Where the time goes: {title}",
+        kind="live",
+        alternative="Stacked bars: each side's time for each message: cryptography, other code, waiting",
+        define=lambda width: stacked_bars(segments, "ms (mean)", totals, width),
+        data=[
+            {
+                **{
+                    key: row[key]
+                    for key in ("label", "device", "side", "message_index", "message", "sender", "n")
+                },
+                **{f"{key}_us": row[f"{key}_us"] for key in PARTS},
+                "kind": "live",
+            }
+            for row in ordered
+        ],
+        caption=(
+            f"Means of {rows[0]['n']:,} handshakes sampled on both sides, without a queue. Waiting is "
+            f"what passed "
+            "outside a side's own work until it had the message: the other side, the path, the kernel. "
+            "One side's "
+            "waiting is mostly the other's work. A slowed client's work is stretched, its waiting is real."
+        ),
+    )
 
 
 def _flat(row: Row) -> Iterator[dict[str, Any]]:

@@ -88,6 +88,11 @@ class Results:
         """Loads on real servers, one a row."""
         return loads.loads(self.table)
 
+    @cached_property
+    def load_steps(self) -> pl.DataFrame:
+        """Where sampled live handshakes spend their time, a side's for a message a row."""
+        return loads.steps(self.table)
+
     def figures(self) -> Iterator[ScenarioFigures]:
         """The table as objects, one a scenario."""
         return queries.figures(self.table)

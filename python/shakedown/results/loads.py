@@ -18,7 +18,9 @@ def loads(table: pl.DataFrame) -> pl.DataFrame:
     `formula_wait_s`, `unloaded_s`, `wait_s`, `modelled_…_s` and `simulated_…_s` of `server_cpu`,
     `server_busy`, `handshake` and `wait`, `saturated`.
     """
-    rows = table.filter(pl.col("kind") == "live")
+    rows = table.filter(
+        (pl.col("kind") == "live") & ~pl.col("quantity").str.contains(r"^live\.(step|sampled|slowdown)")
+    )
     names: dict[tuple[str, str | None, str | None], str] = {
         ("live.resumed.asked", None, None): "resumed_asked",
         ("live.resumed.confirmed", None, None): "resumed_confirmed",
@@ -26,6 +28,7 @@ def loads(table: pl.DataFrame) -> pl.DataFrame:
         ("live.server-cpu", "server", "mean"): "server_cpu_s",
         ("live.wait.formula", None, None): "formula_wait_s",
         ("live.unloaded", None, None): "unloaded_s",
+        ("live.modelled.connection", "server", None): "modelled_connection_s",
         ("live.wait", None, None): "wait_s",
     }
     for name in ("planned", "completed", "rate", "utilisation"):
@@ -51,3 +54,20 @@ def loads(table: pl.DataFrame) -> pl.DataFrame:
         maintain_order="left",
     )
     return view.with_columns(pl.col("failed").fill_null(0.0), label=label(view))
+
+
+def steps(table: pl.DataFrame) -> pl.DataFrame:
+    """Where sampled handshakes spend their time: a side's for a message a row, in us.
+
+    `cryptography_us`, `other_us`, `waited_us`; `device` is the one whose time the client took, null: this
+    machine. Without a message: `waited_us` until the connection was there, `other_us` for no message.
+    """
+    rows = table.filter(pl.col("quantity").str.starts_with("live.step."))
+    keys = [*PLACE, "side", "message_index", "message", "sender"]
+    names: dict[tuple[str, str | None, str | None], str] = {
+        (f"live.step.{name}", None, "mean"): f"{name}_us" for name in ("cryptography", "other", "waited")
+    }
+    view = wide(rows, keys, names, side="")
+    counts = rows.group_by("scenario", "device", maintain_order=True).agg(pl.col("n").first())
+    view = view.join(counts, on=["scenario", "device"], how="left", nulls_equal=True, maintain_order="left")
+    return view.with_columns(label=label(view))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from shakedown.schema.base import Amount, Count, Number, Object, Text
-from shakedown.schema.serving import Serving
+from shakedown.schema.base import Amount, Count, Number, Object, Side, Text
+from shakedown.schema.serving import HalfTrace, Serving
 
 Arrivals = Literal["poisson", "deterministic", "closed"]
 CertificateChecked = Literal["no", "ca", "generated"]
@@ -49,11 +49,12 @@ class NegotiatedCount(Object, frozen=True, kw_only=True):
     count: Count
 
 
-class LoadOutcome(Object, frozen=True, kw_only=True):
-    """What the generator counted. Times count from the planned start; those of connections are of completed
-    ones. Planned starts are completed or failed.
+class LoadFigures(Object, frozen=True, kw_only=True):
+    """What generators counted. Times count from the planned start; those of connections are of completed
+    ones. Planned starts are completed or failed. `background`: the load beside this one.
     """
 
+    generators: Count
     planned: Count
     started: Count
     completed: Count
@@ -71,11 +72,69 @@ class LoadOutcome(Object, frozen=True, kw_only=True):
     saturated_by: tuple[str, ...]
     certificate_checked: CertificateChecked
     interrupted: bool
+    background: LoadFigures | None = None
 
     @property
     def failed_count(self) -> int:
         """Connections that failed, of whatever cause."""
         return sum(self.failed.values())
+
+
+class SampledHandshakes(Object, frozen=True, kw_only=True):
+    """Handshakes as clients saw them, and how many were left out because the client's thread lost its
+    processor in them.
+    """
+
+    kept: tuple[HalfTrace, ...]
+    preempted: Count
+
+
+class LoadOutcome(LoadFigures, frozen=True, kw_only=True):
+    """What the core returns: the figures, and sampled handshakes."""
+
+    traces: SampledHandshakes
+
+
+class Share(Object, frozen=True, kw_only=True):
+    """One side's time for a message, means (us): cryptography, the rest of its own work, and what passed
+    outside it until the message was there.
+    """
+
+    cryptography_us: Amount
+    other_us: Amount
+    waited_us: Amount
+
+
+class Step(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
+    """A message, and each side's time for it; null where that side's is not known."""
+
+    index: Count
+    sender: Side
+    name: Text
+    client: Share
+    server: Share | None
+
+
+class TimeSpent(Object, frozen=True, kw_only=True):
+    """Where the time of sampled handshakes goes, from the client's start to the end of its handshake.
+
+    `handshakes` are those averaged here: of the `sampled` ones the most frequent sequence of messages, each
+    with its server's half where there are halves of servers. `preempted` ones, in which the client's thread
+    lost its processor, are left out of all. `slow_to` is the device whose time the client took, `slowdown`
+    times that of this machine; its times are as stretched. The client's shares, `connect_us` and
+    `client_unattributed_us` add up to its handshake time.
+    """
+
+    sampled: Count
+    handshakes: Count
+    joined: Count
+    preempted: Count
+    slow_to: Text | None
+    slowdown: Amount | None
+    connect_us: Amount
+    client_unattributed_us: Amount
+    server_unattributed_us: Amount | None
+    steps: tuple[Step, ...]
 
 
 class Requirement(Object, frozen=True, kw_only=True):
@@ -86,8 +145,8 @@ class Requirement(Object, frozen=True, kw_only=True):
     met: bool
 
 
-class LoadRun(LoadOutcome, frozen=True, kw_only=True):
-    """A load, and what came of it."""
+class LoadRun(LoadFigures, frozen=True, kw_only=True):
+    """A load, and what came of it. `time_spent`: null unless handshakes were sampled."""
 
     kind: Literal["live"] = "live"
     target: Text
@@ -97,6 +156,9 @@ class LoadRun(LoadOutcome, frozen=True, kw_only=True):
     clients: Count
     seed: Count
     requirements: tuple[Requirement, ...] = ()
+    slow_to: Text | None = None
+    slowdown: Amount | None = None
+    time_spent: TimeSpent | None = None
 
 
 class LoadProgress(Object, frozen=True, kw_only=True):
@@ -128,12 +190,14 @@ class Comparison(Object, frozen=True, kw_only=True):
     """The same handshake modelled, simulated and live, at the rate that was achieved.
 
     Modelled and simulated are priced with the times measured in memory on this machine, over the bearer
-    `loopback`: the kernel's work on connections is in the live `server-cpu` and `handshake` alone.
-    `server-busy` is the stack's time by the clock on the wall, interruptions included. `unloaded_s` is
+    `loopback`, and with the kernel's time for a TCP connection (`connection_s`, by side) that this machine's
+    profile has; null: it has none, or there is no connection, and the kernel's work is in the live figures
+    alone. `server-busy` is the stack's time by the clock on the wall, interruptions included. `unloaded_s` is
     the mean live handshake time at a rate without a queue; the live wait is what a load
     adds to it, and may be negative where noise exceeds it.
     """
 
+    connection_s: dict[Side, Amount] | None = None
     unloaded_s: Amount | None
     unloaded_n: Count
     figures: tuple[ComparedFigure, ...]
@@ -146,7 +210,8 @@ class LiveRun(Object, frozen=True, kw_only=True):
     nobody knows; `utilisation` the share of the workers' time that the stack worked. `formula_wait_s` is
     the mean wait by Pollaczek and Khinchine's formula from the busy times of this server, null without a
     steady state or in a closed loop. The server's counts hold the generator's first handshakes, which make
-    sessions.
+    sessions. `time_spent`: where the time of handshakes sampled on both sides goes, for a client of this
+    machine and one as slow as each device asked for.
     """
 
     kind: Literal["live"] = "live"
@@ -160,3 +225,4 @@ class LiveRun(Object, frozen=True, kw_only=True):
     load: LoadRun
     server: Serving
     comparison: Comparison | None
+    time_spent: tuple[TimeSpent, ...] = ()

@@ -29,11 +29,28 @@ class Handshakes(Object, frozen=True, kw_only=True):
     failed: dict[str, Count]
 
 
+class Queue(Object, frozen=True, kw_only=True):
+    """A server's queue, as messages of handshakes went through it; a message is what is received at once.
+
+    A message waits from its arrival, by the kernel's time stamp, until it is taken up; its service is what
+    follows: reading, the stack's work, answering. `first_wait_s` is the wait of a handshake's first message,
+    `handshake_wait_s` and `handshake_service_s` are sums over all of its messages. `idle_s`: in which the
+    workers, all together, had nothing to do.
+    """
+
+    message_wait_s: Times
+    message_service_s: Times
+    first_wait_s: Times
+    handshake_wait_s: Times
+    handshake_service_s: Times
+    idle_s: Amount
+
+
 class Serving(Object, frozen=True, kw_only=True):
     """A server's counts, all workers together.
 
     `handshake_s` is from accepting to the end of the handshake, `busy_s` what the stack worked for one
-    handshake. `received_bytes` and `sent_bytes` are those of its sockets.
+    handshake, `queue` null unless it was timed. `received_bytes` and `sent_bytes` are those of its sockets.
     """
 
     kind: Literal["live"]
@@ -47,6 +64,7 @@ class Serving(Object, frozen=True, kw_only=True):
     handshakes: Handshakes
     handshake_s: Times
     busy_s: Times
+    queue: Queue | None
     answers: Count
     pauses: Count
     idle_closed: Count
@@ -58,7 +76,9 @@ class Serving(Object, frozen=True, kw_only=True):
 
 
 class HalfMessage(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
-    """A message as one side saw it: `us` is what that side spent on it."""
+    """A message as one side saw it: `us` is what that side spent on it, `waited_us` what passed outside its
+    own work until the message was there: the peer, the path, the system, other connections; 0 for its own.
+    """
 
     index: Count
     sender: Side
@@ -68,6 +88,7 @@ class HalfMessage(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
     retransmissions: Count
     bytes: Count
     us: Amount
+    waited_us: Amount
 
 
 class HalfOperation(Object, frozen=True, kw_only=True, rename={"class_": "class"}):
@@ -85,7 +106,10 @@ class HalfOperation(Object, frozen=True, kw_only=True, rename={"class_": "class"
 
 
 class HalfTrace(Object, frozen=True, kw_only=True):
-    """A line of the file that `serve --traces` writes: one sampled handshake, as the server alone saw it."""
+    """A line of the file that `serve --traces` or `load --traces-out` writes: one sampled handshake, as that
+    side alone saw it. `client_address` is the client's end of the connection, the same on both sides where
+    nothing between them translates addresses; `connect_us`, of the client, is until the transport was there.
+    """
 
     kind: Literal["live"]
     side: Side
@@ -95,9 +119,11 @@ class HalfTrace(Object, frozen=True, kw_only=True):
     cipher_suite: Text
     group: Text | None
     resumed: bool
+    client_address: Text | None
     ended_unix_s: Amount
     clock: Text
     counter: Text
+    connect_us: Amount | None
     total_us: Amount
     unattributed_us: Amount
     messages: tuple[HalfMessage, ...]

@@ -10,7 +10,7 @@ from shakedown.terminal.tables import plain_table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shakedown.schema.live import LoadProgress, LoadRun, Times
+    from shakedown.schema.live import LoadFigures, LoadProgress, LoadRun, Share, Times, TimeSpent
 
 _CHECKED = {
     "no": "not checked",
@@ -32,9 +32,10 @@ def progress_line(now: LoadProgress, duration_s: float) -> str:
 def load_lines(run: LoadRun) -> list[str]:
     """What came of a load, line by line, but for its times."""
     asked = f"{rate(run.rate_per_s.planned)}/s, " if run.rate_per_s.planned is not None else ""
+    generators = f" from {run.generators} generators" if run.generators > 1 else ""
     lines = [
         f"live: {run.target}, {run.suite or 'any suite'}",
-        f"load: {asked}{run.arrivals}, {count(run.clients, 'client')}; "
+        f"load: {asked}{run.arrivals}, {count(run.clients, 'client')}{generators}; "
         f"{whole(run.planned)} planned, {whole(run.completed)} completed ({rate(run.rate_per_s.achieved)}/s)",
         f"certificate: {_CHECKED[run.certificate_checked]}",
     ]
@@ -53,7 +54,67 @@ def load_lines(run: LoadRun) -> list[str]:
     return lines
 
 
-def load_table(run: LoadRun) -> Table:
+def background_lines(figures: LoadFigures) -> list[str]:
+    """What came of the load beside another, but for its times."""
+    lines = [
+        f"background: {rate(figures.rate_per_s.planned)}/s, poisson; {whole(figures.planned)} planned, "
+        f"{whole(figures.completed)} completed ({rate(figures.rate_per_s.achieved)}/s)"
+    ]
+    for cause, failures in sorted(figures.failed.items(), key=lambda item: -item[1]):
+        lines.append(f"failed: {whole(failures)} × {cause}")
+    return lines
+
+
+def time_spent_lines(spent: TimeSpent) -> list[str]:
+    """Which handshakes a table of where the time goes is about."""
+    sides = f"{whole(spent.joined)} with their servers' halves" if spent.joined else "the client's half alone"
+    lines = [f"where the time goes: {count(spent.handshakes, 'sampled handshake')}, {sides}"]
+    if spent.slow_to is not None and spent.slowdown is not None:
+        lines.append(
+            f"the client is as slow as {spent.slow_to}: {spent.slowdown:.3g} times this machine's time"
+        )
+    if spent.preempted:
+        lines.append(f"left out: {whole(spent.preempted)} in which the clients' thread lost its processor")
+    if spent.handshakes < spent.sampled:
+        left_out = spent.sampled - spent.handshakes
+        lines.append(f"left out: {whole(left_out)} without a server's half, or of other messages")
+    return lines
+
+
+def time_spent_table(spent: TimeSpent) -> Table:
+    """Both sides' means by message; what belongs to no message last."""
+    joined = spent.joined > 0
+    names = [
+        f"{side}: {part}"
+        for side in ("client", "server")[: 1 + joined]
+        for part in ("crypto", "other", "wait")
+    ]
+    table = plain_table(["message"], names)
+
+    def cells_of(share: Share | None) -> list[str]:
+        if share is None:
+            return []
+        return [_us(one) for one in (share.cryptography_us, share.other_us, share.waited_us)]
+
+    table.add_row("(connection)", "", "", _us(spent.connect_us), *[""] * 3 * joined)
+    for step in spent.steps:
+        arrow = "→" if step.sender == "client" else "←"
+        table.add_row(
+            f"{arrow} {step.name}", *cells_of(step.client), *(cells_of(step.server) if joined else ())
+        )
+    unattributed = ["", _us(spent.client_unattributed_us), ""]
+    if joined:
+        unattributed += ["", _us(spent.server_unattributed_us), ""]
+    table.add_row("(no message)", *unattributed)
+    return table
+
+
+def _us(value_us: float | None) -> str:
+    """A time; nothing where there is none to speak of."""
+    return "" if not value_us else time(value_us * 1e-6)
+
+
+def load_table(run: LoadFigures) -> Table:
     """The times of a load."""
     names = ("mean", "p50", "p90", "p95", "p99", "max")
     table = plain_table(["from the planned start to"], names)

@@ -1,0 +1,39 @@
+"""How many times as long a device takes for a client's side of a handshake as this machine does."""
+
+from __future__ import annotations
+
+from shakedown.errors import InputError
+from shakedown.scenario import HandshakeId, Options
+
+REPEAT = 30
+"""Handshakes in memory from which this machine's time is known."""
+
+
+def slowdown(
+    device: str,
+    suite: str,
+    *,
+    client_stack: str | None = None,
+    client_chain: str | None = None,
+    client_key: str | None = None,
+) -> float:
+    """The client's time as `predict` has it for a device's profile, over its median in memory here.
+
+    Raises `InputError` for a device that is unknown or faster than this machine, and for a suite that
+    cannot be priced; the core's errors where it cannot be run.
+    """
+    from shakedown import core
+    from shakedown.pricing.predict import predict
+
+    (row,) = predict([suite], device=device)
+    there_s = float(row["client_s"])
+    options = Options(repeat=REPEAT, client_chain=client_chain, client_key=client_key)
+    measured = core.measure(HandshakeId(suite=suite, client_stack=client_stack), options)
+    here_s = measured.handshake.client_us.median * 1e-6
+    factor = there_s / here_s
+    if factor < 1.0:
+        raise InputError(
+            f"{device} takes {there_s * 1e6:.3g} us for the client's side of {suite}, this machine "
+            f"{here_s * 1e6:.3g} us; accepted: a device that is slower than this machine"
+        )
+    return factor

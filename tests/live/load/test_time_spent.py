@@ -1,0 +1,232 @@
+"""Where the time of sampled handshakes goes, on both sides, for a fast and a slowed client."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from live.load import servers
+from live.serve.serving import ask, serving
+from shakedown.errors import InputError
+from shakedown.schema.base import decode
+from shakedown.schema.identity import StackId
+from shakedown.schema.live import SampledHandshakes
+from shakedown.schema.serving import HalfMessage, HalfOperation, HalfTrace
+from shakedown.time_spent import read_halves, time_spent
+
+SUITE = "tls1.3/x25519/p256/server"
+SHORT = ("--rate", "50/s", "--arrivals", "deterministic", "--duration", "1s", "--clients", "4")
+
+
+def message(index: int, sender: str, name: str, us: float, waited_us: float = 0.0) -> HalfMessage:
+    return HalfMessage(
+        index=index,
+        sender=sender,
+        name=name,
+        flight=1,
+        unit=1,
+        retransmissions=0,
+        bytes=10,
+        us=us,
+        waited_us=waited_us,
+    )
+
+
+def operation(side: str, place: int | None, us: float) -> HalfOperation:
+    return HalfOperation(
+        side=side,
+        message=place,
+        operation="sign",
+        algorithm="ecdsa",
+        parameters="p256",
+        class_="signature",
+        us=us,
+        count=1,
+        bytes=0,
+    )
+
+
+def half(side: str, messages: list[HalfMessage], **changes: object) -> HalfTrace:
+    usual = HalfTrace(
+        kind="live",
+        side=side,
+        suites=(SUITE,),
+        stack=StackId(name="openssl", version="3"),
+        protocol="tls1.3",
+        cipher_suite="TLS_AES_128_GCM_SHA256",
+        group="x25519",
+        resumed=False,
+        client_address="127.0.0.1:1000",
+        ended_unix_s=100.0,
+        clock="tsc",
+        counter="ns",
+        connect_us=40.0 if side == "client" else None,
+        total_us=sum(one.us for one in messages) + 5.0,
+        unattributed_us=5.0,
+        messages=tuple(messages),
+        operations=(),
+    )
+    return msgspec.structs.replace(usual, **changes)
+
+
+CLIENT = [message(0, "client", "ClientHello", 30.0), message(1, "server", "ServerHello", 20.0, 300.0)]
+SERVER = [
+    message(0, "client", "ClientHello", 7.0),
+    message(1, "server", "ServerHello", 100.0),
+    message(2, "server", "Certificate", 9.0),
+]
+
+
+def sampled(*halves: HalfTrace, preempted: int = 0) -> SampledHandshakes:
+    return SampledHandshakes(kept=halves, preempted=preempted)
+
+
+def test_nothing_sampled_is_nothing_said():
+    assert time_spent(sampled()) is None
+
+
+def test_the_clients_half_alone():
+    found = time_spent(sampled(half("client", CLIENT), preempted=2))
+    assert (found.sampled, found.handshakes, found.joined, found.preempted) == (1, 1, 0, 2)
+    assert [(step.name, step.server) for step in found.steps] == [("ClientHello", None), ("ServerHello", None)]
+    assert found.steps[1].client.waited_us == 300.0
+    assert found.server_unattributed_us is None
+
+
+def test_halves_of_one_handshake_are_found_by_address_and_time():
+    client = half("client", CLIENT, operations=(operation("client", 1, 15.0),))
+    other = half("client", CLIENT, client_address="127.0.0.1:2000")
+    servers_halves = [
+        # The address was somebody else's an hour ago.
+        half("server", [message(0, "client", "ClientHello", 9e9)], ended_unix_s=100.0 - 3600.0),
+        half("server", SERVER, ended_unix_s=100.1, operations=(operation("server", 1, 80.0),)),
+    ]
+    found = time_spent(sampled(client, other), servers_halves)
+    assert (found.sampled, found.handshakes, found.joined) == (2, 1, 1)
+    names = [(step.sender, step.name) for step in found.steps]
+    assert names == [("client", "ClientHello"), ("server", "ServerHello"), ("server", "Certificate")]
+    hello = found.steps[1]
+    assert (hello.client.cryptography_us, hello.client.other_us, hello.client.waited_us) == (15.0, 5.0, 300.0)
+    assert (hello.server.cryptography_us, hello.server.other_us) == (80.0, 20.0)
+    # The client left no trace of reading it: that took it nothing.
+    assert found.steps[2].client.other_us == 0.0
+    assert found.steps[2].server.other_us == 9.0
+
+
+def test_means_are_of_the_most_frequent_messages():
+    longer = [*CLIENT, message(2, "server", "NewSessionTicket", 1.0)]
+    twice = [message(0, "client", "ClientHello", 50.0), CLIENT[1]]
+    found = time_spent(sampled(half("client", CLIENT), half("client", longer), half("client", twice)))
+    assert (found.sampled, found.handshakes) == (3, 2)
+    assert found.steps[0].client.other_us == 40.0
+
+
+def client_us(found: dict) -> float:
+    """All that a client's handshake took, waits included."""
+    shares = [step["client"] for step in found["steps"]]
+    parts = sum(one["cryptography_us"] + one["other_us"] + one["waited_us"] for one in shares)
+    return parts + found["connect_us"] + found["client_unattributed_us"]
+
+
+@pytest.mark.parametrize("suite", [SUITE, "tls1.2/rsa/rsa2048/server", "wtls/ecdh_ecdsa/163k/mutual"])
+def test_both_sides_of_our_own(load, tmp_path, suite):
+    traces, kept = tmp_path / "server.jsonl", tmp_path / "client.jsonl"
+    with serving(suite, "--traces", traces, "--sample", 1) as server:
+        options = ("--traces", "8", "--server-traces", traces, "--traces-out", kept)
+        status, found, err = load(server.target, suite, *SHORT, *options)
+        counted = server.stop()
+    assert status == 0, err
+    assert counted["traces"] == 51
+    spent = found["time_spent"]
+    if spent is None or spent["handshakes"] < 3:
+        pytest.skip("this machine is too busy: the clients' thread lost its processor in nearly all handshakes")
+    assert spent["sampled"] + spent["preempted"] == 8
+    assert spent["handshakes"] == spent["joined"] <= spent["sampled"]
+    assert len(read_halves(kept)) == spent["sampled"]
+    assert all(step["server"] is not None for step in spent["steps"])
+    names = [(step["from"], step["name"]) for step in spent["steps"]]
+    assert names[0] == ("client", "ClientHello")
+    assert ("server", "Finished") in names
+    # Public-key operations are cryptography on the side that does them.
+    for side in ("client", "server"):
+        assert sum(step[side]["cryptography_us"] for step in spent["steps"]) > 0.0
+    # Whoever waits, waits for the other's work at least.
+    hello = next(step for step in spent["steps"] if step["name"] == "ServerHello")
+    worked = spent["steps"][0]["server"]
+    assert hello["client"]["waited_us"] > worked["cryptography_us"] + worked["other_us"]
+    # From its start to the end of its handshake, as the generator measured it; lateness is no part of it.
+    times = found["handshake_s"]
+    assert 0.0 < client_us(spent) * 1e-6 <= times["max"]
+
+
+def test_the_clients_half_of_a_foreign_server(load, start, peer, pair, tmp_path):
+    server = start(servers.s_server(peer("openssl"), tmp_path, pair))
+    status, found, err = load(server.target, *SHORT, "--traces", "5")
+    assert status == 0, err
+    spent = found["time_spent"]
+    if spent is None:
+        pytest.skip("this machine is too busy")
+    assert (spent["joined"], spent["handshakes"]) == (0, spent["sampled"])
+    assert {step["server"] for step in map(dict, spent["steps"])} == {None}
+
+
+def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
+    """Its own work is as many times longer; the generator's CPU time is not."""
+    traces = tmp_path / "server.jsonl"
+    with serving(SUITE, "--traces", traces, "--sample", 1) as server:
+        options = ("--slow-to", "raspberry-pi", "--traces", "6", "--server-traces", traces)
+        status, found, err = load(server.target, SUITE, *SHORT, *options)
+    assert status == 0, err
+    assert found["slow_to"] == "raspberry-pi"
+    factor = found["slowdown"]
+    assert factor > 2.0
+    assert found["completed"] == found["planned"] == 50
+    own_s = found["generator_cpu_s"] / found["completed"]
+    # Of what the generator worked for a handshake at most the endpoint's share is stretched, and most of it is.
+    assert found["handshake_s"]["mean"] > 0.3 * factor * own_s
+    spent = found["time_spent"]
+    if spent is not None:
+        assert (spent["slow_to"], spent["slowdown"]) == ("raspberry-pi", factor)
+        assert client_us(spent) * 1e-6 <= found["handshake_s"]["max"] * 1.05
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--slow-to", "raspberry-pi"), "accepted with a device to slow to: a SUITE"),
+        ((SUITE, "--slow-to", "nothing-of-the-kind"), "nothing-of-the-kind"),
+        ((SUITE, "--traces-out", "x.jsonl"), "no handshakes are sampled"),
+        ((SUITE, "--traces", "0"), "0"),
+        ((SUITE, "--traces", "3", "--traces-out", "/nowhere/x.jsonl"), '"/nowhere/x.jsonl" cannot be written'),
+    ],
+)
+def test_wrong_input_is_one_line(load, arguments, told):
+    status, found, err = load("127.0.0.1:1", *arguments, *SHORT)
+    assert (status, found) == (2, {})
+    assert told in err
+    assert err.count("\n") == 1
+
+
+def test_files_that_are_no_halves_are_told_with_their_line(tmp_path):
+    file = tmp_path / "halves.jsonl"
+    file.write_text("{}\n")
+    with pytest.raises(InputError, match="line 1"):
+        read_halves(file)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_halves(tmp_path / "none")
+
+
+def test_what_serve_writes_is_what_the_schema_says(tmp_path):
+    """Each line, decoded strictly, and its waits add up with its work to no more than the handshake."""
+    traces = tmp_path / "server.jsonl"
+    with serving(SUITE, "--traces", traces, "--sample", 1) as server:
+        ask(server)
+        summary = server.stop()
+    (line,) = traces.read_text().splitlines()
+    found = decode(line, HalfTrace)
+    waited_us = sum(one.waited_us for one in found.messages)
+    assert 0.0 < waited_us <= summary["handshake_s"]["max"] * 1e6
+    assert found.client_address.startswith("127.0.0.1:")
+    assert json.loads(line)["connect_us"] is None
