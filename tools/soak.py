@@ -1,9 +1,10 @@
-"""Keep a server busy with honest and hostile clients, and see that its memory and descriptors stay flat.
+"""Keep servers busy with honest and hostile clients, and see that their memory and descriptors stay flat.
 
     python -m tools.soak [SECONDS]
 
-Prints a line every few seconds; exits with 1 where memory grows after the first tenth of the time, where an
-honest client is turned away, or where the server does not end in good order.
+A TLS and a WTLS server each have honest clients, floods of half-open handshakes, garbage, and clients that
+go away in the middle. Prints a line every few seconds; exits with 1 where memory grows after the first tenth
+of the time, where an honest client is turned away, or where a server does not end in good order.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import json
 import random
 import re
+import resource
 import signal
 import socket
 import ssl
@@ -19,15 +21,22 @@ import subprocess
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 
 SUITE = "tls1.3/x25519/p256/server/resumed"
 DEFAULT_S = 600.0
 REPORT_EVERY_S = 5.0
 HONEST, HOSTILE = 3, 2
+FLOOD = 10_000
+"""Half-open clients of a flood, or as many as descriptors allow; it is over before the next begins."""
+FLOOD_EVERY_S = 20.0
 GROWTH_KIB = 4096
 """What an allocator may keep more at the end than after the first tenth: a leak of one connection in a
 hundred is more."""
+WTLS_SUITE = "wtls/rsa/rsa1024/server"
+WTLS_RUN_S = 5.0
 
 
 def context() -> ssl.SSLContext:
@@ -37,16 +46,38 @@ def context() -> ssl.SSLContext:
     return made
 
 
-class Clients:
-    """Threads that come and go as clients."""
+class Clients(ABC):
+    """Threads that come and go as clients of a server on this machine."""
+
+    suite: str
+    options: tuple[str, ...]
 
     def __init__(self, port: int) -> None:
-        """Of a server on this machine."""
+        """Of a server at a port."""
         self.address = ("127.0.0.1", port)
         self.stopping = threading.Event()
-        self.served, self.refused = 0, 0
-        self.threads = [threading.Thread(target=self.honest) for _ in range(HONEST)]
-        self.threads += [threading.Thread(target=self.hostile, args=(seed,)) for seed in range(HOSTILE)]
+        self.served, self.refused, self.flooded = 0, 0, 0
+        self.threads = [threading.Thread(target=work) for work in self.work()]
+
+    @abstractmethod
+    def work(self) -> list[Callable[[], None]]:
+        """What each thread does."""
+
+    def paused(self, seconds: float) -> bool:
+        """Waits; True where the end has come."""
+        return self.stopping.wait(seconds)
+
+
+class TlsClients(Clients):
+    """Over streams."""
+
+    suite = SUITE
+    options = ("--payload", "20000", "--handshake-timeout", "2s", "--idle-timeout", "5s")
+
+    def work(self) -> list[Callable[[], None]]:
+        """Honest ones, hostile ones, and floods."""
+        hostile = [lambda seed=seed: self.hostile(seed) for seed in range(HOSTILE)]
+        return [*[self.honest] * HONEST, *hostile, self.flood]
 
     def honest(self) -> None:
         """Full and resumed handshakes, each with a request."""
@@ -65,26 +96,106 @@ class Clients:
                 self.refused += 1
 
     def hostile(self, seed: int) -> None:
-        """Half-open connections, garbage, cut handshakes."""
+        """Half-open connections, garbage, cut handshakes; some go as far as their last flight."""
         generator = random.Random(seed)
         held: list[socket.socket] = []
-        while not self.stopping.is_set():
+        while not self.paused(0.002):
             with contextlib.suppress(OSError):
                 stream = socket.create_connection(self.address, timeout=5)
                 incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
                 tls = context().wrap_bio(incoming, outgoing)
                 with contextlib.suppress(ssl.SSLWantReadError):
                     tls.do_handshake()
-                hello = bytearray(outgoing.read())
-                if generator.random() < 0.5:
-                    hello[generator.randrange(len(hello))] ^= 1 << generator.randrange(8)
-                stream.sendall(hello[: generator.randrange(len(hello) + 1)])
+                flight = bytearray(outgoing.read())
+                if generator.random() < 0.3:
+                    stream.sendall(flight)
+                    with contextlib.suppress(ssl.SSLError):
+                        while not (last := outgoing.read()):
+                            incoming.write(stream.recv(65536))
+                            with contextlib.suppress(ssl.SSLWantReadError):
+                                tls.do_handshake()
+                        flight = bytearray(last)
+                if flight and generator.random() < 0.5:
+                    flight[generator.randrange(len(flight))] ^= 1 << generator.randrange(8)
+                stream.sendall(flight[: generator.randrange(len(flight) + 1)])
                 held.append(stream)
             while len(held) > 100:
                 held.pop(generator.randrange(len(held))).close()
-            time.sleep(0.002)
         for stream in held:
             stream.close()
+
+    def flood(self) -> None:
+        """Half-open clients, thousands at once."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        while not self.paused(FLOOD_EVERY_S):
+            with contextlib.ExitStack() as streams, contextlib.suppress(OSError):
+                for _ in range(min(FLOOD, soft - 500)):
+                    streams.enter_context(socket.create_connection(self.address, timeout=5))
+                    self.flooded += 1
+                    if self.stopping.is_set():
+                        break
+
+
+class WtlsClients(Clients):
+    """Over datagrams."""
+
+    suite = WTLS_SUITE
+    options = ("--payload", "500", "--handshake-timeout", "5s", "--idle-timeout", "5s")
+
+    def work(self) -> list[Callable[[], None]]:
+        """Honest ones, hostile ones, and floods."""
+        self.hello = first_datagram(self.suite)
+        hostile = [lambda seed=seed: self.hostile(seed) for seed in range(HOSTILE)]
+        return [self.honest, *hostile, self.flood]
+
+    def honest(self) -> None:
+        """Clients of this program, each with a request."""
+        target = f"wtls://{self.address[0]}:{self.address[1]}"
+        options = ["--arrivals", "closed", "--clients", "2", "--duration", f"{WTLS_RUN_S}s", "--http", "/"]
+        while not self.stopping.is_set():
+            command = [sys.executable, "-m", "shakedown", "load", target, self.suite, *options, "--json"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                self.refused += 1
+                continue
+            (run,) = json.loads(done.stdout)
+            self.served += run["completed"]
+            self.refused += sum(run["failed"].values())
+
+    def hostile(self, seed: int) -> None:
+        """A genuine hello whole, cut and spoiled, and bytes that were never any."""
+        generator = random.Random(seed)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            while not self.paused(0.001):
+                copy = bytearray(self.hello)
+                copy[generator.randrange(len(copy))] ^= 1 << generator.randrange(8)
+                cut = self.hello[: generator.randrange(len(self.hello))]
+                piece = generator.choice([self.hello, bytes(copy), cut, generator.randbytes(200)])
+                with contextlib.suppress(OSError):
+                    stranger.sendto(piece, self.address)
+
+    def flood(self) -> None:
+        """Hellos of thousands of addresses at once."""
+        while not self.paused(FLOOD_EVERY_S):
+            for number in range(FLOOD):
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+                    stranger.bind((f"127.0.{1 + number // 250}.{1 + number % 250}", 0))
+                    stranger.sendto(self.hello, self.address)
+                self.flooded += 1
+                if self.stopping.is_set():
+                    return
+
+
+def first_datagram(suite: str) -> bytes:
+    """A client's first datagram, sent to nobody."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        nobody.settimeout(30)
+        target = f"wtls://127.0.0.1:{nobody.getsockname()[1]}"
+        options = ["--arrivals", "closed", "--clients", "1", "--count", "1", "--timeout", "1s"]
+        command = [sys.executable, "-m", "shakedown", "load", target, suite, *options]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+            return nobody.recv(65536)
 
 
 def resident_kib(process: int) -> int:
@@ -94,51 +205,81 @@ def resident_kib(process: int) -> int:
     return int(found[1])
 
 
+class Soaked:
+    """A server, and its clients."""
+
+    def __init__(self, kind: type[Clients]) -> None:
+        """Starts the server, and gets its clients ready."""
+        command = [
+            sys.executable,
+            "-m",
+            "shakedown",
+            "serve",
+            kind.suite,
+            "--listen",
+            "127.0.0.1:0",
+            "--json",
+        ]
+        self.server = subprocess.Popen(
+            [*command, *kind.options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.server.stderr is not None
+        found = re.search(r"listening on [\d.]+:(\d+)", self.server.stderr.readline())
+        assert found is not None, "the server did not start"
+        self.clients = kind(int(found[1]))
+        self.settled_kib = 0
+        self.name = kind.suite.partition("/")[0]
+
+    def look(self, elapsed_s: float, seconds: float) -> None:
+        """Prints a line."""
+        now_kib = resident_kib(self.server.pid)
+        descriptors = len(list(Path(f"/proc/{self.server.pid}/fd").iterdir()))
+        if elapsed_s >= seconds / 10 and (not self.settled_kib or self.clients.flooded < 2 * FLOOD):
+            # A table is as large as its first floods made it.
+            self.settled_kib = now_kib
+        one = self.clients
+        print(
+            f"{elapsed_s:6.0f} s  {self.name:7}{now_kib:8} KiB  {descriptors:5} descriptors  "
+            f"{one.served} served, {one.refused} turned away, {one.flooded} in floods",
+            flush=True,
+        )
+
+    def end(self) -> list[str]:
+        """Stops it; what went wrong."""
+        for thread in self.clients.threads:
+            thread.join()
+        last_kib = resident_kib(self.server.pid)
+        self.server.send_signal(signal.SIGTERM)
+        output, errors = self.server.communicate(timeout=60)
+        problems = []
+        if self.server.returncode != 0 or errors:
+            problems.append(f"{self.name}: the server ended with {self.server.returncode}: {errors[-200:]}")
+        else:
+            print(json.dumps(json.loads(output)[0]["handshakes"]))
+        if self.clients.refused:
+            problems.append(f"{self.name}: {self.clients.refused} honest clients were turned away")
+        if self.settled_kib and last_kib - self.settled_kib > GROWTH_KIB:
+            problems.append(f"{self.name}: memory grew from {self.settled_kib} to {last_kib} KiB")
+        return problems
+
+
 def main(seconds: float) -> int:
     """Runs it; the exit status."""
-    command = [sys.executable, "-m", "shakedown", "serve", SUITE, "--listen", "127.0.0.1:0", "--json"]
-    command += [
-        "--payload",
-        "20000",
-        "--handshake-timeout",
-        "2s",
-        "--idle-timeout",
-        "5s",
-        "--max-handshakes",
-        "150",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        found = re.search(r"listening on [\d.]+:(\d+)", server.stderr.readline())
-        assert found is not None, "the server did not start"
-        clients = Clients(int(found[1]))
-        for thread in clients.threads:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FLOOD + 1_000 if hard == resource.RLIM_INFINITY else min(FLOOD + 1_000, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    soaked = [Soaked(TlsClients), Soaked(WtlsClients)]
+    for one in soaked:
+        for thread in one.clients.threads:
             thread.start()
-        begun_s, settled_kib = time.monotonic(), 0
-        while (elapsed_s := time.monotonic() - begun_s) < seconds:
-            time.sleep(min(REPORT_EVERY_S, seconds / 10))
-            now_kib = resident_kib(server.pid)
-            descriptors = len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
-            if not settled_kib and elapsed_s >= seconds / 10:
-                settled_kib = now_kib
-            print(
-                f"{elapsed_s:6.0f} s  {now_kib:8} KiB  {descriptors:5} descriptors  {clients.served} served"
-            )
-        clients.stopping.set()
-        for thread in clients.threads:
-            thread.join()
-        last_kib = resident_kib(server.pid)
-        server.send_signal(signal.SIGTERM)
-        output, errors = server.communicate(timeout=60)
-    counted = json.loads(output)[0]
-    print(json.dumps(counted["handshakes"]))
-    problems = []
-    if server.returncode != 0 or errors:
-        problems.append(f"the server ended with {server.returncode}: {errors[-200:]}")
-    if clients.refused:
-        problems.append(f"{clients.refused} honest clients were turned away")
-    if last_kib - settled_kib > GROWTH_KIB:
-        problems.append(f"memory grew from {settled_kib} to {last_kib} KiB")
+    begun_s = time.monotonic()
+    while (elapsed_s := time.monotonic() - begun_s) < seconds:
+        time.sleep(min(REPORT_EVERY_S, seconds / 10))
+        for one in soaked:
+            one.look(elapsed_s, seconds)
+    for one in soaked:
+        one.clients.stopping.set()
+    problems = [problem for one in soaked for problem in one.end()]
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0

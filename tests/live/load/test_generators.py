@@ -77,7 +77,14 @@ def test_parts_merge_exactly():
 
 
 def test_shares_add_up_to_the_whole():
-    config = {"clients": 7, "max_starts": 5, "traces": 3, "rate_per_s": 10.0, "background_per_s": None, "seed": 4}
+    config = {
+        "clients": 7,
+        "max_starts": 5,
+        "traces": 3,
+        "rate_per_s": 10.0,
+        "background_per_s": None,
+        "seed": 4,
+    }
     shares = _shares(config, 3)
     for name in ("clients", "max_starts", "traces"):
         assert sum(share[name] for share in shares) == config[name]

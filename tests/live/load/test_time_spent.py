@@ -90,7 +90,10 @@ def test_nothing_sampled_is_nothing_said():
 def test_the_clients_half_alone():
     found = time_spent(sampled(half("client", CLIENT), preempted=2))
     assert (found.sampled, found.handshakes, found.joined, found.preempted) == (1, 1, 0, 2)
-    assert [(step.name, step.server) for step in found.steps] == [("ClientHello", None), ("ServerHello", None)]
+    assert [(step.name, step.server) for step in found.steps] == [
+        ("ClientHello", None),
+        ("ServerHello", None),
+    ]
     assert found.steps[1].client.waited_us == 300.0
     assert found.server_unattributed_us is None
 
@@ -141,7 +144,9 @@ def test_both_sides_of_our_own(load, tmp_path, suite):
     assert counted["traces"] == 51
     spent = found["time_spent"]
     if spent is None or spent["handshakes"] < 3:
-        pytest.skip("this machine is too busy: the clients' thread lost its processor in nearly all handshakes")
+        pytest.skip(
+            "this machine is too busy: the clients' thread lost its processor in nearly all handshakes"
+        )
     assert spent["sampled"] + spent["preempted"] == 8
     assert spent["handshakes"] == spent["joined"] <= spent["sampled"]
     assert len(read_halves(kept)) == spent["sampled"]
@@ -199,7 +204,10 @@ def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
         ((SUITE, "--slow-to", "nothing-of-the-kind"), "nothing-of-the-kind"),
         ((SUITE, "--traces-out", "x.jsonl"), "no handshakes are sampled"),
         ((SUITE, "--traces", "0"), "0"),
-        ((SUITE, "--traces", "3", "--traces-out", "/nowhere/x.jsonl"), '"/nowhere/x.jsonl" cannot be written'),
+        (
+            (SUITE, "--traces", "3", "--traces-out", "/nowhere/x.jsonl"),
+            '"/nowhere/x.jsonl" cannot be written',
+        ),
     ],
 )
 def test_wrong_input_is_one_line(load, arguments, told):

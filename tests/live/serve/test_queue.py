@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-
-from live.serve.serving import serving
 from tools import queue_check
 from tools.queue_check import Moments
+
+from live.serve.serving import serving
 
 
 @pytest.mark.parametrize("suite", ["tls1.3/x25519/p256/server", "wtls/rsa/rsa1024/server"])

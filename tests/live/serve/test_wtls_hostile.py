@@ -57,7 +57,7 @@ def gets_in(load: Load, server: Running, suite: str) -> None:
 
 @pytest.mark.parametrize("suite", [SUITE, ANONYMOUS, "wtls/ecdh_ecdsa/163k/mutual"])
 def test_forgeries_in_a_clients_name_end_no_handshake(load, suite):
-    """Before and behind each datagram of a handshake: another hello, alerts in clear text, the flight spoiled."""
+    """Behind each datagram of a handshake: another hello, alerts in clear text, the flight spoiled."""
     hello = first_flight(load, suite)
     generator = random.Random(20260101)
 
@@ -102,7 +102,11 @@ def test_garbage_is_survived(load):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             for _ in range(3_000):
                 piece = generator.choice(
-                    [spoiled(hello, generator), hello[: generator.randrange(len(hello))], generator.randbytes(99)]
+                    [
+                        spoiled(hello, generator),
+                        hello[: generator.randrange(len(hello))],
+                        generator.randbytes(99),
+                    ]
                 )
                 stranger.sendto(piece, server.address)
             stranger.sendto(generator.randbytes(60_000), server.address)
@@ -113,8 +117,7 @@ def test_garbage_is_survived(load):
 
 @pytest.mark.parametrize("suite", [SUITE, ANONYMOUS])
 def test_a_flood_of_beginners_keeps_nobody_out(load, suite):
-    """10,000 hellos of as many addresses; those of anonymous suites cost the server a key each, for which it has a
-    budget."""
+    """10,000 hellos of as many addresses; those of anonymous suites cost a key each, for which there is a budget."""
     hello = first_flight(load, suite)
     with serving(suite, "--payload", 5) as server:
         gets_in(load, server, suite)

@@ -1,4 +1,4 @@
-"""What stands between a WTLS client and its server: datagrams pass, are kept, and others come along with them."""
+"""What stands between a WTLS client and its server: datagrams pass, are kept, and others come along."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ def unchanged(_flow: Flow, _sender: str, datagram: bytes) -> list[bytes]:
 
 
 class Middle:
-    """A relay of datagrams. To the server a client has the address of a socket here, so what is injected there is in
-    that client's name."""
+    """A relay of datagrams.
+
+    To the server a client has the address of a socket here, so what is injected there is in that client's name.
+    """
 
     def __init__(self, server: tuple[str, int], tamper: Tamper) -> None:
         self.server, self.tamper = server, tamper

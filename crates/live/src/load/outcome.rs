@@ -201,8 +201,9 @@ pub struct Outcome {
     pub certificate_checked: Checked,
     /// The run was ended early.
     pub interrupted: bool,
-    /// Sampled handshakes.
-    pub traces: Traces,
+    /// Sampled handshakes; a background has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traces: Option<Traces>,
     /// The load beside this one.
     pub background: Option<Box<Outcome>>,
 }
@@ -320,7 +321,7 @@ impl Part {
         self.traces.preempted += other.traces.preempted;
     }
 
-    fn outcome(self, generators: usize, background: Option<Box<Outcome>>) -> Outcome {
+    fn outcome(self, generators: usize) -> Outcome {
         Outcome {
             generators,
             planned: self.planned,
@@ -343,8 +344,8 @@ impl Part {
             saturated_by: self.saturated_by,
             certificate_checked: self.checked,
             interrupted: self.interrupted,
-            traces: self.traces,
-            background,
+            traces: Some(self.traces),
+            background: None,
         }
     }
 }
@@ -366,6 +367,7 @@ pub fn merge(parts: Vec<Parts>) -> Option<Outcome> {
         parts.into_iter().map(|parts| (parts.load, parts.background)).unzip();
     let backgrounds: Vec<_> = backgrounds.into_iter().flatten().collect();
     let beside = backgrounds.len();
-    let background = sum(backgrounds).map(|part| Box::new(part.outcome(beside, None)));
-    Some(sum(loads)?.outcome(generators, background))
+    let background =
+        sum(backgrounds).map(|part| Box::new(Outcome { traces: None, ..part.outcome(beside) }));
+    Some(Outcome { background, ..sum(loads)?.outcome(generators) })
 }

@@ -111,6 +111,8 @@ pub struct Connection {
     busy: Duration,
     /// How its messages went through the queue, where that is timed.
     queued_times: Queued,
+    /// Its handshake has come to its end.
+    completed: bool,
 }
 
 impl Connection {
@@ -138,6 +140,7 @@ impl Connection {
             discarded: 0,
             busy: Duration::ZERO,
             queued_times: Queued::default(),
+            completed: false,
         }
     }
 
@@ -371,7 +374,8 @@ impl Connection {
         let goes_on = self.hear(tools, received);
         if let Some(waited) = waited {
             self.queued_times.message(waited, begun.elapsed(), tools.tally);
-            if self.phase == Phase::Established {
+            // The same bytes may hold the connection's end.
+            if self.completed {
                 self.queued_times.handshake(tools.tally);
             }
         }
@@ -441,6 +445,7 @@ impl Connection {
     fn establish(&mut self, tools: &mut Tools<'_>, negotiated: &Negotiated) {
         let now = tools.now();
         self.phase = Phase::Established;
+        self.completed = true;
         self.due = now + tools.config.idle_timeout;
         if tools.draining {
             self.due = self.due.min(now + FIRST_REQUEST);

@@ -69,6 +69,8 @@ pub struct DatagramWorker {
     order: BTreeMap<u64, SocketAddr>,
     next_place: u64,
     established: HashSet<SocketAddr>,
+    /// Whose handshake the latest datagram brought to its end.
+    completed: Option<SocketAddr>,
     input: Vec<u8>,
     drain_until: Option<Duration>,
 }
@@ -101,6 +103,7 @@ impl DatagramWorker {
             order: BTreeMap::new(),
             next_place: 0,
             established: HashSet::new(),
+            completed: None,
             input: vec![0; INPUT_BYTES],
             drain_until: None,
         };
@@ -177,6 +180,7 @@ impl DatagramWorker {
 
     fn read(&mut self) {
         let taken_up = Instant::now();
+        self.completed = None;
         let (bytes, peer, waited) = match self.receive() {
             Ok(Stamped { bytes, peer: Some(peer), waited }) => (bytes, peer, waited),
             Ok(Stamped { peer: None, .. }) => return,
@@ -212,10 +216,12 @@ impl DatagramWorker {
         self.settle();
         if let (Some(mut queued), Some(waited)) = (queued, waited) {
             queued.message(waited, taken_up.elapsed(), &self.parts.tally);
-            match self.begun.get_mut(&peer) {
-                Some(handshake) => handshake.queued = queued,
-                None if self.established.contains(&peer) => queued.handshake(&self.parts.tally),
-                None => {}
+            if let Some(handshake) = self.begun.get_mut(&peer) {
+                handshake.queued = queued;
+            }
+            // The same datagram may hold the connection's end.
+            if self.completed == Some(peer) {
+                queued.handshake(&self.parts.tally);
             }
         }
     }
@@ -292,6 +298,7 @@ impl DatagramWorker {
         let counter = if negotiated.resumed { &tally.resumed } else { &tally.full };
         counter.add(1);
         tally.accepted.add(1);
+        self.completed = Some(peer);
         if self.established.insert(peer) {
             tally.open.add();
         }
