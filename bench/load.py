@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench.harness import ROOT, Benchmark, Pair, UnavailableError
 
@@ -137,7 +138,16 @@ def timed(command: Sequence[str]) -> tuple[str, float, float]:
 
 def ours(port: int, *options: str, suite: str = SUITE) -> Reading:
     """The load generator in a closed loop, and nothing but handshakes."""
-    command = [sys.executable, "-m", "shakedown", "load", f"127.0.0.1:{port}", suite, "--arrivals", "closed"]
+    run = loaded(port, "--arrivals", "closed", *options, suite=suite)
+    if run["failed"]:
+        message = f"handshakes failed: {run['failed']}"
+        raise UnavailableError(message)
+    return Reading(run["completed"] / run["elapsed_s"], run["generator_cpu_s"] / run["completed"])
+
+
+def loaded(port: int, *options: str, suite: str = SUITE) -> dict[str, Any]:
+    """What the load generator prints."""
+    command = [sys.executable, "-m", "shakedown", "load", f"127.0.0.1:{port}", suite]
     command += ["--clients", str(CLIENTS), "--duration", f"{SECONDS}s", "--no-check", "--json", *options]
     done = subprocess.run(
         [need("taskset"), "-c", str(CLIENT_CORE), *command],
@@ -149,10 +159,8 @@ def ours(port: int, *options: str, suite: str = SUITE) -> Reading:
     if done.returncode != 0:
         raise UnavailableError(done.stderr.strip())
     (run,) = json.loads(done.stdout)
-    if run["failed"]:
-        message = f"handshakes failed: {run['failed']}"
-        raise UnavailableError(message)
-    return Reading(run["completed"] / run["elapsed_s"], run["generator_cpu_s"] / run["completed"])
+    found: dict[str, Any] = run
+    return found
 
 
 def s_time(port: int) -> Reading:
@@ -235,6 +243,42 @@ def resumed_against_full() -> list[Pair]:
         return [(resumed().per_s, full().per_s) for _ in range(PAIRS)]
 
 
+SLEEPER = """
+import sys, time
+rate, seconds = float(sys.argv[1]), float(sys.argv[2])
+late, due = [], time.monotonic() + 0.1
+until = due + seconds
+while due < until:
+    time.sleep(max(0.0, due - time.monotonic()))
+    late.append(time.monotonic() - due)
+    due += 1.0 / rate
+late.sort()
+print(late[int(0.99 * len(late))])
+"""
+"""A thread that only sleeps until its next start is due, and says how late 99 per cent of them are at most."""
+
+OPEN_SHARE = 0.7
+ALLOWED_LATE_S = 0.001
+
+
+def lateness() -> list[Pair]:
+    """Start lateness (ms, 99 per cent) of an open loop at 70 % of capacity, and a sleeper's in the same
+    seconds plus what is allowed beyond it.
+    """
+    with nginx() as port:
+        rate = OPEN_SHARE * ours(port).per_s
+        options = ("--arrivals", "deterministic", "--rate", f"{rate:.1f}/s")
+        pairs = []
+        for _ in range(PAIRS):
+            # Wherever the scheduler likes it best: the generator has one core, the server the other.
+            command = [sys.executable, "-c", SLEEPER, f"{rate:.1f}", str(SECONDS)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sleeper:
+                run = loaded(port, *options)
+                said, _ = sleeper.communicate()
+            pairs.append((run["start_lateness_s"]["p99"] * 1e3, (float(said) + ALLOWED_LATE_S) * 1e3))
+        return pairs
+
+
 BENCHMARKS = [
     Benchmark(
         name="load-full",
@@ -259,5 +303,13 @@ BENCHMARKS = [
         better="higher",
         target=2.0,
         pairs=resumed_against_full,
+    ),
+    Benchmark(
+        name="load-lateness",
+        what=f"start lateness in ms, 99 %, of an open loop at {OPEN_SHARE:.0%} of capacity",
+        peer_name="a thread that only sleeps, in the same seconds, plus 1 ms",
+        better="lower",
+        target=1.0,
+        pairs=lateness,
     ),
 ]

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from shakedown.errors import InputError
+from shakedown.errors import InputError, os_reason
 from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 
 if TYPE_CHECKING:
@@ -299,11 +299,15 @@ def load(
     import msgspec
 
     from shakedown import core
+    from shakedown.files.read import check_readable
     from shakedown.requirements import parse
     from shakedown.schema.base import encode
     from shakedown.schema.live import LoadRun, Requirement
     from shakedown.time_spent import read_halves, time_spent
 
+    for file in (client_chain, client_key, server_traces):
+        if file is not None:
+            check_readable(file)
     thresholds = [parse(text) for text in requirements]
     name = None if suite is None else core.canonical(suite)
     options = {"client_stack": client_stack, "client_chain": client_chain, "client_key": client_key}
@@ -406,7 +410,7 @@ def _writable(path: Path) -> Path:
     try:
         path.touch()
     except OSError as error:
-        raise InputError(f'"{path}" cannot be written: {(error.strerror or str(error)).lower()}') from error
+        raise InputError(f'"{path}" cannot be written: {os_reason(error)}') from error
     return path
 
 

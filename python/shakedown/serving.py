@@ -127,6 +127,7 @@ def start(
     import msgspec
 
     from shakedown import core
+    from shakedown.files.read import check_readable
     from shakedown.scenario import Options
 
     given = (options or Options()).checked()
@@ -136,6 +137,9 @@ def start(
     chosen = {key: value for key, value in given.given().items() if key != "repeat"}
     if stack is not None:
         chosen["stack"] = stack
+    for file in (given.chain, given.key, given.ca, client_ca):
+        if file is not None:
+            check_readable(file)
     request: dict[str, object] = {"listen": parse_address(listen)}
     if metrics is not None:
         request["metrics"] = parse_address(metrics)

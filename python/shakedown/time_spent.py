@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from shakedown.errors import InputError
+from shakedown.errors import InputError, os_reason
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -47,7 +47,7 @@ def read_halves(path: Path) -> list[HalfTrace]:
             for number, line in enumerate(file, 1):
                 halves.append(decode(line, HalfTrace, f"{path}, line {number}"))
     except OSError as error:
-        raise InputError(f'"{path}" cannot be read: {(error.strerror or str(error)).lower()}') from error
+        raise InputError(f'"{path}" cannot be read: {os_reason(error)}') from error
     return halves
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 import pytest
 
 from shakedown.errors import InputError
@@ -164,3 +165,86 @@ def test_options_that_do_not_fit_are_refused_in_one_line(shakedown, tmp_path, ar
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_kernels_work_on_a_connection_is_modelled_where_this_machine_has_a_profile(monkeypatch):
+    from dataclasses import replace
+
+    from shakedown import core, profiles
+    from shakedown.kinds import live_comparison
+    from shakedown.profiles.overhead import Connection
+    from shakedown.scenario import HandshakeId, Options
+
+    tls, wtls = (
+        core.measure(HandshakeId(suite=suite), Options(repeat=3)) for suite in ("tls1.2/psk", SUITES[1])
+    )
+    assert live_comparison.connection_cost_s(tls) is None
+    cost = Connection(server_s=100e-6, client_s=200e-6, per_kib_s=10e-6)
+    device = replace(profiles.load_device("server"), connection=cost)
+    monkeypatch.setattr(profiles, "load_device", lambda _name: device)
+    moved_s = 10e-6 * tls.bytes.total / 1024
+    found = live_comparison.connection_cost_s(tls)
+    assert found == {"client": pytest.approx(200e-6 + moved_s), "server": pytest.approx(100e-6 + moved_s)}
+    # Datagrams have no connection.
+    assert live_comparison.connection_cost_s(wtls) is None
+    bare, whole = (live_comparison.priced_as_measured(tls, one) for one in (None, found))
+    assert whole.service_s.mean - bare.service_s.mean == pytest.approx(found["server"])
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sampled")
+    text = """
+suites = ["tls1.3/x25519/p256/server"]
+repeat = 5
+
+[live]
+rate = "40/s"
+duration = "0.5s"
+clients = 4
+traces = 10
+slow_to = "raspberry-pi"
+"""
+    printed = []
+    outcome = run_experiment(experiment(folder, text), folder / "results", printed=printed.append)
+    assert not outcome.failures
+    return load_results(folder / "results"), next(one for one in printed if isinstance(one, LiveRun))
+
+
+def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
+    results, row = sampled
+    if {one.slow_to for one in row.time_spent} != {None, "raspberry-pi"}:
+        pytest.skip("this machine is too busy: the clients' thread lost its processor in every handshake")
+    fast, slow = row.time_spent
+    assert (fast.slowdown, fast.joined) == (None, fast.handshakes)
+    assert slow.slowdown > 2.0
+    steps = results.load_steps
+    assert set(steps["device"]) == {None, "raspberry-pi"}
+    for spent in row.time_spent:
+        rows = steps.filter(pl.col("device").eq_missing(spent.slow_to) & (pl.col("side") == "client"))
+        saved_us = rows["cryptography_us"].sum() + rows["other_us"].sum() + rows["waited_us"].sum()
+        parts = [
+            (one.client.cryptography_us, one.client.other_us, one.client.waited_us) for one in spent.steps
+        ]
+        printed_us = sum(map(sum, parts)) + spent.connect_us + spent.client_unattributed_us
+        assert saved_us == pytest.approx(printed_us)
+        assert rows["n"].unique().to_list() == [spent.handshakes]
+    # Loads themselves are one row, whatever was sampled beside.
+    assert results.loads.height == 1
+    page = write_report(results, tmp_path / "report.html", reported()).read_text()
+    assert "Where the time goes: tls1.3/x25519/p256/server: a client as slow as raspberry-pi" in page
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("traces = 0", "a whole number from 1 to 10,000"),
+        ('slow_to = "raspberry-pi"', "accepted with it: traces"),
+        ('traces = 5\nslow_to = "nothing"', "key live.slow_to"),
+        ("traces = 5\nslow_to = 5", "a device, or an array of them"),
+    ],
+)
+def test_wrong_keys_of_samples_are_told_with_their_line(tmp_path, line, said):
+    with pytest.raises(InputError) as error:
+        experiment(tmp_path, f'suites = ["tls1.2/psk"]\n\n[live]\n{line}\n')
+    assert said in str(error.value)

@@ -189,7 +189,7 @@ def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
     assert factor > 2.0
     assert found["completed"] == found["planned"] == 50
     own_s = found["generator_cpu_s"] / found["completed"]
-    # Of what the generator worked for a handshake at most the endpoint's share is stretched, and most of it is.
+    # Of what the generator worked for a handshake the endpoint's share is stretched, which is most of it.
     assert found["handshake_s"]["mean"] > 0.3 * factor * own_s
     spent = found["time_spent"]
     if spent is not None:

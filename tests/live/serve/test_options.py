@@ -54,6 +54,18 @@ def test_several_suites_at_one_address(peer):
     assert counted["handshakes"]["full"] == 3
 
 
+@pytest.mark.parametrize("option", ["--chain", "--client-ca"])
+def test_a_file_that_is_missing_is_one_line(option):
+    done = subprocess.run(
+        command("tls1.3/x25519/p256/mutual", "--listen", "127.0.0.1:0", option, "/nowhere/chain.pem"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr == 'error: "/nowhere/chain.pem" cannot be read: no such file or directory\n'
+
+
 @pytest.mark.parametrize(
     ("suites", "reason"),
     [

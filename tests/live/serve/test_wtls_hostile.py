@@ -117,7 +117,7 @@ def test_garbage_is_survived(load):
 
 @pytest.mark.parametrize("suite", [SUITE, ANONYMOUS])
 def test_a_flood_of_beginners_keeps_nobody_out(load, suite):
-    """10,000 hellos of as many addresses; those of anonymous suites cost a key each, for which there is a budget."""
+    """10,000 hellos of as many addresses; an anonymous one costs a key, for which there is a budget."""
     hello = first_flight(load, suite)
     with serving(suite, "--payload", 5) as server:
         gets_in(load, server, suite)

@@ -27,7 +27,7 @@ def unchanged(_flow: Flow, _sender: str, datagram: bytes) -> list[bytes]:
 class Middle:
     """A relay of datagrams.
 
-    To the server a client has the address of a socket here, so what is injected there is in that client's name.
+    To the server a client has the address of a socket here: what is injected there is in that client's name.
     """
 
     def __init__(self, server: tuple[str, int], tamper: Tamper) -> None:
