@@ -255,7 +255,7 @@ while due < until:
 late.sort()
 print(late[int(0.99 * len(late))])
 """
-"""A thread that only sleeps until its next start is due, and says how late 99 per cent of them are at most."""
+"""Sleeps until its next start is due, and says how late 99 per cent of them are at most."""
 
 OPEN_SHARE = 0.7
 ALLOWED_LATE_S = 0.001

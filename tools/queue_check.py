@@ -4,8 +4,8 @@
 
 A server with one worker takes handshakes that arrive by a Poisson process. The kernel's time stamps say how
 long each message waited to be taken up; the server's own clock says how long it worked for each. What it does
-beside (accepting, waking up, closing) is known from the time in which it had nothing to do, and spread evenly
-over messages.
+beside (accepting, waking up, closing) is known from all the time in which it had something to do, and spread
+evenly over messages.
 
 Waits are means over the run, with 95 % intervals from batches of it. A message that finds the server asleep
 also waits for it to wake up, of which no formula knows: how long that takes is measured at a rate without a
@@ -76,7 +76,7 @@ class Reading:
     """A server's counts at some time."""
 
     elapsed_s: float
-    idle_s: float
+    worked_s: float
     message_wait: Moments
     message_service: Moments
     first_wait: Moments
@@ -95,7 +95,7 @@ class Reading:
         assert isinstance(queue, Queue)
         return cls(
             float(server.elapsed_s),
-            float(queue.idle_s),
+            float(queue.worked_s),
             moments("message_wait_s"),
             moments("message_service_s"),
             moments("first_wait_s"),
@@ -106,7 +106,7 @@ class Reading:
         """What happened after an earlier reading."""
         return Reading(
             self.elapsed_s - earlier.elapsed_s,
-            self.idle_s - earlier.idle_s,
+            self.worked_s - earlier.worked_s,
             self.message_wait.since(earlier.message_wait),
             self.message_service.since(earlier.message_service),
             self.first_wait.since(earlier.first_wait),
@@ -116,14 +116,13 @@ class Reading:
     @property
     def utilisation(self) -> float:
         """Share of time in which the worker had something to do."""
-        return 1.0 - self.idle_s / self.elapsed_s
+        return self.worked_s / self.elapsed_s
 
     @property
     def beside_s(self) -> float:
         """What the worker does for a message beside working on it: accepting, waking up, closing."""
-        busy_s = self.elapsed_s - self.idle_s
         messages = self.message_service
-        return max(0.0, busy_s / messages.count - messages.mean_s)
+        return max(0.0, self.worked_s / messages.count - messages.mean_s)
 
 
 @dataclass(frozen=True)
@@ -241,13 +240,13 @@ def check(
 
 def _busy_s(run: Reading) -> float:
     """What a handshake costs the worker, all in all."""
-    return (run.elapsed_s - run.idle_s) / run.handshake_service.count
+    return run.worked_s / run.handshake_service.count
 
 
 def result(suite: str, asked: float, runs: Sequence[Reading], wake_up_s: float, bench: Bench) -> Result:
     """The runs' waits against the formula's, from their own services."""
     elapsed_s = sum(run.elapsed_s for run in runs)
-    utilisation = 1.0 - sum(run.idle_s for run in runs) / elapsed_s
+    utilisation = sum(run.worked_s for run in runs) / elapsed_s
     handshakes = sum(run.handshake_service.count for run in runs)
     messages = sum(run.message_service.count for run in runs)
 

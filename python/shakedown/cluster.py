@@ -7,6 +7,7 @@ where a worker was lost. Dask is an optional part: `pip install shakedown-lab[cl
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ AHEAD = 4
 """Jobs a worker thread that are on their way at a time, so that none waits for work."""
 
 CONNECT_S = 10.0
-LOOK_EVERY_S = 1.0
+LOOK_EVERY_S = 0.2
 """How often somebody looks whether all workers are still there."""
 
 T = TypeVar("T")
@@ -87,24 +88,17 @@ class Generators:
         """Each job's result, in order. Raises what a job raises, and `ShakedownError` where a worker is
         lost.
         """
-        from distributed import TimeoutError as NotYetError
-        from distributed import wait
-
         futures: list[Any] = [
             self.client.submit(_call, job, pure=False, workers=[worker], allow_other_workers=False, retries=0)
             for worker, job in zip(self.workers, jobs, strict=True)
         ]
         try:
-            while True:
-                try:
-                    wait(futures, timeout=LOOK_EVERY_S)  # type: ignore[no-untyped-call]
-                    return [_result(future) for future in futures]
-                except NotYetError:
-                    lost = set(self.workers) - self._known()
-                    if lost:
-                        raise ShakedownError(
-                            f"worker {min(lost)} was lost, and its share of the load with it"
-                        ) from None
+            while not all(future.done() for future in futures):
+                lost = set(self.workers) - self._known()
+                if lost:
+                    raise ShakedownError(f"worker {min(lost)} was lost, and its share of the load with it")
+                time.sleep(LOOK_EVERY_S)
+            return [_result(future) for future in futures]
         finally:
             for future in futures:
                 future.cancel()

@@ -120,9 +120,8 @@ def _comparison(rows: Sequence[Row]) -> Block:
                 else ". Where this machine's profile says nothing of the kernel's work on a connection, "
                 "or there is none, that work is in the live CPU and handshake times alone. "
             )
-            + "The stack's time is by the clock on the wall, so on a busy machine it holds interruptions too. "
-            "The live wait is the "
-            "difference between the means under load and without a queue, and left out where noise made it "
+            + "The stack's time is by the clock on the wall, so on a busy machine it holds interruptions "
+            "too. The live wait is the difference between the means under load and without a queue, and left out where noise made it "
             "negative."
         ),
     )

@@ -34,8 +34,8 @@ class Queue(Object, frozen=True, kw_only=True):
 
     A message waits from its arrival, by the kernel's time stamp, until it is taken up; its service is what
     follows: reading, the stack's work, answering. `first_wait_s` is the wait of a handshake's first message,
-    `handshake_wait_s` and `handshake_service_s` are sums over all of its messages. `idle_s`: in which the
-    workers, all together, had nothing to do.
+    `handshake_wait_s` and `handshake_service_s` are sums over all of its messages. `worked_s`: in which the
+    workers, all together, had something to do.
     """
 
     message_wait_s: Times
@@ -43,7 +43,7 @@ class Queue(Object, frozen=True, kw_only=True):
     first_wait_s: Times
     handshake_wait_s: Times
     handshake_service_s: Times
-    idle_s: Amount
+    worked_s: Amount
 
 
 class Serving(Object, frozen=True, kw_only=True):

@@ -27,10 +27,9 @@ def test_every_message_of_a_handshake_is_timed(shakedown, suite):
     assert queue["handshake_service_s"]["mean"] == pytest.approx(2 * queue["message_service_s"]["mean"])
     assert queue["handshake_wait_s"]["mean"] == pytest.approx(2 * queue["message_wait_s"]["mean"])
     assert 0.0 < queue["first_wait_s"]["mean"] <= queue["handshake_wait_s"]["mean"]
-    # What the stack works is part of what the worker does; nobody is idle and at work at a time.
+    # What the stack works is part of what the worker does.
     assert queue["handshake_service_s"]["mean"] > counted["busy_s"]["mean"]
-    assert 0.0 < queue["idle_s"] < counted["elapsed_s"]
-    assert queue["idle_s"] + handshakes * queue["handshake_service_s"]["mean"] < counted["elapsed_s"]
+    assert handshakes * queue["handshake_service_s"]["mean"] < queue["worked_s"] < counted["elapsed_s"]
 
 
 def test_a_queue_is_not_timed_unasked():

@@ -33,8 +33,17 @@ def load(shakedown: Callable[..., subprocess.CompletedProcess[str]]) -> Load:
     return run
 
 
+HELLOS: dict[str, bytes] = {}
+
+
 def first_flight(load: Load, suite: str) -> bytes:
-    """A genuine ClientHello of somebody else."""
+    """A genuine ClientHello of somebody else; the same for all tests."""
+    if suite not in HELLOS:
+        HELLOS[suite] = _first_flight(load, suite)
+    return HELLOS[suite]
+
+
+def _first_flight(load: Load, suite: str) -> bytes:
     with serving(suite) as server, between(server.address) as middle:
         load(middle.target, suite, *ONE[:-6], "--count", "1", "--duration", "5s")
     return middle.flows[0].sent["client"][0]

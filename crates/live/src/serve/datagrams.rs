@@ -116,15 +116,20 @@ impl DatagramWorker {
     /// What the system says of the poll.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(8);
+        let timed = self.parts.config.queue_times;
+        let mut awake = timed.then(Instant::now);
         loop {
             let patience = self.patience();
-            let waits = self.parts.config.queue_times && patience != Some(Duration::ZERO);
-            let idle_from = waits.then(Instant::now);
+            if patience != Some(Duration::ZERO) {
+                self.parts.tally.worked(awake.take());
+            }
             match self.poll.poll(&mut events, patience) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
-            self.parts.tally.idle(idle_from);
+            if timed {
+                awake.get_or_insert_with(Instant::now);
+            }
             self.readable |= events.iter().any(|event| event.token() == SOCKET && event.is_readable());
             let orders = self.parts.orders.get();
             if orders >= Orders::DRAIN && self.drain_until.is_none() {

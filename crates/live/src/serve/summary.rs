@@ -66,8 +66,8 @@ pub struct Queue {
     pub handshake_wait_s: Times,
     /// What the worker did for all messages of a handshake.
     pub handshake_service_s: Times,
-    /// Time in which workers had nothing to do, all workers together.
-    pub idle_s: f64,
+    /// Time in which workers had something to do, all workers together.
+    pub worked_s: f64,
 }
 
 impl Queue {
@@ -83,7 +83,7 @@ impl Queue {
             first_wait_s: Times::of(&all.first_wait),
             handshake_wait_s: Times::of(&all.handshake_wait),
             handshake_service_s: Times::of(&all.handshake_service),
-            idle_s: tallies.iter().map(|tally| tally.idle_ns.get()).sum::<u64>() as f64 * 1e-9,
+            worked_s: tallies.iter().map(|tally| tally.worked_ns.get()).sum::<u64>() as f64 * 1e-9,
         }
     }
 }

@@ -226,8 +226,8 @@ pub struct Tally {
     pub busy: Mutex<Durations>,
     /// How the queue of messages went, where that is timed.
     pub queue: Mutex<QueueTimes>,
-    /// Nanoseconds in which the worker had nothing to do, where that is timed.
-    pub idle_ns: Counter,
+    /// Nanoseconds in which the worker had something to do, where that is timed.
+    pub worked_ns: Counter,
     /// By name and sender, in sampled handshakes.
     pub messages: Mutex<BTreeMap<(&'static str, &'static str), MessageTime>>,
     /// Sampled handshakes written, and lost because the file could not take them.
@@ -242,10 +242,10 @@ pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Tally {
-    /// Counts a worker's wait since it began, where that is timed.
-    pub fn idle(&self, begun: Option<Instant>) {
-        if let Some(begun) = begun {
-            self.idle_ns.add(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    /// Counts what a worker did since it woke up, where that is timed.
+    pub fn worked(&self, since: Option<Instant>) {
+        if let Some(since) = since {
+            self.worked_ns.add(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
     }
 

@@ -78,14 +78,6 @@ pub struct Parts {
     pub max_connections: usize,
 }
 
-impl Parts {
-    /// When a wait begins that leaves the worker idle; `None` where that is not timed, or nothing is waited for.
-    fn idle_begins(&self, patience: Option<Duration>) -> Option<Instant> {
-        let waits = self.config.queue_times && patience != Some(Duration::ZERO);
-        waits.then(Instant::now)
-    }
-}
-
 /// A thread's work.
 pub struct Worker {
     parts: Parts,
@@ -192,14 +184,20 @@ impl Worker {
     /// What the system says of the poll.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS);
+        let timed = self.parts.config.queue_times;
+        let mut awake = timed.then(Instant::now);
         loop {
             let patience = self.patience();
-            let begun = self.parts.idle_begins(patience);
+            if patience != Some(Duration::ZERO) {
+                self.parts.tally.worked(awake.take());
+            }
             match self.poll.poll(&mut events, patience) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
-            self.parts.tally.idle(begun);
+            if timed {
+                awake.get_or_insert_with(Instant::now);
+            }
             for event in &events {
                 match event.token() {
                     LISTENER => {
