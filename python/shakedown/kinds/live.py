@@ -56,7 +56,7 @@ QUANTITIES = (
     Quantity(
         "live.modelled.connection",
         "s",
-        "the kernel's time for a TCP connection, from this machine's profile; in what is modelled and "
+        "what a connection costs beyond the handshake in memory, by this machine's profile; in what is modelled and "
         "simulated",
     ),
     Quantity(
@@ -487,9 +487,8 @@ def notes(found: Found) -> list[str]:
     compared = one.comparison
     if compared is not None and compared.connection_s is None and load.target.startswith("tls://"):
         said.append(
-            f"{one.suite}: modelled and simulated end at the stack: what the kernel does for a connection "
-            f"here is "
-            'not known; "shakedown devices measure" finds it out'
+            f"{one.suite}: modelled and simulated end at the stack: what a connection costs beyond it here "
+            'is not known; "shakedown devices measure" finds it out'
         )
     return said
 
