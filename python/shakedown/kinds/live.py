@@ -56,8 +56,8 @@ QUANTITIES = (
     Quantity(
         "live.modelled.connection",
         "s",
-        "what a connection costs beyond the handshake in memory, by this machine's profile; in what is modelled and "
-        "simulated",
+        "what a connection costs beyond the handshake in memory, by this machine's profile; in what is "
+        "modelled and simulated",
     ),
     Quantity(
         "live.modelled.server-cpu", "s", "CPU time of the server's stack as measured in memory, and that"

@@ -118,11 +118,11 @@ def _comparison(rows: Sequence[Row]) -> Block:
                 ", and from what a connection costs beyond that by this machine's profile. "
                 if all(row["modelled_connection_s"] is not None for row in rows)
                 else ". Where this machine's profile does not know what a connection costs beyond "
-                "that, or there is none, the kernel's and the server's work on it is in the live CPU and handshake times alone. "
+                "that, or there is none, that is in the live CPU and handshake times alone. "
             )
             + "The stack's time is by the clock on the wall, so on a busy machine it holds interruptions "
-            "too. The live wait is the difference between the means under load and without a queue, and left out where noise made it "
-            "negative."
+            "too. The live wait is the difference between the means under load and without a queue, and left "
+            "out where noise made it negative."
         ),
     )
     return Block(figure=figure, table=table, folded_table="In figures")

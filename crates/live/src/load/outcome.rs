@@ -328,10 +328,7 @@ impl Part {
             started: self.started,
             completed: self.completed,
             failed: self.failed,
-            rate_per_s: Rates {
-                planned: self.rate_per_s,
-                achieved: self.completed as f64 / self.elapsed_s,
-            },
+            rate_per_s: Rates { planned: self.rate_per_s, achieved: self.completed as f64 / self.elapsed_s },
             elapsed_s: self.elapsed_s,
             connect_s: self.connect.figures(),
             handshake_s: self.handshake.figures(),
@@ -367,7 +364,6 @@ pub fn merge(parts: Vec<Parts>) -> Option<Outcome> {
         parts.into_iter().map(|parts| (parts.load, parts.background)).unzip();
     let backgrounds: Vec<_> = backgrounds.into_iter().flatten().collect();
     let beside = backgrounds.len();
-    let background =
-        sum(backgrounds).map(|part| Box::new(Outcome { traces: None, ..part.outcome(beside) }));
+    let background = sum(backgrounds).map(|part| Box::new(Outcome { traces: None, ..part.outcome(beside) }));
     Some(Outcome { background, ..sum(loads)?.outcome(generators) })
 }

@@ -46,7 +46,9 @@ impl Watched {
         if !matches!(self, Self::Recorded(..)) {
             return None;
         }
-        let Self::Recorded(recorded, preemptions) = std::mem::replace(self, Self::Nothing) else { return None };
+        let Self::Recorded(recorded, preemptions) = std::mem::replace(self, Self::Nothing) else {
+            return None;
+        };
         let (endpoint, recording) = recorded.into_parts();
         *self = Self::Plain(endpoint);
         Some((recording, preemptions))

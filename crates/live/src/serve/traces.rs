@@ -58,13 +58,7 @@ impl Sampler {
     }
 
     /// Keeps what a handshake was made of.
-    pub fn keep(
-        &self,
-        half: &HalfTrace,
-        negotiated: &Negotiated,
-        peer: Option<SocketAddr>,
-        tally: &Tally,
-    ) {
+    pub fn keep(&self, half: &HalfTrace, negotiated: &Negotiated, peer: Option<SocketAddr>, tally: &Tally) {
         {
             let mut messages = lock(&tally.messages);
             for message in &half.messages {
