@@ -7,14 +7,15 @@ import pytest
 
 from shakedown.errors import InputError
 from shakedown.requirements import parse
-from shakedown.schema.live import LoadOutcome, RatesPerS, Resumptions, Times
+from shakedown.schema.live import LoadFigures, RatesPerS, Resumptions, Times
 
 NONE = Times(n=0, mean=None, p50=None, p90=None, p95=None, p99=None, max=None)
 TIMES = Times(n=100, mean=0.2, p50=0.1, p90=0.3, p95=0.4, p99=0.5, max=0.6)
 
 
-def outcome(**changes: object) -> LoadOutcome:
-    usual = LoadOutcome(
+def outcome(**changes: object) -> LoadFigures:
+    usual = LoadFigures(
+        generators=1,
         planned=100,
         started=100,
         completed=100,
