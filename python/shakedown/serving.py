@@ -137,7 +137,7 @@ def start(
     chosen = {key: value for key, value in given.given().items() if key != "repeat"}
     if stack is not None:
         chosen["stack"] = stack
-    for file in (given.chain, given.key, given.ca, client_ca):
+    for file in (given.chain, given.key, given.ca):
         if file is not None:
             check_readable(file)
     request: dict[str, object] = {"listen": parse_address(listen)}
@@ -153,4 +153,6 @@ def start(
     try:
         return Server(native.Server(names, request, options=chosen))
     except (native.InvalidOption, native.Unsupported, native.InvalidSuite) as error:
+        if client_ca is not None and str(client_ca) in str(error):
+            check_readable(client_ca)
         raise InputError(str(error)) from error

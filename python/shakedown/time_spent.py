@@ -39,6 +39,10 @@ def read_halves(path: Path) -> list[HalfTrace]:
 
     halves = []
     try:
+        if not path.is_file():
+            raise InputError(
+                f'"{path}" is no file; accepted: sampled handshakes, as "serve --traces" writes them'
+            )
         if path.stat().st_size > MAX_FILE_BYTES:
             raise InputError(
                 f'"{path}" has more than {MAX_FILE_BYTES >> 20} MiB; accepted: sampled handshakes'

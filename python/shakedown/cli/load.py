@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from shakedown.cli._options import FiniteRange
-from shakedown.cli._output import echo, json_option, live_line, note, print_json, show
+from shakedown.cli._output import echo, force_option, json_option, live_line, note, print_json, show
 from shakedown.cli._scenario import Duration, Rate
 from shakedown.errors import InputError
 
@@ -100,6 +100,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.option("--scheduler", metavar="ADDRESS", help="Load from a Dask cluster: tcp://HOST:8786.")
 @click.option("--i-may-load", "may_load", metavar="HOST", help="HOST is not this machine, and you may.")
 @click.option("--no-rate-cap", is_flag=True, help="Load another machine with more than 50/s.")
+@force_option
 @json_option
 def command(
     target: str,
@@ -131,6 +132,7 @@ def command(
     scheduler: str | None,
     may_load: str | None,
     no_rate_cap: bool,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Load a TLS server or a WTLS gateway, and say what its clients saw.
@@ -140,7 +142,10 @@ def command(
     """
     from shakedown.api import load
     from shakedown.errors import ShakedownError
+    from shakedown.files.write import check_free
 
+    if traces_out is not None:
+        check_free(traces_out, force)
     if arrivals is None:
         arrivals = "closed" if background is not None and rate is None else "poisson"
     with _live_view(duration) as update, _generators(workers, scheduler) as generators:

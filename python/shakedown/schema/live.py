@@ -193,8 +193,8 @@ class Comparison(Object, frozen=True, kw_only=True):
     `loopback`, and with what a connection costs beyond that (`connection_s`, by side) where this machine's
     profile knows it; null: it does not, or there is no connection, and the kernel's work is in the live
     figures alone. `server-busy` is the stack's time by the clock on the wall, interruptions included.
-    `unloaded_s` is the mean live handshake time at a rate without a queue; the live wait is what a load adds to
-    it, and may be negative where noise exceeds it.
+    `unloaded_s` is the mean live handshake time at a rate without a queue; the live wait is what a load adds
+    to it, and may be negative where noise exceeds it.
     """
 
     connection_s: dict[Side, Amount] | None = None

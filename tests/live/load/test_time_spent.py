@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -222,8 +223,9 @@ def test_files_that_are_no_halves_are_told_with_their_line(tmp_path):
     file.write_text("{}\n")
     with pytest.raises(InputError, match="line 1"):
         read_halves(file)
-    with pytest.raises(InputError, match="cannot be read"):
-        read_halves(tmp_path / "none")
+    for path in (tmp_path / "none", tmp_path, Path("/dev/zero")):
+        with pytest.raises(InputError, match="is no file"):
+            read_halves(path)
 
 
 def test_what_serve_writes_is_what_the_schema_says(tmp_path):
