@@ -226,7 +226,6 @@ def check(
         warm = bench.load(50.0, min(WARM_UP, quiet), 1)
         busy_s = _busy_s(warm)
         unloaded = bench.load(QUIET_UTILISATION / busy_s, quiet, 2)
-        wake_up_s = unloaded.message_wait.mean_s
         for asked in utilisations:
             bench.failed, bench.lateness_p99_s = 0, 0.0
             rate_per_s = asked / busy_s
@@ -235,7 +234,7 @@ def check(
                 for number in range(1, batches + 1)
             ]
             busy_s = _busy_s(runs[-1])
-            yield result(suite, asked, runs, wake_up_s, bench)
+            yield result(suite, asked, runs, unloaded, bench)
 
 
 def _busy_s(run: Reading) -> float:
@@ -243,7 +242,7 @@ def _busy_s(run: Reading) -> float:
     return run.worked_s / run.handshake_service.count
 
 
-def result(suite: str, asked: float, runs: Sequence[Reading], wake_up_s: float, bench: Bench) -> Result:
+def result(suite: str, asked: float, runs: Sequence[Reading], unloaded: Reading, bench: Bench) -> Result:
     """The runs' waits against the formula's, from their own services."""
     elapsed_s = sum(run.elapsed_s for run in runs)
     utilisation = sum(run.worked_s for run in runs) / elapsed_s
@@ -260,6 +259,7 @@ def result(suite: str, asked: float, runs: Sequence[Reading], wake_up_s: float, 
         return float(sum(one * many for one, many in zip(waits, counts, strict=True)) / sum(counts))
 
     def live_s(name: str) -> list[float]:
+        wake_up_s = getattr(unloaded, name).mean_s
         return [getattr(run, name).mean_s - wake_up_s * (1.0 - run.utilisation) for run in runs]
 
     def counts(name: str) -> list[int]:
@@ -274,7 +274,7 @@ def result(suite: str, asked: float, runs: Sequence[Reading], wake_up_s: float, 
         failed=bench.failed,
         message_service_s=fmean(run.message_service.mean_s for run in runs),
         beside_s=fmean(run.beside_s for run in runs),
-        wake_up_s=wake_up_s,
+        wake_up_s=unloaded.message_wait.mean_s,
         lateness_p99_s=bench.lateness_p99_s,
         message=compare(
             live_s("message_wait"), counts("message_wait"), formula_s("message_service", 1.0), utilisation
