@@ -151,7 +151,8 @@ def _spent_figure(name: str, title: str, rows: Sequence[Row]) -> Figure:
     def step(row: Row) -> str:
         if row["message"] is None:
             return "connection, and no message"
-        return f"{'→' if row['sender'] == 'client' else '←'} {row['message']}"
+        # Two messages of one name are told apart by their number.
+        return f"{row['message_index'] + 1} {'→' if row['sender'] == 'client' else '←'} {row['message']}"
 
     segments, totals = [], []
     ordered = sorted(rows, key=lambda row: -1 if row["message_index"] is None else row["message_index"])
@@ -163,10 +164,7 @@ def _spent_figure(name: str, title: str, rows: Sequence[Row]) -> Figure:
             totals.append(time(sum(parts.values()) * 1e-6))
             shown = row or next(one for one in ordered if one["message_index"] == index)
             for key, (words, look) in PARTS.items():
-                # Two messages of one name are told apart by their number.
-                segments.append(
-                    Segment(f"{(index or 0) + 1} {step(shown)}", side, words, look, parts[key] / 1000)
-                )
+                segments.append(Segment(step(shown), side, words, look, parts[key] / 1000))
     return Figure(
         name=name,
         title=f"Where the time goes: {title}",
