@@ -205,10 +205,8 @@ def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
         ((SUITE, "--slow-to", "nothing-of-the-kind"), "nothing-of-the-kind"),
         ((SUITE, "--traces-out", "x.jsonl"), "no handshakes are sampled"),
         ((SUITE, "--traces", "0"), "0"),
-        (
-            (SUITE, "--traces", "3", "--traces-out", "/nowhere/x.jsonl"),
-            '"/nowhere/x.jsonl" cannot be written',
-        ),
+        ((SUITE, "--traces", "3", "--traces-out", "/nowhere/x.jsonl"), "/nowhere/x.jsonl: cannot be written"),
+        ((SUITE, "--traces", "3", "--traces-out", __file__), "exists already"),
     ],
 )
 def test_wrong_input_is_one_line(load, arguments, told):
