@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from tools.check_this_machine import CHECKED, check
 
 import real
+from shakedown import core
+from shakedown.errors import InputError
 from shakedown.pricing.prices import price
 from shakedown.pricing.this_machine import TICKETED, measure_suites, profile_of, suites
 from shakedown.pricing.trace import parse_trace
 from shakedown.profiles import load_device
+from shakedown.profiles.importers import import_benchmark
 from shakedown.profiles.importers.measured import summarise
 from shakedown.schema import builtins
 
@@ -61,3 +67,22 @@ def test_forty_suites_are_checked_and_none_of_them_may_be_fitted():
     one = builtins(real.measurement(SYMMETRIC))
     with pytest.raises(ValueError, match="among the fitted"):
         check([], [one], [one])
+
+
+def test_the_probes_suites_are_those_of_the_command():
+    root = Path(__file__).parents[2]
+    lines = (root / "crates" / "probe" / "src" / "suites.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == [f"{name} {TICKETED[name]}" if name in TICKETED else name for name in suites()]
+
+
+def test_what_the_probe_writes_makes_a_profile(tmp_path):
+    timed = [builtins(one) for one in core.primitives(filter=["sign"], seconds=0.001)]
+    handshakes = [builtins(real.measurement(FULL)), builtins(real.measurement(SYMMETRIC))]
+    text = json.dumps({"machine": {}, "primitives": timed, "handshakes": handshakes})
+    library, found = import_benchmark(text, "router.json")
+    assert "openssl" in library.lower()
+    assert found.primitives["sign", "ecdsa", "p256"]["time_us"] > 0.0  # in a handshake
+    assert found.primitives["sign", "rsa", "rsa4096"]["time_us"] > 0.0  # apart
+    assert found.overhead["message"]
+    with pytest.raises(InputError, match="shakedown-probe --handshakes"):
+        import_benchmark(json.dumps({"primitives": [1], "handshakes": handshakes}), "router.json")

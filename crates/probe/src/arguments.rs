@@ -23,6 +23,9 @@ Options:
       --seconds S      Longest time for each key or algorithm [default: 1; all in all under three minutes]
       --cache FOLDER   Where to keep RSA keys, which take long to make [default: ~/.cache/shakedown]
       --json           Write all figures as JSON instead of a profile
+      --handshakes     Also measure handshakes of every protocol, for what the TLS stack takes beside primitives; the
+                       JSON that is written then makes a profile by 'shakedown devices import'
+      --rounds N       How often each of them is measured [default: 3]
       --list           List the primitives and time nothing
       --back-to-back   Time in loops of nothing else, as libraries' benchmarks do
   -q, --quiet          No progress on standard error
@@ -49,9 +52,13 @@ pub struct Arguments {
     pub date: Option<String>,
     pub json: bool,
     pub quiet: bool,
+    /// How often handshakes are measured; none are where it is 0.
+    pub rounds: usize,
 }
 
 const DEFAULT_NAME: &str = "this-machine";
+const DEFAULT_ROUNDS: usize = 3;
+const MAX_ROUNDS: usize = 1000;
 
 /// Reads the command line; what is wrong is said in one line.
 pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
@@ -59,6 +66,7 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, St
     let mut read = Arguments::default();
     let mut name = None;
     let mut list = false;
+    let (mut handshakes, mut rounds) = (false, None);
     let text = |value: Result<OsString, lexopt::Error>| value.and_then(ValueExt::string).map_err(one_line);
     while let Some(argument) = parser.next().map_err(one_line)? {
         match argument {
@@ -73,6 +81,8 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, St
             Long("cache") => read.options.cache = Some(parser.value().map_err(one_line)?.into()),
             Long("json") => read.json = true,
             Long("list") => list = true,
+            Long("handshakes") => handshakes = true,
+            Long("rounds") => rounds = Some(self::rounds(&text(parser.value())?)?),
             Long("back-to-back") => read.options.back_to_back = true,
             Value(word) => read.options.filter.push(text(Ok(word))?),
             other => return Err(format!("{}; see --help for what is accepted", other.unexpected())),
@@ -81,6 +91,12 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, St
     if list {
         return Ok(Request::List(read.options.filter));
     }
+    if rounds.is_some() && !handshakes {
+        return Err("--rounds is of handshakes; accepted with --handshakes".into());
+    }
+    if handshakes {
+        read.rounds = rounds.unwrap_or(DEFAULT_ROUNDS);
+    }
     let of_file = read.out.as_ref().and_then(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     read.name = name.or(of_file).unwrap_or_else(|| DEFAULT_NAME.to_owned());
     Ok(Request::Measure(read))
@@ -88,6 +104,11 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, St
 
 fn one_line(error: lexopt::Error) -> String {
     format!("{error}; see --help for what is accepted")
+}
+
+fn rounds(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=MAX_ROUNDS).contains(number));
+    number.ok_or_else(|| format!("--rounds is '{text}'; accepted: 1 to {MAX_ROUNDS}"))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -130,6 +151,9 @@ mod tests {
         assert_eq!((read.options.seconds, read.name.as_str(), read.quiet), (0.25, "my-board", true));
         assert_eq!(read.date.as_deref(), Some("2026-02-28"));
         assert_eq!(measure(&[]).name, DEFAULT_NAME);
+        assert_eq!(measure(&[]).rounds, 0);
+        assert_eq!(measure(&["--handshakes"]).rounds, DEFAULT_ROUNDS);
+        assert_eq!(measure(&["--rounds", "7", "--handshakes"]).rounds, 7);
         assert_eq!(measure(&["--name", "x", "-o", "y.toml"]).name, "x");
         assert!(matches!(of(&["--list", "sign"]), Ok(Request::List(words)) if words == ["sign"]));
         assert!(matches!(of(&["--version"]), Ok(Request::Version)));
@@ -144,6 +168,8 @@ mod tests {
             (&["--seconds"][..], "--seconds"),
             (&["--date", "yesterday"][..], "yesterday"),
             (&["--quiet=yes"][..], "yes"),
+            (&["--rounds", "0", "--handshakes"][..], "'0'"),
+            (&["--rounds", "3"][..], "--handshakes"),
         ] {
             let wrong = of(words).unwrap_err();
             assert!(wrong.contains(named) && wrong.contains("accepted") && !wrong.contains('\n'), "{wrong}");

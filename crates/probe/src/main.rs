@@ -1,13 +1,15 @@
-//! `shakedown-probe`: what each cryptographic primitive costs on the device that it runs on.
+//! `shakedown-probe`: what each cryptographic primitive costs on the device that it runs on, and a TLS stack.
 //!
 //! One file without Python or shared libraries, to be copied to a device. It writes the device profile that
 //! `shakedown predict --device FILE` reads.
 
 mod arguments;
 mod date;
+mod handshakes;
 
 use arguments::{Arguments, Request};
 use shakedown_stacks::machine::Machine;
+use shakedown_stacks::measure::Measurement;
 use shakedown_stacks::primitives::{self, About, Failure, Progress};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -58,7 +60,16 @@ fn measure(arguments: &Arguments) -> ExitCode {
         }
         Err(error) => return fail(1, &error.to_string()),
     };
-    let text = if arguments.json {
+    let text = if arguments.rounds > 0 {
+        let cache = arguments.options.cache.as_ref();
+        let measured = handshakes::measure(arguments.rounds, cache, &mut |done, total, name| {
+            line.say(done, total, name);
+        });
+        line.clear();
+        eprintln!("{} suites", measured.len());
+        let document = Everything { machine: &machine, primitives: &timings, handshakes: &measured };
+        serde_json::to_string(&document).map(|text| text + "\n").map_err(|error| error.to_string())
+    } else if arguments.json {
         serde_json::to_string_pretty(&timings).map(|text| text + "\n").map_err(|error| error.to_string())
     } else {
         let about = About {
@@ -85,6 +96,14 @@ fn measure(arguments: &Arguments) -> ExitCode {
     }
 }
 
+/// What is written where handshakes are measured, too.
+#[derive(serde::Serialize)]
+struct Everything<'a> {
+    machine: &'a Machine,
+    primitives: &'a [primitives::Timing],
+    handshakes: &'a [Measurement],
+}
+
 /// Writes beside the file first, so that a full disk leaves no half of a profile.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
@@ -109,13 +128,19 @@ impl Line {
     }
 
     fn show(&mut self, progress: Progress<'_>) {
-        let due = self.shown.is_none_or(|shown| progress.done >= shown + if self.terminal { 1 } else { 10 });
+        let name = [progress.now.algorithm, progress.now.parameters].join(" ");
+        self.say(progress.done, progress.total, name.trim_end());
+    }
+
+    fn say(&mut self, done: usize, total: usize, name: &str) {
+        // A second list begins anew.
+        let begun = self.shown.is_some_and(|shown| done >= shown);
+        let due = !begun || self.shown.is_none_or(|shown| done >= shown + if self.terminal { 1 } else { 10 });
         if self.quiet || !due {
             return;
         }
-        self.shown = Some(progress.done);
-        let name = [progress.now.algorithm, progress.now.parameters].join(" ");
-        let text = format!("{:3} of {}: {}", progress.done + 1, progress.total, name.trim_end());
+        self.shown = Some(done);
+        let text = format!("{:3} of {total}: {name}", done + 1);
         if self.terminal {
             eprint!("\r\x1b[K{text}");
         } else {

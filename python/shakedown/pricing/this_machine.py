@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shakedown.pricing.other_openssl import Factors, adjusted
-from shakedown.profiles.costs import Triple
-from shakedown.profiles.importers.common import Primitives
+from shakedown.profiles.importers.joined import joined
 from shakedown.profiles.importers.measured import REJECTION_LOOPS, as_primitives, summarise
 from shakedown.profiles.profile_text import About, profile_toml
-from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
 
 if TYPE_CHECKING:
     from shakedown.schema.primitives import Timing
@@ -173,7 +170,7 @@ def profile_of(
 
     machine = core.machine()
     found = summarise(measured)
-    primitives = _joined(as_primitives(builtins(timed)), found.primitives)
+    primitives = joined(as_primitives(builtins(timed)), found.primitives)
     overhead = found.overhead
     architecture = machine.architecture
     library = f"OpenSSL {core.build().openssl.removeprefix('OpenSSL ').split(' ')[0]}"
@@ -206,50 +203,6 @@ def profile_of(
         },
     )
     return profile_toml(about, primitives, overhead, connection, stack=stack, cooling=found.cooling)
-
-
-LONG_US = 40.0
-"""Calls that take longer hardly notice cold caches."""
-
-
-def _joined(apart: Primitives, inside: Primitives) -> Primitives:
-    """Figures inside handshakes where there are any; the others apart, with what being inside costs there.
-
-    Inside a handshake caches are colder than in a loop of one primitive: that costs every call about as much,
-    so that only short ones show it. And the machine may have been faster or slower meanwhile.
-    """
-    both = [
-        (apart[triple]["time_us"], inside[triple]["time_us"])
-        for triple in inside
-        if triple in apart
-        and triple[0] != "import"
-        and "time_us" in inside[triple]
-        and apart[triple].get("time_us", 0.0) > 0.0
-    ]
-    ratios = [within / alone for alone, within in both if alone >= LONG_US]
-    speed = statistics.median(ratios) if ratios else 1.0
-    short = [within - speed * alone for alone, within in both if alone < LONG_US]
-    colder_us = max(0.0, statistics.median(short)) if short else 0.0
-    joined: Primitives = {}
-    for triple, cost in apart.items():
-        more_us = 0.0 if triple[0] == "import" else colder_us
-        joined[triple] = (
-            {key: us * speed + (0.0 if key == "sd_us" else more_us) for key, us in cost.items()}
-            if _is_call(triple)
-            else cost
-        )
-    for triple, cost in inside.items():
-        if "mean_us" in cost and triple in apart:
-            # How a rejection loop varies is known from many calls apart.
-            factor = cost["mean_us"] / apart[triple]["mean_us"]
-            joined[triple] = {key: us * factor for key, us in apart[triple].items()}
-        elif _is_call(triple) or triple not in apart or cost.get("per_call_us"):
-            joined[triple] = cost
-    return joined
-
-
-def _is_call(triple: Triple) -> bool:
-    return triple[0] not in SYMMETRIC_OPERATIONS
 
 
 def _core(architecture: str) -> dict[str, str | int]:

@@ -19,7 +19,7 @@ from shakedown.files.write import check_free, write
 from shakedown.profiles.device import parse_device
 from shakedown.profiles.importers.common import ContradictionError, Imported
 from shakedown.profiles.importers.mbedtls import read_mbedtls
-from shakedown.profiles.importers.measured import read_measurements, read_primitives
+from shakedown.profiles.importers.measured import read_measurements, read_primitives, read_probe
 from shakedown.profiles.importers.openssl import read_openssl_speed
 from shakedown.profiles.importers.wolfcrypt import read_wolfcrypt
 from shakedown.profiles.profile_text import About, profile_toml
@@ -45,6 +45,7 @@ def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
     readers: tuple[tuple[str, Callable[[str], Imported]], ...] = (
         ("shakedown", read_measurements),
         ("shakedown", read_primitives),
+        ("shakedown", read_probe),
         ("OpenSSL", read_openssl_speed),
         ("wolfSSL", read_wolfcrypt),
         ("mbedTLS", read_mbedtls),
@@ -67,7 +68,8 @@ def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
             return found.stack or named, found
     raise InputError(
         f"{where}: no benchmark figures; accepted: output of openssl speed -mr, wolfCrypt's benchmark, "
-        "mbedTLS's benchmark, shakedown measure --json, shakedown primitives --json"
+        "mbedTLS's benchmark, shakedown measure --json, shakedown primitives --json, "
+        "shakedown-probe --handshakes"
     )
 
 

@@ -12,6 +12,7 @@ from shakedown.files.limits import parse_json
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.importers import cooling
 from shakedown.profiles.importers.common import Figures, Imported, Primitives
+from shakedown.profiles.importers.joined import joined
 from shakedown.profiles.overhead import handshake_kind, is_public_key, message_key, message_kind
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
 
@@ -137,6 +138,22 @@ def _usual_stack(rows: Sequence[dict[str, Any]]) -> str:
     """The one that ran most of them."""
     names = [_stack(entry) for entry in rows]
     return max(sorted(set(names)), key=names.count) if names else ""
+
+
+def read_probe(text: str) -> Imported:
+    """Read what ``shakedown-probe --handshakes`` wrote: primitives apart and handshakes of one device."""
+    try:
+        document = parse_json(text, "")
+    except InputError:
+        return Imported()
+    if not isinstance(document, dict):
+        return Imported()
+    timed, handshakes = document.get("primitives"), document.get("handshakes")
+    if not isinstance(timed, list) or not isinstance(handshakes, list) or not _are_timings(timed):
+        return Imported()
+    found = summarise(entry for entry in handshakes if isinstance(entry, dict))
+    found.primitives = joined(as_primitives(timed), found.primitives)
+    return found
 
 
 def _operations(entry: dict[str, Any]) -> list[dict[str, Any]]:
@@ -292,10 +309,12 @@ def as_primitives(timed: Iterable[dict[str, Any]]) -> Primitives:
 def read_primitives(text: str) -> Imported:
     """Read ``primitives --json``: medians of public-key calls, symmetric work by call and KiB."""
     entries = _entries(text)
+    return Imported(as_primitives(entries)) if _are_timings(entries) else Imported()
+
+
+def _are_timings(entries: list[Any]) -> bool:
     keys = {"operation", "algorithm", "parameters", "us"}
-    if not all(isinstance(one, dict) and keys <= one.keys() for one in entries):
-        return Imported()
-    return Imported(as_primitives(entries))
+    return all(isinstance(one, dict) and keys <= one.keys() for one in entries)
 
 
 def _entries(text: str) -> list[Any]:

@@ -1,0 +1,52 @@
+"""Primitives timed apart and inside handshakes, as one set of figures."""
+
+from __future__ import annotations
+
+import statistics
+
+from shakedown.profiles.costs import Triple
+from shakedown.profiles.importers.common import Primitives
+from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
+
+LONG_US = 40.0
+"""Calls that take longer hardly notice cold caches."""
+
+
+def joined(apart: Primitives, inside: Primitives) -> Primitives:
+    """Figures inside handshakes where there are any; the others apart, with what being inside costs there.
+
+    Inside a handshake caches are colder than in a loop of one primitive: that costs every call about as much,
+    so that only short ones show it. And the machine may have been faster or slower meanwhile.
+    """
+    both = [
+        (apart[triple]["time_us"], inside[triple]["time_us"])
+        for triple in inside
+        if triple in apart
+        and triple[0] != "import"
+        and "time_us" in inside[triple]
+        and apart[triple].get("time_us", 0.0) > 0.0
+    ]
+    ratios = [within / alone for alone, within in both if alone >= LONG_US]
+    speed = statistics.median(ratios) if ratios else 1.0
+    short = [within - speed * alone for alone, within in both if alone < LONG_US]
+    colder_us = max(0.0, statistics.median(short)) if short else 0.0
+    found: Primitives = {}
+    for triple, cost in apart.items():
+        more_us = 0.0 if triple[0] == "import" else colder_us
+        found[triple] = (
+            {key: us * speed + (0.0 if key == "sd_us" else more_us) for key, us in cost.items()}
+            if _is_call(triple)
+            else cost
+        )
+    for triple, cost in inside.items():
+        if "mean_us" in cost and triple in apart:
+            # How a rejection loop varies is known from many calls apart.
+            factor = cost["mean_us"] / apart[triple]["mean_us"]
+            found[triple] = {key: us * factor for key, us in apart[triple].items()}
+        elif _is_call(triple) or triple not in apart or cost.get("per_call_us"):
+            found[triple] = cost
+    return found
+
+
+def _is_call(triple: Triple) -> bool:
+    return triple[0] not in SYMMETRIC_OPERATIONS
