@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROUNDS = 5
 """How often every suite is measured, in turn with all others, so that no one stands in a busy minute."""
 REPEAT = 20
-VARYING = 10
+VARYING = 20
 """How many times as often suites of ML-DSA are measured: signing is a rejection loop."""
 
 _GROUPS = ("x25519", "p256", "p384", "ffdhe2048", "mlkem768", "x25519mlkem768")
