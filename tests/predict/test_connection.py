@@ -16,6 +16,7 @@ from shakedown.pricing.neighbours import busy_neighbours
 from shakedown.pricing.other_openssl import Factors, adjusted
 
 PRF = ("prf", "hkdf-sha256", "")
+NAMES = ("operation", "algorithm", "parameters")
 
 
 def test_a_connection_costs_each_side_something_and_less_than_a_slow_handshake():
@@ -79,20 +80,36 @@ def test_programs_without_a_libssl_are_refused():
 
 def test_a_profile_is_adjusted_to_another_library():
     sign, derive = ("sign", "ecdsa", "p256"), ("derive", "ecdh", "p256")
-    factors = Factors("OpenSSL 3.0.19", {sign: 2.0}, {"tls1.3": 3.0}, 20.0)
+    work = {("tls1.3", "client"): 4.0, ("tls1.3", "server"): 2.0}
+    factors = Factors("OpenSSL 3.0.19", {sign: 2.0}, 1.5, work, 20.0)
     primitives, overhead = adjusted(
         {
             sign: {"time_us": 20.0},
             derive: {"time_us": 40.0},
             PRF: {"per_call_us": 1.0},
         },
-        {"message": [{"protocol": "tls1.3", "name": "Finished", "work": "process", "mean_us": 4.0}]},
+        {
+            "message": [
+                {"protocol": "tls1.3", "name": "Finished", "work": "process", "mean_us": 4.0},
+                {"protocol": "tls1.3", "name": "ClientHello", "work": "process", "mean_us": 4.0},
+                {"protocol": "tls1.3", "name": "ClientHello", "work": "generate", "mean_us": 4.0},
+            ],
+            "handshake": [{"protocol": "tls1.3", "side": "server", "mean_us": 1.0}],
+            "primitive": [
+                {"protocol": "wtls", **dict(zip(NAMES, sign, strict=True)), "time_us": 20.0},
+                {"message": "Certificate", **dict(zip(NAMES, sign, strict=True)), "time_us": 20.0},
+            ],
+        },
         factors,
     )
     assert primitives[sign]["time_us"] == 40.0
     assert primitives[derive]["time_us"] == 80.0  # no figure of its own: as all operations
-    assert primitives[PRF]["per_call_us"] == 3.0
-    assert overhead["message"][0]["mean_us"] == 12.0
+    assert primitives[PRF]["per_call_us"] == 1.5
+    # Both sides make and read a Finished; a ClientHello is read by servers alone.
+    assert [row["mean_us"] for row in overhead["message"]] == [12.0, 8.0, 16.0]
+    assert overhead["handshake"][0]["mean_us"] == 2.0
+    # In WTLS there is no OpenSSL; in a certificate there is.
+    assert [row["time_us"] for row in overhead["primitive"]] == [20.0, 40.0]
 
 
 def test_the_command_refuses_a_program_before_it_measures(shakedown):

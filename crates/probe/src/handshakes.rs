@@ -3,8 +3,7 @@
 //! The figures are those of `shakedown measure --json`; `shakedown devices import` makes a profile of them.
 
 use shakedown_stacks::Settings;
-use shakedown_stacks::measure::{Measurement, measure_peers};
-use shakedown_stacks::peers::prepare;
+use shakedown_stacks::measure::{self, Measurement};
 use shakedown_trace::Suite;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -24,7 +23,7 @@ struct Candidate {
 /// Measures every suite that runs here, in turn, `rounds` times; of each the round that took least.
 ///
 /// `progress` is told what is done, of how much, and what comes next. A suite that does not run is left out.
-pub fn measure(
+pub fn measure_all(
     rounds: usize,
     cache: Option<&PathBuf>,
     progress: &mut dyn FnMut(usize, usize, &str),
@@ -36,8 +35,8 @@ pub fn measure(
         for one in &mut candidates {
             progress(done, total, &one.suite.to_string());
             done += 1;
-            let Ok(peers) = prepare(&one.suite, &one.settings) else { continue };
-            let Ok(found) = measure_peers(REPEAT, &peers, &mut |_| ControlFlow::Continue(())) else { continue };
+            let step = &mut |_| ControlFlow::Continue(());
+            let Ok(found) = measure::measure(&one.suite, REPEAT, &one.settings, step) else { continue };
             if one.best.as_ref().is_none_or(|best| took_us(&found) < took_us(best)) {
                 one.best = Some(found);
             }
@@ -48,8 +47,7 @@ pub fn measure(
 
 fn candidate(line: &str, cache: Option<&PathBuf>) -> Option<Candidate> {
     let (name, tickets) = line.split_once(' ').unwrap_or((line, "0"));
-    let settings =
-        Settings { tickets: tickets.parse().ok()?, cache: cache.cloned(), ..Settings::default() };
+    let settings = Settings { tickets: tickets.parse().ok()?, cache: cache.cloned(), ..Settings::default() };
     Some(Candidate { suite: name.parse().ok()?, settings, best: None })
 }
 

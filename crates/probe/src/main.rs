@@ -62,7 +62,7 @@ fn measure(arguments: &Arguments) -> ExitCode {
     };
     let text = if arguments.rounds > 0 {
         let cache = arguments.options.cache.as_ref();
-        let measured = handshakes::measure(arguments.rounds, cache, &mut |done, total, name| {
+        let measured = handshakes::measure_all(arguments.rounds, cache, &mut |done, total, name| {
             line.say(done, total, name);
         });
         line.clear();

@@ -4,7 +4,7 @@ Two things are asked of the other library, both apart from any server: what its 
 public-key operations, next to ours in loops of the same kind; and what a few handshakes in memory take,
 through its libssl. What of these its public-key operations do not explain, next to the same of ours, says by
 how much its other work differs: all symmetric calls, the decoding of keys, and the work on messages take as
-many times as long as they do here.
+many times as long as they do here, on either side.
 """
 
 from __future__ import annotations
@@ -33,33 +33,59 @@ from shakedown.schema.base import SIDES, Side
 SPEED = ("rsa2048", "ecdsap256", "ecdsap384", "ecdhp256", "ecdhp384", "ecdhx25519", "ed25519")
 """What `openssl speed` is asked for."""
 HANDSHAKES = (
-    ("tls1.3/p256/ed25519/server", "P-256", "TLS_AES_128_GCM_SHA256"),
-    ("tls1.3/p256/rsa2048/server", "P-256", "TLS_AES_128_GCM_SHA256"),
-    ("tls1.3/x25519/p384/server", "X25519", "TLS_AES_128_GCM_SHA256"),
-    ("tls1.2/ecdhe_ecdsa+p256/p256/server", "P-256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
-    ("tls1.2/ecdhe_rsa+p256/rsa2048/server", "P-256", "ECDHE-RSA-AES128-GCM-SHA256"),
-    ("tls1.2/rsa/rsa2048/server/ticket", "P-256", "AES128-GCM-SHA256"),
+    ("tls1.2/rsa/rsa2048/server/ticket", "X25519:P-256", "AES128-GCM-SHA256"),
+    ("tls1.3/x25519/ed25519/server", "X25519", "TLS_AES_128_GCM_SHA256"),
+    ("tls1.3/x25519/p256@rsa2048/server", "X25519:P-256", "TLS_AES_128_GCM_SHA256"),
+    ("tls1.3/x25519/p384/server", "X25519:P-384", "TLS_AES_128_GCM_SHA256"),
+    ("tls1.2/ecdhe_ecdsa+x25519/p256/server", "X25519:P-256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+    ("tls1.2/ecdhe_rsa+x25519/rsa2048/server", "X25519", "ECDHE-RSA-AES128-GCM-SHA256"),
 )
-"""Suites that are measured through the other libssl: group and cipher as OpenSSL calls them."""
+"""Suites that are measured through the other libssl, first one without public-key operations: groups and
+cipher as OpenSSL calls them.
+"""
+CLIENTS_WORK = {
+    ("ClientHello", "generate"),
+    ("ServerHello", "process"),
+    ("EncryptedExtensions", "process"),
+    ("CertificateRequest", "process"),
+    ("Certificate", "process"),
+    ("CertificateVerify", "process"),
+    ("ServerKeyExchange", "process"),
+    ("ServerHelloDone", "process"),
+    ("ClientKeyExchange", "generate"),
+    ("NewSessionTicket", "process"),
+}
+"""Work on messages that is the client's where only servers have certificates."""
+BOTH = {"ChangeCipherSpec", "Finished"}
+"""What both sides make and read: its factor is between."""
 REPEAT = 60
 ROUNDS = 5
 """Ours and the other library's in turn, so often, and so many handshakes each time."""
-SECONDS = 1
+SECONDS, OUR_SECONDS, SPEED_ROUNDS = 1, 0.3, 2
 PUBLIC_KEY_SHARE = 0.9
 """A handshake of which public-key operations take more than this says little of the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """How the other library compares: public-key calls by triple, other work by kind of handshake."""
+    """How the other library compares: how many times as long its work takes.
+
+    Attributes:
+        version: of the other library.
+        calls: public-key operations.
+        symmetric: symmetric work.
+        work: the stack's own work, reading of keys included, by kind of handshake and side.
+        objects_us: making and freeing a server's connection in the other library, for information.
+    """
 
     version: str
     calls: Mapping[Triple, float]
-    work: Mapping[str, float]
+    symmetric: float
+    work: Mapping[tuple[str, Side], float]
     objects_us: float
 
     def call(self, triple: Triple) -> float:
-        """How many times as long a call takes: by its own figure, its algorithm's, or all."""
+        """A call, by its own figure, its algorithm's, or all."""
         operation, algorithm, parameters = triple
         alike = {"keygen": "derive", "encrypt": "verify", "decrypt": "sign"}
         found = self.calls.get(triple, self.calls.get((alike.get(operation, ""), algorithm, parameters)))
@@ -68,10 +94,19 @@ class Factors:
         family = [ratio for (_, one, _), ratio in self.calls.items() if one == algorithm]
         return statistics.median(family or self.calls.values() or [1.0])
 
-    def other(self, protocol: str) -> float:
-        """How many times as long everything else takes, by the kind of handshake."""
-        found = self.work.get(protocol, self.work.get(protocol.split(",")[0]))
-        return statistics.median(self.work.values()) if found is None else found
+    def stack(self, protocol: str, side: Side | None) -> float:
+        """The stack's own work in a kind of handshake, on a side; of either where it is None."""
+        kinds = {kind for kind, _ in self.work}
+        plain = protocol.split(",")[0]
+        if protocol != plain and protocol not in kinds:
+            return self.symmetric
+        kind = protocol if protocol in kinds else plain if plain in kinds else None
+        found = [
+            ratio
+            for (one, where), ratio in self.work.items()
+            if (kind is None or one == kind) and (side is None or where == side)
+        ]
+        return statistics.fmean(found) if found else 1.0
 
 
 def measure_other(
@@ -93,36 +128,46 @@ def measure_other(
     progress(0, total, "openssl speed")
     calls = _calls(program)
     library = Libssl(libssl_of(program))
-    ratios: dict[str, list[float]] = {}
+    symmetric = 1.0
+    ratios: dict[tuple[str, Side], list[float]] = {}
     objects: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, (suite, group, cipher) in enumerate(HANDSHAKES):
             progress(1 + number, total, suite)
             trace = _trace(suite)
+            kind = _kind(trace)
             plan = _plan(suite, group, cipher, Path(folder) / str(number))
             for _ in range(ROUNDS):
                 ours = _ours(suite)
-                took = library.measure(plan, REPEAT)
-                objects.append(took.server_object_us)
+                theirs = library.measure(plan, REPEAT)
+                objects.append(theirs.server_object_us)
                 for side in SIDES:
-                    ratio = _ratio(trace, side, device, ours, took, Factors("", calls, {}, 0.0))
+                    known = Factors("", calls, symmetric, {}, 0.0)
+                    ratio = _ratio(trace, side, device, ours, theirs, known)
                     if ratio is not None:
-                        ratios.setdefault(_kind(trace), []).append(ratio)
-    work = {kind: statistics.median(found) for kind, found in ratios.items()}
-    return Factors(_version(program), calls, work, statistics.median(objects))
+                        ratios.setdefault((kind, side), []).append(ratio)
+            if not number:
+                symmetric = statistics.median(ratio for found in ratios.values() for ratio in found)
+    work = {where: statistics.median(found) for where, found in ratios.items()}
+    return Factors(_version(program), calls, symmetric, work, statistics.median(objects))
 
 
 def adjusted(
     primitives: Primitives, overhead: Mapping[str, list[dict[str, Any]]], factors: Factors
 ) -> tuple[Primitives, dict[str, list[dict[str, Any]]]]:
     """What a profile of this machine says, as it is with the other library: times in microseconds."""
-    everywhere = factors.other("")
-    calls: Primitives = {}
-    for triple, cost in primitives.items():
-        factor = factors.call(triple) if _is_public_key(triple) else everywhere
-        calls[triple] = {key: value * factor for key, value in cost.items()}
+    calls: Primitives = {
+        triple: {key: value * _factor(triple, factors) for key, value in cost.items()}
+        for triple, cost in primitives.items()
+    }
     rows = {name: [_adjusted_row(row, factors) for row in found] for name, found in overhead.items()}
     return calls, rows
+
+
+def _factor(triple: Triple, factors: Factors) -> float:
+    if _is_public_key(triple):
+        return factors.call(triple)
+    return factors.stack("", None) if triple[0] == "import" else factors.symmetric
 
 
 def _adjusted_row(row: Mapping[str, Any], factors: Factors) -> dict[str, Any]:
@@ -130,10 +175,14 @@ def _adjusted_row(row: Mapping[str, Any], factors: Factors) -> dict[str, Any]:
     protocol = row.get("protocol", "")
     if "operation" in row:
         triple = (row["operation"], row["algorithm"], row.get("parameters", ""))
-        factor = factors.call(triple) if _is_public_key(triple) else factors.other(protocol)
-        factor = 1.0 if protocol else factor
+        factor = 1.0 if protocol else _factor(triple, factors)
+    elif "side" in row:
+        factor = factors.stack(protocol, row["side"])
+    elif row["name"] in BOTH:
+        factor = factors.stack(protocol, None)
     else:
-        factor = factors.other(protocol)
+        name = row["name"].split(",")[0]
+        factor = factors.stack(protocol, "client" if (name, row["work"]) in CLIENTS_WORK else "server")
     return {key: value * factor if isinstance(value, float) else value for key, value in row.items()}
 
 
@@ -158,47 +207,58 @@ def _ours(suite: str) -> Took:
 def _ratio(
     trace: Trace, side: Side, device: Device, ours: Took, theirs: Took, factors: Factors
 ) -> float | None:
-    """The other library's work beside public-key operations, over ours; None where these are nearly all.
+    """The other library's work beside public-key operations and, where there are any, symmetric work, over
+    ours; None where these are nearly all.
 
-    What the profile says of public-key operations is taken at the speed that the machine has now.
+    What the profile says of them is taken at the speed that the machine has now.
     """
     usual_s = price(trace, side, device).total.mean
-    calls = [
-        (one.triple, one.count * device.costs[one.triple].mean_s)
+    own = [
+        (one, device.costs[one.triple])
         for one in trace.operations
-        if one.side == side and one.triple in device.costs and _is_public_key(one.triple)
+        if one.side == side and one.triple in device.costs
     ]
     ours_s, theirs_s = (
         (took.client_us if side == "client" else took.server_us) * 1e-6 for took in (ours, theirs)
     )
     now = ours_s / usual_s
-    public_s = now * math.fsum(seconds for _, seconds in calls)
-    their_public_s = now * math.fsum(seconds * factors.call(triple) for triple, seconds in calls)
-    if public_s > PUBLIC_KEY_SHARE * ours_s or theirs_s <= their_public_s:
+    calls = [(one.triple, one.count * cost.mean_s) for one, cost in own if _is_public_key(one.triple)]
+    symmetric_s = math.fsum(
+        cost.time_s(one.count, one.size_bytes) for one, cost in own if one.triple[0] in SYMMETRIC_OPERATIONS
+    )
+    if not any(_is_public_key(one.triple) for one in trace.operations):
+        return theirs_s / ours_s
+    apart_s = now * (math.fsum(seconds for _, seconds in calls) + symmetric_s)
+    their_apart_s = now * (
+        math.fsum(seconds * factors.call(triple) for triple, seconds in calls)
+        + symmetric_s * factors.symmetric
+    )
+    if apart_s > PUBLIC_KEY_SHARE * ours_s or theirs_s <= their_apart_s:
         return None
-    return (theirs_s - their_public_s) / (ours_s - public_s)
+    return (theirs_s - their_apart_s) / (ours_s - apart_s)
 
 
 def _calls(program: str) -> dict[Triple, float]:
-    """By how many times operations take longer than ours, both in loops of nothing else."""
+    """By how many times operations take longer than ours, both in loops of nothing else and in turn."""
     from shakedown import core
 
-    command = [program, "speed", "-mr", "-seconds", str(SECONDS), *SPEED]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise LibraryError(f"{program}: {error.strerror}; accepted: OpenSSL's program") from error
-    theirs = read_openssl_speed(done.stdout).primitives
-    found: dict[Triple, float] = {}
-    for operation in ("sign", "verify", "derive"):
-        timed = core.primitives(filter=[operation], seconds=0.1, back_to_back=True)
-        for one in timed:
-            triple = (one.operation, one.algorithm, one.parameters)
-            if triple in theirs and one.us.median > 0.0:
-                found[triple] = theirs[triple]["time_us"] / one.us.median
-    if not found:
+    ratios: dict[Triple, list[float]] = {}
+    for name in SPEED * SPEED_ROUNDS:
+        command = [program, "speed", "-mr", "-seconds", str(SECONDS), name]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise LibraryError(f"{program}: {error.strerror}; accepted: OpenSSL's program") from error
+        for triple, theirs in read_openssl_speed(done.stdout).primitives.items():
+            if "time_us" not in theirs or triple[0] not in ("sign", "verify", "derive"):
+                continue
+            timed = core.primitives(filter=list(triple), seconds=OUR_SECONDS, back_to_back=True)
+            ours = [one for one in timed if (one.operation, one.algorithm, one.parameters) == triple]
+            if ours and ours[0].us.median > 0.0:
+                ratios.setdefault(triple, []).append(theirs["time_us"] / ours[0].us.median)
+    if not ratios:
         raise LibraryError(f"{program} speed -mr: no figures; accepted: OpenSSL's program, 1.1.1 or later")
-    return found
+    return {triple: statistics.median(found) for triple, found in ratios.items()}
 
 
 def _version(program: str) -> str:
