@@ -7,7 +7,7 @@
 `CHECKED` names 40 suites of all protocols. The profile (primitives timed apart and inside handshakes, the
 stacks' own work by kind of message) is made of other suites alone, measured in turn with these; each checked
 suite's client and server are then priced with it, from the recorded trace. Both sides of the comparison are
-the least disturbed round's medians, or means where signing is a rejection loop.
+the least preempted round's medians, or means where signing is a rejection loop.
 """
 
 from __future__ import annotations

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from shakedown.schema.simulated import FailedSimulation, Simulated
     from shakedown.serving import Server
 
-LINKS = ("open", "wep")
-
 
 def suites(*words: str, all: bool = False) -> list[SuiteEntry]:
     """Suites that can be run, whose names hold all of the words; with `all`, those that cannot too."""

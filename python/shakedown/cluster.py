@@ -30,7 +30,7 @@ T = TypeVar("T")
 Job = Callable[[], T]
 
 
-class Here:
+class InProcess:
     """Jobs run one after another in this process."""
 
     def results(self, jobs: Iterable[Job[T]]) -> Iterator[T]:

@@ -507,7 +507,7 @@ def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
     """
     core = native()
     try:
-        return cast("tuple[str, list[str]]", core.own(suite, _chosen(options, None) or {}))
+        return cast("tuple[str, list[str]]", core.named_by_chain(suite, _chosen(options, None) or {}))
     except core.InvalidSuite as error:
         raise InputError(_with_suggestion(str(error), suite)) from error
     except core.Unsupported as error:

@@ -13,7 +13,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from shakedown import core
-from shakedown.cluster import Cluster, Here
+from shakedown.cluster import Cluster, InProcess
 from shakedown.experiment import Experiment
 from shakedown.kinds import KINDS, Kind, Run, Spreading, kind
 from shakedown.results.writer import ResultsWriter
@@ -75,7 +75,7 @@ def run_experiment(
     no longer can.
     """
     measured, notes = 0, list(chain_lines(experiment))
-    pool = Here() if client is None else Cluster(client, _profiles(experiment))
+    pool = InProcess() if client is None else Cluster(client, _profiles(experiment))
 
     def tell(done: int, label: str) -> None:
         if progress is not None:
@@ -116,7 +116,7 @@ def run_experiment(
 
 
 def _found(
-    module: Kind, run: Run, pool: Here | Cluster
+    module: Kind, run: Run, pool: InProcess | Cluster
 ) -> Iterator[tuple[Sequence[Scenario], Iterator[Any] | None]]:
     """The batches of a kind; where the pool makes its figures, with those, in order."""
     if not isinstance(pool, Cluster) or not isinstance(module, Spreading):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown.models import admission, handshake, queueing, waiting
+from shakedown.models import handshake, queueing, waiting
 from shakedown.models.distribution import Distribution
 
 services = st.floats(1e-4, 5.0)
@@ -124,37 +124,6 @@ def test_percentiles_grow_with_the_share():
     assert found[0] == 0.0
     assert found == sorted(found)
     assert found[-1] > found[1] > 0.0
-
-
-def test_finite_admission_is_exact_where_theory_is():
-    limited = admission.mmck(0.8, 1.0, 1, 5)
-    powers = 0.8 ** np.arange(6)
-    assert limited.blocked == pytest.approx(powers[-1] / powers.sum())
-    assert admission.mmck(3.0, 1.0, 4, 4).blocked == pytest.approx(float(queueing.erlang_b(3.0, 4)))
-    endless = admission.mg1k(0.8, waiting.fixed_service(1.0), 200)
-    assert endless.wait_s == pytest.approx(2.0, rel=1e-6)
-    exponential = admission.mg1k(0.8, waiting.spread_service(1.0, 1.0, 3000), 5)
-    assert exponential.blocked == pytest.approx(limited.blocked, rel=1e-3)
-    assert exponential.wait_s == pytest.approx(limited.wait_s, rel=1e-3)
-
-
-def test_finite_admission_of_one_place_is_erlangs_loss():
-    """M/G/1/1 blocks λX/(1 + λX) whatever the service."""
-    for kind in (waiting.fixed_service(2.0), waiting.spread_service(2.0, 1.5)):
-        assert admission.mg1k(0.7, kind, 1).blocked == pytest.approx(1.4 / 2.4, rel=1e-3)
-
-
-@given(st.floats(0.1, 3.0), st.integers(1, 30))
-def test_a_larger_limit_turns_fewer_away(load, places):
-    kind = waiting.fixed_service(1.0)
-    small, large = admission.mg1k(load, kind, places), admission.mg1k(load, kind, places + 1)
-    assert large.blocked <= small.blocked + 1e-12
-    assert small.carried_per_s <= 1.0 + 1e-9
-
-
-def test_a_limit_below_the_workers_is_refused():
-    with pytest.raises(ValueError, match="1 <= workers <= capacity"):
-        admission.mmck(1.0, 1.0, 4, 3)
 
 
 @given(services, st.floats(0.0, 1.5), workers, st.floats(0.05, 20.0), st.sampled_from([None, 50.0, 99.0]))

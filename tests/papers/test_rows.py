@@ -120,7 +120,7 @@ def test_measuring_changes_no_verdict_that_the_papers_inputs_decide(modelled, do
         assert documented[slug].cells() == one.cells()
 
 
-def test_every_row_of_today_names_a_claim_of_its_paper(documented):
+def test_every_row_of_the_rerun_names_a_claim_of_its_paper(documented):
     for one in documented.values():
         named = {row.item.split()[1] for row in one.modern_rerun()}
         assert named <= set(one.data.claims)

@@ -2,7 +2,7 @@
 //!
 //! Messages are sent in fragments, each under a header of its own; a message's bytes are those of all its
 //! fragments with their record headers, repetitions left out. Of DTLS 1.3 the protected part stays encrypted: its
-//! handshake is told by epoch, in bytes.
+//! handshake is reported by epoch, in bytes.
 
 mod fragments;
 
@@ -322,7 +322,7 @@ impl DtlsConnection {
         }
     }
 
-    /// No more will come: messages behind a lost one are told.
+    /// No more will come: messages behind a lost one are emitted.
     pub(crate) fn end(&mut self) {
         for direction in 0..2 {
             if self.directions[direction].fragments.pass_losses() {

@@ -15,14 +15,14 @@ const SMALL: Limits = Limits { reordering_bytes: 1 << 11, total_bytes: 1 << 15, 
 /// Reads bytes as a whole capture file, in little memory.
 ///
 /// # Panics
-/// Where more is held than was granted, reading does not end, or what is told does not add up.
+/// Where more is held than was granted, reading does not end, or what is emitted does not add up.
 pub fn packets(input: &[u8]) {
     let Ok(mut inspector) = Inspector::new(input, KeyLog::default(), SMALL) else { return };
-    let (mut told, mut steps) = (0, 0);
+    let (mut emitted, mut steps) = (0, 0);
     loop {
         match inspector.step(1) {
             Step::Connection(connection) => {
-                told += 1;
+                emitted += 1;
                 let sum: u64 = connection.messages.iter().map(|message| message.bytes).sum();
                 assert_eq!(sum, connection.bytes.total);
                 let _ = crate::trace::of(&connection);
@@ -36,7 +36,7 @@ pub fn packets(input: &[u8]) {
         assert!(inspector.held_bytes() <= SMALL.total_bytes, "{} bytes held", inspector.held_bytes());
     }
     let summary = inspector.summary();
-    assert_eq!(summary.connections, told);
+    assert_eq!(summary.connections, emitted);
     assert!(summary.captured_bytes <= input.len() as u64);
 }
 

@@ -50,7 +50,7 @@ use udp_flow::UdpFlow;
 pub struct Limits {
     /// For segments out of order, in one direction of one connection; beyond it, holes count as missing.
     pub reordering_bytes: usize,
-    /// For everything that is kept about connections; beyond it, those whose handshake was over first are told
+    /// For everything that is kept about connections; beyond it, those whose handshake was over first are emitted
     /// early, then the one idle for longest.
     pub total_bytes: usize,
     /// Connections followed at a time; beyond it, the one idle for longest is evicted.
@@ -75,7 +75,7 @@ const MAX_LINGERING: usize = 4096;
 pub struct Inspector<R> {
     reader: CaptureReader<R>,
     state: State,
-    /// When there is no more to read: what was still open, in the reverse of the order in which it is told.
+    /// When there is no more to read: what was still open, in the reverse of the order in which it is emitted.
     left: Option<Vec<Key>>,
     error: Option<CaptureError>,
 }
@@ -91,7 +91,7 @@ pub enum Step {
     End,
 }
 
-/// Why a connection is told.
+/// Why a connection is emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     /// It is over, or the capture is.
@@ -107,7 +107,7 @@ struct State {
     keys: KeyLog,
     limits: Limits,
     flows: Table<Key, Flow>,
-    /// Ends of connections that are over and told.
+    /// Ends of connections that are over and emitted.
     closed: Table<Key, ()>,
     sessions: Sessions,
     held_bytes: usize,
@@ -280,11 +280,11 @@ impl State {
         self.summary.captured_bytes += raw.data.len() as u64;
         self.first_ns.get_or_insert(raw.time_ns);
         self.last_ns = self.last_ns.max(raw.time_ns);
-        let told = packet::internet_packet(raw.link, raw.data).and_then(|at| {
+        let packet = packet::internet_packet(raw.link, raw.data).and_then(|at| {
             let bytes = raw.data.get(at..)?;
             packet::decode_internet(bytes, raw.original_bytes - at)
         });
-        let Some(internet) = told else {
+        let Some(internet) = packet else {
             self.summary.other_packets += 1;
             return;
         };
@@ -332,7 +332,7 @@ impl State {
         }
         let known = known && !another;
         if !known {
-            // What is left of a connection told long ago.
+            // What is left of a connection emitted long ago.
             let begins = segment.syn || sniff::begins_client_hello(segment.payload);
             if (segment.payload_bytes == 0 && !segment.syn) || (!begins && self.closed.peek(&key).is_some()) {
                 return Some(());
@@ -420,7 +420,7 @@ impl State {
         }
     }
 
-    /// Removes a flow and tells it, if it is one of ours.
+    /// Removes a flow and emits it, if it is one of ours.
     fn emit(&mut self, key: &Key, cause: Cause) {
         let Some(flow) = self.flows.remove(key) else { return };
         self.held_bytes = self.held_bytes.saturating_sub(flow.accounted_bytes());
@@ -434,9 +434,9 @@ impl State {
         }
         if cause == Cause::Memory && flow.index().is_some() {
             // Else the rest of it would be taken for another connection.
-            let told = Flow::Evicted { number: flow.number() };
-            self.held_bytes += told.accounted_bytes();
-            self.flows.insert(*key, told);
+            let rest = Flow::Evicted { number: flow.number() };
+            self.held_bytes += rest.accounted_bytes();
+            self.flows.insert(*key, rest);
             self.evicted_flows += 1;
         }
         let start_ns = self.first_ns.unwrap_or_default();
@@ -485,7 +485,7 @@ impl State {
         }
     }
 
-    /// The flow idle for longest; those told already last, for they take little, and are there to be told once.
+    /// The flow idle for longest; those emitted already last, for they take little, and are there to be emitted once.
     fn oldest_to_let_go(&mut self) -> Option<Key> {
         for _ in 0..self.flows.len() {
             let oldest = self.flows.oldest()?;

@@ -1,4 +1,4 @@
-//! What is told about a connection.
+//! What is reported about a connection.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -170,7 +170,7 @@ pub struct Summary {
     pub captured_bytes: u64,
     /// From the first packet to the last.
     pub duration_s: f64,
-    /// Connections told.
+    /// Connections reported.
     pub connections: u64,
     /// Those of them of which any part of a handshake was seen.
     pub handshakes: u64,
@@ -180,7 +180,7 @@ pub struct Summary {
     pub other_packets: u64,
     /// Packets of tunnels and protocols that may have handshakes inside and are not looked into, by name.
     pub unread: BTreeMap<&'static str, u64>,
-    /// Connections told before their end, for want of memory.
+    /// Connections reported before their end, for want of memory.
     pub evicted: u64,
     /// Fragmented packets of which a piece is missing.
     pub incomplete_fragments: u64,

@@ -9,7 +9,7 @@
 //! - the groups of RFC 3526 are written as those of RFC 7919 of the same size: both are recognised as safe
 //!   primes and used with short exponents, so that they cost the same.
 //!
-//! TLS 1.3 does not tell resumption from an external pre-shared key; where the ticket's origin was not seen,
+//! TLS 1.3 does not distinguish resumption from an external pre-shared key; where the ticket's origin was not seen,
 //! both are `psk_dhe` (or `psk`), which is what either costs.
 
 mod certificate;
@@ -210,7 +210,7 @@ pub(crate) fn tls_resumption(origin: &Suite, negotiation: &Negotiation, ticket: 
         suite.group = Some(Group::from_name(&group_name(hello.group?)?)?);
         suite.mode = Mode::Resumed;
     }
-    // Through its name, so that nothing impossible is told.
+    // Through its name, so that nothing impossible is reported.
     suite.to_string().parse().ok()
 }
 

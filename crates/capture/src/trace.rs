@@ -2,7 +2,7 @@
 //!
 //! Messages and bytes are the capture's; the public-key operations follow from the suite by rule. Nothing here
 //! has a time: what the operations cost is a device profile's to say. Symmetric work and the import of keys
-//! are not told, for a capture does not show them; prices made from such a trace leave them out.
+//! are not known, for a capture does not hold them; prices made from such a trace leave them out.
 
 use crate::report::{Bytes, Connection, Message};
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub struct CapturedTrace {
 /// Why a connection is no trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTrace {
-    /// The suite could not be told.
+    /// The suite could not be identified.
     #[error(
         "connection {index}: not everything that a suite's name says was visible (an abbreviated handshake, \
          or TLS 1.3 without a key log)"

@@ -148,7 +148,7 @@ impl WtlsConnection {
         Some(&*hello.session_id).filter(|id| !id.is_empty())
     }
 
-    /// Once the suite is known, what it was told from takes only room.
+    /// Once the suite is known, what it was known from takes only room.
     pub(crate) fn forget_presented(&mut self) {
         (self.certificates, self.server_key_exchange) = ([None, None], None);
         if let Some(hello) = &mut self.client_hello {

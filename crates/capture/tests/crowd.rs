@@ -110,7 +110,7 @@ fn connections_come_as_they_end_and_those_left_open_by_index() {
     let at = capture.len() - CLOSING_PACKETS * 70 * CONNECTIONS as usize;
     let reversed: Vec<u8> = capture[at..].chunks(CLOSING_PACKETS * 70).rev().flatten().copied().collect();
     let mut later = [&capture[..at], &reversed].concat();
-    // Two seconds on, so that what is over is told before the end of the capture.
+    // Two seconds on, so that what is over is emitted before the end of the capture.
     let seconds = later.len() - 70;
     later[seconds] = 9;
     let told = indices(&later);

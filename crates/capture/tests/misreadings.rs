@@ -298,7 +298,7 @@ fn dtls_1_3_is_told_from_dtls_1_2() {
     }
 }
 
-/// A bad line among the keys that a capture carries is told, and the capture is read.
+/// A bad line among the keys that a capture carries is reported, and the capture is read.
 #[test]
 fn bad_lines_of_carried_keys_do_not_stop_the_capture() {
     let good = format!("CLIENT_RANDOM {} {}", "07".repeat(32), "01".repeat(48));

@@ -1,7 +1,7 @@
 //! What can go wrong.
 
 use shakedown_pki::inspect::InspectError;
-use shakedown_pki::material::ReadError;
+use shakedown_pki::credentials::ReadError;
 use shakedown_pki::{PkiError, UserError};
 use shakedown_wtls::certificate::CertificateError;
 use shakedown_wtls::crypto::CryptoError;
@@ -36,7 +36,7 @@ pub enum CertsError {
     Suite(Box<shakedown_trace::suite::SuiteError>),
 
     #[error(
-        "{suite}: the {side} shows no certificate in it; a suite with '/mutual' has a use for the client's"
+        "{suite}: the {side} presents no certificate in it; a suite with '/mutual' has a use for the client's"
     )]
     NoUse { suite: String, side: &'static str },
 

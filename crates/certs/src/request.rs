@@ -85,7 +85,7 @@ pub struct Show {
     /// Whom the peer thinks it talks to.
     #[serde(default)]
     pub host: Option<String>,
-    /// `server` or `client`: who shows the chain.
+    /// `server` or `client`: who presents the chain.
     #[serde(default = "server")]
     pub side: String,
     /// The peer's security level, 0 to 5.

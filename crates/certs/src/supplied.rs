@@ -145,7 +145,7 @@ pub fn load(
         && one != other
     {
         let client = Suite { keys: other, ..suite.clone() }.to_string().parse::<Suite>()?;
-        notes.push(format!("the name shows the server's keys; the client's are those of {client}"));
+        notes.push(format!("the name has the server's keys; the client's are those of {client}"));
     }
     Ok(SuppliedSuite {
         suite: named,
@@ -188,7 +188,7 @@ fn load_side(
 ) -> Result<(AnyIdentity, Vec<KeyType>, usize), CertsError> {
     let (key, ca, password) = (files.key.as_deref(), files.ca.as_deref(), files.password.as_deref());
     let is_wtls =
-        wtls::read_certificates(&shakedown_pki::material::read_bytes(&files.chain)?, &files.chain)?.is_some();
+        wtls::read_certificates(&shakedown_pki::credentials::read_bytes(&files.chain)?, &files.chain)?.is_some();
     match (protocol, is_wtls) {
         (Protocol::Wtls, true) => {
             let key = key.ok_or_else(|| shakedown_pki::UserError::NoKey { path: files.chain.clone() })?;

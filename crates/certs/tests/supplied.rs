@@ -1,4 +1,4 @@
-//! A user's own material in a suite.
+//! User-supplied certificates in a suite.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use shakedown_certs::request;
@@ -81,7 +81,7 @@ fn what_a_suite_has_no_use_for_is_refused() {
     assert!(said.contains("'psk' has no use for keys ('p256')"), "{said}");
     let said = error("tls1.2/ecdhe_ecdsa", None, Some(&files));
     assert!(
-        said.starts_with("tls1.2/ecdhe_ecdsa+x25519/p256/server: the client shows no certificate in it"),
+        said.starts_with("tls1.2/ecdhe_ecdsa+x25519/p256/server: the client presents no certificate in it"),
         "{said}"
     );
 }

@@ -28,7 +28,7 @@ pub enum LossProcess {
     Mask {
         /// 1: lost.
         bits: u64,
-        /// After so many (1 to 64) it begins again.
+        /// After N (1 to 64) it begins again.
         period: u32,
         /// The next bit.
         position: u32,

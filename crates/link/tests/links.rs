@@ -407,7 +407,7 @@ proptest! {
     /// Units and bytes offered are units and bytes delivered, lost and held; nothing is sent faster than the rate; the
     /// same seed gives the same fates and times.
     #[test]
-    fn books_balance(
+    fn what_goes_in_comes_out_is_lost_or_is_held(
         units in prop::collection::vec((0_u64..50_000_000, 20_u32..1500), 1..80),
         bits_per_s in 1_000.0..1e7,
         loss in 0.0..0.5,

@@ -157,6 +157,17 @@ unsafe extern "C" {
     ) -> libc::c_long;
 }
 
+// What keys are, by the structures that the default provider keeps them in.
+unsafe extern "C" {
+    pub fn RSA_bits(key: *const c_void) -> c_int;
+    pub fn RSA_get0_n(key: *const c_void) -> *const openssl_sys::BIGNUM;
+    pub fn RSA_get0_e(key: *const c_void) -> *const openssl_sys::BIGNUM;
+    pub fn BN_is_word(number: *const openssl_sys::BIGNUM, word: openssl_sys::BN_ULONG) -> c_int;
+    pub fn DSA_bits(key: *const c_void) -> c_int;
+    pub fn DH_bits(key: *const c_void) -> c_int;
+    pub fn DH_get_nid(key: *const c_void) -> c_int;
+}
+
 /// `RAND_METHOD`: the functions behind `RAND_bytes` and its like, in every library context.
 #[repr(C)]
 #[derive(Clone, Copy)]

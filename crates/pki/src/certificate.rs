@@ -13,7 +13,7 @@ use openssl::pkey::{PKeyRef, Private};
 use openssl::x509::{X509, X509Builder, X509Name, X509NameBuilder, X509Ref};
 
 /// After how many signatures of an unlikely length one is taken anyway; a likely one comes every third time.
-const MOST_SIGNATURES: usize = 200;
+const MAX_SIGNATURES: usize = 200;
 
 /// Who signs a certificate.
 pub(crate) struct Issuer<'a> {
@@ -65,7 +65,7 @@ pub(crate) fn make(
     };
     let mut certificate = build().doing("build a certificate")?;
     let wanted = likeliest_bytes(signing_key)?;
-    for _ in 0..MOST_SIGNATURES {
+    for _ in 0..MAX_SIGNATURES {
         ffi::sign(&mut certificate, signing_key, digest.map(Digest::message_digest))?;
         if wanted.is_none_or(|bytes| certificate.signature().as_slice().len() == bytes) {
             break;

@@ -92,7 +92,7 @@ pub(crate) fn may_sign_certificates(certificate: &X509Ref) -> bool {
     usage & KU_KEY_CERT_SIGN != 0
 }
 
-/// True where the usages of a certificate allow a side to show it.
+/// True where the usages of a certificate allow a side to present it.
 pub(crate) fn is_for_side(certificate: &X509Ref, side: Side) -> bool {
     let purpose = match side {
         Side::Client => X509_PURPOSE_SSL_CLIENT,

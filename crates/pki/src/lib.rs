@@ -12,6 +12,7 @@
 
 mod cache;
 mod certificate;
+pub mod credentials;
 pub mod date;
 pub mod dh;
 mod error;
@@ -21,7 +22,6 @@ pub mod inspect;
 pub mod issue;
 pub mod keys;
 pub mod limits;
-pub mod material;
 pub mod name;
 mod order;
 mod profile;

@@ -3,7 +3,7 @@
 use crate::date;
 use crate::keys;
 use crate::limits::MAX_CHAIN;
-use crate::material::{Format, Material, ReadError};
+use crate::credentials::{CredentialFile, Format, ReadError};
 use crate::name;
 use crate::order::{is_self_signed, issued_by, names_match, path_from, signature_holds};
 use crate::store::{Identity, unix_s};
@@ -106,7 +106,7 @@ impl UserIdentity {
         let (path, key) = load_path(chain_path, key_path, password)?;
         let anchors = match ca_path {
             Some(path) => {
-                let anchors = Material::load(path, password)?.certificates;
+                let anchors = CredentialFile::load(path, password)?.certificates;
                 if anchors.is_empty() {
                     return Err(UserError::NoCertificate { path: path.into() });
                 }
@@ -148,7 +148,7 @@ impl Identity {
     /// # Errors
     /// [`UserError::Read`], [`UserError::NoCertificate`], [`UserError::Roots`].
     pub fn trusted(path: &Path, password: Option<&str>) -> Result<Self, UserError> {
-        let certificates = Material::load(path, password)?.certificates;
+        let certificates = CredentialFile::load(path, password)?.certificates;
         if certificates.is_empty() {
             return Err(UserError::NoCertificate { path: path.into() });
         }
@@ -167,7 +167,7 @@ fn load_path(
     key_path: Option<&Path>,
     password: Option<&str>,
 ) -> Result<(Vec<X509>, PKey<Private>), UserError> {
-    let chain = Material::load(chain_path, password)?;
+    let chain = CredentialFile::load(chain_path, password)?;
     match chain.certificates.len() {
         0 => return Err(UserError::NoCertificate { path: chain_path.into() }),
         given if given > MAX_CHAIN => return Err(UserError::TooLong { path: chain_path.into(), given }),
@@ -175,7 +175,7 @@ fn load_path(
     }
     let key = match key_path {
         Some(path) => {
-            Material::load(path, password)?.key.ok_or_else(|| UserError::NoKey { path: path.into() })?
+            CredentialFile::load(path, password)?.key.ok_or_else(|| UserError::NoKey { path: path.into() })?
         }
         None => chain.key.ok_or_else(|| UserError::NoKey { path: chain_path.into() })?,
     };

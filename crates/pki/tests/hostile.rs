@@ -6,7 +6,7 @@ mod common;
 use common::{NOW, chain, criteria, file, kinds, pem};
 use proptest::prelude::*;
 use shakedown_pki::inspect::{self, Criteria};
-use shakedown_pki::material::Material;
+use shakedown_pki::credentials::CredentialFile;
 use shakedown_pki::{Profile, Store, UserIdentity};
 use shakedown_trace::Side;
 use std::path::Path;
@@ -39,20 +39,20 @@ proptest! {
 
     #[test]
     fn noise_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        prop_assert!(Material::read(&bytes, Path::new("x"), None).is_err());
+        prop_assert!(CredentialFile::read(&bytes, Path::new("x"), None).is_err());
     }
 
     #[test]
     fn pem_of_noise_is_refused(label in "[A-Z ]{0,20}", text in "[ -~\n]{0,200}") {
         let pem = format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n");
-        prop_assert!(Material::read(pem.as_bytes(), Path::new("x"), None).is_err());
+        prop_assert!(CredentialFile::read(pem.as_bytes(), Path::new("x"), None).is_err());
     }
 }
 
 #[test]
 fn a_certificate_cut_anywhere_is_refused() {
     for length in 0..CERTIFICATE.len() {
-        let result = Material::read(&CERTIFICATE[..length], Path::new("x"), None);
+        let result = CredentialFile::read(&CERTIFICATE[..length], Path::new("x"), None);
         assert!(result.is_err(), "{length} bytes of {} were read", CERTIFICATE.len());
     }
 }
@@ -119,7 +119,7 @@ fn profiles_that_are_too_much_are_refused_in_one_line() {
 fn files_of_very_many_blocks_are_refused_soon() {
     let started = std::time::Instant::now();
     let read =
-        |bytes: &[u8]| Material::read(bytes, Path::new("x"), None).err().map(|error| error.to_string());
+        |bytes: &[u8]| CredentialFile::read(bytes, Path::new("x"), None).err().map(|error| error.to_string());
     // 600,000 blocks that are begun and never ended.
     let begun = "-----BEGIN X-----\n".repeat(600_000);
     in_one_line(&read(begun.as_bytes()).unwrap(), "x: holds more than 1000 certificates or other blocks");
@@ -136,7 +136,7 @@ fn a_block_that_never_ends_is_told_with_its_line() {
         "first\n\n-----BEGIN CERTIFICATE-----\nAAAA\n{}",
         String::from_utf8_lossy(&pem(&CERTIFICATE))
     );
-    let message = Material::read(text.as_bytes(), Path::new("x"), None).err().map(|error| error.to_string());
+    let message = CredentialFile::read(text.as_bytes(), Path::new("x"), None).err().map(|error| error.to_string());
     assert!(
         message.as_ref().is_some_and(|text| text.contains("certificate 1 (line 3) is unreadable")),
         "{message:?}"

@@ -115,7 +115,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     })
 }
 
-/// Progress: a line that is written over on a terminal, a line each ten subjects elsewhere.
+/// Progress: a line that is written over on a terminal, a line each ten targets elsewhere.
 struct Line {
     quiet: bool,
     terminal: bool,

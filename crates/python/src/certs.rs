@@ -18,7 +18,7 @@ pub fn certs<'py>(py: Python<'py>, request: &Bound<'py, PyAny>) -> PyResult<Boun
 
 /// What a suite is called with the user-supplied certificates that the options name, and what the user should know.
 #[pyfunction]
-pub fn own(suite: &str, options: &Bound<'_, PyAny>) -> PyResult<(String, Vec<String>)> {
+pub fn named_by_chain(suite: &str, options: &Bound<'_, PyAny>) -> PyResult<(String, Vec<String>)> {
     let (suite, _, notes) = Options::read(Some(options))?.for_suite(&crate::parse(suite)?)?;
     Ok((suite.to_string(), notes))
 }

@@ -119,12 +119,12 @@ pub fn inspect(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Inspection> {
     let opened = py.detach(|| Inspector::open(&path, keylog.as_deref(), Limits::default()));
-    let inspector = opened.map_err(|error| refusal(&error, &path, keylog.as_deref()))?;
+    let inspector = opened.map_err(|error| input_error(&error, &path, keylog.as_deref()))?;
     Ok(Inspection { inspector: Mutex::new(inspector), progress })
 }
 
 /// One line that names the file.
-fn refusal(error: &Reason, path: &Path, keylog: Option<&Path>) -> PyErr {
+fn input_error(error: &Reason, path: &Path, keylog: Option<&Path>) -> PyErr {
     let file = match error {
         Reason::Open { .. } | Reason::OpenKeyLog { .. } => return CaptureError::new_err(error.to_string()),
         Reason::KeyLog { .. } => keylog.unwrap_or(path),

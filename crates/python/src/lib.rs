@@ -229,7 +229,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(primitives::names, module)?,
         wrap_pyfunction!(primitives::device_profile, module)?,
         wrap_pyfunction!(certs::certs, module)?,
-        wrap_pyfunction!(certs::own, module)?,
+        wrap_pyfunction!(certs::named_by_chain, module)?,
         wrap_pyfunction!(aka::aka_suites, module)?,
         wrap_pyfunction!(aka::aka_run, module)?,
         wrap_pyfunction!(aka::aka_provision, module)?,

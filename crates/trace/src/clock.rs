@@ -111,12 +111,14 @@ mod source {
         match SOURCE.load(Ordering::Relaxed) {
             // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it.
             COUNTER => unsafe { std::arch::x86_64::_rdtsc() },
-            MONOTONIC => super::monotonic(),
-            _ => {
-                is_counter();
-                ticks()
-            }
+            _ => other_ticks(),
         }
+    }
+
+    /// Where the counter is not trusted, or nobody has asked yet.
+    #[cold]
+    fn other_ticks() -> u64 {
+        if is_counter() { ticks() } else { super::monotonic() }
     }
 }
 

@@ -16,6 +16,7 @@
 
 use crate::clock;
 use crate::{MessageName, Primitive};
+use std::borrow::Borrow;
 use std::cell::Cell;
 use std::marker::PhantomData;
 
@@ -24,7 +25,8 @@ pub use crate::clock::{Ticks, name as clock_name};
 /// Bytes of a message sent that only its records will tell; [`size_sent`] says them before the unit leaves.
 pub const UNSIZED: u32 = 0;
 
-/// One entry of an event log. Times are raw readings of the log's counter.
+/// One entry of an event log. Times are raw readings of the log's counter; where nothing depends on one, none is taken
+/// and it is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A call into the endpoint begins.
@@ -33,9 +35,10 @@ pub enum Event {
     Leave(Ticks),
     /// Work on the current message is done.
     Boundary(Ticks),
-    /// A message has been built and handed to the transport, with its bytes on the wire.
+    /// A message has been built and handed to the transport, with its bytes on the wire. The time counts only where the
+    /// span before belongs to another message.
     Sent(MessageName, u32, Ticks),
-    /// A message has been read, with its bytes on the wire; its processing goes on.
+    /// A message has been read, with its bytes on the wire; its processing goes on. The time as for `Sent`.
     Received(MessageName, u32, Ticks),
     /// The latest message sent has more or fewer bytes than was said.
     AdjustSent(i32),
@@ -71,6 +74,11 @@ pub(crate) struct Log {
     /// A counter of the caller's; `None`: the clock of [`crate::clock`].
     pub(crate) read: Option<fn() -> Ticks>,
     pub(crate) events: Vec<Event>,
+    /// A message may own the current span. Where none does, a boundary changes nothing: the span flows into the next. Two
+    /// of three boundaries are such, and neither read the clock nor are written.
+    pub(crate) owned: bool,
+    /// A call runs that is entered as a whole: see [`outermost`].
+    pub(crate) inside: bool,
 }
 
 thread_local! {
@@ -98,7 +106,10 @@ impl<'a> MadeCurrent<'a> {
 impl Drop for MadeCurrent<'_> {
     #[inline]
     fn drop(&mut self) {
-        with(|log| log.events.push(Event::Leave(log.ticks())));
+        with(|log| {
+            log.events.push(Event::Leave(log.ticks()));
+            (log.owned, log.inside) = (false, false);
+        });
         CURRENT.set(self.before);
     }
 }
@@ -107,6 +118,21 @@ impl Log {
     #[inline]
     fn ticks(&self) -> Ticks {
         self.read.map_or_else(clock::ticks, |read| read())
+    }
+
+    /// The reading at which a call begins that is not part of another one.
+    #[inline(never)]
+    fn begin(&mut self) -> Option<Ticks> {
+        if self.inside {
+            return None;
+        }
+        self.inside = true;
+        Some(self.ticks())
+    }
+
+    #[inline(never)]
+    fn write(&mut self, primitive: &Primitive, start: Ticks, end: Ticks, bytes: u32, counts: bool) {
+        self.events.push(Event::Operation { primitive: *primitive, start, end, bytes, counts });
     }
 }
 
@@ -139,31 +165,37 @@ fn push(event: Event) {
     with(|log| log.events.push(event));
 }
 
-/// Writes an event that needs a reading.
+/// Writes that a message owns the span from here, or around here where no other does.
 #[inline]
-fn push_at(event: impl FnOnce(Ticks) -> Event) {
+fn own(event: impl FnOnce(Ticks) -> Event) {
     with(|log| {
-        let event = event(log.ticks());
-        log.events.push(event);
+        let at = if log.owned { log.ticks() } else { 0 };
+        log.events.push(event(at));
+        log.owned = true;
     });
 }
 
 /// Work on the current message is done.
 #[inline]
 pub fn boundary() {
-    push_at(Event::Boundary);
+    with(|log| {
+        if log.owned {
+            log.events.push(Event::Boundary(log.ticks()));
+            log.owned = false;
+        }
+    });
 }
 
 /// A message of `bytes` bytes on the wire has been built.
 #[inline]
 pub fn sent(name: MessageName, bytes: u32) {
-    push_at(|at| Event::Sent(name, bytes, at));
+    own(|at| Event::Sent(name, bytes, at));
 }
 
 /// A message of `bytes` bytes on the wire has been read.
 #[inline]
 pub fn received(name: MessageName, bytes: u32) {
-    push_at(|at| Event::Received(name, bytes, at));
+    own(|at| Event::Received(name, bytes, at));
 }
 
 /// The latest message sent has `difference` bytes more than was said, as where a record's overhead is known only once
@@ -188,7 +220,7 @@ pub fn size_sent(bytes: u32) {
 /// What follows belongs to the message before the latest.
 #[inline]
 pub fn attribute_to_previous() {
-    push_at(Event::AttributeToPrevious);
+    own(Event::AttributeToPrevious);
 }
 
 /// A primitive ran from `start` to `end`, two readings of [`ticks`].
@@ -207,4 +239,59 @@ pub fn timed<T>(primitive: Primitive, bytes: u32, work: impl FnOnce() -> T) -> T
     let result = work();
     operation(primitive, start, ticks(), bytes, true);
     result
+}
+
+/// What a call was, as it is entered once it is over.
+pub struct Entry<P> {
+    /// What ran.
+    pub primitive: P,
+    /// When it began: before the reading at the call, where earlier work is part of it.
+    pub start: Ticks,
+    /// Bytes it worked on; 0 for public-key calls.
+    pub bytes: u32,
+    /// True where this completes one count.
+    pub counts: bool,
+}
+
+/// Runs `work`; where a log is current, enters what `entry` makes of its result and the readings before and after it.
+/// Whatever `work` and `entry` call in turn is part of it, and is not entered by itself if it comes here.
+///
+/// Handshakes have two hundred such calls of some dozens of kinds. So the thread's log is looked up once for each, and
+/// what can be is done out of line: the fewer lines of the processor's caches are this function's, the less is displaced
+/// of what is measured.
+#[inline]
+pub fn outermost<T, P: Borrow<Primitive>>(
+    work: impl FnOnce() -> T,
+    entry: impl FnOnce(&T, Ticks, Ticks) -> Option<Entry<P>>,
+) -> T {
+    let current = CURRENT.get();
+    // SAFETY: as in `with`.
+    let Some(start) = unsafe { current.as_mut() }.and_then(Log::begin) else {
+        return work();
+    };
+    let result = work();
+    // SAFETY: the `MadeCurrent` that made the pointer current still lives: such values are dropped in the reverse of the
+    // order in which they are made, and this function was called under it. Otherwise as in `with`.
+    let end = unsafe { (*current).ticks() };
+    let entry = entry(&result, start, end);
+    // SAFETY: as above; what `entry` did is over.
+    let log = unsafe { &mut *current };
+    log.inside = false;
+    if let Some(Entry { primitive, start, bytes, counts }) = entry {
+        log.write(primitive.borrow(), start, end, bytes, counts);
+    }
+    result
+}
+
+/// Enters work that took no time, unless it is part of a call that is entered as a whole. Costs no reading.
+#[inline]
+pub fn untimed<P: Borrow<Primitive>>(entry: impl FnOnce() -> Option<Entry<P>>) {
+    let current = CURRENT.get();
+    // SAFETY: as in `with`.
+    if unsafe { current.as_ref() }.is_some_and(|log| !log.inside)
+        && let Some(Entry { primitive, start, bytes, counts }) = entry()
+    {
+        // SAFETY: as above; what `entry` did is over.
+        unsafe { (*current).write(primitive.borrow(), start, start, bytes, counts) };
+    }
 }

@@ -68,7 +68,7 @@ impl Recording {
     pub fn new(counter: Counter) -> Self {
         // Learns the clock's speed before anything is timed.
         clock::calibrate();
-        Self { counter, log: Log { read: counter.read, events: Vec::with_capacity(ROOM) } }
+        Self { counter, log: Log { read: counter.read, events: Vec::with_capacity(ROOM), ..Log::default() } }
     }
 
     /// What its readings count.
@@ -233,4 +233,62 @@ fn fingerprint(bytes: &[u8]) -> u64 {
     let rest = words.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
     // 0 is kept for units of streams.
     mix(hash, rest).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::{self, Ticks};
+    use crate::{MessageName, Operation, Primitive};
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Instructions that a processor would count; work here says how many it takes.
+        static RETIRED: Cell<Ticks> = const { Cell::new(1_000) };
+        static READINGS: Cell<u32> = const { Cell::new(0) };
+    }
+
+    fn work(instructions: Ticks) {
+        RETIRED.set(RETIRED.get() + instructions);
+    }
+
+    fn read() -> Ticks {
+        READINGS.set(READINGS.get() + 1);
+        RETIRED.get()
+    }
+
+    /// Whatever a counter counts is attributed as time is, by the same calls, to the last unit.
+    #[test]
+    fn any_counter_is_attributed_to_messages_and_operations() {
+        let mut recording = Recording::new(Counter::custom("instructions", read));
+        let sha256 = Primitive::new(Operation::Digest, "sha256", "");
+        recording.during(|| {
+            work(7);
+            recorder::boundary();
+            work(10);
+            recorder::sent(MessageName::ClientHello, 100);
+            recorder::timed(sha256, 100, || work(20));
+            recorder::boundary();
+            work(3);
+            recorder::boundary();
+        });
+        recording.during(|| {
+            work(5);
+            recorder::received(MessageName::ServerHello, 50);
+            work(40);
+            recorder::received(MessageName::Finished, 30);
+            work(2);
+        });
+        let half = HalfTrace::of(Side::Client, &recording).expect("consistent events");
+        assert_eq!(half.counter.unit(), "instructions");
+        assert_eq!(half.total, 7 + 10 + 20 + 3 + 5 + 40 + 2);
+        let spent: Vec<u64> = half.messages.iter().map(|message| message.spent).collect();
+        assert_eq!(spent, [7 + 10 + 20, 5 + 40, 2]);
+        // What follows the last boundary of the first call belongs to no message.
+        assert_eq!(half.unattributed, 3);
+        assert_eq!(half.operations.len(), 1);
+        assert_eq!((half.operations[0].primitive, half.operations[0].spent), (sha256, 20));
+        // A reading at both ends of a call and of the operation, and one where a message's span ends.
+        assert_eq!(READINGS.get(), 2 * 2 + 2 + 1 + 1);
+    }
 }

@@ -56,9 +56,9 @@ pub(crate) enum Extent {
     /// No record of a handshake.
     None,
     /// Records of a handshake, of which others may be missing.
-    Part,
+    Partial,
     /// All up to the end: ServerHelloDone, or a protected message behind ChangeCipherSpec.
-    Whole,
+    Complete,
 }
 
 /// How a record may belong to a flight.
@@ -103,11 +103,11 @@ pub(crate) fn extent(datagram: &[u8]) -> Extent {
     let mut changed = false;
     for record in Records::new(datagram).map_while(Result::ok) {
         match Part::of(&record) {
-            Some(Part::Message(HandshakeType::ServerHelloDone)) => return Extent::Whole,
-            Some(Part::Protected) if changed => return Extent::Whole,
+            Some(Part::Message(HandshakeType::ServerHelloDone)) => return Extent::Complete,
+            Some(Part::Protected) if changed => return Extent::Complete,
             Some(part) => {
                 changed |= part == Part::ChangeCipherSpec;
-                extent = Extent::Part;
+                extent = Extent::Partial;
             }
             None => {}
         }

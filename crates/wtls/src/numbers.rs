@@ -86,7 +86,7 @@ pub enum KeyExchangeFamily {
 }
 
 impl KeyExchangeFamily {
-    /// Whether the server shows a certificate.
+    /// Whether the server presents a certificate.
     pub fn is_certified(self) -> bool {
         matches!(self, Self::Rsa | Self::EcdhEcdsa)
     }

@@ -178,7 +178,7 @@ class Traces:
         self._file = Destination(path, replace=replace)
         self._problem: str | None = None
         self._refused: list[str] = []
-        self._refusals = 0
+        self._rejected_count = 0
         self._written = 0
 
     def __enter__(self) -> Traces:
@@ -195,7 +195,7 @@ class Traces:
                 self._file.write(encode(trace))
                 self._written += 1
             elif refused is not None:
-                self._refusals += 1
+                self._rejected_count += 1
                 if len(self._refused) < MAX_REFUSALS:
                     self._refused.append(refused)
             yield one
@@ -218,5 +218,5 @@ class Traces:
         self._file.commit()
         for reason in self._refused:
             note(f"left out: {reason}")
-        if self._refusals > len(self._refused):
-            note(f"left out: {self._refusals - len(self._refused):,} more")
+        if self._rejected_count > len(self._refused):
+            note(f"left out: {self._rejected_count - len(self._refused):,} more")

@@ -215,8 +215,8 @@ def failures(run: LoadRun) -> list[str]:
     found = [f"required {one.text}, got {_got(one.value)}" for one in run.requirements if not one.met]
     if not run.completed:
         found.append(f"no handshake of {run.planned} was completed")
-    resumed, judged = run.resumed, any(one.text.startswith("resumed.") for one in run.requirements)
-    if resumed.confirmed < resumed.asked and not judged:
+    resumed, required = run.resumed, any(one.text.startswith("resumed.") for one in run.requirements)
+    if resumed.confirmed < resumed.asked and not required:
         found.append(
             f"the server resumed {resumed.confirmed} of {resumed.asked} sessions"
             + (f"; {resumed.without_session} clients had none" if resumed.without_session else "")

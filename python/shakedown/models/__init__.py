@@ -3,7 +3,6 @@
 ``processing``    sums over messages, mixtures of certificates, moments of queued messages (Bayoglu's thesis)
 ``queueing``      mean waits: M/G/1 (Pollaczek-Khinchine), M/M/1, M/D/c, M/M/c, M/G/c
 ``waiting``       the whole distribution of the wait, percentiles
-``admission``     a limit on outstanding handshakes
 ``transmission``  bytes over a rate, traversal delay and its measurement, crossover rates
 ``transport``     packets, their headers, WEP
 ``network``       ready and done of a handshake over TCP or datagrams, as distributions, under delay and loss

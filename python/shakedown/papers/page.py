@@ -35,7 +35,7 @@ def index(reproductions: Sequence[Reproduction]) -> str:
                 f"{len(drawings) - waiting}" + (f", {waiting} waiting" if waiting else ""),
             ]
         )
-    table = markdown_table(["paper", "claims", "cells of tables", "claims today", "figures"], rows)
+    table = markdown_table(["paper", "claims", "cells of tables", "claims, modern rerun", "figures"], rows)
     replication = reproductions[0].replication
     return _render(
         "index.md",
@@ -113,7 +113,7 @@ class _Words:
         return figure_text(self._claims[claim].replication)
 
     def _modern_rerun(self, claim: str) -> str:
-        """What today's hardware gives for a claim, or that it was not measured."""
+        """What a modern rerun gives for a claim, or that it was not measured."""
         for row in self._all.modern_rerun():
             if row.item.startswith(f"claim {claim} "):
                 return "not measured" if row.replication is None else figure_text(row.replication)
@@ -168,7 +168,7 @@ class _Words:
             ]
             for row in self._all.modern_rerun()
         ]
-        return markdown_table(["claim", "what", "printed", "here, today", "verdict", "remark"], rows)
+        return markdown_table(["claim", "what", "printed", "modern rerun", "verdict", "remark"], rows)
 
     def _lines(self, start: str) -> str:
         """Rows whose item starts so: a line for each item, a column for each quantity."""

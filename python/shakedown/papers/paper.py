@@ -72,7 +72,7 @@ class Reproduction:
         return [row for row in self.rows if not row.claim_id and row.kind == kind and not _is_rerun(row)]
 
     def modern_rerun(self) -> list[Row]:
-        """The further rows of claims: what today's hardware gives."""
+        """The further rows of claims: what a modern rerun gives."""
         return [row for row in self.rows if _is_rerun(row)]
 
 

@@ -1,4 +1,4 @@
-"""The rows of a reproduction: for each claim, each numeric cell of a result table, each figure of today."""
+"""The rows of a reproduction: for each claim, each numeric cell of a result table, each figure of the modern rerun."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Row:
     Attributes:
         paper: the paper's short name.
         item: the claim, table row or figure that is compared.
-        claim_id: the claim's id, or None for cells of tables and for what today's hardware gives.
+        claim_id: the claim's id, or None for cells of tables and for what a modern rerun gives.
         quantity: what is compared.
         unit: unit of ``published``, ``replication`` and ``difference``.
         published: the paper's figure, a number or as it is written.
         here: ours, a number or in words; None where there is none.
         difference: ``replication`` less ``published``; to the nearest end of a published range.
         tolerance: what difference still counts as agreement, as written; None where nothing is compared.
-        kind: ``modelled`` (from the paper's own inputs) or ``measured`` (here, today).
+        kind: ``modelled`` (from the paper's own inputs) or ``measured`` (here, the modern rerun).
         verdict: agrees, differs, undecided or cannot be tested (see ``RULE``).
         interval: of the rounds' median, where a number was measured.
         depends_on: what the verdict depends on: the paper's own figures, or handshakes measured here.

@@ -80,13 +80,13 @@ def summary_table(reproductions: Sequence[Reproduction]) -> Table:
 
     table = Table(
         box=SIMPLE_HEAD,
-        title="Claims, cells of result tables, and claims on today's hardware: agrees / differs / "
+        title="Claims, cells of result tables, and their modern rerun: agrees / differs / "
         "undecided / cannot be tested",
         title_justify="left",
         title_style="bold",
         pad_edge=False,
     )
-    for column in ("paper", "claims", "cells", "today", "figures drawn", "waiting"):
+    for column in ("paper", "claims", "cells", "modern rerun", "figures drawn", "waiting"):
         table.add_column(column, justify="left" if column == "paper" else "right", no_wrap=True)
     for one in reproductions:
         drawings = one.drawings()

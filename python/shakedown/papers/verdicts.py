@@ -234,10 +234,10 @@ def claim_row(slug: str, claim: Claim, finding: Finding) -> Row:
 
 
 def rerun_row(slug: str, claim: Claim, quantity: str, finding: Finding) -> Row:
-    """The further row of a claim: what today's hardware gives."""
+    """The further row of a claim: what a modern rerun gives."""
     return replace(
         claim_row(slug, claim, finding),
-        item=f"claim {claim.id} on today's hardware",
+        item=f"claim {claim.id} (modern rerun)",
         claim_id=None,
         quantity=quantity,
         kind="measured",

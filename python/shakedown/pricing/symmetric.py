@@ -20,7 +20,7 @@ BLOCK_BYTES = {"sha384": 128, "sha512": 128}
 DIGEST_BYTES = {"md5": 16, "sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
 BLOCK_SPREAD = 1.3
 """How far the count of a call's blocks may be off: keys may be kept, labels differ in length."""
-_PADDING = 0.64  # of a block: nine bytes of padding, and on the mean half a block left over
+_PADDING = 0.64  # of a block: nine bytes of padding, and on average half a block left over
 _HMAC_BLOCKS = 3.64  # inner and outer key, inner padding, outer digest
 _PRF_BLOCKS = 2.0  # inner and outer key of P_hash
 _PRF_OUTPUT_BLOCKS = 5.5  # an output of P_hash: A(i), 1 to 2 + 1 blocks; HMAC of it, label and seed, 2 + 1

@@ -39,7 +39,7 @@ impl Flow {
         }
     }
 
-    /// True where this is the flow of that number, and not yet told.
+    /// True where this is the flow of that number, and not yet emitted.
     pub(super) fn is_live(&self, number: u64) -> bool {
         !matches!(self, Self::Evicted { .. }) && self.number() == number
     }

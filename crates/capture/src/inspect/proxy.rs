@@ -19,7 +19,7 @@ pub(super) enum Header {
     /// As far as it goes it may be a header.
     Unfinished,
     /// A header of N bytes, and what a reader should know of it.
-    Whole {
+    Complete {
         bytes: usize,
         remark: String,
     },
@@ -72,7 +72,7 @@ fn binary(start: &[u8]) -> Header {
 
 fn whole(bytes: usize, client: Option<SocketAddr>) -> Header {
     let whom = client.map_or(String::new(), |client| format!(", which names the client {client}"));
-    Header::Whole { bytes, remark: format!("{bytes} bytes of PROXY header precede the handshake{whom}") }
+    Header::Complete { bytes, remark: format!("{bytes} bytes of PROXY header precede the handshake{whom}") }
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
 
     fn remark(start: &[u8]) -> Option<(usize, String)> {
         match header(start) {
-            Header::Whole { bytes, remark } => Some((bytes, remark)),
+            Header::Complete { bytes, remark } => Some((bytes, remark)),
             Header::None | Header::Unfinished => None,
         }
     }
@@ -96,8 +96,8 @@ mod tests {
         assert_eq!(remark(b"PROXY UNKNOWN\r\n"), Some((15, unknown.to_owned())));
         let binary =
             [SIGNATURE_2, &[0x21, 0x11, 0, 12, 192, 0, 2, 1, 198, 51, 100, 7, 0xdc, 4, 1, 0xbb]].concat();
-        let told = remark(&[&binary[..], &[0x16]].concat());
-        assert!(told.is_some_and(|(bytes, text)| bytes == 28 && text.ends_with("192.0.2.1:56324")));
+        let found = remark(&[&binary[..], &[0x16]].concat());
+        assert!(found.is_some_and(|(bytes, text)| bytes == 28 && text.ends_with("192.0.2.1:56324")));
         let version_6 =
             [SIGNATURE_2, &[0x21, 0x21, 0, 36, 0x20, 1], &[0; 13], &[5], &[9; 16], &[0, 80, 1, 0xbb]]
                 .concat();

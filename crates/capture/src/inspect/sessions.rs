@@ -1,4 +1,4 @@
-//! Which handshake made a session, so that the suite of one that resumes it again can be told: it shows no
+//! Which handshake made a session, so that the suite of one that resumes it again can be named: it presents no
 //! certificates of its own.
 
 use super::table::Table;
@@ -69,9 +69,9 @@ impl Sessions {
     ) {
         if !negotiation.settled {
             negotiation.settled = true;
-            if let Some(told) = suite::tls_suite(negotiation, seen, client, resumed) {
-                negotiation.suite = Some(self.one(told.suite));
-                negotiation.remark = told.remark.map(String::into_boxed_str);
+            if let Some(identified) = suite::tls_suite(negotiation, seen, client, resumed) {
+                negotiation.suite = Some(self.one(identified.suite));
+                negotiation.remark = identified.remark.map(String::into_boxed_str);
             }
             negotiation.origin = match resumed {
                 Some(true) => self.resume(negotiation),
@@ -97,9 +97,9 @@ impl Sessions {
         if std::mem::replace(&mut connection.settled, true) {
             return;
         }
-        if let Some(told) = suite::wtls_suite(connection, &connection.seen, client) {
-            connection.suite = Some(self.one(told.suite));
-            if let Some(remark) = told.remark {
+        if let Some(identified) = suite::wtls_suite(connection, &connection.seen, client) {
+            connection.suite = Some(self.one(identified.suite));
+            if let Some(remark) = identified.remark {
                 connection.problems.add(remark);
             }
         }

@@ -65,7 +65,7 @@ impl Sniffer {
                 match proxy::header(&self.start(direction, proxy::MAX_BYTES)) {
                     Header::None => {}
                     Header::Unfinished => return Verdict::Open,
-                    Header::Whole { bytes, remark } => {
+                    Header::Complete { bytes, remark } => {
                         self.proxy = Some(remark);
                         self.drop_front(direction, bytes);
                     }
@@ -88,8 +88,8 @@ impl Sniffer {
         self.tried += 1;
         self.passed[direction] = true;
         let (mut offset, mut bytes, mut remark) = (offset, bytes, self.proxy.clone());
-        if let Header::Whole { bytes: before, remark: told } = proxy::header(bytes) {
-            (offset, bytes, remark) = (offset + before as u64, &bytes[before..], Some(told));
+        if let Header::Complete { bytes: before, remark: found } = proxy::header(bytes) {
+            (offset, bytes, remark) = (offset + before as u64, &bytes[before..], Some(found));
         }
         let matches = begins_handshake(bytes) == Match::Yes || (self.midstream && continues(bytes));
         if matches {

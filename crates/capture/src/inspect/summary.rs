@@ -1,4 +1,4 @@
-//! From what was seen of a connection to what is told about it.
+//! From what was seen of a connection to what is reported about it.
 
 use super::seconds;
 use super::sessions::Sessions;
@@ -41,7 +41,7 @@ impl Facts<'_> {
         seconds(time_ns.saturating_sub(self.first_ns))
     }
 
-    /// The part of a message's wait that the network took, where that can be told.
+    /// The part of a message's wait that the network took, where that can be known.
     fn network_ns(&self, previous: Option<&Seen>, message: &Seen) -> Option<u64> {
         let answered = 1 - message.direction;
         match previous {
@@ -146,13 +146,13 @@ impl Facts<'_> {
     }
 
     pub(super) fn alerts(&self, alerts: &[SeenAlert], client: usize) -> Vec<Alert> {
-        let tell = |seen: &SeenAlert| Alert {
+        let alert = |seen: &SeenAlert| Alert {
             from: side(seen.direction, client),
             level: seen.content.map(|(level, _)| alert::level(level)),
             description: seen.content.map(|(_, description)| alert::description(description)),
             time_s: self.since_start_s(seen.time_ns),
         };
-        alerts.iter().map(tell).collect()
+        alerts.iter().map(alert).collect()
     }
 }
 
@@ -183,32 +183,32 @@ pub(super) fn report_tls(
     let encrypted_after = [client, server].map(|direction| connection.undecrypted_after_handshake(direction));
     let TlsConnection { negotiation, mut seen, alerts, mut problems, .. } = connection;
     name_retries(&mut seen, server);
-    let (mut told, seen) = facts.connection(seen, client);
-    told.server_name =
+    let (mut described, seen) = facts.connection(seen, client);
+    described.server_name =
         negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.as_deref().map(str::to_owned));
-    told.protocol = negotiation.version().and_then(protocol_name);
-    told.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
-    told.alerts = facts.alerts(&alerts, client);
-    told.encrypted = directions(spans.each_ref().map(|span| encrypted(span, facts)));
-    told.application_data_bytes.client_to_server =
-        application[0].saturating_sub(told.encrypted.client_to_server.bytes);
-    told.application_data_bytes.server_to_client =
-        application[1].saturating_sub(told.encrypted.server_to_client.bytes);
+    described.protocol = negotiation.version().and_then(protocol_name);
+    described.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
+    described.alerts = facts.alerts(&alerts, client);
+    described.encrypted = directions(spans.each_ref().map(|span| encrypted(span, facts)));
+    described.application_data_bytes.client_to_server =
+        application[0].saturating_sub(described.encrypted.client_to_server.bytes);
+    described.application_data_bytes.server_to_client =
+        application[1].saturating_sub(described.encrypted.server_to_client.bytes);
     if encrypted_after.iter().any(|&bytes| bytes > 0) {
         problems
-            .add("encrypted handshake records after the handshake (a renegotiation, perhaps) are not told");
+            .add("encrypted handshake records after the handshake (a renegotiation, perhaps) are not reported");
     }
-    told.resumed = is_resumed(&negotiation, &seen, server);
-    told.suite = negotiation.suite.as_ref().map(ToString::to_string);
-    told.problems.extend(negotiation.remark.as_deref().map(str::to_owned));
-    told.complete =
+    described.resumed = is_resumed(&negotiation, &seen, server);
+    described.suite = negotiation.suite.as_ref().map(ToString::to_string);
+    described.problems.extend(negotiation.remark.as_deref().map(str::to_owned));
+    described.complete =
         finished == [true; 2] || (negotiation.is_tls_1_3() && spans.iter().all(|span| !span.is_empty()));
     if let Some(last) = spans.iter().flatten().map(|record| record.end.time_ns).max() {
         let last_s = facts.since_start_s(last);
-        told.handshake_s = Some(told.handshake_s.map_or(last_s, |other| other.max(last_s)));
+        described.handshake_s = Some(described.handshake_s.map_or(last_s, |other| other.max(last_s)));
     }
-    told.problems.extend(problems.into_list());
-    told
+    described.problems.extend(problems.into_list());
+    described
 }
 
 /// A DTLS connection.
@@ -224,20 +224,20 @@ pub(super) fn report_dtls(
     let spans = [client, server].map(|direction| encrypted(connection.undecrypted(direction), facts));
     let application = [client, server].map(|direction| connection.application_bytes(direction));
     let DtlsConnection { negotiation, seen, alerts, problems, .. } = connection;
-    let (mut told, seen) = facts.connection(seen, client);
-    told.server_name =
+    let (mut described, seen) = facts.connection(seen, client);
+    described.server_name =
         negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.as_deref().map(str::to_owned));
-    told.protocol = negotiation.version().and_then(protocol_name);
-    told.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
-    told.alerts = facts.alerts(&alerts, client);
-    told.complete = finished || (negotiation.is_tls_1_3() && spans.iter().all(|span| span.records > 0));
-    told.encrypted = directions(spans);
-    told.application_data_bytes = directions(application);
-    told.resumed = is_resumed(&negotiation, &seen, server);
-    told.suite = negotiation.suite.as_ref().map(ToString::to_string);
-    told.problems.extend(negotiation.remark.as_deref().map(str::to_owned));
-    told.problems.extend(problems.into_list());
-    told
+    described.protocol = negotiation.version().and_then(protocol_name);
+    described.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
+    described.alerts = facts.alerts(&alerts, client);
+    described.complete = finished || (negotiation.is_tls_1_3() && spans.iter().all(|span| span.records > 0));
+    described.encrypted = directions(spans);
+    described.application_data_bytes = directions(application);
+    described.resumed = is_resumed(&negotiation, &seen, server);
+    described.suite = negotiation.suite.as_ref().map(ToString::to_string);
+    described.problems.extend(negotiation.remark.as_deref().map(str::to_owned));
+    described.problems.extend(problems.into_list());
+    described
 }
 
 /// A WTLS connection.
@@ -255,14 +255,14 @@ pub(super) fn report_wtls(
     let complete = [client, server].iter().all(|&direction| connection.is_finished(direction));
     let application = [client, server].map(|direction| connection.application_bytes(direction));
     let WtlsConnection { seen, alerts, problems, suite, .. } = connection;
-    let (mut told, _) = facts.connection(seen, client);
-    told.protocol = protocol;
-    told.cipher = cipher.map(|cipher| cipher.name().to_owned());
-    told.resumed = resumed;
-    told.suite = suite.map(|suite| suite.to_string());
-    told.complete = complete;
-    told.application_data_bytes = directions(application);
-    told.alerts = alerts
+    let (mut described, _) = facts.connection(seen, client);
+    described.protocol = protocol;
+    described.cipher = cipher.map(|cipher| cipher.name().to_owned());
+    described.resumed = resumed;
+    described.suite = suite.map(|suite| suite.to_string());
+    described.complete = complete;
+    described.application_data_bytes = directions(application);
+    described.alerts = alerts
         .iter()
         .map(|alert| Alert {
             from: side(alert.direction, client),
@@ -271,8 +271,8 @@ pub(super) fn report_wtls(
             time_s: facts.since_start_s(alert.time_ns),
         })
         .collect();
-    told.problems.extend(problems.into_list());
-    told
+    described.problems.extend(problems.into_list());
+    described
 }
 
 /// Works out the suite of a TLS connection.

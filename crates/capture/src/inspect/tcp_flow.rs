@@ -171,7 +171,7 @@ impl TcpFlow {
         }
     }
 
-    /// Works out what a handshake that is over was, and lets go of what that was told from.
+    /// Works out what a handshake that is over was, and lets go of what that was known from.
     pub(super) fn settle(&mut self, sessions: &mut Sessions) {
         if let Role::Tls(connection) = &mut self.role
             && connection.wants_settling()

@@ -123,7 +123,7 @@ impl UdpFlow {
         }
     }
 
-    /// Works out what a handshake that is over was, and lets go of what that was told from.
+    /// Works out what a handshake that is over was, and lets go of what that was known from.
     pub(super) fn settle(&mut self, key: &Key, sessions: &mut Sessions) {
         match &mut self.role {
             Role::Dtls(connection) if connection.wants_settling() => {

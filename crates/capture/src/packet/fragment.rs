@@ -27,7 +27,7 @@ struct Pieces {
 
 /// A whole packet: what was captured of its payload up to the first byte that was not, and its full length.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Whole {
+pub(crate) struct Reassembled {
     pub(crate) payload: Vec<u8>,
     pub(crate) payload_bytes: usize,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Reassembler {
 
 impl Reassembler {
     /// Takes a fragment; returns the packet that it completes.
-    pub(crate) fn add(&mut self, packet: &InternetPacket<'_>) -> Option<Whole> {
+    pub(crate) fn add(&mut self, packet: &InternetPacket<'_>) -> Option<Reassembled> {
         let fragment = packet.fragment?;
         let key = Key {
             source: packet.source,
@@ -92,7 +92,7 @@ impl Pieces {
         }
     }
 
-    fn whole(&self) -> Option<Whole> {
+    fn whole(&self) -> Option<Reassembled> {
         let end = self.end?;
         let mut next = 0;
         for (start, length, _) in &self.pieces {
@@ -111,6 +111,6 @@ impl Pieces {
                 break;
             }
         }
-        Some(Whole { payload, payload_bytes: end })
+        Some(Reassembled { payload, payload_bytes: end })
     }
 }

@@ -11,10 +11,10 @@ fn negotiated(version: u16, cipher_suite: u16) -> Negotiation {
 }
 
 fn name(negotiation: &Negotiation, seen: &[Seen]) -> Option<String> {
-    tls_suite(negotiation, seen, 0, Some(false)).map(|told| told.suite.to_string())
+    tls_suite(negotiation, seen, 0, Some(false)).map(|found| found.suite.to_string())
 }
 
-/// What a Certificate message of TLS 1.2 with these certificates shows.
+/// What a Certificate message of TLS 1.2 with these certificates contains.
 #[cfg(feature = "decrypt")]
 fn certificate_message(ders: &[Vec<u8>]) -> Presented {
     let three = |length: usize| [(length >> 16) as u8, (length >> 8) as u8, length as u8];
@@ -108,7 +108,7 @@ fn keys_are_read_from_certificates() {
     negotiation.note_key_exchange(&[3, 0, 29]);
     negotiation.presented[1] = Some(certificate_message(std::slice::from_ref(&curve)));
     assert_eq!(name(&negotiation, &[]).as_deref(), Some("tls1.2/ecdhe_ecdsa+x25519/p384/server"));
-    // Asked for a certificate, the client shows none, then one of the same kind, then another's.
+    // Asked for a certificate, the client presents none, then one of the same kind, then another's.
     let request = Seen {
         direction: 1,
         name: Name::Known(MessageName::CertificateRequest),
@@ -134,8 +134,8 @@ fn resumption_shows_too_little_before_1_3() {
         hello.pre_shared_key = true;
         hello.group = Some(29);
     }
-    let told = tls_suite(&modern, &[], 0, Some(true)).unwrap();
-    assert_eq!(told.suite.to_string(), "tls1.3/psk_dhe+x25519");
+    let found = tls_suite(&modern, &[], 0, Some(true)).unwrap();
+    assert_eq!(found.suite.to_string(), "tls1.3/psk_dhe+x25519");
 }
 
 #[cfg(feature = "decrypt")]
@@ -161,11 +161,11 @@ fn every_curve_is_read_from_its_certificate() {
 #[test]
 fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
     use root::ProtocolFamily::{Tls, Wtls};
-    let told = |family, key: &Key, root: &Key| {
+    let found = |family, key: &Key, root: &Key| {
         let chain = certificate::describe(&[&signed(key, "another", root)], family).unwrap();
         (chain.keys(), chain.remark().unwrap_or_default())
     };
-    let curves = |family, leaf: &str, root: &str| told(family, &curve_key(leaf), &curve_key(root));
+    let curves = |family, leaf: &str, root: &str| found(family, &curve_key(leaf), &curve_key(root));
     // The usual ones.
     for (leaf, root) in [("p256", "p256"), ("p256", "p384"), ("sect283k1", "p521"), ("p224", "p224")] {
         assert_eq!(curves(Tls, leaf, root), (format!("{leaf}@{root}"), String::new()));
@@ -188,11 +188,11 @@ fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
         // Not so many zeros, once in 16,000 signatures.
         assert_eq!(curves(Wtls, "233k", "224p").0, "sect233k1@224p");
     }
-    assert_eq!(told(Wtls, &curve_key("256p"), &curve_key("256p")), ("p256@256p".to_owned(), String::new()));
+    assert_eq!(found(Wtls, &curve_key("256p"), &curve_key("256p")), ("p256@256p".to_owned(), String::new()));
     let (usual, small) = (rsa_key(1024, 65537), rsa_key(1024, 3));
-    assert_eq!(told(Tls, &usual, &usual), ("rsa1024@rsa1024".to_owned(), String::new()));
+    assert_eq!(found(Tls, &usual, &usual), ("rsa1024@rsa1024".to_owned(), String::new()));
     assert_eq!(
-        told(Tls, &small, &usual),
+        found(Tls, &small, &usual),
         (
             "rsa1024e3@rsa1024e3".to_owned(),
             "the exponent of the root's key does not show; taken for 3, it may be 65537".to_owned()

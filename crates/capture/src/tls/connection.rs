@@ -310,7 +310,7 @@ impl TlsConnection {
         let renegotiated = self.directions[direction].protected;
         let decryptor = if renegotiated { None } else { self.negotiation.legacy_decryptor(keys, direction) };
         if renegotiated {
-            self.problems.add("the connection was renegotiated: only the first handshake is told");
+            self.problems.add("the connection was renegotiated: only the first handshake is reported");
         }
         let slot = &mut self.directions[direction];
         slot.protected = true;
@@ -548,7 +548,7 @@ impl TlsConnection {
         if self.seen.len() < MAX_MESSAGES {
             push_tightly(&mut self.seen, seen);
         } else {
-            self.problems.add(format!("more than {MAX_MESSAGES} messages: the rest is not told"));
+            self.problems.add(format!("more than {MAX_MESSAGES} messages: the rest is not reported"));
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn protocol_name(version: u16) -> Option<&'static str> {
     })
 }
 
-/// What hello messages and certificates have told.
+/// What hello messages and certificates have said.
 #[derive(Debug, Default)]
 pub(crate) struct Negotiation {
     pub(crate) datagram: bool,
@@ -152,7 +152,7 @@ impl Negotiation {
         (client.ticket, client.session.filter(|_| client.session == server.session))
     }
 
-    /// Once the suite is known, what it was told from takes only room.
+    /// Once the suite is known, what it was known from takes only room.
     pub(crate) fn forget_presented(&mut self) {
         (self.presented, self.group, self.retry) = ([None, None], None, None);
         if let Some(hello) = &mut self.client_hello {

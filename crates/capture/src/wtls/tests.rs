@@ -52,7 +52,7 @@ fn abbreviated_handshake_is_told_message_by_message() {
     connection.read(0, &bytes(RESUMING_LAST), 0, mark(3));
     // The client repeats ChangeCipherSpec and Finished before its data until the server answers.
     connection.read(0, &bytes(RESUMING_LAST), 0, mark(4));
-    let told: Vec<(usize, String, u64)> =
+    let found: Vec<(usize, String, u64)> =
         connection.seen.iter().map(|seen| (seen.direction, seen.name.text(), seen.bytes)).collect();
     let expected = [
         (0, "ClientHello", 41),
@@ -62,7 +62,7 @@ fn abbreviated_handshake_is_told_message_by_message() {
         (0, "ChangeCipherSpec", 6),
         (0, "Finished", 45),
     ];
-    assert_eq!(told, expected.map(|(side, name, bytes)| (side, name.to_owned(), bytes)));
+    assert_eq!(found, expected.map(|(side, name, bytes)| (side, name.to_owned(), bytes)));
     assert!(connection.is_finished(0) && connection.is_finished(1));
     assert_eq!(connection.is_resumed(), Some(true));
     assert_eq!(connection.cipher().unwrap().name(), "rc5-sha");

@@ -5,7 +5,7 @@ use crate::files::{self, Sheet};
 use crate::{CertsError, describe, wtls};
 use openssl::x509::X509;
 use shakedown_pki::issue::{self, Overrides, Place};
-use shakedown_pki::material::{Material, read_bytes};
+use shakedown_pki::credentials::{CredentialFile, read_bytes};
 use shakedown_pki::{Profile, UserError, keys};
 use shakedown_trace::Side;
 use shakedown_trace::suite::KeyType;
@@ -82,7 +82,7 @@ impl Issue {
             (None, _) => None,
             (Some(ca), None) => return Err(UserError::NoKey { path: ca.clone() }.into()),
             (Some(_), Some(path)) => {
-                let key = Material::load(path, self.ca_password.as_deref())?.key;
+                let key = CredentialFile::load(path, self.ca_password.as_deref())?.key;
                 let key = key.ok_or_else(|| UserError::NoKey { path: path.clone() })?;
                 Some(keys::to_pkcs8(&key)?)
             }
@@ -103,16 +103,16 @@ impl Issue {
 
     fn issuer(&self, ca: &Path) -> Result<IssuerFiles, CertsError> {
         let password = self.ca_password.as_deref();
-        let material = Material::load(ca, password)?;
-        if material.certificates.is_empty() {
+        let issuer = CredentialFile::load(ca, password)?;
+        if issuer.certificates.is_empty() {
             return Err(CertsError::NoCertificate { path: ca.into() });
         }
         let (key, key_path) = match &self.ca_key {
-            Some(path) => (Material::load(path, password)?.key, path.as_path()),
-            None => (material.key, ca),
+            Some(path) => (CredentialFile::load(path, password)?.key, path.as_path()),
+            None => (issuer.key, ca),
         };
         let key = key.ok_or_else(|| UserError::NoKey { path: key_path.into() })?;
-        Ok(IssuerFiles { certificates: material.certificates, key })
+        Ok(IssuerFiles { certificates: issuer.certificates, key })
     }
 }
 

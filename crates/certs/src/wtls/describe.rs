@@ -11,7 +11,7 @@ use openssl::rsa::Rsa;
 use shakedown_pki::inspect::{
     Certificate as Described, Criteria, Description, Key, Part, Reason, Signature, Violation,
 };
-use shakedown_pki::material::{Format, Material, read_bytes};
+use shakedown_pki::credentials::{CredentialFile, Format, read_bytes};
 use shakedown_pki::{date, hex, keys};
 use shakedown_trace::suite::{KeyType, Protocol};
 use shakedown_wtls::certificate::{Certificate, CertifiedKey, ServiceName};
@@ -74,7 +74,7 @@ fn read_key(
     path: &Path,
     password: Option<&str>,
 ) -> Result<(PrivateKey, String), CertsError> {
-    let key = Material::load(path, password)?.key;
+    let key = CredentialFile::load(path, password)?.key;
     let key = key.ok_or_else(|| shakedown_pki::UserError::NoKey { path: path.into() })?;
     Ok((private_key(provider, &keys::to_pkcs8(&key)?)?, keys::describe(&key)))
 }
@@ -84,7 +84,7 @@ pub(super) fn read_anchors(path: &Path) -> Result<Vec<Certificate>, CertsError> 
     if let Some(found) = read_certificates(&read_bytes(path)?, path)? {
         return Ok(found);
     }
-    let other = Material::load(path, None).is_ok_and(|material| !material.certificates.is_empty());
+    let other = CredentialFile::load(path, None).is_ok_and(|file| !file.certificates.is_empty());
     Err(match other {
         true => CertsError::WrongKind { path: path.into(), wanted: "WTLS" },
         false => CertsError::NoCertificate { path: path.into() },
@@ -284,6 +284,6 @@ impl Chain<'_> {
 /// The keys part of a WTLS suite's name.
 pub(super) fn chain_name(kinds: &[KeyType]) -> String {
     let lone = kinds.len() == 2 && kinds[0] == kinds[1];
-    let shown = if lone { &kinds[..1] } else { kinds };
-    shown.iter().map(|kind| kind.name(Protocol::Wtls)).collect::<Vec<_>>().join("@")
+    let named = if lone { &kinds[..1] } else { kinds };
+    named.iter().map(|kind| kind.name(Protocol::Wtls)).collect::<Vec<_>>().join("@")
 }

@@ -15,7 +15,7 @@ pub use user::load;
 use shakedown_wtls::certificate::Certificate;
 use std::fmt;
 
-/// What a side shows and what its peer trusts.
+/// What a side presents and what its peer trusts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WtlsIdentity {
     /// Certificates that are sent, leaf first; the root is left out.

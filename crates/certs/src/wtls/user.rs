@@ -6,7 +6,7 @@ use super::issue::common_name;
 use super::key::{in_words, is_certified, key_type, private_key};
 use super::{WtlsIdentity, read_certificates};
 use crate::CertsError;
-use shakedown_pki::material::{Material, read_bytes};
+use shakedown_pki::credentials::{CredentialFile, read_bytes};
 use shakedown_pki::{UserError, date, keys};
 use shakedown_trace::suite::KeyType;
 use shakedown_wtls::certificate::Certificate;
@@ -31,7 +31,7 @@ pub fn load(
     let certificates = read_certificates(&read_bytes(chain_path)?, chain_path)?;
     let certificates = certificates.ok_or_else(|| CertsError::NoCertificate { path: file() })?;
     let key =
-        Material::load(key_path, password)?.key.ok_or_else(|| UserError::NoKey { path: key_path.into() })?;
+        CredentialFile::load(key_path, password)?.key.ok_or_else(|| UserError::NoKey { path: key_path.into() })?;
     let pkcs8 = keys::to_pkcs8(&key)?;
     let own = private_key(&provider, &pkcs8)?;
     let name = |certificate: &Certificate| certificate.fields().subject.to_string();

@@ -4,7 +4,7 @@
 use super::emulator::{Emulator, ProbeLog, Report};
 use super::end::{CLIENT, End, EndPlan, GATEWAY, Role, Side, SocketKind, ask_socket};
 use super::packet::{LinkPlan, Offered, PacketLink};
-use super::probe::{self, HEADER_BYTES, LEAST_PAYLOAD_BYTES, Planned, Prober};
+use super::probe::{self, HEADER_BYTES, MIN_PAYLOAD_BYTES, Planned, Prober};
 use super::{BearerRunError, sys};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, Layer, Ns};
@@ -61,8 +61,8 @@ const MAX_DELAY_PROBES: u64 = 200;
 /// Packets in virtual time.
 const LONG_RUN_PACKETS: usize = 20_000;
 /// Least packets whose spacing tells a rate.
-const LEAST_TRAIN: f64 = 40.0;
-const DELAY_PACKET_BYTES: usize = HEADER_BYTES + LEAST_PAYLOAD_BYTES;
+const MIN_TRAIN_PACKETS: f64 = 40.0;
+const DELAY_PACKET_BYTES: usize = HEADER_BYTES + MIN_PAYLOAD_BYTES;
 const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
 
 /// Measures a bearer with packets of its own.
@@ -187,7 +187,7 @@ fn train(plan: &CheckPlan, prober: &mut Prober, direction: Direction, rate: f64)
     let total_bytes = rate * plan.seconds / 8.0;
     let least = DELAY_PACKET_BYTES as f64;
     let packet_bytes =
-        (total_bytes / LEAST_TRAIN).clamp(least, f64::from(spec.mtu_bytes.min(1500)).max(least)) as usize;
+        (total_bytes / MIN_TRAIN_PACKETS).clamp(least, f64::from(spec.mtu_bytes.min(1500)).max(least)) as usize;
     let each_s = 8.0 * f64::from(wire_bytes(&plan.link, packet_bytes)) / rate;
     let count = ((plan.seconds / each_s) as u64).clamp(8, 200_000);
     let queue_bytes = spec.queue_bytes.map_or(65_536.0, |bytes| bytes as f64);

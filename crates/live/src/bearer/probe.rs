@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 /// What every probe begins with.
 const MAGIC: [u8; 8] = *b"\xffbearer1";
 /// Magic, number, time.
-pub(super) const LEAST_PAYLOAD_BYTES: usize = 24;
+pub(super) const MIN_PAYLOAD_BYTES: usize = 24;
 /// Headers of IPv4 and UDP.
 pub(super) const HEADER_BYTES: usize = 28;
 
@@ -71,7 +71,7 @@ impl Prober {
                 Direction::Up => (0, 1),
                 Direction::Down => (1, 0),
             };
-            let length = planned.packet_bytes.saturating_sub(HEADER_BYTES).max(LEAST_PAYLOAD_BYTES);
+            let length = planned.packet_bytes.saturating_sub(HEADER_BYTES).max(MIN_PAYLOAD_BYTES);
             let now_ns = sys::monotonic_ns();
             self.sockets[from].send_to(&payload[..length], self.addresses[to])?;
             self.sent_ns.insert((planned.direction, number), now_ns);

@@ -45,7 +45,7 @@ pub struct Config {
     pub max_connections: usize,
     /// Where sampled handshakes are written, as lines of JSON.
     pub traces: Option<PathBuf>,
-    /// One handshake in so many is sampled.
+    /// One handshake in N is sampled.
     pub sample: u64,
     /// Times how long messages of handshakes wait to be taken up, and what they and the wait for them cost.
     pub queue_times: bool,

@@ -30,7 +30,7 @@ const EVENTS: usize = 1_024;
 /// Connections accepted in a turn of the loop, and connections that work in it.
 const ACCEPTS_PER_TURN: usize = 16;
 const TURNS_PER_TURN: usize = 64;
-/// One connection in so many must be a handshake in progress for the oldest to be given up when the table is full.
+/// One connection in N must be a handshake in progress for the oldest to be given up when the table is full.
 const HANDSHAKES_SHARE: usize = 4;
 /// Bytes read at once.
 const INPUT_BYTES: usize = 32 * 1024;

@@ -3,11 +3,13 @@
 //! A trampoline is handed a context of the original provider, an address that says nothing. What it works on was
 //! known when it was initialised, so that is noted here under the address, and forgotten when the context is freed.
 //! Contexts outlive calls and go from thread to thread with their connections, so the table is the process's. It
-//! is cut into shards by address, so that threads seldom meet at a lock.
+//! is cut into shards by address. A shard has some places that are taken and left without a lock, since a context is
+//! used by one thread at a time; only what finds no place there goes to a map behind a lock.
 
 use libc::c_void;
 use shakedown_trace::Primitive;
 use shakedown_trace::recorder::Ticks;
+use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,21 +71,34 @@ pub fn forget(context: *mut c_void) {
 #[cfg(test)]
 pub fn size() -> (usize, usize) {
     SHARDS.iter().fold((0, 0), |(known, room), shard| {
-        let notes = shard.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        (known + notes.len(), room + notes.capacity())
+        let notes = shard.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let placed = shard.places.iter().filter(|place| place.load(Ordering::Relaxed) != 0).count();
+        (known + placed + notes.len(), room + notes.capacity())
     })
 }
 
 const SHARD_BITS: u32 = 6;
 static SHARDS: [Shard; 1 << SHARD_BITS] = [const { Shard::new() }; 1 << SHARD_BITS];
 
-/// The contexts at some of the addresses. On a line of the processor's cache by itself.
-#[repr(align(64))]
+/// Contexts that a shard knows without a lock: as many addresses as fill a line of the processor's cache with a count.
+const PLACES: usize = 7;
+
+/// The contexts at some of the addresses.
+#[repr(C, align(64))]
 struct Shard {
-    /// How many there are, for those who only want to know whether there are any.
+    /// How many `others` there are, for those who only want to know whether there are any.
     known: AtomicUsize,
-    notes: Mutex<HashMap<usize, Note, BuildHasherDefault<Spread>>>,
+    /// Contexts, or 0 where a place is free.
+    places: [AtomicUsize; PLACES],
+    /// What is known of each.
+    notes: [UnsafeCell<Note>; PLACES],
+    others: Mutex<HashMap<usize, Note, BuildHasherDefault<Spread>>>,
 }
+
+// SAFETY: a note is touched only by a thread that found its context's address in the note's place. Contexts are used by
+// one thread at a time (OpenSSL's own rule for all operation contexts), and between two threads whoever handed the
+// context over has synchronised them. A place that was left is taken by compare-and-swap, which sees what was done before.
+unsafe impl Sync for Shard {}
 
 /// Spreads addresses evenly: the upper bits of a product depend on all lower bits of its factors.
 #[derive(Default)]
@@ -123,33 +138,70 @@ impl Shard {
     const fn new() -> Self {
         Self {
             known: AtomicUsize::new(0),
-            notes: Mutex::new(HashMap::with_hasher(BuildHasherDefault::new())),
+            places: [const { AtomicUsize::new(0) }; PLACES],
+            notes: [const { UnsafeCell::new(Note { primitive: None, spent: 0 }) }; PLACES],
+            others: Mutex::new(HashMap::with_hasher(BuildHasherDefault::new())),
         }
+    }
+
+    #[inline]
+    fn place(&self, context: *mut c_void) -> Option<usize> {
+        // Free places hold 0.
+        if context.is_null() {
+            return None;
+        }
+        self.places.iter().position(|place| place.load(Ordering::Relaxed) == context as usize)
     }
 
     fn insert(&self, context: *mut c_void, note: Note) {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.insert(context as usize, note);
-        self.known.store(notes.len(), Ordering::Relaxed);
+        let known = self.with(context, |known| *known = note);
+        if known.is_some() {
+            return;
+        }
+        for (place, kept) in self.places.iter().zip(&self.notes) {
+            let taken =
+                place.compare_exchange(0, context as usize, Ordering::Acquire, Ordering::Relaxed).is_ok();
+            if taken {
+                // SAFETY: the place is this context's from now on, and the context this thread's.
+                unsafe { *kept.get() = note };
+                return;
+            }
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.insert(context as usize, note);
+        self.known.store(others.len(), Ordering::Relaxed);
     }
 
     fn with<T>(&self, context: *mut c_void, work: impl FnOnce(&mut Note) -> T) -> Option<T> {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.get_mut(&(context as usize)).map(work)
+        if let Some(place) = self.place(context) {
+            // SAFETY: the place is this context's, and the context this thread's. What is done with notes here comes to no
+            // other.
+            return Some(work(unsafe { &mut *self.notes[place].get() }));
+        }
+        // Whoever uses a context has seen it noted, so a count of none is no stale one for this context.
+        if self.known.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.get_mut(&(context as usize)).map(work)
     }
 
     fn remove(&self, context: *mut c_void) {
-        // Whoever frees a context has seen it noted, so a count of none is no stale one for this context.
+        if let Some(place) = self.place(context) {
+            self.places[place].store(0, Ordering::Release);
+            return;
+        }
+        // As above.
         if self.known.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.remove(&(context as usize));
-        if notes.capacity() > KEPT_ROOM && notes.len() < notes.capacity() / 8 {
-            let room = notes.len() * 2;
-            notes.shrink_to(room);
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.remove(&(context as usize));
+        if others.capacity() > KEPT_ROOM && others.len() < others.capacity() / 8 {
+            let room = others.len() * 2;
+            others.shrink_to(room);
         }
-        self.known.store(notes.len(), Ordering::Relaxed);
+        self.known.store(others.len(), Ordering::Relaxed);
     }
 }
 
@@ -189,6 +241,9 @@ mod tests {
             forget(context(number));
             assert_eq!(recall(context(number)), None);
         }
+        // OpenSSL frees what it has not got.
+        forget(std::ptr::null_mut());
+        assert_eq!(recall(std::ptr::null_mut()), None);
         let (known, room) = size();
         assert_eq!(known, 0);
         assert!(room <= SHARDS.len() * KEPT_ROOM * 2, "room for {room} is kept");

@@ -66,7 +66,7 @@ const OPERATIONS: [c_int; 14] = [
     20, // ENCODER
     ffi::OSSL_OP_DECODER,
     22, // STORE
-    6,  // none today; kept so that a gap in the numbering is no surprise
+    6,  // unused; kept so that a gap in the numbering is no surprise
 ];
 
 /// Loads the originals and builds the tables, once per process. Threads that come at the same time wait for the first;

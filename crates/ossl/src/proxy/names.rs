@@ -73,13 +73,83 @@ pub fn learn(family: Family, get_params: *const c_void) {
 
 /// The parameters part of a primitive: what kind of key this is. `None` where the key can't say.
 ///
+/// Naming happens in the middle of a handshake, and asking a key of a curve takes a microsecond; so keys are asked once
+/// for each of their kinds, by which the names are kept.
+///
 /// # Safety
-/// `key` must be a key of the original provider, of that family.
+/// `key` must be null or a key of the original provider, of that family.
 pub unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static str> {
-    let place = match family {
-        Family::Fixed(name) => return Some(name),
-        other => place(other)?,
+    type Known = Vec<((Family, Kind), &'static str)>;
+    thread_local! {
+        static KNOWN: RefCell<Known> = const { RefCell::new(Vec::new()) };
+    }
+    if let Family::Fixed(name) = family {
+        return Some(name);
+    }
+    // SAFETY: the caller promises the key.
+    let Some(kind) = (unsafe { kind(family, key) }) else {
+        // SAFETY: as above.
+        return unsafe { asked(family, key) };
     };
+    let wanted = (family, kind);
+    KNOWN.with_borrow_mut(|known| {
+        if let Some((_, name)) = known.iter().find(|(key, _)| *key == wanted) {
+            return Some(*name);
+        }
+        // SAFETY: as above.
+        let name = unsafe { asked(family, key) }?;
+        known.push((wanted, name));
+        Some(name)
+    })
+}
+
+/// What tells keys of one family apart: numbers that a key gives away at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A curve or group that OpenSSL has a number for.
+    Numbered(c_int),
+    /// The bits of a modulus or prime, and whether the public exponent is 3.
+    Sized(c_int, bool),
+}
+
+/// `None` where there is more to ask: a group without a number, a key without its parameters.
+///
+/// # Safety
+/// As for [`parameters`].
+unsafe fn kind(family: Family, key: *mut c_void) -> Option<Kind> {
+    if key.is_null() {
+        return None;
+    }
+    let sized = |bits: c_int| (bits > 0).then_some(Kind::Sized(bits, false));
+    let numbered = |number: c_int| (number != 0).then_some(Kind::Numbered(number));
+    // SAFETY: by the caller's promise a key of that family, which the default provider keeps as libcrypto's own
+    // (`providers/implementations/keymgmt`): an RSA, DSA, DH or EC_KEY. A group or modulus that is not there is null, and
+    // not looked into.
+    unsafe {
+        match family {
+            Family::Fixed(_) => None,
+            Family::Rsa if ffi::RSA_get0_n(key).is_null() => None,
+            Family::Rsa => {
+                let exponent = ffi::RSA_get0_e(key);
+                let is_3 = !exponent.is_null() && ffi::BN_is_word(exponent, 3) == 1;
+                Some(Kind::Sized(ffi::RSA_bits(key), is_3))
+            }
+            Family::Dsa => sized(ffi::DSA_bits(key)),
+            Family::Dh => numbered(ffi::DH_get_nid(key)).or_else(|| sized(ffi::DH_bits(key))),
+            Family::Ec => {
+                let group = openssl_sys::EC_KEY_get0_group(key.cast());
+                if group.is_null() { None } else { numbered(openssl_sys::EC_GROUP_get_curve_name(group)) }
+            }
+        }
+    }
+}
+
+/// The same by the key management's own answer.
+///
+/// # Safety
+/// As for [`parameters`].
+unsafe fn asked(family: Family, key: *mut c_void) -> Option<&'static str> {
+    let place = place(family)?;
     let function = GET_PARAMS[place].load(Ordering::Relaxed);
     if function.is_null() || key.is_null() {
         return None;
@@ -105,9 +175,9 @@ pub unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static st
     let group =
         CStr::from_bytes_until_nul(&group).ok().and_then(|name| name.to_str().ok()).unwrap_or_default();
     match family {
-        Family::Rsa => Some(sized("rsa", bits, if exponent == 3 { "e3" } else { "" })),
-        Family::Dsa => Some(sized("dsa", bits, "")),
-        Family::Dh if group.is_empty() => Some(sized("dh", bits, "")),
+        Family::Rsa => Some(intern(&format!("rsa{bits}{}", if exponent == 3 { "e3" } else { "" }))),
+        Family::Dsa => Some(intern(&format!("dsa{bits}"))),
+        Family::Dh if group.is_empty() => Some(intern(&format!("dh{bits}"))),
         Family::Dh => Some(intern(group)),
         Family::Ec => Some(Curve::from_openssl(group).map_or_else(|| intern(group), Curve::name)),
         Family::Fixed(name) => Some(name),
@@ -126,23 +196,6 @@ fn end() -> ffi::OSSL_PARAM {
         data_size: 0,
         return_size: 0,
     }
-}
-
-/// `rsa2048e3`, kept: the distinct ones are few, and naming happens in the middle of a handshake.
-fn sized(family: &'static str, bits: c_int, suffix: &'static str) -> &'static str {
-    type Known = Vec<((&'static str, c_int, &'static str), &'static str)>;
-    thread_local! {
-        static KNOWN: RefCell<Known> = const { RefCell::new(Vec::new()) };
-    }
-    KNOWN.with_borrow_mut(|known| {
-        let wanted = (family, bits, suffix);
-        if let Some((_, name)) = known.iter().find(|(key, _)| *key == wanted) {
-            return *name;
-        }
-        let name = intern(&format!("{family}{bits}{suffix}"));
-        known.push((wanted, name));
-        name
-    })
 }
 
 /// Hashes that handshakes use: our name, and on it HMAC, HKDF and the TLS PRF.
@@ -256,7 +309,11 @@ pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Opti
             }
             // SAFETY: the data of a text is readable for its size, which may or may not include a final null.
             let text = unsafe { std::slice::from_raw_parts(entry.data.cast::<u8>(), entry.data_size) };
-            return text.split(|byte| *byte == 0).next();
+            // Mostly without the null; what stands behind an earlier one is not part of the text.
+            return match text {
+                [text @ .., 0] | text if !text.contains(&0) => Some(text),
+                _ => text.split(|byte| *byte == 0).next(),
+            };
         }
         // SAFETY: this was not the last entry, so another follows.
         param = unsafe { param.add(1) };
@@ -264,14 +321,21 @@ pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Opti
     None
 }
 
-/// True where `text` reads as `wanted`. Most keys differ in their first byte, and are compared no further.
+/// True where `text` reads as `wanted`. Most keys differ in their first two bytes, and are compared no further.
 ///
 /// # Safety
 /// `text` must be a C string.
 #[inline]
 unsafe fn is_text(text: *const c_char, wanted: &CStr) -> bool {
-    // SAFETY: both are C strings, so that each has a first byte, if only the null at its end.
-    unsafe { *text == *wanted.as_ptr() && libc::strcmp(text, wanted.as_ptr()) == 0 }
+    let wanted = wanted.as_ptr();
+    // SAFETY: both are C strings, so that each has a first byte, if only the null at its end, and another one behind any
+    // that is not null.
+    unsafe {
+        *text == *wanted
+            && *wanted != 0
+            && *text.add(1) == *wanted.add(1)
+            && libc::strcmp(text, wanted) == 0
+    }
 }
 
 #[cfg(test)]

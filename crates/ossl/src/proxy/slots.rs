@@ -107,13 +107,13 @@ impl<const N: usize, const MAX: usize, D> Slots<N, MAX, D> {
 impl<const N: usize, const MAX: usize> Slots<N, MAX, Primitive> {
     /// The primitive that a slot's algorithm always is.
     #[inline]
-    pub fn primitive(&self, slot: usize) -> Primitive {
-        self.descriptions[slot].get().copied().unwrap_or(UNKNOWN)
+    pub fn primitive(&self, slot: usize) -> &Primitive {
+        self.descriptions[slot].get().unwrap_or(&UNKNOWN)
     }
 }
 
 /// Stands in where a primitive cannot be named; a test shows that no handshake has one.
-pub const UNKNOWN: Primitive = Primitive::new(shakedown_trace::Operation::Digest, "unknown", "");
+static UNKNOWN: Primitive = Primitive::new(shakedown_trace::Operation::Digest, "unknown", "");
 
 /// The instances of a trampoline for 4, 16, 32 or 64 slots: the fewest that have room, for each is compiled.
 macro_rules! instances {

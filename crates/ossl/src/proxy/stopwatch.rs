@@ -4,12 +4,7 @@ use super::contexts;
 use libc::c_void;
 use shakedown_trace::Primitive;
 use shakedown_trace::recorder;
-use std::cell::Cell;
-
-thread_local! {
-    /// True while a timed call runs: what it calls in turn is part of it.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
+use std::borrow::Borrow;
 
 /// How a call's time is entered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,74 +22,57 @@ pub fn is_recording() -> bool {
 }
 
 /// Runs `work`; where a log is current, times it as an operation of what `primitive` says afterwards.
-/// `None` from `primitive` leaves the call unrecorded.
+/// `None` from `primitive` leaves the call unrecorded. What `work` calls in turn is part of it.
 #[inline]
-pub fn time<T>(
+pub fn time<T, P: Borrow<Primitive>>(
     bytes: usize,
     entry: Entry,
-    primitive: impl FnOnce(&T) -> Option<Primitive>,
+    primitive: impl FnOnce(&T) -> Option<P>,
     work: impl FnOnce() -> T,
 ) -> T {
-    if !is_recording() || INSIDE.replace(true) {
-        return work();
-    }
-    let start = recorder::ticks();
-    let result = work();
-    let end = recorder::ticks();
-    INSIDE.set(false);
-    if let Some(primitive) = primitive(&result) {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        recorder::operation(primitive, start, end, bytes, entry == Entry::Complete);
-    }
-    result
+    recorder::outermost(work, |result, start, _| {
+        let counts = entry == Entry::Complete;
+        Some(recorder::Entry { primitive: primitive(result)?, start, bytes: saturated(bytes), counts })
+    })
 }
 
 /// Runs `work`, which takes less time than reading the clock twice: where a log is current, its bytes are entered and its
 /// time stays with the message.
 #[inline]
-pub fn count_bytes<T>(
+pub fn count_bytes<T, P: Borrow<Primitive>>(
     bytes: usize,
-    primitive: impl FnOnce(&T) -> Option<Primitive>,
+    primitive: impl FnOnce(&T) -> Option<P>,
     work: impl FnOnce() -> T,
 ) -> T {
     let result = work();
-    if is_recording()
-        && !INSIDE.get()
-        && let Some(primitive) = primitive(&result)
-    {
-        recorder::operation(primitive, 0, 0, u32::try_from(bytes).unwrap_or(u32::MAX), false);
-    }
+    recorder::untimed(|| {
+        let primitive = primitive(&result)?;
+        Some(recorder::Entry { primitive, start: 0, bytes: saturated(bytes), counts: false })
+    });
     result
 }
 
 /// Runs `work`; where a log is current, keeps its time for the operation that `context` completes later.
 #[inline]
 pub fn accumulate<T>(context: *mut c_void, work: impl FnOnce() -> T) -> T {
-    if !is_recording() || INSIDE.replace(true) {
-        return work();
-    }
-    let start = recorder::ticks();
-    let result = work();
-    let spent = recorder::ticks() - start;
-    INSIDE.set(false);
-    contexts::spend(context, spent);
-    result
+    recorder::outermost(work, |_, start, end| {
+        contexts::spend(context, end - start);
+        None::<recorder::Entry<Primitive>>
+    })
 }
 
 /// Runs `work` and enters it, with what `context` has accumulated, as one complete operation.
 #[inline]
 pub fn complete<T>(context: *mut c_void, work: impl FnOnce() -> T) -> T {
-    if !is_recording() || INSIDE.replace(true) {
-        return work();
-    }
-    let start = recorder::ticks();
-    let result = work();
-    let end = recorder::ticks();
-    INSIDE.set(false);
-    let note = contexts::complete(context);
-    if let Some(primitive) = note.primitive {
+    recorder::outermost(work, |_, start, _| {
+        let note = contexts::complete(context);
         // What was accumulated lies earlier in the same message; only the length of the operation is kept.
-        recorder::operation(primitive, start.saturating_sub(note.spent), end, 0, true);
-    }
-    result
+        let start = start.saturating_sub(note.spent);
+        Some(recorder::Entry { primitive: note.primitive?, start, bytes: 0, counts: true })
+    })
+}
+
+#[inline]
+fn saturated(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -9,7 +9,7 @@ pub use violation::{Reason, Violation};
 use crate::date;
 use crate::ffi;
 use crate::keys;
-use crate::material::{Format, Material, ReadError};
+use crate::credentials::{CredentialFile, Format, ReadError};
 use crate::name;
 use crate::order;
 use crate::store::unix_s;
@@ -29,7 +29,7 @@ pub struct Criteria {
     pub security_level: u8,
     /// Whom the peer thinks it talks to, where it checks that.
     pub host: Option<String>,
-    /// Which side shows the chain.
+    /// Which side presents the chain.
     pub side: Side,
 }
 
@@ -155,20 +155,20 @@ pub fn describe(
     criteria: &Criteria,
 ) -> Result<Description, InspectError> {
     date::checked(criteria.now_unix_s)?;
-    let material = Material::load(path, password)?;
-    if material.certificates.is_empty() {
+    let chain = CredentialFile::load(path, password)?;
+    if chain.certificates.is_empty() {
         return Err(InspectError::NoCertificate { path: path.into() });
     }
     let key = match key_path {
         Some(path) => {
-            let key = Material::load(path, password)?.key;
+            let key = CredentialFile::load(path, password)?.key;
             Some(key.ok_or_else(|| InspectError::NoKey { path: path.into() })?)
         }
-        None => material.key,
+        None => chain.key,
     };
     let anchors = match ca_path {
         Some(path) => {
-            let anchors = Material::load(path, password)?.certificates;
+            let anchors = CredentialFile::load(path, password)?.certificates;
             if anchors.is_empty() {
                 return Err(InspectError::NoCertificate { path: path.into() });
             }
@@ -176,7 +176,7 @@ pub fn describe(
         }
         None => Vec::new(),
     };
-    describe_material(&material.certificates, key.as_ref(), &anchors, material.format, criteria)
+    describe_chain(&chain.certificates, key.as_ref(), &anchors, chain.format, criteria)
         .map_err(|(place, what)| InspectError::Unreadable { path: path.into(), place: place + 1, what })
 }
 
@@ -199,14 +199,14 @@ pub fn describe_der(
     if read.is_empty() {
         return Err(InspectError::NoCertificate { path: name.into() });
     }
-    describe_material(&read, None, &[], Format::Der, criteria)
+    describe_chain(&read, None, &[], Format::Der, criteria)
         .map_err(|(place, what)| unreadable(place, what))
 }
 
 /// Place and cause where a certificate can't be described.
 type Unreadable = (usize, &'static str);
 
-fn describe_material(
+fn describe_chain(
     certificates: &[X509],
     key: Option<&PKey<Private>>,
     anchors: &[X509],

@@ -4,7 +4,7 @@ use super::{Certificate, Criteria, Key, LEVEL_BITS, holds};
 use crate::date;
 use crate::ffi;
 use crate::keys;
-use crate::material::Format;
+use crate::credentials::Format;
 use crate::name;
 use crate::order;
 use crate::store::unix_s;

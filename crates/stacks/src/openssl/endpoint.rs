@@ -381,7 +381,7 @@ impl Endpoint for TlsEndpoint {
 
     fn peer_certificates(&self) -> Vec<Vec<u8>> {
         let der = |certificate: &openssl::x509::X509Ref| certificate.to_der().ok();
-        // libssl leaves the leaf out of the chain that it shows a server.
+        // libssl leaves the leaf out of the chain that it presents to a server.
         let leaf = self.ssl.peer_certificate().and_then(|leaf| der(&leaf));
         let chain: Vec<_> = self.ssl.peer_cert_chain().into_iter().flatten().filter_map(der).collect();
         match leaf {

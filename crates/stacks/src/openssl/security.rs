@@ -39,7 +39,7 @@ pub fn policy(suite: &Suite, exposure: Exposure) -> Policy {
     keys.map(Policy::Level).chain(group).chain(rest).min().unwrap_or(Policy::Level(DEFAULT_LEVEL))
 }
 
-/// The highest level that takes so many bits of security.
+/// The highest level that takes N bits of security.
 fn level_of(security_bits: u16) -> u8 {
     LEVEL_BITS.iter().find(|(_, least)| security_bits >= *least).map_or(0, |(level, _)| *level)
 }

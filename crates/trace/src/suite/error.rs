@@ -36,8 +36,8 @@ pub enum SuiteError {
     #[error("suite '{name}': 'rsa_anon' uses one temporary key and no chain, not '{keys}'")]
     ChainOfTemporaryKey { name: String, keys: String },
 
-    #[error("suite '{name}': more than {most} certificates in '{keys}'")]
-    ChainTooLong { name: String, keys: String, most: usize },
+    #[error("suite '{name}': more than {max} certificates in '{keys}'")]
+    ChainTooLong { name: String, keys: String, max: usize },
 
     #[error("suite '{name}': '{key_exchange}' has no use for an authentication ('{authentication}')")]
     AuthenticationWithoutUse { name: String, key_exchange: String, authentication: String },

@@ -37,7 +37,7 @@ pub struct Suite {
     /// Leaf first, trusted root last: two or more where there are certificates, one for a temporary key
     /// (`rsa_anon`), none otherwise. All but the root are sent.
     pub keys: Vec<KeyType>,
-    /// Who shows a certificate; `None` where there is no choice.
+    /// Who presents a certificate; `None` where there is no choice.
     pub authentication: Option<Authentication>,
     /// Which handshake.
     pub mode: Mode,
@@ -52,7 +52,7 @@ impl Suite {
         self.keys.split_last().map_or(&[], |(_, sent)| sent)
     }
 
-    /// True where the server shows a certificate in a full handshake.
+    /// True where the server presents a certificate in a full handshake.
     #[must_use]
     pub fn has_certificates(&self) -> bool {
         self.keys.len() > 1

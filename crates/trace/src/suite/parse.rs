@@ -7,7 +7,7 @@ use super::{
 use std::str::FromStr;
 
 /// Longest chain that a suite name may describe, root included.
-const MOST_KEYS: usize = 10;
+const MAX_KEYS: usize = 10;
 
 impl FromStr for Suite {
     type Err = SuiteError;
@@ -345,8 +345,8 @@ impl Optional<'_> {
                 accepted: key_names(self.protocol, |key| leaf_fits(self.protocol, kind, key)),
             })?);
         }
-        if keys.len() > MOST_KEYS {
-            return Err(SuiteError::ChainTooLong { name: name(), keys: part.into(), most: MOST_KEYS });
+        if keys.len() > MAX_KEYS {
+            return Err(SuiteError::ChainTooLong { name: name(), keys: part.into(), max: MAX_KEYS });
         }
         if exchange == KeyExchange::RsaAnon && keys.len() > 1 {
             return Err(SuiteError::ChainOfTemporaryKey { name: name(), keys: part.into() });

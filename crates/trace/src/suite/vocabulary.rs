@@ -345,7 +345,7 @@ impl KeyType {
     }
 }
 
-/// Who shows a certificate.
+/// Who presents a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Authentication {
     /// The server only.

@@ -147,11 +147,11 @@ impl<P: Provider> Handshake<P> {
     ) -> Option<Opened> {
         let extent = extent(datagram);
         let whole = match extent {
-            Extent::Whole => self.read(cx, datagram, output),
-            Extent::Part | Extent::None => Ok(Read::Ignored),
+            Extent::Complete => self.read(cx, datagram, output),
+            Extent::Partial | Extent::None => Ok(Read::Ignored),
         };
         let read = match (&whole, extent) {
-            (Ok(_), Extent::Whole) | (_, Extent::None) => whole,
+            (Ok(_), Extent::Complete) | (_, Extent::None) => whole,
             // It may be part of a flight whose records come one by one. What strangers mix into such a
             // flight shows only when it is read: that is nothing to report then.
             _ => match self.assembly.add(datagram).filter(|flight| flight != datagram) {

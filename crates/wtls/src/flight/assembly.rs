@@ -65,7 +65,7 @@ impl Assembly {
             flight.extend_from_slice(record);
             flight
         });
-        (extent(&flight) == Extent::Whole).then_some(flight)
+        (extent(&flight) == Extent::Complete).then_some(flight)
     }
 
     pub fn clear(&mut self) {

@@ -5,6 +5,7 @@
 //! made once, when the provider is; nothing else outlives a call.
 
 mod cipher;
+mod compression;
 mod dh;
 mod ec;
 mod ffi;

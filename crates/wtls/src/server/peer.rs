@@ -301,8 +301,8 @@ impl<P: Provider> Peer<P> {
         let whole = match extent(datagram) {
             Extent::None => return false,
             _ if self.attempts.is_empty() => return false,
-            Extent::Whole => self.try_attempts(cx, shared, datagram),
-            Extent::Part => Ok(false),
+            Extent::Complete => self.try_attempts(cx, shared, datagram),
+            Extent::Partial => Ok(false),
         };
         if whole == Ok(true) {
             return true;

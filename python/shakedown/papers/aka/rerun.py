@@ -1,4 +1,4 @@
-"""What today's hardware says to the claims, over the study's networks."""
+"""What a modern rerun says to the claims, over the study's networks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def handshake_here_s(replication: Replication, suite: str, bearer: str) -> float
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
-    """What today's stack says, over the paper's own bearer."""
+    """What a modern rerun says, over the paper's own bearer."""
 
     def number(value: Callable[[], float], reason: str) -> Callable[[], Check]:
         return lambda: verdicts.number(value(), reason, "measured")

@@ -1,4 +1,4 @@
-"""What today's hardware says to the ratios."""
+"""What a modern rerun says to the ratios."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shakedown.papers.verdicts import Check
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> list[ModernRerun]:
-    """What today's hardware says to the report's observations."""
+    """What a modern rerun says to the report's observations."""
 
     def ratio(above: str, below: str) -> float:
         return replication.costs[above].client_us / replication.costs[below].client_us

@@ -1,4 +1,4 @@
-"""What today's hardware says to the claims."""
+"""What a modern rerun says to the claims."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shakedown.schema.base import Side
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
-    """What today's hardware says to shares, resumption and key exchange."""
+    """What a modern rerun says to shares, resumption and key exchange."""
 
     def share(side: Side) -> float:
         cost = replication.costs[RSA]

@@ -57,7 +57,7 @@ def above_100k(data: PaperData, replication: Replication) -> Check:
         "the printed order needs a machine slower than this one by more than "
         f"{factors[1e5][1]:.0f} times at 100 kbit/s and {factors[1e6][1]:.1f} times at 1 Mbit/s (1024 bit), "
         "as a Pentium 4 "
-        "with full-length exponents was: on today's processors bytes decide up to higher rates",
+        "with full-length exponents was: on modern processors bytes decide up to higher rates",
         "measured",
     )
 

@@ -1,4 +1,4 @@
-"""What today's stack says to the claims that table 4.1 decides."""
+"""What a modern rerun says to the claims that table 4.1 decides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shakedown.papers.verdicts import Check
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
-    """What today's stack says to the claims that table 4.1 decides."""
+    """What a modern rerun says to the claims that table 4.1 decides."""
     suites = [suite(name, bits) for name in NAMES for bits in KEY_BITS]
 
     def sizes(name: str) -> list[float]:

@@ -12,7 +12,7 @@ from shakedown.papers.verdicts import Check
 from shakedown.schema.base import Side
 
 Time = Callable[[Case, Authentication, Side], float]
-"""A side's time of a case: the thesis's, or today's."""
+"""A side's time of a case: the thesis's, or the modern rerun's."""
 
 LEVELS = {1: (1,), 2: (1, 2), 3: (1, 2, 3)}
 """Levels of end certificates in each category."""

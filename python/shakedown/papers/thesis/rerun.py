@@ -99,7 +99,7 @@ def _shares(thesis: Thesis, replication: Replication) -> list[Row]:
                 rows.append(
                     cell_row(
                         SLUG,
-                        f"table {number} on today's hardware, {case.name}",
+                        f"table {number} (modern rerun), {case.name}",
                         f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",
                         "%",
                         thesis.printed(table, case)[column],
@@ -113,7 +113,7 @@ def _shares(thesis: Thesis, replication: Replication) -> list[Row]:
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
-    """What today's hardware says to the orders and percentages."""
+    """What a modern rerun says to the orders and percentages."""
     thesis = Thesis(data)
     everything = [case.suite(how) for case, how in thesis.all()]
 

@@ -1,5 +1,6 @@
 //! Elliptic curves: points, keys, ECDH and ECDSA.
 
+use super::compression::Decompressor;
 use super::ffi;
 use crate::crypto::{CryptoError, Random};
 use crate::curve::Curve;
@@ -77,9 +78,11 @@ impl Curves {
             return Err(CryptoError::InvalidKey);
         }
         let group = &self.entry(curve).group;
-        let mut context = BigNumContext::new()?;
-        // Decoding checks that the point is on the curve, in both forms.
-        let point = EcPoint::from_bytes(group, octets, &mut context).map_err(invalid)?;
+        let point = match (octets[0], Decompressor::of(curve, group)) {
+            (form @ (2 | 3), Some(decompressor)) => decompressor.point(group, &octets[1..], form == 3)?,
+            // Decoding checks that the point is on the curve, in both forms.
+            _ => EcPoint::from_bytes(group, octets, &mut *BigNumContext::new()?).map_err(invalid)?,
+        };
         Ok(Public { curve, point, verification_key: OnceLock::new() })
     }
 
@@ -236,7 +239,7 @@ fn has_small_order(curve: Curve, x: &[u8]) -> bool {
     leading.iter().all(|byte| *byte == 0) && *last <= greatest
 }
 
-fn nid(curve: Curve) -> Nid {
+pub fn nid(curve: Curve) -> Nid {
     Nid::from_raw(match curve {
         Curve::Wtls1 => 735,
         Curve::Sect163k1 => openssl_sys::NID_sect163k1,

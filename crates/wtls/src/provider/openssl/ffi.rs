@@ -2,7 +2,8 @@
 //! `rc5.h`, `idea.h`, `des.h`, `md5.h` and `ec.h`.
 
 use libc::{c_int, c_long, c_uchar, c_uint, c_void, size_t};
-use openssl_sys::{BIGNUM, EC_KEY, ECDSA_SIG};
+pub use openssl_sys::BN_MONT_CTX;
+use openssl_sys::{BIGNUM, BN_CTX, EC_KEY, ECDSA_SIG};
 
 pub const ENCRYPT: c_int = 1;
 pub const DECRYPT: c_int = 0;
@@ -81,6 +82,40 @@ unsafe extern "C" {
     pub fn MD5_Init(context: *mut Md5Context) -> c_int;
     pub fn MD5_Update(context: *mut Md5Context, data: *const c_void, length: size_t) -> c_int;
     pub fn MD5_Final(digest: *mut c_uchar, context: *mut Md5Context) -> c_int;
+
+    pub fn BN_MONT_CTX_new() -> *mut BN_MONT_CTX;
+    pub fn BN_MONT_CTX_free(context: *mut BN_MONT_CTX);
+    pub fn BN_MONT_CTX_set(made: *mut BN_MONT_CTX, modulus: *const BIGNUM, context: *mut BN_CTX) -> c_int;
+    pub fn BN_mod_exp_mont(
+        result: *mut BIGNUM,
+        base: *const BIGNUM,
+        exponent: *const BIGNUM,
+        modulus: *const BIGNUM,
+        context: *mut BN_CTX,
+        montgomery: *mut BN_MONT_CTX,
+    ) -> c_int;
+    pub fn BN_GF2m_poly2arr(polynomial: *const BIGNUM, exponents: *mut c_int, room: c_int) -> c_int;
+    pub fn BN_GF2m_add(sum: *mut BIGNUM, one: *const BIGNUM, other: *const BIGNUM) -> c_int;
+    pub fn BN_GF2m_mod_sqr_arr(
+        square: *mut BIGNUM,
+        of: *const BIGNUM,
+        exponents: *const c_int,
+        context: *mut BN_CTX,
+    ) -> c_int;
+    pub fn BN_GF2m_mod_mul_arr(
+        product: *mut BIGNUM,
+        one: *const BIGNUM,
+        other: *const BIGNUM,
+        exponents: *const c_int,
+        context: *mut BN_CTX,
+    ) -> c_int;
+    pub fn BN_GF2m_mod_div(
+        quotient: *mut BIGNUM,
+        dividend: *const BIGNUM,
+        divisor: *const BIGNUM,
+        polynomial: *const BIGNUM,
+        context: *mut BN_CTX,
+    ) -> c_int;
 
     pub fn ECDSA_do_sign_ex(
         digest: *const c_uchar,

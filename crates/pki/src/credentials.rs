@@ -35,8 +35,8 @@ impl Format {
     }
 }
 
-/// What a file holds.
-pub struct Material {
+/// What a file of certificates and keys holds.
+pub struct CredentialFile {
     /// How it is written.
     pub format: Format,
     /// Certificates in the file's order.
@@ -74,7 +74,7 @@ pub enum ReadError {
     WrongPassword { path: PathBuf },
 }
 
-impl Material {
+impl CredentialFile {
     /// Reads a file.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Material {
     /// Reads the content of a file; `path` is what errors call it.
     ///
     /// # Errors
-    /// As [`Material::load`].
+    /// As [`CredentialFile::load`].
     pub fn read(bytes: &[u8], path: &Path, password: Option<&str>) -> Result<Self, ReadError> {
         if let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| text.contains("-----BEGIN ")) {
             return read_pem(text, path, password);
@@ -135,7 +135,7 @@ fn read_der_certificates(bytes: &[u8], path: &Path) -> Result<Option<Vec<X509>>,
     Ok((!certificates.is_empty()).then_some(certificates))
 }
 
-fn read_pem(text: &str, path: &Path, password: Option<&str>) -> Result<Material, ReadError> {
+fn read_pem(text: &str, path: &Path, password: Option<&str>) -> Result<CredentialFile, ReadError> {
     let mut certificates = Vec::new();
     let mut key = None;
     for (count, block) in pem_blocks(text).enumerate() {
@@ -162,7 +162,7 @@ fn read_pem(text: &str, path: &Path, password: Option<&str>) -> Result<Material,
     if certificates.is_empty() && key.is_none() {
         return Err(ReadError::Unreadable { path: path.into() });
     }
-    Ok(Material { format: Format::Pem, certificates, key })
+    Ok(CredentialFile { format: Format::Pem, certificates, key })
 }
 
 /// One block of a PEM text, its dashed lines included.
@@ -209,7 +209,7 @@ fn read_pem_key(block: &Block<'_>, path: &Path, password: Option<&str>) -> Resul
 }
 
 /// PKCS #8 in DER under a password, the last form that a file can have.
-fn read_protected_key(bytes: &[u8], path: &Path, password: Option<&str>) -> Result<Material, ReadError> {
+fn read_protected_key(bytes: &[u8], path: &Path, password: Option<&str>) -> Result<CredentialFile, ReadError> {
     let mut asked = false;
     let result = PKey::private_key_from_pkcs8_callback(bytes, |buffer| {
         asked = true;
@@ -220,14 +220,14 @@ fn read_protected_key(bytes: &[u8], path: &Path, password: Option<&str>) -> Resu
     });
     let path = path.to_path_buf();
     match (result, asked, password) {
-        (Ok(key), ..) => Ok(Material { format: Format::Der, certificates: Vec::new(), key: Some(key) }),
+        (Ok(key), ..) => Ok(CredentialFile { format: Format::Der, certificates: Vec::new(), key: Some(key) }),
         (Err(_), true, None) => Err(ReadError::PasswordNeeded { path }),
         (Err(_), true, Some(_)) => Err(ReadError::WrongPassword { path }),
         (Err(_), false, _) => Err(ReadError::Unreadable { path }),
     }
 }
 
-fn read_pkcs12(archive: &Pkcs12, path: &Path, password: Option<&str>) -> Result<Material, ReadError> {
+fn read_pkcs12(archive: &Pkcs12, path: &Path, password: Option<&str>) -> Result<CredentialFile, ReadError> {
     let wrong = || match password {
         Some(_) => ReadError::WrongPassword { path: path.into() },
         None => ReadError::PasswordNeeded { path: path.into() },
@@ -253,7 +253,7 @@ fn read_pkcs12(archive: &Pkcs12, path: &Path, password: Option<&str>) -> Result<
     if certificates.is_empty() && parsed.pkey.is_none() {
         return Err(ReadError::Unreadable { path: path.into() });
     }
-    Ok(Material { format: Format::Pkcs12, certificates, key: parsed.pkey })
+    Ok(CredentialFile { format: Format::Pkcs12, certificates, key: parsed.pkey })
 }
 
 /// The first reason that OpenSSL gives, in its words.

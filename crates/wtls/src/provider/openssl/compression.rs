@@ -1,0 +1,329 @@
+//! Compressed points.
+//!
+//! A point is sent as x and one bit that tells the two y of it apart (SEC 1, section 2.3.4). OpenSSL decodes a compressed
+//! point from nothing but the curve; here what depends on the curve alone is computed once.
+//!
+//! - Over GF(2^m) the quotient z = y/x solves z² + z = x + a + b/x². For odd m one solution is the half-trace of the right
+//!   side, for which OpenSSL squares m times at every point. But the half-trace is linear: those of the odd powers of the
+//!   field's generator add up to that of any element, for an even power's follows from that of its root.
+//! - Modulo a prime that is 3 modulo 4, y is a power of x³ + ax + b, and what Montgomery's multiplication needs is kept.
+//!
+//! Whether there is such a point at all shows when the coordinates are set: OpenSSL checks the curve's equation.
+
+use super::ffi;
+use crate::crypto::CryptoError;
+use crate::curve::Curve;
+use foreign_types::ForeignTypeRef;
+use libc::c_int;
+use openssl::bn::{BigNum, BigNumContext, BigNumContextRef, BigNumRef};
+use openssl::ec::{EcGroupRef, EcPoint};
+use openssl::error::ErrorStack;
+use std::sync::OnceLock;
+
+/// Finds the y of a curve's points.
+pub enum Decompressor {
+    /// Over GF(2^m).
+    Binary(Binary),
+    /// Modulo a prime.
+    Prime(Prime),
+}
+
+impl Decompressor {
+    /// That of a curve, made when it is first asked for; none where OpenSSL does it as well.
+    pub fn of(curve: Curve, group: &EcGroupRef) -> Option<&'static Self> {
+        static MADE: [OnceLock<Option<Decompressor>>; Curve::ALL.len()] =
+            [const { OnceLock::new() }; Curve::ALL.len()];
+        MADE[curve as usize].get_or_init(|| Self::new(curve, group).ok().flatten()).as_ref()
+    }
+
+    fn new(curve: Curve, group: &EcGroupRef) -> Result<Option<Self>, ErrorStack> {
+        Ok(match curve.is_binary() {
+            true => Some(Self::Binary(Binary::new(curve.field_bits() as usize, group)?)),
+            false => Prime::new(group)?.map(Self::Prime),
+        })
+    }
+
+    /// The point of an x-coordinate and the bit that was sent with it, if there is one.
+    pub fn point(&self, group: &EcGroupRef, x: &[u8], bit: bool) -> Result<EcPoint, CryptoError> {
+        let x = BigNum::from_slice(x)?;
+        let in_field = match self {
+            // Of an x that is 0 there is a point, but of order 2.
+            Self::Binary(curve) => (1..=curve.degree as i32).contains(&x.num_bits()),
+            Self::Prime(curve) => x < curve.prime,
+        };
+        if !in_field {
+            return Err(CryptoError::InvalidKey);
+        }
+        let mut context = BigNumContext::new()?;
+        let y = match self {
+            Self::Binary(curve) => curve.y(&x, bit, &mut context)?,
+            Self::Prime(curve) => curve.y(&x, bit, &mut context)?,
+        };
+        let mut point = EcPoint::new(group)?;
+        point.set_affine_coordinates(group, &x, &y, &mut context).map_err(|_| CryptoError::InvalidKey)?;
+        Ok(point)
+    }
+}
+
+/// A curve modulo a prime that is 3 modulo 4.
+pub struct Prime {
+    prime: BigNum,
+    a: BigNum,
+    b: BigNum,
+    /// A quarter of the number behind the prime: a square to this power is its root.
+    exponent: BigNum,
+    montgomery: Montgomery,
+}
+
+/// What Montgomery's multiplication needs of a modulus.
+struct Montgomery(*mut ffi::BN_MONT_CTX);
+
+// SAFETY: OpenSSL only reads it once it is set up, and shares such ones between threads itself.
+unsafe impl Send for Montgomery {}
+// SAFETY: as above.
+unsafe impl Sync for Montgomery {}
+
+impl Drop for Montgomery {
+    fn drop(&mut self) {
+        // SAFETY: made by BN_MONT_CTX_new, or null, which is passed over; freed once.
+        unsafe { ffi::BN_MONT_CTX_free(self.0) };
+    }
+}
+
+impl Prime {
+    fn new(group: &EcGroupRef) -> Result<Option<Self>, ErrorStack> {
+        let mut context = BigNumContext::new()?;
+        let (mut prime, mut a, mut b) = (BigNum::new()?, BigNum::new()?, BigNum::new()?);
+        group.components_gfp(&mut prime, &mut a, &mut b, &mut context)?;
+        if !prime.is_bit_set(1) {
+            return Ok(None);
+        }
+        let mut exponent = BigNum::new()?;
+        exponent.rshift(&prime, 2)?;
+        exponent.add_word(1)?;
+        // SAFETY: no arguments; a null result is checked.
+        let montgomery = Montgomery(unsafe { ffi::BN_MONT_CTX_new() });
+        // SAFETY: all are live; nothing is kept beyond the call.
+        let set = unsafe {
+            !montgomery.0.is_null()
+                && ffi::BN_MONT_CTX_set(montgomery.0, prime.as_ptr(), context.as_ptr()) == 1
+        };
+        if set { Ok(Some(Self { prime, a, b, exponent, montgomery })) } else { Err(ErrorStack::get()) }
+    }
+
+    /// The y-coordinate that goes with x, where there is one; else any number.
+    fn y(&self, x: &BigNumRef, bit: bool, context: &mut BigNumContextRef) -> Result<BigNum, ErrorStack> {
+        let (mut square, mut product, mut sum) = (BigNum::new()?, BigNum::new()?, BigNum::new()?);
+        square.mod_sqr(x, &self.prime, context)?;
+        sum.mod_add(&square, &self.a, &self.prime, context)?;
+        product.mod_mul(&sum, x, &self.prime, context)?;
+        sum.mod_add(&product, &self.b, &self.prime, context)?;
+        let root = BigNum::new()?;
+        // SAFETY: all are live, and the last is of this modulus; nothing is kept beyond the call.
+        let done = unsafe {
+            ffi::BN_mod_exp_mont(
+                root.as_ptr(),
+                sum.as_ptr(),
+                self.exponent.as_ptr(),
+                self.prime.as_ptr(),
+                context.as_ptr(),
+                self.montgomery.0,
+            )
+        };
+        if done != 1 {
+            return Err(ErrorStack::get());
+        }
+        if root.is_bit_set(0) == bit {
+            return Ok(root);
+        }
+        let mut other = BigNum::new()?;
+        other.checked_sub(&self.prime, &root)?;
+        Ok(other)
+    }
+}
+
+/// Words of the largest binary field.
+const WORDS: usize = 283_usize.div_ceil(64);
+
+/// Coefficients, the lowest first.
+type Element = [u64; WORDS];
+
+/// A curve over GF(2^m), m being odd.
+pub struct Binary {
+    degree: usize,
+    polynomial: BigNum,
+    /// Its exponents downwards, ended by -1, as OpenSSL takes them.
+    exponents: [c_int; 6],
+    a: BigNum,
+    b: BigNum,
+    /// Of the first, third, fifth … power of the generator.
+    half_traces: Vec<Element>,
+}
+
+impl Binary {
+    fn new(degree: usize, group: &EcGroupRef) -> Result<Self, ErrorStack> {
+        let mut context = BigNumContext::new()?;
+        let (mut polynomial, mut a, mut b) = (BigNum::new()?, BigNum::new()?, BigNum::new()?);
+        group.components_gf2m(&mut polynomial, &mut a, &mut b, &mut context)?;
+        let mut exponents = [0; 6];
+        // SAFETY: the number is live, and the array has room for the terms of a pentanomial and their end.
+        unsafe {
+            ffi::BN_GF2m_poly2arr(polynomial.as_ptr(), exponents.as_mut_ptr(), exponents.len() as c_int);
+        }
+        let mut made = Self { degree, polynomial, exponents, a, b, half_traces: Vec::new() };
+        for power in (1..degree).step_by(2) {
+            let mut generator = BigNum::new()?;
+            generator.set_bit(power as i32)?;
+            let half_trace = made.half_trace(&generator, &mut context)?;
+            made.half_traces.push(element(&half_trace)?);
+        }
+        Ok(made)
+    }
+
+    /// Half-trace by its definition: the sum of every second conjugate.
+    fn half_trace(&self, of: &BigNumRef, context: &mut BigNumContextRef) -> Result<BigNum, ErrorStack> {
+        let mut sum = of.to_owned()?;
+        for _ in 0..self.degree / 2 {
+            let squared = self.square(&sum, context)?;
+            sum = add(&*self.square(&squared, context)?, of)?;
+        }
+        Ok(sum)
+    }
+
+    fn square(&self, of: &BigNumRef, context: &mut BigNumContextRef) -> Result<BigNum, ErrorStack> {
+        let result = BigNum::new()?;
+        // SAFETY: all are live and the exponents end as they should; nothing is kept beyond the call.
+        let done = unsafe {
+            let (exponents, context) = (self.exponents.as_ptr(), context.as_ptr());
+            ffi::BN_GF2m_mod_sqr_arr(result.as_ptr(), of.as_ptr(), exponents, context)
+        };
+        if done == 1 { Ok(result) } else { Err(ErrorStack::get()) }
+    }
+
+    /// The y-coordinate that goes with x, where there is one; else any number.
+    fn y(&self, x: &BigNumRef, bit: bool, context: &mut BigNumContextRef) -> Result<BigNum, ErrorStack> {
+        let squared = self.square(x, context)?;
+        let right = BigNum::new()?;
+        // SAFETY: all are live, and x is not zero; nothing is kept beyond the call.
+        let done = unsafe {
+            let (b, polynomial) = (self.b.as_ptr(), self.polynomial.as_ptr());
+            ffi::BN_GF2m_mod_div(right.as_ptr(), b, squared.as_ptr(), polynomial, context.as_ptr())
+        };
+        if done != 1 {
+            return Err(ErrorStack::get());
+        }
+        let right = add(&*add(&right, &self.a)?, x)?;
+        let mut z = self.solve(element(&right)?);
+        z[0] = z[0] & !1 | u64::from(bit);
+        let y = BigNum::new()?;
+        // SAFETY: all are live and the exponents end as they should; nothing is kept beyond the call.
+        let done = unsafe {
+            let (z, exponents) = (number(&z)?, self.exponents.as_ptr());
+            ffi::BN_GF2m_mod_mul_arr(y.as_ptr(), x.as_ptr(), z.as_ptr(), exponents, context.as_ptr())
+        };
+        if done == 1 { Ok(y) } else { Err(ErrorStack::get()) }
+    }
+
+    /// One of the two solutions of z² + z = c, which differ by 1, where there are any.
+    fn solve(&self, mut c: Element) -> Element {
+        let mut z = [0; WORDS];
+        // The half-trace of g^2i is that of g^i, and g^i, up to 1.
+        for root in (1..=(self.degree - 1) / 2).rev() {
+            let set = bit(&c, 2 * root) << (root % 64);
+            c[root / 64] ^= set;
+            z[root / 64] ^= set;
+        }
+        for (half_trace, power) in self.half_traces.iter().zip((1..).step_by(2)) {
+            let mask = bit(&c, power).wrapping_neg();
+            z.iter_mut().zip(half_trace).for_each(|(word, known)| *word ^= known & mask);
+        }
+        z
+    }
+}
+
+fn bit(element: &Element, place: usize) -> u64 {
+    element[place / 64] >> (place % 64) & 1
+}
+
+fn add(one: &BigNumRef, other: &BigNumRef) -> Result<BigNum, ErrorStack> {
+    let sum = BigNum::new()?;
+    // SAFETY: all are live; nothing is kept beyond the call.
+    let done = unsafe { ffi::BN_GF2m_add(sum.as_ptr(), one.as_ptr(), other.as_ptr()) };
+    if done == 1 { Ok(sum) } else { Err(ErrorStack::get()) }
+}
+
+fn element(number: &BigNumRef) -> Result<Element, ErrorStack> {
+    let bytes = number.to_vec_padded(8 * WORDS as i32)?;
+    let mut words = bytes.rchunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_be_bytes));
+    Ok(std::array::from_fn(|_| words.next().unwrap_or(0)))
+}
+
+fn number(element: &Element) -> Result<BigNum, ErrorStack> {
+    let mut bytes = [0; 8 * WORDS];
+    bytes.rchunks_exact_mut(8).zip(element).for_each(|(place, word)| place.copy_from_slice(&word.to_be_bytes()));
+    BigNum::from_slice(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use openssl::ec::{EcGroup, PointConversionForm};
+    use proptest::prelude::*;
+
+    fn curves() -> Vec<(Curve, EcGroup)> {
+        let ours = Curve::ALL.into_iter().filter(|curve| *curve != Curve::Secp224r1);
+        ours.map(|curve| (curve, EcGroup::from_curve_name(super::super::ec::nid(curve)).unwrap())).collect()
+    }
+
+    /// What OpenSSL makes of a compressed point, uncompressed; `None` where it is none.
+    fn openssls(group: &EcGroupRef, octets: &[u8]) -> Option<Vec<u8>> {
+        let mut context = BigNumContext::new().unwrap();
+        let point = EcPoint::from_bytes(group, octets, &mut context).ok()?;
+        point.to_bytes(group, PointConversionForm::UNCOMPRESSED, &mut context).ok()
+    }
+
+    fn ours(curve: Curve, group: &EcGroupRef, octets: &[u8]) -> Option<Vec<u8>> {
+        let point = Decompressor::of(curve, group).unwrap().point(group, &octets[1..], octets[0] == 3).ok()?;
+        let mut context = BigNumContext::new().unwrap();
+        point.to_bytes(group, PointConversionForm::UNCOMPRESSED, &mut context).ok()
+    }
+
+    /// Its prime is 1 modulo 2^96.
+    #[test]
+    fn p224_is_left_to_openssl() {
+        let group = EcGroup::from_curve_name(openssl::nid::Nid::SECP224R1).unwrap();
+        assert!(Decompressor::of(Curve::Secp224r1, &group).is_none());
+    }
+
+    #[test]
+    fn points_of_every_curve_are_openssls() {
+        for (curve, group) in curves() {
+            let mut context = BigNumContext::new().unwrap();
+            for scalar in 1..40 {
+                let mut point = EcPoint::new(&group).unwrap();
+                point.mul_generator2(&group, &BigNum::from_u32(scalar).unwrap(), &mut context).unwrap();
+                let compressed = point.to_bytes(&group, PointConversionForm::COMPRESSED, &mut context).unwrap();
+                let wanted = point.to_bytes(&group, PointConversionForm::UNCOMPRESSED, &mut context).unwrap();
+                assert_eq!(ours(curve, &group, &compressed), Some(wanted), "{curve}: {scalar} G");
+            }
+        }
+    }
+
+    proptest! {
+        /// Half of all x have a point; elsewhere both refuse, as both do where x is no element of the field.
+        #[test]
+        fn any_x_has_openssls_point_or_none(bytes in prop::collection::vec(any::<u8>(), 36), bit: bool, top: u8) {
+            for (curve, group) in curves() {
+                let mut octets = vec![2 + u8::from(bit)];
+                octets.extend_from_slice(&bytes[..curve.field_bytes()]);
+                let excess_bits = 8 * curve.field_bytes() as u32 - curve.field_bits();
+                // One in sixteen is left too large.
+                if top >= 16 {
+                    octets[1] &= 0xFF >> excess_bits;
+                }
+                prop_assert_eq!(ours(curve, &group, &octets), openssls(&group, &octets), "{}", curve);
+            }
+        }
+    }
+}
