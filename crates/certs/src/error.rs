@@ -1,7 +1,7 @@
 //! What can go wrong.
 
-use shakedown_pki::inspect::InspectError;
 use shakedown_pki::credentials::ReadError;
+use shakedown_pki::inspect::InspectError;
 use shakedown_pki::{PkiError, UserError};
 use shakedown_wtls::certificate::CertificateError;
 use shakedown_wtls::crypto::CryptoError;

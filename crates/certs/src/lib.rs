@@ -15,8 +15,8 @@ pub mod wtls;
 
 pub use error::CertsError;
 
-use shakedown_pki::inspect::{self, Criteria, Description, InspectError};
 use shakedown_pki::credentials::{ReadError, read_bytes};
+use shakedown_pki::inspect::{self, Criteria, Description, InspectError};
 use std::path::Path;
 
 /// Describes the certificates of a file, whichever kind they are. `key_path` is the file of the private key,

@@ -188,7 +188,8 @@ fn load_side(
 ) -> Result<(AnyIdentity, Vec<KeyType>, usize), CertsError> {
     let (key, ca, password) = (files.key.as_deref(), files.ca.as_deref(), files.password.as_deref());
     let is_wtls =
-        wtls::read_certificates(&shakedown_pki::credentials::read_bytes(&files.chain)?, &files.chain)?.is_some();
+        wtls::read_certificates(&shakedown_pki::credentials::read_bytes(&files.chain)?, &files.chain)?
+            .is_some();
     match (protocol, is_wtls) {
         (Protocol::Wtls, true) => {
             let key = key.ok_or_else(|| shakedown_pki::UserError::NoKey { path: files.chain.clone() })?;

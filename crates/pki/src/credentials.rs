@@ -209,7 +209,11 @@ fn read_pem_key(block: &Block<'_>, path: &Path, password: Option<&str>) -> Resul
 }
 
 /// PKCS #8 in DER under a password, the last form that a file can have.
-fn read_protected_key(bytes: &[u8], path: &Path, password: Option<&str>) -> Result<CredentialFile, ReadError> {
+fn read_protected_key(
+    bytes: &[u8],
+    path: &Path,
+    password: Option<&str>,
+) -> Result<CredentialFile, ReadError> {
     let mut asked = false;
     let result = PKey::private_key_from_pkcs8_callback(bytes, |buffer| {
         asked = true;

@@ -1,9 +1,9 @@
 //! User-supplied certificates and key, made ready for a suite.
 
+use crate::credentials::{CredentialFile, Format, ReadError};
 use crate::date;
 use crate::keys;
 use crate::limits::MAX_CHAIN;
-use crate::credentials::{CredentialFile, Format, ReadError};
 use crate::name;
 use crate::order::{is_self_signed, issued_by, names_match, path_from, signature_holds};
 use crate::store::{Identity, unix_s};

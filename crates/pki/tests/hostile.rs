@@ -5,8 +5,8 @@ mod common;
 
 use common::{NOW, chain, criteria, file, kinds, pem};
 use proptest::prelude::*;
-use shakedown_pki::inspect::{self, Criteria};
 use shakedown_pki::credentials::CredentialFile;
+use shakedown_pki::inspect::{self, Criteria};
 use shakedown_pki::{Profile, Store, UserIdentity};
 use shakedown_trace::Side;
 use std::path::Path;
@@ -136,7 +136,8 @@ fn a_block_that_never_ends_is_told_with_its_line() {
         "first\n\n-----BEGIN CERTIFICATE-----\nAAAA\n{}",
         String::from_utf8_lossy(&pem(&CERTIFICATE))
     );
-    let message = CredentialFile::read(text.as_bytes(), Path::new("x"), None).err().map(|error| error.to_string());
+    let message =
+        CredentialFile::read(text.as_bytes(), Path::new("x"), None).err().map(|error| error.to_string());
     assert!(
         message.as_ref().is_some_and(|text| text.contains("certificate 1 (line 3) is unreadable")),
         "{message:?}"

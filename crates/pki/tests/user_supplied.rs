@@ -4,9 +4,9 @@
 mod common;
 
 use common::{NOW, chain, criteria, file, key_pem, kinds, openssl, pem, pems};
+use shakedown_pki::credentials::ReadError;
 use shakedown_pki::inspect::{self, Criteria, Description, Reason};
 use shakedown_pki::issue::{self, Issued, Overrides, Place};
-use shakedown_pki::credentials::ReadError;
 use shakedown_pki::{Profile, UserError, UserIdentity, keys};
 use shakedown_trace::Side;
 use std::path::{Path, PathBuf};

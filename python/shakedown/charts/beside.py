@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shakedown.charts.canvas import across, down, texts, ticks
+from shakedown.charts.canvas import across, down, lanes, shaped, texts, ticks
 from shakedown.charts.figure import Definition, fitted
 from shakedown.charts.theme import FILLS, INK, LANE, MUTED
 
-_ROW_PX, _LABEL_PX, _FOOT_PX = 44, 17, 34
+_ROW_PX, _LABEL_PX = 44, 17
 _SIMULATED = "simulated mean, 95 % interval"
 
 
@@ -46,7 +46,7 @@ def beside(pairs: Sequence[Pair], title: str, width: int) -> Definition:
         marks += [
             {"at": value, "y": middle, "what": name} for name, value in pair.formulas.items() if value > 0.0
         ]
-    total = len(pairs) * _ROW_PX + _FOOT_PX - _FOOT_PX
+    total = len(pairs) * _ROW_PX
     x, y = across(low, high, log=True), down(total)
     at_y: dict[str, Any] = {"field": "y", **y}
     inner = width - 40
@@ -54,22 +54,11 @@ def beside(pairs: Sequence[Pair], title: str, width: int) -> Definition:
         name: (shapes[name], FILLS["signature"].light if number == 0 else INK)
         for number, name in enumerate(names)
     }
-    kinds = {"domain": list(looks), "range": [shape for shape, _ in looks.values()]}
-    colours = {"domain": list(looks), "range": [colour for _, colour in looks.values()]}
     return {
         "width": inner,
         "height": total,
         "layer": [
-            {
-                "data": {"values": bands},
-                "mark": {"type": "rect", "color": LANE},
-                "encoding": {
-                    "x": {"value": 0},
-                    "x2": {"value": inner},
-                    "y": {"field": "top", **y},
-                    "y2": {"field": "bottom"},
-                },
-            },
+            lanes(bands, 0, inner, y, color=LANE),
             {
                 "data": {"values": spans},
                 "mark": {"type": "rule", "color": FILLS["key"].light, "strokeWidth": 3},
@@ -79,16 +68,7 @@ def beside(pairs: Sequence[Pair], title: str, width: int) -> Definition:
                     "y": at_y,
                 },
             },
-            {
-                "data": {"values": [*rows, *marks]},
-                "mark": {"type": "point", "filled": True, "opacity": 1, "size": 70},
-                "encoding": {
-                    "x": {"field": "at", **x},
-                    "y": at_y,
-                    "shape": {"field": "what", "type": "nominal", "scale": kinds, "sort": list(looks)},
-                    "color": {"field": "what", "type": "nominal", "scale": colours, "sort": list(looks)},
-                },
-            },
+            shaped([*rows, *marks], looks, x, at_y, opacity=1, size=70),
             texts(labels, "text", {"value": 0}, at_y, fontWeight=600, fontSize=12, color=MUTED),
         ],
     }

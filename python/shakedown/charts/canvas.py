@@ -68,6 +68,31 @@ def lanes(
     }
 
 
+def shaped(
+    rows: Sequence[Row],
+    looks: Mapping[str, tuple[str, str]],
+    x: Mapping[str, Any],
+    y: Mapping[str, Any],
+    **mark: object,
+) -> Definition:
+    """Points at `at`, each with the shape and colour that `looks` has for its `what`."""
+    names = list(looks)
+
+    def scale(place: int) -> dict[str, Any]:
+        return {
+            "field": "what",
+            "type": "nominal",
+            "scale": {"domain": names, "range": [look[place] for look in looks.values()]},
+            "sort": names,
+        }
+
+    return {
+        "data": {"values": list(rows)},
+        "mark": {"type": "point", "filled": True, **mark},
+        "encoding": {"x": {"field": "at", **x}, "y": y, "shape": scale(0), "color": scale(1)},
+    }
+
+
 def texts(
     rows: Sequence[Row],
     field: str,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shakedown.charts.canvas import across, down, texts, ticks
+from shakedown.charts.canvas import across, down, lanes, shaped, texts, ticks
 from shakedown.charts.figure import Definition, fitted
 from shakedown.charts.theme import FILLS, INK, LANE, MUTED
 
@@ -38,32 +38,12 @@ def ways(rows: Sequence[Way], title: str, width: int) -> Definition:
     total, inner = len(rows) * _ROW_PX, width - 40
     x, y = across(min(values) / 2.0, max(values) * 2.0, log=True), down(total)
     at_y: dict[str, Any] = {"field": "y", **y}
-    shapes = {"domain": list(_LOOKS), "range": [shape for shape, _ in _LOOKS.values()]}
-    colours = {"domain": list(_LOOKS), "range": [colour for _, colour in _LOOKS.values()]}
     return {
         "width": inner,
         "height": total,
         "layer": [
-            {
-                "data": {"values": bands},
-                "mark": {"type": "rect", "color": LANE},
-                "encoding": {
-                    "x": {"value": 0},
-                    "x2": {"value": inner},
-                    "y": {"field": "top", **y},
-                    "y2": {"field": "bottom"},
-                },
-            },
-            {
-                "data": {"values": marks},
-                "mark": {"type": "point", "filled": True, "opacity": 0.9, "size": 80},
-                "encoding": {
-                    "x": {"field": "at", "axis": ticks(title, width, grid=False), **x},
-                    "y": at_y,
-                    "shape": {"field": "what", "type": "nominal", "scale": shapes, "sort": list(_LOOKS)},
-                    "color": {"field": "what", "type": "nominal", "scale": colours, "sort": list(_LOOKS)},
-                },
-            },
+            lanes(bands, 0, inner, y, color=LANE),
+            shaped(marks, _LOOKS, {"axis": ticks(title, width, grid=False), **x}, at_y, opacity=0.9, size=80),
             texts(labels, "text", {"value": 0}, at_y, fontWeight=600, fontSize=12, color=MUTED),
         ],
     }

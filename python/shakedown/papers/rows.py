@@ -1,4 +1,4 @@
-"""The rows of a reproduction: for each claim, each numeric cell of a result table, each figure of the modern rerun."""
+"""The rows of a reproduction: for each claim, each cell of a result table, each of the modern rerun."""
 
 from __future__ import annotations
 

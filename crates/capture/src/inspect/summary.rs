@@ -195,8 +195,9 @@ pub(super) fn report_tls(
     described.application_data_bytes.server_to_client =
         application[1].saturating_sub(described.encrypted.server_to_client.bytes);
     if encrypted_after.iter().any(|&bytes| bytes > 0) {
-        problems
-            .add("encrypted handshake records after the handshake (a renegotiation, perhaps) are not reported");
+        problems.add(
+            "encrypted handshake records after the handshake (a renegotiation, perhaps) are not reported",
+        );
     }
     described.resumed = is_resumed(&negotiation, &seen, server);
     described.suite = negotiation.suite.as_ref().map(ToString::to_string);

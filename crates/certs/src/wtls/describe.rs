@@ -8,10 +8,10 @@ use crate::CertsError;
 use openssl::bn::BigNum;
 use openssl::pkey::PKey;
 use openssl::rsa::Rsa;
+use shakedown_pki::credentials::{CredentialFile, Format, read_bytes};
 use shakedown_pki::inspect::{
     Certificate as Described, Criteria, Description, Key, Part, Reason, Signature, Violation,
 };
-use shakedown_pki::credentials::{CredentialFile, Format, read_bytes};
 use shakedown_pki::{date, hex, keys};
 use shakedown_trace::suite::{KeyType, Protocol};
 use shakedown_wtls::certificate::{Certificate, CertifiedKey, ServiceName};

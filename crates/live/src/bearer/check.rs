@@ -186,8 +186,8 @@ fn train(plan: &CheckPlan, prober: &mut Prober, direction: Direction, rate: f64)
     let spec = &plan.link.bearer;
     let total_bytes = rate * plan.seconds / 8.0;
     let least = DELAY_PACKET_BYTES as f64;
-    let packet_bytes =
-        (total_bytes / MIN_TRAIN_PACKETS).clamp(least, f64::from(spec.mtu_bytes.min(1500)).max(least)) as usize;
+    let packet_bytes = (total_bytes / MIN_TRAIN_PACKETS)
+        .clamp(least, f64::from(spec.mtu_bytes.min(1500)).max(least)) as usize;
     let each_s = 8.0 * f64::from(wire_bytes(&plan.link, packet_bytes)) / rate;
     let count = ((plan.seconds / each_s) as u64).clamp(8, 200_000);
     let queue_bytes = spec.queue_bytes.map_or(65_536.0, |bytes| bytes as f64);

@@ -331,10 +331,7 @@ unsafe fn is_text(text: *const c_char, wanted: &CStr) -> bool {
     // SAFETY: both are C strings, so that each has a first byte, if only the null at its end, and another one behind any
     // that is not null.
     unsafe {
-        *text == *wanted
-            && *wanted != 0
-            && *text.add(1) == *wanted.add(1)
-            && libc::strcmp(text, wanted) == 0
+        *text == *wanted && *wanted != 0 && *text.add(1) == *wanted.add(1) && libc::strcmp(text, wanted) == 0
     }
 }
 

@@ -6,10 +6,10 @@ mod violation;
 pub use parts::{Extension, Part};
 pub use violation::{Reason, Violation};
 
+use crate::credentials::{CredentialFile, Format, ReadError};
 use crate::date;
 use crate::ffi;
 use crate::keys;
-use crate::credentials::{CredentialFile, Format, ReadError};
 use crate::name;
 use crate::order;
 use crate::store::unix_s;
@@ -199,8 +199,7 @@ pub fn describe_der(
     if read.is_empty() {
         return Err(InspectError::NoCertificate { path: name.into() });
     }
-    describe_chain(&read, None, &[], Format::Der, criteria)
-        .map_err(|(place, what)| unreadable(place, what))
+    describe_chain(&read, None, &[], Format::Der, criteria).map_err(|(place, what)| unreadable(place, what))
 }
 
 /// Place and cause where a certificate can't be described.

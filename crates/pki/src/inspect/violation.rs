@@ -1,10 +1,10 @@
 //! What a peer would refuse about a chain.
 
 use super::{Certificate, Criteria, Key, LEVEL_BITS, holds};
+use crate::credentials::Format;
 use crate::date;
 use crate::ffi;
 use crate::keys;
-use crate::credentials::Format;
 use crate::name;
 use crate::order;
 use crate::store::unix_s;

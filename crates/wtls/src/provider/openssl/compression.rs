@@ -260,7 +260,10 @@ fn element(number: &BigNumRef) -> Result<Element, ErrorStack> {
 
 fn number(element: &Element) -> Result<BigNum, ErrorStack> {
     let mut bytes = [0; 8 * WORDS];
-    bytes.rchunks_exact_mut(8).zip(element).for_each(|(place, word)| place.copy_from_slice(&word.to_be_bytes()));
+    bytes
+        .rchunks_exact_mut(8)
+        .zip(element)
+        .for_each(|(place, word)| place.copy_from_slice(&word.to_be_bytes()));
     BigNum::from_slice(&bytes)
 }
 
@@ -284,7 +287,8 @@ mod tests {
     }
 
     fn ours(curve: Curve, group: &EcGroupRef, octets: &[u8]) -> Option<Vec<u8>> {
-        let point = Decompressor::of(curve, group).unwrap().point(group, &octets[1..], octets[0] == 3).ok()?;
+        let point =
+            Decompressor::of(curve, group).unwrap().point(group, &octets[1..], octets[0] == 3).ok()?;
         let mut context = BigNumContext::new().unwrap();
         point.to_bytes(group, PointConversionForm::UNCOMPRESSED, &mut context).ok()
     }
@@ -303,7 +307,8 @@ mod tests {
             for scalar in 1..40 {
                 let mut point = EcPoint::new(&group).unwrap();
                 point.mul_generator2(&group, &BigNum::from_u32(scalar).unwrap(), &mut context).unwrap();
-                let compressed = point.to_bytes(&group, PointConversionForm::COMPRESSED, &mut context).unwrap();
+                let compressed =
+                    point.to_bytes(&group, PointConversionForm::COMPRESSED, &mut context).unwrap();
                 let wanted = point.to_bytes(&group, PointConversionForm::UNCOMPRESSED, &mut context).unwrap();
                 assert_eq!(ours(curve, &group, &compressed), Some(wanted), "{curve}: {scalar} G");
             }
