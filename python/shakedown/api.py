@@ -640,14 +640,19 @@ def simulate(
     replications: int | None = None,
     traces: str | Path | None = None,
     scale_from: str | None = None,
+    endpoints: bool = False,
+    client_stack: str | None = None,
+    server_stack: str | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Simulated | FailedSimulation]:
     """A fleet of clients in virtual time: a row a suite, the same for the same seed.
 
     `arrivals` is `poisson:50/s`, `fixed:50/s`, `bursts:100@2/min`, `storm:10s`, `storm:10s+backoff` or
-    `file:PATH`; the others are the options of the command `simulate`. Raises `InputError`.
+    `file:PATH`; the others are the options of the command `simulate`. With `endpoints` protocol engines of
+    these stacks shake hands instead of a replay. Raises `InputError`.
     """
     from shakedown.scenario import Fleet
+    from shakedown.simulation.simulate import Stacks
     from shakedown.simulation.simulate import simulate as run
 
     fleet = Fleet(
@@ -672,6 +677,7 @@ def simulate(
         seed=seed,
         traces=_library(traces),
         scale_from=scale_from,
+        endpoints=Stacks(client_stack, server_stack) if endpoints else None,
         progress=progress,
     )
 

@@ -565,6 +565,37 @@ def simulate(
         raise InputError(str(error)) from error
 
 
+def simulate_endpoints(
+    handshake: HandshakeId,
+    spec: Mapping[str, object],
+    options: Options,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """The same with a suite's own endpoints in place of the recorded handshake: real protocol engines over
+    simulated links and TCP, charged by the recorded messages' prices.
+
+    Besides what `simulate` returns: the stacks, `replayed` (the report of a replay with another seed),
+    `distance` (Kolmogorov and Smirnov's, between the times of both) and `critical`, at 1 %. Raises
+    `InputError`, and what `measure` raises.
+    """
+    import json
+
+    core = native()
+    if not hasattr(core, "simulate_endpoints"):
+        raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
+    chosen = _chosen(options, handshake)
+    try:
+        with _complaints(handshake.suite):
+            text = core.simulate_endpoints(
+                handshake.suite, json.dumps(spec), options=chosen, progress=progress
+            )
+    except ValueError as error:
+        if isinstance(error, core.CoreError):
+            raise
+        raise InputError(str(error)) from error
+    return cast("dict[str, Any]", json.loads(text))
+
+
 def _release_build() -> ModuleType:
     core = native()
     if core.BUILD_PROFILE != "release":

@@ -4,6 +4,7 @@ mod aka;
 mod bearer;
 mod certs;
 mod eap;
+mod endpoints;
 mod errors;
 mod inspect;
 mod load;
@@ -243,6 +244,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(bearer::bearer_check, module)?,
         wrap_pyfunction!(simulate::simulate, module)?,
         wrap_pyfunction!(simulate::simulate_merge, module)?,
+        wrap_pyfunction!(endpoints::simulate_endpoints, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -5,7 +5,7 @@ use shakedown_link::{Ns, Stream};
 
 /// Gives the times of arrival, one after another, holding none of them back.
 #[derive(Debug)]
-pub(crate) struct Arrivals<'a> {
+pub struct Arrivals<'a> {
     spec: &'a ArrivalSpec,
     stream: Stream,
     clients: u64,
@@ -19,6 +19,8 @@ pub(crate) struct Arrivals<'a> {
 }
 
 impl<'a> Arrivals<'a> {
+    /// Those of a scenario; what is drawn comes from `stream`.
+    #[must_use]
     pub fn new(scenario: &'a Scenario, stream: Stream) -> Self {
         let until = scenario.duration_s.map_or(Ns::MAX, Ns::from_secs_f64);
         Self::of(&scenario.arrivals, scenario.client_limit(), until, stream)

@@ -686,6 +686,9 @@ impl Client {
                 && let Transport::Datagram(sides) = &mut self.transport
             {
                 sides[own].flight_sent(now, flight, plan);
+                for _ in 0..sides[own].take_waiting() {
+                    self.send_again(now, direction, plan, shared);
+                }
                 self.look_at_end(own);
             }
             index = last + 1;

@@ -24,6 +24,8 @@ pub(crate) struct Side {
     come: u128,
     /// The last flight that it sent.
     sent: Option<u16>,
+    /// Flights that came once more while the answer was being made: each is answered once more when it is.
+    waiting: u32,
     sends: u32,
     interval: Ns,
     timer: Option<Ns>,
@@ -41,7 +43,7 @@ fn next_from(flights: &[Flight], from: Direction, at: u16) -> u16 {
 impl Side {
     pub fn new(side: Direction, plan: &Plan) -> Self {
         let awaited = next_from(&plan.flights, side.reverse(), 0);
-        Self { side, awaited, come: 0, sent: None, sends: 0, interval: Ns::ZERO, timer: None }
+        Self { side, awaited, come: 0, sent: None, waiting: 0, sends: 0, interval: Ns::ZERO, timer: None }
     }
 
     pub fn timer(&self) -> Option<Ns> {
@@ -67,6 +69,11 @@ impl Side {
         self.timer = (has_timer && is_answered).then(|| now + self.interval);
     }
 
+    /// How often the flight just sent is to be sent again at once.
+    pub fn take_waiting(&mut self) -> u32 {
+        std::mem::take(&mut self.waiting)
+    }
+
     pub fn expired(&mut self, now: Ns, plan: &Plan) -> Reaction {
         if self.sends >= plan.retransmission.sends {
             self.timer = None;
@@ -85,10 +92,15 @@ impl Side {
         if flight < self.awaited {
             // Once more: the peer has not had the answer. Its last datagram stands for the whole.
             let is_over = usize::from(self.awaited) == plan.flights.len();
-            let answers = is_over || plan.retransmission.answers_duplicates;
+            // Who has a timer relies on it.
+            let has_timer = self.side == Direction::Up || plan.retransmission.server_timer;
+            let answers = is_over || plan.retransmission.answers_duplicates && !has_timer;
             let is_answered = self.sent.is_some_and(|sent| sent > flight);
-            let again = answers && is_answered && usize::from(index) + 1 == count;
-            return if again { Reaction::SendAgain } else { Reaction::Nothing };
+            let again = answers && usize::from(index) + 1 == count;
+            if again && !is_answered {
+                self.waiting += 1;
+            }
+            return if again && is_answered { Reaction::SendAgain } else { Reaction::Nothing };
         }
         if flight > self.awaited {
             return Reaction::Nothing;

@@ -6,7 +6,7 @@ use crate::scenario::Class;
 use shakedown_link::{EnergySpec, Ns, RadioTimes};
 
 /// Parts whose power is not known, by bit; an energy is then that of the others.
-pub(crate) const PARTS: [&str; 8] = [
+pub const PARTS: [&str; 8] = [
     "processor",
     "processor waiting",
     "radio",
@@ -19,39 +19,72 @@ pub(crate) const PARTS: [&str; 8] = [
 
 /// A client's energy, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct ClientEnergy {
+pub struct ClientEnergy {
+    /// The radio's; `None`: unknown.
     pub radio_j: Option<f64>,
+    /// The processor's; `None`: unknown.
     pub processor_j: Option<f64>,
     /// Which [`PARTS`] are not in it.
     pub missing: u8,
 }
 
 /// Joules as whole nanojoules, so that sums are exact.
-pub(crate) fn nanojoules(joules: f64) -> u64 {
+#[must_use]
+pub fn nanojoules(joules: f64) -> u64 {
     (joules * 1e9 + 0.5) as u64
+}
+
+/// What a client's processor and radio did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClientUse {
+    /// From its arrival.
+    pub elapsed: Ns,
+    /// Of that, computing.
+    pub computing: Ns,
+    /// Power of the processor while it computes; `None`: unknown.
+    pub active_w: Option<f64>,
+    /// Power while it waits; `None`: unknown.
+    pub idle_w: Option<f64>,
+    /// Where it has one.
+    pub radio: Option<RadioTimes>,
+}
+
+impl ClientUse {
+    /// What that took, as far as it is known.
+    #[must_use]
+    pub fn energy(&self, radio: &EnergySpec) -> ClientEnergy {
+        let mut energy = ClientEnergy::default();
+        match (self.active_w, self.idle_w) {
+            (None, _) => energy.miss(0),
+            (Some(active_w), idle_w) => {
+                let waiting = self.elapsed.since(self.computing);
+                if idle_w.is_none() && waiting > Ns::ZERO {
+                    energy.miss(1);
+                }
+                let waited_j = idle_w.unwrap_or(0.0) * waiting.as_secs_f64();
+                energy.processor_j = Some(active_w * self.computing.as_secs_f64() + waited_j);
+            }
+        }
+        if let Some(times) = &self.radio {
+            energy.add_radio(radio, times);
+        }
+        energy
+    }
 }
 
 /// What a client's radio and processor took up to now.
 pub(crate) fn client_energy(client: &Client, class: &Class, plan: &Plan, now: Ns) -> ClientEnergy {
-    let mut energy = ClientEnergy::default();
-    let elapsed = now - client.planned;
-    let computing = client.sides[0].cpu;
-    match (plan.client_cpu_w, plan.client_idle_w) {
-        (None, _) => energy.miss(0),
-        (Some(active_w), idle_w) => {
-            let waiting = elapsed.since(computing);
-            if idle_w.is_none() && waiting > Ns::ZERO {
-                energy.miss(1);
-            }
-            energy.processor_j =
-                Some(active_w * computing.as_secs_f64() + idle_w.unwrap_or(0.0) * waiting.as_secs_f64());
-        }
+    let mut energy = ClientUse {
+        elapsed: now - client.planned,
+        computing: client.sides[0].cpu,
+        active_w: plan.client_cpu_w,
+        idle_w: plan.client_idle_w,
+        radio: client.path.as_ref().map(|path| path.times(client.planned, now)),
     }
-    match &client.path {
-        Some(path) => energy.add_radio(&class.energy, &path.times(client.planned, now)),
-        // A cell's time is not one client's; without links there is no radio.
-        None if client.cell.is_some() => energy.miss(2),
-        None => {}
+    .energy(&class.energy);
+    // A cell's time is not one client's; without links there is no radio.
+    if client.path.is_none() && client.cell.is_some() {
+        energy.miss(2);
     }
     energy
 }

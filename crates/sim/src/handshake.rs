@@ -50,7 +50,8 @@ pub struct Retransmission {
     pub sends: u32,
     /// The server has a timer too, and not only the client.
     pub server_timer: bool,
-    /// A flight that comes again is answered by one's own flight at once, even where that is not the last of the handshake.
+    /// A side without a timer answers a flight that comes again by its own flight at once, even where that is not the last
+    /// of the handshake.
     pub answers_duplicates: bool,
     /// Bytes that a record cut in two takes more (record and handshake headers); `None`: records are not cut, and IP
     /// fragments long datagrams.

@@ -17,10 +17,10 @@
 
 #![forbid(unsafe_code)]
 
-mod arrivals;
+pub mod arrivals;
 mod client;
 mod datagram;
-mod energy;
+pub mod energy;
 mod fleet;
 pub mod handshake;
 pub mod metrics;
@@ -38,7 +38,14 @@ pub use scenario::{
 };
 
 use scenario::Setup;
+use shakedown_link::Stream;
 use std::ops::ControlFlow;
+
+/// The seed of a replication; the first has the scenario's own.
+#[must_use]
+pub fn replication_seed(seed: u64, replication: u32) -> u64 {
+    if replication == 0 { seed } else { Stream::of(seed, u64::from(replication), client::REPLICATION).next() }
+}
 
 /// A checked scenario, ready to run.
 #[derive(Clone, Debug)]
@@ -61,6 +68,13 @@ impl Simulation {
     #[must_use]
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
+    }
+
+    /// Server time that it asks for per second and worker, on average, in thousand-millionths; `None` where there is no
+    /// rate.
+    #[must_use]
+    pub fn offered_e9(&self) -> Option<u64> {
+        fleet::offered(&self.scenario, &self.setup).map(|offered| (offered * 1e9 + 0.5) as u64)
     }
 
     /// Runs one replication, of whatever number. Outcomes of different numbers merge.

@@ -138,7 +138,9 @@ mod decimal {
 }
 
 impl Moments {
-    pub(crate) fn of(histogram: &Histogram) -> Self {
+    /// Those of a histogram of times.
+    #[must_use]
+    pub fn of(histogram: &Histogram) -> Self {
         Self {
             n: histogram.count(),
             sum_ns: histogram.sum(),
@@ -306,7 +308,8 @@ impl Outcome {
         }
     }
 
-    pub(crate) fn count_dropped(&mut self, dropped: [u64; 4]) {
+    /// Adds packets that links did not deliver, in the order of [`Drop::ALL`].
+    pub fn count_dropped(&mut self, dropped: [u64; 4]) {
         for (cause, count) in Drop::ALL.iter().zip(dropped) {
             if count > 0 {
                 *self.traffic.dropped.entry(cause.as_str().into()).or_default() += count;

@@ -39,6 +39,8 @@ pub struct Settings {
     pub exposure: Exposure,
     /// How long a handshake may take over datagrams; `None`: the stack's own limit.
     pub handshake_timeout: Option<Duration>,
+    /// The largest datagram that endpoints make: that of a path, where one is known.
+    pub largest_datagram_bytes: usize,
     /// Where to put what was found damaged among kept keys and certificates, and generated again.
     pub notices: Notices,
     /// Where the client logs secrets for captures.
@@ -79,7 +81,7 @@ impl Settings {
             instrumented: self.instrumented,
             exposure: self.exposure,
             handshake_timeout: self.handshake_timeout,
-            largest_datagram_bytes: DEFAULT_LARGEST_DATAGRAM_BYTES,
+            largest_datagram_bytes: self.largest_datagram_bytes,
             key_log: self.key_log.clone(),
             carrier: self.carrier,
             session_cache: None,
@@ -169,6 +171,7 @@ impl Default for Settings {
             instrumented: true,
             exposure: Exposure::default(),
             handshake_timeout: None,
+            largest_datagram_bytes: DEFAULT_LARGEST_DATAGRAM_BYTES,
             notices: Notices::default(),
             key_log: None,
             carrier: Carrier::Bare,

@@ -9,6 +9,7 @@ import click
 from shakedown.cli._options import suites_argument
 from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar
 from shakedown.cli._scenario import Duration, scenario_options
+from shakedown.errors import InputError
 
 
 @click.command("simulate")
@@ -61,6 +62,14 @@ from shakedown.cli._scenario import Duration, scenario_options
     metavar="N",
     help="Runs that share the clients; more than one give intervals.  [default: 10 at a rate]",
 )
+@click.option(
+    "--endpoints",
+    is_flag=True,
+    help="Run real protocol engines in virtual time instead of replaying, and check the replay against them.",
+)
+@click.option("--stack", metavar="NAME", help="With --endpoints: runs both sides.  [default: the suite's]")
+@click.option("--client-stack", metavar="NAME", help="With --endpoints: runs the client's side.")
+@click.option("--server-stack", metavar="NAME", help="With --endpoints: runs the server's side.")
 @json_option
 def command(
     suites: tuple[str, ...],
@@ -81,6 +90,10 @@ def command(
     max_handshakes: int | None,
     accept_queue: int | None,
     replications: int | None,
+    endpoints: bool,
+    stack: str | None,
+    client_stack: str | None,
+    server_stack: str | None,
     as_json: bool,
 ) -> None:
     """Simulate a fleet of clients of each suite, in virtual time.
@@ -88,11 +101,23 @@ def command(
     Recorded handshakes, priced on the devices, are replayed over the bearer, with Linux's TCP or the
     protocol's own retransmission, against a server with a queue. Each suite has a fleet of its own; the same
     seed gives the same figures.
+
+    With --endpoints the stacks themselves shake hands, with real cryptography, over the same links and TCP:
+    flights, fragments, timers and retransmissions are theirs. Their work takes what the recorded messages
+    are priced at. A line says how far a replay of the same is from them.
     """
     from shakedown.pricing.library import open_library
     from shakedown.scenario import Fleet
-    from shakedown.simulation.simulate import simulate
+    from shakedown.simulation.simulate import Stacks, simulate
 
+    for name, given in (
+        ("--stack", stack),
+        ("--client-stack", client_stack),
+        ("--server-stack", server_stack),
+    ):
+        if given is not None and not endpoints:
+            raise InputError(f"{name} goes with --endpoints, which is missing")
+    engines = Stacks(client_stack or stack, server_stack or stack) if endpoints else None
     fleet = Fleet(
         arrivals=arrivals,
         clients=clients,
@@ -122,6 +147,7 @@ def command(
             seed=seed,
             traces=open_library(traces, say=note),
             scale_from=scale_from,
+            endpoints=engines,
             progress=told,
         )
     if as_json:

@@ -72,6 +72,31 @@ class ClosedForm(Object, frozen=True, kw_only=True):
     handshake_s: Number | None
 
 
+class Replayed(Object, frozen=True, kw_only=True):
+    """The same scenario replayed from the recording, with another seed: how `simulate` does it without
+    `--endpoints`.
+
+    `mean_ratio` is its mean over that of the endpoints, null where either has none. `distance` is the
+    greatest difference between the shares of handshakes that take no longer than a time, over all times
+    (Kolmogorov and Smirnov's, where times 1 % apart count as equal); of samples so large from one
+    distribution at most 1 % are further apart than `critical`.
+    """
+
+    clients: Count
+    handshake_s: Spread
+    mean_ratio: Number | None
+    distance: Number | None
+    critical: Number | None
+
+
+class Endpoints(Object, frozen=True, kw_only=True):
+    """Which protocol engines ran in virtual time, and how far the replay is from them."""
+
+    client_stack: Text
+    server_stack: Text
+    replayed: Replayed
+
+
 class Simulated(Object, frozen=True, kw_only=True):
     """One row of `simulate`.
 
@@ -80,7 +105,7 @@ class Simulated(Object, frozen=True, kw_only=True):
     included; `done_s` until both sides are through. `queue_wait_s` is a client's waiting for workers, all its
     flights together; `job_wait_s` that of each flight. `unstable`: more work arrives than the workers can do,
     so that the figures grow with the number of clients. Of a storm, `last_in_s` is when the last client was
-    in.
+    in. With `endpoints` the handshakes are those of real protocol engines; else they are replayed.
     """
 
     suite: Text
@@ -123,6 +148,7 @@ class Simulated(Object, frozen=True, kw_only=True):
     extrapolated: tuple[GuessedFigure, ...]
     series_s: Number | UnsetType = UNSET
     series: tuple[Interval, ...] | UnsetType = UNSET
+    endpoints: Endpoints | UnsetType = UNSET
 
 
 class FailedSimulation(Object, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from shakedown import core
 from shakedown.errors import InputError
@@ -17,7 +18,7 @@ from shakedown.pricing.predict import each
 from shakedown.pricing.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.pricing.scenario import Scenario as Priced
 from shakedown.pricing.scenario import scenario as price_scenario
-from shakedown.scenario import Fleet
+from shakedown.scenario import Fleet, HandshakeId, Options
 from shakedown.schema.base import MAX_NUMBER, convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import Arrivals
@@ -40,6 +41,7 @@ def simulate(
     seed: int | None = None,
     traces: TraceLibrary | None = None,
     scale_from: str | None = None,
+    endpoints: Stacks | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Simulated | FailedSimulation]:
     """Simulate a fleet of each suite: one row a suite. The same seed gives the same rows.
@@ -54,12 +56,13 @@ def simulate(
         seed: of everything that is drawn.
         traces: where recorded handshakes come from; default: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+        endpoints: run protocol engines of these stacks, with real cryptography, instead of replaying.
         progress: called with the clients done, of how many, and of which suite.
 
     Raises:
         InputError: naming what was wrong and what is accepted.
     """
-    settled = settle(fleet)
+    settled = settle(fleet if endpoints is None else endpoints.fleet(fleet))
     check_server(workers, seed)
     library = traces or open_library()
 
@@ -70,7 +73,8 @@ def simulate(
         found = priced(suite)
         resumed = priced(resumed_of(found.trace.suite)) if fleet.resumption > 0.0 else None
         told = None if progress is None else _labelled(progress, found.trace.suite)
-        return found, {"row": run(found, resumed, settled, workers=workers, seed=seed, progress=told)}
+        row = run(found, resumed, settled, workers=workers, seed=seed, endpoints=endpoints, progress=told)
+        return found, {"row": row}
 
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "simulated"}
     rows: list[Simulated | FailedSimulation] = []
@@ -110,6 +114,35 @@ def resumed_of(suite: str) -> str:
     raise InputError(f"{suite}: its sessions are not resumed; accepted with it: a share of resumption of 0")
 
 
+ENDPOINT_CLIENTS = 1000
+"""As many as a second or so of real cryptography serves."""
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """Whose protocol engines run in virtual time; None: the suite's usual ones."""
+
+    client: str | None = None
+    server: str | None = None
+
+    def fleet(self, fleet: Fleet) -> Fleet:
+        """A fleet that engines can be asked to be: a smaller one, unless its size was given.
+
+        Raises `InputError` for what only a replay has.
+        """
+        for name, given, accepted in (
+            ("resumption", fleet.resumption > 0.0, "0, or a suite that resumes"),
+            ("discipline", fleet.discipline != "fifo", "fifo"),
+            ("max handshakes", fleet.max_handshakes is not None, "none"),
+            ("accept queue", fleet.accept_queue is not None, "none"),
+        ):
+            if given:
+                raise InputError(f"{name} goes with replayed handshakes; accepted with endpoints: {accepted}")
+        if fleet.clients is None and not fleet.arrivals.strip().lower().startswith("file:"):
+            return replace(fleet, clients=ENDPOINT_CLIENTS)
+        return fleet
+
+
 @dataclass(frozen=True)
 class Job:
     """A simulation, ready to be sent to whoever runs it: plain data in, a row out."""
@@ -134,16 +167,39 @@ def run(
     *,
     workers: int,
     seed: int | None,
+    endpoints: Stacks | None = None,
     progress: Progress | None = None,
 ) -> Simulated:
     """Simulates one priced handshake's fleet. Raises `InputError`."""
     job = Job(priced, resumed, settled, workers, DEFAULT_SEED if seed is None else seed)
-    report = core.simulate(job.spec(), progress=progress)["report"]
-    return row(job, report)
+    if endpoints is None:
+        return row(job, core.simulate(job.spec(), progress=progress)["report"])
+    handshake = HandshakeId(
+        suite=priced.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
+    )
+    found = core.simulate_endpoints(handshake, job.spec(), Options(), progress)
+    return row(job, found["report"], found)
 
 
-def row(job: Job, report: Mapping[str, Any]) -> Simulated:
-    """The core's report as a row."""
+def compared(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Engines and replay side by side, as a row has them."""
+    engines, replayed = found["report"]["handshake_s"], found["replayed"]["handshake_s"]
+    known = engines["mean"] and replayed["mean"]
+    return {
+        "client_stack": found["client_stack"],
+        "server_stack": found["server_stack"],
+        "replayed": {
+            "clients": found["replayed"]["clients"],
+            "handshake_s": _spread(replayed),
+            "mean_ratio": replayed["mean"] / engines["mean"] if known else None,
+            "distance": found["distance"],
+            "critical": found["critical"],
+        },
+    }
+
+
+def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None = None) -> Simulated:
+    """The core's report as a row; `engines` is what the core says of endpoints."""
     priced, settled = job.priced, job.settled
     fleet, arrivals = settled.fleet, settled.arrivals
     job_wait, client_wait = report["queue_wait_s"], dict(report["client_wait_s"])
@@ -194,6 +250,8 @@ def row(job: Job, report: Mapping[str, Any]) -> Simulated:
             {"start_s": number * report["series_s"], **interval}
             for number, interval in enumerate(report["series"])
         ]
+    if engines is not None:
+        found["endpoints"] = compared(engines)
     return convert(found, Simulated)
 
 

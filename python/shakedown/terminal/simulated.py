@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec import UNSET
 
 from shakedown.schema.simulated import (
+    Endpoints,
     FailedSimulatedCapacity,
     FailedSimulation,
     Simulated,
@@ -134,6 +136,9 @@ def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
         again = row.attempts - row.clients - row.warmup_clients * row.replications
         if row.retries and again > 0:
             yield f"{row.suite}: clients tried again {again:,} times"
+    for row in rows:
+        if row.endpoints is not UNSET:
+            yield _agreement(row, row.endpoints)
     known = [row for row in rows if row.modelled is not None]
     if known:
         yield "by formula: " + "; ".join(_formula(row) for row in known)
@@ -146,6 +151,21 @@ def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
     without = dict.fromkeys(part for row in rows for part in row.energy_missing)
     if without and any(row.energy_j.n for row in rows):
         yield "energy without " + ", ".join(without)
+
+
+def _agreement(row: Simulated, engines: Endpoints) -> str:
+    both = engines.client_stack
+    if engines.server_stack != both:
+        both += f" and {engines.server_stack}"
+    said, found = f"{row.suite}: {both} in virtual time", engines.replayed
+    if found.mean_ratio is None or found.distance is None or found.critical is None:
+        return f"{said}; none came through in both it and the replay"
+    agrees = "agree" if found.distance <= found.critical else "differ"
+    return (
+        f"{said}; replayed, the mean is {100.0 * (found.mean_ratio - 1.0):+.2f} %, "
+        f"and distributions {agrees}: "
+        f"{found.distance:.3f} apart, at 1 % at most {found.critical:.3f}"
+    )
 
 
 def _formula(row: Simulated) -> str:

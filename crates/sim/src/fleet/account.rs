@@ -112,7 +112,7 @@ impl Fleet<'_> {
 }
 
 /// Server time asked for, per second and worker.
-pub(super) fn offered(scenario: &Scenario, setup: &Setup) -> Option<f64> {
+pub(crate) fn offered(scenario: &Scenario, setup: &Setup) -> Option<f64> {
     let per_s = scenario.arrivals.rate_per_s()?;
     Some(per_s * setup.server_mean_s / f64::from(scenario.server.workers))
 }

@@ -7,7 +7,7 @@ mod service;
 mod turn;
 
 use crate::arrivals::Arrivals;
-use crate::client::{ARRIVAL, CLOCK, Client, REPLICATION, Shared, Spare, Traffic};
+use crate::client::{ARRIVAL, CLOCK, Client, Shared, Spare, Traffic};
 use crate::handshake::Plan;
 use crate::metrics::Series;
 use crate::outcome::{ClassOutcome, Outcome};
@@ -15,7 +15,8 @@ use crate::queue::EventQueue;
 use crate::scenario::{Discipline, Scenario, Setup};
 use crate::server::Server;
 use crate::tcp::Jiffies;
-use account::{Load, offered};
+use account::Load;
+pub(crate) use account::offered;
 use shakedown_link::{Ns, Stream};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -70,12 +71,7 @@ pub(crate) struct Fleet<'a> {
 
 impl<'a> Fleet<'a> {
     pub fn new(scenario: &'a Scenario, setup: &'a Setup, replication: u32) -> Self {
-        // The first replication has the scenario's own seed.
-        let seed = if replication == 0 {
-            scenario.seed
-        } else {
-            Stream::of(scenario.seed, u64::from(replication), REPLICATION).next()
-        };
+        let seed = crate::replication_seed(scenario.seed, replication);
         let clock_of = |entity| {
             // Where in a wheel's coarser levels a host's timers fall is as good as random.
             let phase = Stream::of(seed, entity, CLOCK).below(1 << 34);

@@ -74,7 +74,7 @@ impl Default for TcpConfig {
 }
 
 /// An IP header without options.
-pub(crate) const IP_BYTES: u32 = 20;
+pub const IP_BYTES: u32 = 20;
 const TCP_BYTES: u32 = 20;
 const TIMESTAMP_BYTES: u32 = 12;
 /// IP, TCP and the options of a SYN: MSS, SACK permitted and timestamps, window scale.

@@ -1,0 +1,166 @@
+//! Endpoints in virtual time: a scenario's JSON in, its report and exact outcome out, beside a replay of the same.
+
+use crate::BREATH;
+use crate::errors::{CoreError, HandshakeFailed, InvalidOption, to_python};
+use crate::options::Options;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Serialize;
+use shakedown_link::{Purpose, Stream};
+use shakedown_sim::{Outcome, Report, Scenario, Simulation};
+use shakedown_stacks::measure::MeasureError;
+use shakedown_stacks::{Peers, Settings, SetupError, prepare};
+use shakedown_trace::Suite;
+use shakedown_virtual::agreement::{critical, distance};
+use shakedown_virtual::{EndpointSimulation, Ends, Pricing, VirtualError};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    report: Report,
+    outcome: &'a Outcome,
+    client_stack: &'a str,
+    server_stack: &'a str,
+    replayed: Report,
+    /// Between the times of both, and what it would exceed in one of a hundred pairs of samples of one distribution.
+    distance: Option<f64>,
+    critical: Option<f64>,
+}
+
+/// What each connection draws its endpoints' seed for.
+const CONNECTION: Purpose = Purpose(206);
+/// Times a hundredth apart count as equal: what a replay promises where nothing is lost.
+const TOLERANCE: f64 = 0.01;
+const LEVEL: f64 = 0.01;
+/// Clients that a replay has at least, for its own chance to be small beside that of the endpoints.
+const REPLAYED: u64 = 10_000;
+
+/// Runs a suite's endpoints in a scenario, and replays it with other losses. `progress` is told of (clients through,
+/// clients in all) now and then; what it raises, and Ctrl-C, breaks the simulation off.
+#[pyfunction]
+#[pyo3(signature = (suite, spec, *, options = None, progress = None))]
+pub fn simulate_endpoints(
+    py: Python<'_>,
+    suite: &str,
+    spec: &str,
+    options: Option<&Bound<'_, PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let input = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let scenario: Scenario = serde_json::from_str(spec).map_err(|error| input(&error))?;
+    let total = scenario.expected_clients() * u64::from(scenario.replications);
+    let (suite, settings, _) = Options::read(options)?.for_suite(&crate::parse(suite)?)?;
+    let simulation = EndpointSimulation::new(scenario, Pricing::Scenario).map_err(refused)?;
+    let settings = fitted(settings, simulation.scenario());
+    let mut raised = None;
+    let mut looked = Instant::now();
+    let found = py.detach(|| -> PyResult<_> {
+        let peers = peers(&suite, &settings)?;
+        let names = [&peers.id.client_stack.name, &peers.id.server_stack.name].map(|name| name.clone());
+        let outcome = run(&simulation, peers, &mut |through| {
+            if looked.elapsed() < BREATH {
+                return ControlFlow::Continue(());
+            }
+            looked = Instant::now();
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (through, total)).map(drop))
+            });
+            told.map_or_else(
+                |error| {
+                    raised = Some(error);
+                    ControlFlow::Break(())
+                },
+                ControlFlow::Continue,
+            )
+        })?;
+        let replayed = outcome.is_some().then(|| replay(simulation.scenario())).transpose()?;
+        Ok((outcome, replayed.flatten(), names))
+    });
+    crate::notices::keep(&settings.notices);
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let (Some(outcome), Some(replayed), names) = found? else {
+        return Err(PyValueError::new_err("the simulation was broken off"));
+    };
+    let counts = [outcome.ready.count(), replayed.ready.count()];
+    let answer = Answer {
+        report: outcome.report(),
+        outcome: &outcome,
+        client_stack: &names[0],
+        server_stack: &names[1],
+        replayed: replayed.report(),
+        distance: distance(&outcome.ready, &replayed.ready, TOLERANCE),
+        critical: (counts[0] > 0 && counts[1] > 0).then(|| critical(counts[0], counts[1], LEVEL)),
+    };
+    serde_json::to_string(&answer).map_err(|error| input(&error))
+}
+
+/// Endpoints make datagrams that the bearer carries whole, and draw from the scenario's seed.
+fn fitted(settings: Settings, scenario: &Scenario) -> Settings {
+    let room = scenario.classes.first().map_or(usize::MAX, |class| {
+        let bearer = &class.bearer;
+        bearer.mtu_bytes.saturating_sub(bearer.ip_bytes + bearer.udp_bytes) as usize
+    });
+    let largest_datagram_bytes = settings.largest_datagram_bytes.min(room);
+    Settings { largest_datagram_bytes, seed: Some(scenario.seed), ..settings }
+}
+
+/// Of stacks that follow no seed the lengths of signatures vary.
+fn peers(suite: &Suite, settings: &Settings) -> PyResult<Peers> {
+    let found = match prepare(suite, settings) {
+        Err(SetupError::Unseedable { .. }) => prepare(suite, &Settings { seed: None, ..settings.clone() }),
+        other => other,
+    };
+    found.map_err(|error| to_python(MeasureError::Setup(error)))
+}
+
+fn run(
+    simulation: &EndpointSimulation,
+    mut peers: Peers,
+    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> PyResult<Option<Outcome>> {
+    let seed = peers.seed;
+    let mut make = |number: u64| {
+        // Each connection draws for itself.
+        peers.seed = seed.map(|seed| connection_seed(seed, number));
+        let pair = peers.pair().map_err(|error| error.to_string())?;
+        Ok(Ends { client: pair.client, server: pair.server })
+    };
+    simulation.run(&mut make, progress).map_err(refused)
+}
+
+fn connection_seed(seed: u64, number: u64) -> u64 {
+    Stream::of(seed, number, CONNECTION).next()
+}
+
+/// The same scenario without endpoints: as many clients at a time, more often, and with another seed.
+fn replay(scenario: &Scenario) -> PyResult<Option<Outcome>> {
+    let clients = scenario.expected_clients().max(1) * u64::from(scenario.replications);
+    let times = u32::try_from(REPLAYED.div_ceil(clients)).unwrap_or(1);
+    let other = Scenario {
+        seed: scenario.seed.wrapping_add(1),
+        replications: scenario.replications.saturating_mul(times).min(1_000_000),
+        series_s: 0.0,
+        ..scenario.clone()
+    };
+    let simulation = Simulation::new(other).map_err(|error| refused(error.into()))?;
+    Ok(simulation.run(&mut |_| ControlFlow::Continue(())))
+}
+
+fn refused(error: VirtualError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        VirtualError::Failed { .. } | VirtualError::Ended { .. } => HandshakeFailed::new_err(message),
+        VirtualError::Scenario(_) | VirtualError::Bearer(_) | VirtualError::Price { .. } => {
+            PyValueError::new_err(message)
+        }
+        VirtualError::Unsupported { .. }
+        | VirtualError::Transport { .. }
+        | VirtualError::OtherMessages { .. }
+        | VirtualError::Unpriced { .. } => InvalidOption::new_err(message),
+        _ => CoreError::new_err(message),
+    }
+}

@@ -1,0 +1,215 @@
+//! A client and the server's end of its connection.
+
+use crate::Ends;
+use crate::costs::{Charge, Costs, Price};
+use crate::error::VirtualError;
+use crate::party::{MAX_CALLS, Party};
+use crate::wire::{Hosts, Wire};
+use shakedown_link::{Ns, Purpose, Stream};
+use shakedown_sim::outcome::Cause;
+use shakedown_sim::tcp::Jiffies;
+use shakedown_trace::endpoint::Transport;
+use shakedown_trace::{CloseReason, Side};
+use std::rc::Rc;
+
+/// What endpoints in virtual time draw numbers for: other numbers than those of a replay.
+pub(crate) const SERVICE: [Purpose; 2] = [Purpose(201), Purpose(202)];
+pub(crate) const CLOCK: Purpose = Purpose(203);
+pub(crate) const BACKOFF: Purpose = Purpose(204);
+pub(crate) const ARRIVAL: Purpose = Purpose(205);
+
+/// What all connections have in common.
+pub(crate) struct Common {
+    pub hosts: Hosts,
+    pub transport: Transport,
+    /// By side; `None` where computing is free.
+    pub prices: Option<[Rc<[Price]>; 2]>,
+    pub seed: u64,
+}
+
+/// One client, from its arrival until both sides are through or it gives up.
+pub(crate) struct Client {
+    pub number: u64,
+    pub counted: bool,
+    pub attempt: u32,
+    /// Of the attempt, 0 between two: jobs of others are not its own.
+    pub generation: u32,
+    pub planned: Ns,
+    /// When the attempt ends for want of time.
+    pub gives_up: Option<Ns>,
+    /// When the next attempt begins.
+    pub resumes_at: Option<Ns>,
+    pub connected: Option<Ns>,
+    pub ready: Option<Ns>,
+    /// The end of what the client's processor is at.
+    pub computes_until: Option<Ns>,
+    /// A job of its is in line or in work.
+    pub has_job: bool,
+    /// Time that its jobs waited for a worker.
+    pub waited: Ns,
+    /// Processor time of both sides, in all attempts.
+    pub cpu: [Ns; 2],
+    pub wire: Wire,
+    pub clock: Jiffies,
+    pub parties: Option<Box<[Party; 2]>>,
+}
+
+impl Client {
+    /// Begins an attempt with fresh endpoints.
+    pub fn begin(&mut self, now: Ns, ends: Ends, common: &Common) -> Result<(), VirtualError> {
+        for (end, transport) in [(&ends.client, common.transport), (&ends.server, common.transport)] {
+            if end.transport() != transport {
+                let word = |transport| match transport {
+                    Transport::Stream => "a stream",
+                    Transport::Datagram => "datagrams",
+                };
+                let (endpoints, priced) = (word(end.transport()), word(transport));
+                return Err(VirtualError::Transport { endpoints, priced });
+            }
+        }
+        self.attempt += 1;
+        self.resumes_at = None;
+        self.connected = None;
+        self.computes_until = None;
+        self.has_job = false;
+        let entity = self.number << 16 | u64::from(self.attempt);
+        let party = |endpoint, side: Side| {
+            let stream = Stream::of(common.seed, entity, SERVICE[side as usize]);
+            let prices = common.prices.as_ref().map(|prices| Rc::clone(&prices[side as usize]));
+            Party::new(endpoint, Costs::new(prices, stream))
+        };
+        self.parties = Some(Box::new([party(ends.client, Side::Client), party(ends.server, Side::Server)]));
+        self.wire.open(now, common.transport, self.clock, &common.hosts);
+        self.note_connection(now);
+        Ok(())
+    }
+
+    fn note_connection(&mut self, now: Ns) {
+        if self.connected.is_none() && self.parties.is_some() && self.wire.is_open(Side::Client) {
+            self.connected = Some(now);
+        }
+    }
+
+    /// Hands over one packet that is due; false where none is.
+    pub fn deliver(&mut self, now: Ns, common: &Common) -> Result<bool, Cause> {
+        let delivered = self.wire.deliver(now, &common.hosts)?;
+        self.note_connection(now);
+        Ok(delivered)
+    }
+
+    /// True where a side's processor could be put to work.
+    pub fn has_work(&self, side: Side) -> bool {
+        let Some(parties) = &self.parties else { return false };
+        let party = &parties[side as usize];
+        if party.busy || !party.is_alive() || !self.wire.is_open(side) {
+            return false;
+        }
+        self.wire.has_input(side) || side == Side::Client && party.is_fresh()
+    }
+
+    /// Puts a side's processor to work on all that has come; it is at it until [`finish`](Self::finish).
+    pub fn work(&mut self, now: Ns, side: Side, common: &Common) -> Option<Charge> {
+        if !self.has_work(side) {
+            return None;
+        }
+        let units = self.wire.read(now, side, &common.hosts);
+        let charge = self.parties.as_mut()?[side as usize].work(now, &units);
+        self.cpu[side as usize] += charge.takes;
+        Some(charge)
+    }
+
+    /// A side's work is done: what it made is sent.
+    pub fn finish(&mut self, now: Ns, side: Side, common: &Common) {
+        let Some(parties) = &mut self.parties else { return };
+        for unit in parties[side as usize].finish(now) {
+            self.wire.send(now, side, unit, &common.hosts);
+        }
+    }
+
+    /// Runs timers that have run out; false where none had.
+    pub fn expire(&mut self, now: Ns, common: &Common) -> Result<bool, Cause> {
+        let mut any = self.wire.expire(now, &common.hosts)?;
+        for side in Side::BOTH {
+            let Some(parties) = &mut self.parties else { break };
+            let party = &mut parties[side as usize];
+            if party.deadline().is_some_and(|due| due <= now) {
+                any = true;
+                party.expire(now);
+                self.finish(now, side, common);
+            }
+        }
+        Ok(any)
+    }
+
+    /// What an endpoint's end means: the client's own timers have run out, or an error.
+    pub fn ended(&self) -> Result<Option<Cause>, VirtualError> {
+        let Some(parties) = &self.parties else { return Ok(None) };
+        let client = self.number;
+        for (side, party) in Side::BOTH.into_iter().zip(parties.iter()) {
+            if party.calls > MAX_CALLS {
+                return Err(VirtualError::Runaway { client, side, calls: party.calls });
+            }
+            if let Some(message) = party.unpriced() {
+                return Err(VirtualError::Unpriced { side, message });
+            }
+            match &party.closed {
+                None => {}
+                Some(CloseReason::Failed(failure)) => {
+                    // Over datagrams who hears nothing gives up, and tells nobody.
+                    let gave_up = failure.alert.is_none() && party.transport() == Transport::Datagram;
+                    if !gave_up {
+                        return Err(VirtualError::Failed { client, failure: failure.clone() });
+                    }
+                    if side == Side::Client && self.ready.is_none() {
+                        return Ok(Some(Cause::Transport));
+                    }
+                }
+                Some(_) if party.established.is_some() => {}
+                Some(_) => return Err(VirtualError::Ended { client, side }),
+            }
+        }
+        Ok(None)
+    }
+
+    /// True where both sides are through.
+    pub fn is_over(&self) -> bool {
+        let through = |party: &Party| party.established.is_some() && !party.busy;
+        self.parties.as_ref().is_some_and(|parties| parties.iter().all(through))
+    }
+
+    /// When the client was through with the handshake.
+    pub fn established(&self) -> Option<Ns> {
+        self.parties.as_ref()?[0].established
+    }
+
+    /// The server's processor is at work for it.
+    pub fn is_served(&self) -> bool {
+        self.parties.as_ref().is_some_and(|parties| parties[1].busy)
+    }
+
+    /// A message with a price that never was, in a handshake that is over.
+    pub fn missing(&self) -> Option<(Side, &str)> {
+        let parties = self.parties.as_ref()?;
+        Side::BOTH.into_iter().find_map(|side| Some((side, parties[side as usize].missing()?)))
+    }
+
+    /// When it wants to act next.
+    pub fn next(&self) -> Option<Ns> {
+        let mut times = vec![self.resumes_at, self.gives_up, self.computes_until, self.wire.next()];
+        if let Some(parties) = &self.parties {
+            times.extend(parties.iter().map(Party::deadline));
+        }
+        times.into_iter().flatten().min()
+    }
+
+    /// Leaves an attempt.
+    pub fn abandon(&mut self) {
+        self.wire.abandon();
+        self.parties = None;
+        self.generation = 0;
+        self.gives_up = None;
+        self.computes_until = None;
+        self.connected = None;
+        self.has_job = false;
+    }
+}

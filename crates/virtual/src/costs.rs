@@ -1,0 +1,143 @@
+//! What a party's work is charged: the price of each message that it has read or made, once.
+
+use crate::error::VirtualError;
+use shakedown_link::{Distribution, Ns, Stream};
+use shakedown_sim::{PricedMessage, Sender};
+use shakedown_trace::recorder::Event;
+use shakedown_trace::{MessageName, Side};
+
+/// A message with its price to one side.
+#[derive(Clone, Debug)]
+pub(crate) struct Price {
+    is_own: bool,
+    name: String,
+    cost: Distribution,
+}
+
+/// A side's prices, in the order of the handshake.
+pub(crate) fn prices(messages: &[PricedMessage], side: Side) -> Result<Vec<Price>, VirtualError> {
+    messages.iter().map(|message| price(message, side)).collect()
+}
+
+fn price(message: &PricedMessage, side: Side) -> Result<Price, VirtualError> {
+    let is_own = (message.from == Sender::Client) == (side == Side::Client);
+    let spec = if is_own { &message.generate } else { &message.process };
+    let name = message.name.clone();
+    match Distribution::try_from(spec) {
+        Ok(cost) => Ok(Price { is_own, name, cost }),
+        Err(error) => Err(VirtualError::Price { message: name, error }),
+    }
+}
+
+/// What has been charged so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Costs {
+    prices: Option<std::rc::Rc<[Price]>>,
+    charged: u128,
+    unpriced: Option<MessageName>,
+    stream: Stream,
+}
+
+const CHANGE_CIPHER_SPEC: &str = "ChangeCipherSpec";
+
+/// What a call into an endpoint came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Charge {
+    /// Its price.
+    pub takes: Ns,
+    /// Messages that it read or made.
+    pub messages: u32,
+}
+
+impl Costs {
+    /// Charges by `prices`, or nothing.
+    pub fn new(prices: Option<std::rc::Rc<[Price]>>, stream: Stream) -> Self {
+        Self { prices, charged: 0, unpriced: None, stream }
+    }
+
+    /// What the events of a call cost. A message that comes or goes again has been charged before.
+    pub fn charge(&mut self, events: &[Event]) -> Charge {
+        let mut charge = Charge::default();
+        for event in events {
+            let (is_own, name) = match event {
+                Event::Sent(name, ..) => (true, name),
+                Event::Received(name, ..) => (false, name),
+                _ => continue,
+            };
+            charge.messages += 1;
+            let Some(prices) = &self.prices else { continue };
+            let is_this = |price: &Price| price.is_own == is_own && price.name == name.as_str();
+            let mut places = (0..prices.len()).filter(|place| is_this(&prices[*place])).peekable();
+            if places.peek().is_none() && name.as_str() != CHANGE_CIPHER_SPEC {
+                self.unpriced.get_or_insert(*name);
+            }
+            if let Some(place) = places.find(|place| self.charged >> place & 1 == 0) {
+                self.charged |= 1 << place;
+                charge.takes += prices[place].cost.draw(&mut self.stream);
+            }
+        }
+        charge
+    }
+
+    /// The first message that has a price and never occurred. Tickets may come after the handshake, and TLS 1.3's
+    /// ChangeCipherSpec, which says nothing, need not come at all.
+    pub fn missing(&self) -> Option<&str> {
+        let prices = self.prices.as_ref()?;
+        let (_, price) = prices.iter().enumerate().find(|(place, price)| {
+            self.charged >> place & 1 == 0
+                && price.cost.as_constant() != Some(Ns::ZERO)
+                && !["NewSessionTicket", CHANGE_CIPHER_SPEC].contains(&price.name.as_str())
+        })?;
+        Some(&price.name)
+    }
+
+    /// A message that occurred and has no price.
+    pub fn unpriced(&self) -> Option<MessageName> {
+        self.unpriced
+    }
+}
+
+/// Messages that a handshake may have here: one bit each.
+pub(crate) const MAX_MESSAGES: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shakedown_link::{DistributionSpec, Purpose};
+
+    fn message(from: Sender, name: &str, generate_s: f64, process_s: f64) -> PricedMessage {
+        PricedMessage {
+            from,
+            name: name.into(),
+            bytes: 10,
+            flight: 1,
+            unit: 1,
+            generate: DistributionSpec::Constant { s: generate_s },
+            process: DistributionSpec::Constant { s: process_s },
+        }
+    }
+
+    #[test]
+    fn each_message_is_charged_to_either_side_once() {
+        let messages = [
+            message(Sender::Client, "ClientHello", 1.0, 2.0),
+            message(Sender::Server, "Certificate", 4.0, 8.0),
+            message(Sender::Client, "Certificate", 16.0, 32.0),
+        ];
+        let prices = prices(&messages, Side::Server).expect("prices");
+        let mut costs = Costs::new(Some(prices.into()), Stream::of(1, 1, Purpose(201)));
+        let received = |name| Event::Received(name, 10, 0);
+        let first = [Event::Enter(0), received(MessageName::ClientHello), Event::Leave(1)];
+        assert_eq!(costs.charge(&first), Charge { takes: Ns::from_s(2), messages: 1 });
+        // Once more, as a flight that was sent again: work on a message, but not that of the first time.
+        assert_eq!(costs.charge(&first), Charge { takes: Ns::ZERO, messages: 1 });
+        assert_eq!(costs.missing(), Some("Certificate"));
+        // The server's own Certificate and the client's have one name and two prices.
+        let both = [Event::Sent(MessageName::Certificate, 10, 0), received(MessageName::Certificate)];
+        assert_eq!(costs.charge(&both), Charge { takes: Ns::from_s(36), messages: 2 });
+        assert_eq!(costs.missing(), None);
+        assert_eq!(costs.unpriced(), None);
+        assert_eq!(costs.charge(&[received(MessageName::Finished)]).takes, Ns::ZERO);
+        assert_eq!(costs.unpriced(), Some(MessageName::Finished));
+    }
+}

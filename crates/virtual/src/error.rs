@@ -1,0 +1,39 @@
+//! What can go wrong.
+
+use shakedown_sim::ScenarioError;
+use shakedown_sim::outcome::MergeError;
+use shakedown_trace::{Failure, MessageName, Side};
+
+/// Why endpoints did not run in virtual time.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum VirtualError {
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    #[error("{key}: not with endpoints; accepted: {accepted}")]
+    Unsupported { key: &'static str, accepted: &'static str },
+    #[error("class 0: {0}")]
+    Bearer(#[from] shakedown_link::BearerError),
+    #[error("message {message}: {error}")]
+    Price { message: String, error: shakedown_link::DistributionError },
+    #[error("endpoints cannot be made: {0}")]
+    Endpoints(String),
+    #[error(
+        "the endpoints speak over {endpoints} and the priced handshake over {priced}; accepted: the same"
+    )]
+    Transport { endpoints: &'static str, priced: &'static str },
+    #[error("client {client}: {failure}")]
+    Failed { client: u64, failure: Failure },
+    #[error("client {client}: the {side} ended the connection before it was established")]
+    Ended { client: u64, side: Side },
+    #[error(
+        "the {side} finished its handshake without {message}, which has a price; accepted: the handshake that was priced"
+    )]
+    OtherMessages { side: Side, message: String },
+    #[error("the {side} exchanged {message}, which has no price; accepted: the handshake that was priced")]
+    Unpriced { side: Side, message: MessageName },
+    #[error("client {client}: the {side} never stops; it was called {calls} times")]
+    Runaway { client: u64, side: Side, calls: u32 },
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+}

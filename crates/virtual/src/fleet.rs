@@ -1,0 +1,554 @@
+//! One replication: endpoints, links and the server's workers in virtual time.
+
+use crate::client::{ARRIVAL, BACKOFF, CLOCK, Client, Common};
+use crate::costs::{Charge, prices};
+use crate::error::VirtualError;
+use crate::wire::{Hosts, Wire};
+use crate::workers::{Job, Workers};
+use crate::{Maker, Pricing};
+use shakedown_link::{Bearer, Ns, Stream};
+use shakedown_sim::arrivals::Arrivals;
+use shakedown_sim::energy::{ClientUse, PARTS, nanojoules};
+use shakedown_sim::metrics::Series;
+use shakedown_sim::outcome::{Cause, ClassOutcome, Moments, Outcome, Replication};
+use shakedown_sim::queue::EventQueue;
+use shakedown_sim::tcp::Jiffies;
+use shakedown_sim::{ArrivalSpec, ClassSpec, Scenario, TransportKind, replication_seed};
+use shakedown_trace::Side;
+use shakedown_trace::endpoint::Transport;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// Entities: the source of arrivals, the workers, the clients.
+const SOURCE: u32 = 0;
+const FIRST_WORKER: u32 = 1;
+
+/// How many turns between two calls of whoever wants to know.
+const PROGRESS_TURNS: u32 = 256;
+
+/// Time integrals of what there is of something.
+#[derive(Default)]
+struct Load {
+    at: Ns,
+    in_flight: u64,
+    busy_ns: u128,
+    peak: u64,
+}
+
+/// Everything of a run.
+pub(crate) struct Fleet<'a, 'b> {
+    scenario: &'a Scenario,
+    class: &'a ClassSpec,
+    common: Common,
+    bearer: Bearer,
+    make: &'a mut Maker<'b>,
+    arrivals: Arrivals<'a>,
+    next_arrival: Option<Ns>,
+    queue: EventQueue,
+    clients: Vec<Option<Client>>,
+    free: Vec<u32>,
+    /// Jobs are known by it: no two attempts have the same.
+    generation: u32,
+    workers: Workers,
+    first_client: u32,
+    timeout: Option<Ns>,
+    load: Load,
+    outcome: Outcome,
+    arrived: u64,
+    attempts: u64,
+    dropped: [u64; 4],
+    energy_missing: u8,
+    /// Worker time used until the first counted client arrived, and when that was; the same at the last arrival.
+    window: Option<(Ns, u128)>,
+    window_end: (Ns, u128),
+}
+
+impl<'a, 'b> Fleet<'a, 'b> {
+    pub fn new(
+        scenario: &'a Scenario,
+        pricing: Pricing,
+        replication: u32,
+        make: &'a mut Maker<'b>,
+    ) -> Result<Self, VirtualError> {
+        let class = &scenario.classes[0];
+        let bearer = Bearer::try_from(&class.bearer)?;
+        let handshake = &class.handshake;
+        let transport = match handshake.transport {
+            TransportKind::Datagram => Transport::Datagram,
+            TransportKind::Stream => Transport::Stream,
+            TransportKind::Ideal => {
+                let accepted = "stream, datagram";
+                return Err(VirtualError::Unsupported { key: "handshake.transport", accepted });
+            }
+        };
+        let seed = replication_seed(scenario.seed, replication);
+        let of = |side| prices(&handshake.messages, side).map(Rc::from);
+        let prices = match pricing {
+            Pricing::Scenario => Some([of(Side::Client)?, of(Side::Server)?]),
+            Pricing::Free => None,
+        };
+        let tcp = scenario.tcp;
+        let hosts = Hosts {
+            segment_bytes: tcp.segment_bytes(class.bearer.mtu_bytes),
+            ip_bytes: class.bearer.ip_bytes,
+            datagram_header_bytes: class.bearer.ip_bytes + class.bearer.udp_bytes,
+            write_bytes: handshake.write_bytes.map_or(usize::MAX, |bytes| bytes as usize),
+            server_clock: clock_of(seed, u64::MAX, tcp.hz),
+            tcp,
+        };
+        let name = handshake.name.clone();
+        let mut fleet = Self {
+            scenario,
+            class,
+            common: Common { hosts, transport, prices, seed },
+            bearer,
+            make,
+            arrivals: Arrivals::new(scenario, Stream::of(seed, 0, ARRIVAL)),
+            next_arrival: None,
+            queue: EventQueue::new(),
+            clients: Vec::new(),
+            free: Vec::new(),
+            generation: 0,
+            workers: Workers::new(scenario.server.workers),
+            first_client: FIRST_WORKER + scenario.server.workers,
+            timeout: scenario.timeout_s.map(Ns::from_secs_f64),
+            load: Load::default(),
+            outcome: Outcome {
+                seed: scenario.seed,
+                classes: vec![ClassOutcome { name, ..ClassOutcome::default() }],
+                series: Series::new(Ns::from_secs_f64(scenario.series_s)),
+                offered_e9: shakedown_sim::Simulation::new(scenario.clone())?.offered_e9(),
+                ..Outcome::default()
+            },
+            arrived: 0,
+            attempts: 0,
+            dropped: [0; 4],
+            energy_missing: 0,
+            window: None,
+            window_end: (Ns::ZERO, 0),
+        };
+        fleet.next_arrival = fleet.arrivals.next();
+        if let Some(first) = fleet.next_arrival {
+            fleet.queue.set(SOURCE, first);
+        }
+        Ok(fleet)
+    }
+
+    /// Runs to the end. `None` where `progress`, told of the clients that are through, breaks it off.
+    pub fn run(
+        mut self,
+        replication: u32,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Option<Outcome>, VirtualError> {
+        let mut turns = 0_u32;
+        let mut last = Ns::ZERO;
+        while let Some((now, entity)) = self.queue.pop() {
+            assert!(now >= last, "time goes back from {last} to {now} at entity {entity}");
+            last = now;
+            turns = turns.wrapping_add(1);
+            if turns.is_multiple_of(PROGRESS_TURNS) && progress(self.arrived - self.load.in_flight).is_break()
+            {
+                return Ok(None);
+            }
+            if entity >= self.first_client {
+                self.act(now, entity - self.first_client)?;
+            } else if entity >= FIRST_WORKER {
+                self.worker(now, entity - FIRST_WORKER)?;
+            } else {
+                self.arrive(now)?;
+            }
+            self.start_jobs(now);
+        }
+        self.end(last, replication)?;
+        Ok(Some(self.outcome))
+    }
+
+    fn client(&mut self, slot: u32) -> Option<&mut Client> {
+        self.clients.get_mut(slot as usize)?.as_mut()
+    }
+
+    fn arrive(&mut self, now: Ns) -> Result<(), VirtualError> {
+        self.advance(now);
+        while self.next_arrival.is_some_and(|next| next <= now) {
+            self.next_arrival = self.arrivals.next();
+            self.admit(now)?;
+        }
+        if let Some(next) = self.next_arrival {
+            self.queue.set(SOURCE, next.max(now));
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, now: Ns) -> Result<(), VirtualError> {
+        let number = self.arrived;
+        self.arrived += 1;
+        let counted = number >= self.scenario.warmup_clients;
+        if counted {
+            self.window.get_or_insert((now, self.load.busy_ns));
+            self.outcome.counted += 1;
+            self.outcome.classes[0].counted += 1;
+        }
+        self.window_end = (now, self.load.busy_ns);
+        self.outcome.arrived += 1;
+        self.load.in_flight += 1;
+        self.load.peak = self.load.peak.max(self.load.in_flight);
+        if let Some(interval) = self.outcome.series.at(now) {
+            interval.arrived += 1;
+        }
+        let seed = self.common.seed;
+        let client = Client {
+            number,
+            counted,
+            attempt: 0,
+            generation: self.generation,
+            planned: now,
+            gives_up: None,
+            resumes_at: None,
+            connected: None,
+            ready: None,
+            computes_until: None,
+            has_job: false,
+            waited: Ns::ZERO,
+            cpu: [Ns::ZERO; 2],
+            wire: Wire::new(self.bearer.path(seed, number)),
+            clock: clock_of(seed, number, self.scenario.tcp.hz),
+            parties: None,
+        };
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.clients.push(None);
+            (self.clients.len() - 1) as u32
+        });
+        self.clients[slot as usize] = Some(client);
+        self.begin(now, slot)?;
+        self.act(now, slot)
+    }
+
+    fn begin(&mut self, now: Ns, slot: u32) -> Result<(), VirtualError> {
+        let ends = (self.make)(self.attempts).map_err(VirtualError::Endpoints)?;
+        self.attempts += 1;
+        self.outcome.attempts += 1;
+        self.generation += 1;
+        let generation = self.generation;
+        let gives_up = self.timeout.map(|timeout| now + timeout);
+        let Some(client) = self.clients[slot as usize].as_mut() else { return Ok(()) };
+        client.generation = generation;
+        client.begin(now, ends, &self.common)?;
+        client.gives_up = gives_up;
+        if client.attempt > 1
+            && let Some(interval) = self.outcome.series.at(now)
+        {
+            interval.retries += 1;
+        }
+        Ok(())
+    }
+
+    /// Whatever of a client is due.
+    fn act(&mut self, now: Ns, slot: u32) -> Result<(), VirtualError> {
+        loop {
+            let Some(client) = self.clients.get_mut(slot as usize).and_then(Option::as_mut) else {
+                return Ok(());
+            };
+            if client.resumes_at.is_some_and(|at| at <= now) {
+                self.begin(now, slot)?;
+                continue;
+            }
+            let happened = match client.deliver(now, &self.common) {
+                Ok(true) => Ok(true),
+                Ok(false) if client.computes_until.is_some_and(|until| until <= now) => {
+                    client.computes_until = None;
+                    client.finish(now, Side::Client, &self.common);
+                    Ok(true)
+                }
+                Ok(false) if client.gives_up.is_some_and(|at| at <= now) => Err(Cause::Timeout),
+                Ok(false) => client.expire(now, &self.common),
+                Err(cause) => Err(cause),
+            };
+            let happened = match client.ended()? {
+                Some(cause) => Err(cause),
+                None => happened,
+            };
+            match happened {
+                Err(cause) => {
+                    self.outcome.events += 1;
+                    self.fail(now, slot, cause);
+                    continue;
+                }
+                Ok(true) => {
+                    self.outcome.events += 1;
+                    self.note_ready(now, slot);
+                    continue;
+                }
+                Ok(false) => {}
+            }
+            if let Some(charge) = client.work(now, Side::Client, &self.common) {
+                client.computes_until = Some(now + charge.takes);
+                continue;
+            }
+            break;
+        }
+        self.settle(now, slot)
+    }
+
+    fn note_ready(&mut self, now: Ns, slot: u32) {
+        self.advance(now);
+        let Some(client) = self.clients[slot as usize].as_mut() else { return };
+        if client.ready.is_some() || client.established().is_none() {
+            return;
+        }
+        client.ready = Some(now);
+        client.gives_up = None;
+        self.load.in_flight -= 1;
+        self.outcome.last_ready_ns = self.outcome.last_ready_ns.max(now.0);
+        if let Some(interval) = self.outcome.series.at(now) {
+            interval.completed += 1;
+        }
+        if client.counted {
+            self.outcome.completed += 1;
+            self.outcome.ready.record_time(now - client.planned);
+            self.outcome.classes[0].ready.record_time(now - client.planned);
+            if let Some(connected) = client.connected {
+                self.outcome.connect.record_time(connected - client.planned);
+            }
+        }
+    }
+
+    /// After anything that happened to a client: is it through, and if not, when will it act next?
+    fn settle(&mut self, now: Ns, slot: u32) -> Result<(), VirtualError> {
+        let entity = self.first_client + slot;
+        let Some(client) = self.clients[slot as usize].as_mut() else { return Ok(()) };
+        if !client.has_job && client.has_work(Side::Server) {
+            client.has_job = true;
+            let generation = client.generation;
+            self.advance(now);
+            self.workers.enqueue(Job { slot, generation, since: now, orphaned: None });
+        }
+        let Some(client) = self.clients[slot as usize].as_mut() else { return Ok(()) };
+        if client.ready.is_some() && client.is_over() {
+            if let Some((side, message)) = client.missing() {
+                return Err(VirtualError::OtherMessages { side, message: message.to_owned() });
+            }
+            if client.counted {
+                self.outcome.done.record_time(now - client.planned);
+            }
+            self.retire(now, slot);
+            return Ok(());
+        }
+        match client.next() {
+            Some(next) => self.queue.set(entity, next.max(now)),
+            // Nothing will bring what is missing; the client does not need it.
+            None if client.ready.is_some() && !client.has_job => self.retire(now, slot),
+            None => self.queue.clear(entity),
+        }
+        Ok(())
+    }
+
+    /// An attempt has failed.
+    fn fail(&mut self, now: Ns, slot: u32, cause: Cause) {
+        self.advance(now);
+        let seed = self.common.seed;
+        let Some(client) = self.clients[slot as usize].as_mut() else { return };
+        if client.ready.is_some() {
+            // The server's end alone has trouble; the client does not see it.
+            self.retire(now, slot);
+            return;
+        }
+        *self.outcome.attempt_failures.entry(cause).or_default() += 1;
+        if client.has_job && !client.is_served() {
+            // What has come for the server it works on all the same.
+            let generation = client.generation;
+            let charge = client.work(now, Side::Server, &self.common).unwrap_or_default();
+            self.workers.orphan(slot, generation, charge.takes);
+        }
+        client.abandon();
+        if let Some(retry) =
+            self.scenario.retry.filter(|retry| cause != Cause::Lost && client.attempt < retry.attempts)
+        {
+            let power = i32::try_from(client.attempt - 1).unwrap_or(i32::MAX);
+            let pause = (retry.delay_s * libm::pow(retry.factor, f64::from(power))).min(retry.maximum_s);
+            let entity = client.number << 16 | u64::from(client.attempt);
+            let pause = pause * (1.0 - retry.jitter * Stream::of(seed, entity, BACKOFF).uniform());
+            client.resumes_at = Some(now + Ns::from_secs_f64(pause));
+            return;
+        }
+        self.load.in_flight -= 1;
+        if let Some(interval) = self.outcome.series.at(now) {
+            interval.failed += 1;
+        }
+        if client.counted {
+            *self.outcome.failed.entry(cause).or_default() += 1;
+            self.outcome.classes[0].failed += 1;
+        }
+        self.retire(now, slot);
+    }
+
+    /// The client leaves; its place is free for another.
+    fn retire(&mut self, now: Ns, slot: u32) {
+        let Some(mut client) = self.clients[slot as usize].take() else { return };
+        client.abandon();
+        let traffic = client.wire.traffic;
+        let total = &mut self.outcome.traffic;
+        total.packets += traffic.packets;
+        total.up_bytes += traffic.bytes[0];
+        total.down_bytes += traffic.bytes[1];
+        total.retransmissions += traffic.resent;
+        for (sum, more) in self.dropped.iter_mut().zip(traffic.dropped) {
+            *sum += more;
+        }
+        if client.counted {
+            self.outcome.client_wait.record_time(client.waited);
+            self.outcome.client_cpu.record_time(client.cpu[0]);
+            self.outcome.server_cpu.record_time(client.cpu[1]);
+            let energy = ClientUse {
+                elapsed: now - client.planned,
+                computing: client.cpu[0],
+                active_w: self.class.handshake.client_cpu_w,
+                idle_w: self.class.handshake.client_idle_w,
+                radio: Some(client.wire.radio(client.planned, now)),
+            }
+            .energy(&self.class.bearer.energy);
+            self.energy_missing |= energy.missing;
+            let parts = [energy.radio_j, energy.processor_j];
+            for (joules, histogram) in
+                parts.iter().zip([&mut self.outcome.radio, &mut self.outcome.processor])
+            {
+                if let Some(joules) = joules {
+                    histogram.record(nanojoules(*joules));
+                }
+            }
+            if parts.iter().any(Option::is_some) {
+                self.outcome.energy.record(nanojoules(parts.iter().flatten().sum()));
+            }
+        }
+        self.queue.clear(self.first_client + slot);
+        self.free.push(slot);
+    }
+
+    /// Starts what can be started.
+    fn start_jobs(&mut self, now: Ns) {
+        while let Some(job) = self.workers.next_to_start() {
+            self.advance(now);
+            let waited = now - job.since;
+            let charge = match job.orphaned {
+                Some(takes) => Some(Charge { takes, messages: 1 }),
+                None => self.serve(now, &job),
+            };
+            let counts = self.window.is_some();
+            let prices = self.common.prices.is_some();
+            if let Some(client) = self.client(job.slot).filter(|client| client.generation == job.generation) {
+                client.waited += waited;
+            }
+            // Reading a part of a message is no work, and no job.
+            if counts && (!prices || charge.is_some_and(|charge| charge.messages > 0)) {
+                self.outcome.wait.record_time(waited);
+            }
+            match (charge, self.workers.assign(job)) {
+                (Some(charge), Some(worker)) => self.queue.set(FIRST_WORKER + worker, now + charge.takes),
+                (None, Some(worker)) => {
+                    self.over(now, &job);
+                    self.workers.release(worker);
+                }
+                (_, None) => {}
+            }
+        }
+    }
+
+    /// The next piece of a job, if there is one.
+    fn serve(&mut self, now: Ns, job: &Job) -> Option<Charge> {
+        let client = self.clients[job.slot as usize].as_mut()?;
+        if client.generation != job.generation {
+            return None;
+        }
+        client.work(now, Side::Server, &self.common)
+    }
+
+    fn over(&mut self, now: Ns, job: &Job) {
+        if self.window.is_some() {
+            self.outcome.sojourn.record_time(now - job.since);
+        }
+        if let Some(client) = self.client(job.slot).filter(|client| client.generation == job.generation) {
+            client.has_job = false;
+        }
+    }
+
+    /// A worker is done with a piece.
+    fn worker(&mut self, now: Ns, worker: u32) -> Result<(), VirtualError> {
+        let Some(job) = self.workers.job_of(worker) else { return Ok(()) };
+        self.advance(now);
+        self.outcome.events += 1;
+        let Some(client) = self.clients[job.slot as usize].as_mut() else {
+            self.over(now, &job);
+            self.workers.release(worker);
+            return Ok(());
+        };
+        let is_its = client.generation == job.generation && job.orphaned.is_none();
+        if is_its {
+            client.finish(now, Side::Server, &self.common);
+        }
+        match if is_its { self.serve(now, &job) } else { None } {
+            Some(charge) => self.queue.set(FIRST_WORKER + worker, now + charge.takes),
+            None => {
+                self.over(now, &job);
+                self.workers.release(worker);
+            }
+        }
+        if is_its {
+            self.act(now, job.slot)?;
+        }
+        Ok(())
+    }
+
+    /// Brings the integrals up to now, before anything that they are of changes.
+    fn advance(&mut self, now: Ns) {
+        let passed = now.since(self.load.at);
+        if passed == Ns::ZERO {
+            return;
+        }
+        let (from, in_flight) = (self.load.at, self.load.in_flight);
+        let busy = u64::from(self.workers.busy());
+        let waiting = self.workers.waiting() as u64;
+        self.load.busy_ns += u128::from(busy) * u128::from(passed.0);
+        self.outcome.series.spread(from, now, |interval, span| {
+            let times = |count: u64| Ns(span.0.saturating_mul(count));
+            interval.in_flight += times(in_flight);
+            interval.busy += times(busy);
+            interval.waiting += times(waiting);
+        });
+        self.load.at = now;
+    }
+
+    /// Nothing is due any more.
+    fn end(&mut self, now: Ns, replication: u32) -> Result<(), VirtualError> {
+        for slot in 0..self.clients.len() as u32 {
+            if self.client(slot).is_some() {
+                self.fail(now, slot, Cause::Lost);
+            }
+        }
+        self.advance(now);
+        debug_assert_eq!((self.load.in_flight, self.workers.left()), (0, 0), "somebody is still there");
+        let outcome = &mut self.outcome;
+        outcome.count_dropped(self.dropped);
+        let missing = PARTS.iter().enumerate().filter(|(part, _)| self.energy_missing >> part & 1 == 1);
+        outcome.energy_missing = missing.map(|(_, name)| (*name).into()).collect();
+        outcome.peak_in_flight = self.load.peak;
+        outcome.virtual_ns = now.0;
+        let (from, busy_before) = self.window.unwrap_or_default();
+        // A storm is over before its load is, so all of it counts; a steady stream only while it lasts.
+        let steady = !matches!(self.scenario.arrivals, ArrivalSpec::Storm { .. });
+        let (to, busy) =
+            if steady && self.window_end.0 > from { self.window_end } else { (now, self.load.busy_ns) };
+        outcome.busy_ns = busy - busy_before;
+        outcome.capacity_ns = u128::from((to - from).0) * u128::from(self.scenario.server.workers);
+        outcome.replications.push(Replication {
+            number: replication,
+            ready: Moments::of(&outcome.ready),
+            wait: Moments::of(&outcome.wait),
+            sojourn: Moments::of(&outcome.sojourn),
+        });
+        Ok(())
+    }
+}
+
+/// Where in a wheel's coarser levels a host's timers fall is as good as random.
+fn clock_of(seed: u64, entity: u64, hz: u32) -> Jiffies {
+    Jiffies::new(hz, Ns(Stream::of(seed, entity, CLOCK).below(1 << 34)))
+}

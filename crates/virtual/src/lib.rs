@@ -1,0 +1,133 @@
+//! Endpoints in virtual time: protocol engines with real cryptography, over the links and the TCP of a simulation.
+//!
+//! `shakedown-sim` replays what was recorded: messages of known lengths, each with a price, under rules that stand for the
+//! protocols' own. Here the engines themselves run, through the same [`Endpoint`](shakedown_trace::Endpoint) that the
+//! in-memory driver and the servers use, so that flights, fragments, duplicates, timers and giving up are theirs. Time
+//! passes on links and in processors alone: what a computation takes is not what it took this machine, but the price of
+//! the messages that it read and made, or nothing.
+//!
+//! The scenario is the simulator's own ([`Scenario`](shakedown_sim::Scenario)), and so is what comes out
+//! ([`Outcome`](shakedown_sim::Outcome)): the two can be laid side by side, and [`agreement`] says how far apart they are.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | `wire` | TCP with the bytes that it carries, or datagrams, over one path |
+//! | `party` | an endpoint, its clock and its processor |
+//! | `costs` | what a party's work is charged |
+//! | `client` | one client and the server's end of its connection |
+//! | `workers` | the server's workers and the line before them |
+//! | `fleet` | one replication: arrivals, clients, workers, what comes out |
+//! | [`agreement`] | how far two outcomes are apart |
+
+#![forbid(unsafe_code)]
+
+pub mod agreement;
+mod client;
+mod costs;
+mod error;
+mod fleet;
+mod party;
+mod wire;
+mod workers;
+
+pub use error::VirtualError;
+
+use shakedown_sim::{ClassSpec, Discipline, Flush, Outcome, Scenario, Simulation};
+use shakedown_trace::Endpoint;
+use std::ops::ControlFlow;
+
+/// The two ends of a connection that have not met yet.
+pub struct Ends {
+    /// The side that speaks first.
+    pub client: Box<dyn Endpoint>,
+    /// The side that answers.
+    pub server: Box<dyn Endpoint>,
+}
+
+/// Makes the ends of a connection, given the number of the attempt over all clients and replications, from 0. An error is
+/// one line.
+pub type Maker<'a> = dyn FnMut(u64) -> Result<Ends, String> + 'a;
+
+/// Whether messages have the prices of the scenario's handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pricing {
+    /// Each costs its sender and its receiver what the scenario says. Endpoints must be instrumented, for it is by what
+    /// they tell the recorder that their work is known.
+    #[default]
+    Scenario,
+    /// Computing takes no time.
+    Free,
+}
+
+/// A checked scenario, in which endpoints can be run.
+#[derive(Clone, Debug)]
+pub struct EndpointSimulation {
+    scenario: Scenario,
+    pricing: Pricing,
+}
+
+impl EndpointSimulation {
+    /// Checks a scenario. It has one class of clients, a server that is first come, first served and takes whoever comes,
+    /// and endpoints that flush flights.
+    ///
+    /// # Errors
+    /// [`VirtualError::Scenario`] for what makes no sense, [`VirtualError::Unsupported`] for what only a replay has.
+    pub fn new(scenario: Scenario, pricing: Pricing) -> Result<Self, VirtualError> {
+        let scenario = Simulation::new(scenario)?.scenario().clone();
+        let unsupported = |key, accepted| Err(VirtualError::Unsupported { key, accepted });
+        let [ClassSpec { resumed: None, cells: None, .. }] = scenario.classes.as_slice() else {
+            return unsupported("classes", "one, without a resumed handshake and without cells");
+        };
+        if scenario.server.discipline != Discipline::Fifo {
+            return unsupported("server.discipline", "fifo");
+        }
+        if scenario.server.max_handshakes.is_some() || scenario.server.accept_queue.is_some() {
+            return unsupported("server.max_handshakes and server.accept_queue", "none");
+        }
+        if scenario.classes.iter().any(|class| class.handshake.messages.len() > costs::MAX_MESSAGES) {
+            return unsupported("handshake.messages", "at most 128");
+        }
+        if scenario.flush != Flush::Flight {
+            return unsupported("flush", "flight");
+        }
+        Ok(Self { scenario, pricing })
+    }
+
+    /// What is simulated.
+    #[must_use]
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// Runs all replications, one after another; `None` where `progress`, told now and then how many clients are through,
+    /// breaks it off.
+    ///
+    /// # Errors
+    /// [`VirtualError`] where endpoints cannot be made, a handshake fails for a reason that is no network's, or its
+    /// messages are not those that have prices.
+    pub fn run(
+        &self,
+        make: &mut Maker<'_>,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Option<Outcome>, VirtualError> {
+        let mut all: Option<Outcome> = None;
+        let first = self.scenario.first_replication;
+        let mut made = 0;
+        for number in first..first + self.scenario.replications {
+            let before = u64::from(number - first) * self.scenario.expected_clients();
+            let mut numbered = |_| {
+                made += 1;
+                make(made - 1)
+            };
+            let fleet = fleet::Fleet::new(&self.scenario, self.pricing, number, &mut numbered)?;
+            let Some(outcome) = fleet.run(number, &mut |through| progress(before + through))? else {
+                return Ok(None);
+            };
+            match &mut all {
+                None => all = Some(outcome),
+                Some(all) => all.merge(&outcome)?,
+            }
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,281 @@
+//! What carries a connection's bytes: simulated TCP, or bare datagrams, over one path.
+
+use shakedown_link::{Direction, Fate, Ns, Path, Payload, RadioTimes, Unit};
+use shakedown_sim::outcome::Cause;
+use shakedown_sim::tcp::{ACK, IP_BYTES, Jiffies, Packet, RST, SYN, State, Tcp, TcpConfig};
+use shakedown_trace::Side;
+use shakedown_trace::endpoint::Transport;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// What hosts and headers are like; the same for all clients.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    pub tcp: TcpConfig,
+    pub segment_bytes: u32,
+    pub ip_bytes: u32,
+    /// Of IP and UDP.
+    pub datagram_header_bytes: u32,
+    /// The longest write to a stream.
+    pub write_bytes: usize,
+    pub server_clock: Jiffies,
+}
+
+/// What is on its way. Links need the length alone, so nothing is copied, and fragments share what they are of.
+#[derive(Clone, Debug)]
+pub(crate) struct Parcel {
+    attempt: u32,
+    body: Body,
+}
+
+#[derive(Clone, Debug)]
+enum Body {
+    Segment(Packet),
+    Datagram(Rc<[u8]>),
+}
+
+impl Payload for Parcel {}
+
+/// Packets and bytes, IP headers included.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    pub packets: u64,
+    pub bytes: [u64; 2],
+    pub dropped: [u64; 4],
+    pub resent: u64,
+}
+
+/// A stream's two ends, and the bytes that they carry: the simulated TCP counts them, and nothing more.
+struct Stream {
+    ends: [Tcp; 2],
+    /// All that each side has written.
+    written: [Vec<u8>; 2],
+    /// How much of the peer's each side has read.
+    read: [usize; 2],
+}
+
+enum Carriage {
+    None,
+    Stream(Box<Stream>),
+    /// Datagrams that have arrived at each side, and those that each has sent.
+    Datagrams {
+        arrived: [VecDeque<Rc<[u8]>>; 2],
+        sent: [Vec<Rc<[u8]>>; 2],
+    },
+}
+
+/// A path and what is carried over it.
+pub(crate) struct Wire {
+    path: Path<Parcel>,
+    carriage: Carriage,
+    /// Parcels of earlier attempts are nobody's.
+    attempt: u32,
+    /// Packets that a TCP has just sent.
+    out: Vec<Packet>,
+    pub traffic: Traffic,
+}
+
+fn direction(from: Side) -> Direction {
+    match from {
+        Side::Client => Direction::Up,
+        Side::Server => Direction::Down,
+    }
+}
+
+impl Wire {
+    pub fn new(path: Path<Parcel>) -> Self {
+        let traffic = Traffic::default();
+        Self { path, carriage: Carriage::None, attempt: 0, out: Vec::new(), traffic }
+    }
+
+    /// Begins a connection; over TCP with a SYN.
+    pub fn open(&mut self, now: Ns, transport: Transport, clock: Jiffies, hosts: &Hosts) {
+        self.attempt += 1;
+        self.carriage = match transport {
+            Transport::Datagram => {
+                Carriage::Datagrams { arrived: Default::default(), sent: Default::default() }
+            }
+            Transport::Stream => {
+                let client = Tcp::connect(now, clock, hosts.segment_bytes, &hosts.tcp, &mut self.out);
+                let server = Tcp::listen(hosts.server_clock, hosts.segment_bytes, &hosts.tcp);
+                let (written, read) = Default::default();
+                Carriage::Stream(Box::new(Stream { ends: [client, server], written, read }))
+            }
+        };
+        self.flush(now, Side::Client, hosts);
+    }
+
+    /// Ends it without a word.
+    pub fn abandon(&mut self) {
+        if let Carriage::Stream(stream) = &self.carriage {
+            let resent: u64 = stream.ends.iter().map(|end| u64::from(end.retransmissions())).sum();
+            self.traffic.resent += resent;
+        }
+        self.carriage = Carriage::None;
+    }
+
+    fn offer(&mut self, now: Ns, from: Side, bytes: u32, body: Body) {
+        self.traffic.packets += 1;
+        self.traffic.bytes[from as usize] += u64::from(bytes);
+        let parcel = Parcel { attempt: self.attempt, body };
+        if let Fate::Dropped(cause) = self.path.offer(direction(from), now, Unit::new(bytes, parcel)) {
+            self.traffic.dropped[cause as usize] += 1;
+        }
+    }
+
+    /// Sends what a TCP has put out.
+    fn flush(&mut self, now: Ns, from: Side, hosts: &Hosts) {
+        let mut out = std::mem::take(&mut self.out);
+        for packet in out.drain(..) {
+            let bytes = hosts.tcp.wire_bytes(&packet) - IP_BYTES + hosts.ip_bytes;
+            self.offer(now, from, bytes, Body::Segment(packet));
+        }
+        self.out = out;
+    }
+
+    /// Sends a unit of an endpoint: bytes of the stream, or a datagram.
+    pub fn send(&mut self, now: Ns, from: Side, unit: Vec<u8>, hosts: &Hosts) {
+        match &mut self.carriage {
+            Carriage::None => {}
+            Carriage::Stream(stream) => {
+                for write in unit.chunks(hosts.write_bytes) {
+                    let bytes = u32::try_from(write.len()).unwrap_or(u32::MAX);
+                    stream.ends[from as usize].write(now, bytes, &hosts.tcp, &mut self.out);
+                }
+                stream.written[from as usize].extend_from_slice(&unit);
+                self.flush(now, from, hosts);
+            }
+            Carriage::Datagrams { sent, .. } => {
+                let unit: Rc<[u8]> = unit.into();
+                let sent = &mut sent[from as usize];
+                if sent.contains(&unit) {
+                    self.traffic.resent += 1;
+                } else {
+                    sent.push(Rc::clone(&unit));
+                }
+                let bytes = u32::try_from(unit.len()).unwrap_or(u32::MAX) + hosts.datagram_header_bytes;
+                self.offer(now, from, bytes, Body::Datagram(unit));
+            }
+        }
+    }
+
+    /// Hands over the next packet that is due, if any is.
+    pub fn deliver(&mut self, now: Ns, hosts: &Hosts) -> Result<bool, Cause> {
+        let Some((_, direction, unit)) = self.path.take(now) else { return Ok(false) };
+        let Some(parcel) = unit.payload.filter(|parcel| parcel.attempt == self.attempt) else {
+            return Ok(true);
+        };
+        let to = if direction == Direction::Up { Side::Server } else { Side::Client };
+        match (&mut self.carriage, parcel.body) {
+            (Carriage::Datagrams { arrived, .. }, Body::Datagram(unit)) => {
+                arrived[to as usize].push_back(unit)
+            }
+            (Carriage::Stream(stream), Body::Segment(packet)) => {
+                if to == Side::Server {
+                    stream.wake_server(&packet, hosts, &mut self.out);
+                }
+                let end = &mut stream.ends[to as usize];
+                end.receive(now, &packet, &hosts.tcp, &mut self.out);
+                let is_reset = to == Side::Client && end.state() == State::Reset;
+                self.flush(now, to, hosts);
+                if is_reset {
+                    return Err(Cause::Reset);
+                }
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    /// Runs the transport's timers that have run out; false where none had.
+    pub fn expire(&mut self, now: Ns, hosts: &Hosts) -> Result<bool, Cause> {
+        let mut any = false;
+        for side in Side::BOTH {
+            let Carriage::Stream(stream) = &mut self.carriage else { break };
+            let end = &mut stream.ends[side as usize];
+            if end.deadline().is_none_or(|due| due > now) {
+                continue;
+            }
+            any = true;
+            let was = end.state();
+            end.timeout(now, &hosts.tcp, &mut self.out);
+            let is_over = end.state() == State::TimedOut && side == Side::Client;
+            self.flush(now, side, hosts);
+            if is_over {
+                return Err(if was == State::SynSent { Cause::Connect } else { Cause::Transport });
+            }
+        }
+        Ok(any)
+    }
+
+    /// True where a side can send and receive.
+    pub fn is_open(&self, side: Side) -> bool {
+        match &self.carriage {
+            Carriage::None => false,
+            Carriage::Stream(stream) => stream.ends[side as usize].state() == State::Established,
+            Carriage::Datagrams { .. } => true,
+        }
+    }
+
+    /// True where something has arrived that a side has not read.
+    pub fn has_input(&self, side: Side) -> bool {
+        match &self.carriage {
+            Carriage::None => false,
+            Carriage::Stream(stream) => stream.has_come(side) > stream.read[side as usize],
+            Carriage::Datagrams { arrived, .. } => !arrived[side as usize].is_empty(),
+        }
+    }
+
+    /// All that has arrived and a side has not read: one chunk of the stream, or datagrams.
+    pub fn read(&mut self, now: Ns, side: Side, hosts: &Hosts) -> Vec<Rc<[u8]>> {
+        match &mut self.carriage {
+            Carriage::None => Vec::new(),
+            Carriage::Datagrams { arrived, .. } => arrived[side as usize].drain(..).collect(),
+            Carriage::Stream(stream) => {
+                let place = side as usize;
+                let come = stream.has_come(side);
+                let chunk: Rc<[u8]> = stream.written[side.peer() as usize][stream.read[place]..come].into();
+                stream.read[place] = come;
+                stream.ends[place].read(now, &hosts.tcp, &mut self.out);
+                self.flush(now, side, hosts);
+                if chunk.is_empty() { Vec::new() } else { vec![chunk] }
+            }
+        }
+    }
+
+    /// When it wants to act next.
+    pub fn next(&self) -> Option<Ns> {
+        let arrival = self.path.next().map(|(due, _)| due);
+        let timers = match &self.carriage {
+            Carriage::Stream(stream) => [stream.ends[0].deadline(), stream.ends[1].deadline()],
+            _ => [None, None],
+        };
+        [arrival, timers[0], timers[1]].into_iter().flatten().min()
+    }
+
+    /// How long the client's radio was in which state.
+    pub fn radio(&self, from: Ns, until: Ns) -> RadioTimes {
+        self.path.times(from, until)
+    }
+}
+
+impl Stream {
+    /// Bytes of the peer's that have come to a side, in order.
+    fn has_come(&self, side: Side) -> usize {
+        self.ends[side as usize].received() as usize
+    }
+
+    /// A server that had given a connection up hears a SYN as a new one, and anything else as a mistake.
+    fn wake_server(&mut self, packet: &Packet, hosts: &Hosts, out: &mut Vec<Packet>) {
+        match self.ends[1].state() {
+            State::TimedOut | State::Reset if packet.is(SYN) => {
+                self.ends[1] = Tcp::listen(hosts.server_clock, self.ends[0].segment_bytes(), &hosts.tcp);
+            }
+            State::TimedOut => {
+                let flags = RST | ACK;
+                out.push(Packet { flags, seq: packet.ack, ack: packet.end(), ..Packet::default() });
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Without loss a replay takes what the engines take, within 1 %.
+
+use super::common::{Subject, bearers, openssl, path, replay, run, rustls, scenario, wtls};
+use shakedown_link::DistributionSpec;
+use shakedown_sim::{ArrivalSpec, Outcome, RetrySpec, Sender, ServerSpec};
+use shakedown_virtual::Pricing;
+
+const SUBJECTS: [fn() -> Subject; 9] = [
+    || openssl("tls1.3/x25519/p256/server"),
+    || openssl("tls1.3/x25519/rsa2048/mutual"),
+    || openssl("tls1.3/mlkem1024/p384/server"),
+    || openssl("tls1.2/ecdhe_ecdsa+p256/p256/mutual"),
+    || openssl("tls1.2/rsa/rsa2048/server/resumed"),
+    || rustls("tls1.3/x25519/p256/server"),
+    || rustls("tls1.2/ecdhe_ecdsa+p256/p256/server"),
+    || wtls("wtls/ecdh_ecdsa/163k/mutual"),
+    || wtls("wtls/rsa/rsa2048/server"),
+];
+
+fn seconds(histogram: &shakedown_sim::metrics::Histogram) -> f64 {
+    histogram.mean().unwrap() * 1e-9
+}
+
+fn compare(what: &str, engines: &Outcome, replayed: &Outcome) {
+    assert_eq!(engines.completed, engines.counted, "{what}");
+    for (name, of) in [
+        ("ready", |outcome: &Outcome| seconds(&outcome.ready)),
+        ("done", |outcome: &Outcome| seconds(&outcome.done)),
+    ] as [(&str, fn(&Outcome) -> f64); 2]
+    {
+        let (ours, theirs) = (of(engines), of(replayed));
+        println!(
+            "{what}, {name}: engines {ours:.4} s, replayed {theirs:.4} s, {:+.3} %",
+            100.0 * (theirs / ours - 1.0)
+        );
+        assert!(
+            (theirs / ours - 1.0).abs() <= 0.01,
+            "{what}, {name}: engines {ours:.4} s, replayed {theirs:.4} s"
+        );
+    }
+}
+
+#[test]
+fn a_replay_takes_what_the_engines_take() {
+    for subject in SUBJECTS {
+        let subject = subject();
+        let handshake = subject.priced();
+        for (name, bearer) in bearers() {
+            let scenario = scenario(handshake.clone(), bearer, 3);
+            let engines = run(&subject, &scenario, Pricing::Scenario).unwrap();
+            compare(&format!("{}/{} over {name}", subject.stack, subject.name), &engines, &replay(&scenario));
+        }
+    }
+}
+
+/// Flights are longer than a packet, and than what a radio sends at once.
+#[test]
+fn so_it_does_where_packets_are_short_and_one_medium_serves_both_ways() {
+    for subject in [openssl("tls1.2/ecdhe_ecdsa+p256/p256/mutual"), wtls("wtls/rsa/rsa2048/server")] {
+        let mut bearer = path(50e3, 50e3, 20.0);
+        bearer.mtu_bytes = 600;
+        bearer.half_duplex = true;
+        bearer.turnaround_s = 0.005;
+        let scenario = scenario(subject.priced(), bearer, 3);
+        let engines = run(&subject, &scenario, Pricing::Scenario).unwrap();
+        compare(subject.name, &engines, &replay(&scenario));
+    }
+}
+
+/// The clock of an engine stands still while its processor computes: a device that takes longer than the first timeout
+/// still waits the whole of it before it sends again.
+#[test]
+fn a_slow_client_sends_nothing_twice_and_a_slow_server_is_asked_again() {
+    let subject = wtls("wtls/ecdh_ecdsa/163k/mutual");
+    for (server_s, again) in [(0.001, false), (1.5, true)] {
+        let mut handshake = subject.priced();
+        for message in &mut handshake.messages {
+            let is_clients = message.from == Sender::Client;
+            let [generate_s, process_s] = if is_clients { [1.5, server_s] } else { [server_s, 1.5] };
+            message.generate = DistributionSpec::Constant { s: generate_s };
+            message.process = DistributionSpec::Constant { s: process_s };
+        }
+        let scenario = scenario(handshake, path(9600.0, 9600.0, 391.0), 2);
+        let engines = run(&subject, &scenario, Pricing::Scenario).unwrap();
+        let replayed = replay(&scenario);
+        let [ours, theirs] = [&engines, &replayed].map(|outcome| outcome.report());
+        assert!(ours.client_cpu_s.mean.unwrap() > 9.0, "{:?}", ours.client_cpu_s);
+        assert_eq!(ours.traffic.retransmissions > 0, again, "{:?}", ours.traffic);
+        assert_eq!(ours.traffic.retransmissions, theirs.traffic.retransmissions);
+        assert_eq!(ours.traffic.packets, theirs.traffic.packets);
+        compare(subject.name, &engines, &replayed);
+    }
+}
+
+/// Many come at once and wait for two workers.
+#[test]
+fn a_servers_line_is_the_same() {
+    for subject in [openssl("tls1.3/x25519/p256/server"), wtls("wtls/ecdh_ecdsa/163k/mutual")] {
+        let mut scenario = scenario(subject.priced(), path(1e6, 1e6, 20.0), 60);
+        scenario.arrivals = ArrivalSpec::Storm { within_s: 0.0 };
+        scenario.server = ServerSpec { workers: 2, ..ServerSpec::default() };
+        let engines = run(&subject, &scenario, Pricing::Scenario).unwrap();
+        let replayed = replay(&scenario);
+        compare(subject.name, &engines, &replayed);
+        let (ours, theirs) = (engines.report(), replayed.report());
+        for (name, ours, theirs) in [
+            ("wait", ours.client_wait_s.mean, theirs.client_wait_s.mean),
+            ("p95", ours.handshake_s.p95, theirs.handshake_s.p95),
+            ("server's work", ours.server_cpu_s.mean, theirs.server_cpu_s.mean),
+            ("energy", ours.cpu_j.mean, theirs.cpu_j.mean),
+            ("utilisation", Some(ours.utilisation), Some(theirs.utilisation)),
+        ] {
+            let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+            assert!((theirs / ours - 1.0).abs() < 0.01, "{}, {name}: {ours}, {theirs}", subject.name);
+        }
+        assert!(ours.client_wait_s.mean.unwrap() > 0.05, "{:?}", ours.client_wait_s);
+    }
+}
+
+#[test]
+fn computing_is_free_where_nothing_has_a_price() {
+    let subject = openssl("tls1.3/x25519/p256/server");
+    let scenario = scenario(subject.priced(), path(12e6, 12e6, 35.0), 2);
+    let free = run(&subject, &scenario, Pricing::Free).unwrap().report();
+    assert_eq!(free.client_cpu_s.max, Some(0.0));
+    let priced = run(&subject, &scenario, Pricing::Scenario).unwrap().report();
+    let between = priced.handshake_s.mean.unwrap() - free.handshake_s.mean.unwrap();
+    // Less what the server does after the client is ready: two milliseconds each for Finished and its forerunner.
+    let work = priced.client_cpu_s.mean.unwrap() + priced.server_cpu_s.mean.unwrap();
+    assert!(between > 0.02 && between <= work, "{between} of {work}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    for subject in [openssl("tls1.2/ecdhe_ecdsa+p256/p256/mutual"), wtls("wtls/ecdh_ecdsa/163k/mutual")] {
+        let mut bearer = path(60e3, 30e3, 90.0);
+        bearer.loss = 0.1;
+        bearer.duplication = 0.05;
+        bearer.reordering = 0.05;
+        bearer.reordering_s = 0.2;
+        let mut one = scenario(subject.priced(), bearer, 20);
+        one.series_s = 10.0;
+        one.replications = 2;
+        let text = |outcome| serde_json::to_string(&outcome).unwrap();
+        let first = text(run(&subject, &one, Pricing::Scenario).unwrap());
+        assert_eq!(first, text(run(&subject, &one, Pricing::Scenario).unwrap()), "{}", subject.name);
+        one.seed = 2;
+        assert_ne!(first, text(run(&subject, &one, Pricing::Scenario).unwrap()), "{}", subject.name);
+    }
+}
+
+/// Who loses patience comes again, and the server works for who has gone all the same.
+#[test]
+fn impatience_loads_a_server_as_it_does_in_a_replay() {
+    let subject = openssl("tls1.3/x25519/rsa2048/server");
+    let mut scenario = scenario(subject.priced(), path(1e7, 1e7, 20.0), 120);
+    scenario.arrivals = ArrivalSpec::Storm { within_s: 0.2 };
+    scenario.timeout_s = Some(0.6);
+    scenario.retry = Some(RetrySpec { attempts: 3, delay_s: 0.3, factor: 1.0, maximum_s: 1.0, jitter: 0.0 });
+    let [ours, theirs] = [run(&subject, &scenario, Pricing::Scenario).unwrap(), replay(&scenario)]
+        .map(|outcome| outcome.report());
+    assert!(ours.attempts > 150, "{ours:?}");
+    assert_eq!(ours.completed + ours.failed.values().sum::<u64>(), 120);
+    for (name, ours, theirs) in [
+        ("attempts", ours.attempts as f64, theirs.attempts as f64),
+        ("completed", ours.completed as f64, theirs.completed as f64),
+        ("server's work", ours.server_cpu_s.mean.unwrap(), theirs.server_cpu_s.mean.unwrap()),
+    ] {
+        assert!((theirs / ours - 1.0).abs() < 0.1, "{name}: {ours}, replayed {theirs}");
+    }
+}

@@ -1,0 +1,70 @@
+//! Under loss the times of engines and of replays have one distribution: Kolmogorov and Smirnov's test at 1 %, over other
+//! losses in each.
+
+use super::common::{Subject, openssl, path, replay, run, rustls, scenario, wtls};
+use shakedown_sim::ArrivalSpec;
+use shakedown_sim::outcome::Cause;
+use shakedown_virtual::Pricing;
+use shakedown_virtual::agreement::{critical, distance};
+
+const LEVEL: f64 = 0.01;
+const REPLAYED: u64 = 40_000;
+
+/// `tolerance`: times so near each other count as equal; 0 where all messages always have the same length.
+fn agree(subject: &Subject, loss: f64, clients: u64, tolerance: f64) {
+    let mut bearer = path(60e3, 30e3, 90.0);
+    bearer.loss = loss;
+    let mut scenario = scenario(subject.priced(), bearer, clients);
+    // At all phases of the server's clock, and still hardly any two at once.
+    scenario.arrivals = ArrivalSpec::Poisson { per_s: 0.01 };
+    let engines = run(subject, &scenario, Pricing::Scenario).unwrap();
+    scenario.clients = Some(REPLAYED);
+    scenario.seed = 2;
+    let replayed = replay(&scenario);
+    let apart = distance(&engines.ready, &replayed.ready, tolerance).unwrap();
+    let most = critical(engines.ready.count(), replayed.ready.count(), LEVEL);
+    let share = |outcome: &shakedown_sim::Outcome| {
+        outcome.failed.values().sum::<u64>() as f64 / outcome.counted as f64
+    };
+    println!(
+        "{}/{} at {loss}: {apart:.4}, critical {most:.4}; means {:.4} s and {:.4} s; failed {:.4} and {:.4}",
+        subject.stack,
+        subject.name,
+        engines.ready.mean().unwrap() * 1e-9,
+        replayed.ready.mean().unwrap() * 1e-9,
+        share(&engines),
+        share(&replayed),
+    );
+    for (p, q) in
+        [0.5, 0.9, 0.99].map(|share| (engines.ready.quantile(share), replayed.ready.quantile(share)))
+    {
+        println!("  {:.3} s, {:.3} s", p.unwrap() * 1e-9, q.unwrap() * 1e-9);
+    }
+    assert!(apart <= most, "{} at {loss}: {apart:.4} apart, {most:.4} at 1 %", subject.name);
+    // Three standard deviations of a share among so few.
+    let failed = share(&replayed);
+    let spread = 3.0 * (failed * (1.0 - failed) / clients as f64).sqrt() + 1.0 / clients as f64;
+    assert!((share(&engines) - failed).abs() <= spread, "{} of {failed} failed", share(&engines));
+    assert!(engines.failed.keys().all(|cause| matches!(cause, Cause::Transport | Cause::Connect)));
+}
+
+#[test]
+fn tls_1_3_loses_packets_as_its_replay_does() {
+    let subject = openssl("tls1.3/x25519/rsa2048/server");
+    agree(&subject, 0.05, 1500, 0.0);
+    agree(&subject, 0.2, 1500, 0.0);
+}
+
+#[test]
+fn so_do_other_handshakes_and_stacks() {
+    // Signatures of ECDSA are 70 to 72 bytes long, by chance: up to half a millisecond on this bearer.
+    agree(&openssl("tls1.2/ecdhe_ecdsa+p256/p256/mutual"), 0.05, 700, 0.002);
+    agree(&rustls("tls1.3/x25519/p256/server"), 0.05, 700, 0.002);
+}
+
+#[test]
+fn wtls_loses_datagrams_as_its_replay_does() {
+    let subject = wtls("wtls/ecdh_ecdsa/163k/mutual");
+    agree(&subject, 0.05, 1500, 0.002);
+    agree(&subject, 0.2, 1500, 0.002);
+}

@@ -1,0 +1,50 @@
+//! What does not belong together is refused in one line.
+
+use super::common::{openssl, path, run, scenario, wtls};
+use shakedown_sim::{Discipline, Flush, Scenario, Sender};
+use shakedown_virtual::Pricing;
+
+#[test]
+fn handshakes_that_are_not_those_priced_are_told() {
+    let subject = openssl("tls1.3/x25519/p256/server");
+    let other = |change: fn(&mut Scenario)| {
+        let mut scenario = scenario(subject.priced(), path(1e6, 1e6, 20.0), 1);
+        change(&mut scenario);
+        run(&subject, &scenario, Pricing::Scenario).unwrap_err().to_string()
+    };
+    for (message, change) in [
+        (
+            "the client finished its handshake without CertificateRequest, which has a price",
+            (|scenario| {
+                let messages = &mut scenario.classes[0].handshake.messages;
+                let mut more = messages[1].clone();
+                more.name = "CertificateRequest".into();
+                messages.insert(2, more);
+            }) as fn(&mut Scenario),
+        ),
+        ("the server exchanged CertificateVerify, which has no price", |scenario| {
+            scenario.classes[0].handshake.messages.retain(|message| message.name != "CertificateVerify");
+        }),
+        ("server.discipline: not with endpoints; accepted: fifo", |scenario| {
+            scenario.server.discipline = Discipline::Ps;
+        }),
+        ("server.max_handshakes and server.accept_queue: not", |scenario| {
+            scenario.server.max_handshakes = Some(3);
+        }),
+        ("flush: not with endpoints", |scenario| scenario.flush = Flush::Message),
+        ("classes: not with endpoints", |scenario| scenario.classes[0].cells = Some(2)),
+        ("server.workers is 0", |scenario| scenario.server.workers = 0),
+    ] {
+        let error = other(change);
+        assert!(error.starts_with(message), "{error}");
+    }
+    let datagrams = wtls("wtls/ecdh_ecdsa/163k/mutual");
+    let mut mixed = scenario(datagrams.priced(), path(1e6, 1e6, 20.0), 1);
+    let error = run(&subject, &mixed, Pricing::Scenario).unwrap_err().to_string();
+    assert!(
+        error.starts_with("the endpoints speak over a stream and the priced handshake over datagrams"),
+        "{error}"
+    );
+    mixed.classes[0].handshake.messages.retain(|message| message.from == Sender::Client);
+    assert!(run(&datagrams, &mixed, Pricing::Scenario).is_err());
+}

@@ -1,0 +1,78 @@
+"""`simulate --endpoints`: protocol engines in virtual time, and the replay that is held to them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import shakedown as package
+from shakedown.schema.base import convert
+from shakedown.schema.simulated import Simulated
+
+TLS, WTLS = "tls1.3/x25519/rsa2048/server", "wtls/rsa/rsa1024/server"
+
+
+def engines(shakedown, *arguments: str) -> list[Simulated]:
+    done = shakedown("simulate", *arguments, "--endpoints", "--json")
+    assert done.returncode == 0, done.stderr
+    return [convert(row, Simulated) for row in json.loads(done.stdout)]
+
+
+def test_engines_of_two_protocols_do_what_their_replays_do(shakedown):
+    rows = engines(shakedown, TLS, WTLS, "--arrivals", "poisson:5/s", "--clients", "200", "--bearer", "gprs")
+    assert [row.endpoints.client_stack for row in rows] == ["openssl", "wtls"]
+    for row in rows:
+        found = row.endpoints.replayed
+        assert row.completed == row.clients == 200
+        assert found.clients >= 5_000
+        assert found.mean_ratio == pytest.approx(1.0, abs=0.1), "the bearer's delays vary"
+        assert 0.0 <= found.distance <= found.critical
+        assert row.traffic.packets > 4 * row.clients
+
+
+def test_without_chance_the_replay_is_within_a_per_cent(shakedown):
+    for suite in (TLS, WTLS):
+        (row,) = engines(
+            shakedown, suite, "--arrivals", "fixed:1/s", "--clients", "5", "--bearer", "ethernet"
+        )
+        assert row.endpoints.replayed.mean_ratio == pytest.approx(1.0, abs=0.05), suite
+
+
+def test_rows_are_the_same_for_the_same_seed_and_say_what_a_replay_says(shakedown):
+    command = (TLS, "--arrivals", "storm:1s", "--clients", "60", "--bearer", "lte")
+    (row,) = engines(shakedown, *command)
+    assert engines(shakedown, *command) == [row]
+    replayed = shakedown("simulate", *command, "--json")
+    (other,) = json.loads(replayed.stdout)
+    (ours,) = json.loads(shakedown("simulate", *command, "--endpoints", "--json").stdout)
+    assert set(ours) - set(other) == {"endpoints"}
+    assert "agree" in shakedown("simulate", *command, "--endpoints").stdout
+
+
+def test_other_stacks_run_too_and_python_asks_the_same():
+    rows = package.simulate(
+        TLS, "poisson:10/s", clients=30, endpoints=True, client_stack="rustls", server_stack="openssl"
+    )
+    assert (rows[0].endpoints.client_stack, rows[0].endpoints.server_stack) == ("rustls", "openssl")
+    assert rows[0].completed == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--stack", "rustls"), "--stack goes with --endpoints"),
+        (("--endpoints", "--stack", "carrier-pigeon"), "carrier-pigeon"),
+        (("--endpoints", "--stack", "wtls"), "wtls"),
+        (("--endpoints", "--resumption", "0.5"), "resumption goes with replayed handshakes"),
+        (("--endpoints", "--discipline", "ps"), "accepted with endpoints: fifo"),
+        (("--endpoints", "--max-handshakes", "3"), "max handshakes goes with replayed"),
+        (("--endpoints", "--clients", "0"), "clients is 0"),
+    ],
+)
+def test_what_engines_cannot_do_is_told_in_one_line(shakedown, arguments, says):
+    done = shakedown("simulate", TLS, *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert says in done.stderr
