@@ -1,5 +1,4 @@
-"""Simulated beside the formulas: waits of Pollaczek and Khinchine, and of the thesis's mixture of "
-"messages."""
+"""Simulated beside the formulas: waits of Pollaczek and Khinchine, and of the thesis's mixtures."""
 
 from __future__ import annotations
 
@@ -84,3 +83,27 @@ def test_the_servers_turns_are_all_of_its_work():
         found = turns(priced)
         assert sum(mean for mean, _ in found) == pytest.approx(priced.service_s.mean)
         assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("figure", "name"),
+    [("4.14", "283k"), ("4.16", "rsa2048"), ("4.16", "½ rsa1024 + ½ rsa2048"), ("4.23", "rsa3072")],
+)
+def test_the_thesis_model_misses_the_second_wait_and_the_batch(figure, name):
+    """By how much follows from its own server times: two flights wait, and a flight's work is one stretch."""
+    from tools import thesis_queue
+
+    from shakedown.papers.load import load
+    from shakedown.papers.thesis.inputs import Thesis
+
+    thesis = Thesis(load("wtls-nokia7650"))
+    (curve,) = (one for one in thesis_queue.curves(thesis) if (one.figure, one.name) == (figure, name))
+    point = thesis_queue.simulate(thesis, curve, 0.5)
+    queued = [thesis.queued_s(case, curve.authentication) for case in curve.cases]
+    mixed = sum(share * times for share, times in zip(curve.shares, queued, strict=True))
+    whole = sum(share * times.sum() ** 2 for share, times in zip(curve.shares, queued, strict=True))
+    expected = 2.0 * whole / (mixed**2).sum()
+    assert point.different_s / point.model_s == pytest.approx(expected, rel=0.08)
+    # Where the server's work on one is short beside the clients' part, who waited together comes back so.
+    if max(times.sum() for times in queued) < 0.1:
+        assert point.alike_s > 1.2 * point.different_s

@@ -135,16 +135,21 @@ def _curve(one: Queue, name: str, limit_ms: float) -> list[dict[str, object]]:
     return rows
 
 
-def _mixtures(thesis: Thesis, authentication: Authentication, group: int) -> list[tuple[str, Queue]]:
+def mixtures(thesis: Thesis, group: int) -> list[tuple[str, Sequence[Case], Sequence[float]]]:
     """Five mixtures under the CA key of category 3: the pure suites, and half-and-half ones between them."""
     a, b, c = (case for case in thesis.cases if (case.category, case.group) == (3, group))
-    chosen: list[tuple[str, Sequence[Case], Sequence[float]]] = [
+    return [
         (a.end, (a,), (1.0,)),
         (f"½ {a.end} + ½ {b.end}", (a, b), (0.5, 0.5)),
         (b.end, (b,), (1.0,)),
         (f"½ {b.end} + ½ {c.end}", (b, c), (0.5, 0.5)),
         (c.end, (c,), (1.0,)),
     ]
+
+
+def _mixtures(thesis: Thesis, authentication: Authentication, group: int) -> list[tuple[str, Queue]]:
+    """Their queues."""
+    chosen = mixtures(thesis, group)
     return [(name, queue(thesis, authentication, cases, shares)) for name, cases, shares in chosen]
 
 

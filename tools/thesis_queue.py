@@ -1,0 +1,269 @@
+"""Figures 4.13 to 4.23 and 4.44 to 4.46 of the WTLS thesis, simulated beside its model.
+
+.venv/bin/python -m tools.thesis_queue     writes docs/background/figures/thesis-queue.svg, prints the
+                                           table's lines
+
+The thesis takes each message of a handshake as a customer of its own, drawn at random and independent of the
+others (equations 3.12 to 3.82), and lets a handshake wait once. What is simulated has the same server times:
+clients come one by one, at random; a client's flight is one datagram, whose messages the server works through
+at a stretch; a handshake waits whenever one of its flights does. It is simulated twice: with clients that
+take different times for their own part, and with clients that are exactly alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shakedown import core
+from shakedown.charts.figure import Definition, Figure
+from shakedown.charts.parts import axis_of, header_of, line_colour, order_of
+from shakedown.papers.load import load
+from shakedown.papers.thesis.figures import GROUPS, mixtures
+from shakedown.papers.thesis.inputs import SLUG, Authentication, Case, Thesis
+from shakedown.papers.thesis.network_claims import overall_s
+from shakedown.papers.thesis.queue import queue
+
+OUT = Path(__file__).parent.parent / "docs" / "background" / "figures"
+LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
+CLIENTS = {0.9: 16_000}
+"""Of a replication; fewer at loads that are forgotten sooner."""
+
+FEWER_CLIENTS = 4_000
+REPLICATIONS = 10
+ONE_WAY_S = 0.391
+"""Of the thesis's CSD line."""
+
+APART = 20.0
+"""Clients that differ need up to so many busy periods longer than the fastest for their part."""
+
+MODEL = "the thesis's model"
+DIFFERENT, ALIKE = "simulated, clients that differ", "simulated, clients that are alike"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve of one figure: certificates mixed by share, at the thesis's own server times."""
+
+    figure: str
+    name: str
+    authentication: Authentication
+    cases: tuple[Case, ...]
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One load of a curve: the mean wait of a message by the model, of a handshake as simulated, in s."""
+
+    curve: Curve
+    load: float
+    model_s: float
+    different_s: float
+    alike_s: float
+
+
+def curves(thesis: Thesis) -> Iterator[Curve]:
+    """All of 4.13 to 4.23; what is drawn again in 4.44 to 4.46 is that of 4.17 to 4.19."""
+    both: tuple[tuple[Authentication, int], ...] = (("mutual", 12), ("serverauth", 19))
+    for authentication, before in both:
+        for group in GROUPS:
+            for name, cases, shares in mixtures(thesis, group):
+                yield Curve(f"4.{before + group}", name, authentication, tuple(cases), tuple(shares))
+    for level, number in ((1, 17), (2, 18), (3, 19)):
+        for case in thesis.select(3, level):
+            yield Curve(f"4.{number}", case.name, "mutual", (case,), (1.0,))
+
+
+def simulate(thesis: Thesis, curve: Curve, load: float) -> Point:
+    """A curve's waits where the server is so busy with what the thesis queues."""
+    model = queue(thesis, curve.authentication, curve.cases, curve.shares)
+    work_s = model.first_s * model.messages
+    return Point(
+        curve,
+        load,
+        float(model.wait_s(load / model.first_s)),
+        _handshake_waits_s(thesis, curve, load / work_s, load, APART * work_s / (1.0 - load)),
+        _handshake_waits_s(thesis, curve, load / work_s, load, 0.0),
+    )
+
+
+def _handshake_waits_s(
+    thesis: Thesis, curve: Curve, handshakes_per_s: float, load: float, apart_s: float
+) -> float:
+    clients = CLIENTS.get(load, FEWER_CLIENTS)
+    report = core.simulate(
+        {
+            "classes": [
+                _clients(thesis, case, share, curve.authentication, apart_s)
+                for case, share in zip(curve.cases, curve.shares, strict=True)
+            ],
+            "clients": clients * 5 // 4,
+            "warmup_clients": clients // 4,
+            "replications": REPLICATIONS,
+            "arrivals": {"kind": "poisson", "per_s": handshakes_per_s},
+            "server": {"workers": 1},
+            "seed": 1,
+        }
+    )["report"]
+    return float(report["client_wait_s"]["mean"])
+
+
+def _clients(
+    thesis: Thesis, case: Case, share: float, authentication: Authentication, apart_s: float
+) -> dict[str, object]:
+    """Clients of one certificate: hello, the server's flight, all that is queued, the server's Finished."""
+
+    def message(sender: str, flight: int, process_s: float, within_s: float = 0.0) -> dict[str, object]:
+        return {
+            "from": sender, "name": f"message {flight}", "bytes": 1, "flight": flight, "unit": flight,
+            "generate": {"kind": "uniform", "minimum_s": 0.0, "maximum_s": within_s}
+            if within_s else {"kind": "constant", "s": 0.0},
+            "process": {"kind": "constant", "s": process_s},
+        }  # fmt: skip
+
+    queued = [time_s for time_s in map(float, thesis.queued_s(case, authentication)) if time_s > 0.0]
+    return {
+        "weight": share,
+        "handshake": {
+            "name": case.name,
+            "transport": "ideal",
+            "messages": [
+                message("client", 1, 0.0),
+                message("server", 2, 0.0),
+                message("client", 3, queued[0], apart_s),
+                *(message("client", 3, time_s) for time_s in queued[1:]),
+                message("server", 4, 0.0),
+            ],
+        },
+        "bearer": {"up_bits_per_s": None, "down_bits_per_s": None, "traversal_s": ONE_WAY_S},
+    }
+
+
+def define(points: Sequence[Point], thesis: Thesis, width: int) -> Definition:
+    """A panel a figure, with its last pure curve; then whole handshakes of its highest level."""
+    values = list(_drawn(points, thesis))
+    names = [MODEL, DIFFERENT, ALIKE]
+    inner = (width - 3 * 60) / 3
+    return {
+        "data": {"values": values},
+        "facet": {**header_of("figure", order_of(values, "figure"))},
+        "columns": 3,
+        "spacing": {"row": 30, "column": 55},
+        "resolve": {"scale": {"x": "independent", "y": "independent"}},
+        "spec": {
+            "width": inner,
+            "height": 130,
+            "mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {
+                "x": {
+                    "field": "load", "type": "quantitative", "title": "load of the server",
+                    "axis": axis_of(format="~%", tickCount=5),
+                },
+                "y": {"field": "seconds", "type": "quantitative", "title": "s", "axis": axis_of(tickCount=5)},
+                "color": line_colour("what", names),
+                "strokeDash": {
+                    "field": "what", "type": "nominal",
+                    "scale": {"domain": names, "range": [[6, 4], [1, 0], [2, 2]]}, "legend": None,
+                },
+            },
+        },
+    }  # fmt: skip
+
+
+def _drawn(points: Sequence[Point], thesis: Thesis) -> Iterator[dict[str, object]]:
+    for figure in sorted({point.curve.figure for point in points}):
+        mine = [point for point in points if point.curve.figure == figure]
+        last = mine[-1].curve.name
+        title = f"{figure}: {last}"
+        for point in (one for one in mine if one.curve.name == last):
+            waits = (point.model_s, point.different_s, point.alike_s)
+            for what, seconds in zip((MODEL, DIFFERENT, ALIKE), waits, strict=True):
+                yield {"figure": title, "load": point.load, "seconds": seconds, "what": what}
+    for level in (1, 2, 3):
+        mine = [point for point in points if point.curve.figure == f"4.{16 + level}"]
+        last = mine[-1].curve.name
+        title = f"4.{43 + level}: {last}, whole"
+        for point in (one for one in mine if one.curve.name == last):
+            (case,) = point.curve.cases
+            waits = (point.model_s, point.different_s, point.alike_s)
+            for what, wait_s in zip((MODEL, DIFFERENT, ALIKE), waits, strict=True):
+                whole_s = overall_s(thesis, case, "mutual", wait_s)
+                yield {"figure": title, "load": point.load, "seconds": whole_s, "what": what}
+
+
+def table(points: Sequence[Point], thesis: Thesis) -> Iterator[str]:
+    """A line a figure: what the model says at 50 and 90 %, and what is simulated as a multiple of it."""
+    yield (
+        "| figure | curves | model at 50 % (ms) | simulated, clients differ | alike | model at 90 % (ms) "
+        "| differ | alike |"
+    )
+    yield "| --- " * 8 + "|"
+    for figure in sorted({point.curve.figure for point in points}):
+        pure = [point for point in points if point.curve.figure == figure and len(point.curve.cases) == 1]
+        mixed = [point for point in points if point.curve.figure == figure and len(point.curve.cases) > 1]
+        for words, mine in (("one certificate", pure), ("half and half", mixed)):
+            if not mine:
+                continue
+            cells = []
+            for busy in (0.5, 0.9):
+                there = [one for one in mine if one.load == busy]
+                cells += [
+                    _span([1e3 * one.model_s for one in there]),
+                    "× " + _span([one.different_s / one.model_s for one in there]),
+                    "× " + _span([one.alike_s / one.model_s for one in there]),
+                ]
+            yield f"| {figure} | {words} | {' | '.join(cells)} |"
+    for level in (1, 2, 3):
+        mine = [one for one in points if one.curve.figure == f"4.{16 + level}" and one.load == 0.9]
+        whole = [overall_s(thesis, one.curve.cases[0], "mutual", one.model_s) for one in mine]
+        more = [
+            "× "
+            + _span(
+                [
+                    overall_s(thesis, one.curve.cases[0], "mutual", getattr(one, field)) / whole_s
+                    for one, whole_s in zip(mine, whole, strict=True)
+                ]
+            )
+            for field in ("different_s", "alike_s")
+        ]
+        yield f"| 4.{43 + level} | whole handshakes | | | | {_span(whole)} s | {' | '.join(more)} |"
+
+
+def _span(numbers: Sequence[float]) -> str:
+    least, most = (
+        f"{number:.2g}" if number < 100 else f"{number:.0f}" for number in (min(numbers), max(numbers))
+    )
+    return least if least == most else f"{least} to {most}"
+
+
+def figure(points: Sequence[Point], thesis: Thesis) -> Figure:
+    """The figure."""
+    return Figure(
+        "thesis-queue",
+        "The thesis's queue, simulated",
+        "simulated",
+        "Mean waits at the server against its load, for one curve of each of figures 4.13 to 4.23 and 4.44 "
+        "to 4.46: by the thesis's model, and simulated with clients that differ and with clients alike",
+        lambda width: define(points, thesis, width),
+        [],
+    )
+
+
+def all_points(thesis: Thesis, loads: Sequence[float] = LOADS) -> list[Point]:
+    """Every curve at every load."""
+    return [simulate(thesis, curve, load) for curve in curves(thesis) for load in loads]
+
+
+def main() -> None:
+    """Simulates, writes the figure, prints the table."""
+    thesis = Thesis(load(SLUG))
+    points = all_points(thesis)
+    OUT.mkdir(exist_ok=True)
+    (OUT / "thesis-queue.svg").write_text(figure(points, thesis).svg, encoding="utf-8")
+    print("\n".join(table(points, thesis)))
+
+
+if __name__ == "__main__":
+    main()
