@@ -1,8 +1,7 @@
 """Jobs on many machines, by Dask: the same results as here, in the same order, whoever is lost on the way.
 
 A job is a picklable callable without arguments, whose result depends on nothing but itself; so it may run
-again
-where a worker was lost. Dask is an optional part: `pip install shakedown-lab[cluster]`.
+again where a worker was lost. Dask is an optional part: `pip install shakedown-lab[cluster]`.
 """
 
 from __future__ import annotations
@@ -142,8 +141,7 @@ def fingerprint(profiles: Sequence[str]) -> dict[str, str]:
 
 
 def check_workers(client: Client, profiles: Sequence[str] = ()) -> None:
-    """Raises `ShakedownError` naming the first worker that would find other figures, and in what it "
-    "differs."""
+    """Raises `ShakedownError` naming the first worker that would find other figures, and what differs."""
     ours = fingerprint(profiles)
     answers = client.run(_fingerprint, list(profiles), on_error="return")
     if not answers:

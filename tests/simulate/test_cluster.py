@@ -108,6 +108,26 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
         pass
 
 
+def test_the_command_says_it_in_one_line(shakedown, client, monkeypatch, tmp_path):
+    (tmp_path / "spread.toml").write_text(EXPERIMENT)
+
+    def refused(scheduler: str) -> str:
+        arguments = ("run", "spread.toml", "--out", "results", "--scheduler", scheduler)
+        done = shakedown(*arguments, cwd=tmp_path)
+        assert done.returncode in (1, 2)
+        assert done.stdout == ""
+        (line,) = [one for one in done.stderr.splitlines() if one.startswith("error: ")]
+        assert "Traceback" not in done.stderr
+        return line
+
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
+    assert "cannot be reached" in refused("tcp://127.0.0.1:1")
+    real = cluster.fingerprint
+    other = {"shakedown": "9.9 (release)"}
+    monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), **other})
+    assert "accepted: 9.9 (release), as here" in refused(client.scheduler.address)
+
+
 @pytest.mark.parametrize("workers", [0, -1, 100_000])
 def test_processes_that_there_cannot_be_are_refused(workers):
     with pytest.raises(InputError, match="workers is"), cluster.local(workers):
