@@ -197,6 +197,7 @@ def write_capture(
     import tempfile
 
     from shakedown import core
+    from shakedown.errors import ShakedownError, without_codes
     from shakedown.files.write import check_free, write
 
     check_free(path, replace)
@@ -208,7 +209,11 @@ def write_capture(
     # The core writes into a folder of its own; what comes out takes its name once it is whole.
     with tempfile.TemporaryDirectory(prefix="shakedown-") as folder:
         drafts = [Path(folder) / f"{number}{target.suffix}" for number, target in enumerate(targets)]
-        core.capture(handshakes, drafts[0], keylog=drafts[1] if len(drafts) > 1 else None, options=options)
+        keys = drafts[1] if len(drafts) > 1 else None
+        try:
+            core.capture(handshakes, drafts[0], keylog=keys, options=options)
+        except core.native().CaptureError as error:
+            raise ShakedownError(without_codes(str(error))) from error
         for draft, (target, may_replace) in zip(drafts, targets.items(), strict=True):
             write(target, draft.read_bytes(), replace=may_replace)
 

@@ -35,6 +35,15 @@ def test_a_file_without_an_end_is_refused(fake, capsys, command):
     assert grown < 200_000, "KiB"
 
 
+@pytest.mark.parametrize("option", ["--device", "--server-device", "--bearer", "--scale-from"])
+@pytest.mark.parametrize("file", ["/dev/zero", "/dev/full"])
+def test_a_profile_without_an_end_is_refused(capsys, option, file):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    said = refused(capsys, "predict", "tls1.2/psk", option, file)
+    assert f"{file}: longer than 4 MiB; accepted: a TOML file of at most that" in said
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000, "KiB"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -150,3 +150,11 @@ def test_an_impossible_promise_allows_no_rate():
     assert handshake.highest_rate_per_s(0.5, late, waiting.fixed_service(0.1)) == 0.0
     spread = Distribution.normal(1.0, 0.1)
     assert handshake.highest_rate_per_s(0.5, spread, waiting.fixed_service(0.1), percentile=99.0) == 0.0
+
+
+def test_many_rates_and_workers_are_worked_on_in_pieces(monkeypatch):
+    rates = np.linspace(0.0, 39.0, 17)
+    whole = queueing.mdc_wait_s(rates, 0.1, 4)
+    monkeypatch.setattr(queueing, "_ROOTS_AT_ONCE", 12)
+    assert queueing.mdc_wait_s(rates, 0.1, 4).tolist() == whole.tolist()
+    assert queueing.mdc_wait_s(rates[3], 0.1, 4) == whole[3]

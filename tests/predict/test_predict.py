@@ -13,7 +13,7 @@ from predict import handmade
 from shakedown.errors import InputError
 from shakedown.pricing.library import TraceLibrary, write_library
 from shakedown.pricing.literature.thesis import queued_message_s
-from shakedown.pricing.predict import MODELS, capacity, predict, scenario, totals_s
+from shakedown.pricing.predict import MODELS, capacity, predict, rows, scenario, totals_s
 from shakedown.profiles import load_bearer
 
 P256 = "tls1.3/x25519/p256/server"
@@ -395,3 +395,50 @@ def test_a_prediction_reads_no_more_than_it_needs(library, monkeypatch):
     )
     one(PSK, library)
     assert len(read) == 2  # the index and the trace
+
+
+def test_many_rates_are_the_rows_of_each():
+    one = scenario("tls1.3/x25519/p256/server", "cortex-m4", "server", "gprs")
+    rates = [0.0, 1.0, 100.0, 2000.0, 1e7]
+    for model, workers in (("default", 1), ("default", 3), ("thesis", 1)):
+        together = rows(one, model, rates, workers)
+        assert together == [rows(one, model, [rate], workers)[0] for rate in rates]
+
+
+def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
+    """What depends on one of the two is found once for each of it."""
+    from shakedown.models import queueing, waiting
+    from shakedown.pricing import scenario as priced
+
+    counts: dict[str, int] = {}
+
+    def counted(module, name):
+        called = getattr(module, name)
+
+        def wrapped(*arguments, **options):
+            counts[name] = counts.get(name, 0) + 1
+            return called(*arguments, **options)
+
+        monkeypatch.setattr(module, name, wrapped)
+
+    for module, name in (
+        (priced, "carry"), (priced, "mgc_wait"), (priced, "link_bytes"), (queueing, "mgc_wait_s"),
+        (waiting, "mg1_wait"),
+    ):  # fmt: skip
+        counted(module, name)
+    priced._wait.cache_clear()
+    priced._waits_s.cache_clear()
+    devices, bearers, rates = (
+        ("phone", "cortex-m4", "esp32"),
+        ("lte", "wifi"),
+        [7.0 + rate for rate in range(40)],
+    )
+    for device in devices:
+        for bearer in bearers:
+            one = scenario("tls1.2/psk", device, "server", bearer)
+            assert len(rows(one, "default", rates, 1)) == len(rates)
+    places = len(devices) * len(bearers)
+    assert counts["carry"] == counts["link_bytes"] == places
+    assert counts["mgc_wait"] == counts["mg1_wait"] == len(rates)
+    # The mean, the low and the high end of the one server's range.
+    assert counts["mgc_wait_s"] == 3

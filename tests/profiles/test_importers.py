@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from shakedown.errors import InputError
 from shakedown.profiles import load_device
@@ -256,3 +258,67 @@ def test_lines_that_contradict_each_other_are_named(text, said):
 @pytest.mark.parametrize("text", [OPENSSL, WOLFCRYPT, MBEDTLS])
 def test_the_same_lines_twice_are_no_contradiction(text):
     assert import_benchmark(text + text, "x")[1].primitives == import_benchmark(text, "x")[1].primitives
+
+
+HOSTILE = [
+    "[" * 100_000,
+    "[" + "9" * 5000 + "]",
+    "[{}]",
+    '[{"operations": 3}]',
+    '[{"operations": [3]}]',
+    '[{"operations": [{"operation": [], "algorithm": 1, "parameters": {}, "count": 1, "bytes": -1, "us": []}]}]',
+    '[{"operations": [{"operation": "sign", "algorithm": "rsa", "parameters": 1, "count": "x", "mean_us": []}]}]',
+    '[{"operation": "sign", "algorithm": "rsa", "parameters": "rsa2048", "us": 3}]',
+    '[{"operation": "sign", "algorithm": "rsa", "parameters": "rsa2048", "us": {"median": NaN}}]',
+    '[{"operation": "sign", "algorithm": "rsa", "parameters": "rsa2048", "us": {"median": 1e999}}]',
+    '[{"operation": "sign", "algorithm": "rsa", "parameters": "rsa2048", "us": {"median": -1}}]',
+    "+H:x\n",
+    "+H:16:64\n+F:6:sha256:inf:nan\n",
+    "+F:6\n",
+    "+F2:2:2048:nan:inf\n",
+    "+F2:2:2048:1e400:-1\n",
+    "+F4:99999999999999999999:1:1:1\n",
+    "+F5:x:y:z\n",
+    "+F9::::::\n",
+    "RSA     2048   public       508 ops took 1.000 sec, avg 1.9.6.9 ms, 508.000 ops/sec\n",
+    "RSA-2048 : 1.2.3 ms/ public\n",
+    "RSA-2048 : 0 ms/ public\n",
+    "RSA-" + "9" * 5000 + " : 1 ms/ public\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:40])
+def test_damaged_output_is_one_line(tmp_path, text):
+    (tmp_path / "bench.txt").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as told:
+        save_import(tmp_path / "bench.txt", **arguments(out=tmp_path / "b.toml"))
+    assert len(str(told.value)) < 1000
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "b.toml").exists()
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_whatever_the_output_says_it_is_a_profile_or_one_line(tmp_path, data):
+    """Lines cut, doubled and changed in any place, of every kind of output."""
+    lines = data.draw(st.sampled_from([OPENSSL, WOLFCRYPT, MBEDTLS])).splitlines()
+    for _ in range(data.draw(st.integers(1, 3))):
+        number = data.draw(st.integers(0, len(lines) - 1))
+        at = data.draw(st.integers(0, len(lines[number])))
+        put = data.draw(
+            st.sampled_from(["", ":", "9", ".", "-", "nan", "1e999", "\x00", "é", " ", "[", "\x1b"])
+        )
+        end = at + data.draw(st.integers(0, 4))
+        lines[number] = lines[number][:at] + put + lines[number][end:]
+    (tmp_path / "bench.txt").write_text("\n".join(lines), encoding="utf-8")
+    out = tmp_path / "b.toml"
+    out.unlink(missing_ok=True)
+    try:
+        save_import(tmp_path / "bench.txt", **arguments(out=out))
+    except InputError as error:
+        told = str(error)
+    else:
+        told = ""
+        assert load_device(str(out)).costs
+    assert "\n" not in told
+    assert out.exists() == (told == "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from shakedown.pricing import predict
 from shakedown.pricing.trace import parse_trace
 from shakedown.results import queries
 from shakedown.results.folder import load_results
+from shakedown.results.reader import missing
 from shakedown.results.writer import ResultsWriter
 from shakedown.scenario import Places, Scenario
 from shakedown.schema import builtins
@@ -197,3 +199,30 @@ def test_work_grows_with_places_and_rates_and_no_faster(monkeypatch):
     one = work(1, 1, 1)
     assert 0 < work(2, 2, 1) <= 5 * one
     assert work(1, 1, 5) <= 5 * one
+
+
+def test_what_is_priced_in_many_places_is_saved_in_several_parts(monkeypatch, tmp_path, fake):
+    from shakedown import runner
+    from shakedown.experiment import load_experiment
+
+    path = tmp_path / "e.toml"
+    path.write_text(
+        'suites = ["tls1.2/psk"]\nrepeat = 1\ndevices = ["phone", "cortex-m4"]\n'
+        'bearers = ["gprs", "lte", "wifi"]\nrates = [0, 10]\n'
+    )
+    wanted = load_experiment(path)
+    runner.run_experiment(wanted, tmp_path / "whole")
+    monkeypatch.setattr(runner, "FIGURES_A_PART", 4)
+    runner.run_experiment(wanted, tmp_path / "parts")
+    whole, parts = load_results(tmp_path / "whole"), load_results(tmp_path / "parts")
+    assert [part.about for part in parts.manifest.parts if part.kind == "modelled"] == [
+        "tls1.2/psk, places 1 to 2",
+        "tls1.2/psk, places 3 to 4",
+        "tls1.2/psk",
+    ]
+    assert len(whole.manifest.parts) == 2
+    assert parts.is_whole
+    assert parts.table.drop("provenance", "scenario").equals(whole.table.drop("provenance", "scenario"))
+    # Killed before the last of them, the suite's predictions are missing.
+    short = msgspec.structs.replace(parts.manifest, parts=parts.manifest.parts[:-1])
+    assert [one.about for one in missing(short, short.parts)] == ["tls1.2/psk"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 
@@ -41,7 +42,7 @@ def read_openssl_speed(text: str) -> Imported:
     def put(operation: str, algorithm: str, parameters: str, figure: str) -> None:
         per_s = float(figure)
         triple = (operation, algorithm, parameters)
-        if per_s > 0 and triple_fault(*triple) is None:
+        if 0 < per_s < math.inf and triple_fault(*triple) is None:
             found[triple] = {"time_us": 1e6 / per_s if per_s >= 1 else per_s * 1e6}
 
     sizes: list[int] = []
@@ -107,7 +108,7 @@ def _openssl_symmetric(found: Primitives, fields: list[str], sizes: list[int]) -
     call.
     """
     name, rates = fields[1].lower(), [float(field) for field in fields[2:]]
-    if len(rates) != len(sizes) or min(rates) <= 0:
+    if len(rates) != len(sizes) or not all(0 < rate < math.inf for rate in rates):
         return
     if name.startswith("hmac("):
         operation, name = "mac", "hmac-" + name[5:-1]
