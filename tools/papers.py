@@ -49,7 +49,7 @@ def main() -> None:
         )
     # From the record, so that the pages are the same whenever they are made of it.
     done = papers.reproduce([papers.ALL], measured=replication.load(record))
-    write(done, FOLDER, pages_only=True)
+    write(done, FOLDER, pages_only=True, replace=True)
     print(f"written: {FOLDER}")
 
 

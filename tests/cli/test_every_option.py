@@ -75,13 +75,15 @@ BASES: dict[str, tuple[str, ...]] = {
     "reproduce": ("tls-psk", "--no-measure"),
     "validate": ("e.toml",),
     "load": ("127.0.0.1:1", SUITE, "--count", "1", "--duration", "1ms", "--timeout", "1ms"),
+    "aka run": ("--attaches", "2"),
+    "aka provision": ("made",),
     "bearer check": ("nowhere",),
     "bearer run": ("nowhere", "--", "true"),
     "bearer measure": ("127.0.0.1:1", "--seconds", "0.5", "--out", "b.toml"),
 }
 """A quick use of each command that works, but for those on the network."""
 
-NOT_HERE = ("serve", "eap peer", "eap serve", "devices measure")
+NOT_HERE = ("serve", "eap peer", "eap serve", "devices measure", "aka hss", "aka sgsn", "aka mobile")
 FAILS_HERE = ("load", "bearer")
 """Commands whose base is no success: nobody listens, or what they need is not there."""
 

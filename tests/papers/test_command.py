@@ -61,6 +61,57 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(shakedown, tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_what_is_there_is_replaced_only_when_asked(shakedown, tmp_path):
+    """It was written over: a project's README, a table of somebody's own, behind symbolic links too."""
+    for name in ("aka-ssl.md", "rows.csv", "measured.jsonl"):
+        out = tmp_path / name
+        out.mkdir()
+        (out / name).write_text("mine")
+        done = shakedown("reproduce", "aka-ssl", "--no-measure", "--out", out)
+        assert done.returncode == 2
+        assert done.stderr == f"error: {out / name}: exists already; accepted: another --out, or --force\n"
+        assert [path.name for path in out.iterdir()] == [name]
+        assert (out / name).read_text() == "mine"
+    (tmp_path / "victim").write_text("mine")
+    out = tmp_path / "linked"
+    (out / "figures").mkdir(parents=True)
+    for name in ("rows.json", "figures/aka-load.svg"):
+        (out / name).symlink_to(tmp_path / "victim")
+    assert shakedown("reproduce", "aka-ssl", "--no-measure", "--out", out).returncode == 2
+    assert shakedown("reproduce", "aka-ssl", "--no-measure", "--out", out, "--force").returncode == 0
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert shakedown("reproduce", "aka-ssl", "--no-measure", "--out", out, "--force").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "not a file of measured figures"),
+        ("[" * 100_000, "nested deeper than 100"),
+        (
+            '{"format": "shakedown papers, measured in rounds", "machine": "", "date": "", "rounds": 1000000000000}',
+            "rounds",
+        ),
+        ("9" * 5000, "digits"),
+    ],
+)
+def test_measured_figures_are_bounded(shakedown, tmp_path, text, words):
+    path = tmp_path / "measured.jsonl"
+    path.write_text(text)
+    done = shakedown("reproduce", "aka-ssl", "--measured", path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert words in done.stderr
+
+
+def test_measured_figures_without_an_end_are_refused(shakedown):
+    """It took all memory there was."""
+    done = shakedown("reproduce", "aka-ssl", "--measured", "/dev/zero")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        "/dev/zero: longer than 512 MiB; accepted: a file of measured figures of at most that" in done.stderr
+    )
+
+
 def test_only_a_failure_of_the_program_is_status_1(fake, monkeypatch):
     from shakedown.cli import exit_status
     from shakedown.papers import paper

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._output import console, json_option, note, print_json, progress_bar
+from shakedown.cli._output import console, force_option, json_option, note, print_json, progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +35,16 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Figures measured before (measured.jsonl of an --out folder) in place of measuring now.",
 )
+@force_option
 @json_option
 def command(
-    paper: str, out: Path | None, repeat: int | None, no_measure: bool, measured: Path | None, as_json: bool
+    paper: str,
+    out: Path | None,
+    repeat: int | None,
+    no_measure: bool,
+    measured: Path | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Repeat a founding paper: its tables, figures and claims, beside what the same handshakes cost today.
 
@@ -49,9 +56,13 @@ def command(
     names = papers.names(paper)
     if sum((no_measure, measured is not None, repeat is not None)) > 1:
         raise click.UsageError("--repeat, --no-measure and --measured exclude each other")
+    if out is not None and not force:
+        from shakedown.papers.write import check
+
+        check(names, out)
     done = _reproduce(names, repeat or papers.DEFAULT_REPEAT, _known(no_measure, measured))
     if out is not None:
-        _write(done, out)
+        _write(done, out, replace=force)
     if as_json:
         print_json([row.as_object() for one in done for row in one.rows])
         return
@@ -80,11 +91,11 @@ def _reproduce(names: list[str], repeat: int, known: Replication | None) -> list
         return papers.reproduce(names, repeat=repeat, measured=known, progress=update)
 
 
-def _write(done: list[Reproduction], out: Path) -> None:
+def _write(done: list[Reproduction], out: Path, *, replace: bool) -> None:
     from shakedown.papers.write import write
 
     with _counted("drawing") as update:
-        write(done, out, progress=update)
+        write(done, out, replace=replace, progress=update)
 
 
 class _counted:  # noqa: N801 - used like a function

@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from secrets import token_hex
 from typing import IO
@@ -171,7 +171,8 @@ def digest_of(path: Path) -> str | None:
     """The digest of a regular file; None for anything else, symbolic links included."""
     with suppress(OSError):
         if stat.S_ISREG(path.lstat().st_mode):
-            return digest(path.read_bytes())
+            with path.open("rb") as file:
+                return file_digest(file, "sha256").hexdigest()
     return None
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from shakedown.errors import InputError, os_reason
+from shakedown.errors import InputError
+from shakedown.files.limits import MAX_TRACES_BYTES, parse_json, read_text
 from shakedown.files.write import write
 from shakedown.scenario import HandshakeId, Options
 from shakedown.schema.base import Side
@@ -27,6 +28,7 @@ ROUNDS = 9
 MIN_ROUNDS = 6
 """With fewer, no interval encloses the median with the probability that verdicts ask for."""
 
+MAX_ROUNDS = 10_000
 FORMAT = "shakedown papers, measured in rounds"
 
 _KEPT_COMMON = ("prf",)
@@ -384,7 +386,12 @@ def _measure_transfers(
 
 
 def save(replication: Replication, path: Path) -> None:
-    """Writes measured figures as JSON, one suite and round a line. Raises `InputError`."""
+    """Writes measured figures in place of older ones. Raises `InputError`."""
+    write(path, saved(replication), replace=True)
+
+
+def saved(replication: Replication) -> str:
+    """Measured figures as JSON, one suite and round a line."""
     lines = [
         json.dumps({"suite": suite, "missing": why}) for suite, why in sorted(replication.missing.items())
     ]
@@ -416,23 +423,23 @@ def save(replication: Replication, path: Path) -> None:
         "date": replication.date,
         "rounds": len(replication.rounds),
     }
-    head = json.dumps(about)
-    write(path, "\n".join([head, *lines]) + "\n", replace=True)
+    return "\n".join([json.dumps(about), *lines]) + "\n"
 
 
 def load(path: Path) -> Replication:
     """Reads what `save` wrote. Raises `InputError` in one line where the file is not that."""
+    text = read_text(path, MAX_TRACES_BYTES, "file of measured figures")
     try:
-        head, *lines = path.read_text(encoding="utf-8").splitlines()
-        about = json.loads(head)
+        head, *lines = text.splitlines() or [""]
+        about = parse_json(head, "line 1")
         if about.get("format") != FORMAT:
             raise ValueError(f'its format is not "{FORMAT}"')
+        if not 1 <= int(about["rounds"]) <= MAX_ROUNDS:
+            raise ValueError(f"it has {about['rounds']} rounds; accepted: 1 to {MAX_ROUNDS:,}")
         rounds = [Replication(about["machine"], about["date"]) for _ in range(int(about["rounds"]))]
-        if not rounds:
-            raise ValueError("it has no rounds")
         missing: dict[str, str] = {}
-        for line in lines:
-            packed = json.loads(line)
+        for number, line in enumerate(lines, start=2):
+            packed = parse_json(line, f"line {number}")
             if "missing" in packed:
                 missing[packed["suite"]] = packed["missing"]
                 continue
@@ -442,9 +449,7 @@ def load(path: Path) -> Replication:
                     one.bulks[suite, link, data_bytes] = Bulk(suite, link, data_bytes, wire_bytes, *times)
                 else:
                     one.costs[packed["suite"]] = _unpacked(packed, times)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (InputError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: not a file of measured figures: {error}") from error
     for one in rounds:
         one.missing = missing

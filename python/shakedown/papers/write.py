@@ -12,15 +12,28 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from shakedown.errors import os_failure, os_reason
+from shakedown.files.write import check_free
+from shakedown.files.write import write as write_file
 from shakedown.papers import replication as measuring
 from shakedown.papers.page import index, page
 from shakedown.papers.paper import Reproduction
 
 MEASURED = "measured.jsonl"
+ACCEPTED = "another --out, or --force"
+
+
+def check(names: Sequence[str], folder: Path) -> None:
+    """Refuses a folder that holds what would be written for these papers, before anything is measured."""
+    there = [*(f"{name}.md" for name in names), "rows.json", "rows.csv", MEASURED]
+    if len(names) > 1:
+        there.append("README.md")
+    if folder.is_dir():
+        for name in there:
+            check_free(folder / name, accepted=ACCEPTED)
 
 
 def write(
@@ -28,36 +41,23 @@ def write(
     folder: Path,
     *,
     pages_only: bool = False,
+    replace: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Path]:
-    """Writes everything; what is there already under the same names is replaced.
+    """Writes everything.
 
     Args:
         reproductions: what to write.
         folder: made where it does not exist.
         pages_only: pages and SVG figures alone, as the documentation has them.
+        replace: whether files may be replaced that are there already.
         progress: told how many figures are drawn, of how many, and which is next.
 
     Raises:
-        InputError: where the folder cannot be written.
+        InputError: where files are there that may not be replaced, or the folder cannot be written.
     """
     figures = folder / "figures"
-    written: list[Path] = []
-
-    def put(path: Path, content: str | bytes) -> None:
-        try:
-            if isinstance(content, bytes):
-                path.write_bytes(content)
-            else:
-                path.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise os_failure(f"{path}: cannot be written: {os_reason(error)}", error) from error
-        written.append(path)
-
-    try:
-        figures.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise os_failure(f"{folder}: cannot be written: {os_reason(error)}", error) from error
+    contents: dict[Path, str | bytes] = {}
     drawn = [
         drawing
         for reproduction in reproductions
@@ -68,22 +68,34 @@ def write(
         if progress:
             progress(number, len(drawn), drawing.name)
         figure = drawing.figure()
-        put(figures / f"{drawing.name}.svg", figure.svg)
+        contents[figures / f"{drawing.name}.svg"] = figure.svg
         if not pages_only:
-            put(figures / f"{drawing.name}.png", figure.png())
-            put(figures / f"{drawing.name}.csv", figure.csv)
+            contents[figures / f"{drawing.name}.png"] = figure.png()
+            contents[figures / f"{drawing.name}.csv"] = figure.csv
     for reproduction in reproductions:
-        put(folder / f"{reproduction.paper.slug}.md", page(reproduction))
+        contents[folder / f"{reproduction.paper.slug}.md"] = page(reproduction)
     if len(reproductions) > 1:
-        put(folder / "README.md", index(reproductions))
+        contents[folder / "README.md"] = index(reproductions)
     if not pages_only:
         rows = [row.as_object() for reproduction in reproductions for row in reproduction.rows]
-        put(folder / "rows.json", json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+        contents[folder / "rows.json"] = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
         text = io.StringIO()
         writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-        put(folder / "rows.csv", text.getvalue())
-        measuring.save(reproductions[0].replication, folder / MEASURED)
-        written.append(folder / MEASURED)
-    return written
+        contents[folder / "rows.csv"] = text.getvalue()
+        contents[folder / MEASURED] = measuring.saved(reproductions[0].replication)
+    _put(contents, folder, replace)
+    return list(contents)
+
+
+def _put(contents: Mapping[Path, str | bytes], folder: Path, replace: bool) -> None:
+    """All of it, or nothing where something is in the way."""
+    try:
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise os_failure(f"{folder}: cannot be written: {os_reason(error)}", error) from error
+    for path in contents:
+        check_free(path, replace, ACCEPTED)
+    for path, content in contents.items():
+        write_file(path, content, replace=replace, accepted=ACCEPTED)
