@@ -8,6 +8,7 @@ import pytest
 
 from papers.conftest import DOCUMENTED
 from papers.test_rows import FIELDS
+from shakedown.papers.replication import FORMAT
 
 
 def test_json_is_all_that_goes_to_standard_output(shakedown):
@@ -88,10 +89,7 @@ def test_what_is_there_is_replaced_only_when_asked(shakedown, tmp_path):
     [
         ("", "not a file of measured figures"),
         ("[" * 100_000, "nested deeper than 100"),
-        (
-            '{"format": "shakedown papers, measured in rounds", "machine": "", "date": "", "rounds": 1000000000000}',
-            "rounds",
-        ),
+        (f'{{"format": "{FORMAT}", "machine": "", "date": "", "rounds": 1000000000000}}', "rounds"),
         ("9" * 5000, "digits"),
     ],
 )
