@@ -2,9 +2,10 @@
 
 use crate::CertsError;
 use serde::Serialize;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// One file that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -49,19 +50,31 @@ pub(crate) fn write(folder: &Path, sheets: &[Sheet], overwrite: bool) -> Result<
         action: "making the folder",
         source,
     })?;
-    sheets.iter().map(|sheet| write_one(folder, sheet)).collect()
+    // All of them are on the disk before the first has its name: a full disk leaves none.
+    let drafts: Vec<_> = sheets.iter().map(|sheet| draft(folder, sheet)).collect::<Result<_, _>>()?;
+    let mut written = Vec::new();
+    for (sheet, draft) in sheets.iter().zip(drafts) {
+        let path = folder.join(sheet.name);
+        let named = if overwrite { draft.persist(&path) } else { draft.persist_noclobber(&path) };
+        named.map_err(|error| match error.error.kind() {
+            ErrorKind::AlreadyExists => CertsError::Exists { path: path.clone() },
+            _ => CertsError::File { path: path.clone(), action: "writing", source: error.error },
+        })?;
+        written.push(Written { path, what: sheet.what, bytes: sheet.content.len() });
+    }
+    Ok(written)
 }
 
-fn write_one(folder: &Path, sheet: &Sheet) -> Result<Written, CertsError> {
-    let path = folder.join(sheet.name);
-    let fail = |source| CertsError::File { path: path.clone(), action: "writing", source };
+/// A sheet in a file that has no name of its own yet.
+fn draft(folder: &Path, sheet: &Sheet) -> Result<NamedTempFile, CertsError> {
+    let fail = |source| CertsError::File { path: folder.join(sheet.name), action: "writing", source };
     let mode = if sheet.is_private { 0o600 } else { 0o644 };
     let mut file = tempfile::Builder::new()
         .prefix(".new-")
         .permissions(std::fs::Permissions::from_mode(mode))
         .tempfile_in(folder)
-        .map_err(fail)?;
-    file.write_all(&sheet.content).map_err(fail)?;
-    file.persist(&path).map_err(|error| fail(error.error))?;
-    Ok(Written { path, what: sheet.what, bytes: sheet.content.len() })
+        // Its own words would name the draft.
+        .map_err(|error| fail(error.kind().into()))?;
+    file.write_all(&sheet.content).and_then(|()| file.as_file().sync_all()).map_err(fail)?;
+    Ok(file)
 }
