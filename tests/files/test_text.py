@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,79 @@ def test_captures_with_strange_names(capsys, tmp_path):
     assert "\\x1b" in out
     page = (tmp_path / "r" / "report.html").read_text()
     assert all(one.isprintable() or one in "\n\t" for one in page)
+
+
+def poisoned(folder: str, name: str) -> str:
+    """A shipped profile whose every text is hostile."""
+    shipped = (Path(shakedown.__file__).parent / "profiles" / folder / f"{name}.toml").read_text()
+    found, count = re.subn(
+        r'^(title|note|chip|library|build|date|description) = ".*"$',
+        lambda key: f"{key[1]} = {json.dumps(HOSTILE)}",
+        shipped,
+        flags=re.MULTILINE,
+    )
+    assert count
+    return found.replace(f'name = "{name}"', 'name = "evil"', 1)
+
+
+@pytest.fixture
+def evil(tmp_path, monkeypatch) -> Path:
+    """Profiles of the user's own, with escapes in every text."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    for folder, name in (("devices", "cortex-m4"), ("bearers", "lte")):
+        (tmp_path / "shakedown" / folder).mkdir(parents=True)
+        (tmp_path / "shakedown" / folder / "evil.toml").write_text(poisoned(folder, name))
+    return tmp_path
+
+
+PLACE = ("--device", "evil", "--server-device", "evil", "--bearer", "evil")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("devices",),
+        ("devices", "show", "evil"),
+        ("devices", "show", "evil", "--json"),
+        ("bearers",),
+        ("bearers", "evil"),
+        ("bearers", "evil", "--json"),
+        ("predict", "tls1.2/psk", *PLACE),
+        ("predict", "tls1.2/psk", *PLACE, "--json"),
+        ("capacity", "tls1.2/psk", "--within", "9s", *PLACE),
+        ("simulate", "tls1.2/psk", "--clients", "5", *PLACE),
+        ("simulate", "tls1.2/psk", "--clients", "5", *PLACE, "--json"),
+    ],
+    ids=" ".join,
+)
+def test_profiles_with_escapes_in_them(evil, capsys, arguments):
+    assert exit_status(list(arguments)) == 0
+    out, err = capsys.readouterr()
+    assert clean(out + err)
+
+
+def test_results_with_escapes_in_them(evil, capsys):
+    """An experiment's own words, and those of a manifest that somebody sent."""
+    experiment, folder = evil / "e.toml", evil / "r"
+    words = json.dumps(HOSTILE)
+    experiment.write_text(
+        f'title = {words}\nquestion = {words}\nsuites = ["tls1.2/psk"]\nrepeat = 1\ndevices = ["evil"]\n'
+        'bearers = ["evil"]\n[simulated]\narrivals = ["poisson:5/s"]\nclients = 20\n'
+    )
+    assert exit_status(["run", str(experiment), "--out", str(folder)]) == 0
+    manifest = json.loads((folder / "manifest.json").read_text())
+    script = f"{HOSTILE}<script>alert(1)</script>"
+    manifest |= {"command": [script], "machine": {**manifest["machine"], "cpu": script}, "python": script}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert exit_status(["report", str(folder), "--force", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert clean(out + err)
+    page = (folder / "report.html").read_text()
+    assert all(one.isprintable() or one in "\n\t" for one in page)
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+    for figure in (folder / "figures").glob("*.svg"):
+        assert clean(figure.read_text().replace("\t", ""))
 
 
 PACKAGE = Path(shakedown.__file__).parent
