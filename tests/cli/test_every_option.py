@@ -152,6 +152,8 @@ def test_what_it_is_not_made_for(inputs, tmp_path, monkeypatch, capfd, name, par
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     wrong_answers: list[str] = []
     for value in wrong(parameter):
+        if value == "/dev/zero" and parameter.name == "traces" and name != "predict":
+            continue  # half a gigabyte is read before it is too much, and the reader is the same
         base = list(BASES[name])
         if isinstance(parameter, click.Option):
             option = max(parameter.opts, key=len)

@@ -157,7 +157,8 @@ def test_results_with_escapes_in_them(evil, capsys):
     assert exit_status(["run", str(experiment), "--out", str(folder)]) == 0
     manifest = json.loads((folder / "manifest.json").read_text())
     script = f"{HOSTILE}<script>alert(1)</script>"
-    manifest |= {"command": [script], "machine": {**manifest["machine"], "cpu": script}, "python": script}
+    manifest |= {"command": [script], "machine": {**manifest["machine"], "cpu": script}}
+    manifest["experiment"] |= {"title": script, "question": script}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert exit_status(["report", str(folder), "--force", "--json"]) == 0
     out, err = capsys.readouterr()
