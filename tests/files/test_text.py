@@ -160,7 +160,8 @@ def test_results_with_escapes_in_them(evil, capsys):
     manifest |= {"command": [script], "machine": {**manifest["machine"], "cpu": script}}
     manifest["experiment"] |= {"title": script, "question": script}
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert exit_status(["report", str(folder), "--force", "--json"]) == 0
+    assert exit_status(["report", str(folder), "--force"]) == 0
+    assert exit_status(["report", str(folder), "--json"]) == 0
     out, err = capsys.readouterr()
     assert clean(out + err)
     page = (folder / "report.html").read_text()
