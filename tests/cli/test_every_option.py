@@ -74,7 +74,7 @@ BASES: dict[str, tuple[str, ...]] = {
     "report": ("results",),
     "reproduce": ("tls-psk", "--no-measure"),
     "validate": ("e.toml",),
-    "load": ("127.0.0.1:1", SUITE, "--count", "1", "--duration", "1ms", "--timeout", "1ms"),
+    "load": ("127.0.0.1:1", SUITE, "--rate", "9", "--count", "1", "--duration", "1ms", "--timeout", "1ms"),
     "aka run": ("--attaches", "2"),
     "aka provision": ("made",),
     "bearer check": ("nowhere",),

@@ -13,7 +13,8 @@ use shakedown_pki::Profile;
 use shakedown_pki::issue::Issued;
 use shakedown_trace::Suite;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -91,11 +92,12 @@ pub struct Provisioned {
 /// [`AkaError::File`].
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, AkaError> {
     let wrong = |reason: String| AkaError::File { path: path.into(), reason };
-    let length = std::fs::metadata(path).map_err(|error| wrong(words(&error)))?.len();
-    if length > MAX_FILE_BYTES {
-        return Err(wrong(format!("has {length} bytes; accepted: up to {MAX_FILE_BYTES}")));
+    let mut text = String::new();
+    // A device that never ends says that it has no bytes.
+    let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
+    if read.map_err(|error| wrong(words(&error)))? as u64 > MAX_FILE_BYTES {
+        return Err(wrong(format!("has more bytes; accepted: up to {MAX_FILE_BYTES}")));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(words(&error)))?;
     serde_json::from_str(&text)
         .map_err(|error| wrong(format!("{error}; accepted: what \"aka provision\" writes")))
 }

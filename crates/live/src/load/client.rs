@@ -9,6 +9,8 @@ use shakedown_stacks::openssl::{ForeignClient, read_roots};
 use shakedown_stacks::{Connector, Exposure, Identities, Settings, Setup, SetupError};
 use shakedown_trace::suite::Authentication;
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
+use std::fs::File;
+use std::io::Read;
 use std::sync::Arc;
 
 /// What the server's certificate is checked against.
@@ -43,12 +45,23 @@ pub struct Clients {
     pub suites: Vec<String>,
 }
 
+/// Bytes of a file of certificates to trust.
+const MAX_ROOTS_BYTES: u64 = 16 << 20;
+
 /// Certificates that the user trusts.
 fn given_roots(config: &Config) -> Result<Vec<Vec<u8>>, LoadError> {
     let Some(path) = &config.ca else { return Ok(Vec::new()) };
     let what = "certificates to trust";
     let path_text = || path.display().to_string();
-    let read = std::fs::read(path).map_err(|error| LoadError::File { what, path: path_text(), error })?;
+    let mut read = Vec::new();
+    // Devices that never end are too large.
+    File::open(path)
+        .and_then(|file| file.take(MAX_ROOTS_BYTES + 1).read_to_end(&mut read))
+        .map_err(|error| LoadError::File { what, path: path_text(), error })?;
+    if read.len() as u64 > MAX_ROOTS_BYTES {
+        let reason = format!("longer than {} MiB; accepted: certificates", MAX_ROOTS_BYTES >> 20);
+        return Err(LoadError::Certificates { path: path_text(), reason });
+    }
     read_roots(&read)
         .map_err(|error| LoadError::Certificates { path: path_text(), reason: error.to_string() })
 }
