@@ -111,6 +111,7 @@ def identity(
         suite=suite,
         client_stack=client_stack,
         server_stack=server_stack,
+        carrier=options.over or "bare",
         credentials="user-supplied" if options.user_supplied else "generated",
     )
 

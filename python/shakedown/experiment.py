@@ -519,6 +519,7 @@ class _Reader:
                         suite=one.suite,
                         client_stack=stacks.get("client_stack"),
                         server_stack=stacks.get("server_stack"),
+                        carrier=options.over or "bare",
                         credentials="user-supplied" if one.sides else "generated",
                     ),
                     options=self.for_suite(one, files, today, options),

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from shakedown.errors import InputError
-from shakedown.files.limits import MAX_REPEAT, MAX_TICKETS, MAX_UNIX_S
+from shakedown.files.limits import MAX_FRAGMENT_BYTES, MAX_REPEAT, MAX_TICKETS, MAX_UNIX_S
 from shakedown.schema.base import MAX_NUMBER, SIDES, Carrier, Kind, Object, Side
 
 DEFAULT_REPEAT = 30
@@ -62,6 +62,25 @@ class Options(Object, frozen=True, kw_only=True):
     ) = None
     tickets: (
         Annotated[int, _meta("TLS 1.3 tickets that the server sends.", metavar="N", ge=0, le=MAX_TICKETS)]
+        | None
+    ) = None
+    over: (
+        Annotated[
+            Literal["bare", "eap"],
+            _meta("What carries the handshake: nothing, or EAP-TLS in fragments.  [default: bare]"),
+        ]
+        | None
+    ) = None
+    fragment: (
+        Annotated[
+            int,
+            _meta(
+                "TLS bytes in an EAP packet, of either side.  [default: 1398]",
+                metavar="BYTES",
+                ge=1,
+                le=MAX_FRAGMENT_BYTES,
+            ),
+        ]
         | None
     ) = None
     profile: (

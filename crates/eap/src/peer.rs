@@ -96,6 +96,11 @@ impl<E: Endpoint> Peer<E> {
         &self.tunnel
     }
 
+    /// The TLS endpoint, when the conversation is over.
+    pub fn into_endpoint(self) -> E {
+        self.tunnel.into_endpoint()
+    }
+
     /// What the handshake came to, once it is over.
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.tunnel.negotiated()

@@ -5,10 +5,11 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use shakedown_certs::CertsError;
 use shakedown_certs::supplied::{self, SuppliedFiles};
+use shakedown_eap::tls::{DEFAULT_FRAGMENT_BYTES, MAX_FRAGMENT_BYTES};
 use shakedown_pki::Profile;
 use shakedown_stacks::wtls::{self, CertificateForm};
 use shakedown_stacks::{Registry, Settings};
-use shakedown_trace::Suite;
+use shakedown_trace::{Carrier, Suite};
 use std::path::PathBuf;
 
 /// What may be given; anything else is refused by name.
@@ -44,6 +45,9 @@ pub struct Options {
     private_curves: bool,
     /// From what endpoints draw all randomness.
     seed: Option<u64>,
+    /// What carries the handshake, and for EAP how many bytes of TLS go into a packet.
+    over: Option<Carrier>,
+    fragment: Option<usize>,
 }
 
 /// The most tickets that a server issues after a handshake.
@@ -114,6 +118,8 @@ impl Options {
             profile,
             cache: self.cache.or(defaults.cache),
             seed: self.seed,
+            carrier: self.over.unwrap_or(Carrier::Bare),
+            fragment_bytes: self.fragment.unwrap_or(DEFAULT_FRAGMENT_BYTES).clamp(1, MAX_FRAGMENT_BYTES),
             registry,
             client_stack,
             server_stack,

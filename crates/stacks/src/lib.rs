@@ -28,6 +28,7 @@
 //! whatever the registry holds.
 
 pub mod capture;
+pub mod carried;
 pub mod catalogue;
 pub mod machine;
 pub mod measure;

@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use crate::stack::{Acceptor, Connector, SetupError};
 use shakedown_ossl::memory::{self, Account};
 use shakedown_trace::driver::Loopback;
-use shakedown_trace::{Endpoint, HandshakeId, Session, Side, Suite};
+use shakedown_trace::{Carrier, Endpoint, HandshakeId, Session, Side, Suite};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Everything that endpoints of one suite need, made before any clock starts. Shared by threads.
@@ -16,6 +16,8 @@ pub struct Peers {
     acceptor: Arc<dyn Acceptor>,
     /// From what endpoints draw; `None`: the system's randomness.
     pub seed: Option<u64>,
+    /// TLS bytes in an EAP packet, where that carries them.
+    pub fragment_bytes: usize,
     /// What clients resume; made again where it resumes no more often.
     session: Mutex<Option<Session>>,
 }
@@ -33,6 +35,9 @@ pub struct Pair {
 /// # Errors
 /// [`SetupError`], of which [`SetupError::Unsupported`] and [`SetupError::UnknownStack`] are the user's to mend.
 pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> {
+    if settings.carrier == Carrier::Eap {
+        crate::carried::check(suite)?;
+    }
     let choose = |side, name: &Option<String>| settings.registry.choose(suite, side, name.as_deref());
     let client = choose(Side::Client, &settings.client_stack)?;
     let server = choose(Side::Server, &settings.server_stack)?;
@@ -56,7 +61,14 @@ pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> 
     let acceptor = memory::on(Account::ServerContext, || {
         seeded::during(settings.seed, Role::Context(Side::Server), || server.server(&setup))
     })?;
-    let peers = Peers { id, connector, acceptor, seed: settings.seed, session: Mutex::default() };
+    let peers = Peers {
+        id,
+        connector,
+        acceptor,
+        seed: settings.seed,
+        fragment_bytes: settings.fragment_bytes,
+        session: Mutex::default(),
+    };
     if suite.is_resumption() {
         peers.renew_session()?;
     }

@@ -47,6 +47,8 @@ pub struct Settings {
     pub key_log: Option<KeyLog>,
     /// What carries handshakes.
     pub carrier: Carrier,
+    /// TLS bytes in an EAP packet, where that carries them.
+    pub fragment_bytes: usize,
     /// What the server presents instead of what the store has.
     pub server_identity: Option<AnyIdentity>,
     /// What the client presents instead.
@@ -175,6 +177,7 @@ impl Default for Settings {
             notices: Notices::default(),
             key_log: None,
             carrier: Carrier::Bare,
+            fragment_bytes: shakedown_eap::tls::DEFAULT_FRAGMENT_BYTES,
             server_identity: None,
             client_identity: None,
         }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shakedown.cli._options import MeasureCommand, suites_argument
-from shakedown.cli._output import force_option, json_option, note, print_json, progress_bar, show
+from shakedown.cli._output import echo, force_option, json_option, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
     from shakedown.scenario import HandshakeId, Options
@@ -91,6 +91,10 @@ def command(
     alone = given.unpaired()
     if alone is not None:
         raise click.UsageError(f"--{alone[0]} goes with --{alone[1]}".replace("_", "-"))
+    if given.over != "eap" and given.fragment is not None:
+        raise click.UsageError("--fragment goes with --over eap, whose packets it bounds")
+    if given.over == "eap" and (sizes_kib or pcap is not None):
+        raise click.UsageError("--over eap carries a handshake alone; it goes without --transfer and --pcap")
     # One verification time for all that follows.
     chosen = given.checked()
     if chosen.user_supplied:
@@ -153,3 +157,10 @@ def _show(measured: list[Measurement], as_json: bool) -> None:
 
         show_results(results_of(measured))
         show(transfer_table(one) for one in measured if one.transfers is not UNSET)
+        for one in measured:
+            if one.eap is not UNSET:
+                echo(
+                    f"{one.suite} inside EAP, {one.eap.fragment_bytes:,} bytes of TLS a packet: "
+                    f"{one.eap.round_trips:,} round trips, {one.eap.fragments:,} fragments, "
+                    f"{one.eap.eap_bytes:,} bytes"
+                )

@@ -39,6 +39,8 @@ MAX_LIVE_S = 3600
 MAX_LIVE_TRACES = 10_000
 """A load of an experiment on a server of its own: connections, clients, the server's threads, seconds."""
 MAX_REPEAT = 1_000_000
+MAX_FRAGMENT_BYTES = 3000
+"""Of TLS in an EAP packet that fits a RADIUS packet."""
 MAX_TICKETS = 16
 
 MAX_UNIX_S = 253_402_300_799

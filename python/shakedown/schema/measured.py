@@ -131,6 +131,19 @@ class Machine(Object, frozen=True, kw_only=True):
     version: str
 
 
+class EapExchange(Object, frozen=True, kw_only=True):
+    """What EAP carried of a handshake inside EAP-TLS: the median repetition, by bytes.
+
+    `round_trips` are responses of the peer, the identity included: as many Access-Requests carry them over
+    RADIUS. `fragments` are EAP packets that hold TLS, in both directions, as are `eap_bytes`.
+    """
+
+    fragment_bytes: Count
+    round_trips: Count
+    fragments: Count
+    eap_bytes: Count
+
+
 class Measurement(Trace, frozen=True, kw_only=True):
     """One suite, measured."""
 
@@ -151,6 +164,7 @@ class Measurement(Trace, frozen=True, kw_only=True):
     bytes_vary: bool
     seed: Count | None
     transfers: tuple[Transfer, ...] | UnsetType = UNSET
+    eap: EapExchange | UnsetType = UNSET
 
     def __repr__(self) -> str:
         client, server = (self.handshake.of(side).mean for side in ("client", "server"))

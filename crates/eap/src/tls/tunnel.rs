@@ -74,6 +74,11 @@ impl<E: Endpoint> Tunnel<E> {
         &self.endpoint
     }
 
+    /// The endpoint, when the conversation is over.
+    pub fn into_endpoint(self) -> E {
+        self.endpoint
+    }
+
     /// What the handshake came to, once it is over.
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.negotiated.as_deref()

@@ -7,6 +7,7 @@ mod statistics;
 pub use result::{Accounting, Bytes, Measurement, MessageFigures, OperationFigures, PerSide, Unattributed};
 pub use statistics::{Sampled, Summary};
 
+use crate::carried::Exchanged;
 use crate::machine::Machine;
 use crate::peers::{Peers, prepare};
 use crate::processor::Pinned;
@@ -14,7 +15,7 @@ use crate::settings::Settings;
 use crate::stack::SetupError;
 use repetition::{Buffers, Repetition, repeat_once};
 use shakedown_trace::driver::DriveError;
-use shakedown_trace::{AccountingError, Counter, Samples, Suite};
+use shakedown_trace::{AccountingError, Carrier, Counter, Samples, Suite};
 use std::ops::ControlFlow;
 
 /// Handshakes that are run before the first that counts: they fill caches and blind private keys.
@@ -32,6 +33,8 @@ pub enum MeasureError {
     Setup(#[from] SetupError),
     #[error("{suite}: {error}")]
     Handshake { suite: String, error: DriveError },
+    #[error("{suite} inside EAP: {reason}")]
+    Eap { suite: String, reason: String },
     #[error("{suite}: not the handshake that was asked for: {difference}")]
     WrongKind { suite: String, difference: String },
     #[error("{suite}: what was recorded of a repetition contradicts itself: {error}")]
@@ -70,7 +73,10 @@ pub fn measure(
     }
     let peers = prepare(suite, settings)?;
     let mut measurement = measure_peers(repeat, &peers, progress)?;
-    measurement.memory = crate::memory::measure(suite, settings)?;
+    // What a connection holds inside EAP is not what it holds by itself, and is not counted.
+    if settings.carrier == Carrier::Bare {
+        measurement.memory = crate::memory::measure(suite, settings)?;
+    }
     Ok(measurement)
 }
 
@@ -101,7 +107,10 @@ pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result
     let discarded = preempted.samples.len();
     // Figures with a warning are better than none.
     let used = if kept.samples.is_empty() { preempted } else { kept };
-    Ok(result::summarise(repeat, discarded, machine, &used.samples, used.cpu_ns, peers.seed))
+    let mut measurement =
+        result::summarise(repeat, discarded, machine, &used.samples, used.cpu_ns, peers.seed);
+    measurement.eap = used.exchanged();
+    Ok(measurement)
 }
 
 /// Repetitions of one kind.
@@ -109,15 +118,24 @@ struct Kept {
     samples: Samples,
     /// Thread CPU time of all of them.
     cpu_ns: u64,
+    exchanged: Vec<Exchanged>,
 }
 
 impl Kept {
     fn new(peers: &Peers) -> Self {
-        Self { samples: Samples::new(peers.id.clone(), Counter::NANOSECONDS), cpu_ns: 0 }
+        let samples = Samples::new(peers.id.clone(), Counter::NANOSECONDS);
+        Self { samples, cpu_ns: 0, exchanged: Vec::new() }
+    }
+
+    /// What EAP carried in the median repetition by bytes; signatures in DER vary by a byte or two.
+    fn exchanged(mut self) -> Option<Exchanged> {
+        self.exchanged.sort_by_key(|one| one.eap_bytes);
+        self.exchanged.get(self.exchanged.len().saturating_sub(1) / 2).copied()
     }
 
     fn push(&mut self, repetition: &Repetition) -> Result<(), MeasureError> {
         self.cpu_ns += repetition.cpu_ns;
+        self.exchanged.extend(repetition.exchanged);
         let pushed = self.samples.push(&repetition.trace);
         pushed.map_err(|error| {
             let suite = self.samples.id.suite.to_string();

@@ -1,6 +1,7 @@
 //! The figures of a suite, in the shape that is printed and stored.
 
 use super::statistics::{Sampled, Summary};
+use crate::carried::Exchanged;
 use crate::machine::Machine;
 use crate::memory::Memory;
 use serde::Serialize;
@@ -55,6 +56,9 @@ pub struct Measurement {
     pub memory: Option<Memory>,
     /// From what all randomness was drawn; `None`: the system's.
     pub seed: Option<u64>,
+    /// What EAP carried; only where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eap: Option<Exchanged>,
 }
 
 /// One figure for each side.
@@ -178,6 +182,7 @@ pub fn summarise(
         accounting: Accounting { attributed_us, cpu_us, coverage: attributed_us / cpu_us.max(0.001) },
         memory: None,
         seed,
+        eap: None,
     }
 }
 

@@ -1,0 +1,174 @@
+//! Handshakes inside EAP-TLS, in memory: flights in acknowledged fragments between a peer and a server, without RADIUS.
+
+use crate::stack::{SetupError, Unsupported};
+use serde::Serialize;
+use shakedown_eap::peer::{Peer, PeerFailure, Reply};
+use shakedown_eap::server::{Said, Server};
+use shakedown_trace::endpoint::{Time, Transport};
+use shakedown_trace::suite::Protocol;
+use shakedown_trace::{
+    CloseReason, Endpoint, Event, ExportError, Negotiated, Session, Side, Suite, WriteError,
+};
+
+/// What EAP carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Exchanged {
+    /// TLS bytes in a fragment, of either side.
+    pub fragment_bytes: usize,
+    /// Responses of the peer, the identity included: as many Access-Requests carry them over RADIUS.
+    pub round_trips: u32,
+    /// EAP packets with TLS bytes, both directions.
+    pub fragments: u32,
+    /// EAP packets, both directions.
+    pub eap_bytes: u64,
+}
+
+/// A handshake inside EAP.
+pub struct Carried<E> {
+    /// The peer's TLS end.
+    pub client: E,
+    /// The server's.
+    pub server: E,
+    /// What each says the handshake came to.
+    pub negotiated: [Box<Negotiated>; 2],
+    /// What it took.
+    pub exchanged: Exchanged,
+    /// TLS bytes of the handshake, both directions.
+    pub handshake_bytes: u64,
+}
+
+/// Whether EAP-TLS carries a suite.
+///
+/// # Errors
+/// [`SetupError::Unsupported`] with the reason.
+pub fn check(suite: &Suite) -> Result<(), SetupError> {
+    let refuse = |reason: &str| Unsupported { suite: suite.to_string(), reason: reason.to_owned() }.into();
+    if suite.protocol < Protocol::Tls10 || suite.transport() != Transport::Stream {
+        return Err(refuse("EAP-TLS carries TLS 1.0 to 1.3"));
+    }
+    if suite.has_certificates() { Ok(()) } else { Err(refuse("EAP-TLS authenticates by certificates")) }
+}
+
+/// An endpoint whose handshake's bytes are counted.
+struct Counted<E> {
+    inner: E,
+    sent: u64,
+    established: bool,
+}
+
+impl<E: Endpoint> Endpoint for Counted<E> {
+    fn side(&self) -> Side {
+        self.inner.side()
+    }
+
+    fn transport(&self) -> Transport {
+        self.inner.transport()
+    }
+
+    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
+        self.inner.handle_input(now, bytes);
+    }
+
+    fn handle_close(&mut self, now: Time) {
+        self.inner.handle_close(now);
+    }
+
+    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
+        self.inner.write(now, data)
+    }
+
+    fn close(&mut self, now: Time) {
+        self.inner.close(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
+        let before = buffer.len();
+        let any = self.inner.poll_transmit(now, buffer);
+        if !self.established {
+            self.sent += (buffer.len() - before) as u64;
+        }
+        any
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        let event = self.inner.poll_event();
+        self.established |= matches!(event, Some(Event::Established(_)));
+        event
+    }
+
+    fn state(&self) -> String {
+        self.inner.state()
+    }
+
+    fn session(&self) -> Option<Session> {
+        self.inner.session()
+    }
+
+    fn peer_certificates(&self) -> Vec<Vec<u8>> {
+        self.inner.peer_certificates()
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &str,
+        context: Option<&[u8]>,
+    ) -> Result<(), ExportError> {
+        self.inner.export_keying_material(output, label, context)
+    }
+}
+
+/// The name that the peer gives in the clear; as long as that of `eap peer`.
+const IDENTITY: &str = "anonymous@shakedown.test";
+
+/// Runs one handshake inside EAP, from the identity to EAP-Success, until both ends have the same keys.
+///
+/// # Errors
+/// Why it failed, in a line.
+pub fn handshake<E: Endpoint>(client: E, server: E, fragment_bytes: usize) -> Result<Carried<E>, String> {
+    let counted = |inner| Counted { inner, sent: 0, established: false };
+    let mut peer = Peer::new(counted(client), IDENTITY, fragment_bytes);
+    let mut authenticator = Server::new(counted(server), fragment_bytes);
+    let now = Time::ZERO;
+    let mut exchanged = Exchanged { fragment_bytes, round_trips: 0, fragments: 0, eap_bytes: 0 };
+    // An access point asks for the identity itself: the first packet to the server is the response.
+    let mut request = authenticator.ask_identity();
+    loop {
+        match peer.handle(now, &request) {
+            Reply::Response(response) => {
+                exchanged.round_trips += 1;
+                exchanged.eap_bytes += response.len() as u64;
+                match authenticator.handle(now, &response) {
+                    Said::Request(next) | Said::Success(next) => {
+                        exchanged.eap_bytes += next.len() as u64;
+                        request = next;
+                    }
+                    Said::Failure(_, reason) => return Err(reason.to_string()),
+                    Said::Ignored => return Err("the server ignored a response".into()),
+                }
+            }
+            Reply::Success => break,
+            Reply::Failure(PeerFailure::Rejected) => return Err("the server rejected the peer".into()),
+            Reply::Failure(failure) => return Err(failure.to_string()),
+            Reply::Ignored => return Err("the peer ignored a request".into()),
+        }
+    }
+    exchanged.fragments = peer.tunnel().fragments();
+    if peer.keys().map(|keys| keys.msk) != authenticator.keys().map(|keys| keys.msk) {
+        return Err("the two ends derived different keys".into());
+    }
+    if let Some(CloseReason::Failed(failure)) = peer.tunnel().closed().or(authenticator.tunnel().closed()) {
+        return Err(failure.to_string());
+    }
+    let (Some(one), Some(other)) = (peer.negotiated().cloned(), authenticator.negotiated().cloned()) else {
+        return Err("EAP-Success came before the handshake was over".into());
+    };
+    let (client, server) = (peer.into_endpoint(), authenticator.into_endpoint());
+    Ok(Carried {
+        handshake_bytes: client.sent + server.sent,
+        client: client.inner,
+        server: server.inner,
+        negotiated: [Box::new(one), Box::new(other)],
+        exchanged,
+    })
+}

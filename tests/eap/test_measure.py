@@ -1,0 +1,100 @@
+"""`measure --over eap`: the same suite inside EAP-TLS, against arithmetic and against RADIUS on sockets."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eap.freeradius import SECRET
+from eap.test_serve import serving
+from shakedown.models import eap as model
+from shakedown.schema.base import decode
+from shakedown.schema.measured import Measurement
+
+SUITES = ("tls1.2/ecdhe_ecdsa/p256/mutual", "tls1.3/x25519/p256/mutual")
+
+
+@pytest.fixture
+def measure(shakedown):
+    def run(suite: str, *options: str) -> dict:
+        done = shakedown("measure", suite, "--repeat", "3", *options, "--json")
+        assert done.returncode == 0, done.stderr
+        decode(done.stdout, list[Measurement])
+        (one,) = json.loads(done.stdout)
+        return one
+
+    return run
+
+
+def flights(one: dict) -> list[tuple[str, float]]:
+    """Senders in turn and what they send at a time."""
+    found: list[tuple[str, float]] = []
+    for message in one["messages"]:
+        before = found.pop()[1] if found and found[-1][0] == message["from"] else 0.0
+        found.append((message["from"], before + message["bytes"]))
+    return found
+
+
+@pytest.mark.parametrize("fragment", [300, 1000])
+@pytest.mark.parametrize("suite", SUITES)
+def test_round_trips_and_fragments_are_those_of_arithmetic_and_of_radius(shakedown, measure, suite, fragment):
+    found = measure(suite, "--over", "eap", "--fragment", str(fragment))
+    assert found["carrier"] == "eap"
+    assert found["memory"] is None
+    carried = found["eap"]
+    sent = flights(found)
+    if suite.startswith("tls1.3"):
+        sent.append(("server", model.INDICATION_BYTES))
+    count = {
+        side: [model.fragments(size, fragment) for sender, size in sent if sender == side]
+        for side in ("client", "server")
+    }
+    assert carried["round_trips"] == model.round_trips(count["client"], count["server"])
+    assert carried["fragments"] == sum(map(sum, count.values()))
+    with serving(suite, "--fragment", str(fragment), "--no-resume") as port:
+        done = shakedown(
+            "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", suite,
+            "--fragment", str(fragment), "--json",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (live,) = json.loads(done.stdout)
+    assert (live["round_trips"], live["fragments"]) == (carried["round_trips"], carried["fragments"])
+    # A signature in DER has a byte more or less, and on a network the weakest signature schemes are not offered.
+    assert live["eap_bytes"] == pytest.approx(carried["eap_bytes"], abs=24)
+
+
+def test_within_eap_there_are_no_middleboxes_and_the_operations_are_the_same(measure):
+    bare, inside = (measure(SUITES[1], *options) for options in ((), ("--over", "eap")))
+    assert (bare["carrier"], "eap" in bare) == ("bare", False)
+    # No session ID in either Hello, and no ChangeCipherSpec of six bytes, which is no message of ours.
+    difference = bare["bytes"]["total"] - inside["bytes"]["total"]
+    assert difference == pytest.approx(2 * model.SESSION_ID_BYTES + 2 * 6, abs=8)
+    names = [
+        [
+            (one["side"], one["message"], one["operation"])
+            for one in row["operations"]
+            if one["class"] != "common"
+        ]
+        for row in (bare, inside)
+    ]
+    assert [(side, operation) for side, _, operation in names[0]] == [
+        (side, operation) for side, _, operation in names[1]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("tls1.2/psk", "--over", "eap"), "EAP-TLS authenticates by certificates"),
+        (("wtls/rsa/rsa1024/mutual", "--over", "eap"), "EAP-TLS carries TLS 1.0 to 1.3"),
+        (("tls1.3/x25519/p256", "--fragment", "100"), "--fragment goes with --over eap"),
+        (("tls1.3/x25519/p256", "--over", "eap", "--transfer", "4"), "goes without --transfer and --pcap"),
+        (("tls1.3/x25519/p256", "--over", "eap", "--fragment", "0"), "1"),
+    ],
+)
+def test_what_eap_does_not_carry_is_said_in_a_line(shakedown, arguments, says):
+    done = shakedown("measure", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert says in line
