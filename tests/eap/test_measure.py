@@ -60,7 +60,7 @@ def test_round_trips_and_fragments_are_those_of_arithmetic_and_of_radius(shakedo
     assert done.returncode == 0, done.stderr
     (live,) = json.loads(done.stdout)
     assert (live["round_trips"], live["fragments"]) == (carried["round_trips"], carried["fragments"])
-    # A signature in DER has a byte more or less, and on a network the weakest signature schemes are not offered.
+    # A signature in DER has a byte more or less; on a network the weakest schemes are not offered.
     assert live["eap_bytes"] == pytest.approx(carried["eap_bytes"], abs=24)
 
 
