@@ -14,7 +14,7 @@ from shakedown.cli import SECTIONS
 NO_FIGURES = {"validate"}
 """Commands that print none."""
 
-OTHER_NAMES = {"run": "run_experiment", "bearer": "check_bearer", "eap": "authenticate"}
+OTHER_NAMES = {"run": "run_experiment", "bearer": "check_bearer", "eap": "authenticate", "aka": "attach"}
 
 
 def test_every_command_is_a_function():

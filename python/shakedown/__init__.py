@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shakedown.api import (
+        attach,
         authenticate,
         bearers,
         capacity,
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "api": (
-        "authenticate", "bearers", "capacity", "capture", "certs", "check_bearer", "devices", "inspect",
-        "load", "machine", "measure", "predict", "primitives", "report", "reproduce", "serve", "simulate",
+        "attach", "authenticate", "bearers", "capacity", "capture", "certs", "check_bearer", "devices",
+        "inspect", "load", "machine", "measure", "predict", "primitives", "report", "reproduce", "serve", "simulate",
         "stacks", "suites",
     ),
     "core": ("canonical", "describe"),
@@ -61,6 +62,7 @@ __all__ = [
     "Results",
     "ShakedownError",
     "__version__",
+    "attach",
     "authenticate",
     "bearers",
     "canonical",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shakedown.core import Inspection
     from shakedown.results.folder import Results
     from shakedown.scenario import HandshakeId, Options
+    from shakedown.schema.aka import AttachRun
     from shakedown.schema.bearer import BearerCheck
     from shakedown.schema.catalogue import StackEntry, SuiteEntry
     from shakedown.schema.eap import Authentications
@@ -624,6 +625,43 @@ def authenticate(
         progress=progress,
     )  # fmt: skip
     return found
+
+
+def attach(
+    suite: str | None = None,
+    *,
+    device: str = DEFAULT_DEVICE,
+    server_device: str = DEFAULT_SERVER_DEVICE,
+    bearer: str = DEFAULT_BEARER,
+    traces: str | Path | None = None,
+    scale_from: str | None = None,
+    samples: bool = False,
+    progress: Callable[[int], None] | None = None,
+    **attaching: float,
+) -> AttachRun:
+    """Attaches mobiles by SSL-based AKA in virtual time; the same arguments give the same result.
+
+    `attaching` are the fields of `simulation.attaches.Attaching`: `attaches`, `mobiles`, `gap_s`, `roaming`,
+    `moves`, `background_per_s`, `workers`, `max_resumptions`, `max_age_s`, `seed` and others. Raises
+    `InputError`.
+    """
+    from shakedown.simulation.attaches import DEFAULT_SUITE, Attaching, simulate_attaches
+
+    known = Attaching.__dataclass_fields__
+    for name in attaching:
+        if name not in known:
+            raise InputError(f"there is no option {name}; accepted: {', '.join(known)}")
+    return simulate_attaches(
+        DEFAULT_SUITE if suite is None else suite,
+        Attaching(**attaching),  # type: ignore[arg-type]  # checked when it is used
+        device=device,
+        server_device=server_device,
+        bearer=bearer,
+        traces=_library(traces),
+        scale_from=scale_from,
+        samples=samples,
+        progress=progress,
+    )
 
 
 def simulate(
