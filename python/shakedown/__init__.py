@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "api": (
         "attach", "authenticate", "bearers", "capacity", "capture", "certs", "check_bearer", "devices",
-        "inspect", "load", "machine", "measure", "predict", "primitives", "report", "reproduce", "serve", "simulate",
-        "stacks", "suites",
+        "inspect", "load", "machine", "measure", "predict", "primitives", "report", "reproduce", "serve",
+        "simulate", "stacks", "suites",
     ),
     "core": ("canonical", "describe"),
     "errors": ("InputError", "ShakedownError"),
