@@ -39,7 +39,7 @@ fn the_suites_keys_are_those_of_the_files() {
     assert_eq!(name(loaded.client), "client.shakedown.test");
     assert_eq!(
         loaded.notes,
-        ["the name shows the server's keys; the client's are those of tls1.3/x25519/rsa1024/mutual"]
+        ["the name has the server's keys; the client's are those of tls1.3/x25519/rsa1024/mutual"]
     );
     let none = supplied::load(&suite("tls1.2/psk"), None, None, NOW).unwrap();
     assert_eq!((none.suite, none.server, none.client), (suite("tls1.2/psk"), None, None));
