@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         check_bearer,
         devices,
         inspect,
-        load,
         machine,
         measure,
         predict,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from shakedown.core import canonical, describe
     from shakedown.errors import InputError, ShakedownError
     from shakedown.experiment import Experiment, load_experiment
+    from shakedown.loading import load
     from shakedown.results.folder import Results, load_results
     from shakedown.runner import run_experiment
 
@@ -45,12 +45,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "api": (
         "attach", "authenticate", "bearers", "capacity", "capture", "certs", "check_bearer", "devices",
-        "inspect", "load", "machine", "measure", "predict", "primitives", "report", "reproduce", "serve",
+        "inspect", "machine", "measure", "predict", "primitives", "report", "reproduce", "serve",
         "simulate", "stacks", "suites",
     ),
     "core": ("canonical", "describe"),
     "errors": ("InputError", "ShakedownError"),
     "experiment": ("Experiment", "load_experiment"),
+    "loading": ("load",),
     "results.folder": ("Results", "load_results"),
     "runner": ("run_experiment",),
 }  # fmt: skip

@@ -140,9 +140,9 @@ def command(
     TARGET is HOST:PORT, tls://HOST:PORT or wtls://HOST:PORT. Without SUITE the client negotiates what its
     library offers. Times count from the planned start of a connection: a server that stalls cannot hide it.
     """
-    from shakedown.api import load
     from shakedown.errors import ShakedownError
     from shakedown.files.write import check_free
+    from shakedown.loading import load
 
     if traces_out is not None:
         check_free(traces_out, force)
