@@ -39,7 +39,8 @@ def test_servers_say_what_is_wrong_with_files_and_ports(shakedown, server):
     missing = shakedown(*server, "--listen", "127.0.0.1:0", "--chain", "/nowhere.pem")
     (line,) = missing.stderr.splitlines()
     assert missing.returncode == 2
-    assert line.startswith("error: ") and "/nowhere.pem" in line
+    assert line.startswith("error: ")
+    assert "/nowhere.pem" in line
     assert line.lower().endswith("no such file or directory")
     kind = socket.SOCK_DGRAM if server[0] == "eap" else socket.SOCK_STREAM
     with socket.socket(socket.AF_INET, kind) as taken:
