@@ -47,7 +47,7 @@ http {{
     ssl_certificate {folder}/certificate.pem;
     ssl_certificate_key {folder}/key.pem;
     ssl_protocols TLSv1.2 TLSv1.3;
-    ssl_session_cache shared:sessions:1m;
+    {resumption}
     ssl_ecdh_curve X25519;
     ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
     location / {{ return 200 "hello"; }}
@@ -77,8 +77,13 @@ def need(program: str) -> str:
     return path
 
 
+RESUMES = "ssl_session_cache shared:sessions:1m;"
+RESUMES_NOT = "ssl_session_cache off; ssl_session_tickets off;"
+"""Else `wrk` resumes all but its first connections, unasked, and is not compared in full handshakes."""
+
+
 @contextmanager
-def nginx() -> Iterator[int]:
+def nginx(resumption: str = RESUMES) -> Iterator[int]:
     """A web server with one worker on a core of its own; yields its port."""
     cores = os.sched_getaffinity(0)
     if not {SERVER_CORE, CLIENT_CORE} <= cores:
@@ -100,7 +105,7 @@ def nginx() -> Iterator[int]:
         ]
         files = ["-nodes", "-keyout", f"{name}/key.pem", "-out", f"{name}/certificate.pem"]
         subprocess.run([*request, *files, "-subj", "/CN=localhost"], check=True, capture_output=True)
-        (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port))
+        (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, resumption=resumption))
         command = [need("taskset"), "-c", str(SERVER_CORE), need("nginx")]
         server = subprocess.Popen(
             [*command, "-p", name, "-c", str(folder / "nginx.conf"), "-e", f"{name}/error.log"]
@@ -228,7 +233,7 @@ def cpu_us(reading: Reading) -> float:
 
 def against_tools(figure: Callable[[Reading], float], best: Callable[..., str]) -> list[Pair]:
     """Ours and the best tool's, in turn."""
-    with nginx() as port:
+    with nginx(RESUMES_NOT) as port:
         first = {name: figure(tool(port)) for name, tool in TOOLS.items()}
         tool = TOOLS[best(first, key=first.__getitem__)]
         return [(figure(ours(port)), figure(tool(port))) for _ in range(PAIRS)]
