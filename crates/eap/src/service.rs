@@ -97,6 +97,7 @@ pub struct Service<V: Environment> {
     expiring: VecDeque<(Time, SessionId)>,
     replies: HashMap<RequestId, Vec<u8>>,
     forgetting: VecDeque<(Time, RequestId)>,
+    closing: bool,
     tally: Tally,
 }
 
@@ -113,6 +114,7 @@ impl<V: Environment> Service<V> {
             expiring: VecDeque::new(),
             replies: HashMap::new(),
             forgetting: VecDeque::new(),
+            closing: false,
             tally: Tally::default(),
         }
     }
@@ -120,6 +122,12 @@ impl<V: Environment> Service<V> {
     /// What has happened so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// Begins no more authentications. Whoever asks for one hears nothing, and asks again: by then there may be
+    /// another server at this address.
+    pub fn close(&mut self) {
+        self.closing = true;
     }
 
     /// Authentications that go on.
@@ -198,6 +206,9 @@ impl<V: Environment> Service<V> {
     }
 
     fn begin(&mut self, now: Time, client: IpAddr, packet: &Packet<'_>, eap: &[u8]) -> Option<Vec<u8>> {
+        if self.closing {
+            return None;
+        }
         let has = self.per_client.get(&client).copied().unwrap_or(0);
         if self.sessions.len() >= self.limits.sessions || has >= self.limits.sessions_per_client {
             self.tally.turned_away += 1;

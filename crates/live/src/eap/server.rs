@@ -32,6 +32,9 @@ const BREATH: Duration = Duration::from_millis(50);
 /// Datagrams that are answered between two such looks.
 const BATCH: usize = 64;
 
+/// How long authentications that have begun may take to end when the server is to stop.
+const FAREWELL: Duration = Duration::from_secs(3);
+
 struct Lab {
     acceptor: Arc<dyn Acceptor>,
 }
@@ -51,7 +54,8 @@ impl Environment for Lab {
     }
 }
 
-/// Serves until `step` stops it. `listening` is told the address; `step` is told how many authentications are over.
+/// Serves until `step` stops it; then ends what has begun, for some seconds at most, and begins nothing more.
+/// `listening` is told the address; `step` is told how many authentications are over.
 ///
 /// # Errors
 /// [`EapError::Listen`] where it can't.
@@ -73,12 +77,17 @@ pub fn serve(
     if listening(socket.local_addr().map_err(failed)?).is_break() {
         return Ok(service.tally().clone());
     }
+    let mut until = None;
     loop {
-        let tally = service.tally();
-        if step(usize::try_from(tally.accepted).unwrap_or(usize::MAX)).is_break() {
-            return Ok(tally.clone());
-        }
         let now = start.elapsed();
+        let accepted = usize::try_from(service.tally().accepted).unwrap_or(usize::MAX);
+        if until.is_none() && step(accepted).is_break() {
+            service.close();
+            until = Some(now + FAREWELL);
+        }
+        if until.is_some_and(|until| service.sessions() == 0 || now >= until) {
+            return Ok(service.tally().clone());
+        }
         service.handle_timeout(now);
         let next = service.poll_timeout().map_or(BREATH, |at| at.saturating_sub(now).min(BREATH));
         let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];

@@ -1,0 +1,57 @@
+"""A RADIUS server that stops in good order and is started again at its address."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+SUITE = "tls1.3/x25519/p256"
+COMMON = ("--secret", "rehearsal", "--suite", SUITE)
+COUNT = 120
+
+
+def server(port: int) -> subprocess.Popen[str]:
+    """`eap serve` there, which has said that it listens."""
+    started = subprocess.Popen(
+        [sys.executable, "-m", "shakedown", "eap", "serve", "--listen", f"127.0.0.1:{port}", *COMMON],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert started.stdout is not None
+    assert started.stdout.readline().startswith("serving ")
+    return started
+
+
+def stopped(running: subprocess.Popen[str]) -> int:
+    """Its accepted authentications, after SIGTERM."""
+    running.send_signal(signal.SIGTERM)
+    out, _ = running.communicate(timeout=30)
+    assert running.returncode == 0
+    return int(out.split()[0])
+
+
+def test_no_authentication_is_lost_over_a_restart():
+    """Peers send requests again that nobody answered, and the server ends what it has begun."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    before = server(port)
+    peer = subprocess.Popen(
+        [sys.executable, "-m", "shakedown", "eap", "peer", "--server", f"127.0.0.1:{port}", *COMMON,
+         "--count", str(COUNT), "--rate", "30/s", "--timeout", "60s", "--json"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(2)
+    first = stopped(before)
+    after = server(port)
+    out, _ = peer.communicate(timeout=90)
+    second = stopped(after)
+    (run,) = json.loads(out)
+    assert run["failed"] == {}
+    assert run["completed"] == COUNT
+    assert first + second == COUNT
+    assert first > 0
+    assert second > 0
