@@ -6,7 +6,7 @@ import pytest
 
 from live.serve.serving import serving
 from shakedown import core
-from shakedown.api import _shares
+from shakedown.loading import _shares
 from shakedown.errors import InputError
 
 SUITE = "tls1.3/x25519/p256/server"
