@@ -6,8 +6,8 @@ import pytest
 
 from live.serve.serving import serving
 from shakedown import core
-from shakedown.loading import _shares
 from shakedown.errors import InputError
+from shakedown.loading import _shares
 
 SUITE = "tls1.3/x25519/p256/server"
 
