@@ -65,6 +65,10 @@ class SgsnState:
             raise ValueError("is another program's database; accepted: an SGSN's state, or a new file")
         elif layout != LAYOUT:
             raise ValueError(f"has layout {layout}; accepted: {LAYOUT}")
+        elif (found := database.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise ValueError(
+                f"is damaged ({found.splitlines()[-1]}); accepted: an SGSN's state, or a new file"
+            )
         database.execute("COMMIT")
 
     def close(self) -> None:
