@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import subprocess
 import sys
-import time
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import shakedown
 
 SUITE = "tls1.3/x25519/p256"
 COMMON = ("--secret", "rehearsal", "--suite", SUITE)
@@ -39,19 +41,25 @@ def test_no_authentication_is_lost_over_a_restart():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     before = server(port)
-    peer = subprocess.Popen(
-        [sys.executable, "-m", "shakedown", "eap", "peer", "--server", f"127.0.0.1:{port}", *COMMON,
-         "--count", str(COUNT), "--rate", "30/s", "--timeout", "60s", "--json"],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    time.sleep(2)
-    first = stopped(before)
-    after = server(port)
-    out, _ = peer.communicate(timeout=90)
+    well_begun = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(
+            shakedown.authenticate,
+            f"127.0.0.1:{port}",
+            "rehearsal",
+            SUITE,
+            count=COUNT,
+            rate_per_s=30.0,
+            timeout_s=60.0,
+            progress=lambda done: well_begun.set() if done >= COUNT // 4 else None,
+        )
+        assert well_begun.wait(60)
+        first = stopped(before)
+        after = server(port)
+        run = running.result(90)
     second = stopped(after)
-    (run,) = json.loads(out)
-    assert run["failed"] == {}
-    assert run["completed"] == COUNT
+    assert run.failed == {}
+    assert run.completed == COUNT
     assert first + second == COUNT
     assert first > 0
     assert second > 0
