@@ -133,6 +133,7 @@ def test_ctrl_c_in_a_run_keeps_what_was_measured(tmp_path):
         out, err = process.communicate(timeout=100)
     finally:
         process.kill()
+        process.wait()
     assert process.returncode == 130
     assert err == f"error: interrupted: 2 of 3 suites kept in {folder}\n"
     assert "tls1.0/dh_anon+dh512" in out
@@ -153,9 +154,12 @@ def bounded(handshake, options, progress=None):
     import msgspec
     if not handshake.suite.endswith("dh3072"):
         return measure(handshake, msgspec.structs.replace(options, repeat=3), progress)
+    said = []
     def tell(done):
-        if done == 1:
+        # Not where `done` is 1: a busy machine tells of several at once, or interrupts each, so that none is kept.
+        if not said:
             print("third", flush=True)
+            said.append(done)
         progress(done)
     return measure(handshake, options, tell)
 
