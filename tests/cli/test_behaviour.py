@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -138,6 +139,36 @@ def test_tables_lose_nothing_on_narrow_screens(fake, width):
         assert f"{one.bytes.total:,}" in text
     for word in ("phone", "cortex-m4", "lte", "nb-iot"):
         assert word in text
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_many_bearers_and_rates_take_several_tables(width):
+    """Bearers that no screen has columns for are all shown; of rates, some, and how many are not."""
+    from rich.console import Console
+
+    from shakedown.terminal.modelled import MAX_RATES, predicted_tables
+
+    one = real.measurement("tls1.2/psk")
+    bearers = ("2g", "gprs", "gsm-csd", "lte", "lte-m", "nb-iot", "umts-2000", "wifi-11b", "geo")
+    rates = tuple(float(rate) for rate in range(101, 300))
+    places = Places(devices=("cortex-m4",), bearers=bearers, rates_per_s=rates)
+    run = Run(Experiment(AboutExperiment(name="e"), (), places))
+    run.keep(Scenario(kind="measured", handshake=real.identity(one)), one)
+    priced = [
+        modelled.rows(one, modelled.run(one, run)) for batch in modelled.scenarios(run) for one in batch
+    ]
+    plain = results_of([one])
+    screen = Console(width=width, record=True, file=io.StringIO())
+    for table in predicted_tables(Results(plain.manifest, pl.concat([plain.table, *priced])), width):
+        screen.print(table)
+    text = screen.export_text()
+    assert "…" not in text
+    for bearer in bearers:
+        assert re.search(rf"\s{bearer}\s", text), bearer
+    assert text.count("busy at") == MAX_RATES
+    assert "101/s" in text
+    assert "299/s" in text
+    assert f"{len(rates) - MAX_RATES} more rates are in the report and the table" in text
 
 
 def test_report_exports(fake, capsys, tmp_path):

@@ -156,7 +156,7 @@ def bounded(handshake, options, progress=None):
         return measure(handshake, msgspec.structs.replace(options, repeat=3), progress)
     said = []
     def tell(done):
-        # Not where `done` is 1: a busy machine tells of several at once, or interrupts each, so that none is kept.
+        # Not where `done` is 1: a busy machine tells of several at once, or interrupts each and keeps none.
         if not said:
             print("third", flush=True)
             said.append(done)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -19,14 +19,18 @@ if TYPE_CHECKING:
 MAX_PLACES = 40
 """Pairs of device and bearer shown; the report and the table have the others."""
 
+MAX_RATES = 8
+"""Rates shown; the report and the table have the others."""
+
 Row = dict[str, Any]
 Place = tuple[str, str]
+Column = TypeVar("Column", Place, float)
 
 
 def predicted_tables(results: Results, width: int) -> Iterator[RenderableType]:
-    """Handshake time by device and bearer at the lowest rate, and the server's load at each rate.
+    """Handshake time by device and bearer at the lowest rate, and the server's load at some of the rates.
 
-    One table where the screen has columns for it, else one for each device; captured handshakes apart.
+    One table where the screen has columns for it, else one or more a device; captured handshakes apart.
     """
     view = results.predictions
     own = view.filter(pl.col("capture").is_null())
@@ -44,15 +48,42 @@ def _measured(view: pl.DataFrame, width: int) -> Iterator[RenderableType]:
     busy = view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts()
     places = list(dict.fromkeys((row["device"], row["bearer"]) for row in quiet))
     shown, left_out = places[:MAX_PLACES], max(0, len(places) - MAX_PLACES)
-    table = _table(busy, quiet, shown, rates)
+    told = _spread([rate for rate in rates if rate], MAX_RATES)
+    table = _table(busy, quiet, shown, told)
     if fits(table, width):
         yield table
     else:
         for device in dict.fromkeys(device for device, _ in shown):
-            yield _table(busy, quiet, [place for place in shown if place[0] == device], [])
-        yield _table(busy, quiet, [], rates)
+            yield from _that_fit(
+                lambda some: _table(busy, quiet, some, []),
+                [place for place in shown if place[0] == device],
+                width,
+            )
+        yield from _that_fit(lambda some: _table(busy, quiet, [], some), told, width)
     if left_out:
         yield f"{left_out:,} more pairs of device and bearer are in the report and the table"
+    if len(told) < sum(rate > 0 for rate in rates):
+        yield f"{sum(rate > 0 for rate in rates) - len(told):,} more rates are in the report and the table"
+
+
+def _spread(rates: Sequence[float], most: int) -> list[float]:
+    """The first, the last, and rates evenly between them: `most` at most."""
+    if len(rates) <= most:
+        return list(rates)
+    return [rates[round(number * (len(rates) - 1) / (most - 1))] for number in range(most)]
+
+
+def _that_fit(
+    table: Callable[[Sequence[Column]], Table], columns: Sequence[Column], width: int
+) -> Iterator[Table]:
+    """As many tables as the screen needs for these columns."""
+    rest = list(columns)
+    while rest:
+        count = 1
+        while count < len(rest) and fits(table(rest[: count + 1]), width):
+            count += 1
+        yield table(rest[:count])
+        rest = rest[count:]
 
 
 def _table(
