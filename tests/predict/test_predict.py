@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from predict import handmade
 from shakedown.errors import InputError
+from shakedown.pricing.capacity import workers_needed
 from shakedown.pricing.library import TraceLibrary, write_library
 from shakedown.pricing.literature.thesis import queued_message_s
 from shakedown.pricing.predict import MODELS, capacity, predict, rows, scenario, totals_s
@@ -223,6 +224,21 @@ def test_an_unreachable_promise_is_a_rate_of_0(library):
     (row,) = capacity([RSA], within_s=0.1, bearer="geo", traces=library)
     assert row["rate_per_s"] == 0
     assert row["utilisation"] == 0
+
+
+@pytest.mark.parametrize("percentile", [None, 99.0])
+@pytest.mark.parametrize("server", ["server", "cortex-m4"])
+def test_workers_for_many_rates_are_those_of_each(library, percentile, server):
+    """Jumps over rates that the same workers bear, and counts that grow with every rate, end alike."""
+    priced = scenario(RSA, "phone", server, "lte", traces=library)
+    rates = [0.5, 900.0, 1.0, 20.0, 21.0, 300.0, 300.5, 301.0, 20000.0, 3.0, 1e9, 5.0, 20.0]
+    together = workers_needed(priced, 4.0, percentile, rates)
+    assert together == [found for rate in rates for found in workers_needed(priced, 4.0, percentile, [rate])]
+    assert together[rates.index(1e9)] == (None, None, None)
+    means = [mean for mean, _, _ in together if mean is not None]
+    assert len(set(means)) > 1
+    for _, low, high in together:
+        assert low is None or high is None or low <= high
 
 
 def test_a_server_without_public_keys_has_a_capacity_too(library):

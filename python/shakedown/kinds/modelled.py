@@ -164,7 +164,7 @@ def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, 
 
     if load.within_s is None:
         return ()
-    return tuple(workers_needed(priced, load.within_s, load.percentile, rate) for rate in load.rates_per_s)
+    return tuple(workers_needed(priced, load.within_s, load.percentile, load.rates_per_s))
 
 
 def priced_on(scenario: Scenario, trace: Trace) -> Priced:

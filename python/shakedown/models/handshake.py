@@ -69,11 +69,18 @@ def least_workers(
     rate_per_s: float,
     percentile: float | None = None,
     most: int = 100_000,
+    too_few: int = 0,
 ) -> int | None:
-    """The least number of workers at which a rate keeps a promise; None where none up to ``most`` does."""
-    if not promise_kept(0.0, within_s, unloaded, service, 1, percentile):
+    """The least number of workers at which a rate keeps a promise; None where none up to ``most`` does.
+
+    ``too_few`` are known not to do, as they do not at a lower rate.
+    """
+    if too_few == 0 and not promise_kept(0.0, within_s, unloaded, service, 1, percentile):
         return None
-    low = math.floor(rate_per_s * service.mean_s)  # at most so many are too few: utilisation 1 or more
+    # At most so many are too few: utilisation 1 or more.
+    low = max(too_few, math.floor(rate_per_s * service.mean_s))
+    if low >= most:
+        return None
     step = 1
     while not promise_kept(rate_per_s, within_s, unloaded, service, low + step, percentile):
         step *= 2

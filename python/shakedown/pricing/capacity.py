@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from shakedown.errors import InputError
 from shakedown.models.distribution import Distribution
-from shakedown.models.handshake import highest_rate_per_s, least_workers
+from shakedown.models.handshake import highest_rate_per_s, least_workers, promise_kept
 from shakedown.models.waiting import Service
 from shakedown.pricing.library import TraceLibrary, open_library
 from shakedown.pricing.predict import Row, check_model, each
@@ -95,22 +95,28 @@ def capacity_row(
         "limit_per_s": workers / service_s if service_s > 0.0 else None,
     }
     if rate_per_s is not None:
-        needed, least, most = workers_needed(one, within_s, percentile, rate_per_s)
+        [(needed, least, most)] = workers_needed(one, within_s, percentile, [rate_per_s])
         found["asked_rate_per_s"] = rate_per_s
         found["workers_needed"] = needed
         found["workers_range"] = [least, most]
     return found
 
 
+Workers = tuple[int | None, int | None, int | None]
+"""A number of workers with the figures at their mean, their low and their high ends; None: none will do."""
+
+
 def workers_needed(
-    one: Scenario, within_s: float, percentile: float | None, rate_per_s: float
-) -> tuple[int | None, int | None, int | None]:
-    """The least number of workers that keeps a promise at a rate, with the figures at their mean, their low
-    and their high ends; None where none does, or at the high end where part of the work has no figure.
+    one: Scenario, within_s: float, percentile: float | None, rates_per_s: Sequence[float]
+) -> list[Workers]:
+    """The least numbers of workers that keep a promise at rates; None where none does, or at the high end
+    where part of the work has no figure.
     """
     case = _Case(one, within_s, percentile)
-    mean, low, high = (case.workers(end, rate_per_s) for end in ("mean", "low", "high"))
-    return mean, low, None if one.server.unpriced or one.client.unpriced else high
+    unknown = bool(one.server.unpriced or one.client.unpriced)
+    mean, low = (case.workers(end, rates_per_s) for end in ("mean", "low"))
+    high = [None] * len(rates_per_s) if unknown else case.workers("high", rates_per_s)
+    return list(zip(mean, low, high, strict=True))
 
 
 class _Case:
@@ -131,7 +137,35 @@ class _Case:
         found = highest_rate_per_s(self.within_s, unloaded, service, workers, self.percentile)
         return found if math.isfinite(found) else None
 
-    def workers(self, end: str, rate_per_s: float) -> int | None:
-        """The least number of workers, None where none keeps the promise."""
+    def workers(self, end: str, rates_per_s: Sequence[float]) -> list[int | None]:
+        """The least numbers of workers, None where none keeps the promise.
+
+        They grow with the rate: each search begins where that of a lower rate ended, and rates that the
+        workers found also bear are jumped over, by jumps that double and are then halved.
+        """
         unloaded, service = self._at(end)
-        return least_workers(self.within_s, unloaded, service, rate_per_s, self.percentile, MAX_WORKERS)
+
+        def borne(rate_per_s: float, workers: int) -> bool:
+            return promise_kept(rate_per_s, self.within_s, unloaded, service, workers, self.percentile)
+
+        rates = sorted(set(rates_per_s))
+        found: dict[float, int | None] = dict.fromkeys(rates)
+        first, too_few = 0, 0
+        while first < len(rates):
+            enough = least_workers(
+                self.within_s, unloaded, service, rates[first], self.percentile, MAX_WORKERS, too_few
+            )
+            if enough is None:
+                break
+            last, over = first, len(rates)  # borne by so many workers; and the first that is known not to be
+            step = 1
+            while last + 1 < over:
+                tried = min(last + step, over - 1)
+                if borne(rates[tried], enough):
+                    last, step = tried, step * 2
+                else:
+                    over, step = tried, max(1, (tried - last) // 2)
+            for rate in rates[first : last + 1]:
+                found[rate] = enough
+            first, too_few = last + 1, enough - 1
+        return [found[rate] for rate in rates_per_s]

@@ -154,8 +154,7 @@ class Capacity(Object, frozen=True, kw_only=True):
     """One row of `capacity`: `rate_per_s` is 0 if the promise cannot be kept.
 
     With anything of the server `unpriced`, the rate is a greatest value. `workers_needed` answers
-    `--rate`: null
-    where no number of workers keeps the promise.
+    `--rate`: null where no number of workers up to 100,000 keeps the promise.
     """
 
     suite: Text
