@@ -60,8 +60,8 @@ fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
 queue-check: build ## Hold a server's queue against its formula (a quarter of an hour of a quiet machine)
 	$(BIN)/python -m tools.queue_check $(QUEUE_CHECK)
 
-soak: build ## Keep a server under honest and hostile clients for SOAK_SECONDS and watch its memory
-	$(BIN)/python -m tools.soak $(SOAK_SECONDS)
+soak: build ## Keep servers under honest and hostile clients for SOAK_SECONDS and watch their memory (SOAK="--gap 0.2": gently)
+	$(BIN)/python -m tools.soak $(SOAK_SECONDS) $(SOAK)
 
 killed: build ## End commands that write by kill -9, KILLS times each, and look at what is left
 	SHAKEDOWN_KILLS=$(KILLS) $(BIN)/python -m pytest tests/results/test_killed.py

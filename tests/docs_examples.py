@@ -84,7 +84,7 @@ def run(command: str, folder: Path) -> tuple[int, str]:
 
 def plain(line: str) -> str:
     """A line without what may differ: numbers, the dashes that stand for none, and spaces for alignment."""
-    line = re.sub(r"(?<![\w.+/@-])[\d][\d.,]*(?![\w+/@-])", "#", line)
+    line = re.sub(r"(?<![\w.+/@-])[\d][\d.,]*(?![\w+@-]|/(?!s\b))", "#", line)
     line = re.sub(r"[─━]+", "─", line)
     return " ".join(line.split())
 

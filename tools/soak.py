@@ -1,14 +1,17 @@
 """Keep servers busy with honest and hostile clients, and see that their memory and descriptors stay flat.
 
-    python -m tools.soak [SECONDS]
+    python -m tools.soak [SECONDS] [--gap SECONDS]
 
 A TLS and a WTLS server each have honest clients, floods of half-open handshakes, garbage, and clients that
-go away in the middle. Prints a line every few seconds; exits with 1 where memory grows after the first tenth
-of the time, where an honest client is turned away, or where a server does not end in good order.
+go away in the middle. With a gap each client pauses so long between two connections, and floods are rarer:
+`--gap 0.2` takes some per cent of a core. Prints a line every few seconds; exits with 1 where memory grows
+after the first tenth of the time, where an honest client is turned away, or where a server does not end in
+good order.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import random
@@ -32,11 +35,14 @@ HONEST, HOSTILE = 3, 2
 FLOOD = 10_000
 """Half-open clients of a flood, or as many as descriptors allow; it is over before the next begins."""
 FLOOD_EVERY_S = 20.0
+GENTLE_FLOOD_EVERY_S = 120.0
+HOSTILE_GAP_S = 0.002
 GROWTH_KIB = 4096
 """What an allocator may keep more at the end than after the first tenth: a leak of one connection in a
 hundred is more."""
 WTLS_SUITE = "wtls/rsa/rsa1024/server"
 WTLS_RUN_S = 5.0
+GENTLE_WTLS_RUN_S = 60.0
 
 
 def context() -> ssl.SSLContext:
@@ -52,9 +58,10 @@ class Clients(ABC):
     suite: str
     options: tuple[str, ...]
 
-    def __init__(self, port: int) -> None:
-        """Of a server at a port."""
-        self.address = ("127.0.0.1", port)
+    def __init__(self, port: int, gap_s: float) -> None:
+        """Of a server at a port; each pauses so long between two connections."""
+        self.address, self.gap_s = ("127.0.0.1", port), gap_s
+        self.flood_every_s = GENTLE_FLOOD_EVERY_S if gap_s else FLOOD_EVERY_S
         self.stopping = threading.Event()
         self.served, self.refused, self.flooded = 0, 0, 0
         self.threads = [threading.Thread(target=work) for work in self.work()]
@@ -83,7 +90,7 @@ class TlsClients(Clients):
         """Full and resumed handshakes, each with a request."""
         client = context()
         session: ssl.SSLSession | None = None
-        while not self.stopping.is_set():
+        while not self.paused(self.gap_s):
             try:
                 plain = socket.create_connection(self.address, timeout=20)
                 with client.wrap_socket(plain, session=session) as stream:
@@ -99,7 +106,7 @@ class TlsClients(Clients):
         """Half-open connections, garbage, cut handshakes; some go as far as their last flight."""
         generator = random.Random(seed)
         held: list[socket.socket] = []
-        while not self.paused(0.002):
+        while not self.paused(max(HOSTILE_GAP_S, self.gap_s)):
             with contextlib.suppress(OSError):
                 stream = socket.create_connection(self.address, timeout=5)
                 incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -127,7 +134,7 @@ class TlsClients(Clients):
     def flood(self) -> None:
         """Half-open clients, thousands at once."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        while not self.paused(FLOOD_EVERY_S):
+        while not self.paused(self.flood_every_s):
             with contextlib.ExitStack() as streams, contextlib.suppress(OSError):
                 for _ in range(min(FLOOD, soft - 500)):
                     streams.enter_context(socket.create_connection(self.address, timeout=5))
@@ -151,7 +158,10 @@ class WtlsClients(Clients):
     def honest(self) -> None:
         """Clients of this program, each with a request."""
         target = f"wtls://{self.address[0]}:{self.address[1]}"
-        options = ["--arrivals", "closed", "--clients", "2", "--duration", f"{WTLS_RUN_S}s", "--http", "/"]
+        loop = ["--arrivals", "closed", "--clients", "2", "--duration", f"{WTLS_RUN_S}s"]
+        if self.gap_s:
+            loop = ["--rate", f"{1.0 / self.gap_s}/s", "--duration", f"{GENTLE_WTLS_RUN_S}s"]
+        options = [*loop, "--http", "/"]
         while not self.stopping.is_set():
             command = [sys.executable, "-m", "shakedown", "load", target, self.suite, *options, "--json"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -166,7 +176,7 @@ class WtlsClients(Clients):
         """A genuine hello whole, cut and spoiled, and bytes that were never any."""
         generator = random.Random(seed)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
-            while not self.paused(0.001):
+            while not self.paused(max(HOSTILE_GAP_S / 2, self.gap_s / 2)):
                 copy = bytearray(self.hello)
                 copy[generator.randrange(len(copy))] ^= 1 << generator.randrange(8)
                 cut = self.hello[: generator.randrange(len(self.hello))]
@@ -176,7 +186,7 @@ class WtlsClients(Clients):
 
     def flood(self) -> None:
         """Hellos of thousands of addresses at once."""
-        while not self.paused(FLOOD_EVERY_S):
+        while not self.paused(self.flood_every_s):
             for number in range(FLOOD):
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
                     stranger.bind((f"127.0.{1 + number // 250}.{1 + number % 250}", 0))
@@ -208,7 +218,7 @@ def resident_kib(process: int) -> int:
 class Soaked:
     """A server, and its clients."""
 
-    def __init__(self, kind: type[Clients]) -> None:
+    def __init__(self, kind: type[Clients], gap_s: float) -> None:
         """Starts the server, and gets its clients ready."""
         command = [
             sys.executable,
@@ -226,7 +236,7 @@ class Soaked:
         assert self.server.stderr is not None
         found = re.search(r"listening on [\d.]+:(\d+)", self.server.stderr.readline())
         assert found is not None, "the server did not start"
-        self.clients = kind(int(found[1]))
+        self.clients = kind(int(found[1]), gap_s)
         self.settled_kib = 0
         self.name = kind.suite.partition("/")[0]
 
@@ -263,12 +273,12 @@ class Soaked:
         return problems
 
 
-def main(seconds: float) -> int:
+def main(seconds: float, gap_s: float) -> int:
     """Runs it; the exit status."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FLOOD + 1_000 if hard == resource.RLIM_INFINITY else min(FLOOD + 1_000, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-    soaked = [Soaked(TlsClients), Soaked(WtlsClients)]
+    soaked = [Soaked(TlsClients, gap_s), Soaked(WtlsClients, gap_s)]
     for one in soaked:
         for thread in one.clients.threads:
             thread.start()
@@ -286,4 +296,10 @@ def main(seconds: float) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_S))
+    parser = argparse.ArgumentParser(
+        prog="tools.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("seconds", nargs="?", type=float, default=DEFAULT_S)
+    parser.add_argument("--gap", type=float, default=0.0, metavar="SECONDS")
+    given = parser.parse_args()
+    sys.exit(main(given.seconds, given.gap))

@@ -6,6 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
@@ -13,6 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from shakedown.scenario import Options
     from shakedown.schema.serving import Serving
 
@@ -45,6 +49,25 @@ def _reason(error: Exception) -> str:
     """What went wrong, without its number."""
     text = getattr(error, "strerror", None) or str(error)
     return text[:1].lower() + text[1:]
+
+
+@dataclass(frozen=True)
+class Passages:
+    """Messages of handshakes on their way through a server's queue, in the order in which they were taken up.
+
+    Attributes:
+        arrived_s, taken_up_s, done_s: since the server began, each of shape (messages,).
+        worked_s: how long the worker had had something to do, all in all, when it took the message up.
+        handshake: the number of the message's handshake, of its worker's.
+        is_first: whether it is its handshake's first.
+    """
+
+    arrived_s: npt.NDArray[np.float64]
+    taken_up_s: npt.NDArray[np.float64]
+    done_s: npt.NDArray[np.float64]
+    worked_s: npt.NDArray[np.float64]
+    handshake: npt.NDArray[np.int64]
+    is_first: npt.NDArray[np.bool_]
 
 
 class Server:
@@ -87,6 +110,14 @@ class Server:
         """Waits for its end, at most so long; True once it is over."""
         return cast(bool, self._inner.wait(patience_s))
 
+    def take_passages(self) -> Passages:
+        """The ways of messages through the queue that were kept since they were taken last."""
+        import numpy as np
+
+        rows = np.frombuffer(self._inner.take_passages(), dtype="<u8").reshape(-1, 6).astype(np.int64)
+        times_s = rows[:, :4] * 1e-9
+        return Passages(*times_s.T, handshake=rows[:, 4], is_first=rows[:, 5] == 1)
+
     def summary(self) -> Serving:
         """What it has counted so far."""
         from shakedown.schema import convert
@@ -119,9 +150,9 @@ def start(
     """Starts a server of `suites` at `listen` (HOST:PORT).
 
     `limits` are `workers`, `payload_bytes`, `payload_when` (request or handshake), `handshake_timeout_s`,
-    `idle_timeout_s`, `drain_timeout_s`, `max_handshakes`, `max_connections`, `sample` and `queue_times`;
-    None is
-    the default. `client_ca` is the root of the certificates that clients present. Raises `InputError`, also
+    `idle_timeout_s`, `drain_timeout_s`, `max_handshakes`, `max_connections`, `sample`, `queue_times` and
+    `max_passages` (of messages' ways through the queue, for each worker, until they are taken); None is the
+    default. `client_ca` is the root of the certificates that clients present. Raises `InputError`, also
     where the address is taken or a suite cannot be served.
     """
     import msgspec

@@ -14,8 +14,8 @@ pub struct Stamped {
     pub bytes: usize,
     /// Who sent it, where the socket has no peer of its own.
     pub peer: Option<SocketAddr>,
-    /// From its arrival until now; of several chunks of a stream, the last one's. `None`: it came before the system
-    /// was asked to keep times.
+    /// From its arrival until it was asked for; of several chunks of a stream, the last one's. `None`: it came before the
+    /// system was asked to keep times.
     pub waited: Option<Duration>,
 }
 
@@ -35,11 +35,15 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> 
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut parts = [IoSliceMut::new(buffer)];
     let fd = socket.as_raw_fd();
+    // Reading is work already.
+    let asked = SystemTime::now();
     let received = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), MsgFlags::empty())
         .map_err(|error: Errno| io::Error::from(error))?;
     let waited = received.cmsgs().ok().and_then(|mut messages| {
         messages.find_map(|message| match message {
-            ControlMessageOwned::ScmTimestampns(arrived) => since(arrived),
+            ControlMessageOwned::ScmTimestampns(arrived) => {
+                Some(asked.duration_since(UNIX_EPOCH + Duration::from(arrived)).unwrap_or_default())
+            }
             _ => None,
         })
     });
@@ -48,11 +52,6 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> 
         four.or_else(|| address.as_sockaddr_in6().map(|six| SocketAddr::V6((*six).into())))
     });
     Ok(Stamped { bytes: received.bytes, peer, waited })
-}
-
-/// From a time of the system's clock until now; none where that clock was set back meanwhile.
-fn since(arrived: TimeSpec) -> Option<Duration> {
-    SystemTime::now().duration_since(UNIX_EPOCH + Duration::from(arrived)).ok()
 }
 
 #[cfg(test)]

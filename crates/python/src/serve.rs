@@ -36,6 +36,7 @@ struct Request {
     traces: Option<PathBuf>,
     sample: Option<u64>,
     queue_times: Option<bool>,
+    max_passages: Option<usize>,
 }
 
 impl Request {
@@ -58,6 +59,7 @@ impl Request {
         config.traces = self.traces;
         config.sample = self.sample.unwrap_or(config.sample);
         config.queue_times = self.queue_times.unwrap_or(config.queue_times);
+        config.max_passages = self.max_passages.unwrap_or(config.max_passages);
         Ok(config)
     }
 }
@@ -142,6 +144,27 @@ impl Server {
         let patience = Duration::try_from_secs_f64(patience_s)
             .map_err(|error| InvalidOption::new_err(format!("a time of {patience_s} s: {error}")))?;
         self.with(py, |server| server.wait(patience)).map_err(to_python)
+    }
+
+    /// The ways of messages through the queue since they were taken last: for each, six unsigned numbers of 64 bits, the
+    /// first byte the least: arrived, taken up, done, worked before (ns), number of the handshake, 1 where it is its first.
+    fn take_passages<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let passages = self.with(py, |server| server.take_passages());
+        let bytes: Vec<u8> = passages
+            .iter()
+            .flat_map(|one| {
+                [
+                    one.arrived_ns,
+                    one.taken_up_ns,
+                    one.done_ns,
+                    one.worked_ns,
+                    one.handshake,
+                    u64::from(one.is_first),
+                ]
+            })
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        PyBytes::new(py, &bytes)
     }
 
     /// What it has counted so far.

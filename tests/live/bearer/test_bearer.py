@@ -12,10 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from live.bearer.handshakes import COMMAND, GATEWAY, fixed
+from live.bearer.handshakes import ATTEMPTS, COMMAND, GATEWAY, fixed
 from shakedown.schema.base import decode
 from shakedown.schema.bearer import BearerCheck
 
@@ -156,7 +157,7 @@ import socket
 socket.create_connection(("{GATEWAY}", {listener.getsockname()[1]})).sendall(b"x" * 4000)
 """
     assert shakedown("bearer", "run", "gprs", "--", *python(code)).returncode == 0
-    server.join(timeout=5)
+    server.join(timeout=60)
     listener.close()
     assert sum(map(len, got)) == 4000
 
@@ -175,14 +176,14 @@ def test_datagrams_reach_the_host_and_come_back(shakedown: Run) -> None:
         code = f"""
 import socket
 client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-client.settimeout(10)
+client.settimeout(60)
 client.connect(("{GATEWAY}", {server.getsockname()[1]}))
 for word in (b"one", b"two", b"three"):
     client.send(word)
     print(client.recv(100).decode())
 """
         inside = shakedown("bearer", "run", "lte", "--", *python(code))
-        thread.join(timeout=5)
+        thread.join(timeout=60)
     assert inside.stdout.split() == ["ONE", "TWO", "THREE"]
 
 
@@ -261,29 +262,41 @@ def _namespaces() -> set[str]:
     return found
 
 
+def wrong_figures(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Figures of a check with and without the bearer's spread that are not its profile's, within 3 %."""
+    spread, without = rows
+    wrong = [one for one in spread["figures"] if one["figure"] != "loss" and abs(one["deviation"]) >= 0.03]
+    for one in without["figures"]:
+        if one["figure"] == "loss":
+            assert one["measured"] == 0.0, one
+        elif one["measured"] != pytest.approx(one["profile"], rel=0.03):
+            wrong.append(one)
+    return wrong
+
+
+@pytest.mark.timeout(600)
 def test_bearers_are_what_their_profiles_say(tmp_path: Path) -> None:
-    """Within 3 %: with its spread, by what it draws in the long run; without it, by the clock alone."""
-    names = ["gsm-csd", "gprs", "nb-iot", "lte", "geo"]
-    checks = {
-        name: subprocess.Popen(
-            [*COMMAND, "check", name, str(fixed(name, tmp_path)), "--seconds", "2", "--json"],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for name in names
-    }
-    for name, check in checks.items():
-        printed = check.communicate()[0]
-        decode(printed, list[BearerCheck])
-        spread, without = json.loads(printed)
-        for figure in spread["figures"]:
-            if figure["figure"] != "loss":
-                assert abs(figure["deviation"]) < 0.03, (name, figure)
-        for figure in without["figures"]:
-            if figure["figure"] != "loss":
-                assert figure["measured"] == pytest.approx(figure["profile"], rel=0.03), (name, figure)
-            else:
-                assert figure["measured"] == 0.0, (name, figure)
+    """Within 3 %: with its spread, by what it draws in the long run; without it, by the clock alone.
+
+    Where other programs want the processors, packets are handed over late: what is wrong is checked again.
+    """
+    left: dict[str, list[dict[str, Any]]] = {name: [] for name in ("gsm-csd", "gprs", "nb-iot", "lte", "geo")}
+    for _ in range(ATTEMPTS):
+        checks = {
+            name: subprocess.Popen(
+                [*COMMAND, "check", name, str(fixed(name, tmp_path)), "--seconds", "2", "--json"],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for name in left
+        }
+        printed = {name: check.communicate()[0] for name, check in checks.items()}
+        for one in printed.values():
+            decode(one, list[BearerCheck])
+        left = {name: wrong for name, one in printed.items() if (wrong := wrong_figures(json.loads(one)))}
+        if not left:
+            return
+    pytest.fail(f"not as their profiles say in {ATTEMPTS} checks: {left}")
 
 
 @pytest.mark.parametrize(("name", "key"), [("wifi-11b-wep", "wep"), ("wifi", "tk")])

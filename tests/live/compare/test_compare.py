@@ -193,28 +193,31 @@ def test_the_kernels_work_on_a_connection_is_modelled_where_this_machine_has_a_p
 
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sampled")
-    text = """
+    for seconds in (0.5, 1, 2, 4, 8):
+        # A busy machine takes the clients' thread its processor in most handshakes: then for longer.
+        folder = tmp_path_factory.mktemp("sampled")
+        text = f"""
 suites = ["tls1.3/x25519/p256/server"]
 repeat = 5
 
 [live]
 rate = "40/s"
-duration = "0.5s"
+duration = "{seconds}s"
 clients = 4
 traces = 10
 slow_to = "raspberry-pi"
 """
-    printed = []
-    outcome = run_experiment(experiment(folder, text), folder / "results", printed=printed.append)
-    assert not outcome.failures
-    return load_results(folder / "results"), next(one for one in printed if isinstance(one, LiveRun))
+        printed = []
+        outcome = run_experiment(experiment(folder, text), folder / "results", printed=printed.append)
+        assert not outcome.failures
+        row = next(one for one in printed if isinstance(one, LiveRun))
+        if {one.slow_to for one in row.time_spent} == {None, "raspberry-pi"}:
+            return load_results(folder / "results"), row
+    pytest.fail("the clients' thread lost its processor in every sampled handshake of all runs")
 
 
 def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
     results, row = sampled
-    if {one.slow_to for one in row.time_spent} != {None, "raspberry-pi"}:
-        pytest.skip("this machine is too busy: the clients' thread lost its processor in every handshake")
     fast, slow = row.time_spent
     assert (fast.slowdown, fast.joined) == (None, fast.handshakes)
     assert slow.slowdown > 2.0

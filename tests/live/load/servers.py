@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-START_TIMEOUT_S = 10.0
+START_TIMEOUT_S = 60.0
+LOAD_TIMEOUT_S = 60.0
 
 
 def free_port() -> int:
@@ -69,6 +70,17 @@ class Server:
             self.signal(signal.SIGKILL)
             self.process.wait()
             self.process = None
+
+
+def wait_for_requests(folder: Path, count: int = 50) -> None:
+    """Until a web server has answered so many, by its log: a load is well under way."""
+    log = folder / "access.log"
+    deadline = time.monotonic() + LOAD_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if log.exists() and len(log.read_bytes().splitlines()) >= count:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"nobody asks: {log}")
 
 
 @contextlib.contextmanager

@@ -86,10 +86,11 @@ def test_a_server_without_the_suite_says_so(load, start, peer, pair, tmp_path):
 
 
 def test_a_server_that_dies_and_comes_back(load, start, peer, pair, tmp_path):
-    server = start(servers.s_server(peer("openssl"), tmp_path, pair))
+    folder = tmp_path / "nginx"
+    server = start(servers.nginx(peer("nginx"), folder, pair, ""))
 
     def restart() -> None:
-        time.sleep(1.5)
+        servers.wait_for_requests(folder)
         server.stop()
         time.sleep(0.7)
         server.start()
@@ -97,21 +98,23 @@ def test_a_server_that_dies_and_comes_back(load, start, peer, pair, tmp_path):
     outage = threading.Thread(target=restart)
     outage.start()
     status, found, err = load(
-        server.target, SUITE, "--rate", "100/s", "--arrivals", "deterministic", "--duration", "4s"
+        *(server.target, SUITE, "--rate", "100/s", "--arrivals", "deterministic", "--duration", "8s"),
+        *("--http", "/"),
     )
     outage.join()
     assert status == 0, err
-    assert found["planned"] == 400 == found["completed"] + sum(found["failed"].values())
+    assert found["planned"] == 800 == found["completed"] + sum(found["failed"].values())
     assert found["failed"]["connection refused"] > 20
     assert found["completed"] > 200
 
 
 def test_a_stalled_server_cannot_hide(load, start, peer, pair, tmp_path):
     """Stopped for 500 ms of 5 s at 300/s, 10 per cent of all starts wait for 250 ms on average."""
-    server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, ""))
+    folder = tmp_path / "nginx"
+    server = start(servers.nginx(peer("nginx"), folder, pair, ""))
 
     def stall() -> None:
-        time.sleep(2.5)
+        servers.wait_for_requests(folder)
         server.signal(signal.SIGSTOP)
         time.sleep(0.5)
         server.signal(signal.SIGCONT)
@@ -119,7 +122,8 @@ def test_a_stalled_server_cannot_hide(load, start, peer, pair, tmp_path):
     stalled = threading.Thread(target=stall)
     stalled.start()
     status, found, err = load(
-        server.target, SUITE, "--rate", "300/s", "--arrivals", "deterministic", "--duration", "5s"
+        *(server.target, SUITE, "--rate", "300/s", "--arrivals", "deterministic", "--duration", "5s"),
+        *("--http", "/"),
     )
     stalled.join()
     assert status == 0, err
@@ -151,23 +155,22 @@ def test_thresholds_set_the_status(load, start, peer, pair, tmp_path):
 
 def test_starts_beyond_the_cap_are_planned_all_the_same(load, start, peer, pair, tmp_path):
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        server = start(servers.s_server(peer("openssl"), tmp_path, pair))
 
         def one_then_silence() -> None:
-            server = servers.s_server(peer("openssl"), tmp_path, pair)
-            with servers.running(server):
-                first, _ = listener.accept()
-                with first, socket.create_connection(("127.0.0.1", server.port)) as upstream:
-                    first.settimeout(0.5)
-                    upstream.settimeout(0.5)
-                    for source, sink in ((first, upstream), (upstream, first), (first, upstream)):
-                        sink.sendall(source.recv(16384))
+            first, _ = listener.accept()
+            with first, socket.create_connection(("127.0.0.1", server.port)) as upstream:
+                first.settimeout(20)
+                upstream.settimeout(20)
+                for source, sink in ((first, upstream), (upstream, first), (first, upstream)):
+                    sink.sendall(source.recv(16384))
 
         relay = threading.Thread(target=one_then_silence)
         relay.start()
         status, found, err = load(
             f"127.0.0.1:{listener.getsockname()[1]}",
             *("--rate", "50/s", "--arrivals", "deterministic", "--duration", "1s"),
-            *("--max-open", "2", "--timeout", "1s"),
+            *("--max-open", "2", "--timeout", "5s"),
         )
         relay.join()
     assert status == 1

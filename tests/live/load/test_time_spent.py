@@ -19,6 +19,9 @@ from shakedown.time_spent import read_halves, time_spent
 
 SUITE = "tls1.3/x25519/p256/server"
 SHORT = ("--rate", "50/s", "--arrivals", "deterministic", "--duration", "1s", "--clients", "4")
+DURATIONS_S = (1, 2, 4, 8, 16)
+"""A busy machine takes the clients' thread its processor in most handshakes: a run is repeated for longer,
+until enough of its samples are left."""
 
 
 def message(index: int, sender: str, name: str, us: float, waited_us: float = 0.0) -> HalfMessage:
@@ -134,21 +137,36 @@ def client_us(found: dict) -> float:
     return parts + found["connect_us"] + found["client_unattributed_us"]
 
 
+def sampling(
+    load, target: str, *arguments: str | Path, least: int = 1, out: Path | None = None
+) -> tuple[dict, int]:
+    """A load's object with enough of its samples left, and the number of starts of all that it took."""
+    starts = 0
+    for seconds in DURATIONS_S:
+        kept: tuple[str | Path, ...] = ()
+        if out is not None:
+            out.unlink(missing_ok=True)
+            kept = ("--traces-out", out)
+        status, found, err = load(target, *arguments, *SHORT, "--duration", f"{seconds}s", *kept)
+        assert status == 0, err
+        assert found["planned"] == 50 * seconds
+        starts += found["planned"] + 1
+        if found["time_spent"] is not None and found["time_spent"]["handshakes"] >= least:
+            return found, starts
+    pytest.fail(f"the clients' thread lost its processor in nearly all of {starts} handshakes")
+
+
 @pytest.mark.parametrize("suite", [SUITE, "tls1.2/rsa/rsa2048/server", "wtls/ecdh_ecdsa/163k/mutual"])
 def test_both_sides_of_our_own(load, tmp_path, suite):
     traces, kept = tmp_path / "server.jsonl", tmp_path / "client.jsonl"
     with serving(suite, "--traces", traces, "--sample", 1) as server:
-        options = ("--traces", "8", "--server-traces", traces, "--traces-out", kept)
-        status, found, err = load(server.target, suite, *SHORT, *options)
+        options = ("--traces", "8", "--server-traces", traces)
+        found, starts = sampling(load, server.target, suite, *options, least=3, out=kept)
         counted = server.stop()
-    assert status == 0, err
-    assert counted["traces"] == 51
+    assert counted["traces"] == starts
     spent = found["time_spent"]
-    if spent is None or spent["handshakes"] < 3:
-        pytest.skip(
-            "this machine is too busy: the clients' thread lost its processor in nearly all handshakes"
-        )
-    assert spent["sampled"] + spent["preempted"] == 8
+    # Another is sampled in the place of each that was preempted, as long as there are others.
+    assert spent["sampled"] <= 8 <= spent["sampled"] + spent["preempted"]
     assert spent["handshakes"] == spent["joined"] <= spent["sampled"]
     assert len(read_halves(kept)) == spent["sampled"]
     assert all(step["server"] is not None for step in spent["steps"])
@@ -169,11 +187,7 @@ def test_both_sides_of_our_own(load, tmp_path, suite):
 
 def test_the_clients_half_of_a_foreign_server(load, start, peer, pair, tmp_path):
     server = start(servers.s_server(peer("openssl"), tmp_path, pair))
-    status, found, err = load(server.target, *SHORT, "--traces", "5")
-    assert status == 0, err
-    spent = found["time_spent"]
-    if spent is None:
-        pytest.skip("this machine is too busy")
+    spent = sampling(load, server.target, "--traces", "5")[0]["time_spent"]
     assert (spent["joined"], spent["handshakes"]) == (0, spent["sampled"])
     assert {step["server"] for step in map(dict, spent["steps"])} == {None}
 
@@ -183,19 +197,17 @@ def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
     traces = tmp_path / "server.jsonl"
     with serving(SUITE, "--traces", traces, "--sample", 1) as server:
         options = ("--slow-to", "raspberry-pi", "--traces", "6", "--server-traces", traces)
-        status, found, err = load(server.target, SUITE, *SHORT, *options)
-    assert status == 0, err
+        found, _ = sampling(load, server.target, SUITE, *options)
     assert found["slow_to"] == "raspberry-pi"
     factor = found["slowdown"]
     assert factor > 2.0
-    assert found["completed"] == found["planned"] == 50
+    assert found["completed"] == found["planned"]
     own_s = found["generator_cpu_s"] / found["completed"]
     # Of what the generator worked for a handshake the endpoint's share is stretched, which is most of it.
     assert found["handshake_s"]["mean"] > 0.3 * factor * own_s
     spent = found["time_spent"]
-    if spent is not None:
-        assert (spent["slow_to"], spent["slowdown"]) == ("raspberry-pi", factor)
-        assert client_us(spent) * 1e-6 <= found["handshake_s"]["max"] * 1.05
+    assert (spent["slow_to"], spent["slowdown"]) == ("raspberry-pi", factor)
+    assert client_us(spent) * 1e-6 <= found["handshake_s"]["max"] * 1.05
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
-from tools import queue_check
-from tools.queue_check import Moments
+from tools import queue_check, queue_waits
 
 from live.serve.serving import serving
+from shakedown.serving import Passages
 
 
 @pytest.mark.parametrize("suite", ["tls1.3/x25519/p256/server", "wtls/rsa/rsa1024/server"])
@@ -37,13 +38,76 @@ def test_a_queue_is_not_timed_unasked():
         assert server.stop()["queue"] is None
 
 
-def test_moments_are_those_of_what_came_since():
-    earlier, later = Moments(2, 1.0, 1.5), Moments(5, 2.0, 6.0)
-    # Values 0.5, 1.5 with mean of squares 1.25 … as given; then three more.
-    assert later.since(earlier) == Moments(3, pytest.approx(8 / 3), pytest.approx(9.0))
-    assert math.isnan(earlier.since(earlier).mean_s)
-    # (x + 1)² = x² + 2 x + 1.
-    assert Moments(4, 2.0, 5.0).plus(1.0) == Moments(4, 3.0, 10.0)
+def passages(arrived_s, service_s, *, handshake=None, delay_s=0.0, beside_s=0.0):
+    """Ways through a server that serves in turn, wakes up in `delay_s` and works `beside_s` after each."""
+    taken_up, done, worked, free_s, sum_s = [], [], [], -math.inf, 0.0
+    for at_s, work_s in zip(arrived_s, service_s, strict=True):
+        taken_up.append(free_s if free_s > at_s else at_s + delay_s)
+        worked.append(sum_s)
+        done.append(taken_up[-1] + work_s)
+        free_s = done[-1] + beside_s
+        sum_s += work_s + beside_s
+    numbers = np.arange(len(taken_up)) if handshake is None else np.array(handshake)
+    first = np.isin(np.arange(len(numbers)), np.unique(numbers, return_index=True)[1])
+    return Passages(*map(np.array, (arrived_s, taken_up, done, worked)), handshake=numbers, is_first=first)
+
+
+def test_a_replay_has_the_waits_of_a_server_that_never_sleeps():
+    generator = np.random.default_rng(1)
+    arrived_s = np.cumsum(generator.exponential(1.0, 500))
+    service_s = generator.uniform(0.2, 1.4, 500)
+    found = passages(arrived_s, service_s)
+    shuffled = generator.permutation(500)
+    waits_s = queue_waits.replayed_s(arrived_s[shuffled], service_s[shuffled])
+    assert waits_s == pytest.approx((found.taken_up_s - found.arrived_s)[shuffled], abs=1e-9)
+
+
+def test_what_is_done_beside_is_the_message_before_its():
+    found = passages([0.0, 10.0, 20.0], [1.0, 2.0, 3.0], beside_s=0.5)
+    assert queue_waits.services_s(found) == pytest.approx([1.5, 2.5, 3.5])
+
+
+@pytest.mark.parametrize("utilisation", [0.2, 0.6])
+def test_what_waking_up_adds_is_taken_off(utilisation):
+    """What is left is the closed formula of M/M/1."""
+    generator = np.random.default_rng(2)
+    count = 400_000
+    arrived_s = np.cumsum(generator.exponential(1.0 / utilisation, count))
+    service_s = generator.exponential(1.0, count)
+    found = queue_waits.messages(passages(arrived_s, service_s, delay_s=0.4))
+    # M/M/1: the wait is ρ / (1 - ρ) services.
+    assert found.queued_s == pytest.approx(utilisation / (1.0 - utilisation), rel=0.03)
+    assert found.formula_s == pytest.approx(utilisation / (1.0 - utilisation), rel=0.03)
+    assert found.set_up_s > 0.25
+
+
+def test_messages_of_a_handshake_belong_together():
+    found = passages([0.0, 1.5, 5.0, 6.5, 9.0], [0.5, 1.0, 0.5, 2.0, 0.5], handshake=[4, 4, 7, 7, 9])
+    customers = queue_waits.handshakes(found)
+    assert customers.service_s == pytest.approx([1.5, 2.5, 0.5])
+    assert customers.rate_per_s == pytest.approx(3 / 9.0)
+    both = queue_waits.pairs(found)
+    assert both.first_s == pytest.approx([0.5, 0.5])
+    assert both.second_s == pytest.approx([1.0, 2.0])
+    assert both.between_s == pytest.approx([1.0, 1.0])
+
+
+def test_an_imitated_server_waits_as_the_formulas_say_where_they_hold():
+    """Second messages without work, which come at once, find what the first left behind."""
+    nothing = np.zeros(1)
+    first_only = queue_waits.Pairs(np.ones(1), nothing, nothing)
+    found_s = queue_waits.imitated_s(first_only, 0.5, 200_000, 1, one_client=False)
+    # M/D/1 at ρ = 0.5: first messages wait ρ / (2 (1 - ρ)), and leave ρ + ρ² / (2 (1 - ρ)) others behind.
+    assert found_s == pytest.approx((0.5 + 0.75) / 2.0, rel=0.05)
+
+
+def test_clients_that_share_a_processor_spread_the_work_out():
+    heavy = queue_waits.Pairs(np.zeros(1), np.ones(1), 0.8 * np.ones(1))
+    apart_s, shared_s = (
+        queue_waits.imitated_s(heavy, 0.1, 100_000, 1, one_client=one_client) for one_client in (False, True)
+    )
+    # Second messages, which have all the work, are at least 0.8 of it apart.
+    assert 0.0 < shared_s < 0.7 * apart_s
 
 
 def test_a_wait_is_near_enough_within_its_bound_or_its_interval():
@@ -65,4 +129,6 @@ def test_a_small_check_computes_its_table(capsys):
         assert found.formula_s > 0.0
         assert math.isfinite(found.live_s)
         assert found.margin_s > 0.0
+    for seconds in (one.replayed_s, one.imitated_s, one.imitated_one_client_s, one.between_s):
+        assert 0.0 < seconds < 1.0
     assert one.suite in queue_check.line(one)

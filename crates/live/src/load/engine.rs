@@ -373,6 +373,10 @@ impl<'a> Engine<'a> {
         }
         tally.count(&negotiated);
         if let Some(sample) = connection.sample.take() {
+            if sample.preemptions > 0 {
+                // Its times hold those of others.
+                self.sampling.replace();
+            }
             tally.samples.push((sample, negotiated));
         }
     }

@@ -160,6 +160,11 @@ impl Sampling {
         self.taken += usize::from(takes);
         takes
     }
+
+    /// A sampled handshake was no good: the next start is sampled in its place.
+    pub fn replace(&mut self) {
+        self.taken = self.taken.saturating_sub(1);
+    }
 }
 
 #[cfg(test)]
@@ -176,5 +181,21 @@ mod tests {
         assert_eq!(taken(Sampling::new(4, Some(3.0), second), 3), [0, 1, 2]);
         assert_eq!(taken(Sampling::new(2, None, 10 * second), 10), [0, 5]);
         assert_eq!(taken(Sampling::NONE, 10), [] as [u64; 0]);
+    }
+
+    #[test]
+    fn the_next_start_takes_the_place_of_a_sample_that_is_no_good() {
+        let mut sampling = Sampling::new(2, Some(10.0), Duration::from_secs(1));
+        let mut taken = Vec::new();
+        for number in 0..10 {
+            if sampling.takes(number, Duration::ZERO) {
+                taken.push(number);
+                if number < 2 {
+                    sampling.replace();
+                }
+            }
+        }
+        // Two for the first, then each in its own place.
+        assert_eq!(taken, [0, 1, 2, 5]);
     }
 }

@@ -49,6 +49,8 @@ pub struct Config {
     pub sample: u64,
     /// Times how long messages of handshakes wait to be taken up, and what they and the wait for them cost.
     pub queue_times: bool,
+    /// Keeps so many messages' ways through the queue, one by one, for each worker; they are [taken](super::Server::take_passages).
+    pub max_passages: usize,
 }
 
 impl Config {
@@ -70,6 +72,7 @@ impl Config {
             traces: None,
             sample: 100,
             queue_times: false,
+            max_passages: 0,
         }
     }
 

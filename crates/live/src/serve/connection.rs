@@ -373,7 +373,8 @@ impl Connection {
         };
         let goes_on = self.hear(tools, received);
         if let Some(waited) = waited {
-            self.queued_times.message(waited, begun.elapsed(), tools.tally);
+            let at = begun.duration_since(tools.epoch);
+            self.queued_times.message(self.place, at, waited, begun.elapsed(), tools.tally);
             // The same bytes may hold the connection's end.
             if self.completed {
                 self.queued_times.handshake(tools.tally);

@@ -117,18 +117,17 @@ impl DatagramWorker {
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(8);
         let timed = self.parts.config.queue_times;
-        let mut awake = timed.then(Instant::now);
         loop {
             let patience = self.patience();
-            if patience != Some(Duration::ZERO) {
-                self.parts.tally.worked(awake.take());
+            if timed && patience != Some(Duration::ZERO) {
+                self.parts.tally.sleeps(self.now());
             }
             match self.poll.poll(&mut events, patience) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
             if timed {
-                awake.get_or_insert_with(Instant::now);
+                self.parts.tally.wakes(self.now());
             }
             self.readable |= events.iter().any(|event| event.token() == SOCKET && event.is_readable());
             let orders = self.parts.orders.get();
@@ -216,11 +215,12 @@ impl DatagramWorker {
         let mut queued = None;
         if let Some(handshake) = begun.get_mut(&peer) {
             handshake.busy += start.elapsed();
-            queued = Some(handshake.queued);
+            queued = Some((handshake.place, handshake.queued));
         }
         self.settle();
-        if let (Some(mut queued), Some(waited)) = (queued, waited) {
-            queued.message(waited, taken_up.elapsed(), &self.parts.tally);
+        if let (Some((place, mut queued)), Some(waited)) = (queued, waited) {
+            let at = taken_up.duration_since(self.parts.epoch);
+            queued.message(place, at, waited, taken_up.elapsed(), &self.parts.tally);
             if let Some(handshake) = self.begun.get_mut(&peer) {
                 handshake.queued = queued;
             }

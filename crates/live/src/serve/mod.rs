@@ -20,3 +20,4 @@ pub(crate) use config::listening_reason;
 pub use config::{Config, PayloadWhen, ServeError};
 pub use server::Server;
 pub use summary::{Handshakes, Queue, Summary, Times};
+pub use tally::Passage;

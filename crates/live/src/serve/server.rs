@@ -4,7 +4,7 @@ use super::config::{Config, ServeError};
 use super::datagrams::{self, DatagramWorker};
 use super::exporter::Exporter;
 use super::summary::Summary;
-use super::tally::Tally;
+use super::tally::{Passage, Tally, lock};
 use super::traces::Sampler;
 use super::worker::{Orders, Parts, Worker};
 use crate::socket;
@@ -55,7 +55,7 @@ impl Server {
         let Stacked { acceptor, stack, roots } = stacked(&config, settings)?;
         let workers = config.workers.max(1);
         let epoch = Instant::now();
-        let tallies: Arc<[Arc<Tally>]> = (0..workers).map(|_| Arc::new(Tally::default())).collect();
+        let tallies: Arc<[Arc<Tally>]> = (0..workers).map(|_| Arc::new(Tally::keeping(config.max_passages))).collect();
         let config = Arc::new(config);
         let mut server = Self {
             address: config.listen,
@@ -249,6 +249,12 @@ impl Server {
         };
         self.failed.get_or_insert(reason);
         self.cut();
+    }
+
+    /// The ways of messages through the queue that were kept since they were taken last; each worker's in order.
+    #[must_use]
+    pub fn take_passages(&self) -> Vec<Passage> {
+        self.tallies.iter().flat_map(|tally| std::mem::take(&mut *lock(&tally.passages))).collect()
     }
 
     /// What it has counted so far.

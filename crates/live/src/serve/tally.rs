@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -144,6 +144,23 @@ impl QueueTimes {
     }
 }
 
+/// One message's way through the queue, for whoever replays what a worker did; nanoseconds since the server began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// When it arrived, by the kernel's time stamp.
+    pub arrived_ns: u64,
+    /// When the worker took it up.
+    pub taken_up_ns: u64,
+    /// When the worker was through with it.
+    pub done_ns: u64,
+    /// How long the worker had had something to do, all in all, when it took the message up.
+    pub worked_ns: u64,
+    /// Its handshake's number, of its worker's.
+    pub handshake: u64,
+    /// It is the first of its handshake.
+    pub is_first: bool,
+}
+
 /// One handshake's way through the queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queued {
@@ -153,14 +170,36 @@ pub struct Queued {
 }
 
 impl Queued {
-    /// Counts a message.
-    pub fn message(&mut self, waited: Duration, served: Duration, tally: &Tally) {
+    /// Counts a message of a handshake with this number: when it was taken up, how long it had waited by then, and how
+    /// long it was worked on.
+    pub fn message(
+        &mut self,
+        handshake: u64,
+        taken_up: Duration,
+        waited: Duration,
+        served: Duration,
+        tally: &Tally,
+    ) {
+        let is_first = self.first_wait.is_none();
         self.first_wait.get_or_insert(waited);
         self.waited += waited;
         self.served += served;
-        let mut queue = lock(&tally.queue);
-        queue.message_wait.record(waited);
-        queue.message_service.record(served);
+        {
+            let mut queue = lock(&tally.queue);
+            queue.message_wait.record(waited);
+            queue.message_service.record(served);
+        }
+        let mut passages = lock(&tally.passages);
+        if passages.len() < tally.max_passages {
+            passages.push(Passage {
+                arrived_ns: nanoseconds(taken_up.saturating_sub(waited)),
+                taken_up_ns: nanoseconds(taken_up),
+                done_ns: nanoseconds(taken_up + served),
+                worked_ns: tally.worked_until(taken_up),
+                handshake,
+                is_first,
+            });
+        }
     }
 
     /// Counts the handshake: it is over.
@@ -191,6 +230,14 @@ pub mod cause {
     pub const PROTOCOL: &str = "protocol";
     /// The stack could not make another endpoint.
     pub const NO_ENDPOINT: &str = "no-endpoint";
+}
+
+/// Of a worker that waits for something to do, in place of a time.
+const ASLEEP: u64 = u64::MAX;
+
+/// Of a time, as a whole number.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX - 1)
 }
 
 /// A worker's counts.
@@ -226,8 +273,14 @@ pub struct Tally {
     pub busy: Mutex<Durations>,
     /// How the queue of messages went, where that is timed.
     pub queue: Mutex<QueueTimes>,
-    /// Nanoseconds in which the worker had something to do, where that is timed.
+    /// Each of the latest messages' way through it, where that is kept: at most `max_passages`.
+    pub passages: Mutex<Vec<Passage>>,
+    /// Beyond, messages are counted only.
+    pub max_passages: usize,
+    /// Nanoseconds in which the worker had something to do until it slept last, where that is timed.
     pub worked_ns: Counter,
+    /// Since when it has something to do, in nanoseconds since the server began; or [`ASLEEP`].
+    awake_since_ns: AtomicU64,
     /// By name and sender, in sampled handshakes.
     pub messages: Mutex<BTreeMap<(&'static str, &'static str), MessageTime>>,
     /// Sampled handshakes written, and lost because the file could not take them.
@@ -242,11 +295,28 @@ pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Tally {
-    /// Counts what a worker did since it woke up, where that is timed.
-    pub fn worked(&self, since: Option<Instant>) {
-        if let Some(since) = since {
-            self.worked_ns.add(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    /// A worker that keeps up to so many messages' ways through its queue.
+    pub fn keeping(max_passages: usize) -> Self {
+        Self { max_passages, ..Self::default() }
+    }
+
+    /// The worker has something to do from now on; `now` counts from the server's beginning, as below.
+    pub fn wakes(&self, now: Duration) {
+        let _ = self.awake_since_ns.compare_exchange(ASLEEP, nanoseconds(now), Relaxed, Relaxed);
+    }
+
+    /// The worker waits for something to do.
+    pub fn sleeps(&self, now: Duration) {
+        let since = self.awake_since_ns.swap(ASLEEP, Relaxed);
+        if since != ASLEEP {
+            self.worked_ns.add(nanoseconds(now).saturating_sub(since));
         }
+    }
+
+    /// Nanoseconds in which the worker had something to do until `now`.
+    fn worked_until(&self, now: Duration) -> u64 {
+        let since = self.awake_since_ns.load(Relaxed);
+        self.worked_ns.get() + if since == ASLEEP { 0 } else { nanoseconds(now).saturating_sub(since) }
     }
 
     /// A handshake came to nothing.
@@ -281,6 +351,33 @@ mod tests {
         assert!((one.sum_of_squares_s2() - 20e-6).abs() < 1e-12);
         assert_eq!(one.count_within(Duration::from_millis(3)), 1);
         assert!((one.max_s() - 0.004).abs() < 1e-5);
+    }
+
+    #[test]
+    fn a_message_is_kept_with_what_the_worker_had_done_before() {
+        const MS: Duration = Duration::from_millis(1);
+        let tally = Tally::keeping(2);
+        tally.sleeps(MS);
+        tally.wakes(10 * MS);
+        tally.wakes(11 * MS);
+        let mut queued = Queued::default();
+        queued.message(7, 12 * MS, 3 * MS, MS, &tally);
+        tally.sleeps(14 * MS);
+        tally.wakes(20 * MS);
+        queued.message(7, 20 * MS, MS, 2 * MS, &tally);
+        queued.message(7, 30 * MS, MS, 2 * MS, &tally);
+        let kept = lock(&tally.passages);
+        let of = |arrived, taken_up, done, worked, is_first| Passage {
+            arrived_ns: arrived * 1_000_000,
+            taken_up_ns: taken_up * 1_000_000,
+            done_ns: done * 1_000_000,
+            worked_ns: worked * 1_000_000,
+            handshake: 7,
+            is_first,
+        };
+        // Awake until 1 ms, from 10 to 14, and from 20 on.
+        assert_eq!(*kept, [of(9, 12, 13, 3, true), of(19, 20, 22, 5, false)]);
+        assert_eq!(lock(&tally.queue).message_wait.count(), 3);
     }
 
     #[test]

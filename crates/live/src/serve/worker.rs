@@ -185,18 +185,17 @@ impl Worker {
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS);
         let timed = self.parts.config.queue_times;
-        let mut awake = timed.then(Instant::now);
         loop {
             let patience = self.patience();
-            if patience != Some(Duration::ZERO) {
-                self.parts.tally.worked(awake.take());
+            if timed && patience != Some(Duration::ZERO) {
+                self.parts.tally.sleeps(self.parts.epoch.elapsed());
             }
             match self.poll.poll(&mut events, patience) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
             if timed {
-                awake.get_or_insert_with(Instant::now);
+                self.parts.tally.wakes(self.parts.epoch.elapsed());
             }
             for event in &events {
                 match event.token() {

@@ -1,0 +1,168 @@
+"""A server's waits from the ways of messages through its queue: counted, by formula, replayed, imitated.
+
+Everything here is arithmetic on `shakedown.serving.Passages` of one worker; times are in seconds.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from shakedown.models.queueing import mg1_wait_s
+from shakedown.serving import Passages
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Customers:
+    """Customers of the queue: messages, or handshakes with all of their messages' work.
+
+    Attributes:
+        rate_per_s: how many arrived a second.
+        wait_s: of each, from its arrival until it was taken up; a handshake's is that of its first message.
+        service_s: what the worker did for each, of shape (customers,).
+        unqueued_s: waits of those messages that found nobody before them: for the worker to wake up.
+    """
+
+    rate_per_s: float
+    wait_s: Floats
+    service_s: Floats
+    unqueued_s: Floats
+
+    @property
+    def utilisation(self) -> float:
+        """Share of time in which the server works."""
+        return float(self.rate_per_s * self.service_s.mean())
+
+    @property
+    def set_up_s(self) -> float:
+        """Mean wait of all customers that comes from the unqueued ones' waits.
+
+        A server that has a set-up of D before each busy period adds (2 E[D] + λ E[D²]) / (2 (1 + λ E[D])) to
+        the wait of Pollaczek and Khinchine (Welch 1964; Takagi, Queueing Analysis 1, 1991).
+        """
+        if not len(self.unqueued_s):
+            return 0.0
+        mean_s, second_s2 = self.unqueued_s.mean(), (self.unqueued_s**2).mean()
+        return float((2 * mean_s + self.rate_per_s * second_s2) / (2 * (1 + self.rate_per_s * mean_s)))
+
+    @property
+    def queued_s(self) -> float:
+        """Mean wait for others."""
+        return float(self.wait_s.mean()) - self.set_up_s
+
+    @property
+    def formula_s(self) -> float:
+        """Mean wait by the formula of Pollaczek and Khinchine."""
+        service_s = self.service_s
+        return float(mg1_wait_s(self.rate_per_s, float(service_s.mean()), float((service_s**2).mean())))
+
+
+def services_s(passages: Passages) -> Floats:
+    """What the worker did for each message, and after it until the next: accepting, waking up, closing."""
+    served_s: Floats = passages.done_s - passages.taken_up_s
+    if len(served_s) < 2:
+        return served_s
+    beside_s = np.clip(np.diff(passages.worked_s) - served_s[:-1], 0.0, None)
+    return served_s + np.append(beside_s, beside_s.mean())
+
+
+def messages(passages: Passages) -> Customers:
+    """Each message a customer."""
+    wait_s = passages.taken_up_s - passages.arrived_s
+    rate_per_s = len(wait_s) / elapsed_s(passages)
+    return Customers(rate_per_s, wait_s, services_s(passages), wait_s[_found_nobody(passages)])
+
+
+def handshakes(passages: Passages) -> Customers:
+    """Each handshake a customer, which brings all of its work with its first message."""
+    numbers, places = np.unique(passages.handshake, return_inverse=True)
+    service_s = np.bincount(places, weights=services_s(passages), minlength=len(numbers))
+    first = passages.is_first
+    wait_s = passages.taken_up_s - passages.arrived_s
+    unqueued_s = wait_s[_found_nobody(passages) & first]
+    return Customers(int(first.sum()) / elapsed_s(passages), wait_s[first], service_s, unqueued_s)
+
+
+def _found_nobody(passages: Passages) -> npt.NDArray[np.bool_]:
+    """Which messages arrived when the one before them was done."""
+    return passages.arrived_s >= np.append(-np.inf, passages.done_s[:-1])
+
+
+def replayed_s(arrived_s: Floats, service_s: Floats) -> Floats:
+    """Waits in a server that never sleeps, for customers that arrive at these times with this work."""
+    order = np.argsort(arrived_s, kind="stable")
+    ahead_s = service_s[order][:-1] - np.diff(arrived_s[order])
+    # Lindley: each waits for the largest sum of what was ahead of it, back to any earlier one.
+    sums_s = np.append(0.0, np.cumsum(ahead_s))
+    waits_s = np.empty_like(sums_s)
+    waits_s[order] = sums_s - np.minimum.accumulate(sums_s)
+    return waits_s
+
+
+_DUE, _STARTED, _SECOND = range(3)
+"""What a handshake comes to the server for: nothing yet, with its first message, with its second."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Handshakes of two messages: work for each, and the client's time between, of shape (handshakes,)."""
+
+    first_s: Floats
+    second_s: Floats
+    between_s: Floats
+
+
+def pairs(passages: Passages) -> Pairs:
+    """Those handshakes whose two messages are both here."""
+    order = np.lexsort((passages.taken_up_s, passages.handshake))
+    same = passages.handshake[order][1:] == passages.handshake[order][:-1]
+    one, other = order[:-1][same], order[1:][same]
+    service_s = services_s(passages)
+    between_s = np.clip(passages.arrived_s[other] - passages.done_s[one], 0.0, None)
+    return Pairs(service_s[one], service_s[other], between_s)
+
+
+def imitated_s(found: Pairs, rate_per_s: float, count: int, seed: int, *, one_client: bool) -> float:
+    """Mean wait of messages in a simulated server.
+
+    Handshakes arrive by a Poisson process; the second message of each comes the client's time after its first
+    was done. With `one_client` the clients share one processor: one after the other spends that time.
+    """
+    generator = np.random.default_rng(seed)
+    chosen = generator.integers(0, len(found.first_s), count)
+    starts_s = np.cumsum(generator.exponential(1.0 / rate_per_s, count))
+    events = [(float(at_s), _DUE, place) for place, at_s in enumerate(starts_s)]
+    heapq.heapify(events)
+    free_s = client_free_s = waited_s = 0.0
+    while events:
+        at_s, step, place = heapq.heappop(events)
+        if step == _DUE and one_client and client_free_s > at_s:
+            # Its client's processor is busy with another: it starts when that is done.
+            heapq.heappush(events, (client_free_s, _STARTED, place))
+            continue
+        waited_s += max(0.0, free_s - at_s)
+        work_s = found.second_s if step == _SECOND else found.first_s
+        free_s = max(free_s, at_s) + float(work_s[chosen[place]])
+        if step != _SECOND:
+            ready_s = max(free_s, client_free_s) if one_client else free_s
+            ready_s += float(found.between_s[chosen[place]])
+            if one_client:
+                client_free_s = ready_s
+            heapq.heappush(events, (ready_s, _SECOND, place))
+    return waited_s / (2 * count)
+
+
+def later(passages: Passages, count: int) -> Passages:
+    """All but the first messages."""
+    fields = ("arrived_s", "taken_up_s", "done_s", "worked_s", "handshake", "is_first")
+    return replace(passages, **{name: getattr(passages, name)[count:] for name in fields})
+
+
+def elapsed_s(passages: Passages) -> float:
+    """From the first arrival to the last."""
+    return float(passages.arrived_s.max() - passages.arrived_s.min())
