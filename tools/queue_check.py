@@ -43,7 +43,7 @@ from tools.queue_waits import messages as messages_of
 from shakedown import core, serving
 from shakedown.serving import Passages
 
-SUITES = ("tls1.3/x25519/rsa3072/server", "wtls/rsa/rsa3072/server")
+SUITES = ("tls1.3/x25519/rsa3072/server", "wtls/rsa/rsa2048/server")
 UTILISATIONS = (0.3, 0.5, 0.7, 0.8)
 HANDSHAKES = 30_000
 BATCHES = 20
@@ -79,14 +79,27 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class ByMessage:
+    """Mean waits (s) of the first and of the second messages of handshakes."""
+
+    first_s: float
+    second_s: float
+
+    @property
+    def mean_s(self) -> float:
+        """Of all messages."""
+        return (self.first_s + self.second_s) / 2
+
+
+@dataclass(frozen=True)
 class Result:
     """One suite at one utilisation.
 
     Attributes:
         message, handshake: live waits for others against the formula.
-        replayed_s: mean wait of a message in a server that never sleeps, from the same arrivals and work.
-        imitated_s: the same in a simulated server, where a handshake's second message follows its first.
-        imitated_one_client_s: the same where the clients share one processor, as the generator's do.
+        replayed: waits in a server that never sleeps, from the same arrivals and work.
+        imitated: the same in a simulated server, where a handshake's second message follows its first.
+        imitated_one_client: the same where the clients share one processor, as the generator's do.
         set_up_s: what waking up adds to the mean wait, which is taken off the live ones.
         discarded: batches in which other programs took the processors.
         contended: batches that were kept although they did, because there were too few others.
@@ -106,9 +119,9 @@ class Result:
     contended: int
     message: Compared
     handshake: Compared
-    replayed_s: float
-    imitated_s: float
-    imitated_one_client_s: float
+    replayed: ByMessage
+    imitated: ByMessage
+    imitated_one_client: ByMessage
 
 
 def compare(live: Sequence[float], counts: Sequence[int], formula_s: float, utilisation: float) -> Compared:
@@ -261,9 +274,14 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         np.resize(between_s, sum(len(one.first_s) for one in found)),
     )
     imitated = [
-        imitated_s(ideal, rate_per_s, IMITATED, round(100 * asked), one_client=one_client)
+        ByMessage(*imitated_s(ideal, rate_per_s, IMITATED, round(100 * asked), one_client=one_client))
         for one_client in (False, True)
     ]
+    replayed = [
+        replayed_s(run.passages.arrived_s, one.service_s) for run, one in zip(runs, by_message, strict=True)
+    ]
+    is_first = np.concatenate([run.passages.is_first for run in runs])
+    again_s = np.concatenate(replayed)
     return Result(
         suite=suite,
         asked=asked,
@@ -279,14 +297,9 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         contended=sum(not run.is_calm for run in runs),
         message=compared(by_message),
         handshake=compared(by_handshake),
-        replayed_s=mean(
-            [
-                float(replayed_s(run.passages.arrived_s, one.service_s).mean())
-                for run, one in zip(runs, by_message, strict=True)
-            ]
-        ),
-        imitated_s=imitated[0],
-        imitated_one_client_s=imitated[1],
+        replayed=ByMessage(float(again_s[is_first].mean()), float(again_s[~is_first].mean())),
+        imitated=imitated[0],
+        imitated_one_client=imitated[1],
     )
 
 
@@ -301,8 +314,11 @@ def line(one: Result) -> str:
         )
 
     where = f"{one.suite:32} {one.utilisation:5.2f} {one.handshakes:8,}"
-    others = (one.replayed_s, one.imitated_s, one.imitated_one_client_s, one.set_up_s)
-    more = "".join(f"{seconds * 1e6:9.0f}" for seconds in others)
+    more = "".join(
+        f"{1e6 * waits.first_s:7.0f}{1e6 * waits.second_s:7.0f}"
+        for waits in (one.replayed, one.imitated, one.imitated_one_client)
+    )
+    more += f"{1e6 * one.set_up_s:9.0f}"
     batches = f"{one.discarded:5} {one.contended:5}"
     return f"{where} {cells(one.message)} {cells(one.handshake)}{more}{batches}"
 
@@ -319,12 +335,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
     print(
-        f"{'':32} {'':5} {'':8}    wait of a message (us)              wait of a handshake (us)            "
-        "wait of a message (us)              batches"
+        f"{'':46}  wait of a message (us)              wait of a handshake (us)            "
+        "first and second messages (us)                     batches"
     )
     print(
         f"{'suite':32} {'load':>5} {'n':>8}     live            formula    off        live            "
-        "formula    off      replay  two-step one-CPU  wake-up  left  kept"
+        "formula    off      replayed      two-step      one CPU       wake-up  left  kept"
     )
     results: list[Result] = []
     for suite in given.suites:

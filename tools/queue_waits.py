@@ -127,8 +127,10 @@ def pairs(passages: Passages) -> Pairs:
     return Pairs(service_s[one], service_s[other], between_s)
 
 
-def imitated_s(found: Pairs, rate_per_s: float, count: int, seed: int, *, one_client: bool) -> float:
-    """Mean wait of messages in a simulated server.
+def imitated_s(
+    found: Pairs, rate_per_s: float, count: int, seed: int, *, one_client: bool
+) -> tuple[float, float]:
+    """Mean waits of first and of second messages in a simulated server.
 
     Handshakes arrive by a Poisson process; the second message of each comes the client's time after its first
     was done. With `one_client` the clients share one processor: one after the other spends that time.
@@ -138,14 +140,15 @@ def imitated_s(found: Pairs, rate_per_s: float, count: int, seed: int, *, one_cl
     starts_s = np.cumsum(generator.exponential(1.0 / rate_per_s, count))
     events = [(float(at_s), _DUE, place) for place, at_s in enumerate(starts_s)]
     heapq.heapify(events)
-    free_s = client_free_s = waited_s = 0.0
+    free_s = client_free_s = 0.0
+    waited_s = {_DUE: 0.0, _STARTED: 0.0, _SECOND: 0.0}
     while events:
         at_s, step, place = heapq.heappop(events)
         if step == _DUE and one_client and client_free_s > at_s:
             # Its client's processor is busy with another: it starts when that is done.
             heapq.heappush(events, (client_free_s, _STARTED, place))
             continue
-        waited_s += max(0.0, free_s - at_s)
+        waited_s[step] += max(0.0, free_s - at_s)
         work_s = found.second_s if step == _SECOND else found.first_s
         free_s = max(free_s, at_s) + float(work_s[chosen[place]])
         if step != _SECOND:
@@ -154,7 +157,7 @@ def imitated_s(found: Pairs, rate_per_s: float, count: int, seed: int, *, one_cl
             if one_client:
                 client_free_s = ready_s
             heapq.heappush(events, (ready_s, _SECOND, place))
-    return waited_s / (2 * count)
+    return (waited_s[_DUE] + waited_s[_STARTED]) / count, waited_s[_SECOND] / count
 
 
 def later(passages: Passages, count: int) -> Passages:

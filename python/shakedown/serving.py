@@ -115,8 +115,8 @@ class Server:
         import numpy as np
 
         rows = np.frombuffer(self._inner.take_passages(), dtype="<u8").reshape(-1, 6).astype(np.int64)
-        times_s = rows[:, :4] * 1e-9
-        return Passages(*times_s.T, handshake=rows[:, 4], is_first=rows[:, 5] == 1)
+        arrived_s, taken_up_s, done_s, worked_s = rows[:, :4].T * 1e-9
+        return Passages(arrived_s, taken_up_s, done_s, worked_s, rows[:, 4], rows[:, 5] == 1)
 
     def summary(self) -> Serving:
         """What it has counted so far."""

@@ -37,7 +37,7 @@ class Process:
 
     def stop(self) -> str:
         self.child.send_signal(signal.SIGTERM)
-        printed, complaints = self.child.communicate(timeout=20)
+        printed, complaints = self.child.communicate(timeout=60)
         assert (self.child.returncode, complaints) == (0, "")
         return printed
 
@@ -153,7 +153,7 @@ def test_sessions_and_their_counts_survive_an_sgsn_that_is_killed(shakedown, sit
     mobile = subprocess.Popen(
         [
             *(sys.executable, "-m", "shakedown", "aka", "mobile", "--sgsn", address),
-            *("--card", str(site / "card-0.json"), "--attaches", "3", "--gap", "8s", "--json"),
+            *("--card", str(site / "card-0.json"), "--attaches", "3", "--gap", "12s", "--json"),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -168,12 +168,12 @@ def test_sessions_and_their_counts_survive_an_sgsn_that_is_killed(shakedown, sit
                 assert mobile.poll() is None
                 time.sleep(0.05)
             # The state is kept before the mobile is told: it shall hear of it.
-            time.sleep(1.0)
+            time.sleep(2.0)
             processes[-1].kill()
             counts = held(state)
             assert counts == [(IMSI, round_number)]
             processes.append(sgsn(site, hss, "sgsn-1", *options, listen=address))
-        printed, complaints = mobile.communicate(timeout=60)
+        printed, complaints = mobile.communicate(timeout=90)
     finally:
         mobile.kill()
         mobile.communicate()

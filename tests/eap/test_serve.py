@@ -33,7 +33,7 @@ def serving(suite: str, *options: str, tallies: list[str] | None = None) -> Iter
         assert found, line + process.stderr.read()
         yield int(found[2])
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         tally = process.stdout.read()
         assert re.match(r"[\d,]+ accepted \([\d,]+ resumed\), [\d,]+ rejected, ", tally), tally
         if tallies is not None:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tools.bearer_handshakes import ATTEMPTS, COMMAND, GATEWAY, fixed
 
-from live.bearer.handshakes import ATTEMPTS, COMMAND, GATEWAY, fixed
 from shakedown.schema.base import decode
 from shakedown.schema.bearer import BearerCheck
 

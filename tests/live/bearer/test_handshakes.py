@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tools.bearer_handshakes import ATTEMPTS, Handshake, credentials, fixed, modelled_s, start, timed
 
-from live.bearer.handshakes import ATTEMPTS, Handshake, credentials, fixed, modelled_s, start, timed
 from shakedown.schema.base import decode
 from shakedown.schema.bearer import MeasuredPath
 

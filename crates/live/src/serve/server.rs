@@ -55,7 +55,8 @@ impl Server {
         let Stacked { acceptor, stack, roots } = stacked(&config, settings)?;
         let workers = config.workers.max(1);
         let epoch = Instant::now();
-        let tallies: Arc<[Arc<Tally>]> = (0..workers).map(|_| Arc::new(Tally::keeping(config.max_passages))).collect();
+        let tallies: Arc<[Arc<Tally>]> =
+            (0..workers).map(|_| Arc::new(Tally::keeping(config.max_passages))).collect();
         let config = Arc::new(config);
         let mut server = Self {
             address: config.listen,

@@ -367,7 +367,7 @@ mod tests {
         queued.message(7, 20 * MS, MS, 2 * MS, &tally);
         queued.message(7, 30 * MS, MS, 2 * MS, &tally);
         let kept = lock(&tally.passages);
-        let of = |arrived, taken_up, done, worked, is_first| Passage {
+        let of = |arrived: u64, taken_up: u64, done: u64, worked: u64, is_first| Passage {
             arrived_ns: arrived * 1_000_000,
             taken_up_ns: taken_up * 1_000_000,
             done_ns: done * 1_000_000,

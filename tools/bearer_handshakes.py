@@ -1,0 +1,282 @@
+"""Real handshakes across emulated bearers, timed in a capture, and what the model says of them.
+
+    python -m tools.bearer_handshakes [--count N] [--json FILE] [BEARER …]
+
+For each bearer, without its spread and loss: `openssl s_client` with `openssl s_server`, each at its end,
+timed in a capture; and `load` with `serve`, TLS and WTLS, by what `load` counts. Beside the medians stand the
+model's, and for the first what the client's end takes between what it receives and what it sends next; the
+rest of a difference is the server's program and the bearer's lateness. Bearers run at the same time; the exit
+status is 1 where a median is further than 5 % from the model's.
+
+Where other programs want the processors, every packet and every step of a program waits for one: on such a
+machine root can run it under `chrt -f 5`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+GATEWAY = "198.18.0.2"
+ATTEMPTS = 6
+"""How often something is timed until it took as long as it should: a busy machine makes it longer."""
+COMMAND = [sys.executable, "-m", "shakedown", "bearer"]
+TLS = "-tls1_3 -ciphersuites TLS_AES_128_GCM_SHA256 -groups X25519"
+
+
+@dataclass(frozen=True)
+class Handshake:
+    """When the client of a TLS 1.3 handshake began its second flight, and what had been sent by then.
+
+    Attributes:
+        ready_s: from the first SYN to the client's Finished.
+        hello_bytes, flight_bytes: of the client's and the server's first flights.
+        client_s: of that, from the server's SYN-ACK to the ClientHello, and from the last of the server's
+            flight to the Finished: kernel and program at the client's end.
+    """
+
+    ready_s: float
+    hello_bytes: int
+    flight_bytes: int
+    client_s: float
+
+
+def fixed(name: str, folder: Path) -> Path:
+    """A shipped profile without its spread and loss: what is left is the same in each handshake."""
+    from shakedown.profiles import load_bearer
+
+    bearer = load_bearer(name)
+    ways = [
+        f"[{side}]\nrate_bps = {way.rate_bits_per_s}\n"
+        f"delay_ms = {way.delay.distribution.mean * 1e3}\nqueue_bytes = 65536\n"
+        for side, way in (("up", bearer.up), ("down", bearer.down))
+    ]
+    half = f"half_duplex = {str(bearer.half_duplex).lower()}\nlink_encryption = '{bearer.link_encryption}'\n"
+    head = f"schema = 2\nname = '{name}'\ntitle = 'fixed'\ndate = '2026'\nsource = ['a test']\n{half}"
+    path = folder / f"{name}.toml"
+    path.write_text(head + "\n".join(ways))
+    return path
+
+
+def credentials(folder: Path, certificates: int) -> str:
+    """Options of `openssl s_server` for a leaf and copies of it: a server flight of any length."""
+    key, leaf, chain = folder / "key.pem", folder / "leaf.pem", folder / f"chain-{certificates}.pem"
+    if not leaf.exists():
+        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        make = [
+            "openssl",
+            "req",
+            "-x509",
+            *curve,
+            "-keyout",
+            key,
+            "-out",
+            leaf,
+            "-subj",
+            "/CN=test",
+            "-days",
+            "30",
+        ]
+        subprocess.run(make, check=True, capture_output=True)
+    chain.write_text(leaf.read_text() * (certificates - 1))
+    more = f" -cert_chain {chain}" if certificates > 1 else ""
+    return f"-key {key} -cert {leaf}{more}"
+
+
+def start(bearer: str | Path, capture: Path, server: str, seed: int = 0) -> subprocess.Popen[str]:
+    """Begins a handshake of `openssl s_client` with `openssl s_server`, each at its end of a bearer."""
+    far = f"exec openssl s_server -accept 4433 {server} {TLS} -num_tickets 0 -quiet"
+    near = (
+        f"exec openssl s_client -connect {GATEWAY}:4433 {TLS} -noservername < /dev/null > {capture}.log 2>&1"
+    )
+    options = ["--seed", str(seed), "--pcap", str(capture), "--linger", "0", "--pair", far]
+    command = [*COMMAND, "run", *options, str(bearer), "--", "sh", "-c", near]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def timed(capture: Path, tshark: str) -> Handshake:
+    """The handshake in a capture of the client's end; what was sent again counts once."""
+    fields = ["frame.time_relative", "ip.src", "tcp.seq", "tcp.len"]
+    command = [
+        tshark,
+        "-r",
+        str(capture),
+        "-T",
+        "fields",
+        *(part for field in fields for part in ("-e", field)),
+    ]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    hello_bytes = flight_bytes = 0
+    client_s = received_s = 0.0
+    for line in text.splitlines():
+        time_s, source, sequence, length = line.split("\t")
+        if source == GATEWAY:
+            if hello_bytes == 0 or int(length) > 0:
+                received_s = float(time_s)
+            if int(length) > 0:
+                flight_bytes = max(flight_bytes, int(sequence) + int(length) - 1)
+        elif int(length) > 0 and hello_bytes == 0:
+            hello_bytes = int(length)
+            client_s += float(time_s) - received_s
+        elif int(length) > 0 and int(sequence) == hello_bytes + 1:
+            client_s += float(time_s) - received_s
+            return Handshake(float(time_s), hello_bytes, flight_bytes, client_s)
+    raise AssertionError(f"{capture}: no second flight of the client\n{text}")
+
+
+def modelled_s(bearer: str | Path, handshake: Handshake) -> float:
+    """What the network model says of flights of these lengths; nobody computes anything."""
+    from shakedown.models.network import Step, exchange
+    from shakedown.profiles import load_bearer
+
+    # ServerHello, ChangeCipherSpec and EncryptedExtensions, then Certificate, CertificateVerify and Finished:
+    # libssl hands over what its buffer holds, so where messages end decides on segments.
+    server = (127, 6, 28, handshake.flight_bytes - 320, 101, 58)
+    steps = [
+        Step("client", handshake.hello_bytes),
+        *(Step("server", size_bytes) for size_bytes in server),
+        Step("client", 64),
+    ]
+    return exchange(steps, load_bearer(str(bearer)).path()).ready.mean
+
+
+BEARERS = ("gsm-csd", "gprs", "nb-iot", "lte", "geo")
+SUITES = ("tls1.3/x25519/p256/server", "wtls/rsa/rsa1024/server")
+COUNT = 20
+MAX_OFF = 0.05
+PORT = 9203
+
+
+@dataclass(frozen=True)
+class Median:
+    """Of handshakes over one bearer (s): live, and by the model.
+
+    Attributes:
+        who: the programs.
+        client_s: of the live one what the client's end took; None where it is not known.
+    """
+
+    bearer: str
+    who: str
+    count: int
+    live_s: float
+    modelled_s: float
+    client_s: float | None
+
+    @property
+    def off(self) -> float:
+        """How far the live one is from the model's."""
+        return self.live_s / self.modelled_s - 1.0
+
+
+def with_openssl(bearer: str, count: int, folder: Path) -> Median:
+    """OpenSSL's test programs, one handshake after the other."""
+    profile, server = fixed(bearer, folder), credentials(folder, 1)
+    found, modelled = [], []
+    for number in range(count):
+        capture = folder / f"{bearer}-{number}.pcap"
+        with start(profile, capture, server) as process:
+            _, complaints = process.communicate(timeout=120)
+        if complaints:
+            raise RuntimeError(complaints)
+        found.append(timed(capture, "tshark"))
+        modelled.append(modelled_s(profile, found[-1]))
+    client_s = median(one.client_s for one in found)
+    live_s = median(one.ready_s for one in found)
+    return Median(bearer, "openssl, TLS 1.3", count, live_s, median(modelled), client_s)
+
+
+def with_ours(bearer: str, suite: str, count: int, folder: Path) -> Median:
+    """`load` and `serve`, one handshake after the other."""
+    profile, log = fixed(bearer, folder), folder / f"{bearer}-{suite.replace('/', '-')}.log"
+    ours = f"{sys.executable} -m shakedown"
+    server = f"exec {ours} serve {suite} --listen {GATEWAY}:{PORT} --payload 5 > {log} 2>&1"
+    scheme = "wtls" if suite.startswith("wtls/") else "tls"
+    options = (
+        f"--arrivals closed --clients 1 --count {count} --duration 600s --timeout 60s "
+        f"--i-may-load {GATEWAY} --no-rate-cap --json"
+    )
+    load = f"exec {ours} load {scheme}://{GATEWAY}:{PORT} {suite} {options}"
+    client = f"until grep -q listening {log}; do sleep 0.1; done; {load}"
+    command = [*COMMAND, "run", "--linger", "0", "--pair", server, str(profile), "--", "sh", "-c", client]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    (run,) = json.loads(done.stdout)
+    return Median(
+        bearer, suite, run["completed"], run["handshake_s"]["p50"], measured_s(suite, profile), None
+    )
+
+
+def measured_s(suite: str, bearer: Path) -> float:
+    """What the network model says of a suite's messages, with the work that they take on this machine."""
+    from shakedown import core
+    from shakedown.models.network import Step, exchange, transport
+    from shakedown.profiles import load_bearer
+    from shakedown.scenario import HandshakeId, Options
+
+    measured = core.measure(HandshakeId(suite=core.canonical(suite)), Options(repeat=30))
+    pending_s = {"client": 0.0, "server": 0.0}
+    steps = []
+    for message in measured.messages:
+        if message.flight is None:
+            continue
+        sender = message.sender
+        receiver = "server" if sender == "client" else "client"
+        work_s = pending_s[sender] + message.generate_us * 1e-6
+        steps.append(Step(sender, message.bytes, work_s, message.unit))
+        pending_s[sender] = 0.0
+        pending_s[receiver] += message.process_us * 1e-6
+    found = exchange(steps, load_bearer(str(bearer)).path(), transport(suite.partition("/")[0]))
+    return float(found.ready.mean)
+
+
+def line(one: Median) -> str:
+    """A row of the table, in ms."""
+    client = "" if one.client_s is None else f"{one.client_s * 1e3:10.1f}"
+    return (
+        f"{one.bearer:10}{one.who:28}{one.count:6}{one.live_s * 1e3:12.1f}{one.modelled_s * 1e3:12.1f}"
+        f"{100 * one.off:+8.1f} %{client}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs it; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="tools.bearer_handshakes",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("bearers", nargs="*", metavar="BEARER", default=list(BEARERS))
+    parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args(arguments)
+    print(f"{'':38}{'':6}   median (ms)    model      off    of it the client's")
+    found: list[Median] = []
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(len(given.bearers)) as pool:
+        folder = Path(name)
+        credentials(folder, 1)
+
+        def all_of(bearer: str) -> list[Median]:
+            ours = [with_ours(bearer, suite, given.count, folder) for suite in SUITES]
+            return [with_openssl(bearer, given.count, folder), *ours]
+
+        for medians in pool.map(all_of, given.bearers):
+            found += medians
+            for one in medians:
+                print(line(one), flush=True)
+    if given.json is not None:
+        given.json.write_text(json.dumps([asdict(one) | {"off": one.off} for one in found], indent=1) + "\n")
+    return 1 if any(abs(one.off) > MAX_OFF for one in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
