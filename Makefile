@@ -15,7 +15,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -
 SOAK_SECONDS ?= 600
 KILLS ?= 50
 
-.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check soak killed lint format docs schema lock bench traces papers clean
+.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check bearer-handshakes soak killed lint format docs schema lock bench traces papers clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
 
 queue-check: build ## Hold a server's queue against its formula (a quarter of an hour of a quiet machine)
 	$(BIN)/python -m tools.queue_check $(QUEUE_CHECK)
+
+bearer-handshakes: build ## Time handshakes across emulated bearers and hold them against the model (a few minutes)
+	$(BIN)/python -m tools.bearer_handshakes $(BEARERS)
 
 soak: build ## Keep servers under honest and hostile clients for SOAK_SECONDS and watch their memory (SOAK="--gap 0.2": gently)
 	$(BIN)/python -m tools.soak $(SOAK_SECONDS) $(SOAK)

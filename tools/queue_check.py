@@ -15,9 +15,12 @@ Beside live and formula: the waits in a server that never sleeps, replayed from 
 in a simulated one, where a handshake's second message follows its first; and in one whose clients share a
 processor, as a generator's do.
 
+A second message is no Poisson arrival, so the formula is right for messages only as far as both wait alike;
+first messages are, and wait by the law of which the formula is that case. The exit status is about these.
+
 30,000 handshakes (the default) of both suites at four utilisations take about a quarter of an hour of a quiet
-machine with two cores. The exit status is 1 where a wait is further from its formula than the bounds say and
-its interval does not hold the formula either.
+machine with two cores. The exit status is 1 where a first message's wait is further from that law than the
+bounds say, and its interval does not hold it either.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from statistics import stdev
 from typing import Any
 
 import numpy as np
-from tools.queue_waits import Customers, Floats, Pairs, imitated_s, later, pairs, replayed_s
+from tools.queue_waits import Customers, Floats, Pairs, first_wait_s, imitated_s, later, pairs, replayed_s
 from tools.queue_waits import handshakes as handshakes_of
 from tools.queue_waits import messages as messages_of
 
@@ -97,6 +100,8 @@ class Result:
 
     Attributes:
         message, handshake: live waits for others against the formula.
+        first: those of first messages, against the law of which the formula is the case of messages that wait
+            alike.
         replayed: waits in a server that never sleeps, from the same arrivals and work.
         imitated: the same in a simulated server, where a handshake's second message follows its first.
         imitated_one_client: the same where the clients share one processor, as the generator's do.
@@ -119,6 +124,7 @@ class Result:
     contended: int
     message: Compared
     handshake: Compared
+    first: Compared
     replayed: ByMessage
     imitated: ByMessage
     imitated_one_client: ByMessage
@@ -282,6 +288,13 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
     ]
     is_first = np.concatenate([run.passages.is_first for run in runs])
     again_s = np.concatenate(replayed)
+    first_s = []
+    for run, one, again in zip(runs, by_message, replayed, strict=True):
+        first = run.passages.is_first
+        parts_s = one.service_s[first], one.service_s[~first]
+        first_s.append(first_wait_s(one.rate_per_s / MESSAGES, *parts_s, float(again[~first].mean())))
+    counts = [len(one.wait_s) for one in by_handshake]
+    live_s = [one.queued_s for one in by_handshake]
     return Result(
         suite=suite,
         asked=asked,
@@ -297,6 +310,7 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         contended=sum(not run.is_calm for run in runs),
         message=compared(by_message),
         handshake=compared(by_handshake),
+        first=compare(live_s, counts, float(np.average(first_s, weights=counts)), utilisation),
         replayed=ByMessage(float(again_s[is_first].mean()), float(again_s[~is_first].mean())),
         imitated=imitated[0],
         imitated_one_client=imitated[1],
@@ -320,7 +334,8 @@ def line(one: Result) -> str:
     )
     more += f"{1e6 * one.set_up_s:9.0f}"
     batches = f"{one.discarded:5} {one.contended:5}"
-    return f"{where} {cells(one.message)} {cells(one.handshake)}{more}{batches}"
+    law = f"{1e6 * one.first.formula_s:9.0f}{100 * one.first.off:+7.1f} %{'' if one.first.met else '  !':3}"
+    return f"{where} {cells(one.message)} {cells(one.handshake)}{law}{more}{batches}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -336,11 +351,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     print(
         f"{'':46}  wait of a message (us)              wait of a handshake (us)            "
-        "first and second messages (us)                     batches"
+        "by the law      first and second messages (us)                     batches"
     )
     print(
         f"{'suite':32} {'load':>5} {'n':>8}     live            formula    off        live            "
-        "formula    off      replayed      two-step      one CPU       wake-up  left  kept"
+        "formula    off         first    off      replayed      two-step      one CPU       wake-up  left"
+        "  kept"
     )
     results: list[Result] = []
     for suite in given.suites:
@@ -350,7 +366,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.json is not None:
         rows: list[dict[str, Any]] = [asdict(one) for one in results]
         given.json.write_text(json.dumps(rows, indent=1) + "\n")
-    missed = [one for one in results for found in (one.message, one.handshake) if not found.met]
+    missed = [one for one in results if not one.first.met]
     if any(one.contended for one in results):
         print(
             "warning: other programs took the processors in most batches; the calmest were kept",

@@ -104,6 +104,18 @@ def replayed_s(arrived_s: Floats, service_s: Floats) -> Floats:
     return waits_s
 
 
+def first_wait_s(rate_per_s: float, first_s: Floats, second_s: Floats, second_wait_s: float) -> float:
+    """Mean wait of first messages; handshakes arrive by a Poisson process, second messages as they like.
+
+    A Poisson arrival finds the mean work in the system, which is λ (E[S²] / 2 + E[S] W) summed over both
+    messages (Brumelle, J. Appl. Prob. 8, 1971). Where both wait alike, this is the formula of Pollaczek and
+    Khinchine.
+    """
+    halves_s = rate_per_s * float((first_s**2).mean() + (second_s**2).mean()) / 2
+    others_s = rate_per_s * float(second_s.mean()) * second_wait_s
+    return (halves_s + others_s) / (1 - rate_per_s * float(first_s.mean()))
+
+
 _DUE, _STARTED, _SECOND = range(3)
 """What a handshake comes to the server for: nothing yet, with its first message, with its second."""
 

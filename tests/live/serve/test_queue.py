@@ -71,13 +71,13 @@ def test_what_is_done_beside_is_the_message_before_its():
 def test_what_waking_up_adds_is_taken_off(utilisation):
     """What is left is the closed formula of M/M/1."""
     generator = np.random.default_rng(2)
-    count = 400_000
+    count = 200_000
     arrived_s = np.cumsum(generator.exponential(1.0 / utilisation, count))
     service_s = generator.exponential(1.0, count)
     found = queue_waits.messages(passages(arrived_s, service_s, delay_s=0.4))
     # M/M/1: the wait is ρ / (1 - ρ) services.
-    assert found.queued_s == pytest.approx(utilisation / (1.0 - utilisation), rel=0.03)
-    assert found.formula_s == pytest.approx(utilisation / (1.0 - utilisation), rel=0.03)
+    assert found.queued_s == pytest.approx(utilisation / (1.0 - utilisation), rel=0.05)
+    assert found.formula_s == pytest.approx(utilisation / (1.0 - utilisation), rel=0.05)
     assert found.set_up_s > 0.25
 
 
@@ -96,9 +96,9 @@ def test_an_imitated_server_waits_as_the_formulas_say_where_they_hold():
     """Second messages without work, which come at once, find what the first left behind."""
     nothing = np.zeros(1)
     first_only = queue_waits.Pairs(np.ones(1), nothing, nothing)
-    found_s = queue_waits.imitated_s(first_only, 0.5, 200_000, 1, one_client=False)
+    found_s = queue_waits.imitated_s(first_only, 0.5, 100_000, 1, one_client=False)
     # M/D/1 at ρ = 0.5: first messages wait ρ / (2 (1 - ρ)), and leave ρ + ρ² / (2 (1 - ρ)) others behind.
-    assert found_s == pytest.approx((0.5, 0.75), rel=0.05)
+    assert found_s == pytest.approx((0.5, 0.75), rel=0.06)
 
 
 def test_where_hardly_anybody_waits_second_messages_that_have_the_work_wait_less():
@@ -106,15 +106,23 @@ def test_where_hardly_anybody_waits_second_messages_that_have_the_work_wait_less
     first_s, second_s, between_s = 0.1, 1.0, 0.2
     pairs = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, between_s)))
     rate_per_s, apart_s = 0.01, first_s + between_s
-    found_s = queue_waits.imitated_s(pairs, rate_per_s, 400_000, 1, one_client=False)
+    found_s = queue_waits.imitated_s(pairs, rate_per_s, 100_000, 1, one_client=False)
     wanted_s = (rate_per_s * (first_s**2 + second_s**2) / 2, rate_per_s * (second_s - apart_s / 2) * apart_s)
-    assert found_s == pytest.approx(wanted_s, rel=0.1)
+    assert found_s == pytest.approx(wanted_s, rel=0.15)
+
+
+@pytest.mark.parametrize(("first_s", "second_s"), [(0.1, 1.0), (1.0, 0.1), (0.5, 0.5)])
+def test_first_messages_wait_by_a_law_that_needs_no_poisson_process_of_second_ones(first_s, second_s):
+    found = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, 0.3)))
+    wanted_s, second_wait_s = queue_waits.imitated_s(found, 0.6, 100_000, 1, one_client=False)
+    law_s = queue_waits.first_wait_s(0.6, found.first_s, found.second_s, second_wait_s)
+    assert law_s == pytest.approx(wanted_s, rel=0.06)
 
 
 def test_clients_that_share_a_processor_spread_the_work_out():
     heavy = queue_waits.Pairs(np.zeros(1), np.ones(1), 0.8 * np.ones(1))
     (_, apart_s), (_, shared_s) = (
-        queue_waits.imitated_s(heavy, 0.1, 100_000, 1, one_client=one_client) for one_client in (False, True)
+        queue_waits.imitated_s(heavy, 0.1, 30_000, 1, one_client=one_client) for one_client in (False, True)
     )
     # Second messages, which have all the work, are at least 0.8 of it apart.
     assert 0.0 < shared_s < 0.7 * apart_s
@@ -135,7 +143,7 @@ def test_a_small_check_computes_its_table(capsys):
     assert one.handshakes >= 60
     assert one.failed == 0
     assert 0.0 < one.utilisation < 1.0
-    for found in (one.message, one.handshake):
+    for found in (one.message, one.handshake, one.first):
         assert found.formula_s > 0.0
         assert math.isfinite(found.live_s)
         assert found.margin_s > 0.0
