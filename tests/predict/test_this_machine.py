@@ -15,7 +15,7 @@ from shakedown.pricing.prices import price
 from shakedown.pricing.this_machine import TICKETED, measure_suites, profile_of, suites
 from shakedown.pricing.trace import parse_trace
 from shakedown.profiles import load_device
-from shakedown.profiles.importers import import_benchmark
+from shakedown.profiles.importers import import_benchmark, save_import
 from shakedown.profiles.importers.measured import summarise
 from shakedown.schema import builtins
 
@@ -84,5 +84,26 @@ def test_what_the_probe_writes_makes_a_profile(tmp_path):
     assert found.primitives["sign", "ecdsa", "p256"]["time_us"] > 0.0  # in a handshake
     assert found.primitives["sign", "rsa", "rsa4096"]["time_us"] > 0.0  # apart
     assert found.overhead["message"]
+    assert not found.connection
     with pytest.raises(InputError, match="shakedown-probe --handshakes"):
         import_benchmark(json.dumps({"primitives": [1], "handshakes": handshakes}), "router.json")
+
+
+def test_the_probes_connection_is_the_profiles(tmp_path):
+    connection = {"server_us": 90.0, "client_us": 80.0, "sd_us": 4.0, "per_kib_us": 0.5}
+    document = {
+        "machine": {},
+        "primitives": [builtins(one) for one in core.primitives(filter=["sign", "ecdsa"], seconds=0.001)],
+        "handshakes": [builtins(real.measurement(SYMMETRIC))],
+        "connection": connection,
+    }
+    file = tmp_path / "router.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    about = {"chip": "a router's", "clock_hz": 8.8e8, "title": "Router", "build": "static", "date": "2026-01-01"}
+    out = tmp_path / "router.toml"
+    save_import(file, name="router", library=None, source="here", out=out, **about)
+    found = load_device(str(out)).connection
+    assert (found.server_s, found.client_s, found.per_kib_s) == pytest.approx((90e-6, 80e-6, 0.5e-6))
+    file.write_text(json.dumps({**document, "connection": {"server_us": 90.0}}), encoding="utf-8")
+    with pytest.raises(InputError, match="damaged output of shakedown's benchmark"):
+        import_benchmark(file.read_text(encoding="utf-8"), "router.json")

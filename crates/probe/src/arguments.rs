@@ -23,8 +23,9 @@ Options:
       --seconds S      Longest time for each key or algorithm [default: 1; all in all under three minutes]
       --cache FOLDER   Where to keep RSA keys, which take long to make [default: ~/.cache/shakedown]
       --json           Write all figures as JSON instead of a profile
-      --handshakes     Also measure handshakes of every protocol, for what the TLS stack takes beside primitives; the
-                       JSON that is written then makes a profile by 'shakedown devices import'
+      --handshakes     Also measure handshakes of every protocol, for what the TLS stack takes beside primitives, and
+                       connections over loopback; the JSON that is written then makes a profile by
+                       'shakedown devices import'
       --rounds N       How often each of them is measured [default: 3]
       --list           List the primitives and time nothing
       --back-to-back   Time in loops of nothing else, as libraries' benchmarks do

@@ -1,13 +1,15 @@
-//! `shakedown-probe`: what each cryptographic primitive costs on the device that it runs on, and a TLS stack.
+//! `shakedown-probe`: what each cryptographic primitive costs on the device that it runs on, a TLS stack, and a connection.
 //!
 //! One file without Python or shared libraries, to be copied to a device. It writes the device profile that
 //! `shakedown predict --device FILE` reads.
 
 mod arguments;
+mod connection;
 mod date;
 mod handshakes;
 
 use arguments::{Arguments, Request};
+use connection::ConnectionCost;
 use shakedown_stacks::machine::Machine;
 use shakedown_stacks::measure::Measurement;
 use shakedown_stacks::primitives::{self, About, Failure, Progress};
@@ -62,12 +64,24 @@ fn measure(arguments: &Arguments) -> ExitCode {
     };
     let text = if arguments.rounds > 0 {
         let cache = arguments.options.cache.as_ref();
+        let mut served = Line::new(arguments.quiet);
+        let connection = connection::connection_cost(cache, &mut |done, total, name| {
+            served.say(done, total, name);
+        });
+        served.clear();
+        // What a connection costs is then assumed, as the importer says; the rest is worth having.
+        let connection = connection.inspect_err(|error| eprintln!("shakedown-probe: {error}")).ok();
         let measured = handshakes::measure_all(arguments.rounds, cache, &mut |done, total, name| {
             line.say(done, total, name);
         });
         line.clear();
         eprintln!("{} suites", measured.len());
-        let document = Everything { machine: &machine, primitives: &timings, handshakes: &measured };
+        let document = Everything {
+            machine: &machine,
+            primitives: &timings,
+            handshakes: &measured,
+            connection: connection.as_ref(),
+        };
         serde_json::to_string(&document).map(|text| text + "\n").map_err(|error| error.to_string())
     } else if arguments.json {
         serde_json::to_string_pretty(&timings).map(|text| text + "\n").map_err(|error| error.to_string())
@@ -102,6 +116,8 @@ struct Everything<'a> {
     machine: &'a Machine,
     primitives: &'a [primitives::Timing],
     handshakes: &'a [Measurement],
+    /// None where it could not be measured.
+    connection: Option<&'a ConnectionCost>,
 }
 
 /// Writes beside the file first, so that a full disk leaves no half of a profile.

@@ -107,7 +107,9 @@ def save_import(
     path = profile_path(name, out, replace=replace)
     found_library, found = import_benchmark(text, str(file))
     about = About(name, title, chip, clock_hz, library or found_library, build, date, (source,))
-    document = profile_toml(about, found.primitives, found.overhead, stack=found.stack, cooling=found.cooling)
+    document = profile_toml(
+        about, found.primitives, found.overhead, found.connection, stack=found.stack, cooling=found.cooling
+    )
     write_profile(path, document, replace=replace)
     return Saved(path, len(found.primitives), bool(found.overhead.get("message")), tuple(found.left_out))
 

@@ -75,6 +75,7 @@ class Imported:
         overhead: rows of ``[[overhead.message]]``, ``[[overhead.handshake]]`` and ``[[overhead.primitive]]``,
             by table name.
         cooling: the table ``[overhead.cooling]``; empty where nothing shows any.
+        connection: the table ``[connection]``; empty where nobody measured one.
         stack: whose overhead it is.
     """
 
@@ -82,4 +83,5 @@ class Imported:
     left_out: list[str] = field(default_factory=list)
     overhead: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     cooling: dict[str, float] = field(default_factory=dict)
+    connection: dict[str, float] = field(default_factory=dict)
     stack: str = ""

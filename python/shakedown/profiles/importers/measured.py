@@ -18,6 +18,8 @@ from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
 
 REJECTION_LOOPS = {("sign", "mldsa")}
 """Calls whose mean is not their median."""
+CONNECTION = ("server_us", "client_us", "sd_us", "per_kib_us")
+"""What is known of a connection that was measured."""
 MIN_SLOPE_KIB = 1.0
 """A cost per KiB is fitted where messages of one kind differ by more than this."""
 
@@ -141,7 +143,9 @@ def _usual_stack(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def read_probe(text: str) -> Imported:
-    """Read what ``shakedown-probe --handshakes`` wrote: primitives apart and handshakes of one device."""
+    """Read what ``shakedown-probe --handshakes`` wrote: primitives apart, handshakes and a connection of one
+    device.
+    """
     try:
         document = parse_json(text, "")
     except InputError:
@@ -153,6 +157,9 @@ def read_probe(text: str) -> Imported:
         return Imported()
     found = summarise(entry for entry in handshakes if isinstance(entry, dict))
     found.primitives = joined(as_primitives(timed), found.primitives)
+    connection = document.get("connection")
+    if isinstance(connection, dict):
+        found.connection = {key: float(connection[key]) for key in CONNECTION}
     return found
 
 
