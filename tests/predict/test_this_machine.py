@@ -99,7 +99,13 @@ def test_the_probes_connection_is_the_profiles(tmp_path):
     }
     file = tmp_path / "router.json"
     file.write_text(json.dumps(document), encoding="utf-8")
-    about = {"chip": "a router's", "clock_hz": 8.8e8, "title": "Router", "build": "static", "date": "2026-01-01"}
+    about = {
+        "chip": "a router's",
+        "clock_hz": 8.8e8,
+        "title": "Router",
+        "build": "static",
+        "date": "2026-01-01",
+    }
     out = tmp_path / "router.toml"
     save_import(file, name="router", library=None, source="here", out=out, **about)
     found = load_device(str(out)).connection

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shakedown.scenario import Fleet, Live
-from shakedown.schema.base import Side
+from shakedown.schema.base import SIDES, Side
 from shakedown.schema.live import ComparedFigure, Comparison, LoadRun
 from shakedown.schema.measured import Measurement
 
@@ -114,6 +114,7 @@ def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
     """
     from shakedown import core
     from shakedown.errors import InputError
+    from shakedown.pricing.connection_cost import own_work_us
     from shakedown.profiles import THIS_MACHINE, load_device
 
     if core.describe(measured.suite).get("transport") == "datagram":
@@ -122,10 +123,9 @@ def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
         cost = load_device(THIS_MACHINE).connection
     except InputError:
         return None
-    if cost.client_s is None or cost.server_s is None:
-        return None
-    moved_s = cost.per_kib_s * measured.bytes.total / 1024.0
-    return {"client": cost.client_s + moved_s, "server": cost.server_s + moved_s}
+    kib = measured.bytes.total / 1024.0
+    client_s, server_s = (cost.of(side, kib, own_work_us(measured, side) * 1e-6) for side in SIDES)
+    return None if client_s is None or server_s is None else {"client": client_s, "server": server_s}
 
 
 def priced_as_measured(measured: Measurement, connection_s: Mapping[Side, float] | None = None) -> Priced:

@@ -3,9 +3,11 @@
 A server of ours serves real handshakes on one processor to a client of ours on another, which always has
 some under way, so that the server is hardly idle. What the kernel says that each side's thread ran, by
 connection, less what the same handshake takes that side in memory, is the connection: accept, reads, writes
-and close with the kernel's TCP behind them, the TLS library's object, the event loop, and the caches that all
-of these leave cold. On loopback the kernel does part of the receiver's work in the sender's name, as it does
-for any server on one machine with its clients.
+and close with the kernel's TCP behind them, the TLS library's object, and the event loop. And the library's
+own work takes longer than in memory, where nothing comes between: the kernel and other connections leave its
+code and data cold. So the difference grows with that work; suites that have much and little of it tell the
+two apart. On loopback the kernel does part of the receiver's work in the sender's name, as it does for any
+server on one machine with its clients.
 
 What each KiB adds, the kernel's copying, is measured apart, with sockets that carry no TLS.
 """
@@ -18,15 +20,30 @@ import resource
 import socket
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shakedown.pricing.neighbours import busy_neighbours
+from shakedown.profiles.overhead import is_public_key
+from shakedown.schema.base import SIDES, Side
 
-SUITES = ("tls1.2/psk", "tls1.3/psk_dhe+x25519")
-"""Handshakes that are served: cheap ones, next to which the connection shows."""
-CLIENTS = 8
+if TYPE_CHECKING:
+    from shakedown.schema.measured import Measurement
+
+SUITES = (
+    ("tls1.2/psk", 0),
+    ("tls1.3/psk_dhe+x25519", 0),
+    ("tls1.3/x25519/ed25519/server", 0),
+    ("tls1.3/x25519/ed25519/server/aes256-gcm", 2),
+    ("tls1.3/x25519/ed25519/mutual", 2),
+)
+"""Handshakes that are served, and their tickets: cheap ones, next to which the connection shows, with little
+and with much work of the library's own.
+"""
+CLIENTS = 16
 """Connections that the client keeps under way."""
 SECONDS = 0.5
 ROUNDS = 5
@@ -36,51 +53,106 @@ FLIGHTS = (250, 1200, 90, 250)
 """Bytes of a usual handshake's flights, from client and server in turn."""
 LARGE_FLIGHTS = (1250, 65200, 90, 250)
 """The same with a chain of 64 KiB more: what the kernel's copying adds."""
+MIN_RANGE = 1.5
+"""How cold caches are is told by suites whose work differs by this factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A suite that was served; times in microseconds, by side.
+
+    Attributes:
+        kib: moved by a handshake.
+        more_us: what a connection took beyond the handshake in memory.
+        work_us: what that took apart from public-key operations.
+    """
+
+    kib: float
+    more_us: dict[Side, float]
+    work_us: dict[Side, float]
 
 
 def connection_cost(
     seconds: float = SECONDS,
     progress: Callable[[int, int], None] = lambda done, total: None,
     *,
-    suites: Sequence[str] = SUITES,
+    suites: Sequence[tuple[str, int]] = SUITES,
 ) -> dict[str, float]:
     """Microseconds a connection, by side, as the table ``[connection]`` of a profile.
 
     Args:
         seconds: for how long each suite is served in each of the rounds.
         progress: told how much is done, of how much.
-        suites: what is served.
+        suites: what is served, and with how many tickets.
     """
     total = ROUNDS * len(suites) + 1
     progress(0, total)
     per_kib_us = _per_kib_us()
-    found: list[tuple[float, float]] = []
-    for number, suite in enumerate(list(suites) * ROUNDS):
+    found: list[list[Served]] = [[] for _ in suites]
+    for number, (suite, tickets) in enumerate(list(suites) * ROUNDS):
         progress(1 + number, total)
-        kib, server_us, client_us = served(suite, seconds)
-        found.append((server_us - per_kib_us * kib, client_us - per_kib_us * kib))
-    server, client = zip(*found, strict=True)
-    # A difference of two measurements: the least of many would be the luckiest pair, not the quietest.
-    return {
-        "server_us": max(statistics.median(server), 0.0),
-        "client_us": max(statistics.median(client), 0.0),
-        "sd_us": statistics.pstdev(server),
-        "per_kib_us": per_kib_us,
-    }
+        found[number % len(suites)].append(served(suite, seconds, tickets))
+    return fitted(found, per_kib_us)
 
 
-def served(suite: str, seconds: float) -> tuple[float, float, float]:
-    """Serve a suite: KiB a handshake, and each side's microseconds for a connection beyond memory."""
+def fitted(found: Sequence[Sequence[Served]], per_kib_us: float) -> dict[str, float]:
+    """The table ``[connection]`` of what was served, by suite and round."""
+    cost = {"per_kib_us": per_kib_us}
+    for side in SIDES:
+        fixed_us, cold = _line(
+            [
+                (
+                    statistics.median(one.work_us[side] for one in rounds),
+                    # A difference of two measurements: the least of many would be the luckiest pair.
+                    statistics.median(one.more_us[side] - per_kib_us * one.kib for one in rounds),
+                )
+                for rounds in found
+            ]
+        )
+        cost |= {f"{side}_us": fixed_us, f"{side}_cold": cold}
+    servers = [
+        one.more_us["server"] - per_kib_us * one.kib - cost["server_cold"] * one.work_us["server"]
+        for rounds in found
+        for one in rounds
+    ]
+    return {**cost, "sd_us": statistics.pstdev(servers)}
+
+
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Intercept and slope, neither below zero, as medians over pairs of points (Theil and Sen)."""
+    least, most = (pick(work for work, _ in points) for pick in (min, max))
+    slopes = [
+        (more - other_more) / (work - other)
+        for index, (work, more) in enumerate(points)
+        for other, other_more in points[:index]
+        if max(work, other) > MIN_RANGE * min(work, other)
+    ]
+    slope = max(statistics.median(slopes), 0.0) if slopes and most > MIN_RANGE * least else 0.0
+    return max(statistics.median(more - slope * work for work, more in points), 0.0), slope
+
+
+def own_work_us(measured: Measurement, side: Side) -> float:
+    """What a measured handshake took a side apart from public-key operations, on the median."""
+    whole = measured.handshake.client_us if side == "client" else measured.handshake.server_us
+    calls_us = sum(one.us for one in measured.operations if one.side == side and is_public_key(one.operation))
+    return max(whole.median - calls_us, 0.0)
+
+
+def served(suite: str, seconds: float, tickets: int = 0) -> Served:
+    """Serve a suite: what a connection takes each side beyond the handshake in memory."""
     from shakedown import core, serving
     from shakedown.scenario import HandshakeId, Options
 
     name = core.canonical(suite)
     # The client is a neighbour who works: so is somebody while the handshake is measured in memory.
     with busy_neighbours():
-        alone = core.measure(HandshakeId(suite=name), Options(repeat=REPEAT))
+        alone = core.measure(HandshakeId(suite=name), Options(repeat=REPEAT, tickets=tickets))
     others = _threads()
     processors = _processors()
-    with serving.start([name], "127.0.0.1:0", workers=1) as server, _placed(processors[-1]):
+    with (
+        serving.start([name], "127.0.0.1:0", workers=1, options=Options(tickets=tickets)) as server,
+        _placed(processors[-1]),
+    ):
         workers = _threads() - others
         for worker in workers:
             _pin(processors[0], worker)
@@ -98,10 +170,15 @@ def served(suite: str, seconds: float) -> tuple[float, float, float]:
         )
         ran_us = sum(map(_ran_us, workers)) - before_us
     completed = max(outcome.completed, 1)
-    # One handshake comes before those that are counted.
-    server_us = ran_us / (completed + 1) - alone.handshake.server_us.median
-    client_us = 1e6 * outcome.generator_cpu_s / completed - alone.handshake.client_us.median
-    return alone.bytes.total / 1024.0, server_us, client_us
+    return Served(
+        kib=alone.bytes.total / 1024.0,
+        more_us={
+            # One handshake comes before those that are counted.
+            "server": ran_us / (completed + 1) - alone.handshake.server_us.median,
+            "client": 1e6 * outcome.generator_cpu_s / completed - alone.handshake.client_us.median,
+        },
+        work_us={side: own_work_us(alone, side) for side in SIDES},
+    )
 
 
 def _threads() -> set[int]:

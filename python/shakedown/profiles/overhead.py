@@ -138,18 +138,38 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What a TCP connection costs a side, kernel included, in seconds: set-up to close, and each KiB
-    moved.
+    """What a TCP connection costs a side, kernel included: set-up to close, each KiB moved, and the library's
+    own work taking longer because the kernel and other connections leave caches cold.
+
+    Attributes:
+        server_s: a server's, in seconds; None where unknown.
+        client_s: a client's.
+        sd_s: standard deviation of the server's.
+        per_kib_s: seconds for each KiB moved.
+        server_cold: by what share the server's work apart from public-key operations takes longer than in
+            memory.
+        client_cold: the client's.
     """
 
     server_s: float | None = None
     client_s: float | None = None
     sd_s: float = 0.0
     per_kib_s: float = 0.0
+    server_cold: float = 0.0
+    client_cold: float = 0.0
 
-    def of(self, side: str) -> float | None:
-        """One side's mean, None where unknown."""
-        return self.server_s if side == "server" else self.client_s
+    def of(self, side: str, kib: float, work_s: float) -> float | None:
+        """One side's mean, in seconds; None where unknown.
+
+        Args:
+            side: ``client`` or ``server``.
+            kib: moved, both ways.
+            work_s: what the side's work apart from public-key operations takes in memory.
+        """
+        fixed_s, cold = (
+            (self.server_s, self.server_cold) if side == "server" else (self.client_s, self.client_cold)
+        )
+        return None if fixed_s is None else fixed_s + self.per_kib_s * kib + cold * work_s
 
 
 def read_overhead(table: Table, clock_hz: float) -> Overhead:
@@ -199,8 +219,9 @@ def _work(table: Table, read: list[str]) -> MessageWork:
 
 def read_connection(table: Table) -> Connection:
     """Read ``[connection]``. Raises `InputError` naming the key and what is accepted."""
-    keys = ["server_us", "client_us", "sd_us", "per_kib_us"]
-    server, client = (table.number(key) * 1e-6 if key in table else None for key in keys[:2])
-    sd_s, per_kib_s = (table.number(key, 0.0) * 1e-6 for key in keys[2:])
-    table.finish(keys)
-    return Connection(server, client, sd_s, per_kib_s)
+    times, shares = ["server_us", "client_us", "sd_us", "per_kib_us"], ["server_cold", "client_cold"]
+    server, client = (table.number(key) * 1e-6 if key in table else None for key in times[:2])
+    sd_s, per_kib_s = (table.number(key, 0.0) * 1e-6 for key in times[2:])
+    cold = [table.number(key, 0.0) for key in shares]
+    table.finish([*times, *shares])
+    return Connection(server, client, sd_s, per_kib_s, *cold)

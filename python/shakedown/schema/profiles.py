@@ -87,12 +87,16 @@ class DeviceOverhead(Object, frozen=True, kw_only=True):
 
 
 class DeviceConnection(Object, frozen=True, kw_only=True):
-    """What a TCP connection costs each side beyond the handshake in memory, kernel included."""
+    """What a TCP connection costs each side beyond the handshake in memory, kernel included; `server_cold`
+    and `client_cold` are by what share a side's work apart from public-key operations takes longer in it.
+    """
 
     server_s: Amount | None
     client_s: Amount | None
     sd_s: Amount
     per_kib_s: Amount
+    server_cold: Amount
+    client_cold: Amount
 
 
 class DeviceCore(Object, frozen=True, kw_only=True):
