@@ -47,13 +47,21 @@ class Case:
     suite: str
     tickets: int
     key: str
+    client_stack: str
+    """Of those that there are, the one whose client takes less, which keeps nginx busy."""
 
 
 CASES = (
-    Case("P-256, full", "tls1.3/x25519/p256/server/aes256-gcm", 2, "p256"),
-    Case("RSA-2048, full", "tls1.3/x25519/rsa2048/server/aes256-gcm", 2, "rsa2048"),
-    Case("P-256, resumed", "tls1.2/ecdhe_ecdsa+x25519/p256/server/ticket/aes256-gcm", 0, "p256"),
-    Case("RSA-2048, resumed", "tls1.2/ecdhe_rsa+x25519/rsa2048/server/ticket/aes256-gcm", 0, "rsa2048"),
+    Case("P-256, full", "tls1.3/x25519/p256/server/aes256-gcm", 2, "p256", "rustls"),
+    Case("RSA-2048, full", "tls1.3/x25519/rsa2048/server/aes256-gcm", 2, "rsa2048", "rustls"),
+    Case("P-256, resumed", "tls1.2/ecdhe_ecdsa+x25519/p256/server/ticket/aes256-gcm", 0, "p256", "rustls"),
+    Case(
+        "RSA-2048, resumed",
+        "tls1.2/ecdhe_rsa+x25519/rsa2048/server/ticket/aes256-gcm",
+        0,
+        "rsa2048",
+        "openssl",
+    ),
 )
 
 
@@ -131,27 +139,35 @@ http {{
 SERVER = """
 server {{
   listen 127.0.0.1:{port} ssl;
-  ssl_certificate {folder}/{key}.pem;
-  ssl_certificate_key {folder}/{key}.key;
+  ssl_certificate {folder}/{key}/chain.pem;
+  ssl_certificate_key {folder}/{key}/key.pem;
   location / {{ return 200; }} }}
 """
 
 
+@dataclass(frozen=True)
+class Endpoint:
+    """Where nginx serves a kind of key, and the folder with its certificate and the root."""
+
+    port: int
+    folder: Path
+
+
 @contextlib.contextmanager
-def nginx() -> Iterator[tuple[int, dict[str, int]]]:
-    """One nginx process on the first core: its number, and the port for each kind of key."""
+def nginx() -> Iterator[tuple[int, dict[str, Endpoint]]]:
+    """One nginx process on the first core: its number, and where it serves each kind of key."""
     for tool in ("nginx", "openssl"):  # whose speed is asked for
         if shutil.which(tool) is None:
             raise UnavailableError(f"{tool} is not installed")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ports = {}
+        endpoints = {}
         servers = ""
         for key in sorted({case.key for case in CASES}):
-            _certificate(folder, key)
+            _certificate(folder / key, key)
             with socket.create_server(("127.0.0.1", 0)) as free:
-                ports[key] = free.getsockname()[1]
-            servers += SERVER.format(port=ports[key], folder=folder, key=key)
+                endpoints[key] = Endpoint(free.getsockname()[1], folder / key)
+            servers += SERVER.format(port=endpoints[key].port, folder=folder, key=key)
         path = folder / "nginx.conf"
         path.write_text(CONFIGURATION.format(folder=folder, servers=servers), encoding="utf-8")
         process = subprocess.Popen(
@@ -159,8 +175,8 @@ def nginx() -> Iterator[tuple[int, dict[str, int]]]:
             preexec_fn=lambda: _pin(0),
         )
         try:
-            _reachable(process, ports.values(), folder / "error.log")
-            yield process.pid, ports
+            _reachable(process, [one.port for one in endpoints.values()], folder / "error.log")
+            yield process.pid, endpoints
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(10)
@@ -170,13 +186,17 @@ def _certificate(folder: Path, key: str) -> None:
     """One that a root of its own kind has issued, as the suites have it; the root is not sent."""
     from shakedown import core
 
-    made = folder / f"{key}.made"
-    made.mkdir()
+    folder.mkdir()
     core.certs(
-        {"do": "make", "now": int(time.time()), "keys": key, "out": made, "side": "server", "profile": "lab"}
+        {
+            "do": "make",
+            "now": int(time.time()),
+            "keys": key,
+            "out": folder,
+            "side": "server",
+            "profile": "lab",
+        }
     )
-    (made / "chain.pem").rename(folder / f"{key}.pem")
-    (made / "key.pem").rename(folder / f"{key}.key")
 
 
 def _pin(core: int) -> None:
@@ -184,8 +204,8 @@ def _pin(core: int) -> None:
     os.sched_setaffinity(0, {allowed[core % len(allowed)]})
 
 
-def _reachable(process: subprocess.Popen[bytes], ports: object, log: Path) -> None:
-    for port in list(ports):  # type: ignore[call-overload]
+def _reachable(process: subprocess.Popen[bytes], ports: Sequence[int], log: Path) -> None:
+    for port in ports:
         for _ in range(100):
             if process.poll() is not None:
                 raise UnavailableError(f"nginx ended: {log.read_text(errors='replace').strip()[:200]}")
@@ -209,22 +229,29 @@ class Measured:
         return 1.0 / self.each_s
 
 
-def measure(case: Case, pid: int, port: int) -> Measured:
+def measure(case: Case, pid: int, endpoint: Endpoint) -> Measured:
     """Load nginx from the other core."""
     from shakedown import core
 
     config = {
-        "target": f"127.0.0.1:{port}",
+        "target": f"127.0.0.1:{endpoint.port}",
         "arrivals": "closed",
         "clients": CLIENTS,
         "duration_s": SECONDS,
         "check": False,
     }
+    options = {
+        "client_stack": case.client_stack,
+        "now": int(time.time()),
+        "chain": endpoint.folder / "chain.pem",
+        "key": endpoint.folder / "key.pem",
+        "ca": endpoint.folder / "ca.pem",
+    }
     allowed = os.sched_getaffinity(0)
     _pin(1)
     try:
         before_s = _ran_s(pid)
-        outcome = core.load(config, core.canonical(case.suite), {"client_stack": "openssl"})
+        outcome = core.load(config, core.canonical(case.suite), options)
         ran_s = _ran_s(pid) - before_s
     finally:
         os.sched_setaffinity(0, allowed)
@@ -241,10 +268,10 @@ def _ran_s(pid: int) -> float:
 
 def rates(rounds: int = ROUNDS) -> list[tuple[Case, Predicted, Measured]]:
     """Every case in every round: what is predicted, and what is measured."""
-    with nginx() as (pid, ports):
+    with nginx() as (pid, endpoints):
 
         def some(count: int) -> list[tuple[Case, Measured]]:
-            return [(case, measure(case, pid, ports[case.key])) for _ in range(count) for case in CASES]
+            return [(case, measure(case, pid, endpoints[case.key])) for _ in range(count) for case in CASES]
 
         found = some(rounds // 2)
         device = profile()

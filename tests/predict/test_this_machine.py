@@ -90,7 +90,8 @@ def test_what_the_probe_writes_makes_a_profile(tmp_path):
 
 
 def test_the_probes_connection_is_the_profiles(tmp_path):
-    connection = {"server_us": 90.0, "client_us": 80.0, "sd_us": 4.0, "per_kib_us": 0.5}
+    times = {"server_us": 90.0, "client_us": 80.0, "sd_us": 4.0, "per_kib_us": 0.5}
+    connection = {**times, "server_cold": 0.05, "client_cold": 0.25}
     document = {
         "machine": {},
         "primitives": [builtins(one) for one in core.primitives(filter=["sign", "ecdsa"], seconds=0.001)],
@@ -110,6 +111,7 @@ def test_the_probes_connection_is_the_profiles(tmp_path):
     save_import(file, name="router", library=None, source="here", out=out, **about)
     found = load_device(str(out)).connection
     assert (found.server_s, found.client_s, found.per_kib_s) == pytest.approx((90e-6, 80e-6, 0.5e-6))
+    assert (found.server_cold, found.client_cold) == (0.05, 0.25)
     file.write_text(json.dumps({**document, "connection": {"server_us": 90.0}}), encoding="utf-8")
     with pytest.raises(InputError, match="damaged output of shakedown's benchmark"):
         import_benchmark(file.read_text(encoding="utf-8"), "router.json")

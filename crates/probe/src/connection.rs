@@ -3,8 +3,9 @@
 //! A server of ours serves cheap handshakes on one processor to a client of ours on another, which always has some under
 //! way, so that the server is hardly idle. What each side's thread runs by connection, less what the same handshake
 //! takes that side in memory, is the connection: accept, reads, writes and close with the kernel's TCP behind them, the
-//! library's object, the event loop, and the caches that all of these leave cold. What each KiB adds, the kernel's
-//! copying, is measured apart, with sockets that carry no TLS. It is what `shakedown devices measure` does.
+//! library's object and the event loop. And the handshake itself takes longer than in memory, where nothing comes
+//! between: long and short handshakes tell the two apart. What each KiB adds, the kernel's copying, is measured apart,
+//! with sockets that carry no TLS. It is what `shakedown devices measure` does.
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
@@ -21,12 +22,20 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Handshakes that are served: cheap ones, next to which the connection shows.
-const SUITES: [&str; 2] = ["tls1.2/psk", "tls1.3/psk_dhe+x25519"];
+/// Handshakes that are served, and their tickets: cheap ones, next to which the connection shows, and one that takes
+/// long.
+const PLANS: [(&str, u32); 4] = [
+    ("tls1.2/ecdhe_ecdsa/p384/server/resumed", 0),
+    ("tls1.3/x25519/ed25519/server", 0),
+    ("tls1.3/x25519/ed25519/server", 2),
+    ("tls1.3/x25519/rsa3072/server", 2),
+];
+/// Its client takes less than the server, which is thus never idle: to be woken for each message costs as much again.
+const CLIENT_STACK: &str = "rustls";
 /// What busy neighbours do: handshakes, as clients and other workers would.
 const NEIGHBOURS: &str = "tls1.3/x25519/p256/server";
 /// Connections that the client keeps under way.
-const CLIENTS: usize = 8;
+const CLIENTS: usize = 16;
 const ROUNDS: usize = 5;
 const SECONDS: f64 = 0.5;
 const REPEAT: usize = 40;
@@ -35,6 +44,10 @@ const CONNECTIONS: usize = 500;
 const FLIGHTS: [usize; 4] = [250, 1_200, 90, 250];
 /// The same with a chain of 64 KiB more.
 const LARGE_FLIGHTS: [usize; 4] = [1_250, 65_200, 90, 250];
+/// By what share a handshake takes longer is told by those whose times differ by this factor.
+const MIN_RANGE: f64 = 1.5;
+/// How long the server's thread may take to begin.
+const PATIENCE_MS: u64 = 1_000;
 /// The name of the server's thread.
 const WORKER: &str = "serve-0";
 
@@ -45,6 +58,10 @@ pub struct ConnectionCost {
     pub server_us: f64,
     /// Of a client.
     pub client_us: f64,
+    /// By what share a handshake takes the server longer than in memory.
+    pub server_cold: f64,
+    /// By what share it takes the client longer.
+    pub client_cold: f64,
     /// Standard deviation of the server's between rounds.
     pub sd_us: f64,
     /// What each KiB adds to either.
@@ -59,36 +76,66 @@ pub fn connection_cost(
     cache: Option<&PathBuf>,
     progress: &mut dyn FnMut(usize, usize, &str),
 ) -> Result<ConnectionCost, String> {
-    let total = ROUNDS * SUITES.len() + 1;
+    let total = ROUNDS * PLANS.len() + 1;
     progress(0, total, "a connection");
     let per_kib_us = per_kib_us().map_err(|error| format!("a connection over loopback: {error}"))?;
-    let (mut servers, mut clients) = (Vec::new(), Vec::new());
-    for (number, name) in SUITES.iter().cycle().take(ROUNDS * SUITES.len()).enumerate() {
+    let mut rounds: [Vec<Served>; PLANS.len()] = Default::default();
+    for number in 0..ROUNDS * PLANS.len() {
+        let (name, tickets) = PLANS[number % PLANS.len()];
         progress(1 + number, total, &format!("{name}, served"));
-        let served = served(name, cache)?;
-        servers.push(served.server_us - per_kib_us * served.kib);
-        clients.push(served.client_us - per_kib_us * served.kib);
+        rounds[number % PLANS.len()].push(served(name, tickets, cache)?);
     }
-    let sd_us = deviation(&servers);
-    Ok(ConnectionCost {
-        server_us: median(servers).max(0.0),
-        client_us: median(clients).max(0.0),
-        sd_us,
-        per_kib_us,
-    })
+    let fit = |of: fn(&Served) -> Times| {
+        let point = |served: &Vec<Served>| {
+            let more = served.iter().map(|one| of(one).more_us - per_kib_us * one.kib).collect();
+            (median(served.iter().map(|one| of(one).alone_us).collect()), median(more))
+        };
+        line(&rounds.iter().map(point).collect::<Vec<_>>())
+    };
+    let ((server_us, server_cold), (client_us, client_cold)) = (fit(|one| one.server), fit(|one| one.client));
+    let left = |one: &Served| one.server.more_us - per_kib_us * one.kib - server_cold * one.server.alone_us;
+    let sd_us = deviation(&rounds.iter().flatten().map(left).collect::<Vec<_>>());
+    Ok(ConnectionCost { server_us, client_us, server_cold, client_cold, sd_us, per_kib_us })
+}
+
+/// Intercept and slope, neither below zero, as medians over pairs of points (Theil and Sen).
+fn line(points: &[(f64, f64)]) -> (f64, f64) {
+    let mut slopes = Vec::new();
+    for (index, (alone, more)) in points.iter().enumerate() {
+        for (other, other_more) in &points[..index] {
+            if alone.max(*other) > MIN_RANGE * alone.min(*other) {
+                slopes.push((more - other_more) / (alone - other));
+            }
+        }
+    }
+    let slope = if slopes.is_empty() { 0.0 } else { median(slopes).max(0.0) };
+    let starts = points.iter().map(|(alone, more)| more - slope * alone).collect();
+    (median(starts).max(0.0), slope)
 }
 
 /// A suite that was served: what each side took for a connection beyond memory.
 struct Served {
     kib: f64,
-    server_us: f64,
-    client_us: f64,
+    server: Times,
+    client: Times,
 }
 
-fn served(name: &str, cache: Option<&PathBuf>) -> Result<Served, String> {
+/// What a handshake takes a side in memory, and a connection beyond that.
+#[derive(Clone, Copy)]
+struct Times {
+    alone_us: f64,
+    more_us: f64,
+}
+
+fn served(name: &str, tickets: u32, cache: Option<&PathBuf>) -> Result<Served, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{name} over loopback: {error}");
     let suite: Suite = name.parse().map_err(|error| failed(&error))?;
-    let settings = Settings { cache: cache.cloned(), ..Settings::default() };
+    let settings = Settings {
+        cache: cache.cloned(),
+        tickets,
+        client_stack: Some(CLIENT_STACK.into()),
+        ..Settings::default()
+    };
     let processors = processors();
     // The client is a neighbour who works: so is somebody while the handshake is measured in memory.
     let alone = beside_neighbours(&processors, &settings, || {
@@ -96,8 +143,8 @@ fn served(name: &str, cache: Option<&PathBuf>) -> Result<Served, String> {
     });
     let alone = alone.map_err(|error| failed(&error))?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let mut server =
-        Server::start(Config::new(vec![suite.clone()], address), &settings).map_err(|error| failed(&error))?;
+    let mut server = Server::start(Config::new(vec![suite.clone()], address), &settings)
+        .map_err(|error| failed(&error))?;
     let worker = thread_named(WORKER).ok_or_else(|| failed(&"the server's thread is not to be found"))?;
     pin(worker, processors.first().copied());
     let config = load::Config {
@@ -105,7 +152,6 @@ fn served(name: &str, cache: Option<&PathBuf>) -> Result<Served, String> {
         arrivals: Arrivals::Closed,
         clients: CLIENTS,
         duration_s: SECONDS,
-        check: false,
         ..load::Config::default()
     };
     let before = ran(worker);
@@ -129,10 +175,11 @@ fn served(name: &str, cache: Option<&PathBuf>) -> Result<Served, String> {
     // One handshake comes before those that are counted.
     let server_us = 1e6 * (after - before).as_secs_f64() / (completed + 1.0);
     let client_us = 1e6 * outcome.generator_cpu_s / completed;
+    let times = |took_us, alone_us| Times { alone_us, more_us: took_us - alone_us };
     Ok(Served {
         kib: alone.bytes.total as f64 / 1024.0,
-        server_us: server_us - alone.handshake.server_us.summary.median,
-        client_us: client_us - alone.handshake.client_us.summary.median,
+        server: times(server_us, alone.handshake.server_us.summary.median),
+        client: times(client_us, alone.handshake.client_us.summary.median),
     })
 }
 
@@ -210,8 +257,15 @@ fn kernel_us(flights: [usize; 4], connections: usize) -> io::Result<f64> {
     serving.join().unwrap_or_else(|_| Err(io::Error::other("the server's thread ended by a defect")))
 }
 
-/// A thread of this process by its name.
+/// A thread of this process by its name, which it takes once it runs.
 fn thread_named(name: &str) -> Option<Pid> {
+    (0..PATIENCE_MS).find_map(|wait| {
+        std::thread::sleep(Duration::from_millis(wait.min(1)));
+        thread_now_named(name)
+    })
+}
+
+fn thread_now_named(name: &str) -> Option<Pid> {
     std::fs::read_dir("/proc/self/task").ok()?.flatten().find_map(|entry| {
         let comm = std::fs::read_to_string(entry.path().join("comm")).ok()?;
         (comm.trim_end() == name).then_some(())?;
@@ -271,10 +325,12 @@ mod tests {
 
     #[test]
     fn a_served_handshake_takes_each_side_longer_than_in_memory() {
-        let served = served(SUITES[0], None).unwrap();
-        // A dozen system calls and two context switches at the least.
-        assert!(served.server_us > 5.0 && served.client_us > 5.0, "{} {}", served.server_us, served.client_us);
-        assert!(served.kib > 0.2 && served.kib < 0.5, "{}", served.kib);
+        let served = served(PLANS[0].0, PLANS[0].1, None).unwrap();
+        let (server, client) = (served.server, served.client);
+        // A dozen system calls at the least.
+        assert!(server.more_us > 5.0 && client.more_us > 5.0, "{} {}", server.more_us, client.more_us);
+        assert!(server.alone_us > 5.0 && client.alone_us > 5.0, "{} {}", server.alone_us, client.alone_us);
+        assert!(served.kib > 0.2 && served.kib < 2.0, "{}", served.kib);
     }
 
     #[test]
@@ -289,14 +345,17 @@ mod tests {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
         assert!(ran(thread).unwrap() - theirs < Duration::from_millis(10));
-        assert_eq!(thread_named("no-such-thread"), None);
+        assert_eq!(thread_now_named("no-such-thread"), None);
         wake.send(()).unwrap();
         idle.join().unwrap().unwrap();
     }
 
     #[test]
     #[allow(clippy::float_cmp)] // exact in binary
-    fn middles_and_deviations() {
+    fn middles_deviations_and_lines() {
+        assert_eq!(line(&[(2.0, 11.0), (4.0, 12.0), (8.0, 14.0), (8.5, 99.0)]), (10.0, 0.5));
+        assert_eq!(line(&[(2.0, 11.0), (2.5, 12.0)]), (11.5, 0.0));
+        assert_eq!(line(&[(2.0, 9.0), (8.0, 3.0)]), (6.0, 0.0));
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
         assert_eq!(deviation(&[1.0, 3.0]), 1.0);

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shakedown.scenario import Fleet, Live
-from shakedown.schema.base import SIDES, Side
+from shakedown.schema.base import Side
 from shakedown.schema.live import ComparedFigure, Comparison, LoadRun
 from shakedown.schema.measured import Measurement
 
@@ -114,7 +114,6 @@ def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
     """
     from shakedown import core
     from shakedown.errors import InputError
-    from shakedown.pricing.connection_cost import own_work_us
     from shakedown.profiles import THIS_MACHINE, load_device
 
     if core.describe(measured.suite).get("transport") == "datagram":
@@ -124,7 +123,8 @@ def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
     except InputError:
         return None
     kib = measured.bytes.total / 1024.0
-    client_s, server_s = (cost.of(side, kib, own_work_us(measured, side) * 1e-6) for side in SIDES)
+    client_s = cost.of("client", kib, measured.handshake.client_us.median * 1e-6)
+    server_s = cost.of("server", kib, measured.handshake.server_us.median * 1e-6)
     return None if client_s is None or server_s is None else {"client": client_s, "server": server_s}
 
 

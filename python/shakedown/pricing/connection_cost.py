@@ -3,10 +3,9 @@
 A server of ours serves real handshakes on one processor to a client of ours on another, which always has
 some under way, so that the server is hardly idle. What the kernel says that each side's thread ran, by
 connection, less what the same handshake takes that side in memory, is the connection: accept, reads, writes
-and close with the kernel's TCP behind them, the TLS library's object, and the event loop. And the library's
-own work takes longer than in memory, where nothing comes between: the kernel and other connections leave its
-code and data cold. So the difference grows with that work; suites that have much and little of it tell the
-two apart. On loopback the kernel does part of the receiver's work in the sender's name, as it does for any
+and close with the kernel's TCP behind them, the TLS library's object, and the event loop. And the handshake
+itself takes longer than in memory, where nothing comes between: the kernel and other connections leave code
+and data cold. Long and short handshakes tell the two apart. On loopback the kernel does part of the receiver's work in the sender's name, as it does for any
 server on one machine with its clients.
 
 What each KiB adds, the kernel's copying, is measured apart, with sockets that carry no TLS.
@@ -24,24 +23,28 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shakedown.pricing.neighbours import busy_neighbours
-from shakedown.profiles.overhead import is_public_key
 from shakedown.schema.base import SIDES, Side
 
-if TYPE_CHECKING:
-    from shakedown.schema.measured import Measurement
 
-SUITES = (
-    ("tls1.2/psk", 0),
-    ("tls1.3/psk_dhe+x25519", 0),
-    ("tls1.3/x25519/ed25519/server", 0),
-    ("tls1.3/x25519/ed25519/server/aes256-gcm", 2),
-    ("tls1.3/x25519/ed25519/mutual", 2),
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A suite to serve, how many tickets with it, and whose client it is: one that keeps the server busy."""
+
+    suite: str
+    tickets: int = 0
+    client_stack: str = "openssl"
+
+
+PLANS = (
+    Plan("tls1.2/ecdhe_ecdsa/p384/server/resumed", client_stack="rustls"),
+    Plan("tls1.3/x25519/ed25519/server", client_stack="rustls"),
+    Plan("tls1.3/x25519/ed25519/server", 2, client_stack="rustls"),
+    Plan("tls1.3/x25519/rsa3072/server", 2, client_stack="rustls"),
 )
-"""Handshakes that are served, and their tickets: cheap ones, next to which the connection shows, with little
-and with much work of the library's own.
+"""Cheap handshakes, next to which the connection shows, and one that takes long. The client takes less than
+the server, which is thus never idle: to be woken for each message costs as much again.
 """
 CLIENTS = 16
 """Connections that the client keeps under way."""
@@ -54,7 +57,7 @@ FLIGHTS = (250, 1200, 90, 250)
 LARGE_FLIGHTS = (1250, 65200, 90, 250)
 """The same with a chain of 64 KiB more: what the kernel's copying adds."""
 MIN_RANGE = 1.5
-"""How cold caches are is told by suites whose work differs by this factor."""
+"""By what share a handshake takes longer is told by those whose times differ by this factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,34 +67,34 @@ class Served:
     Attributes:
         kib: moved by a handshake.
         more_us: what a connection took beyond the handshake in memory.
-        work_us: what that took apart from public-key operations.
+        alone_us: what that takes.
     """
 
     kib: float
     more_us: dict[Side, float]
-    work_us: dict[Side, float]
+    alone_us: dict[Side, float]
 
 
 def connection_cost(
     seconds: float = SECONDS,
     progress: Callable[[int, int], None] = lambda done, total: None,
     *,
-    suites: Sequence[tuple[str, int]] = SUITES,
+    plans: Sequence[Plan] = PLANS,
 ) -> dict[str, float]:
     """Microseconds a connection, by side, as the table ``[connection]`` of a profile.
 
     Args:
         seconds: for how long each suite is served in each of the rounds.
         progress: told how much is done, of how much.
-        suites: what is served, and with how many tickets.
+        plans: what is served.
     """
-    total = ROUNDS * len(suites) + 1
+    total = ROUNDS * len(plans) + 1
     progress(0, total)
     per_kib_us = _per_kib_us()
-    found: list[list[Served]] = [[] for _ in suites]
-    for number, (suite, tickets) in enumerate(list(suites) * ROUNDS):
+    found: list[list[Served]] = [[] for _ in plans]
+    for number, plan in enumerate(list(plans) * ROUNDS):
         progress(1 + number, total)
-        found[number % len(suites)].append(served(suite, seconds, tickets))
+        found[number % len(plans)].append(served(plan, seconds))
     return fitted(found, per_kib_us)
 
 
@@ -102,7 +105,7 @@ def fitted(found: Sequence[Sequence[Served]], per_kib_us: float) -> dict[str, fl
         fixed_us, cold = _line(
             [
                 (
-                    statistics.median(one.work_us[side] for one in rounds),
+                    statistics.median(one.alone_us[side] for one in rounds),
                     # A difference of two measurements: the least of many would be the luckiest pair.
                     statistics.median(one.more_us[side] - per_kib_us * one.kib for one in rounds),
                 )
@@ -111,7 +114,7 @@ def fitted(found: Sequence[Sequence[Served]], per_kib_us: float) -> dict[str, fl
         )
         cost |= {f"{side}_us": fixed_us, f"{side}_cold": cold}
     servers = [
-        one.more_us["server"] - per_kib_us * one.kib - cost["server_cold"] * one.work_us["server"]
+        one.more_us["server"] - per_kib_us * one.kib - cost["server_cold"] * one.alone_us["server"]
         for rounds in found
         for one in rounds
     ]
@@ -120,37 +123,30 @@ def fitted(found: Sequence[Sequence[Served]], per_kib_us: float) -> dict[str, fl
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Intercept and slope, neither below zero, as medians over pairs of points (Theil and Sen)."""
-    least, most = (pick(work for work, _ in points) for pick in (min, max))
     slopes = [
-        (more - other_more) / (work - other)
-        for index, (work, more) in enumerate(points)
+        (more - other_more) / (alone - other)
+        for index, (alone, more) in enumerate(points)
         for other, other_more in points[:index]
-        if max(work, other) > MIN_RANGE * min(work, other)
+        if max(alone, other) > MIN_RANGE * min(alone, other)
     ]
-    slope = max(statistics.median(slopes), 0.0) if slopes and most > MIN_RANGE * least else 0.0
-    return max(statistics.median(more - slope * work for work, more in points), 0.0), slope
+    slope = max(statistics.median(slopes), 0.0) if slopes else 0.0
+    return max(statistics.median(more - slope * alone for alone, more in points), 0.0), slope
 
 
-def own_work_us(measured: Measurement, side: Side) -> float:
-    """What a measured handshake took a side apart from public-key operations, on the median."""
-    whole = measured.handshake.client_us if side == "client" else measured.handshake.server_us
-    calls_us = sum(one.us for one in measured.operations if one.side == side and is_public_key(one.operation))
-    return max(whole.median - calls_us, 0.0)
-
-
-def served(suite: str, seconds: float, tickets: int = 0) -> Served:
+def served(plan: Plan, seconds: float) -> Served:
     """Serve a suite: what a connection takes each side beyond the handshake in memory."""
     from shakedown import core, serving
     from shakedown.scenario import HandshakeId, Options
 
-    name = core.canonical(suite)
+    name = core.canonical(plan.suite)
+    options = Options(repeat=REPEAT, tickets=plan.tickets)
     # The client is a neighbour who works: so is somebody while the handshake is measured in memory.
     with busy_neighbours():
-        alone = core.measure(HandshakeId(suite=name), Options(repeat=REPEAT, tickets=tickets))
+        alone = core.measure(HandshakeId(suite=name, client_stack=plan.client_stack), options)
     others = _threads()
     processors = _processors()
     with (
-        serving.start([name], "127.0.0.1:0", workers=1, options=Options(tickets=tickets)) as server,
+        serving.start([name], "127.0.0.1:0", workers=1, options=options) as server,
         _placed(processors[-1]),
     ):
         workers = _threads() - others
@@ -163,21 +159,25 @@ def served(suite: str, seconds: float, tickets: int = 0) -> Served:
                 "arrivals": "closed",
                 "clients": CLIENTS,
                 "duration_s": seconds,
-                "check": False,
+                "check": True,
             },
             name,
-            {},
+            {"client_stack": plan.client_stack},
         )
         ran_us = sum(map(_ran_us, workers)) - before_us
     completed = max(outcome.completed, 1)
+    alone_us: dict[Side, float] = {
+        "client": alone.handshake.client_us.median,
+        "server": alone.handshake.server_us.median,
+    }
     return Served(
         kib=alone.bytes.total / 1024.0,
         more_us={
             # One handshake comes before those that are counted.
-            "server": ran_us / (completed + 1) - alone.handshake.server_us.median,
-            "client": 1e6 * outcome.generator_cpu_s / completed - alone.handshake.client_us.median,
+            "server": ran_us / (completed + 1) - alone_us["server"],
+            "client": 1e6 * outcome.generator_cpu_s / completed - alone_us["client"],
         },
-        work_us={side: own_work_us(alone, side) for side in SIDES},
+        alone_us=alone_us,
     )
 
 

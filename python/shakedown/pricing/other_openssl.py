@@ -33,15 +33,16 @@ from shakedown.schema.base import SIDES, Side
 SPEED = ("rsa2048", "ecdsap256", "ecdsap384", "ecdhp256", "ecdhp384", "ecdhx25519", "ed25519")
 """What `openssl speed` is asked for."""
 HANDSHAKES = (
-    ("tls1.2/rsa/rsa2048/server/ticket", "X25519:P-256", "AES128-GCM-SHA256"),
-    ("tls1.3/x25519/ed25519/server", "X25519", "TLS_AES_128_GCM_SHA256"),
-    ("tls1.3/x25519/p256@rsa2048/server", "X25519:P-256", "TLS_AES_128_GCM_SHA256"),
-    ("tls1.3/x25519/p384/server", "X25519:P-384", "TLS_AES_128_GCM_SHA256"),
-    ("tls1.2/ecdhe_ecdsa+x25519/p256/server", "X25519:P-256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
-    ("tls1.2/ecdhe_rsa+x25519/rsa2048/server", "X25519", "ECDHE-RSA-AES128-GCM-SHA256"),
+    ("tls1.2/rsa/rsa2048/server/ticket", 0, "X25519:P-256", "AES128-GCM-SHA256"),
+    ("tls1.3/x25519/ed25519/server", 0, "X25519", "TLS_AES_128_GCM_SHA256"),
+    ("tls1.3/x25519/ed25519/server/aes256-gcm", 2, "X25519", "TLS_AES_256_GCM_SHA384"),
+    ("tls1.3/x25519/p256@rsa2048/server", 2, "X25519:P-256", "TLS_AES_128_GCM_SHA256"),
+    ("tls1.3/x25519/p384/server", 2, "X25519:P-384", "TLS_AES_128_GCM_SHA256"),
+    ("tls1.2/ecdhe_ecdsa+x25519/p256/server", 0, "X25519:P-256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+    ("tls1.2/ecdhe_rsa+x25519/rsa2048/server", 0, "X25519", "ECDHE-RSA-AES128-GCM-SHA256"),
 )
-"""Suites that are measured through the other libssl, first one without public-key operations: groups and
-cipher as OpenSSL calls them.
+"""Suites that are measured through the other libssl, first one without public-key operations: with so many
+tickets; groups and cipher as OpenSSL calls them.
 """
 CLIENTS_WORK = {
     ("ClientHello", "generate"),
@@ -132,13 +133,13 @@ def measure_other(
     ratios: dict[tuple[str, Side], list[float]] = {}
     objects: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        for number, (suite, group, cipher) in enumerate(HANDSHAKES):
+        for number, (suite, tickets, group, cipher) in enumerate(HANDSHAKES):
             progress(1 + number, total, suite)
-            trace = _trace(suite)
+            trace = _trace(suite, tickets)
             kind = _kind(trace)
-            plan = _plan(suite, group, cipher, Path(folder) / str(number))
+            plan = _plan(suite, tickets, group, cipher, Path(folder) / str(number))
             for _ in range(ROUNDS):
-                ours = _ours(suite)
+                ours = _ours(suite, tickets)
                 theirs = library.measure(plan, REPEAT)
                 objects.append(theirs.server_object_us)
                 for side in SIDES:
@@ -195,12 +196,13 @@ def _kind(trace: Trace) -> str:
     return handshake_kind(trace.protocol, public_keys=public_keys)
 
 
-def _ours(suite: str) -> Took:
+def _ours(suite: str, tickets: int) -> Took:
     """The same handshake by the library in here, now."""
     from shakedown import core
     from shakedown.scenario import HandshakeId, Options
 
-    found = core.measure(HandshakeId(suite=core.canonical(suite)), Options(repeat=REPEAT)).handshake
+    options = Options(repeat=REPEAT, tickets=tickets)
+    found = core.measure(HandshakeId(suite=core.canonical(suite)), options).handshake
     return Took(found.client_us.median, found.server_us.median, 0.0)
 
 
@@ -267,17 +269,19 @@ def _version(program: str) -> str:
     return found[1] if found else program
 
 
-def _trace(suite: str) -> Trace:
+def _trace(suite: str, tickets: int) -> Trace:
     """The suite's messages and operations, as they are here."""
     from shakedown import core
     from shakedown.scenario import HandshakeId, Options
     from shakedown.schema import builtins
 
     name = core.canonical(suite)
-    return parse_trace(builtins(core.measure(HandshakeId(suite=name), Options(repeat=3))), name)
+    return parse_trace(
+        builtins(core.measure(HandshakeId(suite=name), Options(repeat=3, tickets=tickets))), name
+    )
 
 
-def _plan(suite: str, group: str, cipher: str, folder: Path) -> Plan:
+def _plan(suite: str, tickets: int, group: str, cipher: str, folder: Path) -> Plan:
     """The suite for the other libssl, with a chain of new keys."""
     import time
 
@@ -303,5 +307,6 @@ def _plan(suite: str, group: str, cipher: str, folder: Path) -> Plan:
         folder / "chain.pem",
         folder / "key.pem",
         folder / "ca.pem",
+        tickets=tickets,
         resumed=about["mode"] in ("ticket", "resumed"),
     )

@@ -108,7 +108,6 @@ class _Pricing:
         self.price = Price()
         self.rows: dict[tuple[str, ...], dict[str, Any]] = {}
         self.variances: dict[int | None, float] = {}
-        self.calls_s = 0.0
         self.names = {message.index: message.name for message in trace.messages}
         public_s = self._public_s() if device.overhead.cooling.messages else 0.0
         self.slower_stack = device.overhead.cooling.of_messages(public_s)
@@ -160,7 +159,6 @@ class _Pricing:
             self._missing(operation, figure.method)
             return None
         time = figure.time.times(operation.count)
-        self.calls_s += time.mean
         self._vary(figure.sd_s**2 * operation.count, operation.message)
         self._add(operation, Part(figure.cause, time, figure.basis, figure.method))
         known = figure.energy_j
@@ -252,17 +250,13 @@ class _Pricing:
             self.price.connection = exactly(0.0)
             return
         kib = (self.trace.size_bytes("client") + self.trace.size_bytes("server")) / 1024.0
-        own = self.device.connection.of(self.side, kib, self._work_s())
+        own = self.device.connection.of(self.side, kib, self.price.total.mean)
         if own is not None:
             self.price.connection = within(own, self.device.spread)
             return
         shown = reference().connection
         seconds = shown[f"{self.side}_s"] + shown["per_kib_s"] * kib
         self.price.connection = self.work.network.of(seconds)
-
-    def _work_s(self) -> float:
-        """What this side does apart from public-key operations."""
-        return math.fsum(self.price.message_s.values()) - self.calls_s
 
     def _vary(self, variance_s2: float, at: int | None) -> None:
         self.variances[at] = self.variances.get(at, 0.0) + variance_s2

@@ -138,16 +138,15 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What a TCP connection costs a side, kernel included: set-up to close, each KiB moved, and the library's
-    own work taking longer because the kernel and other connections leave caches cold.
+    """What a TCP connection costs a side, kernel included: set-up to close, each KiB moved, and the handshake
+    itself taking longer among other connections than by itself.
 
     Attributes:
         server_s: a server's, in seconds; None where unknown.
         client_s: a client's.
         sd_s: standard deviation of the server's.
         per_kib_s: seconds for each KiB moved.
-        server_cold: by what share the server's work apart from public-key operations takes longer than in
-            memory.
+        server_cold: by what share the server's side of a handshake takes longer than in memory.
         client_cold: the client's.
     """
 
@@ -158,18 +157,18 @@ class Connection:
     server_cold: float = 0.0
     client_cold: float = 0.0
 
-    def of(self, side: str, kib: float, work_s: float) -> float | None:
+    def of(self, side: str, kib: float, handshake_s: float) -> float | None:
         """One side's mean, in seconds; None where unknown.
 
         Args:
             side: ``client`` or ``server``.
             kib: moved, both ways.
-            work_s: what the side's work apart from public-key operations takes in memory.
+            handshake_s: what the handshake takes the side in memory.
         """
         fixed_s, cold = (
             (self.server_s, self.server_cold) if side == "server" else (self.client_s, self.client_cold)
         )
-        return None if fixed_s is None else fixed_s + self.per_kib_s * kib + cold * work_s
+        return None if fixed_s is None else fixed_s + self.per_kib_s * kib + cold * handshake_s
 
 
 def read_overhead(table: Table, clock_hz: float) -> Overhead:

@@ -88,7 +88,7 @@ class DeviceOverhead(Object, frozen=True, kw_only=True):
 
 class DeviceConnection(Object, frozen=True, kw_only=True):
     """What a TCP connection costs each side beyond the handshake in memory, kernel included; `server_cold`
-    and `client_cold` are by what share a side's work apart from public-key operations takes longer in it.
+    and `client_cold` are by what share a side's handshake takes longer in it.
     """
 
     server_s: Amount | None

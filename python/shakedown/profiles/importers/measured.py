@@ -18,7 +18,7 @@ from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
 
 REJECTION_LOOPS = {("sign", "mldsa")}
 """Calls whose mean is not their median."""
-CONNECTION = ("server_us", "client_us", "sd_us", "per_kib_us")
+CONNECTION = ("server_us", "client_us", "server_cold", "client_cold", "sd_us", "per_kib_us")
 """What is known of a connection that was measured."""
 MIN_SLOPE_KIB = 1.0
 """A cost per KiB is fitted where messages of one kind differ by more than this."""
