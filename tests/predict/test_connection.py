@@ -42,10 +42,13 @@ def test_long_and_short_handshakes_tell_the_connection_from_what_they_take_longe
         [
             Served(
                 kib=2.0,
-                more_us={"server": 50.0 + 2.0 * 3.0 + 0.25 * alone + noise, "client": 40.0 + 2.0 * 3.0},
+                took_us={
+                    "server": 50.0 + 2.0 * 3.0 + 1.25 * alone + disturbed,
+                    "client": 40.0 + 2.0 * 3.0 + alone,
+                },
                 alone_us={"server": alone, "client": alone},
             )
-            for noise in (-9.0, -1.0, 0.0, 1.0, 30.0)
+            for disturbed in (0.0, 900.0, 0.0, 1.0, 30.0)
         ]
         for alone in (20.0, 40.0, 80.0, 160.0)
     ]

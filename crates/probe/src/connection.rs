@@ -36,8 +36,8 @@ const CLIENT_STACK: &str = "rustls";
 const NEIGHBOURS: &str = "tls1.3/x25519/p256/server";
 /// Connections that the client keeps under way.
 const CLIENTS: usize = 16;
-const ROUNDS: usize = 5;
-const SECONDS: f64 = 0.5;
+const ROUNDS: usize = 8;
+const SECONDS: f64 = 0.3;
 const REPEAT: usize = 40;
 /// Connections that show what a KiB costs, and the bytes of a handshake's flights, from client and server in turn.
 const CONNECTIONS: usize = 500;
@@ -87,13 +87,16 @@ pub fn connection_cost(
     }
     let fit = |of: fn(&Served) -> Times| {
         let point = |served: &Vec<Served>| {
-            let more = served.iter().map(|one| of(one).more_us - per_kib_us * one.kib).collect();
-            (median(served.iter().map(|one| of(one).alone_us).collect()), median(more))
+            let alone_us = usual(served.iter().map(|one| of(one).alone_us).collect());
+            let took_us = usual(served.iter().map(|one| of(one).took_us).collect());
+            let kib = median(served.iter().map(|one| one.kib).collect());
+            (alone_us, took_us - alone_us - per_kib_us * kib)
         };
         line(&rounds.iter().map(point).collect::<Vec<_>>())
     };
     let ((server_us, server_cold), (client_us, client_cold)) = (fit(|one| one.server), fit(|one| one.client));
-    let left = |one: &Served| one.server.more_us - per_kib_us * one.kib - server_cold * one.server.alone_us;
+    let left =
+        |one: &Served| one.server.took_us - (1.0 + server_cold) * one.server.alone_us - per_kib_us * one.kib;
     let sd_us = deviation(&rounds.iter().flatten().map(left).collect::<Vec<_>>());
     Ok(ConnectionCost { server_us, client_us, server_cold, client_cold, sd_us, per_kib_us })
 }
@@ -120,11 +123,11 @@ struct Served {
     client: Times,
 }
 
-/// What a handshake takes a side in memory, and a connection beyond that.
+/// What a handshake takes a side in memory, and a connection with it.
 #[derive(Clone, Copy)]
 struct Times {
     alone_us: f64,
-    more_us: f64,
+    took_us: f64,
 }
 
 fn served(name: &str, tickets: u32, cache: Option<&PathBuf>) -> Result<Served, String> {
@@ -175,11 +178,10 @@ fn served(name: &str, tickets: u32, cache: Option<&PathBuf>) -> Result<Served, S
     // One handshake comes before those that are counted.
     let server_us = 1e6 * (after - before).as_secs_f64() / (completed + 1.0);
     let client_us = 1e6 * outcome.generator_cpu_s / completed;
-    let times = |took_us, alone_us| Times { alone_us, more_us: took_us - alone_us };
     Ok(Served {
         kib: alone.bytes.total as f64 / 1024.0,
-        server: times(server_us, alone.handshake.server_us.summary.median),
-        client: times(client_us, alone.handshake.client_us.summary.median),
+        server: Times { alone_us: alone.handshake.server_us.summary.median, took_us: server_us },
+        client: Times { alone_us: alone.handshake.client_us.summary.median, took_us: client_us },
     })
 }
 
@@ -307,6 +309,12 @@ fn placed<T>(processor: Option<usize>, work: impl FnOnce() -> T) -> T {
     done
 }
 
+/// The lower quartile: a machine that others share is slower at times, and the least is luck.
+fn usual(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 4]
+}
+
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -328,8 +336,8 @@ mod tests {
         let served = served(PLANS[0].0, PLANS[0].1, None).unwrap();
         let (server, client) = (served.server, served.client);
         // A dozen system calls at the least.
-        assert!(server.more_us > 5.0 && client.more_us > 5.0, "{} {}", server.more_us, client.more_us);
-        assert!(server.alone_us > 5.0 && client.alone_us > 5.0, "{} {}", server.alone_us, client.alone_us);
+        assert!(server.took_us > server.alone_us, "{} {}", server.took_us, server.alone_us);
+        assert!(client.took_us > client.alone_us, "{} {}", client.took_us, client.alone_us);
         assert!(served.kib > 0.2 && served.kib < 2.0, "{}", served.kib);
     }
 
@@ -358,6 +366,7 @@ mod tests {
         assert_eq!(line(&[(2.0, 9.0), (8.0, 3.0)]), (6.0, 0.0));
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(usual(vec![9.0, 1.0, 2.0, 3.0]), 2.0);
         assert_eq!(deviation(&[1.0, 3.0]), 1.0);
     }
 }
