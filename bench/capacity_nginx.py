@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from shakedown.profiles.device import Device
 
 ROUNDS = 16
-"""Half of them before the profile is measured, and half after it. Of each case the faster half counts: a machine
-that others share is slower at times, and the profile is of its usual speed, too.
+"""Half of them before the profile is measured, and half after it. Of each case the faster half counts: a
+machine that others share is slower at times, and the profile is of its usual speed, too.
 """
 SECONDS = 0.5
 CLIENTS = 16

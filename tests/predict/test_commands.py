@@ -66,7 +66,10 @@ def test_capacity(capsys, library_path):
     assert (
         exit_status(["capacity", P256, "tls1.2/psk", "--traces", str(library_path), "--within", "10ms"]) == 0
     )
-    assert "unreachable" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "unreachable" in printed
+    assert "without any load" in printed
+    assert "in part assumed" not in printed
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ KEYS = (
 )
 CAPACITY_KEYS = (
     "suite server_device device bearer within_s percentile workers rate_per_s utilisation "
-    "rate_range_per_s basis unpriced extrapolated limit_per_s"
+    "rate_range_per_s basis unpriced extrapolated limit_per_s unloaded_s"
 )
 
 
@@ -206,6 +206,7 @@ def test_capacity_is_where_the_promise_just_holds(library, percentile, workers):
     )
     assert list(row) == CAPACITY_KEYS.split()
     assert 0.0 < row["utilisation"] < 1.0
+    assert row["unloaded_s"] < row["within_s"]
     if percentile is None:
         at = one(RSA, library, bearer="gprs-best", rate_per_s=row["rate_per_s"], workers=workers)
         assert at["total_s"] == pytest.approx(6.0, rel=1e-3)
@@ -223,6 +224,7 @@ def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(libr
 def test_an_unreachable_promise_is_a_rate_of_0(library):
     (row,) = capacity([RSA], within_s=0.1, bearer="geo", traces=library)
     assert row["rate_per_s"] == 0
+    assert row["unloaded_s"] > 0.1
     assert row["utilisation"] == 0
 
 

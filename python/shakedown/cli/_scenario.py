@@ -204,6 +204,7 @@ def capacity_tables(rows: Sequence[Row], width: int) -> list[RenderableType]:
     tables: list[RenderableType] = []
     if good:
         tables = _fitted(_capacity_table, good, width)
+        tables += _unreachable(good)
         tables += _legend_of_capacity(good)
     return [*tables, *_failures(rows)]
 
@@ -253,9 +254,19 @@ def _capacity_cell(row: Row, heading: str) -> str:
     return f"{'≥ ' if row['unpriced'] else ''}{needed}{spread}"
 
 
+def _unreachable(rows: Sequence[Row]) -> list[str]:
+    """What keeps a promise from being kept at any rate."""
+    return [
+        f"{row['suite']}: {seconds(row['unloaded_s'])} without any load"
+        for row in rows
+        if row["rate_per_s"] == 0.0
+    ]
+
+
 def _legend_of_capacity(rows: Sequence[Row]) -> list[str]:
     lines = []
-    bases = {row["basis"] for row in rows}
+    # What is unreachable has no figure to mark.
+    bases = {row["basis"] for row in rows if row["rate_per_s"] != 0.0}
     texts = {**LEGEND, "≥": "≤ a greatest value: a part of the server's work has no figure"}
     shown = [texts[mark] for basis, mark in BASIS_MARKS.items() if basis in bases and mark in texts]
     if shown:

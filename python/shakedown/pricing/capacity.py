@@ -93,6 +93,7 @@ def capacity_row(
         "unpriced": [*one.client.unpriced, *one.server.unpriced],
         "extrapolated": [*one.client.figures, *one.server.figures],
         "limit_per_s": workers / service_s if service_s > 0.0 else None,
+        "unloaded_s": case.unloaded_s,
     }
     if rate_per_s is not None:
         [(needed, least, most)] = workers_needed(one, within_s, percentile, [rate_per_s])
@@ -125,6 +126,11 @@ class _Case:
     def __init__(self, one: Scenario, within_s: float, percentile: float | None) -> None:
         self.one, self.within_s, self.percentile = one, within_s, percentile
         self.done = one.unloaded()[1]
+
+    @property
+    def unloaded_s(self) -> float:
+        """What the promise is held against where nobody waits: the mean, or the percentile."""
+        return self.done.mean if self.percentile is None else self.done.quantile(self.percentile / 100.0)
 
     def _at(self, end: str) -> tuple[Distribution, Service]:
         one = self.one

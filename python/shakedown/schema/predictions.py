@@ -154,7 +154,9 @@ class Capacity(Object, frozen=True, kw_only=True):
     """One row of `capacity`: `rate_per_s` is 0 if the promise cannot be kept.
 
     With anything of the server `unpriced`, the rate is a greatest value. `workers_needed` answers
-    `--rate`: null where no number of workers up to 100,000 keeps the promise.
+    `--rate`: null where no number of workers up to 100,000 keeps the promise. `unloaded_s` is what a
+    handshake takes without load, on the mean or at the percentile: where it is above the promise, no rate
+    keeps that.
     """
 
     suite: Text
@@ -171,6 +173,7 @@ class Capacity(Object, frozen=True, kw_only=True):
     unpriced: tuple[UnpricedPart, ...]
     extrapolated: tuple[GuessedFigure, ...]
     limit_per_s: Number | None
+    unloaded_s: Number
     workers_needed: Count | UnsetType | None = UNSET
     workers_range: tuple[Count | None, Count | None] | UnsetType = UNSET
     asked_rate_per_s: Number | UnsetType = UNSET
