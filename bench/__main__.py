@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import bench
-from bench.harness import Benchmark, Row, UnavailableError, is_met
+from bench.harness import Benchmark, Row, UnavailableError, is_met, verdict
 
 LATEST = Path(__file__).resolve().parent / "latest.json"
 
@@ -52,7 +52,7 @@ def show(rows: list[Row], console: Console) -> None:
             f"{low:.3f} – {high:.3f}",
             f"{bound} {row['target']:g}",
             str(row["n"]),
-            "met" if is_met(row) else "missed",
+            verdict(row),
         )
     console.print(table)
     for row in rows:

@@ -89,9 +89,24 @@ def bootstrap_median(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> 
 
 
 def is_met(row: Row) -> bool:
-    """A target is met when the near end of the interval meets it."""
+    """A target is met when the median of the ratios meets it; where the interval's better end does, but not
+    the median, it is missed.
+    """
+    return _reaches(row, row["ratio"])
+
+
+def verdict(row: Row) -> str:
+    """In words: whether the median meets the target, and where so, whether the whole interval does."""
+    if not is_met(row):
+        return "missed"
     low, high = row["spread"]
-    return low <= row["target"] if row["better"] == "lower" else high >= row["target"]
+    worse = high if row["better"] == "lower" else low
+    beyond = "above" if row["better"] == "lower" else "below"
+    return "met" if _reaches(row, worse) else f"met, but interval reaches {beyond}"
+
+
+def _reaches(row: Row, ratio: float) -> bool:
+    return ratio <= row["target"] if row["better"] == "lower" else ratio >= row["target"]
 
 
 def rust_example(package: str, example: str, *arguments: str) -> str:

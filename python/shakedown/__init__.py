@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         reproduce,
         serve,
         simulate,
+        simulate_mix,
         stacks,
         suites,
     )
@@ -46,7 +47,7 @@ _HOMES = {
     "api": (
         "attach", "authenticate", "bearers", "capacity", "capture", "certs", "check_bearer", "devices",
         "inspect", "machine", "measure", "predict", "primitives", "report", "reproduce", "serve",
-        "simulate", "stacks", "suites",
+        "simulate", "simulate_mix", "stacks", "suites",
     ),
     "core": ("canonical", "describe"),
     "errors": ("InputError", "ShakedownError"),
@@ -86,6 +87,7 @@ __all__ = [
     "run_experiment",
     "serve",
     "simulate",
+    "simulate_mix",
     "stacks",
     "suites",
 ]

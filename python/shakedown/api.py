@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from shakedown.schema.eap import Authentications
     from shakedown.schema.measured import Machine, Measurement
     from shakedown.schema.primitives import Timing
-    from shakedown.schema.simulated import FailedSimulation, Simulated
+    from shakedown.schema.simulated import FailedSimulation, Simulated, SimulatedMix
     from shakedown.serving import Server
+    from shakedown.simulation.mix import Kind
 
 
 def suites(*words: str, all: bool = False) -> list[SuiteEntry]:
@@ -510,6 +511,64 @@ def simulate(
         traces=_library(traces),
         scale_from=scale_from,
         endpoints=Stacks(client_stack, server_stack) if endpoints else None,
+        progress=progress,
+    )
+
+
+def simulate_mix(
+    mix: str | Path | Sequence[Kind],
+    arrivals: str = "poisson:10/s",
+    *,
+    clients: int | None = None,
+    device: str = DEFAULT_DEVICE,
+    server_device: str = DEFAULT_SERVER_DEVICE,
+    bearer: str = DEFAULT_BEARER,
+    workers: int = 1,
+    seed: int | None = None,
+    timeout_s: float | None = None,
+    retries: int | None = None,
+    resumption: float = 0.0,
+    from_idle: bool = False,
+    discipline: Literal["fifo", "ps"] = "fifo",
+    max_handshakes: int | None = None,
+    accept_queue: int | None = None,
+    replications: int | None = None,
+    traces: str | Path | None = None,
+    scale_from: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SimulatedMix:
+    """A fleet of several kinds of clients at one server, in virtual time; the same for the same seed.
+
+    `mix` is a file of tables `[[clients]]`, or kinds of clients (`shakedown.simulation.mix.Kind`); the others
+    are as in `simulate`, device, bearer and resumption for kinds that name none. Raises `InputError`.
+    """
+    from shakedown.scenario import Fleet
+    from shakedown.simulation.mix import read_mix
+    from shakedown.simulation.mix import simulate_mix as run
+
+    fleet = Fleet(
+        arrivals=arrivals,
+        clients=clients,
+        timeout_s=timeout_s,
+        retries=retries,
+        resumption=resumption,
+        from_idle=from_idle,
+        discipline=discipline,
+        max_handshakes=max_handshakes,
+        accept_queue=accept_queue,
+        replications=replications,
+    )
+    return run(
+        read_mix(mix) if isinstance(mix, str | Path) else mix,
+        fleet,
+        name=Path(mix).stem if isinstance(mix, str | Path) else "mix",
+        device=device,
+        server_device=server_device,
+        bearer=bearer,
+        workers=workers,
+        seed=seed,
+        traces=_library(traces),
+        scale_from=scale_from,
         progress=progress,
     )
 

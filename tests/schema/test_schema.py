@@ -53,6 +53,9 @@ def printed(home):
     experiment = 'devices = ["phone"]\nbearers = ["lte"]\nrepeat = 1\nsuites = ["tls1.3/psk"]\n'
     (home / "priced.toml").write_text('name = "priced"\n' + experiment)
     run("run", "priced.toml", "--out", "results")
+    (home / "mix.toml").write_text(
+        '[[clients]]\nsuite = "tls1.3/x25519"\n[[clients]]\nsuite = "tls1.2/psk"\n'
+    )
     (home / "measured.toml").write_text('name = "measured"\nrepeat = 1\nsuites = ["tls1.3/psk"]\n')
     return run
 
@@ -89,6 +92,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "capacity": [("capacity", "tls1.3/x25519", "--within", "1s", "--rate", "100/s")],
     "capacity-failure": [("capacity", "tls1.3/x25519", "tls1.0/x25519", "--within", "1s")],
     "simulation": [("simulate", "tls1.3/x25519", "--arrivals", "storm:1s", "--clients", "50", "--seed", "1")],
+    "simulation-mix": [("simulate", "--mix", "mix.toml", "--arrivals", "storm:1s", "--clients", "50")],
     "attaches": [("aka", "run", "--attaches", "12", "--max-resumptions", "3", "--samples")],
     "comparison": [("reproduce", "all", "--no-measure")],
     "live": [("validate", "measured.toml", "--live", "--rate", "50/s", "--time", "4s")],

@@ -33,6 +33,7 @@ pub struct Stream {
 
 impl Stream {
     /// The stream of that name.
+    #[inline]
     #[must_use]
     pub fn of(seed: u64, entity: u64, purpose: Purpose) -> Self {
         let mut name = SplitMix(seed).next() ^ entity;
@@ -41,6 +42,7 @@ impl Stream {
     }
 
     /// A stream from one number.
+    #[inline]
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         let mut mix = SplitMix(seed);
@@ -97,6 +99,7 @@ impl Stream {
 struct SplitMix(u64);
 
 impl SplitMix {
+    #[inline]
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -17,6 +17,9 @@ pub const PARTS: [&str; 8] = [
     "radio tail",
 ];
 
+/// The bit of the processor.
+const PROCESSOR: u8 = 1;
+
 /// A client's energy, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClientEnergy {
@@ -55,7 +58,7 @@ impl ClientUse {
     pub fn energy(&self, radio: &EnergySpec) -> ClientEnergy {
         let mut energy = ClientEnergy::default();
         match (self.active_w, self.idle_w) {
-            (None, _) => energy.miss(0),
+            (None, _) => energy.missing |= PROCESSOR,
             (Some(active_w), idle_w) => {
                 let waiting = self.elapsed.since(self.computing);
                 if idle_w.is_none() && waiting > Ns::ZERO {
@@ -73,7 +76,12 @@ impl ClientUse {
 }
 
 /// What a client's radio and processor took up to now.
+#[inline]
 pub(crate) fn client_energy(client: &Client, class: &Class, plan: &Plan, now: Ns) -> ClientEnergy {
+    if plan.client_cpu_w.is_none() && client.path.is_none() && client.cell.is_none() {
+        // Without links there is no radio.
+        return ClientEnergy { missing: PROCESSOR, ..ClientEnergy::default() };
+    }
     let mut energy = ClientUse {
         elapsed: now - client.planned,
         computing: client.sides[0].cpu,
@@ -82,7 +90,7 @@ pub(crate) fn client_energy(client: &Client, class: &Class, plan: &Plan, now: Ns
         radio: client.path.as_ref().map(|path| path.times(client.planned, now)),
     }
     .energy(&class.energy);
-    // A cell's time is not one client's; without links there is no radio.
+    // A cell's time is not one client's.
     if client.path.is_none() && client.cell.is_some() {
         energy.miss(2);
     }

@@ -164,8 +164,12 @@ impl EventQueue {
             self.put(entry, tick);
             return;
         }
-        let place = self.near.partition_point(|other| *other > entry);
-        self.near.insert(place, entry);
+        if self.near.last().is_none_or(|soonest| *soonest > entry) {
+            self.near.push(entry);
+        } else {
+            let place = self.near.partition_point(|other| *other > entry);
+            self.near.insert(place, entry);
+        }
         if self.near.len() > MAX_NEAR {
             self.spill();
         }

@@ -256,6 +256,17 @@ pub(crate) struct Class {
     pub segment_bytes: u32,
 }
 
+impl Class {
+    /// What a client of the class speaks.
+    #[inline]
+    pub fn plan(&self, resumes: bool) -> &Plan {
+        match &self.resumed {
+            Some(resumed) if resumes => resumed,
+            _ => &self.full,
+        }
+    }
+}
+
 /// A scenario, checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {

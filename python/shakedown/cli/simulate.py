@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import suites_argument
 from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar
 from shakedown.cli._scenario import Duration, scenario_options
 from shakedown.errors import InputError
 
+if TYPE_CHECKING:
+    from shakedown.scenario import Fleet
+
 
 @click.command("simulate")
-@suites_argument
+@click.argument("suites", nargs=-1, metavar="SUITE…")
+@click.option(
+    "--mix",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="In place of suites: clients of several kinds, each with its suite, weight, device, bearer.",
+)
 @scenario_options
 @click.option(
     "--arrivals",
@@ -73,6 +82,7 @@ from shakedown.errors import InputError
 @json_option
 def command(
     suites: tuple[str, ...],
+    mix: Path | None,
     device: str,
     server_device: str,
     bearer: str,
@@ -108,8 +118,10 @@ def command(
     """
     from shakedown.pricing.library import open_library
     from shakedown.scenario import Fleet
-    from shakedown.simulation.simulate import Stacks, simulate
 
+    if bool(suites) == (mix is not None):
+        found = "both suites and --mix" if suites else "neither a suite nor --mix"
+        raise InputError(f"found {found}; accepted: one suite or more, or --mix FILE")
     for name, given in (
         ("--stack", stack),
         ("--client-stack", client_stack),
@@ -117,7 +129,6 @@ def command(
     ):
         if given is not None and not endpoints:
             raise InputError(f"{name} goes with --endpoints, which is missing")
-    engines = Stacks(client_stack or stack, server_stack or stack) if endpoints else None
     fleet = Fleet(
         arrivals=arrivals,
         clients=clients,
@@ -130,6 +141,34 @@ def command(
         accept_queue=accept_queue,
         replications=replications,
     )
+    common: dict[str, Any] = {
+        "device": device,
+        "server_device": server_device,
+        "bearer": bearer,
+        "workers": workers,
+        "seed": seed,
+        "traces": open_library(traces, say=note),
+        "scale_from": scale_from,
+    }
+    if mix is not None:
+        if endpoints:
+            raise InputError("--mix goes with replayed handshakes; accepted with --endpoints: suites")
+        _simulate_mix(mix, fleet, common, as_json=as_json)
+        return
+    engines = (client_stack or stack, server_stack or stack) if endpoints else None
+    _simulate_suites(suites, fleet, engines, common, as_json=as_json)
+
+
+def _simulate_suites(
+    suites: tuple[str, ...],
+    fleet: Fleet,
+    engines: tuple[str | None, str | None] | None,
+    common: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    from shakedown.simulation.simulate import Stacks, simulate
+
     with progress_bar(1000 * len(suites), "simulating") as update:
         numbers: dict[str, int] = {}
 
@@ -137,19 +176,8 @@ def command(
             number = numbers.setdefault(label, len(numbers))
             update(1000 * number + 1000 * done // max(total, 1), label)
 
-        rows = simulate(
-            suites,
-            fleet,
-            device=device,
-            server_device=server_device,
-            bearer=bearer,
-            workers=workers,
-            seed=seed,
-            traces=open_library(traces, say=note),
-            scale_from=scale_from,
-            endpoints=engines,
-            progress=told,
-        )
+        stacks = None if engines is None else Stacks(*engines)
+        rows = simulate(suites, fleet, endpoints=stacks, progress=told, **common)
     if as_json:
         print_json(rows)
         return
@@ -158,4 +186,25 @@ def command(
     echo(heading(rows))
     screen = console()
     for table in fleet_tables(rows, screen.width):
+        screen.print(table)
+
+
+def _simulate_mix(path: Path, fleet: Fleet, common: dict[str, Any], *, as_json: bool) -> None:
+    from shakedown.simulation.mix import read_mix, simulate_mix
+
+    kinds = read_mix(path)
+    with progress_bar(1000, "simulating") as update:
+
+        def told(done: int, total: int) -> None:
+            update(1000 * done // max(total, 1), path.stem)
+
+        row = simulate_mix(kinds, fleet, name=path.stem, progress=told, **common)
+    if as_json:
+        print_json([row])
+        return
+    from shakedown.terminal.mixture import mix_heading, mix_tables
+
+    echo(mix_heading(row))
+    screen = console()
+    for table in mix_tables(row, screen.width):
         screen.print(table)

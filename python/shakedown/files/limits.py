@@ -30,6 +30,8 @@ MAX_SUITES = 200_000
 MAX_PLACES = 100_000
 """Pairs of device and bearer in an experiment."""
 MAX_RATES = 10_000
+MAX_KINDS = 1_000
+"""Kinds of clients in a mixture."""
 MAX_WORKERS = 100_000
 MAX_CAPTURES = 1_000
 MAX_LIVE_STARTS = 10_000_000

@@ -21,7 +21,7 @@ from shakedown.schema.profiles import BearerProfile, DeviceEntry, DeviceProfile
 from shakedown.schema.replication import Comparison
 from shakedown.schema.saved import Manifest, ScenarioFigures
 from shakedown.schema.serving import HalfTrace, Serving
-from shakedown.schema.simulated import Simulated
+from shakedown.schema.simulated import Simulated, SimulatedMix
 from shakedown.schema.trace import CapturedTrace
 
 PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
@@ -52,6 +52,7 @@ PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
     "load": (LoadRun, "An object of load --json."),
     "live": (LiveRun, "A live object of run --json, and an object of validate --live --json."),
     "simulation": (Simulated, "An object of simulate --json."),
+    "simulation-mix": (SimulatedMix, "An object of simulate --mix --json."),
     "figures": (ScenarioFigures, "An object of report --json."),
     "bearer-check": (BearerCheck, "An object of bearer check --json."),
     "measured-path": (MeasuredPath, "An object of bearer measure --json."),

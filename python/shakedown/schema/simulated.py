@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from shakedown.schema.base import Count, Number, Object, Text
+from shakedown.schema.base import Amount, Count, Number, Object, Text
 from shakedown.schema.predictions import Basis, GuessedFigure, UnpricedPart
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -149,6 +149,66 @@ class Simulated(Object, frozen=True, kw_only=True):
     series_s: Number | UnsetType = UNSET
     series: tuple[Interval, ...] | UnsetType = UNSET
     endpoints: Endpoints | UnsetType = UNSET
+
+
+class MixedClients(Object, frozen=True, kw_only=True):
+    """A kind of client of `simulate --mix`: `clients` of all that are counted, `failed` of these."""
+
+    suite: Text
+    device: Text
+    bearer: Text
+    weight: Amount
+    share: Share
+    resumption: Share
+    clients: Count
+    failed: Count
+    handshake_s: Spread
+    basis: Basis
+    unpriced: tuple[UnpricedPart, ...]
+    extrapolated: tuple[GuessedFigure, ...]
+
+
+class SimulatedMix(Object, frozen=True, kw_only=True):
+    """The row of `simulate --mix`: several kinds of clients at one server.
+
+    Figures are of all clients together, as in a row of `simulate`; each kind has its own times. `share` is a
+    kind's part of all arrivals.
+    """
+
+    mix: Text
+    kind: Literal["simulated"]
+    server_device: Text
+    kinds: tuple[MixedClients, ...]
+    arrivals: Text
+    rate_per_s: Number | None
+    clients: Count
+    completed: Count
+    failed: dict[str, Count]
+    attempts: Count
+    handshake_s: Spread
+    done_s: Spread
+    connect_s: Spread
+    queue_wait_s: Spread
+    job_wait_s: Spread
+    utilisation: Number
+    offered: Number | None
+    unstable: bool
+    workers: Count
+    discipline: Literal["fifo", "ps"]
+    energy_j: Spread
+    energy_missing: tuple[str, ...]
+    virtual_s: Number
+    last_in_s: Number
+    peak_in_flight: Count
+    traffic: Traffic
+    from_idle: bool
+    timeout_s: Number | None
+    retries: Count
+    replications: Count
+    warmup_clients: Count
+    seed: Count
+    series_s: Number | UnsetType = UNSET
+    series: tuple[Interval, ...] | UnsetType = UNSET
 
 
 class FailedSimulation(Object, frozen=True, kw_only=True):

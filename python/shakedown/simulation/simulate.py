@@ -190,7 +190,7 @@ def compared(found: Mapping[str, Any]) -> dict[str, Any]:
         "server_stack": found["server_stack"],
         "replayed": {
             "clients": found["replayed"]["clients"],
-            "handshake_s": _spread(replayed),
+            "handshake_s": spread(replayed),
             "mean_ratio": replayed["mean"] / engines["mean"] if known else None,
             "distance": found["distance"],
             "critical": found["critical"],
@@ -201,48 +201,58 @@ def compared(found: Mapping[str, Any]) -> dict[str, Any]:
 def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None = None) -> Simulated:
     """The core's report as a row; `engines` is what the core says of endpoints."""
     priced, settled = job.priced, job.settled
-    fleet, arrivals = settled.fleet, settled.arrivals
-    job_wait, client_wait = report["queue_wait_s"], dict(report["client_wait_s"])
-    client_wait["mean_margin"] = _scaled_margin(job_wait, client_wait)
     found: dict[str, Any] = {
         "suite": priced.trace.suite,
         "kind": "simulated",
         "device": priced.device.name,
         "server_device": priced.server_device.name,
         "bearer": priced.bearer.name,
+        **figures(report, settled, workers=job.workers, seed=job.seed),
+        "resumption": settled.fleet.resumption,
+        "modelled": closed_form(priced, settled.arrivals, job),
+        "basis": priced.basis,
+        "unpriced": [*priced.client.unpriced, *priced.server.unpriced],
+        "extrapolated": [*priced.client.figures, *priced.server.figures],
+    }
+    if engines is not None:
+        found["endpoints"] = compared(engines)
+    return convert(found, Simulated)
+
+
+def figures(report: Mapping[str, Any], settled: Settled, *, workers: int, seed: int) -> dict[str, Any]:
+    """What is said of any fleet, of one kind of clients or of several."""
+    fleet, arrivals = settled.fleet, settled.arrivals
+    job_wait, client_wait = report["queue_wait_s"], dict(report["client_wait_s"])
+    client_wait["mean_margin"] = _scaled_margin(job_wait, client_wait)
+    found: dict[str, Any] = {
         "arrivals": arrivals.text,
         "rate_per_s": arrivals.rate_per_s,
         "clients": report["clients"],
         "completed": report["completed"],
         "failed": report["failed"],
         "attempts": report["attempts"],
-        "handshake_s": _spread(report["handshake_s"]),
-        "done_s": _spread(report["done_s"]),
-        "connect_s": _spread(report["connect_s"]),
-        "queue_wait_s": _spread(client_wait),
-        "job_wait_s": _spread(job_wait),
+        "handshake_s": spread(report["handshake_s"]),
+        "done_s": spread(report["done_s"]),
+        "connect_s": spread(report["connect_s"]),
+        "queue_wait_s": spread(client_wait),
+        "job_wait_s": spread(job_wait),
         "utilisation": report["utilisation"],
         "offered": report["offered"],
         "unstable": report["unstable"],
-        "workers": job.workers,
+        "workers": workers,
         "discipline": fleet.discipline,
-        "energy_j": _spread(report["energy_j"]),
+        "energy_j": spread(report["energy_j"]),
         "energy_missing": report["energy_missing"],
         "virtual_s": report["virtual_s"],
         "last_in_s": report["last_ready_s"],
         "peak_in_flight": report["peak_in_flight"],
         "traffic": report["traffic"],
-        "resumption": fleet.resumption,
         "from_idle": fleet.from_idle,
         "timeout_s": settled.timeout_s,
         "retries": settled.retries,
         "replications": report["replications"],
         "warmup_clients": settled.warmup,
-        "seed": job.seed,
-        "modelled": closed_form(priced, arrivals, job),
-        "basis": priced.basis,
-        "unpriced": [*priced.client.unpriced, *priced.server.unpriced],
-        "extrapolated": [*priced.client.figures, *priced.server.figures],
+        "seed": seed,
     }
     if report["series_s"] > 0.0:
         found["series_s"] = report["series_s"]
@@ -250,12 +260,11 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
             {"start_s": number * report["series_s"], **interval}
             for number, interval in enumerate(report["series"])
         ]
-    if engines is not None:
-        found["endpoints"] = compared(engines)
-    return convert(found, Simulated)
+    return found
 
 
-def _spread(found: Mapping[str, Any]) -> dict[str, Any]:
+def spread(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A distribution of the core's report as a row has it."""
     return {name: found[name] for name in _SPREAD} | {"margin": found["mean_margin"]}
 
 

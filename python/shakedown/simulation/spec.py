@@ -21,11 +21,15 @@ _NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True)
 class Client:
-    """A kind of client: how many of all are such, its handshake, and the one by which it resumes."""
+    """A kind of client: how many of all are such, its handshake, and the one by which it resumes.
+
+    `resumption` is the share of them that resume; None: the fleet's.
+    """
 
     full: Priced
     resumed: Priced | None = None
     weight: float = 1.0
+    resumption: float | None = None
 
 
 def simulation_spec(
@@ -73,11 +77,12 @@ def rounded(width_s: float) -> float:
 
 def _class(client: Client, settled: Settled) -> dict[str, Any]:
     full = client.full
+    share = settled.fleet.resumption if client.resumption is None else client.resumption
     return {
         "weight": client.weight,
         "handshake": handshake_spec(full),
         "resumed": None if client.resumed is None else handshake_spec(client.resumed),
-        "resumption": 0.0 if client.resumed is None else settled.fleet.resumption,
+        "resumption": 0.0 if client.resumed is None else share,
         "bearer": bearer_spec(full, from_idle=settled.fleet.from_idle),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,6 +12,7 @@ from shakedown.schema.simulated import (
     Endpoints,
     FailedSimulatedCapacity,
     FailedSimulation,
+    MixedClients,
     Simulated,
     SimulatedCapacity,
     Spread,
@@ -42,6 +43,11 @@ COLUMNS = (
 )
 SHORT = ("median", "99 % within", "load", "failed", "all in after")
 SHORTEST = ("median", "99 % within")
+
+UNSTABLE = (
+    "unstable: more work arrives than the workers can do; times grow for as long as clients come, "
+    "and say as much of their number as of the server"
+)
 
 
 def heading(rows: Sequence[Simulated | FailedSimulation]) -> str:
@@ -125,14 +131,10 @@ def joules(energy: Spread) -> str:
 def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
     unstable = [row for row in rows if row.unstable]
     if unstable:
-        yield (
-            "unstable: more work arrives than the workers can do; times grow for as long as clients come, "
-            "and say as much of their number as of the server"
-        )
+        yield UNSTABLE
     for row in rows:
         if row.failed:
-            causes = ", ".join(f"{CAUSES.get(cause, cause)}: {many:,}" for cause, many in row.failed.items())
-            yield f"{row.suite}: failed: {causes}"
+            yield f"{row.suite}: failed: {failures(row.failed)}"
         again = row.attempts - row.clients - row.warmup_clients * row.replications
         if row.retries and again > 0:
             yield f"{row.suite}: clients tried again {again:,} times"
@@ -142,15 +144,25 @@ def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
     known = [row for row in rows if row.modelled is not None]
     if known:
         yield "by formula: " + "; ".join(_formula(row) for row in known)
+    yield from unpriced_lines(rows)
+    without = dict.fromkeys(part for row in rows for part in row.energy_missing)
+    if without and any(row.energy_j.n for row in rows):
+        yield "energy without " + ", ".join(without)
+
+
+def failures(failed: Mapping[str, int]) -> str:
+    """How many failed, by cause."""
+    return ", ".join(f"{CAUSES.get(cause, cause)}: {many:,}" for cause, many in failed.items())
+
+
+def unpriced_lines(rows: Iterable[Simulated | MixedClients]) -> Iterable[str]:
+    """A line for each figure that no profile has."""
     missing: dict[str, None] = {}
     for row in rows:
         for one in row.unpriced:
             what = " ".join(part for part in (one.operation, one.algorithm, one.parameters) if part)
             missing[f"no figure: {one.side} {what}: {one.reason}"] = None
-    yield from missing
-    without = dict.fromkeys(part for row in rows for part in row.energy_missing)
-    if without and any(row.energy_j.n for row in rows):
-        yield "energy without " + ", ".join(without)
+    return missing
 
 
 def _agreement(row: Simulated, engines: Endpoints) -> str:

@@ -1,7 +1,7 @@
 //! Clients arrive and begin their attempts.
 
 use super::{Fleet, SOURCE};
-use crate::client::{Accepted, CLOCK, Client, KIND, NEVER};
+use crate::client::{Accepted, CLOCK, Client, KIND, NEVER, Progress};
 use crate::tcp::Jiffies;
 use shakedown_link::{Ns, Stream};
 
@@ -58,7 +58,7 @@ impl Fleet<'_> {
         client.accepted = Accepted::No;
         client.resumes_at = NEVER;
         client.waited = Ns::ZERO;
-        client.sides = Default::default();
+        client.sides.iter_mut().for_each(Progress::renew);
         client.cell = cell;
         client.takes_path(path);
         if timed {
@@ -83,7 +83,8 @@ impl Fleet<'_> {
         self.act(now, slot);
     }
 
-    pub(super) fn kind(&self, number: u64) -> (u16, bool) {
+    #[inline]
+    fn kind(&self, number: u64) -> (u16, bool) {
         let classes = &self.setup.classes;
         if classes.len() == 1 && classes[0].resumption.is_never() {
             return (0, false);

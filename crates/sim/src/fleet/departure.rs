@@ -2,7 +2,7 @@
 
 use super::Fleet;
 use crate::client::{Accepted, BACKOFF, NEVER};
-use crate::energy::{client_energy, nanojoules};
+use crate::energy::client_energy;
 use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns, Stream};
 
@@ -50,17 +50,7 @@ impl Fleet<'_> {
             let plan = Self::plan(setup, client);
             let energy = client_energy(client, class, plan, now);
             self.energy_missing |= energy.missing;
-            let parts = [energy.radio_j, energy.processor_j];
-            for (joules, histogram) in
-                parts.iter().zip([&mut self.outcome.radio, &mut self.outcome.processor])
-            {
-                if let Some(joules) = joules {
-                    histogram.record(nanojoules(*joules));
-                }
-            }
-            if parts.iter().any(Option::is_some) {
-                self.outcome.energy.record(nanojoules(parts.iter().flatten().sum()));
-            }
+            self.outcome.record_energy(&energy);
         }
         client.is_active = false;
         self.shared.spare.keep(client.hangs_up());

@@ -206,11 +206,8 @@ impl<'a> Fleet<'a> {
         &mut self.clients[slot as usize]
     }
 
+    #[inline]
     fn plan(setup: &'a Setup, client: &Client) -> &'a Plan {
-        let class = &setup.classes[usize::from(client.class)];
-        match &class.resumed {
-            Some(resumed) if client.resumes => resumed,
-            _ => &class.full,
-        }
+        setup.classes[usize::from(client.class)].plan(client.resumes)
     }
 }

@@ -47,15 +47,22 @@ impl Fleet<'_> {
         }
         self.events += 1;
         if client.computes_until <= now {
-            client.computes_until = NEVER;
-            client.finish(now, Direction::Up, plan, &mut self.shared);
-            if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
-                self.ready(now, slot);
-            }
+            self.computed(now, slot, plan);
         } else if client.gives_up <= now {
             self.fail(now, slot, Cause::Timeout);
         } else if let Err(cause) = client.expire(now, plan, &mut self.shared) {
             self.fail(now, slot, cause);
+        }
+    }
+
+    /// The client's processor is done with what it was at.
+    #[inline]
+    fn computed(&mut self, now: Ns, slot: u32, plan: &Plan) {
+        let client = &mut self.clients[slot as usize];
+        client.computes_until = NEVER;
+        client.finish(now, Direction::Up, plan, &mut self.shared);
+        if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
+            self.ready(now, slot);
         }
     }
 
@@ -65,10 +72,15 @@ impl Fleet<'_> {
     fn think(&mut self, now: Ns, slot: u32, plan: &Plan) -> bool {
         let client = &mut self.clients[slot as usize];
         if client.computes_until == NEVER
-            && client.has_work(Direction::Up, plan)
             && let Some(work) = client.work(now, Direction::Up, plan, &mut self.shared)
         {
-            client.computes_until = now + work.takes;
+            if work.takes == Ns::ZERO && client.next() > now {
+                // Nothing else is due meanwhile.
+                self.events += 1;
+                self.computed(now, slot, plan);
+            } else {
+                client.computes_until = now + work.takes;
+            }
             return true;
         }
         if client.is_acceptable() {

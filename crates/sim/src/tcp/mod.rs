@@ -16,7 +16,9 @@
 mod acknowledge;
 mod congestion;
 mod connect;
+mod rack;
 mod receive;
+mod recovery;
 mod rtt;
 mod send;
 mod timer;

@@ -1,0 +1,221 @@
+//! Parcels that a client and its end of the server send and receive, and timers that send them again.
+
+use super::{Accepted, Body, Client, Parcel, Shared, Transport, side};
+use crate::datagram::Reaction;
+use crate::handshake::Plan;
+use crate::outcome::Cause;
+use crate::tcp::{ACK, IP_BYTES, Packet, RST, SYN, State, Tcp};
+use shakedown_link::{Direction, Fate, Link, Ns, Unit};
+
+/// What the server has room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admits {
+    /// In its system.
+    pub connection: bool,
+    /// In its application.
+    pub handshake: bool,
+}
+
+impl Client {
+    /// What comes now, if anything is there as a whole.
+    #[inline]
+    pub fn take(&mut self, now: Ns) -> Option<(Direction, Parcel)> {
+        let path = self.path.as_mut()?;
+        loop {
+            let [up, down] = self.arrives;
+            let (due, direction) = if down < up { (down, Direction::Down) } else { (up, Direction::Up) };
+            if due > now {
+                return None;
+            }
+            let taken = path.way(direction).take(due);
+            self.arrives[side(direction)] = path.due(direction);
+            if let Some((_, Unit { payload: Some(parcel), .. })) = taken {
+                return Some((direction, parcel));
+            }
+        }
+    }
+
+    /// Puts a parcel on its way.
+    pub(super) fn offer(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
+        let parcel = Parcel { slot: self.slot, generation: self.generation, body };
+        shared.traffic.packets += 1;
+        shared.traffic.bytes[side(direction)] += u64::from(bytes);
+        let fate = match (&mut self.path, self.cell) {
+            (Some(path), _) => {
+                let fate = path.offer(direction, now, Unit::new(bytes, parcel));
+                self.arrives[side(direction)] = path.due(direction);
+                fate
+            }
+            (None, Some(cell)) => {
+                shared.touched_cells.push(cell);
+                shared.cells[cell as usize].offer(direction, now, Unit::new(bytes, parcel))
+            }
+            (None, None) => {
+                shared.instant.push_back((direction, parcel));
+                Fate::Accepted
+            }
+        };
+        if let Fate::Dropped(cause) = fate {
+            shared.traffic.dropped[cause as usize] += 1;
+        }
+    }
+
+    /// Sends what a TCP has put out.
+    pub(super) fn send_packets(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) {
+        for index in 0..shared.out.len() {
+            let packet = shared.out[index];
+            let bytes = shared.tcp.wire_bytes(&packet) - IP_BYTES + self.ip_bytes;
+            self.offer(now, direction, bytes, packet.into(), shared);
+        }
+        shared.out.clear();
+    }
+
+    pub(super) fn send_datagrams(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        flight: u16,
+        which: std::ops::Range<usize>,
+        plan: &Plan,
+        shared: &mut Shared<'_>,
+    ) {
+        for index in which {
+            let bytes = plan.flights[usize::from(flight)].datagrams[index] + plan.datagram_header_bytes;
+            self.offer(now, direction, bytes, Body::Datagram(flight, index as u16), shared);
+        }
+    }
+
+    pub(super) fn send_again(&mut self, now: Ns, direction: Direction, plan: &Plan, shared: &mut Shared<'_>) {
+        let Transport::Datagram(sides) = &self.transport else { return };
+        if let Some(flight) = sides[side(direction)].sent() {
+            let count = plan.flights[usize::from(flight)].datagrams.len();
+            shared.traffic.resent += count as u64;
+            self.send_datagrams(now, direction, flight, 0..count, plan, shared);
+        }
+    }
+
+    /// Something has arrived. `admits` says whether the server's system takes another connection.
+    pub fn deliver(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        parcel: &Parcel,
+        plan: &Plan,
+        admits: Admits,
+        shared: &mut Shared<'_>,
+    ) -> Result<(), Cause> {
+        if parcel.generation != self.generation || !self.is_active {
+            return Ok(());
+        }
+        let receiver = side(direction.reverse());
+        if self.refuses(direction, admits) {
+            return Ok(());
+        }
+        match (&mut self.transport, &parcel.body) {
+            (Transport::Ideal, Body::Bytes(bytes)) => {
+                self.come[receiver] += bytes;
+                Ok(())
+            }
+            (Transport::Datagram(sides), &Body::Datagram(flight, index)) => {
+                let reaction = sides[receiver].receive(flight, index, plan);
+                self.look_at_end(receiver);
+                if reaction == Reaction::SendAgain {
+                    self.send_again(now, direction.reverse(), plan, shared);
+                }
+                Ok(())
+            }
+            (Transport::Stream(_), Body::Tcp(packet)) => {
+                self.deliver_packet(now, direction, &packet.into(), admits, shared)
+            }
+            (Transport::Stream(_), Body::Sack(packet)) => {
+                self.deliver_packet(now, direction, packet, admits, shared)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn deliver_packet(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        packet: &Packet,
+        admits: Admits,
+        shared: &mut Shared<'_>,
+    ) -> Result<(), Cause> {
+        if direction == Direction::Up {
+            self.deliver_to_server(now, packet, admits, shared);
+            return Ok(());
+        }
+        let Transport::Stream(ends) = &mut self.transport else { return Ok(()) };
+        ends[0].receive(now, packet, shared.tcp, &mut shared.out);
+        let state = ends[0].state();
+        self.look_at_end(0);
+        self.send_packets(now, Direction::Up, shared);
+        match state {
+            State::Established if self.connected.is_none() => self.connected = Some(now),
+            State::Reset => return Err(Cause::Reset),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A datagram for a server that has no room for another handshake is dropped.
+    fn refuses(&self, direction: Direction, admits: Admits) -> bool {
+        let is_stream = matches!(self.transport, Transport::Stream(_));
+        !is_stream && direction == Direction::Up && self.accepted == Accepted::No && !admits.handshake
+    }
+
+    fn deliver_to_server(&mut self, now: Ns, packet: &Packet, admits: Admits, shared: &mut Shared<'_>) {
+        let clock = shared.server_clock;
+        let Transport::Stream(ends) = &mut self.transport else { return };
+        match ends[1].state() {
+            // A full accept queue: neither a SYN nor the acknowledgement that completes the opening is heard.
+            State::Listening | State::SynReceived if !admits.connection => return,
+            State::TimedOut | State::Reset if packet.is(SYN) => {
+                ends[1] = Tcp::listen(clock, ends[0].segment_bytes(), shared.tcp);
+            }
+            State::TimedOut => {
+                // The server has forgotten it.
+                let flags = RST | ACK;
+                shared.out.push(Packet { flags, seq: packet.ack, ack: packet.end(), ..Packet::default() });
+            }
+            _ => {}
+        }
+        ends[1].receive(now, packet, shared.tcp, &mut shared.out);
+        self.look_at_end(1);
+        self.send_packets(now, Direction::Down, shared);
+    }
+
+    /// Timers that have run out by now.
+    pub fn expire(&mut self, now: Ns, plan: &Plan, shared: &mut Shared<'_>) -> Result<(), Cause> {
+        for direction in [Direction::Up, Direction::Down] {
+            let own = side(direction);
+            if self.timers[own] > now {
+                continue;
+            }
+            match &mut self.transport {
+                Transport::Stream(ends) => {
+                    let was = ends[own].state();
+                    ends[own].timeout(now, shared.tcp, &mut shared.out);
+                    let gone = ends[own].state() == State::TimedOut;
+                    self.look_at_end(own);
+                    self.send_packets(now, direction, shared);
+                    if gone && direction == Direction::Up {
+                        return Err(if was == State::SynSent { Cause::Connect } else { Cause::Transport });
+                    }
+                }
+                Transport::Datagram(sides) => {
+                    let reaction = sides[own].expired(now, plan);
+                    self.look_at_end(own);
+                    match reaction {
+                        Reaction::SendAgain => self.send_again(now, direction, plan, shared),
+                        Reaction::GiveUp if direction == Direction::Up => return Err(Cause::Transport),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,276 @@
+//! A client, its connection and the server's end of it: what each side has done of the handshake, and what is on its way.
+
+mod delivery;
+mod parcel;
+mod shared;
+mod work;
+
+pub(crate) use delivery::Admits;
+pub(crate) use parcel::{Body, Parcel};
+pub(crate) use shared::{Shared, Spare, Traffic};
+
+use crate::datagram;
+use crate::handshake::{Plan, TransportKind};
+use crate::server::JobId;
+use crate::tcp::{IP_BYTES, Jiffies, State, Tcp};
+use shakedown_link::{Direction, Distribution, Ns, Path, Purpose, Stream};
+
+/// What a client of the simulation draws numbers for.
+pub(crate) const SERVICE: [Purpose; 2] = [Purpose(101), Purpose(102)];
+pub(crate) const CLOCK: Purpose = Purpose(103);
+pub(crate) const KIND: Purpose = Purpose(104);
+pub(crate) const BACKOFF: Purpose = Purpose(105);
+pub(crate) const ARRIVAL: Purpose = Purpose(106);
+pub(crate) const REPLICATION: Purpose = Purpose(107);
+
+/// A time that does not come.
+pub(crate) const NEVER: Ns = Ns::MAX;
+
+/// A side's way through the handshake.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Progress {
+    /// Messages made or processed, those in work included.
+    pub at: u16,
+    /// Messages up to here were sent, as far as they are its own.
+    pub flushed: u16,
+    /// It is at work.
+    pub busy: bool,
+    /// Processor time so far.
+    pub cpu: Ns,
+    /// What its work is drawn from, where any is.
+    stream: Option<Stream>,
+}
+
+impl Progress {
+    /// As of a client that has yet to begin.
+    #[inline]
+    pub fn renew(&mut self) {
+        (self.at, self.flushed, self.busy) = (0, 0, false);
+        self.cpu = Ns::ZERO;
+        self.stream = None;
+    }
+
+    /// Draws the time of a step that has a spread.
+    #[inline]
+    fn draw(&mut self, work: &Distribution, seed: u64, number: u64, own: usize) -> Ns {
+        let stream = self.stream.get_or_insert_with(|| Stream::of(seed, number, SERVICE[own]));
+        work.draw(stream)
+    }
+}
+
+/// What carries the connection.
+#[derive(Debug)]
+pub(crate) enum Transport {
+    None,
+    Stream(Box<[Tcp; 2]>),
+    Datagram(Box<[datagram::Side; 2]>),
+    Ideal,
+}
+
+/// Whether the server's application knows of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accepted {
+    No,
+    /// It waits in the accept queue.
+    Waiting,
+    Yes,
+    /// The server is through with it.
+    Over,
+}
+
+/// One client, from its arrival until it is ready and the server through, or until it gives up.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub slot: u32,
+    pub number: u64,
+    pub class: u16,
+    pub resumes: bool,
+    pub counted: bool,
+    pub is_active: bool,
+    pub generation: u32,
+    pub attempt: u32,
+    pub planned: Ns,
+    /// When the attempt ends for want of time, or [`NEVER`].
+    pub gives_up: Ns,
+    /// When the next attempt begins, or [`NEVER`].
+    pub resumes_at: Ns,
+    pub connected: Option<Ns>,
+    pub ready: Option<Ns>,
+    /// The end of what the client's processor is at, or [`NEVER`].
+    pub computes_until: Ns,
+    pub job: Option<JobId>,
+    pub accepted: Accepted,
+    /// Time that its jobs waited for a worker.
+    pub waited: Ns,
+    /// When something comes to the server and to the client, or [`NEVER`]. This and what follows stands in the path and in
+    /// the transport too, which are far away in memory where many are in flight.
+    arrives: [Ns; 2],
+    /// When the transport of the client and of the server wants to act, or [`NEVER`].
+    timers: [Ns; 2],
+    /// Bytes that have come to the client and to the server; datagrams are not counted.
+    come: [u32; 2],
+    /// The sides, the client's first.
+    pub sides: [Progress; 2],
+    pub transport: Transport,
+    pub path: Option<Box<Path<Parcel>>>,
+    pub cell: Option<u32>,
+    pub clock: Jiffies,
+    /// The network layer's header on its bearer.
+    pub ip_bytes: u32,
+}
+
+pub(crate) fn side(direction: Direction) -> usize {
+    usize::from(direction == Direction::Down)
+}
+
+impl Client {
+    pub fn new(slot: u32, clock: Jiffies) -> Self {
+        Self {
+            slot,
+            number: 0,
+            class: 0,
+            resumes: false,
+            counted: false,
+            is_active: false,
+            generation: 0,
+            attempt: 0,
+            planned: Ns::ZERO,
+            gives_up: NEVER,
+            resumes_at: NEVER,
+            connected: None,
+            ready: None,
+            computes_until: NEVER,
+            job: None,
+            accepted: Accepted::No,
+            waited: Ns::ZERO,
+            arrives: [NEVER; 2],
+            timers: [NEVER; 2],
+            come: [0; 2],
+            sides: [Progress::default(), Progress::default()],
+            transport: Transport::None,
+            path: None,
+            cell: None,
+            clock,
+            ip_bytes: IP_BYTES,
+        }
+    }
+
+    /// Begins an attempt.
+    pub fn begin(&mut self, now: Ns, plan: &Plan, segment_bytes: u32, shared: &mut Shared<'_>) {
+        self.generation = self.generation.wrapping_add(1);
+        self.ip_bytes = plan.ip_bytes;
+        self.attempt += 1;
+        self.resumes_at = NEVER;
+        self.connected = None;
+        self.computes_until = NEVER;
+        self.job = None;
+        self.accepted = Accepted::No;
+        for progress in &mut self.sides {
+            progress.at = 0;
+            progress.flushed = 0;
+            progress.busy = false;
+        }
+        self.transport = match plan.transport {
+            TransportKind::Ideal => Transport::Ideal,
+            TransportKind::Datagram => Transport::Datagram(Box::new([
+                datagram::Side::new(Direction::Up, plan),
+                datagram::Side::new(Direction::Down, plan),
+            ])),
+            TransportKind::Stream => {
+                let client = Tcp::connect(now, self.clock, segment_bytes, shared.tcp, &mut shared.out);
+                let server = Tcp::listen(shared.server_clock, segment_bytes, shared.tcp);
+                Transport::Stream(shared.spare.connection(client, server))
+            }
+        };
+        self.come = [0; 2];
+        if matches!(self.transport, Transport::Stream(_)) {
+            self.look_at_end(0);
+            self.look_at_end(1);
+            self.send_packets(now, Direction::Up, shared);
+        } else {
+            // Nothing is to be opened, and no timer runs.
+            self.connected = Some(now);
+        }
+    }
+
+    /// A path for all of its attempts.
+    pub fn takes_path(&mut self, path: Option<Box<Path<Parcel>>>) {
+        self.path = path;
+        self.arrives = [NEVER; 2];
+    }
+
+    /// It leaves its path.
+    pub fn leaves_path(&mut self) -> Option<Box<Path<Parcel>>> {
+        self.arrives = [NEVER; 2];
+        self.path.take()
+    }
+
+    /// It leaves what carried its attempt.
+    pub fn hangs_up(&mut self) -> Transport {
+        self.timers = [NEVER; 2];
+        std::mem::replace(&mut self.transport, Transport::None)
+    }
+
+    /// An end of the transport may have changed.
+    #[inline]
+    fn look_at_end(&mut self, own: usize) {
+        match &self.transport {
+            Transport::Stream(ends) => {
+                self.timers[own] = ends[own].deadline().unwrap_or(NEVER);
+                self.come[own] = ends[own].received();
+            }
+            Transport::Datagram(sides) => self.timers[own] = sides[own].timer().unwrap_or(NEVER),
+            Transport::Ideal | Transport::None => {}
+        }
+    }
+
+    /// True where the server's system has a connection that its application could accept.
+    pub fn is_acceptable(&self) -> bool {
+        if self.accepted != Accepted::No {
+            return false;
+        }
+        match &self.transport {
+            Transport::None => false,
+            Transport::Stream(ends) => ends[1].state() == State::Established,
+            Transport::Datagram(sides) => sides[1].has(0, 1),
+            Transport::Ideal => self.come[1] > 0,
+        }
+    }
+
+    /// When its own patience, processor or transport wants to act next, or [`NEVER`].
+    #[inline]
+    pub fn timer(&self) -> Ns {
+        self.timers[0].min(self.timers[1]).min(self.gives_up).min(self.computes_until)
+    }
+
+    /// When anything of it wants to act next, or [`NEVER`].
+    #[inline]
+    pub fn next(&self) -> Ns {
+        self.timer().min(self.resumes_at).min(self.arrives[0]).min(self.arrives[1])
+    }
+
+    /// Reads a little of everything, as [`Path::touch`] does.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        let path = self.path.as_ref().map_or(0, |path| path.touch());
+        let ends = match &self.transport {
+            Transport::Stream(ends) => ends[0].touch() ^ ends[1].touch(),
+            _ => 0,
+        };
+        path ^ ends ^ self.planned.0 ^ self.computes_until.0 ^ self.sides[0].cpu.0 ^ self.sides[1].cpu.0
+    }
+
+    /// True where both sides are through.
+    pub fn is_over(&self, plan: &Plan) -> bool {
+        let all = plan.steps.len();
+        self.sides.iter().all(|progress| usize::from(progress.at) == all && !progress.busy)
+    }
+
+    /// Segments that TCP sent again.
+    pub fn retransmissions(&self) -> u64 {
+        match &self.transport {
+            Transport::Stream(ends) => ends.iter().map(|end| u64::from(end.retransmissions())).sum(),
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What is on its way between a client and the server.
+
+use crate::tcp::Packet;
+use shakedown_link::Payload;
+
+/// Something on its way between a client and the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Parcel {
+    pub slot: u32,
+    pub generation: u32,
+    pub body: Body,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Tcp(Lean),
+    /// A packet with selective acknowledgements, which are rare.
+    Sack(Box<Packet>),
+    /// Datagram `index` of a flight.
+    Datagram(u16, u16),
+    /// So many bytes, on nothing but the link.
+    Bytes(u32),
+}
+
+impl Payload for Parcel {}
+
+/// A packet without selective acknowledgements, as long as one is on its way: in a storm there are hundreds of thousands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lean {
+    flags: u8,
+    seq: u32,
+    bytes: u32,
+    ack: u32,
+    stamp: u32,
+    echo: u32,
+}
+
+impl From<Packet> for Body {
+    fn from(packet: Packet) -> Self {
+        if packet.blocks > 0 {
+            return Self::Sack(Box::new(packet));
+        }
+        let Packet { flags, seq, bytes, ack, stamp, echo, .. } = packet;
+        Self::Tcp(Lean { flags, seq, bytes, ack, stamp, echo })
+    }
+}
+
+impl From<&Lean> for Packet {
+    fn from(lean: &Lean) -> Self {
+        let Lean { flags, seq, bytes, ack, stamp, echo } = *lean;
+        Self { flags, seq, bytes, ack, stamp, echo, ..Self::default() }
+    }
+}

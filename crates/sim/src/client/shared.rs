@@ -1,0 +1,84 @@
+//! What all clients use in turn, and what those that are gone have left.
+
+use super::{Parcel, Transport};
+use crate::scenario::Flush;
+use crate::tcp::{Jiffies, Packet, Tcp, TcpConfig};
+use shakedown_link::{Bearer, Direction, Path};
+use std::collections::VecDeque;
+
+/// Totals that a run counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    pub packets: u64,
+    pub bytes: [u64; 2],
+    pub dropped: [u64; 4],
+    pub resent: u64,
+}
+
+/// What all clients use in turn.
+#[derive(Debug)]
+pub(crate) struct Shared<'a> {
+    pub seed: u64,
+    pub tcp: &'a TcpConfig,
+    pub flush: Flush,
+    pub server_clock: Jiffies,
+    pub cells: Vec<Path<Parcel>>,
+    pub traffic: Traffic,
+    pub spare: Spare,
+    /// Packets that a TCP has just sent.
+    pub out: Vec<Packet>,
+    /// What is handed over without a link.
+    pub instant: VecDeque<(Direction, Parcel)>,
+    /// Cells to which something was given.
+    pub touched_cells: Vec<u32>,
+}
+
+/// What clients that are gone have left, for others to use: in a steady load nothing is allocated, and what is used next
+/// was used last.
+#[derive(Debug, Default)]
+#[allow(clippy::vec_box)] // boxes change hands; to move what is in them would cost what this saves
+pub(crate) struct Spare {
+    connections: Vec<Box<[Tcp; 2]>>,
+    /// By class: paths of different bearers are different.
+    paths: Vec<Vec<Box<Path<Parcel>>>>,
+}
+
+impl Spare {
+    pub(super) fn connection(&mut self, client: Tcp, server: Tcp) -> Box<[Tcp; 2]> {
+        match self.connections.pop() {
+            Some(mut ends) => {
+                ends[0].replace(client);
+                ends[1].replace(server);
+                ends
+            }
+            None => Box::new([client, server]),
+        }
+    }
+
+    /// A path for a client of a class.
+    pub fn path(&mut self, class: u16, bearer: &Bearer, seed: u64, number: u64) -> Box<Path<Parcel>> {
+        match self.paths.get_mut(usize::from(class)).and_then(Vec::pop) {
+            Some(mut path) => {
+                bearer.renew(&mut path, seed, number);
+                path
+            }
+            None => Box::new(bearer.path(seed, number)),
+        }
+    }
+
+    /// Takes what a client no longer needs.
+    pub fn keep_path(&mut self, class: u16, path: Box<Path<Parcel>>) {
+        let class = usize::from(class);
+        if class >= self.paths.len() {
+            self.paths.resize_with(class + 1, Vec::new);
+        }
+        self.paths[class].push(path);
+    }
+
+    /// Takes what carried an attempt.
+    pub fn keep(&mut self, transport: Transport) {
+        if let Transport::Stream(ends) = transport {
+            self.connections.push(ends);
+        }
+    }
+}

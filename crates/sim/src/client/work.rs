@@ -1,0 +1,170 @@
+//! What a side has to do, how long that takes, and what it sends when it is done.
+
+use super::{Accepted, Body, Client, Shared, Transport, side};
+use crate::handshake::{Plan, Step};
+use crate::scenario::Flush;
+use shakedown_link::{Direction, Ns};
+
+/// What a step at a side's processor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Work {
+    pub takes: Ns,
+}
+
+impl Client {
+    #[inline]
+    fn has_come(&self, own: usize, step: &Step) -> bool {
+        match &self.transport {
+            Transport::None => false,
+            Transport::Stream(_) | Transport::Ideal => self.come[own] >= step.end,
+            Transport::Datagram(sides) => sides[own].has(step.flight, step.datagrams),
+        }
+    }
+
+    /// True where a side could do something.
+    #[inline]
+    pub fn has_work(&self, direction: Direction, plan: &Plan) -> bool {
+        let own = side(direction);
+        let progress = &self.sides[own];
+        let may = match direction {
+            Direction::Up => self.connected.is_some(),
+            Direction::Down => self.accepted == Accepted::Yes,
+        };
+        let at = progress.at;
+        may && !progress.busy
+            && plan
+                .steps
+                .get(usize::from(at))
+                .is_some_and(|step| step.from == direction || self.has_come(own, step))
+    }
+
+    /// The side's next piece of work, if it has any, up to where it sends something, becomes ready or has nothing more:
+    /// how long it takes. The side is at it until [`finish`](Self::finish).
+    #[inline]
+    pub fn work(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        plan: &Plan,
+        shared: &mut Shared<'_>,
+    ) -> Option<Work> {
+        self.has_work(direction, plan).then(|| self.begin_work(now, direction, plan, shared))
+    }
+
+    fn begin_work(&mut self, now: Ns, direction: Direction, plan: &Plan, shared: &mut Shared<'_>) -> Work {
+        let own = side(direction);
+        if let Transport::Stream(ends) = &mut self.transport {
+            ends[own].read(now, shared.tcp, &mut shared.out);
+            if !shared.out.is_empty() {
+                self.look_at_end(own);
+                self.send_packets(now, direction, shared);
+            }
+        }
+        let mut takes = Ns::ZERO;
+        let mut at = usize::from(self.sides[own].at);
+        while let Some(step) = plan.steps.get(at) {
+            if step.from != direction && !self.has_come(own, step) {
+                break;
+            }
+            takes += match step.constant(direction) {
+                Some(constant) => constant,
+                None => self.sides[own].draw(step.cost(direction), shared.seed, self.number, own),
+            };
+            at += 1;
+            let sends = step.from == direction && (step.ends_flight || shared.flush == Flush::Message);
+            let is_ready = direction == Direction::Up && at == plan.ready_after;
+            if sends || is_ready {
+                break;
+            }
+        }
+        let progress = &mut self.sides[own];
+        // Of up to 10,000 steps.
+        progress.at = at as u16;
+        progress.busy = true;
+        progress.cpu += takes;
+        Work { takes }
+    }
+
+    /// The piece of work is done: what it made is sent.
+    pub fn finish(&mut self, now: Ns, direction: Direction, plan: &Plan, shared: &mut Shared<'_>) {
+        let own = side(direction);
+        let progress = &mut self.sides[own];
+        progress.busy = false;
+        let (from, to) = (usize::from(progress.flushed), usize::from(progress.at));
+        progress.flushed = progress.at;
+        let made = plan.steps[from..to].iter().filter(|step| step.from == direction);
+        match &mut self.transport {
+            Transport::Ideal => {
+                let bytes: u32 = made.map(|step| step.bytes).sum();
+                if bytes > 0 {
+                    self.offer(now, direction, bytes, Body::Bytes(bytes), shared);
+                }
+            }
+            Transport::Stream(ends) => {
+                let mut bytes: u32 = made.map(|step| step.bytes).sum();
+                while bytes > 0 {
+                    let write = bytes.min(plan.write_bytes);
+                    ends[own].write(now, write, shared.tcp, &mut shared.out);
+                    bytes -= write;
+                }
+                self.look_at_end(own);
+                self.send_packets(now, direction, shared);
+            }
+            Transport::Datagram(_) => self.send_made(now, direction, from, to, plan, shared),
+            Transport::None => {}
+        }
+    }
+
+    /// Sends the datagrams that are complete.
+    fn send_made(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        from: usize,
+        to: usize,
+        plan: &Plan,
+        shared: &mut Shared<'_>,
+    ) {
+        let own = side(direction);
+        let mut index = from;
+        while index < to {
+            let step = &plan.steps[index];
+            if step.from != direction {
+                index += 1;
+                continue;
+            }
+            let flight = step.flight;
+            let first = (index > 0)
+                .then(|| &plan.steps[index - 1])
+                .filter(|before| before.flight == flight)
+                .map_or(0, |before| complete_before(before, step));
+            let mut last = index;
+            while last + 1 < to && plan.steps[last + 1].flight == flight {
+                last += 1;
+            }
+            let end = &plan.steps[last];
+            let next_shares = plan
+                .steps
+                .get(last + 1)
+                .is_some_and(|next| next.flight == flight && next.datagrams == end.datagrams);
+            let complete = usize::from(end.datagrams) - usize::from(next_shares);
+            self.send_datagrams(now, direction, flight, first..complete.max(first), plan, shared);
+            if end.ends_flight
+                && let Transport::Datagram(sides) = &mut self.transport
+            {
+                sides[own].flight_sent(now, flight, plan);
+                for _ in 0..sides[own].take_waiting() {
+                    self.send_again(now, direction, plan, shared);
+                }
+                self.look_at_end(own);
+            }
+            index = last + 1;
+        }
+    }
+}
+
+/// Datagrams of a flight that went out before `step` was made: a datagram that both share did not.
+fn complete_before(before: &Step, step: &Step) -> usize {
+    let shares = before.datagrams == step.datagrams;
+    usize::from(before.datagrams) - usize::from(shares)
+}

@@ -1,0 +1,125 @@
+//! What is lost, by time: RACK (RFC 8985), or by counting duplicates without selective acknowledgements.
+
+use super::acknowledge::News;
+use super::{
+    EVER_RESENT, LOST, MIN_TIMER_US, Packet, RESENT, Recovery, SACKED, Segment, Tcp, TcpConfig, Timer,
+    stamp, us_between,
+};
+use shakedown_link::Ns;
+
+impl Tcp {
+    pub(super) fn advance_rack(&mut self, now: Ns, segment: &Segment, packet: &Packet) {
+        let copied = segment.is(EVER_RESENT | RESENT);
+        if copied && packet.echo > 0 && packet.echo < stamp(segment.at) {
+            // The original was delivered, not the copy.
+            return;
+        }
+        let us = us_between(segment.at, now);
+        if copied && self.rtt.min_us().is_some_and(|min| us < min) {
+            return;
+        }
+        self.rack.advanced = true;
+        self.rack.rtt_us = us;
+        if (segment.at, segment.end) > (self.rack.at, self.rack.end) {
+            self.rack.at = segment.at;
+            self.rack.end = segment.end;
+        }
+    }
+
+    /// The reordering window grows by a quarter of the least round trip with each round in which duplicates were reported
+    /// that reordering may have caused, and forgets after sixteen recoveries.
+    pub(super) fn widen_reordering(&mut self) {
+        if self.una < self.rack.last_delivered {
+            return;
+        }
+        if std::mem::take(&mut self.rack.duplicate_seen) {
+            self.rack.steps = (self.rack.steps + 1).min(255);
+            self.rack.last_delivered = self.next;
+            self.rack.persist = 16;
+        } else if self.rack.persist == 0 {
+            self.rack.steps = 1;
+        }
+    }
+
+    fn reordering_window_us(&self) -> u64 {
+        if !self.reordering_seen && (self.recovery >= Recovery::Recovery || self.sacked >= self.reordering) {
+            return 0;
+        }
+        let quarter = self.rtt.min_us().unwrap_or(0) / 4;
+        (quarter * u64::from(self.rack.steps)).min(self.rtt.smoothed_us().unwrap_or(0))
+    }
+
+    /// Finds what is lost (RACK): what was sent long enough before something that was delivered. True where a timer was
+    /// set for what may still turn out to be.
+    fn find_lost(&mut self, now: Ns, news: &mut News) -> bool {
+        if !std::mem::take(&mut self.rack.advanced) {
+            return false;
+        }
+        let wait_us = self.mark_rack_lost(now, news);
+        if wait_us > 0 {
+            let jiffies = self.clock.of_us(wait_us + MIN_TIMER_US).min(self.timeout_jiffies);
+            self.set_timer(now, Timer::Reorder, jiffies);
+        }
+        wait_us > 0
+    }
+
+    fn mark_rack_lost(&mut self, now: Ns, news: &mut News) -> u64 {
+        let window_us = self.reordering_window_us();
+        let mut wait_us = 0;
+        for index in 0..self.sent as usize {
+            let segment = self.queue[index];
+            let waiting = segment.is(LOST) && !segment.is(RESENT);
+            let earlier = (segment.at, segment.end) < (self.rack.at, self.rack.end);
+            if segment.is(SACKED) || waiting || !earlier {
+                continue;
+            }
+            let limit_us = self.rack.rtt_us + window_us;
+            let passed_us = us_between(segment.at, now);
+            if passed_us >= limit_us {
+                news.lost_again |= segment.is(RESENT);
+                news.newly_lost += 1;
+                self.mark_lost(index);
+            } else {
+                wait_us = wait_us.max(limit_us - passed_us);
+            }
+        }
+        wait_us
+    }
+
+    /// The time for stragglers is over.
+    pub(super) fn reordering_timeout(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        let before = self.in_flight();
+        let mut news = News::default();
+        self.mark_rack_lost(now, &mut news);
+        if before != self.in_flight() {
+            if self.recovery != Recovery::Recovery {
+                self.enter_recovery();
+                self.reduce(1, 0, false);
+            }
+            self.repair_lost(now, config, out);
+        }
+        if !matches!(self.timer, Some((Timer::Retransmit, _))) {
+            self.rearm(now);
+        }
+    }
+
+    pub(super) fn identify_lost(&mut self, now: Ns, news: &mut News, config: &TcpConfig) {
+        if self.sent == 0 {
+            return;
+        }
+        if config.sack {
+            if self.find_lost(now, news) {
+                news.set_timer = false;
+            }
+            return;
+        }
+        let begins = self.recovery < Recovery::Recovery && self.sacked >= self.reordering;
+        if begins || self.recovery == Recovery::Recovery && news.advanced {
+            if self.queue[0].is(LOST) {
+                return;
+            }
+            news.newly_lost += 1;
+            self.mark_lost(0);
+        }
+    }
+}

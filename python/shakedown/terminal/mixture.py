@@ -1,0 +1,107 @@
+"""A fleet of several kinds of clients on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from shakedown.schema.simulated import MixedClients, SimulatedMix, Spread
+from shakedown.terminal.figures import NOTHING, count, share, time
+from shakedown.terminal.simulated import UNSTABLE, failures, joules, unpriced_lines
+from shakedown.terminal.tables import fits
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+NAMES = ("suite", "device", "bearer")
+COLUMNS = ("share", "resume", "mean", "median", "95 % within", "99 % within", "longest", "failed")
+SHORT = ("share", "median", "99 % within", "failed")
+SHORTEST = ("share", "99 % within")
+
+_TIMES = {
+    "mean": "mean",
+    "median": "p50",
+    "95 % within": "p95",
+    "99 % within": "p99",
+    "longest": "max",
+}
+
+
+def mix_heading(row: SimulatedMix) -> str:
+    """What all kinds have in common."""
+    many = f", {row.workers} workers" if row.workers > 1 else ""
+    return (
+        f"simulated: {row.mix} to {row.server_device}{many}; {count(row.clients, 'client')}, {row.arrivals}, "
+        f"seed {row.seed}"
+    )
+
+
+def mix_tables(row: SimulatedMix, width: int) -> Iterator[RenderableType]:
+    """A line a kind and one for all, in the widest form that fits, and what is to be said of them."""
+    resumes = any(one.resumption for one in row.kinds)
+    for form in (COLUMNS, SHORT, SHORTEST):
+        table = _table(row, [name for name in form if name != "resume" or resumes])
+        if fits(table, width):
+            break
+    yield table
+    load = row.utilisation if row.offered is None else max(row.offered, row.utilisation)
+    said = [f"load {share(load)}", f"a client waits {time(row.queue_wait_s.mean, 2)} for workers"]
+    if row.energy_j.n:
+        said.append(f"{joules(row.energy_j)} each")
+    if row.rate_per_s is None:
+        said.append(f"all in after {time(row.last_in_s)}")
+    yield ", ".join(said)
+    if row.unstable:
+        yield UNSTABLE
+    if row.failed:
+        yield f"failed: {failures(row.failed)}"
+    again = row.attempts - row.clients - row.warmup_clients * row.replications
+    if row.retries and again > 0:
+        yield f"clients tried again {again:,} times"
+    yield from unpriced_lines(row.kinds)
+
+
+def _table(row: SimulatedMix, columns: list[str]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in NAMES:
+        table.add_column(name, no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right")
+    for one in row.kinds:
+        cells = (_cell(one, name) for name in columns)
+        table.add_row(one.suite, one.device, one.bearer, *cells)
+    failed = sum(row.failed.values())
+    least = any(one.unpriced for one in row.kinds)
+    cells = (
+        _time(row.handshake_s, name, least=least)
+        if name in _TIMES
+        else {"share": share(1.0), "failed": _failed(failed, row.clients)}.get(name, "")
+        for name in columns
+    )
+    table.add_row("all", "", "", *cells)
+    return table
+
+
+def _cell(one: MixedClients, name: str) -> str:
+    if name == "share":
+        return share(one.share)
+    if name == "resume":
+        return share(one.resumption) if one.resumption else NOTHING
+    if name == "failed":
+        return _failed(one.failed, one.clients)
+    return _time(one.handshake_s, name, least=bool(one.unpriced))
+
+
+def _time(found: Spread, name: str, *, least: bool) -> str:
+    value = getattr(found, _TIMES[name])
+    if value is None:
+        return NOTHING
+    margin = f" ± {time(found.margin, 2)}" if name == "mean" and found.margin is not None else ""
+    return f"{'≥ ' if least else ''}{time(value)}{margin}"
+
+
+def _failed(failed: int, clients: int) -> str:
+    return share(failed / clients, 1) if failed else "none"

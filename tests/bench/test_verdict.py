@@ -1,0 +1,30 @@
+"""Whether a benchmark meets its target: its median decides, and the words say how far the interval reaches."""
+
+from __future__ import annotations
+
+import pytest
+from bench.harness import Benchmark, is_met, verdict
+
+
+def row(better, ratio, spread, target=100.0):
+    """A benchmark's row of such figures."""
+    benchmark = Benchmark("one", "what", "peer", better, target, list)
+    return benchmark.evaluate([(ratio, 1.0)]) | {"spread": list(spread)}
+
+
+@pytest.mark.parametrize(
+    ("better", "ratio", "spread", "says"),
+    [
+        ("higher", 120.0, (101.0, 130.0), "met"),
+        ("higher", 100.0, (100.0, 130.0), "met"),
+        ("higher", 110.0, (99.0, 130.0), "met, but interval reaches below"),
+        ("higher", 93.9, (79.5, 113.6), "missed"),
+        ("lower", 90.0, (80.0, 100.0), "met"),
+        ("lower", 90.0, (80.0, 101.0), "met, but interval reaches above"),
+        ("lower", 101.0, (80.0, 110.0), "missed"),
+    ],
+)
+def test_the_median_decides_and_the_interval_is_told(better, ratio, spread, says):
+    found = row(better, ratio, spread)
+    assert verdict(found) == says
+    assert is_met(found) is says.startswith("met")
