@@ -1,4 +1,4 @@
-"""Whether a benchmark meets its target: its median decides, and the words say how far the interval reaches."""
+"""Whether a benchmark meets its target: its median decides, the words tell of the interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`simulate --mix`: several kinds of clients at one server, each with its suite, device and bearer, by weight.
+"""`simulate --mix`: clients of several kinds at one server, each with suite, device and bearer, by weight.
 
     [[clients]]
     weight = 9

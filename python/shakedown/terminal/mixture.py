@@ -47,11 +47,14 @@ def mix_tables(row: SimulatedMix, width: int) -> Iterator[RenderableType]:
     yield table
     load = row.utilisation if row.offered is None else max(row.offered, row.utilisation)
     said = [f"load {share(load)}", f"a client waits {time(row.queue_wait_s.mean, 2)} for workers"]
-    if row.energy_j.n:
+    known = row.energy_j.n == row.clients
+    if known:
         said.append(f"{joules(row.energy_j)} each")
     if row.rate_per_s is None:
         said.append(f"all in after {time(row.last_in_s)}")
     yield ", ".join(said)
+    if known and row.energy_missing:
+        yield "energy without " + ", ".join(row.energy_missing)
     if row.unstable:
         yield UNSTABLE
     if row.failed:
