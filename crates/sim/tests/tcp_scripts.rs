@@ -69,6 +69,23 @@ fn a_syn_sent_again_once_leaves_the_window_at_ten() {
     script.run("0 > S\n1 > S\n1.2 < S. echo 1005\n1.2 > . ack 1\n1.2 window 10");
 }
 
+/// `tcp_create_openreq_child`, `tcp_init_transfer`: the timer and a SYN that came again together are reason enough.
+#[test]
+fn a_syn_ack_sent_again_by_its_timer_and_for_a_syn_cuts_the_window() {
+    let answered = |again: &str| {
+        let mut script = Script::server(TcpConfig::default(), 1448);
+        script.run("0 < S\n0 > S.");
+        script.run(again);
+        script
+    };
+    // By the timer alone, and for SYNs alone, it stays.
+    answered("1 > S.\n1.2 < . ack 1 echo 1010").run("1.2 window 10");
+    answered("0.9 < S\n0.9 > S.\n1.1 < . ack 1 echo 901").run("1.1 window 10");
+    answered("1 > S.\n1.1 < S\n1.1 > S.\n1.3 < . ack 1 echo 1110").run("1.3 window 1");
+    // The first one was answered after all.
+    answered("1 > S.\n1.1 < S\n1.1 > S.\n1.3 < . ack 1 echo 1").run("1.3 window 10");
+}
+
 /// `tcp_try_undo_spurious_syn`: twice is, unless the first SYN's timestamp comes back.
 #[test]
 fn a_syn_sent_again_twice_cuts_the_window_unless_the_first_was_answered() {

@@ -36,7 +36,14 @@ impl Client {
     }
 
     /// Puts a parcel on its way.
-    pub(super) fn offer(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
+    pub(super) fn offer(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        bytes: u32,
+        body: Body,
+        shared: &mut Shared<'_>,
+    ) {
         let parcel = Parcel { slot: self.slot, generation: self.generation, body };
         shared.traffic.packets += 1;
         shared.traffic.bytes[side(direction)] += u64::from(bytes);

@@ -86,9 +86,10 @@ impl Tcp {
     /// Both ends know of each other.
     fn opened(&mut self, now: Ns, packet: &Packet, plain_us: Option<u64>, config: &TcpConfig) {
         let echoed = config.timestamps && packet.echo > 0;
-        // Cut to one segment where the opening timed out more than once; but not where the first one was answered.
+        // Cut to one segment where the opening timed out and was sent again more than once, be the second time for a SYN
+        // that came again (`tcp_init_transfer`: `total_retrans > 1 && undo_marker`); but not where the first was answered.
         let spurious = echoed && packet.echo == self.first_resent_stamp;
-        let cut = self.opening_timeouts > 1 && !spurious;
+        let cut = self.opening_timeouts > 0 && self.total_resent > 1 && !spurious;
         self.state = State::Established;
         self.una = 1;
         self.timer = None;

@@ -2,8 +2,8 @@
 
 use super::acknowledge::News;
 use super::{
-    EVER_RESENT, LOST, MIN_TIMER_US, Packet, RESENT, Recovery, SACKED, Segment, Tcp, TcpConfig, Timer,
-    stamp, us_between,
+    EVER_RESENT, LOST, MIN_TIMER_US, Packet, RESENT, Recovery, SACKED, Segment, Tcp, TcpConfig, Timer, stamp,
+    us_between,
 };
 use shakedown_link::Ns;
 
