@@ -16,6 +16,7 @@ from shakedown import core
 from shakedown.cluster import Cluster, InProcess
 from shakedown.experiment import Experiment
 from shakedown.kinds import KINDS, Kind, Run, Spreading, kind
+from shakedown.results.lock import FolderLock
 from shakedown.results.writer import ResultsWriter
 from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, Scenario
 from shakedown.schema.base import Object
@@ -56,20 +57,21 @@ def run_experiment(
     *,
     client: Client | None = None,
     replace: bool = False,
+    lock: FolderLock | None = None,
     command: Sequence[str] = (),
     progress: Callable[[int, int, str], None] | None = None,
     printed: Callable[[Object], None] | None = None,
 ) -> Outcome:
-    """Inspects the experiment's captures, measures its suites, prices and simulates both, and saves each
-    as it
-    comes, in `folder` or a new one, results/NAME.
+    """Inspects the experiment's captures, measures its suites, prices and simulates both, and saves each as
+    it comes, in `folder` or a new one, results/NAME.
 
     With a Dask `client`, what is priced and simulated is made on its cluster: the same figures in the same
-    order,
-    and a worker that is lost loses nothing. Measured is here, for its times are this machine's. A suite
-    whose handshake fails is noted and the others go on. Ctrl-C closes the folder, with what was
-    found in it, and raises `KeyboardInterrupt`. `progress` is called with the number of suites done, the
-    repetitions done of the next, and what is being done; `printed` with each object, as commands print it.
+    order, and a worker that is lost loses nothing. Measured is here, for its times are this machine's. A
+    suite whose handshake fails is noted and the others go on. Ctrl-C closes the folder with what was found,
+    and raises `KeyboardInterrupt`. A `lock` of the folder that the caller holds stays the caller's, so that a
+    report can be written before another run takes the folder. `progress` is called with the number of suites
+    done, the repetitions done of the next, and what is being done; `printed` with each object, as commands
+    print it.
 
     Raises `InputError` where a capture cannot be read or the folder not be written, `ShakedownError` where it
     no longer can.
@@ -93,7 +95,10 @@ def run_experiment(
     first: dict[Scenario, Any] = {one: kind("captured").run(one, run) for one in experiment.of("captured")}
     total = len(experiment.of("measured"))
     writer = ResultsWriter(
-        folder or free_folder(experiment.name), _manifest(experiment, planned, command), replace=replace
+        folder or free_folder(experiment.name),
+        _manifest(experiment, planned, command),
+        replace=replace,
+        lock=lock,
     )
     try:
         with writer:

@@ -194,3 +194,46 @@ def test_a_file_that_holds_no_traces(tmp_path, content, words):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         TraceLibrary(tmp_path / "nowhere.json")["tls1.2/psk"]
+
+
+def test_of_several_handshakes_of_a_suite_the_first_is_taken_and_said(tmp_path):
+    path = tmp_path / "captured.json"
+    small = handmade.entry("tls1.3/psk", [("client", "ClientHello", 1, 100)], [])
+    large = handmade.entry("tls1.3/psk", [("client", "ClientHello", 1, 900)], [])
+    for first, second, total in ((small, large, 100), (large, small, 900)):
+        path.write_text(json.dumps([first, second]))
+        said: list[str] = []
+        library = TraceLibrary(path, say=said.append)
+        assert library["tls1.3/psk"].size_bytes("client") == total
+        assert library["tls1.3/psk"].size_bytes("client") == total
+        [line] = said
+        assert line.startswith(f"{path}: holds 2 handshakes of tls1.3/psk; taken: the first")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"suite": "tls1.2/rsa/rsa2048/server"}'])
+def test_a_kept_trace_that_was_damaged_is_recorded_again(library_path, tmp_path, text):
+    entry = handmade.entry("tls1.2/dhe_psk+dh1024", [("client", "ClientHello", 1, 100)], [])
+    kept = tmp_path / "tls1.2%2Fdhe_psk%2Bdh1024.json"
+    kept.write_text(text)
+    said: list[str] = []
+
+    def library() -> TraceLibrary:
+        return TraceLibrary(library_path, own=tmp_path, record=lambda suite: entry, say=said.append)
+
+    assert library()[entry["suite"]].size_bytes("client") == 100
+    assert said[0].startswith(str(kept))
+    assert said[0].endswith("made again")
+    assert json.loads(kept.read_text()) == entry
+    assert list(tmp_path.glob("*.part")) == list(tmp_path.glob(".*")) == []
+
+
+def test_a_trace_is_kept_beside_no_link(library_path, tmp_path):
+    entry = handmade.entry("tls1.2/dhe_psk+dh1024", [("client", "ClientHello", 1, 100)], [])
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in ("tls1.2%2Fdhe_psk%2Bdh1024.part", "tls1.2%2Fdhe_psk%2Bdh1024.json.part"):
+        (own / name).symlink_to(precious)
+    TraceLibrary(library_path, own=own, record=lambda suite: entry)[entry["suite"]]
+    assert precious.read_text() == "mine"

@@ -13,9 +13,11 @@ import pytest
 import real
 from shakedown.errors import InputError
 from shakedown.files.write import digest
-from shakedown.kinds import measured, quantities
+from shakedown.kinds import measured, quantities, reported
 from shakedown.kinds.unsaved import results_of
+from shakedown.reporting import write_report
 from shakedown.results.folder import load_results
+from shakedown.results.lock import FolderLock
 from shakedown.results.table import SCHEMA
 from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, ResultsWriter
 from shakedown.scenario import Scenario
@@ -26,7 +28,7 @@ SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519ml
 
 
 def manifest(**more: object) -> Manifest:
-    return Manifest(provenance="0123456789ab", created="2026-01-31T12:00:00+00:00", **more)
+    return Manifest(**{"provenance": "0123456789ab", "created": "2026-01-31T12:00:00+00:00", **more})
 
 
 def planned(*suites: str) -> tuple[Planned, ...]:
@@ -456,3 +458,40 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
     first.close("complete")
     with pytest.raises(InputError, match="holds results already"):
         ResultsWriter(tmp_path / "r", manifest())
+
+
+def test_a_report_is_of_the_results_that_the_folder_holds(tmp_path):
+    """Replaced since they were read, or being replaced: no page of other results comes beside them."""
+    with ResultsWriter(tmp_path / "r", manifest()) as writer:
+        writer.add("measured", SUITES[0], table_of(SUITES[0]))
+    old = load_results(writer.folder)
+    page = writer.folder / "report.html"
+    new = ResultsWriter(writer.folder, manifest(provenance="another"), replace=True)
+    with pytest.raises(InputError, match="another run is writing there"):
+        write_report(old, page, reported())
+    new.close("complete")
+    with pytest.raises(InputError, match="another run has replaced these results"):
+        write_report(old, page, reported())
+    assert not page.exists()
+    assert write_report(old, tmp_path / "elsewhere.html", reported()).exists()
+
+
+def test_a_lock_that_a_caller_holds_outlives_the_results(tmp_path):
+    with FolderLock(tmp_path / "r") as lock:
+        with ResultsWriter(tmp_path / "r", manifest(), lock=lock) as writer:
+            writer.add("measured", SUITES[0], table_of(SUITES[0]))
+        with pytest.raises(InputError, match="another run is writing there"):
+            ResultsWriter(tmp_path / "r", manifest(), replace=True)
+        write_report(load_results(tmp_path / "r"), tmp_path / "r" / "report.html", reported(), lock=lock)
+    with ResultsWriter(tmp_path / "r", manifest(), replace=True):
+        pass
+
+
+def test_a_folder_made_for_a_lock_goes_with_it_where_nothing_came(tmp_path):
+    with FolderLock(tmp_path / "r"):
+        pass
+    assert not (tmp_path / "r").exists()
+    (tmp_path / "r").mkdir()
+    with FolderLock(tmp_path / "r"):
+        pass
+    assert (tmp_path / "r").exists()

@@ -48,6 +48,7 @@ def command(
     """
     from shakedown.experiment import load_experiment
     from shakedown.results.folder import load_results
+    from shakedown.results.lock import FolderLock
     from shakedown.runner import free_folder, run_experiment
 
     if workers is not None and scheduler is not None:
@@ -66,41 +67,44 @@ def command(
             show_results(results)
         return results
 
-    try:
-        with (
-            _cluster(workers, scheduler) as client,
-            progress_bar(len(measured) * repeat, "running") as update,
-        ):
-            outcome = run_experiment(
-                wanted,
-                folder,
-                client=client,
-                replace=force,
-                command=["shakedown", *sys.argv[1:]],
-                progress=lambda position, done, label: update(position * repeat + done, label),
-                printed=None if array is None else array.add,
-            )
-    except KeyboardInterrupt as error:
-        if str(error):
-            show()
-        raise
-    except Exception:
-        if array is not None and array.count:
-            array.close()
-        raise
-    results = show()
-    for remark in outcome.notes:
-        note(remark)
-    note(f"results: {folder}")
-    if not no_report and results.table.height:
-        from shakedown.kinds import reported
-        from shakedown.reporting import write_report
+    # Held until the report is there: another run that replaces this one waits for neither half of it.
+    with FolderLock(folder) as lock:
+        try:
+            with (
+                _cluster(workers, scheduler) as client,
+                progress_bar(len(measured) * repeat, "running") as update,
+            ):
+                outcome = run_experiment(
+                    wanted,
+                    folder,
+                    client=client,
+                    replace=force,
+                    lock=lock,
+                    command=["shakedown", *sys.argv[1:]],
+                    progress=lambda position, done, label: update(position * repeat + done, label),
+                    printed=None if array is None else array.add,
+                )
+        except KeyboardInterrupt as error:
+            if str(error):
+                show()
+            raise
+        except Exception:
+            if array is not None and array.count:
+                array.close()
+            raise
+        results = show()
+        for remark in outcome.notes:
+            note(remark)
+        note(f"results: {folder}")
+        if not no_report and results.table.height:
+            from shakedown.kinds import reported
+            from shakedown.reporting import write_report
 
-        note(f"report:  {write_report(results, folder / 'report.html', reported())}")
-    for suite, reason in outcome.failures:
-        note(f"error: {suite}: {reason}")
-    if outcome.failures:
-        raise click.exceptions.Exit(1)
+            note(f"report:  {write_report(results, folder / 'report.html', reported(), lock=lock)}")
+        for suite, reason in outcome.failures:
+            note(f"error: {suite}: {reason}")
+        if outcome.failures:
+            raise click.exceptions.Exit(1)
 
 
 def _cluster(workers: int | None, scheduler: str | None) -> AbstractContextManager[Client | None]:

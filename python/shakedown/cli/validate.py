@@ -125,6 +125,7 @@ def _compare(
 ) -> None:
     """Measures, loads and compares; nothing is kept but where that was asked for."""
     from shakedown.results.folder import load_results
+    from shakedown.results.lock import FolderLock
     from shakedown.runner import run_experiment
     from shakedown.scenario import Fleets, Places
     from shakedown.schema.live import LiveRun
@@ -136,13 +137,14 @@ def _compare(
     wanted = replace(found, scenarios=measured, places=Places(), fleets=Fleets(), live=loads)
     repeat = measured[0].options.repeat
     array = JsonArray() if as_json else None
-    with TemporaryDirectory() as room:
-        folder = out or Path(room) / "results"
+    with TemporaryDirectory() as room, FolderLock(out or Path(room) / "results") as lock:
+        folder = lock.folder
         try:
             with progress_bar(len(measured) * repeat, "running") as update:
                 outcome = run_experiment(
                     wanted,
                     folder,
+                    lock=lock,
                     command=["shakedown", *sys.argv[1:]],
                     progress=lambda position, done, label: update(position * repeat + done, label),
                     printed=lambda one: (
@@ -162,7 +164,7 @@ def _compare(
             from shakedown.reporting import write_report
 
             note(f"results: {folder}")
-            note(f"report:  {write_report(results, folder / 'report.html', reported())}")
+            note(f"report:  {write_report(results, folder / 'report.html', reported(), lock=lock)}")
     for suite, reason in outcome.failures:
         note(f"error: {suite}: {reason}")
     if outcome.failures:

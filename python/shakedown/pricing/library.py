@@ -9,15 +9,17 @@ or with one JSON array, is read as a whole.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from shakedown.errors import InputError, did_you_mean, os_reason
 from shakedown.files.limits import MAX_TRACES_BYTES, MIB, parse_json, read_bytes
+from shakedown.files.write import write_durably
 from shakedown.pricing.trace import Trace, parse_trace
 
 INDEX_KEY = "shakedown_traces"
@@ -55,6 +57,7 @@ class TraceLibrary:
         self._say = say
         self._cache: dict[str, Trace] = {}
         self._entries: dict[str, Mapping[str, Any]] = {}
+        self._several: Counter[str] = Counter()
 
     def __getitem__(self, suite: str) -> Trace:
         """Return the trace of a suite.
@@ -79,8 +82,8 @@ class TraceLibrary:
 
     def names(self) -> list[str]:
         """Return the suites that need no recording."""
-        kept = [self._read_own(path) for path in sorted(self._own.glob("*.json"))] if self._own else []
-        return sorted({*self._index, *(str(entry["suite"]) for entry in kept)})
+        own = sorted(self._own.glob("*.json")) if self._own else []
+        return sorted({*self._index, *(unquote(path.stem) for path in own)})
 
     @cached_property
     def _index(self) -> dict[str, tuple[int, int]]:
@@ -101,7 +104,10 @@ class TraceLibrary:
                 f"{self._path}: longer than {MAX_TRACES_BYTES // MIB} MiB; accepted: a file of traces of at "
                 "most that"
             )
-        self._entries = _read_whole(text, self._path)
+        for entry in _read_whole(text, self._path):
+            suite = str(entry["suite"])
+            self._several[suite] += 1
+            self._entries.setdefault(suite, entry)
         return dict.fromkeys(self._entries, (0, 0))
 
     def _find(self, suite: str) -> Mapping[str, Any] | None:
@@ -109,6 +115,11 @@ class TraceLibrary:
         if suite not in self._index:
             return None
         if suite in self._entries:
+            if self._several.get(suite, 1) > 1:
+                self._say(
+                    f"{self._path}: holds {self._several[suite]} handshakes of {suite}; taken: the first "
+                    f"({_bytes_of(self._entries[suite])})"
+                )
             return self._entries[suite]
         at, length = self._index[suite]
         try:
@@ -126,9 +137,14 @@ class TraceLibrary:
         path = self._own_path(suite)
         if path is None or not path.exists():
             return None
+        try:
+            entry = self._read_own(path)
+        except InputError as error:
+            self._say(f"{error}; made again")
+            return None
         if self._given:
             self._say(f"{self._path}: no trace of {suite}; taken from what was recorded before")
-        return self._read_own(path)
+        return entry
 
     def _recorded(self, suite: str) -> Mapping[str, Any]:
         if self._record is None:
@@ -141,9 +157,7 @@ class TraceLibrary:
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                half = path.with_suffix(".part")
-                half.write_text(json.dumps(entry), encoding="utf-8")
-                half.replace(path)
+                write_durably(path, json.dumps(entry).encode(), replace=True)
             except OSError as error:
                 self._say(f"the trace of {suite} cannot be kept: {path}: {os_reason(error)}")
         return entry
@@ -152,7 +166,9 @@ class TraceLibrary:
         return None if self._own is None else self._own / f"{quote(suite, safe='')}.json"
 
     def _read_own(self, path: Path) -> Mapping[str, Any]:
-        entry: Mapping[str, Any] = _json(read_bytes(path, MAX_TRACES_BYTES, "trace"), path, None)
+        entry = _json(read_bytes(path, MAX_TRACES_BYTES, "trace"), path, None)
+        if not isinstance(entry, dict) or quote(str(entry.get("suite")), safe="") != path.stem:
+            raise InputError(f"{path}: damaged: not the trace of {unquote(path.stem)}")
         return entry
 
 
@@ -200,9 +216,7 @@ def write_library(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
 
     first = len(index([0] * len(lines))) + 1
     settled = index(accumulate((length + 1 for length in lengths[:-1]), initial=first))
-    half = path.with_name(path.name + ".part")
-    half.write_bytes(b"\n".join([settled, *(line for _, line in lines)]) + b"\n")
-    half.replace(path)
+    write_durably(path, b"\n".join([settled, *(line for _, line in lines)]) + b"\n", replace=True)
 
 
 def _read_index(line: bytes, path: Path) -> dict[str, tuple[int, int]]:
@@ -223,7 +237,14 @@ def _read_index(line: bytes, path: Path) -> dict[str, tuple[int, int]]:
     return places
 
 
-def _read_whole(text: bytes, path: Path) -> dict[str, Mapping[str, Any]]:
+def _bytes_of(entry: Mapping[str, Any]) -> str:
+    """How many bytes a trace says that its handshake has."""
+    found = entry.get("bytes")
+    total = found.get("total") if isinstance(found, dict) else None
+    return f"{total:,} bytes" if isinstance(total, int) else "no total of bytes"
+
+
+def _read_whole(text: bytes, path: Path) -> list[Mapping[str, Any]]:
     stripped = text.strip()
     if stripped.startswith(b"["):
         found = _json(stripped, path, None)
@@ -231,7 +252,7 @@ def _read_whole(text: bytes, path: Path) -> dict[str, Mapping[str, Any]]:
         found = [_json(line, path, at) for at, line in enumerate(stripped.splitlines(), 1) if line.strip()]
     if not found or not all(isinstance(entry, dict) and "suite" in entry for entry in found):
         raise InputError(f"{path}: holds no traces; accepted: objects of measure --json")
-    return {str(entry["suite"]): entry for entry in found}
+    return list(found)
 
 
 def _json(text: bytes, path: Path, line: int | None) -> Any:  # noqa: ANN401 - JSON has any type

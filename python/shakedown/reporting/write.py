@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shakedown.errors import os_failure, os_reason
+from shakedown.errors import InputError, os_failure, os_reason
 from shakedown.files.owned import ACCEPTED, FIGURES, announce, made_for, refuse_foreign
 from shakedown.files.write import check_free, digest, digest_of, write_durably
+from shakedown.results.lock import FolderLock
+from shakedown.results.reader import load_manifest
 
 if TYPE_CHECKING:
     from shakedown.reporting.section import ReportedKind
@@ -16,17 +19,50 @@ if TYPE_CHECKING:
 
 
 def write_report(
-    results: Results, path: str | Path, kinds: Sequence[ReportedKind], *, replace: bool = False
+    results: Results,
+    path: str | Path,
+    kinds: Sequence[ReportedKind],
+    *,
+    replace: bool = False,
+    lock: FolderLock | None = None,
 ) -> Path:
     """Writes the page of these kinds of figures; returns its path. Beside it, `figures/` has each figure as
     SVG, PNG and CSV.
 
     A results folder's own `report.html` is replaced, and figures of this page, as long as nobody changed them
     since; other files only with `replace`. Raises `InputError` where one is in the way, `ShakedownError`
-    where something cannot be written.
+    where something cannot be written. In a results folder it is written under the folder's lock (`lock` where
+    the caller holds that), and only while the folder still holds these results.
     """
     path = Path(path)
-    its_own = results.folder is not None and path.resolve() == (results.folder / "report.html").resolve()
+    folder = results.folder
+    if folder is None or path.resolve() != (folder / "report.html").resolve():
+        return _write(results, path, kinds, replace=replace, its_own=False)
+    with nullcontext() if lock is not None else _writing_in(folder, results):
+        if load_manifest(folder)[0].provenance != results.manifest.provenance:
+            raise InputError(
+                f"{folder}: another run has replaced these results since they were read; accepted: a report "
+                "of what is there now"
+            )
+        return _write(results, path, kinds, replace=replace, its_own=True)
+
+
+def _writing_in(folder: Path, results: Results) -> AbstractContextManager[object]:
+    """A results folder's lock. A run that is under way holds that itself: nobody replaces it meanwhile, and a
+    report of what there is so far is welcome.
+    """
+    try:
+        return FolderLock(folder, "the run's own report, or another page")
+    except InputError:
+        now = load_manifest(folder)[0]
+        if now.ended is None and now.provenance == results.manifest.provenance:
+            return nullcontext()
+        raise
+
+
+def _write(
+    results: Results, path: Path, kinds: Sequence[ReportedKind], *, replace: bool, its_own: bool
+) -> Path:
     check_free(path, replace=replace or its_own, accepted=ACCEPTED)
     made = made_for(path)
     # Before the figures are drawn, which takes long: is the page's name free?

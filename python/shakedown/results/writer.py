@@ -11,7 +11,6 @@ whatever ends a run leaves every finished part readable, and none that is not it
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import os
@@ -27,6 +26,7 @@ import polars as pl
 from shakedown.errors import InputError, ShakedownError, os_failure, os_reason
 from shakedown.files.owned import remove_page
 from shakedown.files.write import DRAFT_SUFFIX, digest, digest_of, flush_folder, write_durably
+from shakedown.results.lock import FolderLock
 from shakedown.schema.base import encode, encode_pretty
 from shakedown.schema.saved import SCHEMA_VERSION, Failure, Manifest, Part
 
@@ -44,9 +44,17 @@ MANIFEST_DRAFT = re.compile(rf"\.{re.escape(MANIFEST)}\.[0-9a-f]{{8}}{re.escape(
 class ResultsWriter:
     """A results folder; parts are added as they come, then it is closed."""
 
-    def __init__(self, folder: str | Path, manifest: Manifest, *, replace: bool = False) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        manifest: Manifest,
+        *,
+        replace: bool = False,
+        lock: FolderLock | None = None,
+    ) -> None:
         """Makes the folder and locks it. Raises `InputError` where it can't, or would touch foreign files.
 
+        A `lock` that the caller holds is used instead, and stays the caller's when the results are closed.
         The folder must be new, empty, or, to be replaced, one that this program wrote; of that only what its
         manifest lists is removed.
         """
@@ -55,11 +63,9 @@ class ResultsWriter:
         self.parts: list[Part] = []
         self.failures: list[Failure] = []
         self._number = 0
-        self._lock: int | None = None
         self._journal: int | None = None
+        self._lock = None if lock is not None else FolderLock(self.folder)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = self._locked()
             self._make_room(replace)
             write_durably(self.folder / MANIFEST, self._manifest(), replace=False)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
@@ -123,7 +129,7 @@ class ResultsWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.manifest.ended is None and self._lock is not None:
+        if self.manifest.ended is None and self._journal is not None:
             if kind is None:
                 self.close("complete")
                 return
@@ -131,28 +137,12 @@ class ResultsWriter:
             with suppress(ShakedownError):
                 self.close("interrupted" if kind is KeyboardInterrupt else "failed")
 
-    def _locked(self) -> int:
-        """The folder's lock, for as long as this process lives. Raises `InputError` where it is held."""
-        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            raise InputError(
-                f"{self.folder}: another run is writing there; accepted: another folder"
-            ) from None
-        except OSError:
-            # A file system without locks: names that exist are still never replaced.
-            pass
-        return handle
-
     def _release(self) -> None:
         if self._journal is not None:
             os.close(self._journal)
             self._journal = None
         if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+            self._lock.release()
 
     def _make_room(self, replace: bool) -> None:
         """Refuses a folder that holds anything else, or removes what an older run of ours wrote there."""
