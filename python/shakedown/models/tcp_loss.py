@@ -24,12 +24,14 @@ import numpy as np
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.path import Direction
+from shakedown.models.tcp_repair import Odds, answers, repaired, unanswered
 from shakedown.models.tcp import DUPLICATE_ACKS, MAX_RTO_S, MIN_TIMEOUT_S, RoundTrips, Tcp
 
 _LEAST = 1e-7  # ways less probable than this are left out
-_SLIGHT = 1e-5  # the same within a repair, whose ways are scaled to sum to 1
-_TIMEOUTS = 9  # timeouts in a row that are followed
+_FEW = 1e-6  # the same among the ways of acknowledgements
 _MANY = 200  # ways of one flight that are kept apart
+_TOGETHER = 0.005  # repairs that begin within this share of a round trip are taken together
+_SETTLED = 8  # round trips measured alike, after which further ones change nothing
 _DEEP = 8  # losses within one class of a flight that are followed
 
 
@@ -106,124 +108,14 @@ def _several(by_timer: int, by_prompt: int, arrives: float) -> float:
     return _BOTH * arrives if by_prompt == 1 else 1.0
 
 
-Ways = dict[tuple[int, int, int], float]
-"""Probabilities by (timeouts' lengths, round trips, segments of the last round) until all has arrived."""
-
-
-@dataclass(frozen=True, slots=True)
-class Odds:
-    """Probabilities of one flight: a segment lost, an acknowledgement lost, and a repair not believed.
-
-    A retransmission that is acknowledged faster than any segment before counts as ambiguous, and tells
-    nothing of others (``tcp_rack_advance``); round trips that vary do that now and then.
-    """
-
-    loss: float
-    ack_loss: float
-    ambiguous: float
-
-
-def _add(ways: Ways, weight: float, later: Ways, timeouts: int, trips: int) -> None:
-    for (u, v, w), share in later.items():
-        total = weight * share
-        if total >= _SLIGHT:
-            key = (u + timeouts, v + trips, w)
-            ways[key] = ways.get(key, 0.0) + total
-
-
-def _whole(ways: Ways) -> Ways:
-    """The same, scaled to sum to 1: what was left out is rare."""
-    total = sum(ways.values())
-    return {key: weight / total for key, weight in ways.items()}
-
-
-@lru_cache(maxsize=4096)
-def _repaired(left: int, released: int, odds: Odds) -> Ways:
-    """Ways to get ``left`` segments across when ``released`` may be sent now."""
-    sent = min(left, released)
-    loss, ways = odds.loss, Ways()
-    if left == sent:
-        ways[(0, 0, sent)] = (1.0 - loss) ** sent
-    for arrived in range(sent + (left > sent)):
-        missing = sent - arrived
-        weight = math.comb(sent, arrived) * (1.0 - loss) ** arrived * loss**missing
-        if weight < _SLIGHT:
-            continue
-        unheard = odds.ack_loss**arrived
-        if left > sent:
-            if arrived:
-                heard = _repaired(left - arrived, 2 * arrived, odds)
-                _add(ways, weight * (1.0 - unheard), heard, 0, 1)
-                _add(ways, weight * unheard, _asked_again(left - arrived, odds), 1, 0)
-            else:
-                _add(ways, weight, _timed_out(left, odds), 1, 0)
-            continue
-        # All were sent: a loss is noticed when a later one arrives, else by the timeout.
-        noticed = arrived / sent * (1.0 - odds.ambiguous) if arrived else 0.0
-        if noticed:
-            again = _repaired(missing, max(1, arrived), odds)
-            _add(ways, weight * noticed * (1.0 - unheard), again, 0, 1)
-            _add(ways, weight * noticed * unheard, _asked_again(missing, odds), 1, 0)
-        _add(ways, weight * (1.0 - noticed), _timed_out(missing, odds), 1, 1 if arrived else 0)
-    return _whole(ways)
-
-
-@lru_cache(maxsize=4096)
-def _timed_out(left: int, odds: Odds) -> Ways:
-    """Ways to get ``left`` segments across when a timeout has just fired."""
-    loss, unheard = odds.loss, odds.ack_loss
-    if left == 1:
-        return _whole({(2 ** (n + 1) - 2, 0, 1): (1.0 - loss) * loss**n for n in range(_TIMEOUTS)})
-    ways, waited, weight = Ways(), 0, 1.0
-    for again in range(_TIMEOUTS):
-        _add(ways, weight * (1.0 - loss) * (1.0 - unheard), _repaired(left - 1, 2, odds), waited, 1)
-        waited += 2 ** (again + 1)
-        _add(ways, weight * (1.0 - loss) * unheard, _asked_again(left - 1, odds), waited, 0)
-        weight *= loss
-        if weight < _SLIGHT:
-            break
-    return _whole(ways)
-
-
-@lru_cache(maxsize=4096)
-def _asked_again(left: int, odds: Odds) -> Ways:
-    """As ``_timed_out``, but what the timeout repeats had arrived: only its acknowledgement was lost."""
-    through = (1.0 - odds.loss) * (1.0 - odds.ack_loss)
-    ways, waited, weight = Ways(), 0, 1.0
-    for again in range(_TIMEOUTS):
-        _add(ways, weight * through, _repaired(left, 2, odds), waited, 1)
-        waited += 2 ** (again + 1)
-        weight *= 1.0 - through
-        if weight < _SLIGHT:
-            break
-    return _whole(ways)
-
-
-@lru_cache(maxsize=4096)
-def _misled(left: int, odds: Odds) -> Ways:
-    """As ``_asked_again``, but the answer covers segments that were never repeated: the timeout counts as
-    spurious (F-RTO, RFC 5682), what was marked lost no longer is, and the doubled timeout runs once more.
-    """
-    through = (1.0 - odds.loss) * (1.0 - odds.ack_loss)
-    ways, waited, weight = Ways(), 0, 1.0
-    for again in range(_TIMEOUTS):
-        waited += 2 ** (again + 1)
-        _add(ways, weight * through, _timed_out(left, odds), waited, 1)
-        weight *= 1.0 - through
-        if weight < _SLIGHT:
-            break
-    return _whole(ways)
-
-
-@lru_cache(maxsize=4096)
-def _arrays(way: str, left: int, released: int, odds: Odds) -> tuple[Floats, Floats, Floats, Floats]:
-    """Weights, timeouts, round trips and segments of a repair."""
-    if way == "repaired":
-        ways = _repaired(left, released, odds)
-    elif way == "timed out":
-        ways = _timed_out(left, odds)
-    else:
-        ways = {(0, 0, 1): 1.0} if way == "probed" else _misled(left, odds)
+@lru_cache(maxsize=16_384)
+def _arrays(
+    lost: int, released: int, doubtful: int, arrived: int, odds: Odds, after_timeout: bool, heard: bool
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Weights, timeouts, round trips and segments of a repair; of nothing, one segment that ends it."""
+    ways = {(0, 0, 1): 1.0}
+    if lost or doubtful:
+        ways = repaired(lost, released, doubtful, arrived, odds, after_timeout, heard)
     keys = np.array(list(ways), dtype=np.float64).reshape(-1, 3)
     return np.array(list(ways.values())), keys[:, 0], keys[:, 1], keys[:, 2]
 
@@ -284,7 +176,7 @@ def extras(sending: Sending, forward: Direction, backward: Direction, tcp: Tcp, 
         return found.collected(0.0)
     if forward.loss <= 0.0:
         return found.collected(1.0)
-    for first, middle, tail, weight in _patterns(count, forward):
+    for first, middle, tail, weight in _patterns(count, sending.sent_at_once, forward):
         found.lost(weight, first, middle, tail)
     return found.collected((1.0 - forward.loss) * (1.0 - _start(forward)) ** (count - 1))
 
@@ -293,7 +185,9 @@ def slowly(sending: Sending, window: int, forward: Direction, backward: Directio
     """How late a flight is that starts with a small window, which each round of acknowledgements doubles."""
     odds = Odds(round(forward.loss, 9), round(backward.loss, 9), 0.0)
     found = _Found(sending, odds, tcp)
-    found.put(1.0, "repaired", len(sending.left_s), window, 0.0, sending.round_trips.rto_s, link_free=True)
+    found.put(
+        1.0, 0.0, sending.round_trips.rto_s, len(sending.left_s), window, after_timeout=True
+    )
     return found.collected(0.0)
 
 
@@ -304,14 +198,24 @@ def _start(direction: Direction) -> float:
     return direction.loss * (1.0 - direction.loss_after_loss) / (1.0 - direction.loss)
 
 
-def _patterns(count: int, direction: Direction) -> Iterator[tuple[int, int, int, float]]:
+def _sent(count: int, at_once: int, first: int) -> int:
+    """How many segments are on their way before the loss of the ``first`` is noticed.
+
+    Each one acknowledged before it lets two more go, and so do duplicates until the repair begins.
+    """
+    return min(count, max(at_once, at_once + 2 * first + 2 if at_once < count else count))
+
+
+def _patterns(
+    count: int, at_once: int, direction: Direction
+) -> Iterator[tuple[int, int, int, float]]:
     """Losses by (index of the first, further ones before the last arrival, those after it), probability."""
     begins, goes_on = _start(direction), direction.loss_after_loss
     for first in range(count):
         weight = (
             direction.loss if first == 0 else (1.0 - direction.loss) * (1.0 - begins) ** (first - 1) * begins
         )
-        rest = count - first - 1
+        rest = _sent(count, at_once, first) - first - 1
         if rest == 0:
             yield first, 0, 1, weight
             continue
@@ -342,6 +246,35 @@ def _middles(length: int, begins: float, goes_on: float) -> tuple[float, ...]:
     return tuple(kept)
 
 
+@lru_cache(maxsize=4096)
+def _beyond(middle: int, heard: int, silent: int) -> list[tuple[int, float]]:
+    """How many of ``middle`` losses lie after the last arrival that was heard, with probabilities.
+
+    Losses and arrivals are in any order, but for the last, which arrived.
+    """
+    if not silent or not middle:
+        return [(0, 1.0)]
+    ways = math.comb(middle + heard + silent - 1, middle)
+    return [
+        (number, math.comb(middle - number + heard - 1, middle - number) * math.comb(number + silent - 1, number) / ways)
+        for number in range(middle + 1)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Repair:
+    """A repair to come: what is lost, released, in doubt and arrived, when it begins, and its timeout."""
+
+    lost: int
+    released: int
+    doubtful: int
+    arrived: int
+    start_s: float
+    rto_s: float
+    after_timeout: bool
+    heard: bool
+
+
 class _Found:
     """Collects the ways in which one flight is late."""
 
@@ -349,102 +282,204 @@ class _Found:
         self.sending, self.odds, self.tcp = sending, odds, tcp
         self.trip_s = sending.forth_s + sending.back_s
         self.on_time_s = sending.left_s[-1] + sending.forth_s
-        self.weights: list[Floats] = []
-        self.extra_s: list[Floats] = []
+        self.grain_s = _TOGETHER * self.trip_s
+        self.repairs: dict[_Repair, float] = {}
+        self.waits: dict[tuple[float, int, int, int, bool], float] = {}
+        self.timeouts_s: dict[tuple[float, int], float] = {}
         self.timed_out = 0.0
 
     def collected(self, on_time: float) -> Extras:
         """All of them, the probability of being on time first."""
-        weights = np.concatenate([np.array([on_time]), *self.weights])
-        extra_s = np.concatenate([np.zeros(1), *self.extra_s])
-        if len(weights) > _MANY:
-            merged = Distribution.of_samples(extra_s[1:], weights[1:])
-            total = float(weights[1:].sum())
-            weights = np.concatenate([weights[:1], merged.weights * total])
-            extra_s = np.concatenate([extra_s[:1], merged.values_s])
-        return Extras(weights, extra_s, self.timed_out)
+        for wait, share in self.waits.items():
+            self.timeouts(share, *wait)
+        weights, extra_s = [np.array([on_time])], [np.zeros(1)]
+        sending = self.sending
+        for repair, weight in self.repairs.items():
+            shares, timeouts, trips, segments = _arrays(
+                repair.lost,
+                repair.released,
+                repair.doubtful,
+                repair.arrived,
+                self.odds,
+                repair.after_timeout,
+                repair.heard,
+            )
+            waited_s = timeouts * self.tcp.timer_s(min(repair.rto_s, MAX_RTO_S))
+            end_s = repair.start_s + waited_s + trips * (self.trip_s + sending.segment_s)
+            end_s += segments * sending.segment_s + sending.forth_s
+            weights.append(weight * shares)
+            extra_s.append(np.maximum(0.0, end_s - self.on_time_s))
+            self.timed_out += weight * float(shares[timeouts > 0.0].sum())
+        all_weights, all_s = np.concatenate(weights), np.concatenate(extra_s)
+        if len(all_weights) > _MANY:
+            merged = Distribution.of_samples(all_s[1:], all_weights[1:])
+            total = float(all_weights[1:].sum())
+            all_weights = np.concatenate([all_weights[:1], merged.weights * total])
+            all_s = np.concatenate([all_s[:1], merged.values_s])
+        return Extras(all_weights, all_s, self.timed_out)
 
     def put(
         self,
         weight: float,
-        way: str,
-        left: int,
-        released: int,
         start_s: float,
         rto_s: float,
+        lost: int,
+        released: int,
+        doubtful: int = 0,
+        arrived: int = 0,
         *,
-        link_free: bool = False,
+        after_timeout: bool = False,
+        heard: bool = False,
     ) -> None:
-        """A repair that begins at ``start_s``, but after what the link still had to send."""
+        """A repair that begins at ``start_s``; those that begin as good as together are one."""
         if weight < _LEAST:
             return
-        sending = self.sending
-        if not link_free:
-            start_s = max(start_s, sending.left_s[-1])
-        shares, timeouts, trips, segments = _arrays(way, left, min(left, released), self.odds)
-        waited_s = timeouts * self.tcp.timer_s(min(rto_s, MAX_RTO_S))
-        end_s = start_s + waited_s + trips * (self.trip_s + sending.segment_s)
-        end_s += segments * sending.segment_s + sending.forth_s
-        self.weights.append(weight * shares)
-        self.extra_s.append(np.maximum(0.0, end_s - self.on_time_s))
-        self.timed_out += weight * (
-            1.0 if way in ("timed out", "misled") else float(shares[timeouts > 0.0].sum())
+        start_s = round(start_s / self.grain_s) * self.grain_s
+        repair = _Repair(
+            lost, min(lost, released), doubtful, arrived, start_s, round(rto_s, 3), after_timeout, heard
         )
+        self.repairs[repair] = self.repairs.get(repair, 0.0) + weight
+
+    def after_link(self, start_s: float) -> float:
+        """Then, but not before the link has sent what it had."""
+        return max(start_s, self.sending.left_s[-1])
 
     def lost(self, weight: float, first: int, middle: int, tail: int) -> None:
         """One pattern: ``first`` lost, ``middle`` more before the last arrival, ``tail`` at the end."""
-        sending = self.sending
-        count = len(sending.left_s)
+        sending, ack_loss = self.sending, self.odds.ack_loss
+        count = _sent(len(sending.left_s), sending.sent_at_once, first)
+        waiting = len(sending.left_s) - count
         arrived = count - first - tail - middle - (0 if tail == count - first else 1)
         if arrived <= 0:
-            self.unnoticed(weight, first, count - first)
+            self.unnoticed(weight, first, count - first + waiting, 0)
             return
         # Acknowledgements of what came after the hole may all be lost too: then the probe finds it.
-        silent = self.odds.ack_loss**arrived
-        self.unnoticed(weight * silent, first, 1 + middle + tail)
-        weight *= 1.0 - silent
-        unsent = max(0, count - sending.sent_at_once - 2 * first - 2)
+        self.unnoticed(weight * ack_loss**arrived, first, 1 + middle + tail + waiting, arrived)
         last = count - 1 - tail
-        if arrived >= DUPLICATE_ACKS:
-            third = min(first + DUPLICATE_ACKS + (middle * DUPLICATE_ACKS) // arrived, last)
-            start_s = sending.left_s[third] + self.trip_s
-            released = 1 + (arrived - DUPLICATE_ACKS)
-        else:
-            start_s = sending.left_s[last] + self.trip_s
-            start_s += self.tcp.timer_s(sending.round_trips.min_s / 4.0 + MIN_TIMEOUT_S)
-            released = 1
-        waiting = min(unsent, arrived)
-        if tail and not waiting:
-            released = 1  # the end is only noticed when a retransmission that was sent after it arrives
-        left = 1 + middle + tail + waiting
-        self.put(weight, "repaired", left, released, start_s, sending.round_trips.rto_s)
+        for silent in range(arrived):
+            share = weight * (1.0 - ack_loss) * ack_loss**silent
+            if share < _FEW:
+                break
+            heard = arrived - silent
+            if heard >= DUPLICATE_ACKS:
+                third = min(first + DUPLICATE_ACKS + (middle * DUPLICATE_ACKS) // arrived, last)
+                start_s = sending.left_s[third] + self.trip_s
+                released = 1 + (heard - DUPLICATE_ACKS)
+            else:
+                start_s = sending.left_s[last] + self.trip_s
+                start_s += self.tcp.timer_s(sending.round_trips.min_s / 4.0 + MIN_TIMEOUT_S)
+                released = 1
+            start_s = max(start_s, sending.left_s[count - 1])
+            for beyond, part in _beyond(middle, heard, silent):
+                self.fast(
+                    share * part, start_s, first, 1 + middle - beyond + waiting, released, tail + beyond, silent
+                )
 
-    def unnoticed(self, weight: float, first: int, lost: int) -> None:
-        """Nothing tells the sender: the probe, then the timeout.
+    def fast(
+        self, weight: float, start_s: float, known: int, lost: int, released: int, doubtful: int, arrived: int
+    ) -> None:
+        """A repair without a timeout before it.
 
-        Where the last acknowledgement was lost too, the timeout repeats a segment that had arrived.
+        Where segments have arrived unheard and nothing is heard of the first round either, their
+        acknowledgement comes late, and makes timeouts longer.
         """
-        if first:
-            self.probed(weight * self.odds.ack_loss, first - 1, lost, "misled")
-            weight *= 1.0 - self.odds.ack_loss
-        self.probed(weight, first, lost, "timed out")
-
-    def probed(self, weight: float, known: int, lost: int, otherwise: str) -> None:
-        """The probe, when ``known`` segments were acknowledged; ``otherwise``, what follows its loss."""
-        if weight < _LEAST:
+        rto_s = self.sending.round_trips.rto_s
+        if not arrived or weight < _LEAST:
+            self.put(weight, start_s, rto_s, lost, released, doubtful, arrived)
             return
+        sent = min(lost, released)
+        at_s = start_s + self.tcp.timer_s(rto_s)
+        answered = 1.0
+        for share, left, unknown in unanswered(sent, self.odds):
+            answered -= share
+            missing = lost - sent + doubtful + left
+            if not missing:
+                self.put(weight * share, start_s, rto_s, 0, 1)
+                continue
+            first = unknown / sent  # the first of the round has arrived
+            for here, part in ((True, first), (False, 1.0 - first)):
+                self.waited(weight * share * part, at_s, known, missing, arrived + unknown, here=here)
+        self.put(weight * answered, start_s, rto_s, lost, released, doubtful, arrived, heard=True)
+
+    def unnoticed(self, weight: float, first: int, lost: int, arrived: int) -> None:
+        """Nothing after the first hole is heard: the probe, then the timeout.
+
+        Acknowledgements of what came before it may be lost too, the last of them at least: then more has
+        arrived than is known.
+        """
+        for silent in range(first + 1):
+            share = weight * self.odds.ack_loss**silent
+            if silent < first:
+                share *= 1.0 - self.odds.ack_loss
+            if share < _FEW:
+                break
+            self.probed(share, first - silent, lost, arrived + silent, here=silent > 0, ends=arrived > 0)
+
+    def probed(
+        self, weight: float, known: int, lost: int, arrived: int, *, here: bool, ends: bool
+    ) -> None:
+        """The probe, which repeats the last segment.
+
+        Args:
+            weight: its probability.
+            known: segments at the beginning that were acknowledged.
+            lost, arrived: what did not arrive, and what did unheard.
+            here: whether the first in doubt has arrived.
+            ends: whether the last has.
+        """
         sending, odds = self.sending, self.odds
-        from_s = 0.0 if known == 0 else sending.left_s[known - 1] + self.trip_s
         estimator = sending.round_trips
+        from_s = 0.0 if known == 0 else sending.left_s[known - 1] + self.trip_s
         probe_s = from_s + self.tcp.timer_s(estimator.probe_s(len(sending.left_s) - known))
-        heard = 1.0 - odds.loss
-        if lost == 1:
-            self.put(weight * heard, "probed", 1, 1, probe_s, estimator.rto_s)
-        else:
-            # The probe's acknowledgement tells of the others.
-            doubt = odds.ambiguous * (1.0 if known else 2.0)
-            heard *= (1.0 - odds.ack_loss) * (1.0 - doubt)
-            told_s = probe_s + sending.segment_s + self.trip_s
-            self.put(weight * heard, "repaired", lost - 1, 1, told_s, estimator.rto_s)
+        probe_s = self.after_link(probe_s)
+        arrives = 1.0 - odds.loss
+        told_s = round((probe_s + sending.segment_s + self.trip_s) / self.grain_s) * self.grain_s
         late_s = probe_s + self.tcp.timer_s(estimator.rto_s)
-        self.put(weight * (1.0 - heard), otherwise, lost, 1, late_s, estimator.rto_s)
+        if not ends and lost == 1:
+            self.put(weight * arrives, probe_s, estimator.rto_s, 0, 1)
+            weight *= odds.loss
+            self.waited(weight, late_s, known, lost, arrived, here=here)
+            return
+        left = lost if ends else lost - 1
+        # The probe's acknowledgement tells of the others.
+        doubt = odds.ambiguous * (1.0 if known else 2.0)
+        heard = arrives * (1.0 - odds.ack_loss) * (1.0 - doubt)
+        rto_s = self.rto_s(min(known, _SETTLED), told_s) if arrived else estimator.rto_s
+        self.put(weight * heard, told_s, rto_s, left, 1 + arrived)
+        unheard = arrives - heard
+        self.waited(weight * unheard, late_s, known, left, arrived + (not ends), here=here)
+        self.waited(weight * odds.loss, late_s, known, lost, arrived, here=here)
+
+    def waited(self, weight: float, at_s: float, known: int, left: int, arrived: int, *, here: bool) -> None:
+        """The timeout at ``at_s``, and those after it until one is heard; alike ones are one."""
+        if weight >= _LEAST:
+            wait = (round(at_s / self.grain_s) * self.grain_s, min(known, _SETTLED), left, arrived, here)
+            self.waits[wait] = self.waits.get(wait, 0.0) + weight
+
+    def timeouts(self, weight: float, at_s: float, known: int, left: int, arrived: int, here: bool) -> None:
+        """What follows a timeout at ``at_s``."""
+        self.timed_out += weight
+        rto_s = self.sending.round_trips.rto_s
+        timer_s = self.tcp.timer_s(rto_s)
+        for share, waited, rest, released in answers(left, arrived, self.odds, here=here):
+            start_s = at_s + waited * timer_s
+            if not rest:
+                self.put(weight * share, start_s, rto_s, 0, 1)
+                continue
+            start_s += self.sending.segment_s + self.trip_s
+            late_s = self.rto_s(known, start_s) if arrived else rto_s
+            self.put(weight * share, start_s, late_s, rest, released, after_timeout=True)
+
+    def rto_s(self, known: int, told_s: float) -> float:
+        """The timeout after an acknowledgement at ``told_s`` of segments that were sent once, at first.
+
+        So late a sample of the round trip makes it some times longer.
+        """
+        key = (told_s, known)
+        if key not in self.timeouts_s:
+            estimator = self.sending.round_trips.copy()
+            for number in range(known):
+                estimator.sample(self.trip_s, new_window=not number)
+            estimator.sample(told_s, new_window=False)
+            self.timeouts_s[key] = estimator.rto_s
+        return self.timeouts_s[key]
