@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--repeat",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Handshakes of each suite that is measured.  [default: 30]",
+    help="Handshakes of each suite that is measured.  [default: 45]",
 )
 @click.option("--no-measure", is_flag=True, help="Compute from the papers' own inputs only.")
 @click.option(

@@ -24,8 +24,8 @@ import numpy as np
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.path import Direction
-from shakedown.models.tcp_repair import Odds, answers, repaired, unanswered
 from shakedown.models.tcp import DUPLICATE_ACKS, MAX_RTO_S, MIN_TIMEOUT_S, RoundTrips, Tcp
+from shakedown.models.tcp_repair import Odds, answers, repaired, unanswered
 
 _LEAST = 1e-7  # ways less probable than this are left out
 _FEW = 1e-6  # the same among the ways of acknowledgements
@@ -185,9 +185,7 @@ def slowly(sending: Sending, window: int, forward: Direction, backward: Directio
     """How late a flight is that starts with a small window, which each round of acknowledgements doubles."""
     odds = Odds(round(forward.loss, 9), round(backward.loss, 9), 0.0)
     found = _Found(sending, odds, tcp)
-    found.put(
-        1.0, 0.0, sending.round_trips.rto_s, len(sending.left_s), window, after_timeout=True
-    )
+    found.put(1.0, 0.0, sending.round_trips.rto_s, len(sending.left_s), window, after_timeout=True)
     return found.collected(0.0)
 
 
@@ -206,9 +204,7 @@ def _sent(count: int, at_once: int, first: int) -> int:
     return min(count, max(at_once, at_once + 2 * first + 2 if at_once < count else count))
 
 
-def _patterns(
-    count: int, at_once: int, direction: Direction
-) -> Iterator[tuple[int, int, int, float]]:
+def _patterns(count: int, at_once: int, direction: Direction) -> Iterator[tuple[int, int, int, float]]:
     """Losses by (index of the first, further ones before the last arrival, those after it), probability."""
     begins, goes_on = _start(direction), direction.loss_after_loss
     for first in range(count):
@@ -256,7 +252,12 @@ def _beyond(middle: int, heard: int, silent: int) -> list[tuple[int, float]]:
         return [(0, 1.0)]
     ways = math.comb(middle + heard + silent - 1, middle)
     return [
-        (number, math.comb(middle - number + heard - 1, middle - number) * math.comb(number + silent - 1, number) / ways)
+        (
+            number,
+            math.comb(middle - number + heard - 1, middle - number)
+            * math.comb(number + silent - 1, number)
+            / ways,
+        )
         for number in range(middle + 1)
     ]
 
@@ -372,7 +373,13 @@ class _Found:
             start_s = max(start_s, sending.left_s[count - 1])
             for beyond, part in _beyond(middle, heard, silent):
                 self.fast(
-                    share * part, start_s, first, 1 + middle - beyond + waiting, released, tail + beyond, silent
+                    share * part,
+                    start_s,
+                    first,
+                    1 + middle - beyond + waiting,
+                    released,
+                    tail + beyond,
+                    silent,
                 )
 
     def fast(
@@ -415,9 +422,7 @@ class _Found:
                 break
             self.probed(share, first - silent, lost, arrived + silent, here=silent > 0, ends=arrived > 0)
 
-    def probed(
-        self, weight: float, known: int, lost: int, arrived: int, *, here: bool, ends: bool
-    ) -> None:
+    def probed(self, weight: float, known: int, lost: int, arrived: int, *, here: bool, ends: bool) -> None:
         """The probe, which repeats the last segment.
 
         Args:

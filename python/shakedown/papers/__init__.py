@@ -32,7 +32,7 @@ MODULES = {
 
 ALL = "all"
 
-DEFAULT_REPEAT = 30
+DEFAULT_REPEAT = 45
 
 
 def names(name: str) -> list[str]:

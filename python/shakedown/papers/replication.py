@@ -1,8 +1,9 @@
 """What was measured here for the reproductions: handshakes by suite, reduced to what the papers compare.
 
-All times are µs of one thread's CPU time. A round's figure is its median, the whole's the median of the
-rounds. Each round is kept too: a verdict on something measured needs them all. Ratios are formed from
-figures of one run on one machine.
+All times are µs of one thread's CPU time. A round's figures are those of its quietest handshake, the one that
+took both sides the least: whatever else a machine does only adds. The whole's are the medians of the rounds.
+Each round is kept too: a verdict on something measured needs them all. Ratios are formed from figures of one
+run on one machine.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from shakedown.errors import InputError
 from shakedown.files.limits import MAX_TRACES_BYTES, parse_json, read_text
 from shakedown.files.write import write
 from shakedown.scenario import HandshakeId, Options
-from shakedown.schema.base import Side
-from shakedown.schema.measured import Machine, Measurement
+from shakedown.schema.base import SIDES, Side
+from shakedown.schema.measured import Machine, Measurement, Samples
 
-ROUNDS = 9
+ROUNDS = 15
 """Every suite is measured so many times, all suites in turn, so that a disturbance hits one round of each."""
 
 MIN_ROUNDS = 6
@@ -224,14 +225,18 @@ def _median(costs: Sequence[Cost]) -> Cost:
 
 
 def summarise(measured: Measurement) -> Cost:
-    """What a suite's measurement says: of each figure the repetitions' median."""
+    """What a suite's measurement says: the quietest repetition's figures, or medians where none are kept.
+
+    All figures are of one repetition, so that its parts make up the whole.
+    """
+    quietest = _quietest(measured)
     messages = tuple(
         MessageCost(
             message.sender,
             message.name,
             message.bytes,
-            round(message.generate_us, 3),
-            round(message.process_us, 3),
+            _figure(message.generate_us, message.generate_samples_us, quietest),
+            _figure(message.process_us, message.process_samples_us, quietest),
         )
         for message in measured.messages
     )
@@ -243,20 +248,35 @@ def summarise(measured: Measurement) -> Cost:
             operation.algorithm,
             operation.parameters or "",
             operation.class_,
-            round(operation.us, 3),
+            _figure(operation.us, operation.samples_us, quietest),
         )
         for operation in measured.operations
         if operation.class_ != "common" or operation.operation in _KEPT_COMMON
     )
+    times = measured.handshake
     return Cost(
         measured.suite,
-        round(_undisturbed(measured, "client"), 3),
-        round(_undisturbed(measured, "server"), 3),
+        _figure(_undisturbed(measured, "client"), times.client_us.samples, quietest),
+        _figure(_undisturbed(measured, "server"), times.server_us.samples, quietest),
         measured.bytes.total,
         measured.flights,
         messages,
         operations,
     )
+
+
+def _quietest(measured: Measurement) -> int | None:
+    """Which repetition took both sides the least; None where the repetitions' times are not there."""
+    client, server = (measured.handshake.of(side).samples for side in SIDES)
+    if not client or not server or len(client) != len(server):
+        return None
+    return min(range(len(client)), key=lambda number: client[number] + server[number])
+
+
+def _figure(median_us: float, samples_us: Samples, quietest: int | None) -> float:
+    if quietest is None or not samples_us or len(samples_us) <= quietest:
+        return round(median_us, 3)
+    return round(samples_us[quietest], 3)
 
 
 def _undisturbed(measurement: Measurement, side: Side) -> float:
@@ -379,7 +399,7 @@ def _measure_transfers(
             return
         for one in found:
             key = (suite, link, one.data_bytes)
-            client, server = float(one.client_us.median), float(one.server_us.median)
+            client, server = float(one.client_us.min), float(one.server_us.min)
             replication.bulks[key] = Bulk(
                 suite, link, one.data_bytes, one.wire_bytes, round(client, 3), round(server, 3)
             )
