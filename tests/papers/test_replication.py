@@ -46,15 +46,35 @@ def test_messages_add_up_to_the_bytes(known):
         assert len(cost.flight_bytes()) == cost.flights
 
 
-def test_medians_count_and_minima_where_all_was_preempted():
+def test_the_quietest_repetition_counts_and_its_messages_make_up_the_side():
+    measured = real.measurement()
+    cost = replication.summarise(measured)
+    times = measured.handshake
+    pairs = zip(times.client_us.samples, times.server_us.samples, strict=True)
+    number, (client_us, server_us) = min(enumerate(pairs), key=lambda one: sum(one[1]))
+    assert (cost.client_us, cost.server_us) == (round(client_us, 3), round(server_us, 3))
+    outside = measured.unattributed_us
+    for side, samples in (("client", outside.client_samples), ("server", outside.server_samples)):
+        in_messages = sum(one.generate_us if one.sender == side else one.process_us for one in cost.messages)
+        assert in_messages + samples[number] == pytest.approx(cost.us(side), abs=0.05)
+
+
+def test_medians_count_without_samples_and_minima_where_all_was_preempted():
     replace = msgspec.structs.replace
+
+    def without_samples(spread, median):
+        return replace(spread, samples=msgspec.UNSET, median=median)
+
     calm = replace(real.measurement(), preempted=0)
-    times = calm.handshake
-    assert replication.summarise(calm).client_us == pytest.approx(times.client_us.median, abs=1e-3)
-    slower = [replace(one, median=10 * one.median) for one in (times.client_us, times.server_us)]
-    slow = replace(calm, handshake=replace(times, client_us=slower[0], server_us=slower[1]))
-    preempted = replace(slow, preempted=10 * calm.repeat)
-    assert replication.summarise(preempted).client_us == pytest.approx(times.client_us.min, abs=1e-3)
+    client, server = calm.handshake.client_us, calm.handshake.server_us
+
+    def with_medians(factor):
+        times = [without_samples(one, factor * one.median) for one in (client, server)]
+        return replace(calm, handshake=replace(calm.handshake, client_us=times[0], server_us=times[1]))
+
+    assert replication.summarise(with_medians(1)).client_us == pytest.approx(client.median, abs=1e-3)
+    preempted = replace(with_medians(10), preempted=10 * calm.repeat)
+    assert replication.summarise(preempted).client_us == pytest.approx(client.min, abs=1e-3)
 
 
 def test_the_whole_is_the_rounds_median():
