@@ -25,7 +25,7 @@ from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.path import Direction
 from shakedown.models.tcp import DUPLICATE_ACKS, MAX_RTO_S, MIN_TIMEOUT_S, RoundTrips, Tcp
-from shakedown.models.tcp_repair import Odds, answers, repaired, unanswered
+from shakedown.models.tcp_repair import Odds, Window, answers, repaired, unanswered
 
 _LEAST = 1e-7  # ways less probable than this are left out
 _FEW = 1e-6  # the same among the ways of acknowledgements
@@ -110,12 +110,12 @@ def _several(by_timer: int, by_prompt: int, arrives: float) -> float:
 
 @lru_cache(maxsize=16_384)
 def _arrays(
-    lost: int, released: int, doubtful: int, arrived: int, odds: Odds, after_timeout: bool, heard: bool
+    lost: int, released: int, doubtful: int, arrived: int, odds: Odds, window: Window, heard: bool
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Weights, timeouts, round trips and segments of a repair; of nothing, one segment that ends it."""
     ways = {(0, 0, 1): 1.0}
     if lost or doubtful:
-        ways = repaired(lost, released, doubtful, arrived, odds, after_timeout, heard)
+        ways = repaired(lost, released, doubtful, arrived, odds, window, heard)
     keys = np.array(list(ways), dtype=np.float64).reshape(-1, 3)
     return np.array(list(ways.values())), keys[:, 0], keys[:, 1], keys[:, 2]
 
@@ -185,7 +185,7 @@ def slowly(sending: Sending, window: int, forward: Direction, backward: Directio
     """How late a flight is that starts with a small window, which each round of acknowledgements doubles."""
     odds = Odds(round(forward.loss, 9), round(backward.loss, 9), 0.0)
     found = _Found(sending, odds, tcp)
-    found.put(1.0, 0.0, sending.round_trips.rto_s, len(sending.left_s), window, after_timeout=True)
+    found.put(1.0, 0.0, sending.round_trips.rto_s, len(sending.left_s), window, window="opening")
     return found.collected(0.0)
 
 
@@ -272,7 +272,7 @@ class _Repair:
     arrived: int
     start_s: float
     rto_s: float
-    after_timeout: bool
+    window: Window
     heard: bool
 
 
@@ -302,7 +302,7 @@ class _Found:
                 repair.doubtful,
                 repair.arrived,
                 self.odds,
-                repair.after_timeout,
+                repair.window,
                 repair.heard,
             )
             waited_s = timeouts * self.tcp.timer_s(min(repair.rto_s, MAX_RTO_S))
@@ -329,7 +329,7 @@ class _Found:
         doubtful: int = 0,
         arrived: int = 0,
         *,
-        after_timeout: bool = False,
+        window: Window = "reduced",
         heard: bool = False,
     ) -> None:
         """A repair that begins at ``start_s``; those that begin as good as together are one."""
@@ -337,7 +337,7 @@ class _Found:
             return
         start_s = round(start_s / self.grain_s) * self.grain_s
         repair = _Repair(
-            lost, min(lost, released), doubtful, arrived, start_s, round(rto_s, 3), after_timeout, heard
+            lost, min(lost, released), doubtful, arrived, start_s, round(rto_s, 3), window, heard
         )
         self.repairs[repair] = self.repairs.get(repair, 0.0) + weight
 
@@ -473,7 +473,7 @@ class _Found:
                 continue
             start_s += self.sending.segment_s + self.trip_s
             late_s = self.rto_s(known, start_s) if arrived else rto_s
-            self.put(weight * share, start_s, late_s, rest, released, after_timeout=True)
+            self.put(weight * share, start_s, late_s, rest, released, window="growing")
 
     def rto_s(self, known: int, told_s: float) -> float:
         """The timeout after an acknowledgement at ``told_s`` of segments that were sent once, at first.

@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 _SLIGHT = 1e-6  # ways less probable than this are left out
 _RARE = 1e-5  # outcomes of one round less probable than this are left out
@@ -24,6 +25,18 @@ _RARE_OF_MANY = 1e-3  # the same where more than so many segments are to be sent
 _MANY = 8  # with more to send, what is in doubt counts as lost: the next round clears it up in any case
 _TIMEOUTS = 14  # timeouts in a row that are followed
 _WINDOW = 7  # the threshold after a loss in the first window: CUBIC's 0.7 of ten segments
+_SMALL_WINDOW = (
+    3  # the same after a loss in a window of a few segments: a threshold of two, and what is added
+)
+
+Window = Literal["reduced", "growing", "opening", "small"]
+"""How the window grows.
+
+Reduced: a round is as long as what was delivered since the last, and longer by one for each acknowledgement
+that advances (proportional rate reduction, RFC 6937). Growing: after a timeout, in slow start up to the
+threshold. Opening: in slow start without a threshold, until something is lost. Small: after a loss in a small
+window.
+"""
 
 Ways = dict[tuple[int, int, int], float]
 """Probabilities by (timeouts' lengths, round trips, segments of the last round) until all has arrived."""
@@ -83,7 +96,7 @@ def repaired(
     doubtful: int,
     arrived: int,
     odds: Odds,
-    after_timeout: bool,
+    window: Window,
     heard: bool = False,
 ) -> Ways:
     """Ways to get segments across, from when the next round is sent.
@@ -94,14 +107,13 @@ def repaired(
         doubtful: segments under way from before of which nothing is known, and which did not arrive.
         arrived: the same, but they did.
         odds: of the flight.
-        after_timeout: whether the window grows with what is delivered, in slow start; else a round is as long
-            as what was delivered since the last, and longer by one for each acknowledgement that advances
-            (proportional rate reduction, RFC 6937).
+        window: how it grows.
         heard: whether the first round is known to be heard of.
     """
     sent = min(lost, released)
+    small = window in ("opening", "small")
     if not sent:
-        return timed_out(lost + doubtful, arrived, odds, 1)
+        return timed_out(lost + doubtful, arrived, odds, 1, small)
     ways = Ways()
     waiting = lost - sent
     rare = _RARE if lost + doubtful <= _MANY else _RARE_OF_MANY
@@ -112,7 +124,7 @@ def repaired(
             if not missing:
                 ways[(0, 0, sent)] = ways.get((0, 0, sent), 0.0) + weight
             elif weight >= rare:
-                _add(ways, weight, timed_out(missing, arrived + unknown, odds, 1), 0, 0)
+                _add(ways, weight, timed_out(missing, arrived + unknown, odds, 1, small), 0, 0)
     for last in range(1, sent + 1):
         # The last that was heard, so many of those before it delivered.
         until = (1.0 - odds.unheard) * odds.unheard ** (sent - last)
@@ -127,18 +139,23 @@ def repaired(
                 if weight < rare:
                     continue
                 told = before + 1 + arrived
-                if after_timeout:
-                    free = sent + doubtful + arrived + told
-                else:
+                if window == "reduced":
                     free = told + _advances(before, last - 1 - before, odds)
-                free = min(free, max(_WINDOW, sent)) - (sent - last) * after_timeout
+                else:
+                    free = sent + doubtful + arrived + told
+                lossless = window == "opening" and not again and not under_way
+                grown: Window = "small" if window == "opening" and not lossless else window
+                if not lossless:
+                    free = min(free, max(_SMALL_WINDOW if small else _WINDOW, min(sent, _WINDOW)))
+                if window != "reduced":
+                    free -= sent - last
                 doubt = odds.ambiguous if again else 0.0
                 if doubt:
-                    unmarked = repaired(waiting, free, under_way + again, unknown, odds, after_timeout)
+                    unmarked = repaired(waiting, free, under_way + again, unknown, odds, grown)
                     _add(ways, weight * doubt, unmarked, 0, 1)
                 if waiting + again > _MANY:
                     again, under_way, unknown = again + under_way, 0, 0
-                later = repaired(waiting + again, free, under_way, unknown, odds, after_timeout)
+                later = repaired(waiting + again, free, under_way, unknown, odds, grown)
                 _add(ways, weight * (1.0 - doubt), later, 0, 1)
     return whole(ways)
 
@@ -158,7 +175,7 @@ def _advances(before: int, again: int, odds: Odds) -> int:
 
 
 @lru_cache(maxsize=32_768)
-def timed_out(left: int, arrived: int, odds: Odds, timeouts: int = 0) -> Ways:
+def timed_out(left: int, arrived: int, odds: Odds, timeouts: int = 0, small: bool = False) -> Ways:
     """Ways to get ``left`` segments across when a timeout has just fired.
 
     Args:
@@ -166,6 +183,7 @@ def timed_out(left: int, arrived: int, odds: Odds, timeouts: int = 0) -> Ways:
         arrived: segments that did, without the sender's knowledge.
         odds: of the flight.
         timeouts: timeouts' lengths that count so far: 1 where the wait for this one does.
+        small: whether the window was small already.
     """
     ways = Ways()
     first_arrived = arrived / (left + arrived)
@@ -175,7 +193,13 @@ def timed_out(left: int, arrived: int, odds: Odds, timeouts: int = 0) -> Ways:
                 key = (timeouts + waited, 0, 1)
                 ways[key] = ways.get(key, 0.0) + share * weight
             elif share * weight >= _RARE:
-                _add(ways, share * weight, repaired(rest, released, 0, 0, odds, True), timeouts + waited, 1)
+                _add(
+                    ways,
+                    share * weight,
+                    repaired(rest, released, 0, 0, odds, "small" if small else "growing"),
+                    timeouts + waited,
+                    1,
+                )
     return whole(ways)
 
 
