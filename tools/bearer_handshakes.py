@@ -1,11 +1,12 @@
 """Real handshakes across emulated bearers, timed in a capture, and what the model says of them.
 
-    python -m tools.bearer_handshakes [--count N] [--json FILE] [BEARER …]
+    python -m tools.bearer_handshakes [--count N] [--certificates N …] [--json FILE] [BEARER …]
 
 For each bearer, without its spread and loss: `openssl s_client` with `openssl s_server`, each at its end,
 timed in a capture; and `load` with `serve`, TLS and WTLS, by what `load` counts. Beside the medians stand the
 model's, and for the first what the client's end takes between what it receives and what it sends next; the
-rest of a difference is the server's program and the bearer's lateness. Bearers run at the same time; the exit
+rest of a difference is the server's program and the bearer's lateness. `--certificates` gives OpenSSL's server
+chains of so many, for flights of any length, and leaves `load` and `serve` out. Bearers run at the same time; the exit
 status is 1 where a median is further than 5 % from the model's.
 
 Where other programs want the processors, every packet and every step of a program waits for one: on such a
@@ -177,21 +178,22 @@ class Median:
         return self.live_s / self.modelled_s - 1.0
 
 
-def with_openssl(bearer: str, count: int, folder: Path) -> Median:
+def with_openssl(bearer: str, certificates: int, count: int, folder: Path) -> Median:
     """OpenSSL's test programs, one handshake after the other."""
-    profile, server = fixed(bearer, folder), credentials(folder, 1)
+    profile, server = fixed(bearer, folder), credentials(folder, certificates)
     found, modelled = [], []
     for number in range(count):
-        capture = folder / f"{bearer}-{number}.pcap"
+        capture = folder / f"{bearer}-{certificates}-{number}.pcap"
         with start(profile, capture, server) as process:
-            _, complaints = process.communicate(timeout=120)
+            _, complaints = process.communicate(timeout=300)
         if complaints:
             raise RuntimeError(complaints)
         found.append(timed(capture, "tshark"))
         modelled.append(modelled_s(profile, found[-1]))
     client_s = median(one.client_s for one in found)
     live_s = median(one.ready_s for one in found)
-    return Median(bearer, "openssl, TLS 1.3", count, live_s, median(modelled), client_s)
+    who = f"openssl, {found[-1].flight_bytes:,} bytes"
+    return Median(bearer, who, count, live_s, median(modelled), client_s)
 
 
 def with_ours(bearer: str, suite: str, count: int, folder: Path) -> Median:
@@ -207,8 +209,8 @@ def with_ours(bearer: str, suite: str, count: int, folder: Path) -> Median:
     server = f"exec {ours} serve {suite} --listen {GATEWAY}:{PORT} --payload 5 > {log} 2>&1"
     scheme = "wtls" if suite.startswith("wtls/") else "tls"
     options = (
-        f"--arrivals deterministic --rate {1.0 / gap_s}/s --duration {count * gap_s}s --clients 1 "
-        f"--timeout 60s --i-may-load {GATEWAY} --no-rate-cap --json"
+        f"--arrivals deterministic --rate {1.0 / gap_s}/s --duration {(count + 1) * gap_s}s --clients 1 "
+        f"--count {count} --timeout 60s --i-may-load {GATEWAY} --no-rate-cap --json"
     )
     load = f"exec {ours} load {scheme}://{GATEWAY}:{PORT} {suite} {options}"
     client = f"until grep -q listening {log}; do sleep 0.1; done; {load}"
@@ -261,17 +263,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("bearers", nargs="*", metavar="BEARER", default=list(BEARERS))
     parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--certificates", type=int, nargs="+", default=[])
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
     print(f"{'':38}{'':6}   median (ms)    model      off    of it the client's")
     found: list[Median] = []
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(len(given.bearers)) as pool:
         folder = Path(name)
-        credentials(folder, 1)
+        for certificates in given.certificates or [1]:
+            credentials(folder, certificates)
 
         def all_of(bearer: str) -> list[Median]:
-            ours = [with_ours(bearer, suite, given.count, folder) for suite in SUITES]
-            return [with_openssl(bearer, given.count, folder), *ours]
+            ours = [] if given.certificates else SUITES
+            return [
+                *(with_openssl(bearer, one, given.count, folder) for one in given.certificates or [1]),
+                *(with_ours(bearer, suite, given.count, folder) for suite in ours),
+            ]
 
         for medians in pool.map(all_of, given.bearers):
             found += medians

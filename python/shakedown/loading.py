@@ -129,7 +129,11 @@ def load(
             generators.results([partial(core.load_part, share, name, options) for share in shares])
         )
     if known is not None:
-        known.write_bytes(b"".join(encode(one) + b"\n" for one in outcome.traces.kept))
+        try:
+            known.write_bytes(b"".join(encode(one) + b"\n" for one in outcome.traces.kept))
+        except OSError as error:
+            # A full disk does not say whose.
+            raise OSError(error.errno, error.strerror, str(known)) from error
     figures = msgspec.structs.asdict(outcome)
     del figures["traces"]
     return LoadRun(

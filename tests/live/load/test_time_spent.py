@@ -228,6 +228,12 @@ def test_wrong_input_is_one_line(load, arguments, told):
     assert err.count("\n") == 1
 
 
+def test_a_full_disk_is_told_with_the_file(load):
+    with serving(SUITE) as server:
+        status, found, err = load(server.target, SUITE, *SHORT, "--traces", "3", "--traces-out", "/dev/full")
+    assert (status, found, err) == (1, {}, "error: /dev/full: no space left on device\n")
+
+
 def test_files_that_are_no_halves_are_told_with_their_line(tmp_path):
     file = tmp_path / "halves.jsonl"
     file.write_text("{}\n")

@@ -10,6 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from live.serve.serving import SUITE, ask, client_context, command, connect, serving
 
@@ -155,6 +156,29 @@ def test_metrics_in_the_format_of_prometheus():
     assert float(figures['shakedown_message_cpu_seconds_sum{message="CertificateVerify",from="server"}']) > 0
     for name in {re.split(r"[{ ]", line)[0] for line in figures}:
         assert re.fullmatch(r"[a-z_]+", name), name
+    read_by_prometheus(page, figures)
+
+
+def read_by_prometheus(page: str, figures: dict[str, str]) -> None:
+    """Prometheus's own library reads the same: families with types, and samples that belong to them."""
+    families = list(text_string_to_metric_families(page))
+    assert len({family.name for family in families}) == len(families) == page.count("# TYPE ")
+    samples = [sample for family in families for sample in family.samples]
+    assert len(samples) == len(figures)
+    assert sorted(sample.value for sample in samples) == sorted(map(float, figures.values()))
+    for family in families:
+        assert family.type in {"counter", "gauge", "histogram", "summary"}
+        assert family.documentation.endswith(".")
+        assert all(sample.name.startswith(family.name) for sample in family.samples)
+        if family.type == "counter":
+            assert {sample.name for sample in family.samples} <= {f"{family.name}_total"}
+        if family.type == "histogram":
+            counts = [sample.value for sample in family.samples if sample.name.endswith("_bucket")]
+            bounds = [float(sample.labels["le"]) for sample in family.samples if "le" in sample.labels]
+            (total,) = (sample.value for sample in family.samples if sample.name.endswith("_count"))
+            assert counts == sorted(counts)
+            assert bounds == sorted(bounds)
+            assert (bounds[-1], counts[-1]) == (float("inf"), total)
 
 
 @pytest.mark.parametrize("stack", ["openssl", "rustls"])
