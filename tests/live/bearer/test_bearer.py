@@ -267,9 +267,9 @@ def wrong_figures(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     spread, without = rows
     wrong = [one for one in spread["figures"] if one["figure"] != "loss" and abs(one["deviation"]) >= 0.03]
     for one in without["figures"]:
-        if one["figure"] == "loss":
-            assert one["measured"] == 0.0, one
-        elif one["measured"] != pytest.approx(one["profile"], rel=0.03):
+        # Nothing is lost where nothing is to be.
+        expected = 0.0 if one["figure"] == "loss" else pytest.approx(one["profile"], rel=0.03)
+        if one["measured"] != expected:
             wrong.append(one)
     return wrong
 
@@ -278,7 +278,8 @@ def wrong_figures(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_bearers_are_what_their_profiles_say(tmp_path: Path) -> None:
     """Within 3 %: with its spread, by what it draws in the long run; without it, by the clock alone.
 
-    Where other programs want the processors, packets are handed over late: what is wrong is checked again.
+    Where other programs want the processors, packets are handed over late, or the devices' queues overflow: what
+    is wrong is checked again.
     """
     left: dict[str, list[dict[str, Any]]] = {name: [] for name in ("gsm-csd", "gprs", "nb-iot", "lte", "geo")}
     for _ in range(ATTEMPTS):
