@@ -6,8 +6,8 @@ For each bearer, without its spread and loss: `openssl s_client` with `openssl s
 timed in a capture; and `load` with `serve`, TLS and WTLS, by what `load` counts. Beside the medians stand the
 model's, and for the first what the client's end takes between what it receives and what it sends next; the
 rest of a difference is the server's program and the bearer's lateness. `--certificates` gives OpenSSL's
-server chains of so many, for flights of any length, and leaves `load` and `serve` out. Bearers run at the same
-time; the exit status is 1 where a median is further than 5 % from the model's.
+server chains of so many, for flights of any length, and leaves `load` and `serve` out. Bearers run at the
+same time; the exit status is 1 where a median is further than 5 % from the model's.
 
 Where other programs want the processors, every packet and every step of a program waits for one: on such a
 machine root can run it under `chrt -f 5`.

@@ -278,8 +278,8 @@ def wrong_figures(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_bearers_are_what_their_profiles_say(tmp_path: Path) -> None:
     """Within 3 %: with its spread, by what it draws in the long run; without it, by the clock alone.
 
-    Where other programs want the processors, packets are handed over late, or the devices' queues overflow: what
-    is wrong is checked again.
+    Where other programs want the processors, packets are handed over late, or the devices' queues overflow:
+    what is wrong is checked again.
     """
     left: dict[str, list[dict[str, Any]]] = {name: [] for name in ("gsm-csd", "gprs", "nb-iot", "lte", "geo")}
     for _ in range(ATTEMPTS):
