@@ -53,7 +53,7 @@ FILE_KEYS = ("chain", "key", "ca", "password_env")
 CAPTURE_KEYS = ("file", "keylog")
 SIMULATED_KEYS = (
     "arrivals", "clients", "timeout", "retries", "resumption", "from_idle", "discipline",
-    "max_handshakes", "accept_queue", "replications", "seed",
+    "max_handshakes", "accept_queue", "replications", "seed", "endpoints",
 )  # fmt: skip
 LIVE_KEYS = (
     "rate", "utilisation", "arrivals", "duration", "count", "clients", "resumption", "timeout", "workers",
@@ -313,6 +313,7 @@ class _Reader:
         }
         seed = given.pop("seed", options.seed)
         fleets = tuple(self.fleet(text, table, given) for text in self.arrivals(table, places.rates_per_s))
+        fleets += self.engines(table, fleets)
         try:
             from shakedown.simulation.simulate import check_server
 
@@ -320,6 +321,21 @@ class _Reader:
         except InputError as error:
             raise self.wrong("simulated.seed", str(error)) from error
         return Fleets(fleets=fleets, seed=seed)
+
+    def engines(self, table: Mapping[str, Any], fleets: tuple[Fleet, ...]) -> tuple[Fleet, ...]:
+        """The same fleets of protocol engines, beside the replayed ones, where they are asked for."""
+        from shakedown.simulation.simulate import Stacks
+
+        wanted = table.get("endpoints", False)
+        if not isinstance(wanted, bool):
+            raise self.wrong("simulated.endpoints", f"found {describe(wanted)}; accepted: true, false")
+        if not wanted:
+            return ()
+        try:
+            made = tuple(Stacks().fleet(fleet) for fleet in fleets)
+        except InputError as error:
+            raise self.wrong("simulated.endpoints", str(error)) from error
+        return tuple(msgspec.structs.replace(fleet, endpoints=True) for fleet in made)
 
     def fleet(self, arrivals: str, table: Mapping[str, Any], given: Mapping[str, int]) -> Fleet:
         """One fleet, refused where it makes no sense."""

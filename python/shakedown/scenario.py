@@ -228,6 +228,7 @@ class Fleet(Object, frozen=True, kw_only=True):
     """Many clients of a server in virtual time: when they arrive, how patient they are, how they are served.
 
     `arrivals` is as `shakedown.simulation.arrivals` reads it. What is None has a default that goes with it.
+    `endpoints`: protocol engines shake hands in virtual time in place of a replay.
     """
 
     arrivals: str
@@ -240,6 +241,7 @@ class Fleet(Object, frozen=True, kw_only=True):
     max_handshakes: int | None = None
     accept_queue: int | None = None
     replications: int | None = None
+    endpoints: bool = False
 
 
 DEFAULT_UTILISATION = 0.3

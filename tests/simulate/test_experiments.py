@@ -84,6 +84,26 @@ def test_the_report_shows_storms_and_the_formulas_beside(results, tmp_path):
     assert 0.0 < max(outside) <= 1000.0
 
 
+def test_engines_stand_beside_the_replay(tmp_path):
+    text = TEXT.replace('"500/s", "9000/s"', '"500/s"') + "[simulated]\nclients = 60\nendpoints = true\n"
+    outcome = run_experiment(experiment(tmp_path, text), tmp_path / "results")
+    assert not outcome.failures
+    found = load_results(tmp_path / "results")
+    fleets = found.fleets.sort("label")
+    assert fleets["label"].to_list() == [
+        "tls1.2/psk",
+        "tls1.2/psk (openssl engines)",
+        "tls1.3/x25519/p256/server",
+        "tls1.3/x25519/p256/server (openssl engines)",
+    ]
+    assert fleets["completed"].to_list() == [60.0] * 4
+    for replayed, engines in (fleets.rows(named=True)[:2], fleets.rows(named=True)[2:]):
+        assert engines["handshake_mean_s"] == pytest.approx(replayed["handshake_mean_s"], rel=0.1)
+    ratios = found.table.filter(pl.col("quantity") == "simulated.endpoints.mean-ratio")["value"]
+    assert len(ratios) == 2
+    assert all(0.9 < ratio < 1.1 for ratio in ratios)
+
+
 def test_without_arrivals_the_rates_are_simulated(tmp_path):
     found = experiment(tmp_path, TEXT + "[simulated]\nclients = 500\nseed = 9\n")
     assert [one.arrivals for one in found.fleets.fleets] == ["poisson:500/s", "poisson:9000/s"]
@@ -117,6 +137,8 @@ def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
         ('[simulated]\nresumption = "half"', "a share from 0 to 1"),
         ("[simulated]\nfrom_idle = 1", "accepted: true, false"),
         ('[simulated]\ndiscipline = "lifo"', "accepted: fifo, ps"),
+        ("[simulated]\nendpoints = 1", "key simulated.endpoints: found 1; accepted: true, false"),
+        ("[simulated]\nendpoints = true\nresumption = 0.5", "key simulated.endpoints: resumption goes with"),
         ("[simulated]\nmax_handshakes = 0", "key simulated.max_handshakes: max handshakes is 0"),
     ],
 )

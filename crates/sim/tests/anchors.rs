@@ -1,5 +1,5 @@
 //! Published measurements of TCP and TLS 1.3, cell by cell: Paquin, Stebila and Tamvada (ePrint 2019/1447; repository
-//! xvzcf/pq-tls-benchmark) over bad paths, and first windows of different lengths (manastasova/pq-tls-benchmark).
+//! xvzcf/pq-tls-benchmark, `emulation-exp/data`) over bad paths, and first windows of different lengths (manastasova/pq-tls-benchmark).
 
 mod common;
 
@@ -29,26 +29,29 @@ fn tls13(hello: u32, share: u32, certificate: u32, signature: u32) -> PricedHand
     handshake
 }
 
-fn cell(handshake: &PricedHandshake, trip_ms: f64, loss: f64) -> Outcome {
+/// Segments in a packet of their path, where a flight has several: Linux paces a connection's first window by sending it in
+/// pairs of segments (`tcp_tso_autosize`, `tcp_min_tso_segs` = 2), and between two of its own interfaces nothing takes a pair
+/// apart before netem, which so loses both or neither.
+const PAIR: u32 = 2;
+
+fn cell(handshake: &PricedHandshake, trip_ms: f64, loss: f64, together: u32, clients: u64) -> Outcome {
+    let config = TcpConfig { syn_linear_timeouts: 0, ..TcpConfig::default() };
+    let mtu_bytes = 1500 + (together - 1) * config.segment_bytes(1500);
     let path = bearer(&format!(
-        r#"{{"up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "traversal_s": {}, "loss": {loss}}}"#,
+        r#"{{"up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "traversal_s": {}, "loss": {loss}, "mtu_bytes": {mtu_bytes}}}"#,
         trip_ms / 2e3
     ));
-    let clients = if loss > 0.0 { 60_000 } else { 1 };
+    let clients = if loss > 0.0 { clients } else { 1 };
     // At all phases of the server's clock.
     let arrivals = ArrivalSpec::Poisson { per_s: 10.0 };
     let mut scenario = scenario(vec![class(handshake.clone(), path)], clients, arrivals);
-    scenario.tcp = TcpConfig { syn_linear_timeouts: 0, ..TcpConfig::default() };
+    scenario.tcp = TcpConfig { initial_window: config.initial_window / together, ..config };
     run(scenario)
 }
 
-/// 1 Gbit/s, and a Linux whose SYN timeouts double from the first on. Medians without loss within 1 % or 1 ms. Under loss medians within 1 %, where no step is near, and the 95th
-/// percentile within 10 %.
-///
-/// Frodo640 at 5 % is not met and not here: published are a median of 396.1 ms and a 95th percentile of 1998.9 ms, against
-/// 588.5 and 1614 ms. Its hellos fill seven segments each, of which one in two handshakes loses one; a median without a
-/// loss needs a link that loses whole writes, as netem does where interfaces cut them later, and then the 95th percentile
-/// is further off (1444 ms). At 10 % the median lies on a step: 837 ms against 850.9.
+/// 1 Gbit/s, and a Linux whose SYN timeouts double from the first on. Medians without loss within 1 % or 1 ms. Under loss
+/// medians within 1 %, where no step is near, and the 95th percentile within 10 %, with each segment lost by itself. Where
+/// hellos fill several segments that is not how theirs were lost: see the next test.
 #[test]
 fn cells_of_the_bad_path_are_met() {
     let p256 = || tls13(290, 123, 600, 80);
@@ -70,7 +73,7 @@ fn cells_of_the_bad_path_are_met() {
     ];
     let mut wrong = Vec::new();
     for (name, handshake, trip_ms, loss, median_ms, p95_ms) in cells {
-        let found = cell(&handshake, trip_ms, loss).report().handshake_s;
+        let found = cell(&handshake, trip_ms, loss, 1, 60_000).report().handshake_s;
         let (p50, p95) = (found.p50.expect("ready") * 1e3, found.p95.expect("ready") * 1e3);
         println!("{name}, {loss}: median {p50:.1} ({median_ms:?}), p95 {p95:.1} ({p95_ms:?})");
         if let Some(median_ms) = median_ms
@@ -86,6 +89,106 @@ fn cells_of_the_bad_path_are_met() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A line of their tables: loss in per cent, and the times (ms) that 25, 37.5, 50, 62.5, 75, 85 and 95 % do not exceed.
+type Line = (f64, [f64; 7]);
+
+const SHARES: [f64; 7] = [0.25, 0.375, 0.5, 0.625, 0.75, 0.85, 0.95];
+
+/// `prime256v1_195p719ms.csv`
+const P256: [Line; 6] = [
+    (0.0, [392.8, 393.0, 393.1, 393.2, 393.4, 393.6, 394.0]),
+    (1.0, [392.7, 392.8, 392.9, 393.0, 393.1, 393.3, 393.9]),
+    (5.0, [392.7, 392.9, 393.0, 393.1, 393.3, 992.2, 1411.9]),
+    (10.0, [392.9, 393.0, 393.2, 393.5, 1001.5, 1407.6, 2009.7]),
+    (15.0, [392.9, 393.1, 393.6, 1003.8, 1408.2, 1599.7, 3427.7]),
+    (20.0, [393.1, 393.5, 993.8, 1406.1, 1595.5, 2438.5, 4575.0]),
+];
+
+/// `p256_kyber512_90s_195p719ms.csv`
+const KYBER: [Line; 6] = [
+    (0.0, [392.9, 393.0, 393.2, 393.3, 393.5, 393.7, 394.2]),
+    (1.0, [392.8, 392.9, 393.0, 393.1, 393.3, 393.4, 394.1]),
+    (5.0, [392.8, 392.9, 393.1, 393.2, 393.5, 1009.6, 1599.4]),
+    (10.0, [393.0, 393.1, 393.3, 393.6, 1017.8, 1589.8, 2426.9]),
+    (15.0, [393.1, 393.3, 393.6, 1010.8, 1421.1, 2014.4, 3623.1]),
+    (20.0, [393.2, 393.6, 1013.6, 1414.3, 2019.1, 3419.9, 5756.9]),
+];
+
+/// `p256_frodo640aes_195p719ms.csv`
+const FRODO: [Line; 6] = [
+    (0.0, [394.9, 395.2, 395.5, 395.8, 396.2, 396.7, 397.8]),
+    (1.0, [394.8, 395.0, 395.2, 395.5, 395.9, 396.6, 850.1]),
+    (5.0, [395.1, 395.6, 396.1, 653.5, 853.2, 1396.6, 1998.9]),
+    (10.0, [396.0, 652.6, 850.9, 1208.0, 1463.9, 2001.3, 3027.3]),
+    (15.0, [847.1, 1179.8, 1436.3, 1853.2, 2464.4, 3377.1, 6195.0]),
+    (20.0, [1183.9, 1491.8, 2011.7, 2651.3, 3691.9, 5657.5, 11906.7]),
+];
+
+/// `qteslapi_195p634ms.csv`
+const QTESLA: [Line; 6] = [
+    (0.0, [588.2, 588.3, 588.4, 588.6, 589.1, 589.5, 590.5]),
+    (1.0, [588.2, 588.3, 588.4, 588.5, 588.8, 589.2, 1040.0]),
+    (5.0, [588.3, 588.5, 588.8, 783.3, 979.3, 1347.6, 1999.4]),
+    (10.0, [588.6, 783.6, 784.5, 1184.6, 1591.3, 1993.0, 3217.4]),
+    (15.0, [783.9, 979.6, 1351.5, 1602.7, 2196.6, 3009.0, 5280.3]),
+    (20.0, [979.6, 1379.5, 1654.6, 2268.1, 3204.8, 4663.3, 9151.3]),
+];
+
+/// With P-256 each flight is one packet, and all that is published must follow: of seven shares at each loss, the times lie
+/// where ours are within two points of that share.
+#[test]
+fn all_shares_of_single_packets_are_met() {
+    let handshake = tls13(290, 123, 600, 80);
+    let mut wrong = Vec::new();
+    for (loss, published) in P256 {
+        let outcome = cell(&handshake, 195.719, loss / 100.0, 1, 30_000);
+        let at_ms = |share: f64| outcome.ready.quantile(share).expect("ready") * 1e-6;
+        for (share, theirs_ms) in SHARES.into_iter().zip(published) {
+            let (low_ms, high_ms) = (at_ms(share - POINTS), at_ms(share + POINTS));
+            let near = |ms: f64| (0.01 * ms).max(1.0);
+            if theirs_ms < low_ms - near(low_ms) || theirs_ms > high_ms + near(high_ms) {
+                wrong.push(format!("{loss} %: {theirs_ms} at {share}, ours {low_ms:.1} to {high_ms:.1}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// With longer flights, lost in pairs of segments, the share of handshakes that lose nothing is met within two points:
+/// with them the median of Frodo640 at 5 %, which with each segment lost by itself is 588 ms in place of 396. How long the
+/// others take is not met: ours send a lost pair again at once, theirs its two segments one after the other.
+#[test]
+fn shares_without_a_loss_are_met_in_pairs_of_segments() {
+    let cases: [(&str, PricedHandshake, f64, [Line; 6]); 3] = [
+        ("P-256 and Kyber512", tls13(1030, 860, 600, 80), 195.719, KYBER),
+        ("Frodo640", tls13(9850, 9810, 600, 80), 195.719, FRODO),
+        ("qTESLA-p-I", tls13(290, 123, 17_600, 2_630), 195.634, QTESLA),
+    ];
+    let mut wrong = Vec::new();
+    for (name, handshake, trip_ms, lines) in cases {
+        let whole_ms = cell(&handshake, trip_ms, 0.0, PAIR, 1).ready.mean().expect("ready") * 1e-6;
+        // What their machine spreads.
+        let plateau_ms = 1.015 * whole_ms;
+        for (loss, published) in lines {
+            let outcome = cell(&handshake, trip_ms, loss / 100.0, PAIR, 30_000);
+            let ours = outcome.ready.share_up_to((plateau_ms * 1e6) as u64).expect("ready");
+            let on = published.iter().filter(|ms| **ms <= plateau_ms).count();
+            // Theirs lies between two of the shares.
+            let least = if on == 0 { 0.0 } else { SHARES[on - 1] };
+            let most = SHARES.get(on).copied().unwrap_or(1.0);
+            println!("{name}, {loss} %: {ours:.3} without a loss, published {least} to {most}");
+            if !(least - POINTS..=most + POINTS).contains(&ours) {
+                wrong
+                    .push(format!("{name}, {loss} %: {ours:.3} without a loss, published {least} to {most}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// How far shares may lie apart.
+const POINTS: f64 = 0.02;
 
 /// Two hosts whose first windows differ, over one path.
 struct Hosts {

@@ -14,7 +14,7 @@ from shakedown.errors import InputError
 from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
 from shakedown.scenario import Load, Options, Scenario
 from shakedown.schema.identity import Identified
-from shakedown.schema.simulated import Simulated, Spread
+from shakedown.schema.simulated import Endpoints, Simulated, Spread
 from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shakedown.reporting.text import Sentence
     from shakedown.results.folder import Results
     from shakedown.simulation.fleet import Settled
+    from shakedown.simulation.simulate import Stacks
 
 QUANTITIES = (
     Quantity("simulated.arrivals", "", "text: when clients arrive"),
@@ -51,6 +52,12 @@ QUANTITIES = (
     Quantity("simulated.modelled.wait", "s", "`simulated.wait` by formula, a handshake as one customer"),
     Quantity("simulated.modelled.flights-wait", "s", "the same, each flight as a customer of its own"),
     Quantity("simulated.seed", "1", "of what was drawn"),
+    Quantity("simulated.endpoints", "", "text: the stacks whose engines ran in place of a replay"),
+    Quantity("simulated.endpoints.mean-ratio", "1", "mean time of a replay of the same over the engines'"),
+    Quantity("simulated.endpoints.distance", "1", "Kolmogorov and Smirnov's, of a replay from the engines"),
+    Quantity(
+        "simulated.endpoints.critical", "1", "the distance that chance exceeds in 1 % of samples so large"
+    ),
     Quantity("simulated.unpriced", "", "text: why there is no price"),
     Quantity("series.width", "s", "length of the intervals of a time series"),
     Quantity("series.arrived", "1", "clients that arrived in interval `item`, over all replications"),
@@ -114,6 +121,8 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
             )
             for place in run.experiment.places.scenarios(handshake, capture=capture, connection=connection)
             for fleet in wanted.fleets
+            # What was seen on a wire has no engine here.
+            if capture is None or not fleet.endpoints
         )
 
 
@@ -135,13 +144,20 @@ def job(
 
     assert scenario.fleet is not None
     source = source_of(scenario)
-    resumed = None
+    resumed, fleet, engines = None, scenario.fleet, None
+    if fleet.endpoints:
+        from shakedown.simulation.simulate import Stacks
+
+        if scenario.handshake.credentials != "generated":
+            why = "engines run with generated certificates, and these are user-supplied"
+            return partial(_unpriced, scenario, run.traces[source], why)
+        engines = Stacks(scenario.handshake.client_stack, scenario.handshake.server_stack)
     if scenario.fleet.resumption > 0.0:
         try:
             resumed = _resumed(run, source)
         except InputError as error:
             return partial(_unpriced, scenario, run.traces[source], str(error))
-    return partial(_simulated, scenario, run.traces[source], resumed, settle(scenario.fleet), told)
+    return partial(_simulated, scenario, run.traces[source], resumed, settle(fleet), engines, told)
 
 
 def take(scenario: Scenario, found: Found, run: Run) -> Found:
@@ -172,6 +188,7 @@ def _simulated(
     trace: Trace,
     resumed: Recorded | None,
     settled: Settled,
+    engines: Stacks | None,
     told: Callable[[int, int], None] | None,
 ) -> Found:
     from shakedown.kinds.modelled import priced_on, recorded_on
@@ -180,7 +197,15 @@ def _simulated(
     try:
         full = priced_on(scenario, trace)
         again = None if resumed is None else recorded_on(scenario, resumed)
-        row = simulate(full, again, settled, workers=scenario.load.workers, seed=scenario.seed, progress=told)
+        row = simulate(
+            full,
+            again,
+            settled,
+            workers=scenario.load.workers,
+            seed=scenario.seed,
+            endpoints=engines,
+            progress=told,
+        )
     except InputError as error:
         return _unpriced(scenario, trace, str(error))
     return Found(trace, _capture(scenario), scenario.connection, row)
@@ -232,7 +257,18 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
         yield figure("simulated.modelled.handshake", "s", one.modelled.handshake_s)
         yield figure("simulated.modelled.wait", "s", one.modelled.queue_wait_s)
         yield figure("simulated.modelled.flights-wait", "s", one.modelled.flights_queue_wait_s)
+    if one.endpoints is not UNSET:
+        yield from _engines(one.endpoints)
     yield from _series(one)
+
+
+def _engines(found: Endpoints) -> Iterator[Row]:
+    """Whose engines ran, and how far a replay is from them."""
+    both = dict.fromkeys((found.client_stack, found.server_stack))
+    yield fact("simulated.endpoints", " and ".join(both))
+    yield figure("simulated.endpoints.mean-ratio", "1", found.replayed.mean_ratio)
+    yield figure("simulated.endpoints.distance", "1", found.replayed.distance)
+    yield figure("simulated.endpoints.critical", "1", found.replayed.critical)
 
 
 def _named(arrivals: str) -> str:

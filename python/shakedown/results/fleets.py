@@ -15,7 +15,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     `arrivals`, `clients`, `completed`, `attempts`, `failed`, `handshake_mean_s` … `handshake_max_s`,
     `wait_mean_s`,
     `wait_margin_s`, `energy_mean_j`, `utilisation`, `offered`, `last_in_s`, `in_flight`, the three
-    `modelled_…_s`, `width_s` of the time series, `unpriced`.
+    `modelled_…_s`, `width_s` of the time series, `unpriced`; `endpoints`: the stacks whose engines ran.
     """
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_null())
     names: dict[tuple[str, str | None, str | None], str] = {
@@ -32,13 +32,23 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
         names["simulated.handshake", None, statistic] = f"handshake_{statistic}_s"
         names["simulated.wait", None, statistic] = f"wait_{statistic}_s"
         names["simulated.energy", None, statistic] = f"energy_{statistic}_j"
-    texts = {"simulated.arrivals": "arrivals", "simulated.unpriced": "unpriced"}
+    texts = {
+        "simulated.arrivals": "arrivals",
+        "simulated.unpriced": "unpriced",
+        "simulated.endpoints": "endpoints",
+    }
     view = wide(rows, PLACE, names, texts=texts)
     failed = rows.filter(pl.col("quantity") == "simulated.failed").group_by("scenario")
     view = view.join(
         failed.agg(pl.col("value").sum().alias("failed")), on="scenario", how="left", maintain_order="left"
     )
-    return view.with_columns(pl.col("failed").fill_null(0.0), label=label(view))
+    named = label(view)
+    # Engines stand beside the replay of the same suite.
+    engines = pl.format("{} ({} engines)", named, pl.col("endpoints"))
+    return view.with_columns(
+        pl.col("failed").fill_null(0.0),
+        label=pl.when(pl.col("endpoints").is_null()).then(named).otherwise(engines),
+    )
 
 
 def fleet_series(table: pl.DataFrame) -> pl.DataFrame:

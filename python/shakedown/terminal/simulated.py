@@ -204,9 +204,9 @@ def simulated_tables(results: Results, width: int) -> Iterator[RenderableType]:
     rows = results.fleets.filter(pl.col("unpriced").is_null()).to_dicts()
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        place = (row["arrivals"], row["device"], row["bearer"], row["server_device"])
+        place = (row["arrivals"], row["device"], row["bearer"], row["server_device"], str(row["clients"]))
         groups.setdefault(place, []).append(row)
-    for (arrivals, device, bearer, server), fleet in list(groups.items())[:MAX_TABLES]:
+    for (arrivals, device, bearer, server, _), fleet in list(groups.items())[:MAX_TABLES]:
         clients = count(int(fleet[0]["clients"]), "client")
         title = f"Simulated: {clients}, {arrivals}: {device} over {bearer} to {server}"
         steady = fleet[0]["rate_per_s"] is not None
