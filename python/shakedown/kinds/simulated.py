@@ -55,9 +55,7 @@ QUANTITIES = (
     Quantity("simulated.endpoints", "", "text: the stacks whose engines ran in place of a replay"),
     Quantity("simulated.endpoints.mean-ratio", "1", "mean time of a replay of the same over the engines'"),
     Quantity("simulated.endpoints.distance", "1", "Kolmogorov and Smirnov's, of a replay from the engines"),
-    Quantity(
-        "simulated.endpoints.critical", "1", "the distance that chance exceeds in 1 % of samples so large"
-    ),
+    Quantity("simulated.endpoints.critical", "1", "the distance that 1 % of samples so large exceed"),
     Quantity("simulated.unpriced", "", "text: why there is no price"),
     Quantity("series.width", "s", "length of the intervals of a time series"),
     Quantity("series.arrived", "1", "clients that arrived in interval `item`, over all replications"),
