@@ -337,7 +337,7 @@ class _Reader:
             raise self.wrong("simulated.endpoints", str(error)) from error
         return tuple(msgspec.structs.replace(fleet, endpoints=True) for fleet in made)
 
-    def fleet(self, arrivals: str, table: Mapping[str, Any], given: Mapping[str, int]) -> Fleet:
+    def fleet(self, arrivals: str, table: Mapping[str, Any], given: Mapping[str, Any]) -> Fleet:
         """One fleet, refused where it makes no sense."""
         from shakedown.simulation.fleet import settle
 

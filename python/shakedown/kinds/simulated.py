@@ -146,6 +146,7 @@ def job(
     if fleet.endpoints:
         from shakedown.simulation.simulate import Stacks
 
+        assert scenario.handshake is not None
         if scenario.handshake.credentials != "generated":
             why = "engines run with generated certificates, and these are user-supplied"
             return partial(_unpriced, scenario, run.traces[source], why)
