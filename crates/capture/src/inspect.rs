@@ -300,9 +300,10 @@ impl State {
     }
 
     fn transport(&mut self, raw: &RawPacket<'_>, internet: &InternetPacket<'_>) {
+        let internet = internet.past_authentication();
         let done = match internet.protocol {
-            PROTOCOL_TCP => self.tcp(raw, internet),
-            PROTOCOL_UDP => self.udp(raw, internet),
+            PROTOCOL_TCP => self.tcp(raw, &internet),
+            PROTOCOL_UDP => self.udp(raw, &internet),
             other => {
                 if let Some(name) = packet::unread_protocol(other, internet.is_version_6()) {
                     *self.summary.unread.entry(name).or_default() += 1;
@@ -414,7 +415,11 @@ impl State {
                 break;
             }
             self.lingering.pop_front();
-            if self.flows.peek(&key).is_some_and(|flow| flow.number() == number) {
+            // One that has gone on since has another entry when it is over again.
+            if let Some(Flow::Tcp(flow)) = self.flows.peek(&key)
+                && flow.number() == number
+                && flow.over_since_ns() == Some(ended_ns)
+            {
                 self.emit(&key, Cause::End);
             }
         }

@@ -9,6 +9,12 @@ use std::collections::BTreeMap;
 
 /// A jump ahead further than any window is not this connection's.
 const FARTHEST_AHEAD: i64 = 1 << 30;
+/// The largest window without scaling, which any receiver may grant beyond what was captured.
+const PLAIN_WINDOW: i64 = 0xffff;
+/// Opening numbers remembered besides the last; beyond them the earliest is forgotten.
+const MAX_OTHER_STARTS: usize = 8;
+/// How far behind its opening number a stream whose first segments were not captured may be met.
+const NEAR_START: u32 = 1 << 20;
 /// A segment that fills a hole this soon after the hole was seen was overtaken, not sent again (Wireshark's
 /// rule as well).
 const REORDERING_NS: u64 = 3_000_000;
@@ -42,6 +48,8 @@ pub(crate) struct Counts {
     pub(crate) out_of_order_segments: u64,
     pub(crate) gaps: u64,
     pub(crate) gap_bytes: u64,
+    /// Segments with payload from outside the stream, which were not read.
+    pub(crate) stray_segments: u64,
 }
 
 /// One segment's payload.
@@ -59,8 +67,10 @@ pub(crate) struct Payload<'a> {
 pub(crate) struct HalfStream {
     /// Sequence number of the byte at `offset`; `None` until one was seen.
     next: Option<u32>,
-    /// Another number that an opening segment gave for the first byte, and that nothing has confirmed or ruled out.
-    other_start: Option<u32>,
+    /// Other numbers that opening segments gave for the first byte, and that nothing has confirmed or ruled out.
+    other_starts: Vec<u32>,
+    /// True where the opening was captured: nothing of the stream can come before it.
+    opened: bool,
     /// Bytes delivered or declared missing.
     offset: u64,
     /// Segments behind a hole, by offset.
@@ -82,7 +92,7 @@ pub(crate) struct HalfStream {
 impl HalfStream {
     /// Memory held for segments out of order.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.held_bytes
+        self.held_bytes + self.other_starts.capacity() * size_of::<u32>()
     }
 
     /// True once every byte up to the FIN was delivered.
@@ -103,21 +113,52 @@ impl HalfStream {
     /// server that forgot): then the other end's acknowledgement decides, or the first byte.
     pub(crate) fn place_opening(&mut self, sequence: u32) {
         let known = *self.next.get_or_insert(sequence);
+        if self.highest == 0 && self.offset == 0 && known == sequence {
+            // Who opens once more has had no answer: what was acknowledged before was not this stream's.
+            self.acknowledged = 0;
+        }
+        self.opened |= known == sequence || self.is_untouched();
         if known != sequence && self.is_untouched() {
-            self.other_start = Some(known);
+            self.other_starts.retain(|&other| other != sequence && other != known);
+            if self.other_starts.len() >= MAX_OTHER_STARTS {
+                self.other_starts.remove(0);
+            }
+            self.other_starts.push(known);
             self.next = Some(sequence);
         }
     }
 
-    /// A number that this stream's first byte may have, from an acknowledgement or a segment.
+    /// A number that this stream's first byte may have, from an acknowledgement or a segment: of the opening numbers
+    /// the one nearest before it holds.
     fn confirm_start(&mut self, sequence: u32) {
-        let Some(other) = self.other_start else { return };
-        if self.is_untouched() && sequence == other {
-            self.next = Some(other);
+        if self.other_starts.is_empty() || !self.is_untouched() {
+            return;
         }
-        if sequence == other || self.next == Some(sequence) {
-            self.other_start = None;
+        let starts = self.other_starts.iter().copied().chain(self.next);
+        let nearest = starts.min_by_key(|&start| sequence.wrapping_sub(start));
+        if let Some(start) = nearest.filter(|&start| sequence.wrapping_sub(start) < NEAR_START) {
+            self.next = Some(start);
+            self.other_starts = Vec::new();
         }
+    }
+
+    /// True where the stream may go on with this number: where its receiver would believe a reset (RFC 9293
+    /// section 3.5.3).
+    pub(crate) fn expects(&self, sequence: u32) -> bool {
+        let Some(next) = self.next else { return false };
+        let distance = i64::from(sequence.wrapping_sub(next).cast_signed());
+        let at = self.offset.cast_signed() + distance;
+        let reached = self.highest.max(self.acknowledged).cast_signed();
+        (at >= self.acknowledged.cast_signed() && at <= reached + PLAIN_WINDOW)
+            || self.other_starts.contains(&sequence)
+    }
+
+    /// True where an acknowledgement is of something that was sent, the opening at least.
+    pub(crate) fn has_sent(&self, sequence: u32) -> bool {
+        let Some(next) = self.next else { return false };
+        let distance = i64::from(sequence.wrapping_sub(next).cast_signed());
+        let at = self.offset.cast_signed() + distance;
+        (0..=self.highest.cast_signed() + PLAIN_WINDOW).contains(&at) || self.other_starts.contains(&sequence)
     }
 
     /// True while nothing was seen of the stream but its opening.
@@ -172,10 +213,13 @@ impl HalfStream {
         }
         let next = *self.next.get_or_insert(payload.sequence);
         let distance = i64::from(payload.sequence.wrapping_sub(next).cast_signed());
-        if distance > FARTHEST_AHEAD {
+        let length = payload.length as u64;
+        // Before the opening there is nothing; of a keep-alive the lone byte may be there.
+        let before = self.opened && self.offset.cast_signed() + distance + length.cast_signed() <= 0;
+        if distance > FARTHEST_AHEAD || (before && length > 1) {
+            self.counts.stray_segments += u64::from(length > 0);
             return false;
         }
-        let length = payload.length as u64;
         if length > 0 {
             self.counts.segments += 1;
             self.counts.payload_bytes += length;

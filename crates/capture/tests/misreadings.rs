@@ -3,9 +3,12 @@
 
 mod support;
 
+use shakedown_capture::CaptureError;
+use shakedown_capture::inspect::{Limits, inspect};
+use shakedown_capture::tls::keylog::KeyLog;
 use support::{
     ACK, CLIENT, FIN, SERVER, SYN, Talk, client_hello, conversation, datagram, enhanced_packet, handshake,
-    ip, names, pcap, pcapng, read, record, secrets, tshark, whole,
+    interface, ip, names, pcap, pcapng, read, record, secrets, tshark, whole,
 };
 
 const MESSAGES: usize = 9;
@@ -155,6 +158,77 @@ fn packets_of_unknown_link_types_are_told() {
     }
 }
 
+/// Wherever packets of an unknown link type come, what can be read is; only where nothing can is it an error.
+#[test]
+fn packets_of_unknown_link_types_may_come_first() {
+    let (usb, raw) = (189, 101);
+    let odd = enhanced_packet(0, 1, &[1; 64]);
+    let packets = |interface| {
+        let packets = whole(0, CLIENT).packets;
+        packets.iter().map(|(time, packet)| enhanced_packet(interface, *time, packet)).collect::<Vec<_>>()
+    };
+    let late_interface = [pcapng(&[usb], std::slice::from_ref(&odd)), interface(raw), packets(1).concat()].concat();
+    let odd_section = pcapng(&[usb], std::slice::from_ref(&odd));
+    let good_section = pcapng(&[raw], &packets(0));
+    let cases = [
+        (late_interface, 1),
+        ([&odd_section[..], &good_section].concat(), 1),
+        ([&good_section[..], &odd_section].concat(), 1),
+        ([&odd_section[..], &good_section, &odd_section].concat(), 2),
+    ];
+    for (capture, count) in cases {
+        let (told, summary) = read(&capture);
+        assert_eq!((told.len(), told[0].messages.len()), (1, MESSAGES));
+        let line = format!("packets of link type 189, which is not understood, were passed over: {count}");
+        assert_eq!(summary.problems, [line]);
+        if let Some(types) = types(&capture, "pcapng") {
+            assert_eq!(types.len(), MESSAGES - 2 - 2, "what is encrypted or no handshake record is not listed");
+        }
+    }
+    let (told, _, error) = inspect(&odd_section[..], KeyLog::default(), Limits::default()).unwrap();
+    assert!(told.is_empty());
+    assert!(matches!(error, Some(CaptureError::UnknownLinkType { number: 189 })), "{error:?}");
+}
+
+/// A capture may carry a key log larger than any packet; lines are counted across the pieces it is read in.
+#[test]
+fn carried_keys_may_be_larger_than_a_packet() {
+    let line = |number: u32| format!("CLIENT_RANDOM {:064x} {}\n", number, "01".repeat(48));
+    let many: String = (0..120_000).map(|number| line(number % 1000)).collect();
+    assert!(many.len() > 18 << 20);
+    for (text, problems) in [
+        (many.clone(), vec![]),
+        (
+            many + "nonsense",
+            vec!["lines of the key logs that the capture carries say nothing: 1; the first: line 120001 has 1 \
+                  fields instead of 3"],
+        ),
+    ] {
+        let mut blocks = vec![secrets(&text)];
+        blocks.extend(whole(0, CLIENT).packets.iter().map(|(time, packet)| enhanced_packet(0, *time, packet)));
+        let (told, summary) = read(&pcapng(&[101], &blocks));
+        assert_eq!((told.len(), told[0].messages.len()), (1, MESSAGES));
+        assert_eq!(summary.problems, problems);
+    }
+}
+
+/// An authentication header hides nothing (RFC 4302).
+#[test]
+fn authentication_headers_are_looked_through() {
+    let wrapped = whole(0, CLIENT).packets.into_iter().map(|(time, packet)| {
+        // 24 bytes: 12 of header, 12 of check value.
+        let header = [&[6, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1][..], &[9; 12], &packet[20..]].concat();
+        (time, ip(51, packet[12..16].try_into().unwrap(), packet[16..20].try_into().unwrap(), &header))
+    });
+    let capture = pcap(&wrapped.collect::<Vec<_>>());
+    let (told, summary) = read(&capture);
+    assert_eq!((told.len(), told[0].messages.len(), told[0].complete), (1, MESSAGES, true));
+    assert_eq!(summary.other_packets, 0);
+    if let Some(types) = types(&capture, "pcap") {
+        assert_eq!(types.len(), MESSAGES - 2 - 2);
+    }
+}
+
 /// Drafts 16 to 21 of TLS 1.3 name themselves in ServerHello, which has no session identifier.
 #[test]
 fn drafts_of_tls_1_3_have_their_cipher_and_name() {
@@ -235,12 +309,20 @@ fn tunnels_and_quic_are_named() {
     let short = [&[0x41][..], &[5; 60]].concat();
     let ethernet = [&[0; 12][..], &[8, 0], &inner].concat();
     let vxlan = [&[8, 0, 0, 0, 0, 0, 7, 0][..], &ethernet].concat();
+    let with_policy = [&[0x88, 0, 0, 7, 0, 0, 7, 0][..], &ethernet].concat();
+    let generic = [&[0x0c, 0, 0, 3, 0, 0, 7, 0][..], &ethernet].concat();
+    let quic_of = |version: u32| [&quic[..1], &version.to_be_bytes(), &quic[5..]].concat();
     let length = (inner.len() as u16).to_be_bytes();
     let gtp = [&[0x30, 0xff, length[0], length[1], 0, 0, 0, 1][..], &inner].concat();
     let version_6 = [&[0x60, 0, 0, 0, 0, 0, 59, 64][..], &[1; 32]].concat();
     let packets = [
         ("QUIC", "quic", vec![to(443, &quic), to(443, &short)]),
         ("VXLAN", "vxlan", vec![to(4789, &vxlan)]),
+        ("VXLAN", "vxlan", vec![to(4789, &with_policy)]),
+        ("VXLAN-GPE", "vxlan", vec![to(4790, &generic)]),
+        ("QUIC", "quic", vec![to(443, &quic_of(0xface_b002))]),
+        ("QUIC", "quic", vec![to(443, &quic_of(0x1a2a_3a4a))]),
+        ("QUIC", "gquic || quic", vec![to(443, &quic_of(u32::from_be_bytes(*b"Q050")))]),
         ("GTP-U", "gtp", vec![to(2152, &gtp)]),
         ("6in4", "ipv6", vec![ip(41, far.0, [10, 9, 9, 8], &version_6)]),
         ("GRE", "gre", vec![ip(47, far.0, [10, 9, 9, 8], &[&[0, 0, 8, 0][..], &inner].concat())]),

@@ -4,7 +4,7 @@
 use super::window::Window;
 use super::{Found, Link};
 use crate::CaptureError;
-use crate::limits::{MAX_INTERFACES, MAX_PACKET_BYTES};
+use crate::limits::{MAX_INTERFACES, MAX_KEY_LOG_BYTES, MAX_PACKET_BYTES};
 use crate::tls::keylog::KeyLog;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -22,6 +22,10 @@ const OPTION_RESOLUTION: u16 = 9;
 const OPTION_TIME_OFFSET: u16 = 14;
 /// Block type and length.
 const BLOCK_HEADER: usize = 8;
+/// What a block may take besides a packet or a key log.
+const BLOCK_EXTRA_BYTES: u64 = 1024;
+/// A key log is read in pieces of this size.
+const PIECE_BYTES: usize = 1 << 16;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
 #[derive(Clone, Copy)]
@@ -60,8 +64,18 @@ impl NextGeneration {
         secrets: &mut KeyLog,
     ) -> Result<Option<Found>, CaptureError> {
         loop {
-            let Some(block) = self.block(window, packet)? else { return Ok(None) };
+            let Some(block) = self.block(window, packet)? else {
+                // Packets that are not understood are passed over where there are others, before or after.
+                return match self.passed_over.keys().next() {
+                    Some(&number) if packet == 1 => Err(CaptureError::UnknownLinkType { number }),
+                    _ => Ok(None),
+                };
+            };
             let (kind, length, offset) = (block.kind, block.length, block.offset);
+            if kind == SECRETS {
+                self.secrets(window, &block, packet, secrets)?;
+                continue;
+            }
             let bytes = &window.available()[..length];
             let body = &bytes[BLOCK_HEADER..length - 4];
             let mut found = None;
@@ -78,7 +92,6 @@ impl NextGeneration {
                 }
                 ENHANCED_PACKET | OLD_PACKET => found = Some(self.packet(kind, body, offset)?),
                 SIMPLE_PACKET => found = Some(self.simple_packet(body, offset)?),
-                SECRETS => self.secrets(body, secrets),
                 // Name resolution, statistics, custom blocks: nothing that we need.
                 _ => {}
             }
@@ -87,10 +100,6 @@ impl NextGeneration {
                 continue;
             };
             if let Link::Other(number) = found.link {
-                // Beside interfaces that are understood, such packets are passed over.
-                if self.interfaces.iter().all(|interface| matches!(interface.link, Link::Other(_))) {
-                    return Err(CaptureError::UnknownLinkType { number });
-                }
                 *self.passed_over.entry(number & 0xffff).or_default() += 1;
                 window.pass(length);
                 continue;
@@ -130,20 +139,20 @@ impl NextGeneration {
             };
         }
         let (kind, claimed) = (self.word(head, 0), self.word(head, 4));
-        if claimed < 12 || claimed % 4 != 0 || claimed > MAX_PACKET_BYTES + 1024 {
+        let most = BLOCK_EXTRA_BYTES + if kind == SECRETS { MAX_KEY_LOG_BYTES } else { MAX_PACKET_BYTES.into() };
+        if claimed < 12 || claimed % 4 != 0 || u64::from(claimed) > most {
             return Err(corrupt(offset, &format!("a block of type {kind} claims {claimed} bytes")));
         }
         let length = claimed as usize;
+        if kind == SECRETS {
+            return Ok(Some(Block { kind, length, offset }));
+        }
         if !window.want(length)? {
             let found = window.available().len() as u64;
             return Err(CaptureError::Cut { packet, offset, expected: u64::from(claimed), found });
         }
         let bytes = window.available();
-        let repeated = self.word(bytes, length - 4);
-        if repeated != claimed {
-            let reason = format!("a block of {claimed} bytes ends by claiming {repeated}");
-            return Err(corrupt(offset, &reason));
-        }
+        self.check_end(claimed, &bytes[length - 4..], offset)?;
         if kind == SECTION_HEADER {
             if length < 28 {
                 return Err(corrupt(offset, "a section header is too short"));
@@ -219,13 +228,63 @@ impl NextGeneration {
         Ok((4, Found { time_ns: 0, link: interface.link, captured, original }))
     }
 
-    fn secrets(&self, body: &[u8], secrets: &mut KeyLog) {
-        if body.len() < 8 || self.word(body, 0) != SECRETS_TLS_KEY_LOG {
-            return;
+    /// A block ends with its length once more.
+    fn check_end(&self, claimed: u32, end: &[u8], offset: u64) -> Result<(), CaptureError> {
+        let repeated = self.word(end, 0);
+        if repeated != claimed {
+            return Err(corrupt(offset, &format!("a block of {claimed} bytes ends by claiming {repeated}")));
         }
-        let length = self.word(body, 4) as usize;
-        let text = body.get(8..8 + length).unwrap_or(&body[8..]);
-        secrets.read_carried(text);
+        Ok(())
+    }
+
+    /// Reads a block of secrets piece by piece, for it may be larger than any packet, and passes it.
+    fn secrets<R: Read>(
+        &self,
+        window: &mut Window<R>,
+        block: &Block,
+        packet: u64,
+        secrets: &mut KeyLog,
+    ) -> Result<(), CaptureError> {
+        let need = |window: &mut Window<R>, count| {
+            if window.want(count)? {
+                return Ok(());
+            }
+            let found = window.offset() + window.available().len() as u64 - block.offset;
+            Err(CaptureError::Cut { packet, offset: block.offset, expected: block.length as u64, found })
+        };
+        window.pass(BLOCK_HEADER);
+        let mut left = block.length - BLOCK_HEADER - 4;
+        let mut text = 0;
+        if left >= 8 {
+            need(window, 8)?;
+            let head = window.available();
+            if self.word(head, 0) == SECRETS_TLS_KEY_LOG {
+                text = (self.word(head, 4) as usize).min(left - 8);
+            }
+            window.pass(8);
+            left -= 8;
+        }
+        let mut lines = 0;
+        while left > 0 {
+            let count = left.min(PIECE_BYTES);
+            need(window, count)?;
+            let piece = &window.available()[..count.min(text)];
+            // Whole lines, unless the log ends here or the line is longer than any.
+            let whole = match piece.iter().rposition(|&byte| byte == b'\n') {
+                Some(at) if piece.len() < text => at + 1,
+                _ => piece.len(),
+            };
+            lines = secrets.read_carried(&piece[..whole], lines);
+            // Behind the log there is padding, or a block of secrets of another kind.
+            let taken = if text == 0 { count } else { whole };
+            text -= whole;
+            window.pass(taken);
+            left -= taken;
+        }
+        need(window, 4)?;
+        self.check_end(block.length as u32, window.available(), block.offset)?;
+        window.pass(4);
+        Ok(())
     }
 
     fn word(&self, bytes: &[u8], at: usize) -> u32 {
@@ -239,7 +298,7 @@ impl NextGeneration {
     }
 }
 
-/// A block that lies in the window as a whole.
+/// A block that lies in the window as a whole, unless it has secrets.
 struct Block {
     kind: u32,
     length: usize,

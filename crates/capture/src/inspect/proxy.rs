@@ -9,8 +9,13 @@ const MAX_LINE_BYTES: usize = 107;
 const SIGNATURE_2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 /// Signature, version and command, family, length.
 const FIXED_BYTES: usize = 16;
-/// Longer headers of version 2 are not waited for.
-pub(super) const MAX_BYTES: usize = 4096;
+/// The longest addresses that are read: two of IPv6 with their ports.
+const MAX_ADDRESS_BYTES: usize = 36;
+/// As much of a stream as a header is known from. The rest of a long one (values of any kind follow the addresses) is
+/// passed over without being kept.
+pub(super) const LOOK_BYTES: usize = MAX_LINE_BYTES;
+/// Headers that stand before one another: a chain of load balancers, each with its own.
+pub(super) const MAX_HEADERS: usize = 8;
 
 /// What a stream begins with.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,7 +23,7 @@ pub(super) enum Header {
     None,
     /// As far as it goes it may be a header.
     Unfinished,
-    /// A header of N bytes, and what a reader should know of it.
+    /// A header of N bytes, the last of which may be yet to come, and what a reader should know of it.
     Complete {
         bytes: usize,
         remark: String,
@@ -53,10 +58,11 @@ fn line(start: &[u8]) -> Header {
 fn binary(start: &[u8]) -> Header {
     let Some(fixed) = start.first_chunk::<FIXED_BYTES>() else { return Header::Unfinished };
     let bytes = FIXED_BYTES + usize::from(u16::from_be_bytes([fixed[14], fixed[15]]));
-    if fixed[12] & 0xf0 != 0x20 || bytes > MAX_BYTES {
+    if fixed[12] & 0xf0 != 0x20 {
         return Header::None;
     }
-    let Some(addresses) = start.get(FIXED_BYTES..bytes) else { return Header::Unfinished };
+    let addresses_end = bytes.min(FIXED_BYTES + MAX_ADDRESS_BYTES);
+    let Some(addresses) = start.get(FIXED_BYTES..addresses_end) else { return Header::Unfinished };
     let client = match (fixed[12] & 0x0f, fixed[13] >> 4, addresses) {
         (1, 1, [a, b, c, d, _, _, _, _, high, low, ..]) => {
             Some((IpAddr::V4(Ipv4Addr::new(*a, *b, *c, *d)), u16::from_be_bytes([*high, *low])))
@@ -113,7 +119,7 @@ mod tests {
             (b"", Header::None),
             (&SIGNATURE_2[..5], Header::Unfinished),
             (&[SIGNATURE_2, &[0x31, 0x11, 0, 12]].concat(), Header::None),
-            (&[SIGNATURE_2, &[0x21, 0x11, 0xff, 0xff]].concat(), Header::None),
+            (&[SIGNATURE_2, &[0x21, 0x11, 0xff, 0xff]].concat(), Header::Unfinished),
             (&[SIGNATURE_1, &[b'x'; 200]].concat(), Header::None),
         ] {
             assert_eq!(header(start), expected, "{start:?}");

@@ -22,7 +22,7 @@ pub(super) enum Verdict {
     /// Not enough seen yet.
     Open,
     /// TLS: read these chunks and go on; a direction that is not `begun` starts in the middle.
-    Tls { chunks: Vec<Chunk>, begun: [bool; 2], remark: Option<String> },
+    Tls { chunks: Vec<Chunk>, begun: [bool; 2], remarks: Vec<String> },
     /// Something else.
     Other,
 }
@@ -37,8 +37,10 @@ pub(super) struct Sniffer {
     /// True where some of a direction has passed.
     passed: [bool; 2],
     tried: u32,
-    /// A load balancer's word on whom it speaks for, if it had one.
-    proxy: Option<String>,
+    /// The words of load balancers on whom they speak for, outermost first.
+    proxies: Vec<String>,
+    /// Bytes of each direction that belong to a load balancer's header and are yet to come.
+    owed: [usize; 2],
 }
 
 #[derive(PartialEq)]
@@ -50,7 +52,15 @@ enum Match {
 
 impl Sniffer {
     pub(super) fn new(midstream: bool) -> Self {
-        Self { chunks: Vec::new(), prefix: !midstream, midstream, passed: [false; 2], tried: 0, proxy: None }
+        Self {
+            chunks: Vec::new(),
+            prefix: !midstream,
+            midstream,
+            passed: [false; 2],
+            tried: 0,
+            proxies: Vec::new(),
+            owed: [0; 2],
+        }
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -59,15 +69,19 @@ impl Sniffer {
 
     /// Takes the next chunk of a direction.
     pub(super) fn bytes(&mut self, direction: usize, offset: u64, bytes: &[u8], mark: Mark) -> Verdict {
+        let (offset, bytes) = self.pay(direction, offset, bytes);
+        if bytes.is_empty() {
+            return Verdict::Open;
+        }
         if self.prefix {
             self.chunks.push(Chunk { direction, offset, bytes: bytes.to_vec(), mark });
-            if self.proxy.is_none() {
-                match proxy::header(&self.start(direction, proxy::MAX_BYTES)) {
-                    Header::None => {}
+            while self.proxies.len() < proxy::MAX_HEADERS {
+                match proxy::header(&self.start(direction, proxy::LOOK_BYTES)) {
+                    Header::None => break,
                     Header::Unfinished => return Verdict::Open,
                     Header::Complete { bytes, remark } => {
-                        self.proxy = Some(remark);
-                        self.drop_front(direction, bytes);
+                        self.proxies.push(remark);
+                        self.owed[direction] = self.drop_front(direction, bytes);
                     }
                 }
             }
@@ -79,7 +93,8 @@ impl Sniffer {
                 Match::TooShort => return Verdict::Open,
                 Match::Yes => {
                     let chunks = std::mem::take(&mut self.chunks);
-                    return Verdict::Tls { chunks, begun: [true, true], remark: self.proxy.take() };
+                    let remarks = std::mem::take(&mut self.proxies);
+                    return Verdict::Tls { chunks, begun: [true, true], remarks };
                 }
                 Match::No => self.give_up_prefix(),
             }
@@ -87,22 +102,34 @@ impl Sniffer {
         }
         self.tried += 1;
         self.passed[direction] = true;
-        let (mut offset, mut bytes, mut remark) = (offset, bytes, self.proxy.clone());
-        if let Header::Complete { bytes: before, remark: found } = proxy::header(bytes) {
-            (offset, bytes, remark) = (offset + before as u64, &bytes[before..], Some(found));
+        let (mut offset, mut bytes) = (offset, bytes);
+        while self.proxies.len() < proxy::MAX_HEADERS
+            && let Header::Complete { bytes: before, remark } = proxy::header(bytes)
+        {
+            self.proxies.push(remark);
+            self.owed[direction] = before;
+            (offset, bytes) = self.pay(direction, offset, bytes);
+        }
+        if bytes.is_empty() {
+            return Verdict::Open;
         }
         let matches = begins_handshake(bytes) == Match::Yes || (self.midstream && continues(bytes));
         if matches {
             let mut begun = [!self.midstream && !self.passed[0], !self.midstream && !self.passed[1]];
             begun[direction] = true;
             let chunk = Chunk { direction, offset, bytes: bytes.to_vec(), mark };
-            return Verdict::Tls { chunks: vec![chunk], begun, remark };
+            return Verdict::Tls { chunks: vec![chunk], begun, remarks: std::mem::take(&mut self.proxies) };
         }
         if self.tried >= MAX_CHUNKS { Verdict::Other } else { Verdict::Open }
     }
 
     /// Bytes of a direction are not in the capture.
-    pub(super) fn missing(&mut self, direction: usize) {
+    pub(super) fn missing(&mut self, direction: usize, count: u64) {
+        if let Some(rest) = (self.owed[direction] as u64).checked_sub(count) {
+            self.owed[direction] = rest as usize;
+            return;
+        }
+        self.owed[direction] = 0;
         self.give_up_prefix();
         self.passed[direction] = true;
     }
@@ -113,8 +140,15 @@ impl Sniffer {
         mine.flat_map(|chunk| &chunk.bytes).copied().take(most).collect()
     }
 
-    /// Passes over a direction's first bytes.
-    fn drop_front(&mut self, direction: usize, mut count: usize) {
+    /// Passes over what is still owed of a header; what follows it, and where that begins.
+    fn pay<'a>(&mut self, direction: usize, offset: u64, bytes: &'a [u8]) -> (u64, &'a [u8]) {
+        let paid = self.owed[direction].min(bytes.len());
+        self.owed[direction] -= paid;
+        (offset + paid as u64, &bytes[paid..])
+    }
+
+    /// Passes over a direction's first bytes; how many are not there yet.
+    fn drop_front(&mut self, direction: usize, mut count: usize) -> usize {
         for chunk in self.chunks.iter_mut().filter(|chunk| chunk.direction == direction) {
             let taken = count.min(chunk.bytes.len());
             chunk.bytes.drain(..taken);
@@ -122,6 +156,7 @@ impl Sniffer {
             count -= taken;
         }
         self.chunks.retain(|chunk| !chunk.bytes.is_empty());
+        count
     }
 
     fn give_up_prefix(&mut self) {

@@ -110,6 +110,15 @@ impl Facts<'_> {
                 "emitted before its end: too many connections at a time for the memory allowed".to_owned(),
             );
         }
+        for (counts, name) in counts.iter().zip([Side::Client, Side::Server]) {
+            if counts.stray_segments > 0 {
+                problems.push(format!(
+                    "segments of the {} that lie outside its stream, as its opening gives it, were not read: {}",
+                    name.as_str(),
+                    counts.stray_segments
+                ));
+            }
+        }
         let connection = Connection {
             index: self.index,
             transport: self.transport,

@@ -52,6 +52,8 @@ pub(super) struct TcpFlow {
     initiator: Option<usize>,
     round_trips: [RoundTrip; 2],
     reset: bool,
+    /// When it was last over.
+    over_since_ns: Option<u64>,
     accounted_bytes: usize,
 }
 
@@ -68,6 +70,7 @@ impl TcpFlow {
             initiator: None,
             round_trips: Default::default(),
             reset: false,
+            over_since_ns: None,
             accounted_bytes: 0,
         }
     }
@@ -101,6 +104,24 @@ impl TcpFlow {
         self.reset || self.halves.iter().all(HalfStream::is_complete)
     }
 
+    /// When it came to be over, if it is.
+    pub(super) fn over_since_ns(&self) -> Option<u64> {
+        self.over_since_ns
+    }
+
+    /// True where a reset's receiver would believe it (RFC 9293 sections 3.5.3 and 3.10.7.3): one that has sent no more
+    /// than its opening by what is acknowledged, any other by the number.
+    fn believes_reset(&self, direction: usize, segment: &TcpSegment<'_>) -> bool {
+        let (half, peer) = (&self.halves[direction], &self.halves[1 - direction]);
+        if matches!(self.role, Role::Other) {
+            return true;
+        }
+        if half.is_placed() {
+            return half.expects(segment.sequence);
+        }
+        segment.acknowledgement.is_some_and(|acknowledgement| peer.has_sent(acknowledgement))
+    }
+
     /// True where a segment opens another connection between the same ends.
     pub(super) fn is_another(&self, direction: usize, segment: &TcpSegment<'_>) -> bool {
         let opens = segment.syn && segment.acknowledgement.is_none();
@@ -120,8 +141,32 @@ impl TcpFlow {
         room: usize,
         next_index: &mut u64,
     ) {
-        let peer = 1 - direction;
+        let was_over = self.is_over();
         self.last_ns = self.last_ns.max(raw.time_ns);
+        if segment.reset {
+            // What a reset carries is no part of the stream.
+            self.reset |= self.believes_reset(direction, segment);
+        } else {
+            self.follow(direction, segment, raw, keys, room, next_index);
+        }
+        match (was_over, self.is_over()) {
+            (false, true) => self.over_since_ns = Some(raw.time_ns),
+            (true, false) => self.over_since_ns = None,
+            _ => {}
+        }
+    }
+
+    /// Takes a segment that is part of a stream.
+    fn follow(
+        &mut self,
+        direction: usize,
+        segment: &TcpSegment<'_>,
+        raw: &RawPacket<'_>,
+        keys: &KeyLog,
+        room: usize,
+        next_index: &mut u64,
+    ) {
+        let peer = 1 - direction;
         let repeated_syn = segment.syn && self.halves[direction].is_placed();
         let first = segment.sequence.wrapping_add(u32::from(segment.syn));
         if segment.syn {
@@ -132,18 +177,17 @@ impl TcpFlow {
         if segment.syn {
             self.initiator =
                 self.initiator.or(Some(if segment.acknowledgement.is_some() { peer } else { direction }));
+            // Whoever opens has not been reset, or opens again with the same number.
+            self.reset = false;
             // A repeated question makes it unclear which one an answer answers.
             self.round_trips[direction].pending = (!repeated_syn).then_some((0, raw.time_ns));
         }
         let mut peer_acknowledged = 0;
-        if let Some(acknowledgement) = segment.acknowledgement
-            && !segment.reset
-        {
+        if let Some(acknowledgement) = segment.acknowledgement {
             self.halves[peer].place(acknowledgement);
             peer_acknowledged = self.halves[peer].acknowledge(acknowledgement);
             self.round_trips[peer].acknowledged(peer_acknowledged, raw.time_ns);
         }
-        self.reset |= segment.reset;
         let mark = Mark { packet: raw.number, time_ns: raw.time_ns, peer_acknowledged };
         if matches!(self.role, Role::Other) {
             self.reset |= segment.fin;
@@ -158,6 +202,8 @@ impl TcpFlow {
         let (role, index) = (&mut self.role, &mut self.index);
         let mut stream = Stream { role, direction, keys, index, next_index };
         let fresh = self.halves[direction].segment(payload, mark, room, &mut stream);
+        // Data that goes on show that the reset reached nobody, or was nobody's.
+        self.reset &= !fresh;
         if segment.payload_bytes > 0 {
             let round_trip = &mut self.round_trips[direction];
             if !fresh {
@@ -242,11 +288,11 @@ impl Sink for Stream<'_> {
             Role::Open(sniffer) => match sniffer.bytes(self.direction, offset, bytes, mark) {
                 Verdict::Open => {}
                 Verdict::Other => *self.role = Role::Other,
-                Verdict::Tls { chunks, begun, remark } => {
+                Verdict::Tls { chunks, begun, remarks } => {
                     *self.index = *self.next_index;
                     *self.next_index += 1;
                     let mut connection = Box::new(TlsConnection::new(begun));
-                    if let Some(remark) = remark {
+                    for remark in remarks {
                         connection.problems.add(remark);
                     }
                     for chunk in chunks {
@@ -273,7 +319,7 @@ impl Sink for Stream<'_> {
                     Input { piece: Piece::Missing(count), mark, offset },
                 );
             }
-            Role::Open(sniffer) => sniffer.missing(self.direction),
+            Role::Open(sniffer) => sniffer.missing(self.direction, count),
             Role::Other => {}
         }
     }

@@ -19,6 +19,23 @@ impl InternetPacket<'_> {
     pub(crate) fn is_version_6(&self) -> bool {
         self.source & !u128::from(u32::MAX) != MAPPED_PREFIX
     }
+
+    /// What an authentication header (RFC 4302) wraps, which it leaves readable; a packet without one, or with less than
+    /// one, as it is.
+    pub(crate) fn past_authentication(self) -> Self {
+        let mut packet = self;
+        for _ in 0..MAX_EXTENSIONS {
+            let (AUTHENTICATION, &[protocol, words, ..]) = (packet.protocol, packet.payload) else { break };
+            let bytes = (usize::from(words) + 2) * 4;
+            let (Some(payload), Some(payload_bytes)) =
+                (packet.payload.get(bytes..), packet.payload_bytes.checked_sub(bytes))
+            else {
+                break;
+            };
+            packet = Self { protocol, payload, payload_bytes, ..packet };
+        }
+        packet
+    }
 }
 
 /// Which piece of a larger packet this is.

@@ -98,14 +98,18 @@ impl KeyLog {
     }
 
     /// Adds what a capture carries, of which the last [`MAX_CARRIED`] connections are kept. Lines that say nothing
-    /// are passed over and counted: the packets are there all the same.
-    pub(crate) fn read_carried(&mut self, text: &[u8]) {
-        for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
+    /// are passed over and counted: the packets are there all the same. `lines_before` were read of the same log;
+    /// returns how many have been read now.
+    pub(crate) fn read_carried(&mut self, text: &[u8], lines_before: u64) -> u64 {
+        let mut number = lines_before;
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            number += 1;
             if let Err(reason) = self.line(line, Origin::Capture) {
-                let first = || Unreadable { lines: 0, first: format!("line {} {reason}", number + 1) };
+                let first = || Unreadable { lines: 0, first: format!("line {number} {reason}") };
                 self.unreadable.get_or_insert_with(first).lines += 1;
             }
         }
+        number
     }
 
     /// Lines of keys in the capture that say nothing.
@@ -271,7 +275,7 @@ mod tests {
         let mut log = KeyLog::default();
         log.read_from(master(1, 1).as_bytes()).unwrap();
         for secret in 2..9 {
-            log.read_carried(master(1, secret).as_bytes());
+            log.read_carried(master(1, secret).as_bytes(), 0);
             let mut random = [0; 32];
             random[31] = 1;
             let secrets = log.find(&random).unwrap();
@@ -293,7 +297,7 @@ mod tests {
         let last = 1 + MAX_CARRIED as u32 + beyond;
         // The first of these is known already, and stays one that was given.
         for random in 1..=last {
-            log.read_carried(master(random, 2).as_bytes());
+            log.read_carried(master(random, 2).as_bytes(), 0);
         }
         assert_eq!((log.len(), log.let_go()), (2 + MAX_CARRIED, u64::from(beyond)));
         for (random, kept) in

@@ -11,6 +11,7 @@ pub const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 443);
 pub const SYN: u8 = 2;
 pub const FIN: u8 = 1;
 pub const ACK: u8 = 16;
+pub const RST: u8 = 4;
 
 type End = ([u8; 4], u16);
 
@@ -56,12 +57,17 @@ fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &length, &body, &length].concat()
 }
 
+/// A pcapng interface of this link type.
+pub fn interface(link: u16) -> Vec<u8> {
+    block(1, &[&link.to_le_bytes()[..], &[0; 6]].concat())
+}
+
 /// A pcapng section with interfaces of these link types, and whatever comes after.
 pub fn pcapng(links: &[u16], blocks: &[Vec<u8>]) -> Vec<u8> {
     let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
     let mut out = block(0x0a0d_0d0a, &section);
-    for link in links {
-        out.extend(block(1, &[&link.to_le_bytes()[..], &[0; 6]].concat()));
+    for &link in links {
+        out.extend(interface(link));
     }
     out.extend(blocks.concat());
     out
