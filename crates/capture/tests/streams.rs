@@ -23,8 +23,8 @@ fn inspect_among_others(talk: &Talk) -> (Vec<u8>, Vec<Connection>, Summary) {
     (capture, told, summary)
 }
 
-/// One connection with every message, as tshark has it in one stream.
-fn assert_whole(talk: &Talk, what: &str) -> Connection {
+/// One connection with every message, of which tshark finds at least so many packets, all in one stream.
+fn assert_whole(talk: &Talk, what: &str, packets: usize) {
     let (capture, told, summary) = inspect_among_others(talk);
     assert_eq!((told.len(), summary.other_flows), (1, 1), "{what}");
     assert_eq!(names(&told[0]).len(), MESSAGES, "{what}: {:?}", names(&told[0]));
@@ -32,9 +32,8 @@ fn assert_whole(talk: &Talk, what: &str) -> Connection {
     let missing = told[0].gaps.client_to_server.bytes + told[0].gaps.server_to_client.bytes;
     assert_eq!((missing, &*told[0].problems), (0, &[][..]), "{what}");
     if let Some(rows) = tshark(&capture, "pcap", "tls.handshake", &["tcp.stream"]) {
-        assert!(rows.len() >= 3 && rows.iter().all(|row| *row == rows[0]), "{what}: {rows:?}");
+        assert!(rows.len() >= packets && rows.iter().all(|row| *row == rows[0]), "{what}: {rows:?}");
     }
-    told.into_iter().next().unwrap()
 }
 
 /// Says the conversation with so much time before each flight.
@@ -70,7 +69,7 @@ fn a_reset_of_a_stale_answer_ends_no_connection() {
         talk.next[0] = 1000;
         talk.open();
         say_slowly(&mut talk, 700);
-        assert_whole(&talk, &format!("reset at {reset}"));
+        assert_whole(&talk, &format!("reset at {reset}"), 3);
     }
 }
 
@@ -84,7 +83,8 @@ fn a_reset_from_outside_the_window_ends_nothing() {
         let number = talk.next[1].wrapping_add(ahead);
         push(&mut talk, segment(SERVER, CLIENT, number, acknowledgement.unwrap_or(0), flags, &[]));
         say_slowly(&mut talk, 700);
-        assert_whole(&talk, &format!("{ahead} ahead"));
+        // tshark follows the numbers of the reset, and so loses what its sender says.
+        assert_whole(&talk, &format!("{ahead} ahead"), 2);
     }
 }
 
@@ -96,7 +96,7 @@ fn data_after_a_reset_go_on() {
     let forged = segment(SERVER, CLIENT, talk.next[1], 0, RST, &[]);
     push(&mut talk, forged);
     say_slowly(&mut talk, 1500);
-    assert_whole(&talk, "forged");
+    assert_whole(&talk, "forged", 3);
 }
 
 /// A reset that is believed ends the connection: what uses its ends two seconds later is another.
@@ -136,7 +136,8 @@ fn of_many_opening_numbers_the_acknowledged_one_holds() {
                 if !loses_first_data {
                     talk.send(true, ACK, &[]);
                     say_slowly(&mut talk, 5);
-                    assert_whole(&talk, &format!("{acknowledged} of {count}"));
+                    // tshark keeps to one of the numbers, and loses the server's side where it is another.
+                    assert_whole(&talk, &format!("{acknowledged} of {count}"), 2);
                     continue;
                 }
                 // Neither the acknowledgement nor the ClientHello was captured: the server's data decide.
@@ -167,7 +168,8 @@ fn a_side_that_is_lost_is_told() {
     talk.say(&conversation());
     talk.close();
     let (_, told, _) = inspect_among_others(&talk);
-    let expected = "segments of the server that lie outside its stream, as its opening gives it, were not read: 2";
+    let expected =
+        "segments of the server that lie outside its stream, as its opening gives it, were not read: 2";
     assert!(told[0].problems.iter().any(|problem| problem == expected), "{:?}", told[0].problems);
     assert_eq!(told[0].retransmissions.server_to_client.segments, 0);
 }

@@ -139,7 +139,8 @@ impl NextGeneration {
             };
         }
         let (kind, claimed) = (self.word(head, 0), self.word(head, 4));
-        let most = BLOCK_EXTRA_BYTES + if kind == SECRETS { MAX_KEY_LOG_BYTES } else { MAX_PACKET_BYTES.into() };
+        let most =
+            BLOCK_EXTRA_BYTES + if kind == SECRETS { MAX_KEY_LOG_BYTES } else { MAX_PACKET_BYTES.into() };
         if claimed < 12 || claimed % 4 != 0 || u64::from(claimed) > most {
             return Err(corrupt(offset, &format!("a block of type {kind} claims {claimed} bytes")));
         }

@@ -44,9 +44,7 @@ pub(crate) fn datagram_name(datagram: &UdpDatagram<'_>) -> Option<&'static str> 
         return Some("VXLAN");
     }
     // draft-ietf-nvo3-vxlan-gpe section 3.1: IPv4, IPv6, Ethernet, NSH or MPLS inside, as the flag P says.
-    if to(VXLAN_GPE_PORT)
-        && matches!(payload, [flags, 0, 0, 1..=5, _, _, _, 0, ..] if flags & 0xcc == 0x0c)
-    {
+    if to(VXLAN_GPE_PORT) && matches!(payload, [flags, 0, 0, 1..=5, _, _, _, 0, ..] if flags & 0xcc == 0x0c) {
         return Some("VXLAN-GPE");
     }
     // RFC 8926 section 3.4: version 0, and Ethernet or IP inside.
