@@ -199,23 +199,24 @@ def write_capture(
 
     from shakedown import core
     from shakedown.errors import ShakedownError, without_codes
-    from shakedown.files.write import check_free, write
+    from shakedown.files.write import check_distinct, check_free, write
 
     check_free(path, replace)
-    targets = {path: replace}
+    targets = [(path, replace)]
     if keylog is not None:
         # A key log is never replaced: other programs' secrets may be in it.
         check_free(Path(keylog), accepted="another name")
-        targets[Path(keylog)] = False
+        targets.append((Path(keylog), False))
+    check_distinct([target for target, _ in targets], options.files())
     # The core writes into a folder of its own; what comes out takes its name once it is whole.
     with tempfile.TemporaryDirectory(prefix="shakedown-") as folder:
-        drafts = [Path(folder) / f"{number}{target.suffix}" for number, target in enumerate(targets)]
+        drafts = [Path(folder) / f"{number}{target.suffix}" for number, (target, _) in enumerate(targets)]
         keys = drafts[1] if len(drafts) > 1 else None
         try:
             core.capture(handshakes, drafts[0], keylog=keys, options=options)
         except core.native().CaptureError as error:
             raise ShakedownError(without_codes(str(error))) from error
-        for draft, (target, may_replace) in zip(drafts, targets.items(), strict=True):
+        for draft, (target, may_replace) in zip(drafts, targets, strict=True):
             write(target, draft.read_bytes(), replace=may_replace)
 
 

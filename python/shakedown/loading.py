@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from shakedown.errors import InputError, os_reason
+from shakedown.errors import InputError, ShakedownError
 
 if TYPE_CHECKING:
     from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
@@ -40,6 +40,7 @@ def load(
     background_per_s: float | None = None,
     traces: int = 0,
     traces_out: str | Path | None = None,
+    replace: bool = False,
     server_traces: str | Path | None = None,
     slow_to: str | None = None,
     generators: Generators | None = None,
@@ -71,7 +72,8 @@ def load(
         rate_cap: keep such a host below 50 starts a second.
         background_per_s: starts a second, at exponential gaps, of a load beside the measured one.
         traces: handshakes that are sampled, spread evenly over the run; all run instrumented then.
-        traces_out: a file for the clients' halves of them, as lines of JSON.
+        traces_out: a file for the clients' halves of them, as lines of JSON; `replace` says whether it may
+            replace a file.
         server_traces: the file of the server's halves, as `serve --traces` writes it on this machine.
         slow_to: a device; clients take as many times as long as its profile says, by waiting.
         generators: machines that share the load, as `shakedown.cluster.Generators`; None: this process.
@@ -79,11 +81,13 @@ def load(
 
     Raises:
         InputError: for a target, a suite or options that are no good, and hosts that may not be loaded.
+        UnwrittenTracesError: where the run went well, and `traces_out` could not be written afterwards.
     """
     import msgspec
 
     from shakedown import core
     from shakedown.files.read import check_readable
+    from shakedown.files.write import check_distinct, check_writable, write
     from shakedown.requirements import parse
     from shakedown.schema.base import encode
     from shakedown.schema.live import LoadRun, Requirement
@@ -97,7 +101,11 @@ def load(
     options = {"client_stack": client_stack, "client_chain": client_chain, "client_key": client_key}
     if not traces and (traces_out is not None or server_traces is not None):
         raise InputError("no handshakes are sampled; accepted with files of traces: a number of traces")
-    known = None if traces_out is None else _writable(Path(traces_out))
+    known = None if traces_out is None else Path(traces_out)
+    if known is not None:
+        read = (ca, client_chain, client_key, server_traces)
+        check_distinct([known], [None if one is None else Path(one) for one in read])
+        check_writable(known, replace)
     slowdown = None if slow_to is None else _slowdown(slow_to, name, client_stack, client_chain, client_key)
     config = {
         "target": target,
@@ -128,15 +136,9 @@ def load(
         outcome = core.merge_loads(
             generators.results([partial(core.load_part, share, name, options) for share in shares])
         )
-    if known is not None:
-        try:
-            known.write_bytes(b"".join(encode(one) + b"\n" for one in outcome.traces.kept))
-        except OSError as error:
-            # A full disk does not say whose.
-            raise OSError(error.errno, error.strerror, str(known)) from error
     figures = msgspec.structs.asdict(outcome)
     del figures["traces"]
-    return LoadRun(
+    run = LoadRun(
         **figures,
         target=target,
         suite=name,
@@ -157,6 +159,25 @@ def load(
             slowdown=slowdown,
         ),
     )
+    if known is not None:
+        try:
+            write(known, b"".join(encode(one) + b"\n" for one in outcome.traces.kept), replace=replace)
+        except ShakedownError as error:
+            raise UnwrittenTracesError(error, run) from error
+    return run
+
+
+class UnwrittenTracesError(ShakedownError):
+    """A run whose traces could not be written: somebody took the name meanwhile, or the disk is full.
+
+    Attributes:
+        run: its figures.
+    """
+
+    def __init__(self, reason: ShakedownError, run: LoadRun) -> None:
+        super().__init__(str(reason))
+        self.exit_status = reason.exit_status
+        self.run = run
 
 
 class Generators(Protocol):
@@ -191,15 +212,6 @@ def _shares(config: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
         # Each draws arrivals of its own.
         shares.append(share | {"seed": (config["seed"] + index * 1_000_003) % 2**53, "generators": count})
     return shares
-
-
-def _writable(path: Path) -> Path:
-    """A file that can be written; raises `InputError` before anything runs."""
-    try:
-        path.touch()
-    except OSError as error:
-        raise InputError(f'"{path}" cannot be written: {os_reason(error)}') from error
-    return path
 
 
 def _slowdown(

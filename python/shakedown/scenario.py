@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -154,6 +155,11 @@ class Options(Object, frozen=True, kw_only=True):
     def user_supplied(self) -> tuple[Side, ...]:
         """Sides with certificates of the user's."""
         return tuple(side for side in SIDES if getattr(self, "chain" if side == "server" else "client_chain"))
+
+    def files(self) -> tuple[Path, ...]:
+        """The files that it names, of both sides."""
+        named = (self.chain, self.key, self.ca, self.client_chain, self.client_key, self.client_ca)
+        return tuple(Path(one) for one in named if one is not None)
 
     def unpaired(self) -> tuple[str, str] | None:
         """An option that has no use without a chain, and which chain is missing; None where all fit."""

@@ -145,6 +145,7 @@ def start(
     metrics: str | None = None,
     client_ca: str | Path | None = None,
     traces: str | Path | None = None,
+    replace: bool = False,
     **limits: object,
 ) -> Server:
     """Starts a server of `suites` at `listen` (HOST:PORT).
@@ -152,13 +153,16 @@ def start(
     `limits` are `workers`, `payload_bytes`, `payload_when` (request or handshake), `handshake_timeout_s`,
     `idle_timeout_s`, `drain_timeout_s`, `max_handshakes`, `max_connections`, `sample`, `queue_times` and
     `max_passages` (of messages' ways through the queue, for each worker, until they are taken); None is the
-    default. `client_ca` is the root of the certificates that clients present. Raises `InputError`, also
+    default. `client_ca` is the root of the certificates that clients present. `traces` is a log of sampled
+    handshakes, which others read while it grows: it has its name as soon as the server listens, and a file
+    that is there is replaced then, where `replace` says so, and never added to. Raises `InputError`, also
     where the address is taken or a suite cannot be served.
     """
     import msgspec
 
     from shakedown import core
     from shakedown.files.read import check_readable
+    from shakedown.files.write import Destination
     from shakedown.scenario import Options
 
     given = (options or Options()).checked()
@@ -176,14 +180,23 @@ def start(
         request["metrics"] = parse_address(metrics)
     if client_ca is not None:
         request["client_ca"] = str(client_ca)
-    if traces is not None:
-        request["traces"] = str(traces)
     request |= {key: value for key, value in limits.items() if value is not None}
     names = [core.canonical(suite) for suite in suites]
     native = core.native()
+    log = None if traces is None else Destination(Path(traces), replace=replace)
+    if log is not None:
+        request["traces"] = str(log.beside)
     try:
-        return Server(native.Server(names, request, options=chosen))
+        # A server that nobody holds is cut off.
+        server = Server(native.Server(names, request, options=chosen))
+        if log is not None:
+            log.commit()
     except (native.InvalidOption, native.Unsupported, native.InvalidSuite) as error:
         if client_ca is not None and str(client_ca) in str(error):
             check_readable(client_ca)
         raise InputError(str(error)) from error
+    finally:
+        # Has no effect on a file that has its name.
+        if log is not None:
+            log.abandon()
+    return server

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from shakedown.errors import InputError, ShakedownError
-from shakedown.files.write import Destination, check_free, digest_of, write, write_durably, writing
+from shakedown.files.write import (
+    Destination,
+    check_distinct,
+    check_free,
+    digest_of,
+    write,
+    write_durably,
+    writing,
+)
 
 
 def test_a_name_that_exists_is_refused_and_replaced_when_asked(tmp_path):
@@ -39,6 +47,48 @@ def test_a_symbolic_link_is_a_name_that_exists_and_is_not_followed(tmp_path, dan
     assert link.read_text() == "theirs"
     assert target.exists() is not dangling
     assert dangling or target.read_text() == "mine"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o400, 0o664, 0o755])
+def test_what_replaces_a_file_is_open_to_nobody_else(tmp_path, mode):
+    path = tmp_path / "x"
+    path.write_text("old")
+    path.chmod(mode)
+    with writing(path, replace=True) as file:
+        file.write("new")
+        # Nor is it while it grows.
+        assert file.beside.stat().st_mode & 0o077 & ~mode == 0
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o7777 == mode
+
+
+def test_what_replaces_a_link_is_no_more_open_than_what_that_led_to(tmp_path):
+    (tmp_path / "private").write_text("mine")
+    (tmp_path / "private").chmod(0o600)
+    (tmp_path / "x").symlink_to(tmp_path / "private")
+    write(tmp_path / "x", "new", replace=True)
+    assert (tmp_path / "x").lstat().st_mode & 0o777 == 0o600
+
+
+def test_files_that_are_one_are_told(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "d").symlink_to("real")
+    a, spelled = tmp_path / "real" / "a", tmp_path / "d" / ".." / "real" / "a"
+    with pytest.raises(InputError, match=r"a: is written too; accepted: another name"):
+        check_distinct([a, a])
+    with pytest.raises(InputError, match=r"a: is the same file as .*, which is written too"):
+        check_distinct([a, spelled])  # neither is there yet
+    a.write_text("mine")
+    (tmp_path / "hard").hardlink_to(a)
+    (tmp_path / "soft").symlink_to(a)
+    for other in (spelled, tmp_path / "d" / "a", tmp_path / "hard", tmp_path / "soft"):
+        with pytest.raises(InputError, match=r"is the same file as .*, which is read too"):
+            check_distinct([other], [None, a])
+        with pytest.raises(InputError, match=r"is the same file as .*, which is read too"):
+            check_distinct([a], [other])
+    (tmp_path / "loop").symlink_to("loop")
+    check_distinct([a, None, tmp_path / "b", None], [tmp_path / "b2", tmp_path / "loop"])
+    check_distinct([Path("/dev/null"), Path("/dev/null")], [Path("/dev/null")])
 
 
 def test_after_an_error_nothing_is_left(tmp_path):

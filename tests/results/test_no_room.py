@@ -18,7 +18,9 @@ from shakedown.results.folder import load_results
 
 SUITES = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
 NAMED = ["--name", "b", "--chip", "C", "--clock", "1"]
+BEHIND = ["--", sys.executable, "-c", "import socket; socket.socket().connect_ex(('198.18.0.2', 1))"]
 OUT = {
+    "bearer": ["bearer", "run", "--pcap", "out/b", "ethernet", *BEHIND],
     "run": ["run", "e.toml", "--out", "out/r"],
     "report": ["report", "r", "--out", "out/p.html"],
     "csv": ["report", "r", "--out", "p.html", "--csv", "out/t.csv"],
@@ -67,7 +69,7 @@ def test_files_that_may_not_grow(inputs, tmp_path, what, most_bytes):
     assert "file too large" in line.lower() or "no space left on device" in line
     if what == "certs":
         assert list((out / "c").iterdir()) == []
-    if what in ("csv", "traces", "import"):
+    if what in ("csv", "traces", "import", "bearer"):
         assert [path.name for path in out.iterdir()] == ["mine.txt"]
     if what == "run" and (out / "r" / "manifest.json").exists():
         left = load_results(out / "r")

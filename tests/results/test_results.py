@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -409,6 +410,45 @@ def test_a_killed_run_can_be_replaced(tmp_path):
     with ResultsWriter(tmp_path / "r", manifest(), replace=True):
         pass
     assert [path.name for path in (tmp_path / "r").iterdir()] == [MANIFEST]
+
+
+def test_what_is_left_of_removed_results_is_no_obstacle(tmp_path):
+    """The manifest went, and the list of parts was to go next, when the program was killed."""
+    left = tmp_path / "left"
+    with write(left, *SUITES) as killed:
+        journal = (left / JOURNAL).read_bytes()
+        killed.close("complete")
+    for path in left.iterdir():
+        path.unlink()
+    (left / JOURNAL).write_bytes(journal)
+    assert journal.count(b"\n") == len(SUITES)
+    with pytest.raises(InputError, match=r"what is left of results that were being removed; .* or --force"):
+        ResultsWriter(left, manifest())
+    assert (left / JOURNAL).read_bytes() == journal
+    with ResultsWriter(left, manifest(), replace=True):
+        pass
+    assert [path.name for path in left.iterdir()] == [MANIFEST]
+
+
+@pytest.mark.parametrize("calls", range(8))
+def test_killed_while_older_results_are_removed(tmp_path, monkeypatch, calls):
+    """After whichever removal: what is left can be replaced."""
+    folder = tmp_path / "r"
+    write(folder, *SUITES)._release()
+    (folder / ".manifest.json.01234567.draft").touch()
+    unlink, left = Path.unlink, iter(range(calls))
+
+    def killed(path: Path, missing_ok: bool = False) -> None:
+        if path.parent == folder and next(left, None) is None:
+            raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+        patched.setattr(Path, "unlink", killed)
+        ResultsWriter(folder, manifest(), replace=True)._release()
+    with ResultsWriter(folder, manifest(), replace=True) as writer:
+        writer.add("measured", "tls1.2/psk", table_of("tls1.2/psk"))
+    assert load_results(folder).handshakes["suite"].to_list() == ["tls1.2/psk"]
 
 
 FOREIGN = ("part-0001.parquet", "part-00000-1f3a.snappy.parquet", "captured.parquet", "modelled.parquet",

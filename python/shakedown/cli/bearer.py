@@ -72,12 +72,14 @@ def run(
     --pair a shell runs another command at that address instead, and COMMAND begins once that listens.
     """
     from shakedown.errors import InputError
-    from shakedown.files.write import check_free
+    from shakedown.files.write import check_distinct, check_free
     from shakedown.live.bearer import run_behind
     from shakedown.profiles import load_bearer
 
     if pcap is not None:
         check_free(pcap, force)
+        # A bearer may be a file.
+        check_distinct([pcap], [Path(name)])
     arguments = words[1:] if words[0] == "--" else words
     if words[0] != "--" and words[0].startswith("-"):
         raise InputError(

@@ -191,7 +191,9 @@ def issue(
 ) -> None:
     """Make one certificate with a new key: a root, or what an issuer of yours issues."""
     from shakedown import api
+    from shakedown.files.write import check_distinct
 
+    check_distinct([out / "chain.pem", out / "key.pem"], [ca, ca_key])
     [made] = api.certs(
         "issue",
         place=place,

@@ -62,7 +62,10 @@ def command(
     """
     from shakedown import core
     from shakedown.errors import InputError
+    from shakedown.files.write import check_distinct
     from shakedown.kinds.captured import cut_short
+
+    check_distinct([traces], [capture, keylog])
 
     with ExitStack() as stack:
         size_mb = -(-capture.stat().st_size // 1_000_000) if capture.is_file() else 0

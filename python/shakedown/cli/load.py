@@ -142,44 +142,50 @@ def command(
     """
     from shakedown.errors import ShakedownError
     from shakedown.files.write import check_free
-    from shakedown.loading import load
+    from shakedown.loading import UnwrittenTracesError, load
 
     if traces_out is not None:
         check_free(traces_out, force)
     if arrivals is None:
         arrivals = "closed" if background is not None and rate is None else "poisson"
+    unwritten: UnwrittenTracesError | None = None
     with _live_view(duration) as update, _generators(workers, scheduler) as generators:
-        run = load(
-            target,
-            suite,
-            rate_per_s=rate,
-            arrivals=cast("Arrivals", arrivals),
-            background_per_s=background,
-            traces=traces or 0,
-            traces_out=traces_out,
-            server_traces=server_traces,
-            slow_to=slow_to,
-            generators=generators,
-            duration_s=duration,
-            max_starts=count,
-            clients=clients if clients is not None else 16 if background is None else 1,
-            resume_ratio=resume_ratio,
-            seed=seed,
-            timeout_s=timeout,
-            max_open=max_open,
-            http=path,
-            await_first_byte=await_first_byte,
-            ca=ca,
-            server_name=server_name,
-            check=not no_check,
-            client_stack=client_stack,
-            client_chain=client_chain,
-            client_key=client_key,
-            requirements=requirements,
-            may_load=may_load,
-            rate_cap=not no_rate_cap,
-            progress=update,
-        )
+        try:
+            run = load(
+                target,
+                suite,
+                rate_per_s=rate,
+                arrivals=cast("Arrivals", arrivals),
+                background_per_s=background,
+                traces=traces or 0,
+                traces_out=traces_out,
+                replace=force,
+                server_traces=server_traces,
+                slow_to=slow_to,
+                generators=generators,
+                duration_s=duration,
+                max_starts=count,
+                clients=clients if clients is not None else 16 if background is None else 1,
+                resume_ratio=resume_ratio,
+                seed=seed,
+                timeout_s=timeout,
+                max_open=max_open,
+                http=path,
+                await_first_byte=await_first_byte,
+                ca=ca,
+                server_name=server_name,
+                check=not no_check,
+                client_stack=client_stack,
+                client_chain=client_chain,
+                client_key=client_key,
+                requirements=requirements,
+                may_load=may_load,
+                rate_cap=not no_rate_cap,
+                progress=update,
+            )
+        except UnwrittenTracesError as error:
+            # The run is not lost with them.
+            unwritten, run = error, error.run
     _show(run, as_json)
     for what, figures in (("generator", run), ("generator of the background", run.background)):
         if figures is not None and figures.saturated:
@@ -189,6 +195,8 @@ def command(
             )
     if traces and run.time_spent is None:
         note("warning: no sampled handshake came to its end without the clients' thread losing its processor")
+    if unwritten is not None:
+        raise unwritten
     if run.interrupted:
         raise KeyboardInterrupt("interrupted: the figures are of the run so far")
     failed = failures(run)

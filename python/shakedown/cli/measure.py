@@ -72,7 +72,7 @@ def command(
     "shakedown suites" lists them.
     """
     from shakedown import api, core
-    from shakedown.files.write import check_free
+    from shakedown.files.write import check_distinct, check_free
     from shakedown.scenario import options_of
 
     if keylog and not pcap:
@@ -88,6 +88,7 @@ def command(
     if any(options[name] for name in WTLS_ONLY) and not all(name.startswith("wtls/") for name in names):
         raise click.UsageError("--certificate-form and --private-curves are for suites of wtls alone")
     given = options_of(options)
+    check_distinct([pcap, keylog], given.files())
     alone = given.unpaired()
     if alone is not None:
         raise click.UsageError(f"--{alone[0]} goes with --{alone[1]}".replace("_", "-"))

@@ -29,7 +29,8 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     """
     from shakedown.api import load_any
     from shakedown.files.owned import ACCEPTED
-    from shakedown.files.write import check_free, write
+    from shakedown.files.write import check_distinct, check_free, write
+    from shakedown.results.writer import own_files
 
     its_own = results / "report.html"
     page = out or (results.with_suffix(".html") if results.is_file() else its_own)
@@ -37,6 +38,7 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
         check_free(page, accepted=ACCEPTED)
     if csv_path:
         check_free(csv_path, force)
+    check_distinct([None if as_json else page, csv_path], own_files(results))
     loaded = load_any(results)
     if csv_path:
         write(csv_path, loaded.csv(), replace=force)

@@ -103,7 +103,7 @@ class Duration(click.ParamType[float]):
     help="Connections; beyond, none is accepted until one ends.",
 )
 @click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics at /metrics there.")
-@click.option("--traces", type=_file, help="Write sampled handshakes, as JSON lines.")
+@click.option("--traces", type=_file, help="Write sampled handshakes, as JSON lines, as they come.")
 @click.option(
     "--sample",
     type=click.IntRange(1, 1 << 40),
@@ -147,12 +147,13 @@ def command(
     alone. A second signal cuts connections that are left.
     """
     from shakedown import core, serving
-    from shakedown.files.write import check_free
+    from shakedown.files.write import check_distinct, check_free, write
     from shakedown.scenario import options_of
 
     for file in (ca_out, traces):
         if file is not None:
             check_free(file, force)
+    check_distinct([ca_out, traces], [chain, key, ca, client_ca])
     options = options_of({"chain": chain, "key": key, "ca": ca, "password": password, "tickets": tickets})
     server = serving.start(
         suites,
@@ -162,6 +163,7 @@ def command(
         metrics=metrics,
         client_ca=client_ca,
         traces=traces,
+        replace=force,
         workers=workers,
         payload_bytes=payload,
         payload_when=payload_when,
@@ -176,7 +178,7 @@ def command(
     for remark in core.take_notices():
         note(remark)
     if ca_out is not None:
-        ca_out.write_text(server.roots_pem)
+        write(ca_out, server.roots_pem, replace=force)
 
     def end(_signal: int, _frame: FrameType | None) -> None:
         # The first signal asks, the second insists.

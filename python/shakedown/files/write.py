@@ -1,14 +1,16 @@
 """Writing files: all of it or nothing, even if the power goes, and nothing replaced unasked.
 
 Everything is written beside its final name, flushed to the disk and renamed. A name that exists is refused
-unless its replacement was asked for; a symbolic link is a name that exists, and is never followed.
+unless its replacement was asked for; a symbolic link is a name that exists, and is never followed. What
+replaces a file is open to nobody to whom that was not. A log that others read while it grows has its name
+from the start, and is new then.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -32,6 +34,42 @@ def check_free(path: Path, replace: bool = False, accepted: str = FORCE) -> None
         raise InputError(f"{path}: exists already; accepted: {accepted}")
 
 
+def check_distinct(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
+    """Refuses what would be written in the place of what is read, or of something else that is written.
+
+    Links are followed and hard links known, so that no spelling of a name passes. Names that are None, and
+    devices and pipes, are nobody's. Raises `InputError`.
+    """
+    written: list[Path] = []
+    read = [path for path in inputs if path is not None]
+    for path in outputs:
+        if path is None or _is_special(path):
+            continue
+        for others, used in ((read, "read"), (written, "written")):
+            for other in others:
+                if _is_same(path, other):
+                    which = f"is {used} too"
+                    if path != other:
+                        which = f"is the same file as {other}, which {which}"
+                    raise InputError(f"{path}: {which}; accepted: another name to write to")
+        written.append(path)
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path == other or path.resolve() == other.resolve() or path.samefile(other)
+    except (OSError, RuntimeError):
+        # One of them is not there yet, or a link in a ring, and nothing can be lost.
+        return False
+
+
+def check_writable(path: Path, replace: bool = False, accepted: str = FORCE) -> None:
+    """As `check_free`; also refuses a folder that takes no files. Raises `InputError` or `ShakedownError`."""
+    check_free(path, replace, accepted)
+    if not _is_special(path):
+        Destination(path, replace=replace, accepted=accepted).abandon()
+
+
 class Draft:
     """A file in the making, beside its final name; every method raises `OSError`."""
 
@@ -40,7 +78,15 @@ class Draft:
         self.path = path
         self._draft = path.with_name(f".{path.name}.{token_hex(4)}{DRAFT_SUFFIX}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file: IO[bytes] = os.fdopen(os.open(self._draft, flags, 0o666), "wb")
+        there = _mode_of(path)
+        # While it grows it is no more open than the file that it may replace.
+        mode = 0o666 if there is None else there & 0o666 | 0o600
+        self._file: IO[bytes] = os.fdopen(os.open(self._draft, flags, mode), "wb")
+
+    @property
+    def beside(self) -> Path:
+        """Where it is until it has its name."""
+        return self._draft
 
     def write(self, content: bytes | str) -> None:
         """Adds to the file."""
@@ -49,9 +95,10 @@ class Draft:
     def commit(self, *, replace: bool) -> None:
         """Gives the file its name, once it is on the disk; `FileExistsError` where that is taken."""
         try:
+            if replace and not self.path.is_symlink():
+                self._take_mode(_mode_of(self.path))
             self._file.flush()
             os.fsync(self._file.fileno())
-            self._file.close()
             if replace:
                 self._draft.replace(self.path)
             else:
@@ -59,6 +106,12 @@ class Draft:
         finally:
             self.abandon()
         flush_folder(self.path.parent)
+
+    def _take_mode(self, mode: int | None) -> None:
+        handle = self._file.fileno()
+        # File systems without modes refuse to set what they say of all files.
+        if mode is not None and stat.S_IMODE(os.fstat(handle).st_mode) != mode:
+            os.fchmod(handle, mode)
 
     def abandon(self) -> None:
         """Leaves nothing behind."""
@@ -84,6 +137,11 @@ class Destination:
                 self._special = path.open("wb", buffering=0)
             else:
                 self._draft = Draft(path)
+
+    @property
+    def beside(self) -> Path:
+        """Where another writer adds to the file before it has its name, and goes on afterwards."""
+        return self.path if self._draft is None else self._draft.beside
 
     def write(self, content: bytes | str) -> None:
         """Adds to the file."""
@@ -186,6 +244,15 @@ def _rename_exclusively(draft: Path, path: Path) -> None:
         # A file system without hard links: claim the name first.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666))
         draft.replace(path)
+
+
+def _mode_of(path: Path) -> int | None:
+    """Who may do what with a regular file, or with what a link leads to; None where there is neither."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return None
+    return stat.S_IMODE(mode) & 0o777 if stat.S_ISREG(mode) else None
 
 
 def _is_special(path: Path) -> bool:

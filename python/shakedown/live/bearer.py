@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.core import native
 from shakedown.errors import ShakedownError
+from shakedown.files.write import Destination
 
 if TYPE_CHECKING:
     from shakedown.profiles.bearer import Bearer, BearerDirection
@@ -104,12 +105,26 @@ def run_behind(
         "command": list(command),
         "pair": pair,
         "congestion_control": congestion_control,
-        "pcap": None if pcap is None else str(pcap),
-        "replace": replace,
+        "pcap": None,
+        "replace": False,
         "linger_s": linger_s,
     }
-    with _one_line():
-        answer = native().bearer_run(plan)
+    capture = None if pcap is None else Destination(pcap, replace=replace)
+    if capture is not None:
+        # The core writes into the draft, which has its name once it is whole.
+        plan |= {"pcap": str(capture.beside), "replace": True}
+    try:
+        with _one_line():
+            answer = native().bearer_run(plan)
+        if capture is not None:
+            capture.commit()
+    except BearerError as error:
+        if capture is None:
+            raise
+        raise BearerError(str(error).replace(str(capture.beside), str(pcap)), error.exit_status) from error
+    finally:
+        if capture is not None:
+            capture.abandon()
     return cast(int, answer["status"]), convert(answer["report"], BearerReport)
 
 

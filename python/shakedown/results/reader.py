@@ -47,11 +47,12 @@ def load_manifest(folder: Path) -> tuple[Manifest, bool]:
     manifest = convert(found, Manifest, f"{path}: damaged")
     if manifest.ended is not None:
         return manifest, False
-    parts, failures = _load_journal(folder / JOURNAL)
+    parts, failures = load_journal(folder / JOURNAL)
     return msgspec.structs.replace(manifest, parts=tuple(parts), failures=tuple(failures)), bool(parts)
 
 
-def _load_journal(path: Path) -> tuple[list[Part], list[Failure]]:
+def load_journal(path: Path) -> tuple[list[Part], list[Failure]]:
+    """Parts and failures that are listed while a run goes on. Raises `InputError` for other lines."""
     parts: list[Part] = []
     failures: list[Failure] = []
     if not path.is_file():

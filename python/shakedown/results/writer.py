@@ -31,7 +31,7 @@ from shakedown.schema.base import encode, encode_pretty
 from shakedown.schema.saved import SCHEMA_VERSION, Failure, Manifest, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 MANIFEST, JOURNAL = "manifest.json", "parts.jsonl"
 PART_KEY = "shakedown"
@@ -152,6 +152,15 @@ class ResultsWriter:
             for name in there:
                 (self.folder / name).unlink()
             return
+        if JOURNAL in there and MANIFEST not in there and self._is_left_over(there):
+            if not replace:
+                raise InputError(
+                    f"{self.folder} holds what is left of results that were being removed; "
+                    "accepted: another folder, or --force"
+                )
+            for name in there:
+                (self.folder / name).unlink()
+            return
         if MANIFEST not in there:
             raise InputError(
                 f"{self.folder} holds other files ({there[0]}); accepted: a new or an empty folder"
@@ -164,9 +173,26 @@ class ResultsWriter:
             raise InputError(f"{self.folder} holds results already; accepted: another folder, or --force")
         remove_page(self.folder / "report.html")
         remove_parts(self.folder, old.parts)
+        # The manifest goes last: until then the folder is known to be ours, whatever ends this.
         for path in self.folder.iterdir():
-            if path.name in OWN_NAMES or MANIFEST_DRAFT.fullmatch(path.name):
+            if MANIFEST_DRAFT.fullmatch(path.name):
                 path.unlink()
+        (self.folder / JOURNAL).unlink(missing_ok=True)
+        (self.folder / MANIFEST).unlink()
+
+    def _is_left_over(self, there: Sequence[str]) -> bool:
+        """Whether a folder holds but a list of parts that are gone: removed was once the manifest first."""
+        from shakedown.results.reader import load_journal
+
+        journal = self.folder / JOURNAL
+        others = [name for name in there if name != JOURNAL and not MANIFEST_DRAFT.fullmatch(name)]
+        if others or journal.is_symlink() or not journal.is_file():
+            return False
+        try:
+            parts, failures = load_journal(journal)
+        except InputError:
+            return False
+        return bool(parts or failures) or journal.stat().st_size == 0
 
     def _manifest(self) -> bytes:
         return encode_pretty(self.manifest).encode() + b"\n"
@@ -190,6 +216,13 @@ class ResultsWriter:
         return ShakedownError(
             f"{self.folder}: results cannot be written: {os_reason(error)}; kept: {len(self.parts)} parts"
         )
+
+
+def own_files(results: Path) -> list[Path]:
+    """What results are read from: a file, or those of a folder that a run writes."""
+    if not results.is_dir():
+        return [results]
+    return [*(results / name for name in OWN_NAMES), *results.glob("part-*.parquet")]
 
 
 def remove_parts(folder: Path, parts: Iterable[Part]) -> None:

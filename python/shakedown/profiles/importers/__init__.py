@@ -15,7 +15,7 @@ from pathlib import Path
 
 from shakedown.errors import InputError, os_reason
 from shakedown.files.limits import MAX_IMPORT_BYTES, read_bytes
-from shakedown.files.write import check_free, write
+from shakedown.files.write import check_distinct, check_free, write
 from shakedown.profiles.device import parse_device
 from shakedown.profiles.importers.common import ContradictionError, Imported
 from shakedown.profiles.importers.mbedtls import read_mbedtls
@@ -105,6 +105,7 @@ def save_import(
     """
     text = read_bytes(file, MAX_IMPORT_BYTES, "file of benchmark output").decode("utf-8", errors="replace")
     path = profile_path(name, out, replace=replace)
+    check_distinct([path], [file])
     found_library, found = import_benchmark(text, str(file))
     about = About(name, title, chip, clock_hz, library or found_library, build, date, (source,))
     document = profile_toml(
