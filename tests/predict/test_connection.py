@@ -52,7 +52,7 @@ def test_long_and_short_handshakes_tell_the_connection_from_what_they_take_longe
         ]
         for alone in (20.0, 40.0, 80.0, 160.0)
     ]
-    found = fitted(rounds, per_kib_us=3.0)
+    found = fitted(rounds, 3.0)
     assert found["server_cold"] == pytest.approx(0.25)
     assert found["server_us"] == pytest.approx(50.0)
     assert found["client_cold"] == 0.0

@@ -1,12 +1,14 @@
 """What a connection costs a server and a client here beyond the handshake in memory, measured over loopback.
 
 A server of ours serves real handshakes on one processor to a client of ours on another, which always has
-some under way, so that the server is hardly idle. What the kernel says that each side's thread ran, by
-connection, less what the same handshake takes that side in memory, is the connection: accept, reads, writes
-and close with the kernel's TCP behind them, the TLS library's object, and the event loop. And the handshake
-itself takes longer than in memory, where nothing comes between: the kernel and other connections leave code
-and data cold. Long and short handshakes tell the two apart. On loopback the kernel does part of the
-receiver's work in the sender's name, as it does for any server on one machine with its clients.
+some under way. The server shares its processor with processes that do nothing, so that its clients are never
+too slow for it: a server that has to be woken for every message takes half as long again. What the kernel
+says that each side's thread ran, by connection, less what the same handshake takes that side in memory, is
+the connection: accept, reads, writes and close with the kernel's TCP behind them, the TLS library's object,
+and the event loop. And the handshake itself takes longer than in memory, where nothing comes between: the
+kernel and other connections leave code and data cold. Long and short handshakes tell the two apart. On
+loopback the kernel does part of the receiver's work in the sender's name, as it does for any server on one
+machine with its clients.
 
 What each KiB adds, the kernel's copying, is measured apart, with sockets that carry no TLS.
 """
@@ -24,7 +26,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 
-from shakedown.pricing.neighbours import busy_neighbours
+from shakedown.pricing.neighbours import busy_neighbours, shared
 from shakedown.schema.base import SIDES, Side
 
 
@@ -43,8 +45,8 @@ PLANS = (
     Plan("tls1.3/x25519/ed25519/server", 2, client_stack="rustls"),
     Plan("tls1.3/x25519/rsa3072/server", 2, client_stack="rustls"),
 )
-"""Cheap handshakes, next to which the connection shows, and one that takes long. The client takes less than
-the server, which is thus never idle: to be woken for each message costs as much again.
+"""Cheap handshakes, next to which the connection shows, and one that takes long. Their client is of the
+stack that takes less.
 """
 CLIENTS = 16
 """Connections that the client keeps under way."""
@@ -90,28 +92,28 @@ def connection_cost(
     """
     total = ROUNDS * len(plans) + 1
     progress(0, total)
-    per_kib_us = _per_kib_us()
+    copying_us = per_kib_us()
     found: list[list[Served]] = [[] for _ in plans]
     for number, plan in enumerate(list(plans) * ROUNDS):
         progress(1 + number, total)
         found[number % len(plans)].append(served(plan, seconds))
-    return fitted(found, per_kib_us)
+    return fitted(found, copying_us)
 
 
-def fitted(found: Sequence[Sequence[Served]], per_kib_us: float) -> dict[str, float]:
-    """The table ``[connection]`` of what was served, by suite and round."""
-    cost = {"per_kib_us": per_kib_us}
+def fitted(found: Sequence[Sequence[Served]], copying_us: float) -> dict[str, float]:
+    """The table ``[connection]`` of what was served, by suite and round, and of what a KiB adds."""
+    cost = {"per_kib_us": copying_us}
     for side in SIDES:
         points = []
         for rounds in found:
             alone_us = _usual(one.alone_us[side] for one in rounds)
             took_us = _usual(one.took_us[side] for one in rounds)
             kib = statistics.median(one.kib for one in rounds)
-            points.append((alone_us, took_us - alone_us - per_kib_us * kib))
+            points.append((alone_us, took_us - alone_us - copying_us * kib))
         fixed_us, cold = _line(points)
         cost |= {f"{side}_us": fixed_us, f"{side}_cold": cold}
     servers = [
-        one.took_us["server"] - (1.0 + cost["server_cold"]) * one.alone_us["server"] - per_kib_us * one.kib
+        one.took_us["server"] - (1.0 + cost["server_cold"]) * one.alone_us["server"] - copying_us * one.kib
         for rounds in found
         for one in rounds
     ]
@@ -150,6 +152,7 @@ def served(plan: Plan, seconds: float) -> Served:
     processors = _processors()
     with (
         serving.start([name], "127.0.0.1:0", workers=1, options=options) as server,
+        shared(processors[0]),
         _placed(processors[-1]),
     ):
         workers = _threads() - others
@@ -203,8 +206,8 @@ def _placed(processor: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _per_kib_us() -> float:
-    """What a KiB adds to a server, by sockets that carry small and large flights."""
+def per_kib_us() -> float:
+    """Microseconds that a KiB adds to a server, by sockets that carry small and large flights."""
     small = min(_kernel_us(FLIGHTS, CONNECTIONS) for _ in range(ROUNDS))
     large = min(_kernel_us(LARGE_FLIGHTS, CONNECTIONS // 2) for _ in range(ROUNDS))
     kib = (sum(LARGE_FLIGHTS) - sum(FLIGHTS)) / 1024.0

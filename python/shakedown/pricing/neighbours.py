@@ -13,6 +13,8 @@ from multiprocessing import get_context
 
 SUITE = "tls1.3/x25519/p256/server"
 """What neighbours do: handshakes, as clients and other workers would."""
+IDLERS = 2
+"""Processes that do nothing beside a server, which then has a third of its processor."""
 
 
 @contextlib.contextmanager
@@ -35,6 +37,33 @@ def busy_neighbours(*, busy: bool = True) -> Iterator[None]:
             other.terminate()
         for other in others:
             other.join(5)
+
+
+@contextlib.contextmanager
+def shared(processor: int) -> Iterator[None]:
+    """Processes that do nothing for ever on a processor, so that a server there has a part of it.
+
+    Clients are then never too slow for the server: it finds work whenever it looks, and is never woken. What
+    it does is counted by its own CPU time.
+    """
+    context = get_context("fork")
+    idlers = [context.Process(target=_spin, args=(processor,), daemon=True) for _ in range(IDLERS)]
+    for one in idlers:
+        one.start()
+    try:
+        yield
+    finally:
+        for one in idlers:
+            one.terminate()
+        for one in idlers:
+            one.join(5)
+
+
+def _spin(processor: int) -> None:
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, {processor})
+    while True:
+        pass
 
 
 def _work(processor: int) -> None:
