@@ -35,7 +35,8 @@ ROUNDS = 16
 to a server of ours. Of each case the faster half counts: a machine that others share is slower at times, and
 the profile is of its usual speed, too.
 """
-SECONDS = 0.4
+SECONDS = 0.6
+BEGINNING_S = 0.02
 CLIENTS = 16
 """Connections under way: with few nginx would sleep between any two flights."""
 MAX_SLEEPS = 0.2
@@ -270,25 +271,16 @@ class Measured:
         return 1.0 / self.each_s
 
 
-def measure(
-    case: Case, pid: int, endpoint: Endpoint, address: str = ADDRESSES[0], full_s: float = 0.0
-) -> Measured:
+def measure(case: Case, pid: int, endpoint: Endpoint, address: str = ADDRESSES[0]) -> Measured:
     """Load nginx from the other core.
 
     Processes that do nothing take most of nginx' core, so that clients which are as fast as nginx are fast
     enough: it never sleeps for want of work. Clients that resume have their sessions of a full handshake
-    each, which is not among those that are counted, and takes nginx `full_s`.
+    each, which is not among those that are counted: what a short load takes is left out of a long one.
     """
     from shakedown import core
     from shakedown.pricing.neighbours import shared
 
-    config = {
-        "target": f"{address}:{endpoint.port}",
-        "arrivals": "closed",
-        "clients": CLIENTS,
-        "duration_s": SECONDS,
-        "check": False,
-    }
     options = {
         "client_stack": case.client_stack,
         "now": int(time.time()),
@@ -296,22 +288,34 @@ def measure(
         "key": endpoint.folder / "key.pem",
         "ca": endpoint.folder / "ca.pem",
     }
+
+    def load(duration_s: float) -> tuple[int, float, int]:
+        """Connections, nginx' CPU time for them, and how often it slept."""
+        config = {
+            "target": f"{address}:{endpoint.port}",
+            "arrivals": "closed",
+            "clients": CLIENTS,
+            "duration_s": duration_s,
+            "check": False,
+        }
+        before_s, before = _ran_s(pid), _slept(pid)
+        outcome = core.load(config, core.canonical(case.suite), options)
+        resumed = outcome.completed if "/ticket" in case.suite else 0
+        if outcome.failed or not outcome.completed or outcome.resumed.confirmed != resumed:
+            raise UnavailableError(f"{case.name}: {outcome.failed}, resumed: {outcome.resumed}")
+        return outcome.completed, _ran_s(pid) - before_s, _slept(pid) - before
+
     allowed = os.sched_getaffinity(0)
-    first = min(allowed)
     _pin(1)
     try:
-        with shared(first):
-            before_s, before = _ran_s(pid), _slept(pid)
-            outcome = core.load(config, core.canonical(case.suite), options)
-            ran_s, slept = _ran_s(pid) - before_s, _slept(pid) - before
+        with shared(min(allowed)):
+            first, whole = load(BEGINNING_S), load(BEGINNING_S + SECONDS)
     finally:
         os.sched_setaffinity(0, allowed)
-    resumed = outcome.completed if "/ticket" in case.suite else 0
-    if outcome.failed or not outcome.completed or outcome.resumed.confirmed != resumed:
-        raise UnavailableError(f"{case.name}: {outcome.failed}, resumed: {outcome.resumed}")
-    if resumed:
-        ran_s -= CLIENTS * full_s
-    return Measured(ran_s / outcome.completed, slept / outcome.completed)
+    completed, ran_s, slept = (more - less for more, less in zip(whole, first, strict=True))
+    if completed <= 0:
+        raise UnavailableError(f"{case.name}: {completed:g} connections in {SECONDS} s")
+    return Measured(ran_s / completed, max(slept, 0) / completed)
 
 
 def _slept(pid: int) -> int:
@@ -334,11 +338,7 @@ def rates() -> list[tuple[Case, Predicted, Measured]]:
         def some(addresses: Sequence[str]) -> None:
             for address in addresses:
                 profile.serve()
-                full_s: dict[str, float] = {}
-                for case in CASES:
-                    one = measure(case, pid, endpoints[case.key], address, full_s.get(case.key, 0.0))
-                    full_s.setdefault(case.key, one.each_s)
-                    found.append((case, one))
+                found.extend((case, measure(case, pid, endpoints[case.key], address)) for case in CASES)
 
         some(ADDRESSES[: ROUNDS // 2])
         profile.handshakes()
