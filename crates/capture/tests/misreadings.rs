@@ -7,8 +7,8 @@ use shakedown_capture::CaptureError;
 use shakedown_capture::inspect::{Limits, inspect};
 use shakedown_capture::tls::keylog::KeyLog;
 use support::{
-    ACK, CLIENT, FIN, SERVER, SYN, Talk, client_hello, conversation, datagram, enhanced_packet, handshake,
-    interface, ip, names, pcap, pcapng, read, record, secrets, tshark, whole,
+    ACK, CLIENT, FIN, SERVER, SYN, Talk, block, client_hello, conversation, datagram, enhanced_packet,
+    handshake, interface, ip, names, pcap, pcapng, read, record, secrets, tshark, whole,
 };
 
 const MESSAGES: usize = 9;
@@ -216,6 +216,31 @@ fn carried_keys_may_be_larger_than_a_packet() {
         let (told, summary) = read(&pcapng(&[101], &blocks));
         assert_eq!((told.len(), told[0].messages.len()), (1, MESSAGES));
         assert_eq!(summary.problems, problems);
+    }
+}
+
+/// A block of which nothing is needed may be larger than any packet; one that is cut is told.
+#[test]
+fn large_blocks_of_unknown_kinds_are_passed_over() {
+    let large = block(0x0bad, &vec![7; 20 << 20]);
+    let packets = whole(0, CLIENT).packets;
+    let mut blocks = vec![large.clone()];
+    blocks.extend(packets.iter().map(|(time, packet)| enhanced_packet(0, *time, packet)));
+    let capture = pcapng(&[101], &blocks);
+    let (told, summary) = read(&capture);
+    assert_eq!((told.len(), told[0].messages.len(), summary.problems.len()), (1, MESSAGES, 0));
+    if let Some(types) = types(&capture, "pcapng") {
+        assert_eq!(types.len(), MESSAGES - 2 - 2);
+    }
+    blocks.rotate_left(1);
+    let capture = pcapng(&[101], &blocks);
+    let cut = &capture[..capture.len() - 1000];
+    let (told, _, error) = inspect(cut, KeyLog::default(), Limits::default()).unwrap();
+    assert_eq!(told.len(), 1);
+    let expected = (large.len() as u64, large.len() as u64 - 1000);
+    match error {
+        Some(CaptureError::Cut { expected: takes, found, .. }) => assert_eq!((takes, found), expected),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -72,8 +72,8 @@ impl NextGeneration {
                 };
             };
             let (kind, length, offset) = (block.kind, block.length, block.offset);
-            if kind == SECRETS {
-                self.secrets(window, &block, packet, secrets)?;
+            if !block.whole {
+                self.pieces(window, &block, packet, secrets)?;
                 continue;
             }
             let bytes = &window.available()[..length];
@@ -139,14 +139,19 @@ impl NextGeneration {
             };
         }
         let (kind, claimed) = (self.word(head, 0), self.word(head, 4));
-        let most =
-            BLOCK_EXTRA_BYTES + if kind == SECRETS { MAX_KEY_LOG_BYTES } else { MAX_PACKET_BYTES.into() };
+        // Nothing is needed of blocks of other kinds, whatever their size.
+        let in_pieces = match kind {
+            SECTION_HEADER | INTERFACE | OLD_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => false,
+            SECRETS => true,
+            _ => claimed > MAX_PACKET_BYTES,
+        };
+        let most = if in_pieces { MAX_KEY_LOG_BYTES } else { MAX_PACKET_BYTES.into() } + BLOCK_EXTRA_BYTES;
         if claimed < 12 || claimed % 4 != 0 || u64::from(claimed) > most {
             return Err(corrupt(offset, &format!("a block of type {kind} claims {claimed} bytes")));
         }
         let length = claimed as usize;
-        if kind == SECRETS {
-            return Ok(Some(Block { kind, length, offset }));
+        if in_pieces {
+            return Ok(Some(Block { kind, length, offset, whole: false }));
         }
         if !window.want(length)? {
             let found = window.available().len() as u64;
@@ -163,7 +168,7 @@ impl NextGeneration {
                 return Err(CaptureError::UnknownVersion { major, minor });
             }
         }
-        Ok(Some(Block { kind, length, offset }))
+        Ok(Some(Block { kind, length, offset, whole: true }))
     }
 
     fn interface(&self, body: &[u8]) -> Option<Interface> {
@@ -238,8 +243,8 @@ impl NextGeneration {
         Ok(())
     }
 
-    /// Reads a block of secrets piece by piece, for it may be larger than any packet, and passes it.
-    fn secrets<R: Read>(
+    /// Reads a block piece by piece, for it may be larger than any packet, and passes it; of secrets the keys are kept.
+    fn pieces<R: Read>(
         &self,
         window: &mut Window<R>,
         block: &Block,
@@ -259,7 +264,7 @@ impl NextGeneration {
         if left >= 8 {
             need(window, 8)?;
             let head = window.available();
-            if self.word(head, 0) == SECRETS_TLS_KEY_LOG {
+            if block.kind == SECRETS && self.word(head, 0) == SECRETS_TLS_KEY_LOG {
                 text = (self.word(head, 4) as usize).min(left - 8);
             }
             window.pass(8);
@@ -276,7 +281,7 @@ impl NextGeneration {
                 _ => piece.len(),
             };
             lines = secrets.read_carried(&piece[..whole], lines);
-            // Behind the log there is padding, or a block of secrets of another kind.
+            // Padding behind the log, secrets of another kind, or a block of which nothing is needed.
             let taken = if text == 0 { count } else { whole };
             text -= whole;
             window.pass(taken);
@@ -299,11 +304,13 @@ impl NextGeneration {
     }
 }
 
-/// A block that lies in the window as a whole, unless it has secrets.
+/// A block of the file.
 struct Block {
     kind: u32,
     length: usize,
     offset: u64,
+    /// True where it lies in the window as a whole, false where it is to be read in pieces.
+    whole: bool,
 }
 
 fn corrupt(offset: u64, reason: &str) -> CaptureError {

@@ -50,7 +50,8 @@ pub fn pcap(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+/// A pcapng block.
+pub fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let mut body = body.to_vec();
     body.resize(body.len().next_multiple_of(4), 0);
     let length = (12 + body.len() as u32).to_le_bytes();
