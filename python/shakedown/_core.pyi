@@ -132,7 +132,14 @@ def aka_run(suite: str, plan: str, progress: Callable[[int], None] | None = None
 def aka_provision(
     folder: str, suite: str, home: str, serving: str, nodes: Sequence[str], subscribers: int
 ) -> dict[str, Any]: ...
-def aka_hss(listen: str, file: str, listening: Callable[[str], None]) -> None: ...
+def aka_hss(
+    listen: str,
+    file: str,
+    *,
+    first_message_s: float,
+    listening: Callable[[str], None],
+    stopped: Callable[[dict[str, Any]], None],
+) -> None: ...
 def aka_sgsn(
     options: Mapping[str, object],
     *,
@@ -158,6 +165,7 @@ def eap_serve(
     options: Mapping[str, object],
     *,
     resume: bool,
+    sessions: object | None = None,
     listening: Callable[[str, str], None],
     stopped: Callable[[dict[str, Any]], None],
 ) -> None: ...

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from shakedown.scenario import HandshakeId, Options
-    from shakedown.schema.aka import ProvisionedFiles, SgsnSummary
+    from shakedown.schema.aka import HssSummary, ProvisionedFiles, SgsnSummary
     from shakedown.schema.captured import CaptureSummary, Connection
     from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
     from shakedown.schema.eap import Authentications, ServerTally
@@ -272,11 +272,12 @@ def eap_serve(
     options: Mapping[str, object],
     *,
     resume: bool,
+    sessions: object | None = None,
     listening: Callable[[str, str], None],
     stopped: Callable[[ServerTally], None],
 ) -> None:
     """Serves EAP-TLS until a signal's handler raises; `listening` is told address and suite, `stopped` the
-    tally.
+    tally. `sessions` keeps what can be resumed, as `live.eap_sessions` does; default: memory.
 
     Raises `InputError`.
     """
@@ -288,7 +289,9 @@ def eap_serve(
 
     core = native()
     with _complaints(str(options["suite"])):
-        core.eap_serve(_paths_as_text(options), resume=resume, listening=listening, stopped=tell)
+        core.eap_serve(
+            _paths_as_text(options), resume=resume, sessions=sessions, listening=listening, stopped=tell
+        )
 
 
 def aka_suites(suite: str) -> tuple[str, str]:
@@ -324,11 +327,27 @@ def aka_provision(
     return convert({**made, "files": [str(path) for path in made["files"]]}, ProvisionedFiles)
 
 
-def aka_hss(listen: str, register: Path, listening: Callable[[str], None]) -> None:
-    """Serves an HSS until a signal's handler raises; `listening` is told the address. Raises `InputError`."""
+def aka_hss(
+    listen: str,
+    register: Path,
+    *,
+    first_message_s: float,
+    listening: Callable[[str], None],
+    stopped: Callable[[HssSummary], None],
+) -> None:
+    """Serves an HSS until a signal's handler raises; `listening` is told the address, `stopped` what it did.
+
+    Raises `InputError`.
+    """
+    from shakedown.schema import convert
+    from shakedown.schema.aka import HssSummary
+
+    def tell(found: dict[str, Any]) -> None:
+        stopped(convert(found, HssSummary))
+
     core = native()
     with _complaints(""):
-        core.aka_hss(listen, str(register), listening)
+        core.aka_hss(listen, str(register), first_message_s=first_message_s, listening=listening, stopped=tell)
 
 
 def aka_sgsn(

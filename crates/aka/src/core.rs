@@ -57,6 +57,15 @@ pub enum Answer {
     Refused(Cause),
 }
 
+/// Why a query has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Nobody is known who could be asked.
+    Unknown,
+    /// Whoever was asked said nothing, or nothing that makes sense.
+    Silent,
+}
+
 mod kind {
     pub const CROSS_CERTIFICATE: u8 = 32;
     pub const LOCATION: u8 = 33;

@@ -3,7 +3,7 @@
 //! 64 bytes are exported (RFC 5705, RFC 8446 section 7.5): a key of AES-128-GCM for each sender in each plane. Messages
 //! are counted and the stream keeps their order, so the nonce is the count and nothing else is sent.
 
-use crate::message::Plane;
+use crate::message::{MAX_DATA_BYTES, Plane};
 use aes_gcm::aead::Aead;
 use aes_gcm::{Aes128Gcm, KeyInit, Nonce};
 use shakedown_trace::{Endpoint, ExportError, Side};
@@ -61,8 +61,12 @@ impl Channel {
     /// Protects a message of this end.
     ///
     /// # Errors
-    /// [`Unprotected`] where the cipher refuses: after 2⁶⁴ messages.
+    /// [`Unprotected`] for more than [`MAX_DATA_BYTES`], which no message holds, and after 2⁶⁴ messages; nothing has
+    /// changed then.
     pub fn seal(&mut self, plane: Plane, data: &[u8]) -> Result<Vec<u8>, Unprotected> {
+        if data.len() > MAX_DATA_BYTES {
+            return Err(Unprotected);
+        }
         let place = place(self.side, plane);
         let sealed = self.ciphers[place].encrypt(&nonce(self.counts[place]), data);
         self.counts[place] = self.counts[place].checked_add(1).ok_or(Unprotected)?;
@@ -105,5 +109,14 @@ mod tests {
         assert_eq!(sgsn.open(Plane::User, &first).unwrap(), b"one");
         assert_eq!(sgsn.open(Plane::User, &first), Err(Unprotected), "replayed");
         assert_eq!(sgsn.open(Plane::User, &second).unwrap(), b"two");
+    }
+
+    #[test]
+    fn what_no_message_holds_is_not_sealed_and_not_counted() {
+        let (mut mobile, mut sgsn) = pair();
+        assert_eq!(mobile.seal(Plane::User, &vec![0; MAX_DATA_BYTES + 1]), Err(Unprotected));
+        let most = mobile.seal(Plane::User, &vec![7; MAX_DATA_BYTES]).unwrap();
+        assert_eq!(most.len(), usize::from(u16::MAX));
+        assert_eq!(sgsn.open(Plane::User, &most).unwrap().len(), MAX_DATA_BYTES);
     }
 }

@@ -10,6 +10,7 @@
 //! | [`Protected`](Message::Protected) | both | derived keys: attach complete, then user data |
 
 use crate::frame::{self, FrameError, Reader, Writer};
+use crate::keys::TAG_BYTES;
 use crate::names::{Imsi, Network, NodeName, Temporary};
 use std::fmt;
 
@@ -26,19 +27,22 @@ pub enum Cause {
     Protocol,
     /// The handshake failed.
     Handshake,
-    /// What the network's nodes need of each other is not there.
+    /// Another node does not answer, or the SGSN's own state cannot be used.
     NetworkFailure,
+    /// The SGSN has been told of no HSS for this home network.
+    UnknownHome,
 }
 
 impl Cause {
     /// Every cause with its number and its word.
-    pub const ALL: [(Self, u8, &str); 6] = [
+    pub const ALL: [(Self, u8, &str); 7] = [
         (Self::NoRoamingAgreement, 1, "no_roaming_agreement"),
         (Self::UnknownSubscriber, 2, "unknown_subscriber"),
         (Self::Barred, 3, "barred"),
         (Self::Protocol, 4, "protocol"),
         (Self::Handshake, 5, "handshake"),
         (Self::NetworkFailure, 6, "network_failure"),
+        (Self::UnknownHome, 7, "unknown_home"),
     ];
 
     /// The word used in files and on screen.
@@ -100,6 +104,8 @@ mod kind {
 
 /// TLS bytes in one message; longer flights are several.
 pub const MAX_TLS_BYTES: usize = 16_384;
+/// User data in one message, under protection.
+pub const MAX_DATA_BYTES: usize = frame::MAX_BODY_BYTES - TAG_BYTES;
 
 fn temporary(writer: &mut Writer, temporary: &Temporary) {
     writer.bytes(temporary.node.as_str().as_bytes()).u32(temporary.ptmsi);

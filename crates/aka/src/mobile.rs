@@ -162,7 +162,8 @@ impl<E: Endpoint> Mobile<E> {
         }
     }
 
-    /// Sends user data under the derived keys. False where the mobile has not attached.
+    /// Sends user data under the derived keys. False where the mobile has not attached, or for more than
+    /// [`MAX_DATA_BYTES`](crate::message::MAX_DATA_BYTES).
     pub fn send(&mut self, data: &[u8]) -> bool {
         self.phase == Phase::Attached && self.protect(Plane::User, data)
     }

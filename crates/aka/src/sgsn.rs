@@ -1,6 +1,6 @@
 //! An SGSN: what its attaches share ([`Node`]), and one attach ([`Attach`]).
 
-use crate::core::{Answer, Query};
+use crate::core::{Answer, Query, Unanswered};
 use crate::frame::Frames;
 use crate::message::{Cause, Message, Plane};
 use crate::names::{Imsi, Network, NodeName, Temporary};
@@ -224,6 +224,11 @@ impl<E: Endpoint> Attach<E> {
         self.offered.as_ref()
     }
 
+    /// True once the mobile has asked for something that makes sense. That proves nothing of it.
+    pub fn is_asked(&self) -> bool {
+        self.phase != Phase::Request
+    }
+
     /// True once the mobile has confirmed.
     pub fn is_attached(&self) -> bool {
         self.phase == Phase::Attached
@@ -262,7 +267,8 @@ impl<E: Endpoint> Attach<E> {
         self.events.pop_front()
     }
 
-    /// Sends user data under the derived keys. False where nobody has attached.
+    /// Sends user data under the derived keys. False where nobody has attached, or for more than
+    /// [`MAX_DATA_BYTES`](crate::message::MAX_DATA_BYTES).
     pub fn send(&mut self, data: &[u8]) -> bool {
         let channel = self.tunnel.as_mut().and_then(|tunnel| tunnel.channel.as_mut());
         let (true, Some(channel)) = (self.phase == Phase::Attached, channel) else { return false };
@@ -289,9 +295,13 @@ impl<E: Endpoint> Attach<E> {
         }
     }
 
-    /// Takes another node's answer to the last query; `None` where it has none.
-    pub fn handle_answer<V, S>(&mut self, node: &mut Node<V, S>, now: Time, answer: Option<Answer>)
-    where
+    /// Takes another node's answer to the last query, or why there is none.
+    pub fn handle_answer<V, S>(
+        &mut self,
+        node: &mut Node<V, S>,
+        now: Time,
+        answer: Result<Answer, Unanswered>,
+    ) where
         V: Environment<Endpoint = E>,
         S: Store,
     {
@@ -302,13 +312,14 @@ impl<E: Endpoint> Attach<E> {
         self.stop_at(node, now, done);
     }
 
-    /// The transport has ended, or the mobile has been silent too long.
+    /// The transport has ended, or the mobile has been silent too long. Where it has not asked for anything, no attach
+    /// was rejected.
     pub fn handle_close<V, S>(&mut self, node: &mut Node<V, S>)
     where
         V: Environment<Endpoint = E>,
         S: Store,
     {
-        if !matches!(self.phase, Phase::Over | Phase::Attached) {
+        if !matches!(self.phase, Phase::Request | Phase::Over | Phase::Attached) {
             *node.tally.rejected.entry("ended").or_default() += 1;
         }
         self.phase = Phase::Over;
@@ -381,14 +392,19 @@ impl<E: Endpoint> Attach<E> {
         }
     }
 
-    fn answered<V, S>(&mut self, node: &mut Node<V, S>, now: Time, answer: Option<Answer>) -> Result<(), Stop>
+    fn answered<V, S>(
+        &mut self,
+        node: &mut Node<V, S>,
+        now: Time,
+        answer: Result<Answer, Unanswered>,
+    ) -> Result<(), Stop>
     where
         V: Environment<Endpoint = E>,
         S: Store,
     {
         match (self.phase, answer) {
-            (_, Some(Answer::Refused(cause))) => Err((cause, "the home network refused".into())),
-            (Phase::Context, Some(Answer::Context { imsi, home, session })) => {
+            (_, Ok(Answer::Refused(cause))) => Err((cause, "the home network refused".into())),
+            (Phase::Context, Ok(Answer::Context { imsi, home, session })) => {
                 node.tally.taken_over += 1;
                 self.moved = true;
                 let ours = imsi.is_of(&home);
@@ -399,15 +415,20 @@ impl<E: Endpoint> Attach<E> {
             }
             // The mobile authenticates by a full handshake.
             (Phase::Context, _) => self.begin(node, now),
-            (Phase::Certificate, Some(Answer::CrossCertificate(certificate))) => {
+            (Phase::Certificate, Ok(Answer::CrossCertificate(certificate))) => {
                 let home = self.home.clone().ok_or_else(not_due)?;
                 let admitted = node.environment.admit(&home, &certificate);
                 admitted.map_err(|error| (Cause::NoRoamingAgreement, error.to_string()))?;
                 self.shake_hands(node, now, &home)
             }
-            (Phase::Location, Some(Answer::Located)) => self.accept(node, now),
+            (Phase::Location, Ok(Answer::Located)) => self.accept(node, now),
+            (Phase::Certificate | Phase::Location, Err(Unanswered::Unknown)) => {
+                let home = self.home.as_ref().map(Network::as_str).unwrap_or_default();
+                Err((Cause::UnknownHome, format!("no HSS of network {home} is known here")))
+            }
             (Phase::Certificate | Phase::Location, _) => {
-                Err((Cause::NetworkFailure, "the home network does not answer".into()))
+                let home = self.home.as_ref().map(Network::as_str).unwrap_or_default();
+                Err((Cause::NetworkFailure, format!("the HSS of network {home} does not answer")))
             }
             _ => Err((Cause::NetworkFailure, "an answer that is not due".into())),
         }

@@ -27,7 +27,7 @@ const WIRELESS: [u8; 4] = 19_u32.to_be_bytes();
 pub enum ClientFailure {
     #[error(transparent)]
     Peer(#[from] PeerFailure),
-    #[error("no answer to {transmissions} transmissions of a request")]
+    #[error("no answer to a request that was sent {}", times(*transmissions))]
     NoAnswer { transmissions: u32 },
     #[error("only answers that are not believed, the last one because: {reason}")]
     NotBelieved { reason: AuthenticatorError },
@@ -41,6 +41,14 @@ pub enum ClientFailure {
     WrongEap { code: u8 },
     #[error(transparent)]
     Build(#[from] BuildError),
+}
+
+fn times(count: u32) -> String {
+    match count {
+        1 => "once".into(),
+        2 => "twice".into(),
+        count => format!("{count} times"),
+    }
 }
 
 impl ClientFailure {

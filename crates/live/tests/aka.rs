@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use shakedown_aka::core::{Answer, Query};
+use shakedown_aka::core::{Answer, Query, Unanswered};
 use shakedown_aka::message::Cause;
 use shakedown_aka::mobile::{AttachFailure, MobileEvent};
 use shakedown_aka::names::{Imsi, Network};
@@ -98,12 +98,13 @@ fn attach(world: &mut World, place: usize, node: usize, now: Duration, meddle: f
                     other.map(|node| node.answer(&query).unwrap())
                 }
                 _ => world.homes.get_mut(&network).map(|hss| hss.answer(&query)),
-            };
+            }
+            .ok_or(Unanswered::Unknown);
             // Over the wire between nodes.
             let bytes = query.to_bytes();
             assert_eq!(Query::read(bytes[0], &bytes[3..]).unwrap(), query);
             seen.queries.push(query);
-            if let Some(answer) = &answer {
+            if let Ok(answer) = &answer {
                 let bytes = answer.to_bytes();
                 assert_eq!(Answer::read(bytes[0], &bytes[3..]).unwrap(), *answer);
             }
@@ -283,7 +284,9 @@ fn networks_without_an_agreement_are_refused_whatever_they_certify() {
     let place =
         world.add(foreign(&stranger, &stranger, stranger.network(), stranger.root().unwrap())).unwrap();
     let seen = attach(&mut world, place, 0, now, untouched);
-    assert_eq!(seen.cause(), Some(Cause::NetworkFailure), "no HSS answers for it");
+    assert_eq!(seen.cause(), Some(Cause::UnknownHome), "no HSS is known for it");
+    let line = format!("{:?}", seen.sgsn);
+    assert!(line.contains("no HSS of network 31099 is known here"), "{line}");
     assert!(!seen.attached());
 
     // Its HSS answers, with a cross-certificate of its own making.

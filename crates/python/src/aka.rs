@@ -7,9 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pythonize::{depythonize, pythonize};
 use serde::Deserialize;
-use shakedown_aka::names::{Imsi, Network};
+use shakedown_aka::names::{Imsi, Network, NodeName};
 use shakedown_aka::sessions::{MemoryStore, Policy, SessionRecord, Store, StoreError, Subscriber};
-use shakedown_live::aka::{self, AkaError, HssOptions, Kept, MobileOptions, Plan, SgsnOptions};
+use shakedown_live::aka::{
+    self, AkaError, HssOptions, Kept, Limits, MobileOptions, Plan, SgsnOptions, Site,
+};
 use shakedown_stacks::SetupError;
 use shakedown_trace::Suite;
 use shakedown_trace::suite::Mode;
@@ -163,8 +165,9 @@ pub fn aka_provision<'py>(
     nodes: Vec<String>,
     subscribers: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let suite = crate::parse(suite)?;
-    let made = py.detach(|| aka::provision(&folder, &suite, home, serving, &nodes, subscribers));
+    let (home, serving) = (home.to_owned(), serving.to_owned());
+    let site = Site { folder, suite: crate::parse(suite)?, home, serving, nodes, subscribers };
+    let made = with_progress(py, None, |step| aka::provision(&site, step))?;
     Ok(pythonize(py, &made.map_err(to_python)?)?)
 }
 
@@ -185,15 +188,32 @@ fn serve<T: Send>(
     }
 }
 
-/// Serves an HSS; `listening` is told the address once.
+fn limits(first_message_s: f64) -> PyResult<Limits> {
+    Ok(Limits { first_message: seconds("time for the first message", first_message_s)?, ..Limits::default() })
+}
+
+/// Serves an HSS; `listening` is told the address once, `stopped` what it did.
 #[pyfunction]
-pub fn aka_hss(py: Python<'_>, listen: &str, file: PathBuf, listening: Py<PyAny>) -> PyResult<()> {
-    let options = HssOptions { listen: address(listen)?, file };
+#[pyo3(signature = (listen, file, *, first_message_s, listening, stopped))]
+pub fn aka_hss(
+    py: Python<'_>,
+    listen: &str,
+    file: PathBuf,
+    first_message_s: f64,
+    listening: Py<PyAny>,
+    stopped: Py<PyAny>,
+) -> PyResult<()> {
+    let options = HssOptions { listen: address(listen)?, file, limits: limits(first_message_s)? };
     let mut raised = None;
+    let mut summary = None;
     let served = serve(py, |step| {
         let mut tell = |at: SocketAddr| tell(&mut raised, |py| listening.call1(py, (at.to_string(),)));
-        aka::serve_hss(&options, &mut tell, step)
+        summary = Some(aka::serve_hss(&options, &mut tell, step)?);
+        Ok(())
     });
+    if let (None, Some(summary)) = (&raised, summary) {
+        stopped.call1(py, (pythonize(py, &summary)?,))?;
+    }
     raised.map_or(served, Err)
 }
 
@@ -218,6 +238,19 @@ struct Sgsn {
     neighbours: BTreeMap<String, String>,
     max_resumptions: u32,
     max_age_s: f64,
+    first_message_s: f64,
+}
+
+/// Addresses by names of a kind.
+fn addresses<T: Ord>(
+    all: BTreeMap<String, String>,
+    name: impl Fn(&str) -> Result<T, shakedown_aka::names::NameError>,
+) -> PyResult<BTreeMap<T, SocketAddr>> {
+    let one = |(text, at): (String, String)| {
+        let name = name(&text).map_err(|error| InvalidOption::new_err(error.to_string()))?;
+        Ok((name, address(&at)?))
+    };
+    all.into_iter().map(one).collect()
 }
 
 /// Serves an SGSN; `listening` is told the addresses for mobiles and for other SGSNs, `stopped` what it did. `store` keeps
@@ -233,19 +266,17 @@ pub fn aka_sgsn(
 ) -> PyResult<()> {
     let given: Sgsn =
         depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
-    let addresses = |all: BTreeMap<String, String>| -> PyResult<BTreeMap<String, SocketAddr>> {
-        all.into_iter().map(|(name, text)| Ok((name, address(&text)?))).collect()
-    };
     let options = SgsnOptions {
         listen: address(&given.listen)?,
         core: given.core.as_deref().map(address).transpose()?,
         file: given.file,
-        homes: addresses(given.homes)?,
-        neighbours: addresses(given.neighbours)?,
+        homes: addresses(given.homes, Network::new)?,
+        neighbours: addresses(given.neighbours, NodeName::new)?,
         policy: Policy {
             max_resumptions: given.max_resumptions,
             max_age: seconds("age of sessions", given.max_age_s)?,
         },
+        limits: limits(given.first_message_s)?,
     };
     let store: Kept = match store {
         Some(store) => Box::new(PythonStore(store)),

@@ -5,18 +5,19 @@ use crate::options::whole;
 use crate::with_progress;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use pythonize::{depythonize, pythonize};
 use serde::Deserialize;
 use shakedown_eap::radius::Secret;
 use shakedown_eap::service::{Limits, Tally};
 use shakedown_eap::tls::{DEFAULT_FRAGMENT_BYTES, MAX_FRAGMENT_BYTES};
 use shakedown_live::eap::{EapError, Files, PeerOptions, ServerOptions, authenticate, serve};
-use shakedown_stacks::{Settings, SetupError};
+use shakedown_stacks::{SessionCache, Settings, SetupError};
 use shakedown_trace::Side;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What both ends are told.
@@ -149,13 +150,14 @@ pub fn eap_peer<'py>(
 }
 
 /// Serves EAP-TLS until a signal's handler raises; `listening` is told the address once, and `stopped` in the end what
-/// became of the requests.
+/// became of the requests. `sessions` keeps what can be resumed, `None`: memory.
 #[pyfunction]
-#[pyo3(signature = (options, *, resume, listening, stopped))]
+#[pyo3(signature = (options, *, resume, sessions = None, listening, stopped))]
 pub fn eap_serve(
     py: Python<'_>,
     options: &Bound<'_, PyAny>,
     resume: bool,
+    sessions: Option<Py<PyAny>>,
     listening: Py<PyAny>,
     stopped: Py<PyAny>,
 ) -> PyResult<()> {
@@ -173,8 +175,15 @@ pub fn eap_serve(
         limits: Limits::default(),
     };
     let mut raised = None;
+    let cache = sessions.map(|store| {
+        move |bound| -> Arc<dyn SessionCache> {
+            let store = Python::attach(|py| store.clone_ref(py));
+            Arc::new(PythonSessions { bound, store })
+        }
+    });
     let served = with_progress(py, None, |step| {
-        let acceptor = files.acceptor(&suite, &settings)?;
+        let sessions = cache.as_ref().map(|cache| cache as &dyn Fn([u8; 32]) -> Arc<dyn SessionCache>);
+        let acceptor = files.acceptor(&suite, &settings, sessions)?;
         let mut tell = |address: SocketAddr| match Python::attach(|py| {
             listening.call1(py, (address.to_string(), &name))
         }) {
@@ -193,6 +202,37 @@ pub fn eap_serve(
     crate::notices::keep(&settings.notices);
     served?.map_err(to_python)?;
     raised.map_or(Ok(()), Err)
+}
+
+/// An object with the methods `put` and `get`, in Python: `shakedown.live.eap_sessions` keeps sessions in SQLite. What it
+/// cannot keep or find is not resumed: the peer authenticates by a full handshake.
+struct PythonSessions {
+    /// What its sessions depend on.
+    bound: [u8; 32],
+    store: Py<PyAny>,
+}
+
+impl PythonSessions {
+    fn ask<T>(&self, work: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
+        Python::attach(|py| work(py, self.store.bind(py)).ok())
+    }
+}
+
+impl SessionCache for PythonSessions {
+    fn put(&self, id: &[u8], session: Vec<u8>) {
+        self.ask(|py, store| {
+            let values = (PyBytes::new(py, id), PyBytes::new(py, &self.bound), PyBytes::new(py, &session));
+            store.call_method1("put", values).map(drop)
+        });
+    }
+
+    fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
+        self.ask(|py, store| {
+            let values = (PyBytes::new(py, id), PyBytes::new(py, &self.bound));
+            store.call_method1("get", values)?.extract::<Option<Vec<u8>>>()
+        })
+        .flatten()
+    }
 }
 
 fn tally_of<'py>(py: Python<'py>, tally: &Tally) -> PyResult<Bound<'py, PyDict>> {
@@ -215,7 +255,10 @@ fn to_python(error: EapError) -> PyErr {
     let message = error.to_string();
     match error {
         EapError::Suite { .. } | EapError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
-        EapError::Option { .. } | EapError::User(_) | EapError::Listen { .. } => {
+        EapError::Option { .. }
+        | EapError::User(_)
+        | EapError::Listen { .. }
+        | EapError::KeyWithoutChain(_) => {
             InvalidOption::new_err(message)
         }
         EapError::Interrupted => PyKeyboardInterrupt::new_err(message),

@@ -146,7 +146,8 @@ pub struct Setup {
     pub key_log: Option<KeyLog>,
     /// What carries the handshake; within EAP there are no middleboxes to be compatible with.
     pub carrier: Carrier,
-    /// Where a server keeps sessions; `None`: with itself. Up to TLS 1.2, and in stacks that can.
+    /// Where a server keeps sessions; `None`: with itself. In stacks that can; in TLS 1.3 tickets are then short, and name
+    /// sessions.
     pub session_cache: Option<Arc<dyn SessionCache>>,
 }
 

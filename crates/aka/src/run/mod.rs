@@ -19,7 +19,7 @@ mod wire;
 pub use costs::{Steps, Work};
 pub use server::Server;
 
-use crate::core::{Answer, Query};
+use crate::core::{Answer, Query, Unanswered};
 use crate::hss::Hss;
 use crate::mobile::{Mobile, MobileEvent};
 use crate::names::Network;
@@ -95,7 +95,7 @@ enum Action {
     Prepared,
     MobileSends(Vec<u8>),
     SgsnSends(Vec<u8>),
-    Answered(Option<Answer>),
+    Answered(Result<Answer, Unanswered>),
 }
 
 /// What a mobile attaches to.
@@ -363,12 +363,13 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
         }
     }
 
-    fn ask(&mut self, network: &Network, query: &Query) -> Option<Answer> {
+    fn ask(&mut self, network: &Network, query: &Query) -> Result<Answer, Unanswered> {
         if !matches!(query, Query::Context { .. }) {
-            return self.access.homes.get_mut(network).map(|hss| hss.answer(query));
+            let hss = self.access.homes.get_mut(network).ok_or(Unanswered::Unknown)?;
+            return Ok(hss.answer(query));
         }
-        let old = &self.attach.temporary()?.node;
-        let node = self.access.nodes.iter_mut().find(|node| node.name() == old)?;
-        node.answer(query).ok()
+        let old = &self.attach.temporary().ok_or(Unanswered::Unknown)?.node;
+        let node = self.access.nodes.iter_mut().find(|node| node.name() == old).ok_or(Unanswered::Unknown)?;
+        node.answer(query).map_err(|_| Unanswered::Silent)
     }
 }

@@ -2,21 +2,20 @@
 //! certificates and keys as PEM; whoever reads a key can be whom it belongs to, so files with keys are the owner's alone.
 
 use super::lab::{self, Card, NodeCertificates};
-use super::{AkaError, Operator, suite_of};
+use super::{AkaError, suite_of};
 use openssl::pkey::PKey;
 use openssl::x509::X509;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shakedown_aka::hss::Hss;
-use shakedown_aka::names::{Imsi, Network, NodeName};
-use shakedown_pki::Profile;
+use shakedown_aka::names::{Imsi, NameError, Network, NodeName};
 use shakedown_pki::issue::Issued;
+use shakedown_pki::keys;
 use shakedown_trace::Suite;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::Path;
 
 /// The longest file that is read.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -77,29 +76,19 @@ pub struct CardFile {
     pub authorities: BTreeMap<String, String>,
 }
 
-/// What was written.
-#[derive(Clone, Debug, Serialize)]
-pub struct Provisioned {
-    /// The suite that all of it is for.
-    pub suite: String,
-    /// The files.
-    pub files: Vec<PathBuf>,
-}
-
 /// Reads one of the files.
 ///
 /// # Errors
 /// [`AkaError::File`].
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, AkaError> {
-    let wrong = |reason: String| AkaError::File { path: path.into(), reason };
     let mut text = String::new();
     // A device that never ends says that it has no bytes.
     let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
-    if read.map_err(|error| wrong(words(&error)))? as u64 > MAX_FILE_BYTES {
-        return Err(wrong(format!("has more bytes; accepted: up to {MAX_FILE_BYTES}")));
+    if read.map_err(|error| wrong(path, words(&error)))? as u64 > MAX_FILE_BYTES {
+        return Err(wrong(path, format!("has more bytes; accepted: up to {MAX_FILE_BYTES}")));
     }
     serde_json::from_str(&text)
-        .map_err(|error| wrong(format!("{error}; accepted: what \"aka provision\" writes")))
+        .map_err(|error| wrong(path, format!("{error}; accepted: what \"aka provision\" writes")))
 }
 
 /// An error of the system without its number.
@@ -108,66 +97,120 @@ pub(super) fn words(error: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-fn certificate(pem: &str, path: &Path, what: &str) -> Result<Vec<u8>, AkaError> {
-    let der = X509::from_pem(pem.as_bytes()).and_then(|certificate| certificate.to_der());
-    der.map_err(|_| AkaError::File { path: path.into(), reason: format!("{what} is no certificate in PEM") })
+fn wrong(path: &Path, reason: impl Into<String>) -> AkaError {
+    AkaError::File { path: path.into(), reason: reason.into() }
 }
 
-fn key(pem: &str, path: &Path) -> Result<Vec<u8>, AkaError> {
-    let der = PKey::private_key_from_pem(pem.as_bytes()).and_then(|key| key.private_key_to_pkcs8());
-    der.map_err(|_| AkaError::File { path: path.into(), reason: "key is no private key in PEM".into() })
+/// A name in a field of a file.
+fn named<T>(path: &Path, field: &str, name: Result<T, NameError>) -> Result<T, AkaError> {
+    name.map_err(|error| wrong(path, format!("\"{field}\": {error}")))
+}
+
+fn certificate(pem: &str, path: &Path, what: &str) -> Result<Vec<u8>, AkaError> {
+    let der = X509::from_pem(pem.as_bytes()).and_then(|certificate| certificate.to_der());
+    der.map_err(|_| wrong(path, format!("{what} is no certificate; accepted: one certificate in PEM")))
 }
 
 fn certificates(
     all: &BTreeMap<String, String>,
     path: &Path,
-    what: &str,
+    field: &str,
 ) -> Result<BTreeMap<Network, Vec<u8>>, AkaError> {
-    all.iter().map(|(name, pem)| Ok((Network::new(name)?, certificate(pem, path, what)?))).collect()
+    let one = |(name, pem): (&String, &String)| {
+        let network = named(path, field, Network::new(name))?;
+        let der = certificate(pem, path, &format!("\"{field}\": that of network {network}"))?;
+        Ok((network, der))
+    };
+    all.iter().map(one).collect()
+}
+
+/// A leaf and its key, which must be of each other and of the kind that the suite has.
+fn leaf_and_key(leaf: &str, key: &str, suite: &Suite, path: &Path) -> Result<Issued, AkaError> {
+    let certificate = certificate(leaf, path, "\"leaf\"")?;
+    // Without a callback OpenSSL would ask the terminal for the password of a key that has one.
+    let key = PKey::private_key_from_pem_callback(key.as_bytes(), |_| Ok(0)).map_err(|_| {
+        wrong(path, "\"key\" is no private key; accepted: the leaf's private key in PEM, without a password")
+    })?;
+    let public = X509::from_der(&certificate).and_then(|leaf| leaf.public_key());
+    let public = public.map_err(|_| wrong(path, "\"leaf\" has no readable key; accepted: an X.509 certificate"))?;
+    if !public.public_eq(&key) {
+        return Err(wrong(
+            path,
+            format!(
+                "\"key\" ({}) is not the key of \"leaf\" ({}); accepted: the private key of that certificate",
+                keys::describe(&key),
+                keys::describe(&public),
+            ),
+        ));
+    }
+    let [wanted, ..] = lab::kinds(suite);
+    if keys::key_type(&public) != Some(wanted) {
+        return Err(wrong(
+            path,
+            format!(
+                "\"leaf\" has another key ({}) than its suite says; accepted by {suite}: {}",
+                keys::describe(&public),
+                keys::chain_name(&[wanted]),
+            ),
+        ));
+    }
+    let key = key.private_key_to_pkcs8().map_err(|_| wrong(path, "\"key\" cannot be used"))?;
+    Ok(Issued { certificate, key, counterpart: None })
 }
 
 impl HssFile {
     /// The register.
     ///
     /// # Errors
-    /// [`AkaError`].
+    /// [`AkaError::File`].
     pub fn hss(&self, path: &Path) -> Result<Hss, AkaError> {
+        let network = named(path, "network", Network::new(&self.network))?;
         let mut hss = Hss::new();
         for (imsi, pem) in &self.subscribers {
-            hss.subscribe(Imsi::new(imsi)?, &certificate(pem, path, "a subscriber's")?);
+            let imsi = named(path, "subscribers", Imsi::new(imsi))?;
+            of_network(path, "subscribers", &imsi, &network)?;
+            let leaf = certificate(pem, path, &format!("\"subscribers\": that of {imsi}"))?;
+            hss.subscribe(imsi, &leaf);
         }
         for imsi in &self.barred {
-            hss.bar(&Imsi::new(imsi)?, true);
+            let imsi = named(path, "barred", Imsi::new(imsi))?;
+            if hss.subscribed(&imsi).is_none() {
+                let reason = format!("\"barred\": {imsi} is no subscriber; accepted: those in \"subscribers\"");
+                return Err(wrong(path, reason));
+            }
+            hss.bar(&imsi, true);
         }
-        for (network, certificate) in certificates(&self.certified, path, "a cross-certificate")? {
+        for (network, certificate) in certificates(&self.certified, path, "certified")? {
             hss.certify(network, certificate);
         }
         Ok(hss)
     }
 }
 
+fn of_network(path: &Path, field: &str, imsi: &Imsi, network: &Network) -> Result<(), AkaError> {
+    if imsi.is_of(network) {
+        return Ok(());
+    }
+    let reason = format!("\"{field}\": {imsi} is of another network; accepted: IMSIs that begin with {network}");
+    Err(wrong(path, reason))
+}
+
 impl SgsnFile {
     /// Name, network, suite, certificates.
     ///
     /// # Errors
-    /// [`AkaError`].
+    /// [`AkaError::File`].
     pub fn parts(&self, path: &Path) -> Result<(NodeName, Network, Suite, NodeCertificates), AkaError> {
+        let name = named(path, "name", NodeName::new(&self.name))?;
+        let network = named(path, "network", Network::new(&self.network))?;
+        let suite = suite(&self.suite, path)?;
         let certificates = NodeCertificates {
-            leaf: Issued {
-                certificate: certificate(&self.leaf, path, "leaf")?,
-                key: key(&self.key, path)?,
-                counterpart: None,
-            },
-            authority: certificate(&self.authority, path, "authority")?,
-            root: certificate(&self.root, path, "root")?,
-            partners: certificates(&self.partners, path, "a partner's root")?,
+            leaf: leaf_and_key(&self.leaf, &self.key, &suite, path)?,
+            authority: certificate(&self.authority, path, "\"authority\"")?,
+            root: certificate(&self.root, path, "\"root\"")?,
+            partners: certificates(&self.partners, path, "partners")?,
         };
-        Ok((
-            NodeName::new(&self.name)?,
-            Network::new(&self.network)?,
-            suite(&self.suite, path)?,
-            certificates,
-        ))
+        Ok((name, network, suite, certificates))
     }
 }
 
@@ -175,110 +218,26 @@ impl CardFile {
     /// The card, and the suite that it is for.
     ///
     /// # Errors
-    /// [`AkaError`].
+    /// [`AkaError::File`].
     pub fn card(&self, path: &Path) -> Result<(Card, Suite), AkaError> {
+        let imsi = named(path, "imsi", Imsi::new(&self.imsi))?;
+        let home = named(path, "home", Network::new(&self.home))?;
+        of_network(path, "imsi", &imsi, &home)?;
+        let suite = suite(&self.suite, path)?;
+        let own = leaf_and_key(&self.leaf, &self.key, &suite, path)?;
         let card = Card {
-            imsi: Imsi::new(&self.imsi)?,
-            home: Network::new(&self.home)?,
-            root: certificate(&self.root, path, "root")?,
-            leaf: certificate(&self.leaf, path, "leaf")?,
-            key: key(&self.key, path)?,
-            authorities: certificates(&self.authorities, path, "an authority")?,
+            imsi,
+            home,
+            root: certificate(&self.root, path, "\"root\"")?,
+            leaf: own.certificate,
+            key: own.key,
+            authorities: certificates(&self.authorities, path, "authorities")?,
         };
-        Ok((card, suite(&self.suite, path)?))
+        Ok((card, suite))
     }
 }
 
 fn suite(name: &str, path: &Path) -> Result<Suite, AkaError> {
-    let wrong = |error: shakedown_trace::suite::SuiteError| AkaError::File {
-        path: path.into(),
-        reason: error.to_string(),
-    };
-    suite_of(&name.parse().map_err(wrong)?)
-}
-
-fn pem(der: &[u8]) -> Result<String, AkaError> {
-    let text = X509::from_der(der).and_then(|certificate| certificate.to_pem());
-    let text = text.map_err(|stack| AkaError::OpenSsl { what: "write a certificate", stack })?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-fn key_pem(pkcs8: &[u8]) -> Result<String, AkaError> {
-    let text = PKey::private_key_from_der(pkcs8).and_then(|key| key.private_key_to_pem_pkcs8());
-    let text = text.map_err(|stack| AkaError::OpenSsl { what: "write a key", stack })?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-fn write(path: PathBuf, value: &impl Serialize, files: &mut Vec<PathBuf>) -> Result<(), AkaError> {
-    let wrong = |reason: String| AkaError::File { path: path.clone(), reason };
-    let mut text = serde_json::to_string_pretty(value).map_err(|error| wrong(error.to_string()))?;
-    text.push('\n');
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-    let mut file = file.map_err(|error| wrong(words(&error)))?;
-    file.write_all(text.as_bytes()).map_err(|error| wrong(words(&error)))?;
-    files.push(path);
-    Ok(())
-}
-
-/// Makes two operators with a roaming agreement, and files for the home network's HSS and subscribers and the serving
-/// network's SGSNs. Files that are there are not replaced.
-///
-/// # Errors
-/// [`AkaError`].
-pub fn provision(
-    folder: &Path,
-    suite: &Suite,
-    home: &str,
-    serving: &str,
-    nodes: &[String],
-    subscribers: usize,
-) -> Result<Provisioned, AkaError> {
-    let suite = suite_of(suite)?;
-    let (home, serving) = (Network::new(home)?, Network::new(serving)?);
-    let profile = Profile::default();
-    let kinds = lab::kinds(&suite);
-    let own = Operator::new(&home, kinds, &profile)?;
-    let other = if home == serving { None } else { Some(Operator::new(&serving, kinds, &profile)?) };
-    let abroad = other.as_ref().unwrap_or(&own);
-    std::fs::create_dir_all(folder)
-        .map_err(|error| AkaError::File { path: folder.into(), reason: words(&error) })?;
-    let mut files = Vec::new();
-    let mut register = HssFile {
-        network: home.to_string(),
-        subscribers: BTreeMap::new(),
-        barred: Vec::new(),
-        certified: [(serving.to_string(), pem(&own.certify(abroad)?)?)].into(),
-    };
-    for place in 0..subscribers {
-        let imsi = format!("{home}{place:0width$}", width = 15 - home.as_str().len());
-        let leaf = own.subscriber(&format!("subscriber-{place}.example"))?;
-        register.subscribers.insert(imsi.clone(), pem(&leaf.certificate)?);
-        let card = CardFile {
-            home: home.to_string(),
-            suite: suite.to_string(),
-            leaf: pem(&leaf.certificate)?,
-            key: key_pem(&leaf.key)?,
-            root: pem(&own.root()?)?,
-            authorities: [(serving.to_string(), pem(&abroad.certify(&own)?)?)].into(),
-            imsi,
-        };
-        write(folder.join(format!("card-{place}.json")), &card, &mut files)?;
-    }
-    write(folder.join(format!("hss-{home}.json")), &register, &mut files)?;
-    for name in nodes {
-        let name = NodeName::new(name)?;
-        let leaf = abroad.node(name.as_str())?;
-        let node = SgsnFile {
-            name: name.to_string(),
-            network: serving.to_string(),
-            suite: suite.to_string(),
-            leaf: pem(&leaf.certificate)?,
-            key: key_pem(&leaf.key)?,
-            authority: pem(&abroad.authority()?)?,
-            root: pem(&abroad.root()?)?,
-            partners: [(home.to_string(), pem(&own.root()?)?)].into(),
-        };
-        write(folder.join(format!("{name}.json")), &node, &mut files)?;
-    }
-    Ok(Provisioned { suite: suite.to_string(), files })
+    let parsed = name.parse().map_err(|error: shakedown_trace::suite::SuiteError| wrong(path, error.to_string()))?;
+    suite_of(&parsed).map_err(|error| wrong(path, error.to_string()))
 }

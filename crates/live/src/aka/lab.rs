@@ -98,7 +98,10 @@ impl Card {
             return Err(AkaError::Option {
                 option: "serving network",
                 given: serving.to_string(),
-                accepted: "one with which the home network has a roaming agreement",
+                accepted: format!(
+                    "one with which the home network has a roaming agreement: {}",
+                    self.authorities.keys().map(Network::as_str).collect::<Vec<_>>().join(", ")
+                ),
             });
         };
         let own = Identity {

@@ -1,19 +1,23 @@
 //! SSL-based AKA on this program's own stacks: operators and their certificates, runs in virtual time, and mobile, SGSN and
 //! HSS as processes on sockets.
 
+mod admission;
 mod files;
 mod lab;
+mod mobile;
+mod nodes;
 mod operator;
-mod process;
+mod provision;
 mod simulate;
+mod sockets;
 
-pub use files::{CardFile, HssFile, Provisioned, SgsnFile, provision, read};
+pub use admission::{Limits, Refusals};
+pub use files::{CardFile, HssFile, SgsnFile, read};
 pub use lab::{Card, Lab, suite_of};
+pub use mobile::{Attached, Attaches, MobileOptions, attach};
+pub use nodes::{HssOptions, HssSummary, Kept, SgsnOptions, SgsnSummary, serve_hss, serve_sgsn};
 pub use operator::Operator;
-pub use process::{
-    Attached, Attaches, HssOptions, Kept, MobileOptions, SgsnOptions, SgsnSummary, attach, serve_hss,
-    serve_sgsn,
-};
+pub use provision::{Provisioned, Site, provision};
 pub use simulate::{Outcome, Plan, World, simulate};
 
 use shakedown_stacks::SetupError;
@@ -38,7 +42,7 @@ pub enum AkaError {
     #[error("a time: {0}")]
     Distribution(#[from] shakedown_link::DistributionError),
     #[error("{option}: {given}; accepted: {accepted}")]
-    Option { option: &'static str, given: String, accepted: &'static str },
+    Option { option: &'static str, given: String, accepted: String },
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
     #[error("cannot listen on {address}: {}", crate::serve::listening_reason(.source))]

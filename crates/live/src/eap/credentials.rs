@@ -3,7 +3,9 @@
 use super::EapError;
 use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::Identity;
-use shakedown_stacks::{Acceptor, Connector, Exposure, Identities, Settings, Setup, SetupError};
+use shakedown_stacks::{
+    Acceptor, Connector, Exposure, Identities, SessionCache, Settings, Setup, SetupError,
+};
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::suite::{Authentication, Mode, Protocol};
 use shakedown_trace::{Carrier, Side, Suite};
@@ -31,8 +33,11 @@ impl Files {
     /// for theirs, whatever the suite's short name says.
     ///
     /// # Errors
-    /// [`EapError::Suite`] for what EAP-TLS does not carry.
+    /// [`EapError::Suite`] for what EAP-TLS does not carry, [`EapError::KeyWithoutChain`] for a key that would go unused.
     pub fn suite(&self, suite: &Suite, role: Role, resume: bool) -> Result<Suite, EapError> {
+        if let (None, Some(key)) = (&self.chain, &self.key) {
+            return Err(EapError::KeyWithoutChain(key.clone()));
+        }
         let refuse = |reason| Err(EapError::Suite { suite: suite.to_string(), reason });
         if suite.protocol < Protocol::Tls10 || suite.transport() != Transport::Stream {
             return refuse("EAP-TLS carries TLS 1.0 to 1.3");
@@ -91,12 +96,39 @@ impl Files {
         Ok(settings.registry.choose(suite, Side::Client, settings.client_stack.as_deref())?.client(&setup)?)
     }
 
-    /// What makes servers' ends.
+    /// What makes servers' ends. `sessions` makes the cache that keeps what they can resume, of what decides whether a
+    /// session may be: the suite, what this side presents, and whom it trusts.
     ///
     /// # Errors
     /// [`EapError`].
-    pub fn acceptor(&self, suite: &Suite, settings: &Settings) -> Result<Arc<dyn Acceptor>, EapError> {
-        let setup = self.setup(suite, Side::Server, settings)?;
+    pub fn acceptor(
+        &self,
+        suite: &Suite,
+        settings: &Settings,
+        sessions: Option<&dyn Fn([u8; 32]) -> Arc<dyn SessionCache>>,
+    ) -> Result<Arc<dyn Acceptor>, EapError> {
+        let mut setup = self.setup(suite, Side::Server, settings)?;
+        if let Some(sessions) = sessions {
+            setup.session_cache = Some(sessions(bound_to(&setup)));
+        }
         Ok(settings.registry.choose(suite, Side::Server, settings.server_stack.as_deref())?.server(&setup)?)
     }
+}
+
+/// A digest of all that a server's sessions depend on: whoever was admitted under another root, or by another suite, is
+/// not admitted by resumption.
+fn bound_to(setup: &Setup) -> [u8; 32] {
+    let mut hash = openssl::sha::Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    };
+    add(setup.suite.to_string().as_bytes());
+    for identity in [&setup.identities.server, &setup.identities.client] {
+        if let Some(AnyIdentity::X509(identity)) = identity {
+            add(&identity.root);
+            identity.chain.iter().for_each(|certificate| add(certificate));
+        }
+    }
+    hash.finish()
 }

@@ -4,13 +4,16 @@ mod credentials;
 mod peer;
 mod server;
 mod sockets;
+mod spread;
 
 pub use credentials::{Files, Role};
-pub use peer::{Authenticated, PeerOptions, Times, authenticate};
+pub use peer::{Authenticated, PeerOptions, authenticate};
 pub use server::{ServerOptions, serve};
+pub use spread::Times;
 
 use shakedown_stacks::SetupError;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Why nothing could be run. What went wrong with single authentications is in the results.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +29,8 @@ pub enum EapError {
     Option { option: &'static str, given: String, accepted: String },
     #[error("cannot listen on {address}: {}", crate::serve::listening_reason(.source))]
     Listen { address: SocketAddr, source: std::io::Error },
+    #[error("a key without its chain: {}; accepted: --key together with --chain", .0.display())]
+    KeyWithoutChain(PathBuf),
     #[error("{address}: {source}")]
     Socket { address: SocketAddr, source: std::io::Error },
     #[error("the system has no random numbers: {0}")]

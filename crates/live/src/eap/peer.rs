@@ -2,7 +2,7 @@
 
 use super::EapError;
 use super::sockets::{Place, Sockets};
-use hdrhistogram::Histogram;
+use super::spread::{Counts, Durations, Times};
 use serde::Serialize;
 use shakedown_eap::client::{Authentication, Exchanged, Next};
 use shakedown_eap::peer::Peer;
@@ -36,17 +36,6 @@ pub struct PeerOptions {
     pub resume: bool,
     /// How long a request may stay without an answer.
     pub timeout: Duration,
-}
-
-/// Seconds from when an authentication was due to its end.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[allow(missing_docs)] // the names say it
-pub struct Times {
-    pub mean: f64,
-    pub p50: f64,
-    pub p95: f64,
-    pub p99: f64,
-    pub max: f64,
 }
 
 /// What came of it. Round trips, fragments and bytes are of one authentication: the median of those completed.
@@ -296,13 +285,11 @@ struct Tally {
     resumed: usize,
     failed: BTreeMap<String, usize>,
     first_failure: Option<String>,
-    nanoseconds: Histogram<u64>,
-    sum: Duration,
-    longest: Duration,
-    round_trips: Vec<u64>,
-    fragments: Vec<u64>,
-    eap_bytes: Vec<u64>,
-    radius_bytes: Vec<u64>,
+    took: Durations,
+    round_trips: Counts,
+    fragments: Counts,
+    eap_bytes: Counts,
+    radius_bytes: Counts,
     first_due: Option<Duration>,
     last_end: Duration,
     msk_sha256: Option<String>,
@@ -315,14 +302,11 @@ impl Tally {
             resumed: 0,
             failed: BTreeMap::new(),
             first_failure: None,
-            // Three digits, of any duration: such a histogram can always be made.
-            nanoseconds: Histogram::new(3).unwrap_or_else(|_| unreachable!()),
-            sum: Duration::ZERO,
-            longest: Duration::ZERO,
-            round_trips: Vec::new(),
-            fragments: Vec::new(),
-            eap_bytes: Vec::new(),
-            radius_bytes: Vec::new(),
+            took: Durations::default(),
+            round_trips: Counts::default(),
+            fragments: Counts::default(),
+            eap_bytes: Counts::default(),
+            radius_bytes: Counts::default(),
             first_due: None,
             last_end: Duration::ZERO,
             msk_sha256: None,
@@ -343,51 +327,32 @@ impl Tally {
         let Exchanged { round_trips, eap_bytes, radius_bytes } = flight.authentication.exchanged();
         self.completed += 1;
         self.resumed += usize::from(resumed);
-        self.sum += took;
-        self.longest = self.longest.max(took);
-        // The histogram grows to what it is given.
-        let _ = self.nanoseconds.record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        self.took.record(took);
         self.last_end = now;
-        self.round_trips.push(round_trips.into());
-        self.fragments.push(flight.authentication.peer().tunnel().fragments().into());
-        self.eap_bytes.push(eap_bytes);
-        self.radius_bytes.push(radius_bytes);
+        self.round_trips.record(round_trips.into());
+        self.fragments.record(flight.authentication.peer().tunnel().fragments().into());
+        self.eap_bytes.record(eap_bytes);
+        self.radius_bytes.record(radius_bytes);
         if let Some(keys) = flight.authentication.keys() {
             self.msk_sha256 =
                 Some(openssl::sha::sha256(&keys.msk).iter().map(|byte| format!("{byte:02x}")).collect());
         }
     }
 
-    fn finish(mut self, count: usize) -> Authenticated {
-        // A bucket of the histogram is known by its upper end, which may lie above all that is in it.
-        let longest = self.longest.as_secs_f64();
-        let seconds = |share: f64| (self.nanoseconds.value_at_quantile(share) as f64 / 1e9).min(longest);
-        let times = (self.completed > 0).then(|| Times {
-            mean: self.sum.as_secs_f64() / self.completed as f64,
-            p50: seconds(0.50),
-            p95: seconds(0.95),
-            p99: seconds(0.99),
-            max: longest,
-        });
+    fn finish(self, count: usize) -> Authenticated {
         let length = self.last_end.saturating_sub(self.first_due.unwrap_or_default()).as_secs_f64();
         Authenticated {
             completed: self.completed,
             resumed: self.resumed,
             rate_per_s: (self.completed > 0 && length > 0.0).then(|| self.completed as f64 / length),
-            round_trips: median(&mut self.round_trips),
-            fragments: median(&mut self.fragments),
-            eap_bytes: median(&mut self.eap_bytes),
-            radius_bytes: median(&mut self.radius_bytes),
-            authentication_s: times,
+            round_trips: self.round_trips.median(),
+            fragments: self.fragments.median(),
+            eap_bytes: self.eap_bytes.median(),
+            radius_bytes: self.radius_bytes.median(),
+            authentication_s: self.took.times(),
             msk_sha256: self.msk_sha256.filter(|_| count == 1),
             failed: self.failed,
             first_failure: self.first_failure,
         }
     }
-}
-
-/// The lower one of the two in the middle, where there are two.
-fn median(values: &mut [u64]) -> Option<u64> {
-    values.sort_unstable();
-    values.get(values.len().saturating_sub(1) / 2).copied()
 }

@@ -64,9 +64,11 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
     if side == Side::Server {
         builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
         if let Some(cache) = &setup.session_cache {
-            if suite.protocol == Protocol::Tls13 || suite.mode == Mode::Ticket {
+            if suite.mode == Mode::Ticket {
                 setup.without_session_cache(super::NAME)?;
             }
+            // TLS 1.3 resumes by tickets alone; these then name a session in the cache, and hold nothing.
+            builder.set_options(SslOptions::NO_TICKET);
             keep_sessions_in(cache, &mut builder);
         }
     } else if let Some(log) = &setup.key_log {

@@ -1,0 +1,303 @@
+//! Who may hold a connection to a node: a table of connections with room for so many, and for fewer of one address.
+//!
+//! Whoever connects has proved nothing, so connections that have proved nothing yield to new ones: first those that have
+//! said nothing, then those that have asked for something and not shown who they are, the oldest first in each. A
+//! connection whose other end has authenticated itself yields to nobody; where there are only such, the new one is
+//! turned away. So a flood of silent connections costs a mobile nothing, as long as its own first message arrives before
+//! as many newer connections as the table has room for.
+
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+/// Bounds of what the other ends of a listening socket can hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at a time.
+    pub connections: usize,
+    /// Of these, as many as one address may have: an IPv4 address, or an IPv6 network of 64 bits.
+    pub connections_per_address: usize,
+    /// From a connection to the first message that makes sense. Not the whole attach: a mobile over a slow bearer needs
+    /// it for a few hundred bytes, and for one or two of its packets to be lost.
+    pub first_message: Duration,
+}
+
+impl Default for Limits {
+    /// 256 connections, 64 of them of one address; ten seconds for the first message.
+    fn default() -> Self {
+        Self { connections: 256, connections_per_address: 64, first_message: Duration::from_secs(10) }
+    }
+}
+
+/// What became of connections, those aside that were served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Refusals {
+    /// Closed when they came, for there was no room.
+    pub turned_away: u64,
+    /// Closed to make room for others, before they had proved anything.
+    pub displaced: u64,
+    /// Closed because no message came in time.
+    pub silent: u64,
+}
+
+/// What the other end of a connection has shown so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Nothing.
+    Silent,
+    /// It has asked for something that makes sense, as anybody can.
+    Asked,
+    /// It has authenticated itself.
+    Proved,
+}
+
+/// Who counts as one: an address, or the network that a host of IPv6 has to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// An address.
+    V4(Ipv4Addr),
+    /// The first 64 bits.
+    V6(u64),
+}
+
+impl Origin {
+    /// Of an address.
+    pub fn of(address: IpAddr) -> Self {
+        let prefix = |address: Ipv6Addr| Self::V6((u128::from(address) >> 64) as u64);
+        match address {
+            IpAddr::V4(address) => Self::V4(address),
+            IpAddr::V6(address) => address.to_ipv4_mapped().map_or_else(|| prefix(address), Self::V4),
+        }
+    }
+}
+
+struct Held<C> {
+    origin: Origin,
+    standing: Standing,
+    connection: C,
+}
+
+/// What is to be done with a new connection.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Admission<C> {
+    /// It is in the table under this number; another has had to go.
+    Admitted { number: u64, displaced: Option<C> },
+    /// There is no room.
+    TurnedAway,
+}
+
+/// Connections, by a number that grows: the oldest have the lowest.
+pub struct Table<C> {
+    limits: Limits,
+    held: BTreeMap<u64, Held<C>>,
+    per_origin: HashMap<Origin, usize>,
+    next: u64,
+    refusals: Refusals,
+}
+
+impl<C> Table<C> {
+    /// An empty one.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            held: BTreeMap::new(),
+            per_origin: HashMap::new(),
+            next: 0,
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// A connection has come. Where it displaces another, that one is not in the table any more.
+    pub fn admit(&mut self, origin: Origin, connection: C) -> Admission<C> {
+        let same = self.per_origin.get(&origin).copied().unwrap_or(0);
+        let displaced = if same >= self.limits.connections_per_address {
+            self.yielding(|held| held.origin == origin)
+        } else if self.held.len() >= self.limits.connections {
+            self.yielding(|_| true)
+        } else {
+            return self.insert(origin, connection, None);
+        };
+        let Some(number) = displaced else {
+            self.refusals.turned_away += 1;
+            return Admission::TurnedAway;
+        };
+        let displaced = self.remove(number);
+        self.refusals.displaced += 1;
+        self.insert(origin, connection, displaced)
+    }
+
+    fn insert(&mut self, origin: Origin, connection: C, displaced: Option<C>) -> Admission<C> {
+        let number = self.next;
+        self.next += 1;
+        *self.per_origin.entry(origin).or_default() += 1;
+        self.held.insert(number, Held { origin, standing: Standing::Silent, connection });
+        Admission::Admitted { number, displaced }
+    }
+
+    /// The first to go: the oldest of those that have shown least, if any has proved nothing.
+    fn yielding(&self, among: impl Fn(&Held<C>) -> bool) -> Option<u64> {
+        let unproved = |held: &Held<C>| held.standing != Standing::Proved && among(held);
+        let candidates = self.held.iter().filter(|(_, held)| unproved(held));
+        candidates.min_by_key(|(number, held)| (held.standing, **number)).map(|(number, _)| *number)
+    }
+
+    fn remove(&mut self, number: u64) -> Option<C> {
+        let held = self.held.remove(&number)?;
+        if let Some(count) = self.per_origin.get_mut(&held.origin) {
+            *count -= 1;
+            if *count == 0 {
+                self.per_origin.remove(&held.origin);
+            }
+        }
+        Some(held.connection)
+    }
+
+    /// The system has no room for another connection: one that has proved nothing goes.
+    pub fn relieve(&mut self) -> Option<C> {
+        let number = self.yielding(|_| true)?;
+        self.refusals.displaced += 1;
+        self.remove(number)
+    }
+
+    /// The other end of a connection has shown more than before.
+    pub fn raise(&mut self, number: u64, standing: Standing) {
+        if let Some(held) = self.held.get_mut(&number) {
+            held.standing = held.standing.max(standing);
+        }
+    }
+
+    /// A connection is over.
+    pub fn leave(&mut self, number: u64) {
+        self.remove(number);
+    }
+
+    /// A connection could not be served.
+    pub fn count_turned_away(&mut self) {
+        self.refusals.turned_away += 1;
+    }
+
+    /// A connection has said nothing in time.
+    pub fn count_silent(&mut self) {
+        self.refusals.silent += 1;
+    }
+
+    /// The connections.
+    pub fn connections(&self) -> impl Iterator<Item = &C> {
+        self.held.values().map(|held| &held.connection)
+    }
+
+    /// What became of others.
+    pub fn refusals(&self) -> Refusals {
+        self.refusals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn table(connections: usize, connections_per_address: usize) -> Table<u32> {
+        Table::new(Limits { connections, connections_per_address, ..Limits::default() })
+    }
+
+    fn host(number: u32) -> Origin {
+        Origin::V4(Ipv4Addr::from(0x7f00_0000 + number))
+    }
+
+    fn held(table: &Table<u32>) -> Vec<u32> {
+        table.connections().copied().collect()
+    }
+
+    /// A connection that is admitted, by its number.
+    fn admitted(table: &mut Table<u32>, origin: Origin, connection: u32) -> (u64, Option<u32>) {
+        match table.admit(origin, connection) {
+            Admission::Admitted { number, displaced } => (number, displaced),
+            Admission::TurnedAway => panic!("{connection} was turned away"),
+        }
+    }
+
+    #[test]
+    fn the_oldest_that_has_shown_least_goes_first_and_who_has_proved_himself_never() {
+        let mut table = table(4, 4);
+        let (first, _) = admitted(&mut table, host(1), 1);
+        let (second, _) = admitted(&mut table, host(2), 2);
+        let (third, _) = admitted(&mut table, host(3), 3);
+        admitted(&mut table, host(4), 4);
+        table.raise(first, Standing::Proved);
+        table.raise(second, Standing::Asked);
+        // Standing is never lost.
+        table.raise(first, Standing::Asked);
+        assert_eq!(admitted(&mut table, host(5), 5).1, Some(3), "the oldest of the silent");
+        assert_eq!(admitted(&mut table, host(6), 6).1, Some(4));
+        assert_eq!(held(&table), [1, 2, 5, 6]);
+        let newest = admitted(&mut table, host(7), 7);
+        assert_eq!(newest.1, Some(5));
+        table.raise(newest.0, Standing::Asked);
+        assert_eq!(admitted(&mut table, host(8), 8).1, Some(6), "silence goes before a question");
+        table.leave(third);
+        assert_eq!(held(&table), [1, 2, 7, 8], "one that is gone already takes nobody with it");
+        assert_eq!(table.refusals(), Refusals { displaced: 4, ..Refusals::default() });
+    }
+
+    #[test]
+    fn where_all_have_proved_themselves_the_next_is_turned_away() {
+        let mut table = table(2, 2);
+        for number in 1..=2 {
+            let (place, _) = admitted(&mut table, host(number), number);
+            table.raise(place, Standing::Proved);
+        }
+        assert_eq!(table.admit(host(3), 3), Admission::TurnedAway);
+        assert_eq!((held(&table), table.refusals().turned_away), (vec![1, 2], 1));
+        assert_eq!(table.relieve(), None);
+    }
+
+    #[test]
+    fn an_address_takes_no_more_than_its_share_and_only_from_itself() {
+        let mut table = table(10, 3);
+        for number in 0..3 {
+            admitted(&mut table, host(1), number);
+        }
+        admitted(&mut table, host(2), 100);
+        for number in 3..50 {
+            assert_eq!(admitted(&mut table, host(1), number).1, Some(number - 3));
+        }
+        assert_eq!(held(&table), [100, 47, 48, 49]);
+        let (last, _) = admitted(&mut table, host(1), 50);
+        table.leave(last);
+        assert_eq!(admitted(&mut table, host(1), 51).1, None, "a place that was left is free");
+    }
+
+    /// What the flood is about: as many silent connections as anybody likes, from one address or from all, never keep
+    /// out a mobile that speaks.
+    #[test]
+    fn whoever_speaks_in_time_stays_whatever_silent_connections_come() {
+        for spread in [1, u32::MAX] {
+            let limits = Limits::default();
+            let mut table = Table::new(limits);
+            for number in 0..1000 {
+                admitted(&mut table, host(1 + number % spread), number);
+            }
+            let (mobile, _) = admitted(&mut table, host(1), 5000);
+            for number in 0..60 {
+                admitted(&mut table, host(1 + number % spread), 2000 + number);
+            }
+            table.raise(mobile, Standing::Asked);
+            for number in 0..1000 {
+                admitted(&mut table, host(1 + number % spread), 3000 + number);
+            }
+            assert!(held(&table).contains(&5000), "{spread}");
+            assert!(table.held.len() <= limits.connections);
+        }
+    }
+
+    #[test]
+    fn a_host_of_ipv6_is_one_whatever_address_it_takes_in_its_network() {
+        let of = |text: &str| Origin::of(text.parse().unwrap());
+        assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::9"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+        assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"));
+        assert_ne!(of("10.0.0.2"), of("10.0.0.1"));
+    }
+}

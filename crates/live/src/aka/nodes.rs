@@ -1,0 +1,342 @@
+//! SGSN and HSS as processes on TCP sockets, around the same machines that run in virtual time.
+
+use super::AkaError;
+use super::admission::{Limits, Refusals, Standing};
+use super::files::{self, HssFile, SgsnFile};
+use super::lab::{Cache, Lab};
+use super::sockets::{BREATH, Link, MAX_ANSWER, Port, Serve, accept_all, locked, read, ready};
+use serde::Serialize;
+use shakedown_aka::core::{Answer, Query, Unanswered};
+use shakedown_aka::frame::Frames;
+use shakedown_aka::names::{Network, NodeName};
+use shakedown_aka::sessions::{Policy, Sessions, Store};
+use shakedown_aka::sgsn::{Attach, AttachEvent, Node};
+use shakedown_stacks::{Exposure, Settings};
+use shakedown_trace::Endpoint;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Where an HSS listens, and its register.
+#[derive(Clone, Debug)]
+pub struct HssOptions {
+    /// For SGSNs.
+    pub listen: SocketAddr,
+    /// What `aka provision` wrote.
+    pub file: PathBuf,
+    /// What SGSNs may hold.
+    pub limits: Limits,
+}
+
+/// Where an SGSN listens, and what it knows.
+#[derive(Clone, Debug)]
+pub struct SgsnOptions {
+    /// For mobiles.
+    pub listen: SocketAddr,
+    /// For other SGSNs; `None`: nobody asks.
+    pub core: Option<SocketAddr>,
+    /// What `aka provision` wrote.
+    pub file: PathBuf,
+    /// HSSs by network.
+    pub homes: BTreeMap<Network, SocketAddr>,
+    /// Other SGSNs by name, at their core addresses.
+    pub neighbours: BTreeMap<NodeName, SocketAddr>,
+    /// The two thresholds.
+    pub policy: Policy,
+    /// What mobiles may hold, and other SGSNs.
+    pub limits: Limits,
+}
+
+/// What an HSS did.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct HssSummary {
+    /// Queries that were granted.
+    pub granted: u64,
+    /// Others, by cause.
+    pub refused: BTreeMap<String, u64>,
+    /// Connections that were not served.
+    pub connections: Refusals,
+}
+
+/// What an SGSN did.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SgsnSummary {
+    /// Attaches by a full handshake.
+    pub full: u64,
+    /// Attaches that resumed.
+    pub resumed: u64,
+    /// By cause.
+    pub rejected: BTreeMap<String, u64>,
+    /// The first of each cause, in a line.
+    pub reasons: BTreeMap<String, String>,
+    /// Sessions that were offered and not resumed, by decision.
+    pub not_resumed: BTreeMap<String, u64>,
+    /// Subscribers that went to another SGSN.
+    pub handed_over: u64,
+    /// Subscribers that came from one.
+    pub taken_over: u64,
+    /// Mobiles' connections that were not served.
+    pub connections: Refusals,
+    /// The same of other SGSNs, where there may be any.
+    pub core_connections: Option<Refusals>,
+    /// ServerHello sent to attach accept sent, of full handshakes.
+    pub scrt_full_s: Vec<f64>,
+    /// The same of resumed ones.
+    pub scrt_resumed_s: Vec<f64>,
+}
+
+/// How long a mobile may take to attach, and be silent afterwards.
+const MAX_ATTACH: Duration = Duration::from_secs(120);
+/// Samples that a summary keeps.
+const MAX_SAMPLES: usize = 100_000;
+
+/// Seconds since 1970: sessions age across restarts.
+fn wall() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+pub(super) fn settings() -> Settings {
+    let now = i64::try_from(wall().as_secs()).unwrap_or(i64::MAX);
+    Settings { now_unix_s: now, instrumented: false, exposure: Exposure::Network, ..Settings::default() }
+}
+
+/// Asks another node.
+fn ask(address: SocketAddr, query: &Query) -> Option<Answer> {
+    let mut stream = TcpStream::connect_timeout(&address, MAX_ANSWER).ok()?;
+    ready(&stream, BREATH).then_some(())?;
+    stream.write_all(&query.to_bytes()).ok()?;
+    let (mut frames, mut buffer) = (Frames::default(), [0; 4096]);
+    let until = Instant::now() + MAX_ANSWER;
+    while Instant::now() < until {
+        let length = read(&stream, &mut buffer)?;
+        frames.push(&buffer[..length]);
+        if let Some((kind, body)) = frames.next_frame() {
+            return Answer::read(kind, &body).ok();
+        }
+    }
+    None
+}
+
+/// Answers other nodes on one connection, for as long as they ask in time.
+fn answer_all(link: &Link<'_>, answer: &dyn Fn(&Query) -> Option<Answer>) {
+    let mut stream = link.stream();
+    let (mut frames, mut buffer) = (Frames::default(), [0; 4096]);
+    let (mut until, mut asked) = (Instant::now() + link.patience, false);
+    loop {
+        let Some(length) = read(stream, &mut buffer) else { return };
+        frames.push(&buffer[..length]);
+        while let Some((kind, body)) = frames.next_frame() {
+            let Some(found) = Query::read(kind, &body).ok().and_then(|query| answer(&query)) else { return };
+            if stream.write_all(&found.to_bytes()).is_err() {
+                return;
+            }
+            link.raise(Standing::Asked);
+            (until, asked) = (Instant::now() + link.patience, true);
+        }
+        if Instant::now() > until {
+            if !asked {
+                link.give_up();
+            }
+            return;
+        }
+    }
+}
+
+/// Serves a register until `step` stops it; `listening` is told the address.
+///
+/// # Errors
+/// [`AkaError`].
+pub fn serve_hss(
+    options: &HssOptions,
+    listening: &mut dyn FnMut(SocketAddr) -> ControlFlow<()>,
+    step: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<HssSummary, AkaError> {
+    let register: HssFile = files::read(&options.file)?;
+    let hss = Mutex::new(register.hss(&options.file)?);
+    let summary = Mutex::new(HssSummary::default());
+    let port = Port::open(options.listen, options.limits)?;
+    if listening(port.address(options.listen)).is_break() {
+        return Ok(HssSummary::default());
+    }
+    let serve = |link: &Link<'_>| {
+        answer_all(link, &|query| {
+            let answer = locked(&hss).answer(query);
+            let mut summary = locked(&summary);
+            match &answer {
+                Answer::Refused(cause) => *summary.refused.entry(cause.as_str().into()).or_default() += 1,
+                _ => summary.granted += 1,
+            }
+            Some(answer)
+        });
+    };
+    accept_all(&[(&port, &serve)], step);
+    let found = locked(&summary).clone();
+    Ok(HssSummary { connections: port.refusals(), ..found })
+}
+
+/// Where an SGSN keeps sessions and subscribers.
+pub type Kept = Box<dyn Store + Send>;
+
+/// An SGSN while it serves.
+struct Serving<'a> {
+    node: Mutex<Node<Lab, Kept>>,
+    options: &'a SgsnOptions,
+    summary: Mutex<SgsnSummary>,
+}
+
+/// Serves mobiles until `step` stops it, and keeps what it must in `store`; `listening` is told the addresses for mobiles and for other SGSNs.
+///
+/// # Errors
+/// [`AkaError`].
+pub fn serve_sgsn(
+    options: &SgsnOptions,
+    store: Kept,
+    listening: &mut dyn FnMut(SocketAddr, Option<SocketAddr>) -> ControlFlow<()>,
+    step: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<SgsnSummary, AkaError> {
+    let file: SgsnFile = files::read(&options.file)?;
+    let (name, network, suite, certificates) = file.parts(&options.file)?;
+    if options.neighbours.contains_key(&name) {
+        return Err(AkaError::Option {
+            option: "neighbour",
+            given: name.to_string(),
+            accepted: "another SGSN than this one".into(),
+        });
+    }
+    let sessions = Arc::new(Mutex::new(Sessions::new(store, options.policy)));
+    let cache = Arc::new(Cache(Arc::clone(&sessions)));
+    let lab = Lab::new(&suite, &network, certificates, &settings(), cache)?;
+    let serving = Serving {
+        node: Mutex::new(Node::new(name, network, lab, sessions)),
+        options,
+        summary: Mutex::default(),
+    };
+    let mobiles = Port::open(options.listen, options.limits)?;
+    let core = options.core.map(|address| Port::open(address, options.limits)).transpose()?;
+    let core_address = core.as_ref().zip(options.core).map(|(port, asked)| port.address(asked));
+    if listening(mobiles.address(options.listen), core_address).is_break() {
+        return Ok(SgsnSummary::default());
+    }
+    let mobile = |link: &Link<'_>| serving.mobile(link);
+    let other = |link: &Link<'_>| answer_all(link, &|query| locked(&serving.node).answer(query).ok());
+    let mut ports: Vec<(&Port, Serve<'_>)> = vec![(&mobiles, &mobile)];
+    if let Some(core) = &core {
+        ports.push((core, &other));
+    }
+    accept_all(&ports, step);
+    Ok(SgsnSummary {
+        connections: mobiles.refusals(),
+        core_connections: core.as_ref().map(Port::refusals),
+        ..serving.summary()
+    })
+}
+
+impl Serving<'_> {
+    fn summary(&self) -> SgsnSummary {
+        let owned = |counts: &BTreeMap<&'static str, u64>| {
+            counts.iter().map(|(word, times)| ((*word).to_owned(), *times)).collect()
+        };
+        let node = locked(&self.node);
+        let tally = node.tally();
+        SgsnSummary {
+            full: tally.full,
+            resumed: tally.resumed,
+            rejected: owned(&tally.rejected),
+            not_resumed: owned(&tally.not_resumed),
+            handed_over: tally.handed_over,
+            taken_over: tally.taken_over,
+            ..locked(&self.summary).clone()
+        }
+    }
+
+    /// Who answers a query of an attach.
+    fn ask(
+        &self,
+        attach: &Attach<Box<dyn Endpoint>>,
+        network: &Network,
+        query: &Query,
+    ) -> Result<Answer, Unanswered> {
+        let address = match query {
+            Query::Context { .. } => {
+                attach.temporary().and_then(|given| self.options.neighbours.get(&given.node))
+            }
+            _ => self.options.homes.get(network),
+        };
+        ask(*address.ok_or(Unanswered::Unknown)?, query).ok_or(Unanswered::Silent)
+    }
+
+    /// One mobile's connection.
+    fn mobile(&self, link: &Link<'_>) {
+        let mut stream = link.stream();
+        let mut attach = Attach::default();
+        let mut buffer = vec![0; 16_384];
+        let first_message = Instant::now() + link.patience;
+        let mut until = Instant::now() + MAX_ATTACH;
+        let mut standing = Standing::Silent;
+        let (mut hello, mut answered) = (None, false);
+        loop {
+            let read = read(stream, &mut buffer);
+            let now = Instant::now();
+            if !attach.is_asked() && read.is_some() && now > first_message {
+                return link.give_up();
+            }
+            match read.filter(|_| now <= until && !attach.is_over()) {
+                None => return attach.handle_close(&mut *locked(&self.node)),
+                Some(0) => continue,
+                Some(length) => attach.handle_input(&mut *locked(&self.node), wall(), &buffer[..length]),
+            }
+            while let Some((network, query)) = attach.poll_query() {
+                // Nobody else's attach waits for it: the node is free meanwhile.
+                let answer = self.ask(&attach, &network, &query);
+                attach.handle_answer(&mut *locked(&self.node), wall(), answer);
+            }
+            while let Some(event) = attach.poll_event() {
+                match event {
+                    AttachEvent::Attached { .. } => until = Instant::now() + MAX_ATTACH,
+                    // The laboratory has nowhere else to send it.
+                    AttachEvent::Data(data) => {
+                        attach.send(&data);
+                        until = Instant::now() + MAX_ATTACH;
+                    }
+                    AttachEvent::Rejected { cause, reason } => {
+                        locked(&self.summary).reasons.entry(cause.as_str().into()).or_insert(reason);
+                    }
+                }
+            }
+            let shown = match (attach.negotiated(), attach.is_asked()) {
+                // Both sides authenticate in every handshake, full or resumed.
+                (Some(_), _) => Standing::Proved,
+                (None, true) => Standing::Asked,
+                (None, false) => Standing::Silent,
+            };
+            if shown > standing {
+                standing = shown;
+                link.raise(standing);
+            }
+            let mut out = Vec::new();
+            if attach.poll_transmit(&mut out) && stream.write_all(&out).is_err() {
+                return attach.handle_close(&mut *locked(&self.node));
+            }
+            if attach.steps() > 0 {
+                let sent = *hello.get_or_insert_with(Instant::now);
+                if attach.is_accepted() && !answered {
+                    answered = true;
+                    self.served(&attach, sent.elapsed());
+                }
+            }
+        }
+    }
+
+    fn served(&self, attach: &Attach<Box<dyn Endpoint>>, took: Duration) {
+        let resumed = attach.negotiated().is_some_and(|negotiated| negotiated.resumed);
+        let mut summary = locked(&self.summary);
+        let samples = if resumed { &mut summary.scrt_resumed_s } else { &mut summary.scrt_full_s };
+        if samples.len() < MAX_SAMPLES {
+            samples.push(took.as_secs_f64());
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Two operators and the files of their nodes and subscribers: all of them, or none.
+
+use super::files::{CardFile, HssFile, SgsnFile, words};
+use super::{AkaError, Operator, lab, suite_of};
+use openssl::pkey::PKey;
+use openssl::x509::X509;
+use serde::Serialize;
+use shakedown_aka::names::{Network, NodeName};
+use shakedown_pki::Profile;
+use shakedown_trace::Suite;
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::ops::ControlFlow;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// What to make.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// A new folder, or an empty one.
+    pub folder: PathBuf,
+    /// What is negotiated.
+    pub suite: Suite,
+    /// The subscribers' network.
+    pub home: String,
+    /// The SGSNs' network, which may be the same.
+    pub serving: String,
+    /// Their names.
+    pub nodes: Vec<String>,
+    /// How many.
+    pub subscribers: usize,
+}
+
+/// What was written.
+#[derive(Clone, Debug, Serialize)]
+pub struct Provisioned {
+    /// The suite that all of it is for.
+    pub suite: String,
+    /// The files.
+    pub files: Vec<PathBuf>,
+}
+
+/// What was asked for, once it can be made.
+struct Checked {
+    suite: Suite,
+    home: Network,
+    serving: Network,
+    nodes: Vec<NodeName>,
+}
+
+impl Site {
+    fn check(&self) -> Result<Checked, AkaError> {
+        let (home, serving) = (Network::new(&self.home)?, Network::new(&self.serving)?);
+        let within = |one: &Network, other: &Network| one != other && one.as_str().starts_with(other.as_str());
+        if within(&home, &serving) || within(&serving, &home) {
+            return Err(AkaError::Option {
+                option: "networks",
+                given: format!("{home} and {serving}, whose IMSIs could be of either"),
+                accepted: "two networks of which neither code begins with the other, or one for both".into(),
+            });
+        }
+        let mut nodes = Vec::new();
+        for name in &self.nodes {
+            let name = NodeName::new(name)?;
+            let taken = name.as_str().strip_prefix("card-").is_some_and(|rest| rest.parse::<usize>().is_ok())
+                || name.as_str() == hss_name(&home);
+            if taken || nodes.contains(&name) {
+                let why = if taken { "the name of another file of the site" } else { "twice" };
+                return Err(AkaError::Option {
+                    option: "SGSN",
+                    given: format!("{name}, {why}"),
+                    accepted: "a name that no other node or card has".into(),
+                });
+            }
+            nodes.push(name);
+        }
+        Ok(Checked { suite: suite_of(&self.suite)?, home, serving, nodes })
+    }
+}
+
+fn hss_name(home: &Network) -> String {
+    format!("hss-{home}")
+}
+
+fn pem(der: &[u8]) -> Result<String, AkaError> {
+    let text = X509::from_der(der).and_then(|certificate| certificate.to_pem());
+    let text = text.map_err(|stack| AkaError::OpenSsl { what: "write a certificate", stack })?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn key_pem(pkcs8: &[u8]) -> Result<String, AkaError> {
+    let text = PKey::private_key_from_der(pkcs8).and_then(|key| key.private_key_to_pem_pkcs8());
+    let text = text.map_err(|stack| AkaError::OpenSsl { what: "write a key", stack })?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A file's name and what is in it.
+type Content = (String, String);
+
+fn content(name: String, value: &impl Serialize) -> Result<Content, AkaError> {
+    let wrong = |error: serde_json::Error| AkaError::File { path: name.clone().into(), reason: error.to_string() };
+    let text = serde_json::to_string_pretty(value).map_err(wrong)? + "\n";
+    Ok((name + ".json", text))
+}
+
+/// Makes two operators with a roaming agreement (or one, where the networks are the same), and files for the home
+/// network's HSS and subscribers and the serving network's SGSNs. What was asked for is checked first, then everything is
+/// made in memory, and then the folder appears with all of it; `step` may stop it before.
+///
+/// # Errors
+/// [`AkaError`]; nothing has been written then.
+pub fn provision(site: &Site, step: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<Provisioned, AkaError> {
+    let checked = site.check()?;
+    let place = Place::of(&site.folder)?;
+    let contents = contents(&checked, site.subscribers, step)?;
+    let files = place.write(&contents)?;
+    Ok(Provisioned { suite: checked.suite.to_string(), files })
+}
+
+fn contents(
+    site: &Checked,
+    subscribers: usize,
+    step: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Vec<Content>, AkaError> {
+    let Checked { suite, home, serving, nodes } = site;
+    let (profile, kinds) = (Profile::default(), lab::kinds(suite));
+    let own = Operator::new(home, kinds, &profile)?;
+    let other = if home == serving { None } else { Some(Operator::new(serving, kinds, &profile)?) };
+    let abroad = other.as_ref().unwrap_or(&own);
+    let mut contents = Vec::new();
+    let mut register = HssFile {
+        network: home.to_string(),
+        subscribers: BTreeMap::new(),
+        barred: Vec::new(),
+        certified: [(serving.to_string(), pem(&own.certify(abroad)?)?)].into(),
+    };
+    let root = pem(&own.root()?)?;
+    let authorities: BTreeMap<_, _> = [(serving.to_string(), pem(&abroad.certify(&own)?)?)].into();
+    for place in 0..subscribers {
+        if step(place).is_break() {
+            return Err(AkaError::Interrupted);
+        }
+        let imsi = format!("{home}{place:0width$}", width = 15 - home.as_str().len());
+        let leaf = own.subscriber(&format!("subscriber-{place}.example"))?;
+        register.subscribers.insert(imsi.clone(), pem(&leaf.certificate)?);
+        let card = CardFile {
+            imsi,
+            home: home.to_string(),
+            suite: suite.to_string(),
+            leaf: pem(&leaf.certificate)?,
+            key: key_pem(&leaf.key)?,
+            root: root.clone(),
+            authorities: authorities.clone(),
+        };
+        contents.push(content(format!("card-{place}"), &card)?);
+    }
+    contents.push(content(hss_name(home), &register)?);
+    for name in nodes {
+        let leaf = abroad.node(name.as_str())?;
+        let node = SgsnFile {
+            name: name.to_string(),
+            network: serving.to_string(),
+            suite: suite.to_string(),
+            leaf: pem(&leaf.certificate)?,
+            key: key_pem(&leaf.key)?,
+            authority: pem(&abroad.authority()?)?,
+            root: pem(&abroad.root()?)?,
+            partners: [(home.to_string(), root.clone())].into(),
+        };
+        contents.push(content(name.to_string(), &node)?);
+    }
+    Ok(contents)
+}
+
+/// Where the files are to go.
+enum Place<'a> {
+    /// A folder that is not there yet: it is made beside its place, and then has its name.
+    New(&'a Path),
+    /// A folder that is there and empty.
+    Empty(&'a Path),
+}
+
+fn wrong(path: &Path) -> impl Fn(std::io::Error) -> AkaError {
+    move |error| AkaError::File { path: path.into(), reason: words(&error) }
+}
+
+impl<'a> Place<'a> {
+    fn of(folder: &'a Path) -> Result<Self, AkaError> {
+        match std::fs::read_dir(folder) {
+            Ok(mut entries) => match entries.next() {
+                None => Ok(Self::Empty(folder)),
+                Some(_) => Err(AkaError::File {
+                    path: folder.into(),
+                    reason: "has files in it; accepted: a new folder, or an empty one".into(),
+                }),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::New(folder)),
+            Err(error) => Err(wrong(folder)(error)),
+        }
+    }
+
+    fn write(&self, contents: &[Content]) -> Result<Vec<PathBuf>, AkaError> {
+        match self {
+            Self::Empty(folder) => {
+                let mut written = Vec::new();
+                write_all(folder, contents, &mut written).inspect_err(|_| {
+                    for path in &written {
+                        let _ = std::fs::remove_file(path);
+                    }
+                })?;
+                Ok(written)
+            }
+            Self::New(folder) => write_new(folder, contents),
+        }
+    }
+}
+
+/// Makes the folder with everything in it appear at once.
+fn write_new(folder: &Path, contents: &[Content]) -> Result<Vec<PathBuf>, AkaError> {
+    if folder.file_name().is_none() {
+        let reason = "is no folder's name; accepted: a new folder, or an empty one".into();
+        return Err(AkaError::File { path: folder.into(), reason });
+    }
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).map_err(wrong(folder))?;
+    let beside = parent.join(format!(".provision-{}", std::process::id()));
+    // There are private keys in it.
+    DirBuilder::new().mode(0o700).create(&beside).map_err(wrong(folder))?;
+    let done = write_all(&beside, contents, &mut Vec::new())
+        .and_then(|()| std::fs::rename(&beside, folder).map_err(wrong(folder)));
+    done.inspect_err(|_| {
+        let _ = std::fs::remove_dir_all(&beside);
+    })?;
+    Ok(contents.iter().map(|(name, _)| folder.join(name)).collect())
+}
+
+/// Writes files that are not there, and says which are.
+fn write_all(folder: &Path, contents: &[Content], written: &mut Vec<PathBuf>) -> Result<(), AkaError> {
+    for (name, text) in contents {
+        let path = folder.join(name);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = file.map_err(wrong(&path))?;
+        written.push(path.clone());
+        file.write_all(text.as_bytes()).map_err(wrong(&path))?;
+    }
+    Ok(())
+}
