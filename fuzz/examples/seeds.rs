@@ -2,7 +2,7 @@
 
 use shakedown_fuzz::{
     FLOWS, Talk, as_next_generation, as_pieces, certificate_bytes, conversation_seed, datagrams, genuine,
-    radius_seed, talks, write_capture,
+    message_seeds, radius_seed, talks, write_capture,
 };
 use shakedown_wtls::record::Records;
 use std::io::Result;
@@ -28,6 +28,18 @@ fn main() -> Result<()> {
     write("radius", "answer", &radius_seed())?;
     for side in 0..2 {
         write("eap", &format!("{side}"), &conversation_seed(side))?;
+    }
+    let messages = message_seeds();
+    for (number, message) in messages.iter().enumerate() {
+        write("aka", &format!("{number}"), message)?;
+    }
+    write("aka", "all", &messages.concat())?;
+    // Attaches that nobody meddles with; with an answer lost, a byte flipped, a flight twice.
+    write("attach", "honest", &[0; 250])?;
+    for meddling in 1..7_u8 {
+        let mut choices = [0; 120];
+        choices[usize::from(meddling) * 5] = meddling;
+        write("attach", &format!("meddled-{meddling}"), &choices)?;
     }
     let talks = talks();
     for talk in &talks {

@@ -4,76 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
-import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+from aka.nodes import Process, free_port, sgsn
 from shakedown.schema.aka import LiveAttaches, SgsnSummary
 from shakedown.schema.base import decode
 
 IMSI = "202010000000000"
-
-
-class Process:
-    """A command that runs until it is stopped, and what it printed."""
-
-    def __init__(self, *arguments: str) -> None:
-        self.child = subprocess.Popen(
-            [sys.executable, "-m", "shakedown", "aka", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.line = self.child.stdout.readline()
-        self.addresses = re.findall(r"127\.0\.0\.1:\d+", self.line)
-        assert self.addresses, self.line + self.child.stderr.read()
-
-    def stop(self) -> str:
-        self.child.send_signal(signal.SIGTERM)
-        printed, complaints = self.child.communicate(timeout=60)
-        assert (self.child.returncode, complaints) == (0, "")
-        return printed
-
-    def kill(self) -> None:
-        self.child.kill()
-        self.child.communicate()
-
-
-@pytest.fixture
-def site(shakedown, tmp_path) -> Path:
-    done = shakedown("aka", "provision", tmp_path / "site", "--subscribers", "2")
-    assert done.returncode == 0, done.stderr
-    return tmp_path / "site"
-
-
-@pytest.fixture
-def processes() -> Iterator[list[Process]]:
-    running: list[Process] = []
-    yield running
-    for one in running:
-        with contextlib.suppress(ProcessLookupError):
-            one.kill()
-
-
-@pytest.fixture
-def hss(site, processes) -> str:
-    processes.append(Process("hss", "--listen", "127.0.0.1:0", "--register", str(site / "hss-20201.json")))
-    return processes[-1].addresses[0]
-
-
-def sgsn(site: Path, hss: str, name: str, *options: str, listen: str = "127.0.0.1:0") -> Process:
-    return Process(
-        "sgsn",
-        *("--listen", listen, "--node", str(site / f"{name}.json"), "--hss", f"20201={hss}", "--json"),
-        *options,
-    )
 
 
 def attached(done: subprocess.CompletedProcess[str]) -> dict:
@@ -124,14 +65,6 @@ def test_a_session_goes_with_its_mobile_from_sgsn_to_sgsn(shakedown, site, hss, 
     assert [one["taken_over"] for one in did] == [2, 2]
     assert [one["handed_over"] for one in did] == [2, 2]
     assert [one["resumed"] for one in did] == [2, 2]
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def held(state: Path) -> list[tuple]:

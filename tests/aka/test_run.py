@@ -73,6 +73,33 @@ def test_without_roaming_nobody_asks_for_a_cross_certificate(run):
     assert (home, run("--attaches", "1")["full"]["queries"]) == (1, 2)
 
 
+def test_a_run_in_which_nobody_attached_is_a_failure_and_one_in_which_somebody_did_is_not(shakedown):
+    none = shakedown("aka", "run", "--bearer", "gprs", "--attaches", "3", "--patience", "1ms", "--json")
+    assert (none.returncode, json.loads(none.stdout)[0]["failed"]) == (1, {"timeout": 3})
+    assert none.stderr.endswith("error: no attach of 3 was completed: 3 timeout\n")
+    # A resumed attach takes some 2.5 s over GPRS, a full one 5.4 s.
+    some = shakedown("aka", "run", "--bearer", "gprs", "--attaches", "40", "--patience", "5.2s", "--json")
+    (found,) = json.loads(some.stdout)
+    assert 0 < found["completed"] < 40
+    assert some.returncode == 0
+    assert f"{40 - found['completed']} of 40 attaches failed: " in some.stderr
+
+
+def test_work_without_a_figure_is_named_as_elsewhere(shakedown):
+    options = ("aka", "run", "--attaches", "2", "--device", "palm-v", "--suite", "tls1.0/rsa/rsa1024/mutual")
+    said = shakedown(*options)
+    assert said.returncode == 0, said.stderr
+    (found,) = json.loads(shakedown(*options, "--json").stdout)
+    missing = found["mobile"]["unpriced"]
+    assert missing
+    assert found["mobile"]["basis"] == "unknown"
+    assert "all times are least values: some work has no figure" in said.stdout
+    for part in missing:
+        what = " ".join(word for word in (part["operation"], part["algorithm"], part["parameters"]) if word)
+        assert f"no figure: client {what}: {part['reason']}" in said.stdout
+    assert "{" not in said.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

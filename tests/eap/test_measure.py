@@ -64,6 +64,28 @@ def test_round_trips_and_fragments_are_those_of_arithmetic_and_of_radius(shakedo
     assert live["eap_bytes"] == pytest.approx(carried["eap_bytes"], abs=24)
 
 
+@pytest.mark.parametrize("suite", [SUITES[1], "tls1.3/x25519/ed25519/mutual"])
+def test_a_server_that_can_resume_sends_one_ticket_more_which_tickets_1_counts(shakedown, measure, suite):
+    """A live server leaves a ticket unless told not to; `measure` leaves one where it is asked for one."""
+    live = {}
+    for options in ((), ("--no-resume",)):
+        with serving(suite, *options) as port:
+            done = shakedown(
+                "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", suite, "--json"
+            )
+        assert done.returncode == 0, done.stderr
+        (live[options],) = json.loads(done.stdout)
+    without, ticket = (measure(suite, "--over", "eap", *options) for options in ((), ("--tickets", "1")))
+    names = [[one["name"] for one in found["messages"]] for found in (without, ticket)]
+    assert [one.count("NewSessionTicket") for one in names] == [0, 1]
+    # Signatures of P-256 have a byte more or less; the lists of schemes that a network is offered have some fewer.
+    for found, run in ((without, live["--no-resume",]), (ticket, live[()])):
+        assert run["eap_bytes"] == pytest.approx(found["eap"]["eap_bytes"], abs=24)
+        assert run["fragments"] == found["eap"]["fragments"]
+    (size,) = (one["bytes"] for one in ticket["messages"] if one["name"] == "NewSessionTicket")
+    assert live[()]["eap_bytes"] - live["--no-resume",]["eap_bytes"] == pytest.approx(size, abs=12)
+
+
 def test_within_eap_there_are_no_middleboxes_and_the_operations_are_the_same(measure):
     bare, inside = (measure(SUITES[1], *options) for options in ((), ("--over", "eap")))
     assert (bare["carrier"], "eap" in bare) == ("bare", False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 
 import pytest
@@ -17,12 +18,17 @@ import pytest
         (["--identity", "a\nb"], "no control characters"),
         (["--identity", "x" * 254], "up to 253 bytes"),
         (["--chain", "/nowhere.pem"], "/nowhere.pem: No such file or directory"),
+        (["--key", "/nowhere.pem"], "a key without its chain: /nowhere.pem; accepted: --key together with --chain"),
+        (["--chain", "{server}/chain.pem"], "chain.pem: holds no private key; accepted: PEM, DER, PKCS #12"),
+        (["--chain", "{server}/chain.pem", "--key", "{client}/key.pem"], "is not that of any certificate in"),
+        (["--secret", ""], "the secret is empty"),
+        (["--server", "localhost:1812"], "accepted: ADDRESS:PORT in numbers"),
     ],
 )
-def test_times_and_rates_beyond_any_use_are_one_line(shakedown, arguments, says):
+def test_what_is_of_no_use_to_a_peer_is_one_line(shakedown, site, arguments, says):
     done = shakedown(
         *("eap", "peer", "--server", "127.0.0.1:1", "--secret", "x", "--suite", "tls1.3/x25519/p256/mutual"),
-        *arguments,
+        *(one.format(server=site.server, client=site.client) for one in arguments),
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
@@ -31,6 +37,41 @@ def test_times_and_rates_beyond_any_use_are_one_line(shakedown, arguments, says)
 
 
 SUITE = "tls1.3/x25519/p256"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--key", "/nowhere.pem"], "a key without its chain: /nowhere.pem; accepted: --key together with --chain"),
+        (["--chain", "{server}/chain.pem"], "chain.pem: holds no private key; accepted: PEM, DER, PKCS #12"),
+        (["--state", "/nowhere/x"], "/nowhere/x: no such file or directory"),
+        (["--state", "{server}/key.pem"], "file is not a database; accepted: the sessions of an EAP-TLS server"),
+        (["--state", "{server}/new", "--no-resume"], "--state goes without --no-resume"),
+    ],
+)
+def test_what_is_of_no_use_to_a_server_is_one_line(shakedown, site, arguments, says):
+    done = shakedown(
+        *("eap", "serve", "--listen", "127.0.0.1:0", "--secret", "x", "--suite", SUITE),
+        *(one.format(server=site.server) for one in arguments),
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert says in line
+
+
+def test_a_server_that_never_answers_is_one_line(shakedown):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        done = shakedown(
+            *("eap", "peer", "--server", f"127.0.0.1:{silent.getsockname()[1]}", "--secret", "x", "--json"),
+            *("--suite", SUITE, "--timeout", "500ms"),
+        )
+    assert done.returncode == 1
+    (found,) = json.loads(done.stdout)
+    assert (found["completed"], found["failed"], found["authentication_s"]) == (0, {"no_answer": 1}, None)
+    assert done.stderr == (
+        "error: 1 of 1 authentications failed; the first: no answer to a request that was sent once\n"
+    )
 
 
 @pytest.mark.parametrize(

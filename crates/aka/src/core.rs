@@ -120,7 +120,7 @@ impl Query {
                 let serving = Network::new(reader.text()?).ok()?;
                 let node = NodeName::new(reader.text()?).ok()?;
                 let imsi = Imsi::new(reader.text()?).ok()?;
-                let certificate = if reader.u8()? == 0 { None } else { Some(reader.bytes()?.to_vec()) };
+                let certificate = if reader.flag()? { Some(reader.bytes()?.to_vec()) } else { None };
                 reader.end(Self::Location { serving, node, imsi, certificate })
             })(),
             kind::CONTEXT => reader.u32().and_then(|ptmsi| reader.end(Self::Context { ptmsi })),
@@ -176,16 +176,15 @@ impl Answer {
             kind::CONTEXT_FOUND => (|| {
                 let imsi = Imsi::new(reader.text()?).ok()?;
                 let home = Network::new(reader.text()?).ok()?;
-                let session = match reader.u8()? {
-                    0 => None,
-                    _ => {
-                        let id = reader.bytes()?.to_vec();
-                        let secret = reader.bytes()?.to_vec();
-                        let resumptions = reader.u32()?;
-                        let last = Time::from_nanos(reader.u64()?);
-                        let (imsi, home) = (imsi.clone(), home.clone());
-                        Some((id, SessionRecord { secret, imsi, home, resumptions, last }))
-                    }
+                let session = if reader.flag()? {
+                    let id = reader.bytes()?.to_vec();
+                    let secret = reader.bytes()?.to_vec();
+                    let resumptions = reader.u32()?;
+                    let last = Time::from_nanos(reader.u64()?);
+                    let (imsi, home) = (imsi.clone(), home.clone());
+                    Some((id, SessionRecord { secret, imsi, home, resumptions, last }))
+                } else {
+                    None
                 };
                 reader.end(Self::Context { imsi, home, session })
             })(),

@@ -167,11 +167,7 @@ impl Message {
         let read = match kind {
             kind::ATTACH_REQUEST => (|| {
                 let home = Network::new(reader.text()?).ok()?;
-                let temporary = match reader.u8()? {
-                    0 => None,
-                    1 => Some(read_temporary(&mut reader)?),
-                    _ => return None,
-                };
+                let temporary = if reader.flag()? { Some(read_temporary(&mut reader)?) } else { None };
                 reader.end(Self::AttachRequest { home, temporary })
             })(),
             kind::TLS => (!body.is_empty()).then_some(Self::Tls(body)),

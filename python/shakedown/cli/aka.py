@@ -13,10 +13,18 @@ import click
 
 from shakedown.cli._output import echo, json_option, note, print_json, progress_bar
 from shakedown.cli._scenario import Duration, Rate
-from shakedown.errors import InputError
+from shakedown.errors import InputError, ShakedownError
 
 if TYPE_CHECKING:
-    from shakedown.schema.aka import AttachGroup, AttachRun, LiveAttaches, SgsnSummary, TimeSpread
+    from shakedown.schema.aka import (
+        AttachGroup,
+        AttachRun,
+        HssSummary,
+        LiveAttaches,
+        Refusals,
+        SgsnSummary,
+        TimeSpread,
+    )
 
 MAX_SUBSCRIBERS = 10_000
 _file = click.Path(path_type=Path)
@@ -150,7 +158,7 @@ def run(
     """Attach mobiles to two SGSNs in virtual time: real messages and handshakes over TCP on a bearer.
 
     What computing takes is drawn from the suite's handshake as priced on the devices. The same seed gives the
-    same figures.
+    same figures. Where no attach at all was completed, the exit status is 1.
     """
     from shakedown.pricing.library import open_library
     from shakedown.simulation.attaches import Attaching, simulate_attaches
@@ -186,8 +194,10 @@ def run(
         print_json([found])
     else:
         _show_run(found)
+    if not found.completed:
+        raise ShakedownError(f"no attach of {found.attaches:,} was completed: {_counts(found.failed)}")
     if found.failed:
-        note(f"{sum(found.failed.values())} of {found.attaches} attaches failed: {_counts(found.failed)}")
+        note(f"{sum(found.failed.values()):,} of {found.attaches:,} attaches failed: {_counts(found.failed)}")
 
 
 def _counts(counts: dict[str, int]) -> str:
@@ -200,9 +210,12 @@ def _show_run(found: AttachRun) -> None:
     _show_groups(found.full, found.resumed)
     if found.not_resumed:
         echo(f"offered and not resumed: {_counts(found.not_resumed)}")
-    for side, words in ((found.mobile, found.device), (found.sgsn, found.server_device)):
-        if side.unpriced:
-            echo(f"no price on {words}, and so no time: {', '.join(side.unpriced)}")
+    unpriced = [part for side in (found.mobile, found.sgsn) for part in side.unpriced]
+    if unpriced:
+        echo("all times are least values: some work has no figure")
+    for part in unpriced:
+        what = " ".join(word for word in (part.operation, part.algorithm, part.parameters) if word)
+        echo(f"no figure: {part.side} {what}: {part.reason}")
 
 
 def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None) -> None:
@@ -227,7 +240,11 @@ def _times(one: TimeSpread) -> str:
 @_suite
 @click.option("--home", default="20201", show_default=True, metavar="NETWORK", help="The home network.")
 @click.option(
-    "--serving", default="20801", show_default=True, metavar="NETWORK", help="The network of the SGSNs."
+    "--serving",
+    default="20801",
+    show_default=True,
+    metavar="NETWORK",
+    help="The network of the SGSNs; the home network too, where nobody roams.",
 )
 @click.option(
     "--sgsn", "nodes", multiple=True, default=("sgsn-1", "sgsn-2"), show_default=True, help="An SGSN's name."
@@ -247,7 +264,7 @@ def provision(
 ) -> None:
     """Make two operators that certify each other, and the files of HSS, SGSNs and subscribers.
 
-    Private keys are in them; files that exist are not replaced.
+    FOLDER is a new one, or empty: it gets all files or none. Private keys are in them.
     """
     from shakedown import core
 
@@ -284,15 +301,52 @@ def _announce(line: str) -> None:
     sys.stdout.flush()
 
 
+_first_message = click.option(
+    "--first-message",
+    type=Duration(),
+    default="10s",
+    show_default=True,
+    help="Whoever connects and says nothing for so long is hung up on.",
+)
+
+
+def _patience(first_message_s: float) -> float:
+    """A time for the first message that lets anybody say anything."""
+    if first_message_s <= 0.0:
+        raise InputError("--first-message: 0; accepted: a time above 0")
+    return first_message_s
+
+
+def _show_refusals(whose: str, found: Refusals) -> None:
+    if found.turned_away or found.displaced or found.silent:
+        echo(
+            f"  {whose} connections: {found.turned_away:,} turned away, {found.displaced:,} displaced by others, "
+            f"{found.silent:,} closed for their silence"
+        )
+
+
 @command.command("hss")
 @click.option("--listen", required=True, metavar="ADDR:PORT", help="For SGSNs; port 0: any free one.")
 @click.option("--register", "register", required=True, type=_file, help="What provision wrote.")
-def hss(listen: str, register: Path) -> None:
+@_first_message
+def hss(listen: str, register: Path, first_message: float) -> None:
     """Serve a home network's register to SGSNs, until SIGTERM or Ctrl-C."""
     from shakedown import core
 
+    def stopped(found: HssSummary) -> None:
+        echo(f"{found.granted:,} queries granted, {sum(found.refused.values()):,} refused")
+        if found.refused:
+            echo(f"  refused: {_counts(found.refused)}")
+        _show_refusals("SGSNs'", found.connections)
+
     with _until_stopped():
-        core.aka_hss(listen, register, lambda address: _announce(f"HSS on {address}"))
+        core.aka_hss(
+            listen,
+            register,
+            first_message_s=_patience(first_message),
+            listening=lambda address: _announce(f"HSS on {address}"),
+            stopped=stopped,
+        )
 
 
 def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
@@ -302,6 +356,8 @@ def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
         name, equals, address = value.partition("=")
         if not equals or not name or not address:
             raise InputError(f'{option}: "{value[:60]}"; accepted: NAME=ADDR:PORT')
+        if name in found:
+            raise InputError(f"{option}: {name[:60]} twice; accepted: one address for each")
         found[name] = address
     return found
 
@@ -320,6 +376,7 @@ def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
     help="Where sessions and subscribers are kept (SQLite).  [default: memory]",
 )
 @_policy
+@_first_message
 @click.option("--json", "as_json", is_flag=True, help="When it stops, print what it did as JSON.")
 def sgsn(
     listen: str,
@@ -330,6 +387,7 @@ def sgsn(
     state: Path | None,
     max_resumptions: int,
     max_age: float,
+    first_message: float,
     as_json: bool,
 ) -> None:
     """Serve mobiles, until SIGTERM or Ctrl-C. With --state, sessions survive the end of the SGSN."""
@@ -346,18 +404,20 @@ def sgsn(
         else:
             _show_summary(found)
 
+    options = {
+        "listen": listen,
+        "core": core,
+        "file": node,
+        "homes": _named(homes, "--hss"),
+        "neighbours": _named(neighbours, "--neighbour"),
+        "max_resumptions": max_resumptions,
+        "max_age_s": max_age,
+        "first_message_s": _patience(first_message),
+    }
     kept = None if state is None else SgsnState(state)
     with _until_stopped():
         native.aka_sgsn(
-            {
-                "listen": listen,
-                "core": core,
-                "file": node,
-                "homes": _named(homes, "--hss"),
-                "neighbours": _named(neighbours, "--neighbour"),
-                "max_resumptions": max_resumptions,
-                "max_age_s": max_age,
-            },
+            options,
             store=kept,
             listening=listening,
             stopped=stopped,
@@ -372,9 +432,14 @@ def _show_summary(found: SgsnSummary) -> None:
         f"{found.full:,} full, {found.resumed:,} resumed, {rejected:,} rejected; "
         f"{found.taken_over:,} came from another SGSN, {found.handed_over:,} went to one"
     )
-    for what, counts in (("rejected", found.rejected), ("offered and not resumed", found.not_resumed)):
-        if counts:
-            echo(f"  {what}: {_counts(counts)}")
+    if found.not_resumed:
+        echo(f"  offered and not resumed: {_counts(found.not_resumed)}")
+    for cause, times in sorted(found.rejected.items()):
+        why = f", the first: {found.reasons[cause]}" if cause in found.reasons else ""
+        echo(f"  rejected: {times:,} {cause}{why}")
+    _show_refusals("mobiles'", found.connections)
+    if found.core_connections is not None:
+        _show_refusals("SGSNs'", found.core_connections)
     for name, values in (("full", found.scrt_full_s), ("resumed", found.scrt_resumed_s)):
         if values:
             echo(f"  SCRT, {name}: mean {sum(values) / len(values):.4g} s of {len(values):,}")
@@ -406,6 +471,8 @@ def mobile(
     as_json: bool,
 ) -> None:
     """Attach to an SGSN on a socket, each time with what the last attach left."""
+    if timeout <= 0.0:
+        raise InputError("--timeout: 0; accepted: a time above 0")
     from shakedown.simulation.attaches import attach_live
 
     with progress_bar(attaches, "attaching") as update:

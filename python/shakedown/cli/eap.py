@@ -140,7 +140,17 @@ class _StopError(Exception):
 @click.option("--listen", required=True, metavar="ADDR:PORT", help="Where to listen; port 0: any free one.")
 @_common
 @click.option("--no-resume", is_flag=True, help="Leave peers no session to resume.")
-def serve(listen: str, no_resume: bool, **common: Any) -> None:  # noqa: ANN401 - options of both ends
+@click.option(
+    "--state",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where sessions are kept (SQLite), so that they survive the server.  [default: memory]",
+)
+def serve(
+    listen: str,
+    no_resume: bool,
+    state: Path | None,
+    **common: Any,  # noqa: ANN401 - options of both ends
+) -> None:
     """Serve supplicants by EAP-TLS behind any access point, until SIGTERM or Ctrl-C.
 
     With --ca peers must present a certificate under that root. Without --chain and --ca both sides'
@@ -149,6 +159,11 @@ def serve(listen: str, no_resume: bool, **common: Any) -> None:  # noqa: ANN401 
     import signal
 
     from shakedown import core
+    from shakedown.errors import InputError
+    from shakedown.live.eap_sessions import EapSessions
+
+    if no_resume and state is not None:
+        raise InputError("--state goes without --no-resume: there would be nothing to keep")
 
     def stop(_signal: int, _frame: object) -> None:
         raise _StopError
@@ -157,15 +172,22 @@ def serve(listen: str, no_resume: bool, **common: Any) -> None:  # noqa: ANN401 
         echo(f"serving {suite} by EAP-TLS on {address}")
         sys.stdout.flush()
 
+    kept = None if state is None else EapSessions(state)
     before = signal.signal(signal.SIGTERM, stop)
     try:
         core.eap_serve(
-            {"address": listen, **common}, resume=not no_resume, listening=listening, stopped=_show_tally
+            {"address": listen, **common},
+            resume=not no_resume,
+            sessions=kept,
+            listening=listening,
+            stopped=_show_tally,
         )
     except (_StopError, KeyboardInterrupt):
         pass
     finally:
         signal.signal(signal.SIGTERM, before)
+        if kept is not None:
+            kept.close()
 
 
 def _show_tally(found: ServerTally) -> None:

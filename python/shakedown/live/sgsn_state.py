@@ -7,73 +7,26 @@ call at a time.
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from pathlib import Path
-
-from shakedown.errors import InputError, os_reason
-
-APPLICATION = 0x5368416B
-"""Tells our files from other programs' (ShAk)."""
-LAYOUT = 1
-
-_TABLES = (
-    "CREATE TABLE session (id BLOB PRIMARY KEY, secret BLOB NOT NULL, imsi TEXT NOT NULL,"
-    " home TEXT NOT NULL, resumptions INTEGER NOT NULL, last_ns INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE INDEX session_imsi ON session (imsi)",
-    "CREATE TABLE subscriber (ptmsi INTEGER PRIMARY KEY, imsi TEXT NOT NULL UNIQUE, home TEXT NOT NULL,"
-    " session BLOB)",
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {LAYOUT}",
-)
+from shakedown.live.state_file import StateFile
 
 Session = tuple[bytes, str, str, int, int]
 Subscriber = tuple[str, str, bytes | None]
 
 
-class SgsnState:
+class SgsnState(StateFile):
     """One SGSN's file, open to nobody else meanwhile."""
 
-    def __init__(self, path: str | Path) -> None:
-        """Opens a file, or begins one. Raises `InputError` where it is no SGSN's, or another process's."""
-        try:
-            # Whoever reads the secrets of sessions can resume them: the file is the owner's alone.
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        except OSError as error:
-            raise InputError(f"{path}: {os_reason(error)}") from error
-        try:
-            self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
-            self._open()
-        except sqlite3.Error as error:
-            raise InputError(f"{path}: {error}; accepted: an SGSN's state, or a new file") from error
-        except ValueError as error:
-            raise InputError(f"{path}: {error}") from error
-
-    def _open(self) -> None:
-        database = self._database
-        # Two SGSNs of one file would each count a session's resumptions in their own time.
-        database.execute("PRAGMA locking_mode = EXCLUSIVE")
-        database.execute("PRAGMA synchronous = FULL")
-        database.execute("BEGIN EXCLUSIVE")
-        application = database.execute("PRAGMA application_id").fetchone()[0]
-        layout = database.execute("PRAGMA user_version").fetchone()[0]
-        tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if (application, layout, tables) == (0, 0, 0):
-            for statement in _TABLES:
-                database.execute(statement)
-        elif application != APPLICATION:
-            raise ValueError("is another program's database; accepted: an SGSN's state, or a new file")
-        elif layout != LAYOUT:
-            raise ValueError(f"has layout {layout}; accepted: {LAYOUT}")
-        elif (found := database.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-            raise ValueError(
-                f"is damaged ({found.splitlines()[-1]}); accepted: an SGSN's state, or a new file"
-            )
-        database.execute("COMMIT")
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        self._database.close()
+    APPLICATION = 0x5368416B  # ShAk
+    LAYOUT = 1
+    WHAT = "an SGSN's state"
+    TABLES = (
+        "CREATE TABLE session (id BLOB PRIMARY KEY, secret BLOB NOT NULL, imsi TEXT NOT NULL,"
+        " home TEXT NOT NULL, resumptions INTEGER NOT NULL, last_ns INTEGER NOT NULL) WITHOUT ROWID",
+        "CREATE INDEX session_imsi ON session (imsi)",
+        "CREATE TABLE subscriber (ptmsi INTEGER PRIMARY KEY, imsi TEXT NOT NULL UNIQUE, home TEXT NOT NULL,"
+        " session BLOB)",
+    )
+    PRAGMAS = ("synchronous = FULL",)
 
     def session(self, session: bytes) -> Session | None:
         """A session by its ID: secret, IMSI, home network, resumptions, last time in ns since 1970."""
@@ -119,14 +72,3 @@ class SgsnState:
             ),
             ("DELETE FROM subscriber WHERE ptmsi = ?", (ptmsi,)),
         )
-
-    def _all(self, *statements: tuple[str, tuple[object, ...]]) -> None:
-        """Statements that are done together or not at all."""
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            for text, values in statements:
-                self._database.execute(text, values)
-        except sqlite3.Error:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from shakedown.schema.base import Amount, Count, Object, Text
+from shakedown.schema.predictions import UnpricedPart
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -65,12 +66,15 @@ class ResumptionPolicy(Object, frozen=True, kw_only=True):
 
 
 class AttachesPriced(Object, frozen=True, kw_only=True):
-    """A side's computing in the handshake: its mean, what the prices stand on, and what has none."""
+    """A side's computing in the handshake: its mean, what the prices stand on, and what has none.
+
+    With anything `unpriced` the times are least values, and so are those of the attaches.
+    """
 
     full_s: Amount
     resumed_s: Amount
     basis: Text
-    unpriced: tuple[str, ...]
+    unpriced: tuple[UnpricedPart, ...]
 
 
 class AttachRun(Object, frozen=True, kw_only=True):
@@ -128,20 +132,45 @@ class LiveAttaches(Object, frozen=True, kw_only=True):
     echoed: Count | None
 
 
+class Refusals(Object, frozen=True, kw_only=True):
+    """Connections that a node did not serve.
+
+    `turned_away`: there was no room; `displaced`: closed to make room, before they had proved anything;
+    `silent`: no message came in time.
+    """
+
+    turned_away: Count
+    displaced: Count
+    silent: Count
+
+
+class HssSummary(Object, frozen=True, kw_only=True):
+    """What an HSS did: queries of SGSNs that it granted, and those that it refused, by cause."""
+
+    granted: Count
+    refused: dict[str, Count]
+    connections: Refusals
+
+
 class SgsnSummary(Object, frozen=True, kw_only=True):
     """What an SGSN did.
 
-    `rejected` counts attaches by cause, `not_resumed` sessions that were offered and not resumed, by
-    decision; `handed_over` and `taken_over` subscribers that went to another SGSN and came from one. SCRT is
-    that of each attach, in seconds.
+    `rejected` counts attaches by cause, `reasons` says why in a line, for the first of each cause;
+    `not_resumed` counts sessions that were offered and not resumed, by decision; `handed_over` and
+    `taken_over` subscribers that went to another SGSN and came from one. `connections` are mobiles' that were
+    not served, `core_connections` other SGSNs', null where there are none. SCRT is that of each attach, in
+    seconds.
     """
 
     full: Count
     resumed: Count
     rejected: dict[str, Count]
+    reasons: dict[str, str]
     not_resumed: dict[str, Count]
     handed_over: Count
     taken_over: Count
+    connections: Refusals
+    core_connections: Refusals | None
     scrt_full_s: tuple[Amount, ...]
     scrt_resumed_s: tuple[Amount, ...]
 

@@ -208,7 +208,10 @@ def attach_live(
 def _priced(side: Side, full: Priced, resumed: Priced) -> dict[str, Any]:
     """What a side's computing comes to, and stands on."""
     prices: list[Price] = [one.client if side == "client" else one.server for one in (full, resumed)]
-    unpriced = sorted({str(part) for price in prices for part in price.unpriced})
+    unpriced: list[dict[str, Any]] = []
+    for part in (part for price in prices for part in price.unpriced):
+        if part not in unpriced:
+            unpriced.append(part)
     means = [math.fsum(price.message_s.values()) for price in prices]
     return {
         "full_s": means[0],

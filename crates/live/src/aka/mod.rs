@@ -45,6 +45,9 @@ pub enum AkaError {
     Option { option: &'static str, given: String, accepted: String },
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
+    /// Not by the user's mistake: a full disk.
+    #[error("{}: {reason}", path.display())]
+    Disk { path: PathBuf, reason: String },
     #[error("cannot listen on {address}: {}", crate::serve::listening_reason(.source))]
     Listen { address: String, source: std::io::Error },
     #[error(transparent)]

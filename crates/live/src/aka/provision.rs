@@ -182,7 +182,15 @@ enum Place<'a> {
 }
 
 fn wrong(path: &Path) -> impl Fn(std::io::Error) -> AkaError {
-    move |error| AkaError::File { path: path.into(), reason: words(&error) }
+    move |error| {
+        let (path, reason) = (path.into(), words(&error));
+        match error.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT | libc::EIO | libc::EMFILE | libc::ENFILE) => {
+                AkaError::Disk { path, reason }
+            }
+            _ => AkaError::File { path, reason },
+        }
+    }
 }
 
 impl<'a> Place<'a> {

@@ -1,0 +1,180 @@
+#![no_main]
+//! Attaches of a mobile to an SGSN, over a wire on which anybody does as he likes: what either side may do is bounded whatever
+//! happens there.
+//!
+//! Each byte of the input says what becomes of the next thing on the wire; some take more bytes.
+
+use libfuzzer_sys::fuzz_target;
+use shakedown_aka::core::{Answer, Unanswered};
+use shakedown_aka::frame::Frames;
+use shakedown_aka::hss::Hss;
+use shakedown_aka::mobile::{Mobile, MobileEvent, Subscription};
+use shakedown_aka::names::{Imsi, Network, NodeName};
+use shakedown_aka::sessions::{MemoryStore, Policy, Sessions};
+use shakedown_aka::sgsn::{Attach, AttachEvent, Node};
+use shakedown_fuzz::{AkaEnvironment, Handshaker};
+use shakedown_trace::endpoint::Time;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+const IMSI: &str = "202010000000000";
+const MAX_RESUMPTIONS: u32 = 2;
+const MAX_AGE_S: u64 = 50;
+
+/// Bytes that decide.
+struct Choices<'a>(&'a [u8]);
+
+impl Choices<'_> {
+    fn next(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn take(&mut self, count: usize) -> &[u8] {
+        let (taken, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+
+    /// What arrives of what was sent.
+    fn meddle(&mut self, sent: Vec<u8>) -> Vec<u8> {
+        let mut arrives = sent;
+        match self.next().unwrap_or(0) {
+            1 => arrives.clear(),
+            2 => arrives.extend(arrives.clone()),
+            3 => {
+                let place = usize::from(self.next().unwrap_or(0)) % arrives.len().max(1);
+                let flip = self.next().unwrap_or(1);
+                if let Some(byte) = arrives.get_mut(place) {
+                    *byte ^= flip;
+                }
+            }
+            4 => arrives.truncate(usize::from(self.next().unwrap_or(0))),
+            5 => {
+                let count = usize::from(self.next().unwrap_or(0));
+                arrives.extend(self.take(count));
+            }
+            6 => {
+                let count = usize::from(self.next().unwrap_or(0));
+                arrives = self.take(count).to_vec();
+            }
+            _ => {}
+        }
+        arrives
+    }
+}
+
+/// The permanent identity stands in what TLS would encrypt, and nowhere else.
+fn check_secrecy(sent: &[u8]) {
+    let mut frames = Frames::default();
+    frames.push(sent);
+    while let Some((kind, body)) = frames.next_frame() {
+        let clear = kind != 2;
+        assert!(!clear || !body.windows(IMSI.len()).any(|window| window == IMSI.as_bytes()));
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let mut choices = Choices(input);
+    let (Ok(home), Ok(serving), Ok(name), Ok(imsi)) =
+        (Network::new("20201"), Network::new("20801"), NodeName::new("sgsn-1"), Imsi::new(IMSI))
+    else {
+        return;
+    };
+    let policy = Policy { max_resumptions: MAX_RESUMPTIONS, max_age: Time::from_secs(MAX_AGE_S) };
+    let sessions = Arc::new(Mutex::new(Sessions::new(MemoryStore::default(), policy)));
+    let environment = AkaEnvironment::new(Arc::clone(&sessions));
+    let mut node = Node::new(name, serving.clone(), environment, sessions);
+    let mut hss = Hss::new();
+    hss.subscribe(imsi.clone(), b"leaf");
+    hss.certify(serving, b"certificate".to_vec());
+    let (mut temporary, mut session) = (None, None);
+    let mut resumed: HashMap<[u8; 4], (u32, Time)> = HashMap::new();
+    let mut now = Time::from_secs(1000);
+    for _ in 0..8 {
+        let Some(start) = choices.next() else { return };
+        now += Time::from_secs(u64::from(start >> 2));
+        let offered = session.filter(|_| start & 1 == 0);
+        let given = temporary.clone().filter(|_| start & 2 == 0);
+        let subscription = Subscription { imsi: imsi.clone(), home: home.clone(), temporary: given };
+        let mut mobile = Mobile::new(Handshaker::client(offered), subscription);
+        let mut attach = Attach::default();
+        let (mut sent_request, mut seen_request) = (Vec::new(), Vec::new());
+        let (mut mobile_attached, mut mobile_over) = (false, false);
+        let (mut node_attached, mut node_over) = (false, false);
+        for round in 0..12 {
+            let mut up = Vec::new();
+            mobile.poll_transmit(now, &mut up);
+            check_secrecy(&up);
+            let arrives = choices.meddle(up.clone());
+            if round == 0 {
+                let request = |stream: &[u8]| {
+                    let mut frames = Frames::default();
+                    frames.push(stream);
+                    frames.next_frame()
+                };
+                (sent_request, seen_request) = (vec![request(&up)], vec![request(&arrives)]);
+            }
+            attach.handle_input(&mut node, now, &arrives);
+            for _ in 0..4 {
+                let Some((_, query)) = attach.poll_query() else { break };
+                let answer = match choices.next().unwrap_or(0) {
+                    1 => Err(Unanswered::Unknown),
+                    2 => Err(Unanswered::Silent),
+                    3 => Ok(Answer::UnknownContext),
+                    4 => Ok(Answer::Located),
+                    5 => Ok(Answer::CrossCertificate(choices.take(4).to_vec())),
+                    6 => Ok(Answer::Context { imsi: imsi.clone(), home: home.clone(), session: None }),
+                    _ => Ok(hss.answer(&query)),
+                };
+                attach.handle_answer(&mut node, now, answer);
+            }
+            while let Some(event) = attach.poll_event() {
+                assert!(!node_over, "an event after the last");
+                match event {
+                    AttachEvent::Attached { imsi: who, .. } => {
+                        assert!(!node_attached && who.as_str() == IMSI);
+                        node_attached = true;
+                    }
+                    AttachEvent::Rejected { .. } => node_over = true,
+                    AttachEvent::Data(_) => assert!(node_attached),
+                }
+            }
+            let mut down = Vec::new();
+            attach.poll_transmit(&mut down);
+            check_secrecy(&down);
+            mobile.handle_input(now, &choices.meddle(down));
+            while let Some(event) = mobile.poll_event() {
+                assert!(!mobile_over, "an event after the last");
+                match event {
+                    MobileEvent::Attached(next) => {
+                        assert!(!mobile_attached);
+                        mobile_attached = true;
+                        temporary = Some(next);
+                        session = mobile.endpoint().id();
+                    }
+                    MobileEvent::Failed(_) => mobile_over = true,
+                    MobileEvent::Established { .. } | MobileEvent::Data(_) => {}
+                }
+            }
+        }
+        if node_attached {
+            assert!(mobile_attached, "nobody has confirmed");
+            // A confirmation is of the request that the SGSN saw.
+            assert_eq!(sent_request, seen_request);
+            let negotiated = attach.negotiated().is_some_and(|negotiated| negotiated.resumed);
+            if let Some(id) = attach.endpoint().and_then(Handshaker::id) {
+                let (count, last) = resumed.entry(id).or_insert((0, now));
+                if negotiated {
+                    *count += 1;
+                    assert!(*count <= MAX_RESUMPTIONS, "resumed {count} times");
+                    assert!(now.saturating_sub(*last) < Time::from_secs(MAX_AGE_S));
+                } else {
+                    *count = 0;
+                }
+                *last = now;
+            }
+        }
+    }
+});

@@ -1,0 +1,71 @@
+"""Sessions of `eap serve` in SQLite, so that peers resume them after its end, whichever way it comes.
+
+A session holds what peer and server share, and the peer's certificate. It is given to whoever offers its ID,
+for a day, by a server of the same suite, certificate and trust as made it. The file survives the death of the
+process; what the last moments before a failure of power brought may be missing, and costs its peers a full
+handshake.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from shakedown.live.state_file import StateFile
+
+MAX_AGE_S = 24 * 3600
+MAX_SESSIONS = 100_000
+"""More push out the oldest."""
+PRUNE_EVERY = 1000
+
+
+class EapSessions(StateFile):
+    """One server's file, open to nobody else meanwhile."""
+
+    APPLICATION = 0x53684570  # ShEp
+    LAYOUT = 1
+    WHAT = "the sessions of an EAP-TLS server"
+    TABLES = (
+        "CREATE TABLE session (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, bound BLOB NOT NULL,"
+        " secret BLOB NOT NULL, made_s INTEGER NOT NULL)",
+    )
+    PRAGMAS = ("journal_mode = WAL", "synchronous = NORMAL")
+
+    def __init__(
+        self, path: str | Path, *, max_sessions: int = MAX_SESSIONS, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Opens a file, or begins one; `clock` gives seconds since 1970. Raises `InputError`."""
+        super().__init__(path)
+        self._max_sessions = max_sessions
+        self._clock = clock
+        self._since_pruned = 0
+        self._prune()
+
+    def put(self, session: bytes, bound: bytes, secret: bytes) -> None:
+        """Keeps a session; `bound` stands for all that it depends on."""
+        self._database.execute(
+            "INSERT OR REPLACE INTO session (id, bound, secret, made_s) VALUES (?, ?, ?, ?)",
+            (session, bound, secret, int(self._clock())),
+        )
+        self._since_pruned += 1
+        if self._since_pruned >= min(PRUNE_EVERY, self._max_sessions):
+            self._prune()
+
+    def get(self, session: bytes, bound: bytes) -> bytes | None:
+        """A session that is not too old, of a server with the same `bound`."""
+        found: tuple[bytes] | None = self._database.execute(
+            "SELECT secret FROM session WHERE id = ? AND bound = ? AND made_s > ?",
+            (session, bound, int(self._clock()) - MAX_AGE_S),
+        ).fetchone()
+        return None if found is None else found[0]
+
+    def _prune(self) -> None:
+        self._since_pruned = 0
+        self._all(
+            ("DELETE FROM session WHERE made_s <= ?", (int(self._clock()) - MAX_AGE_S,)),
+            (
+                "DELETE FROM session WHERE number <= (SELECT max(number) FROM session) - ?",
+                (self._max_sessions,),
+            ),
+        )

@@ -1,0 +1,127 @@
+"""Strangers who connect to SGSN and HSS and say nothing: whoever speaks is served all the same."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import select
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from aka.nodes import sgsn
+
+FIRST = 400
+"""More than an SGSN has places, and an HSS with its backlog."""
+HELD = 150
+"""Connections that a flood keeps open at a time once it goes on; descriptors are few."""
+
+
+def one_host() -> Iterator[str]:
+    return itertools.repeat("127.0.0.1")
+
+
+def a_whole_network() -> Iterator[str]:
+    return (f"127.{n % 200 + 1}.{n // 200 % 200 + 1}.7" for n in itertools.count())
+
+
+class Flood(threading.Thread):
+    """Silent connections to a port, hundreds at first, then more and more."""
+
+    def __init__(self, address: str, hosts: Iterator[str]) -> None:
+        super().__init__(daemon=True)
+        host, port = address.rsplit(":", 1)
+        self.to = (host, int(port))
+        self.hosts = hosts
+        self.open: list[socket.socket] = []
+        self.over = threading.Event()
+        self.connected = 0
+
+    def connect(self) -> None:
+        one = socket.socket()
+        one.bind((next(self.hosts), 0))
+        one.settimeout(5.0)
+        one.connect(self.to)
+        self.open.append(one)
+        self.connected += 1
+
+    def run(self) -> None:
+        while not self.over.wait(0.005):
+            while len(self.open) >= HELD:
+                self.open.pop(0).close()
+            self.connect()
+
+    def __enter__(self) -> Flood:
+        for _ in range(FIRST):
+            self.connect()
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.join()
+        for one in self.open:
+            one.close()
+
+
+@pytest.mark.parametrize("hosts", [one_host, a_whole_network], ids=["one host", "a whole network"])
+def test_a_mobile_attaches_while_silent_connections_flood_sgsn_and_hss(
+    shakedown, site, hss, processes, hosts
+):
+    processes.append(sgsn(site, hss, "sgsn-1"))
+    node = processes[-1]
+    with Flood(node.addresses[0], hosts()) as at_sgsn, Flood(hss, hosts()) as at_hss:
+        done = shakedown(
+            *("aka", "mobile", "--sgsn", node.addresses[0], "--card", site / "card-0.json", "--json"),
+            *("--attaches", "5", "--timeout", "20s"),
+        )
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)
+    assert (found["completed"], found["failed"]) == (5, {})
+    assert min(at_sgsn.connected, at_hss.connected) >= FIRST
+    (did,) = json.loads(node.stop())
+    assert (did["full"], did["resumed"], did["rejected"]) == (1, 4, {})
+    # Every stranger beyond the table's places, 64 of one address and 256 of all, was displaced by another.
+    places = 64 if hosts is one_host else 256
+    assert did["connections"]["displaced"] >= FIRST - places
+    assert did["connections"]["turned_away"] == 0
+    printed = processes[0].stop()
+    assert "0 refused\n" in printed
+    assert "displaced by others" in printed
+
+
+def closed_after(connection: socket.socket, limit_s: float) -> bool:
+    """True where the other end closes the connection in time."""
+    readable, _, _ = select.select([connection], [], [], limit_s)
+    return bool(readable) and connection.recv(1) == b""
+
+
+@pytest.mark.parametrize("said", [b"", b"\x01", b"\x01\xff\xff"], ids=["nothing", "a byte", "a header"])
+def test_who_says_no_first_message_is_hung_up_on_and_counted(site, hss, processes, said):
+    processes.append(sgsn(site, hss, "sgsn-1", "--first-message", "300ms"))
+    host, port = processes[-1].addresses[0].rsplit(":", 1)
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(said)
+        assert closed_after(connection, 20.0)
+    (did,) = json.loads(processes[-1].stop())
+    assert did["connections"] == {"turned_away": 0, "displaced": 0, "silent": 1}
+    # Nobody asked to attach, so nobody was rejected.
+    assert did["rejected"] == {}
+
+
+def test_a_mobile_that_has_asked_has_the_time_of_an_attach(site, hss, processes):
+    """The time for the first message is not one for the handshake behind it."""
+    processes.append(sgsn(site, hss, "sgsn-1", "--first-message", "100ms"))
+    host, port = processes[-1].addresses[0].rsplit(":", 1)
+    # An attach request of network 20201 without a temporary identity.
+    request = b"\x01\x00\x08\x00\x0520201\x00"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(request)
+        time.sleep(1.0)
+        assert not closed_after(connection, 0.5)
+    (did,) = json.loads(processes[-1].stop())
+    assert did["connections"] == {"turned_away": 0, "displaced": 0, "silent": 0}
+    assert did["rejected"] == {"ended": 1}

@@ -1,0 +1,174 @@
+"""Sessions of `eap serve` in a file: they survive the server, however it ends, and nothing else gets in by them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import shakedown as product
+import supplied
+from shakedown.live.eap_sessions import MAX_AGE_S, EapSessions
+
+SECRET = "rehearsal"
+SUITES = ("tls1.2/ecdhe_ecdsa/p256", "tls1.3/x25519/p256")
+
+
+@contextlib.contextmanager
+def serving(suite: str, *options: str, port: int = 0, how: int = signal.SIGTERM) -> Iterator[int]:
+    """`eap serve`, ended by a signal."""
+    command = [sys.executable, "-m", "shakedown", "eap", "serve", "--listen", f"127.0.0.1:{port}"]
+    process = subprocess.Popen(
+        [*command, "--secret", SECRET, "--suite", suite, *options], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        found = re.search(r":(\d+)\n", process.stdout.readline())
+        assert found
+        yield int(found[1])
+        process.send_signal(how)
+        process.wait(20)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_session_made_before_a_restart_is_resumed_after_it(tmp_path, suite, how):
+    """One peer that resumes what it has, all the while: not one of its authentications is full."""
+    state = tmp_path / "sessions.sqlite"
+    port, count = free_port(), 60
+    begun = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        with serving(suite, "--state", str(state), port=port, how=how):
+            running = pool.submit(
+                product.authenticate,
+                f"127.0.0.1:{port}",
+                SECRET,
+                suite,
+                count=count,
+                rate_per_s=30.0,
+                resume=True,
+                timeout_s=60.0,
+                progress=lambda done: begun.set() if done >= count // 4 else None,
+            )
+            assert begun.wait(60)
+        assert state.stat().st_mode & 0o777 == 0o600
+        with serving(suite, "--state", str(state), port=port):
+            run = running.result(90)
+    # A server that is killed takes those with it that it had begun.
+    lost = sum(run.failed.values())
+    assert run.completed + lost == count
+    assert lost == 0 if how == signal.SIGTERM else lost < 5
+    assert run.resumed == run.completed
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_session_is_not_resumed_by_a_server_that_trusts_another_root(site, tmp_path, suite):
+    """The state outlives a change of --ca; what those were admitted by whom it no longer admits does not."""
+    state = ("--state", str(tmp_path / "sessions.sqlite"))
+    stranger = supplied.chain(tmp_path / "other", "p256", "client")
+    port, count = free_port(), 40
+    begun = threading.Event()
+    done = [0]
+
+    def progress(over: int) -> None:
+        done[0] = over
+        if over >= count // 4:
+            begun.set()
+
+    own = {
+        "chain": site.client / "chain.pem", "key": site.client / "key.pem", "ca": site.server / "ca.pem"
+    }  # fmt: skip
+    with ThreadPoolExecutor(1) as pool:
+        with serving(suite, *site.authenticator(), *state, port=port):
+            running = pool.submit(
+                product.authenticate, f"127.0.0.1:{port}", SECRET, suite, count=count, rate_per_s=20.0,
+                resume=True, timeout_s=60.0, progress=progress, **own,
+            )  # fmt: skip
+            assert begun.wait(60)
+        admitted = done[0]
+        options = (*site.authenticator()[:4], "--ca", str(stranger / "ca.pem"))
+        with serving(suite, *options, *state, port=port):
+            run = running.result(90)
+    assert run.resumed == run.completed
+    assert run.completed < count
+    # The server ends what it has begun when it stops: some more than were over at that moment.
+    assert run.completed <= admitted + 10
+    assert run.failed == {"tls_unknown_ca": count - run.completed}
+
+
+def test_with_state_a_ticket_names_a_session_and_without_it_holds_one(shakedown, tmp_path):
+    suite = "tls1.3/x25519/p256/mutual"
+    sizes = {}
+    for options in ((), ("--state", str(tmp_path / "sessions.sqlite"))):
+        with serving(suite, *options) as port:
+            done = shakedown(
+                *("eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", suite),
+                *("--resume", "--count", "3", "--json"),
+            )
+        (found,) = json.loads(done.stdout)
+        assert (found["completed"], found["resumed"]) == (3, 3), done.stderr
+        sizes[options] = found["eap_bytes"]
+    small, large = sorted(sizes.values())
+    assert sizes[()] == large
+    assert large - small > 500
+
+
+def test_what_is_kept_is_bounded_by_number_and_by_time(tmp_path):
+    times = itertools.count(1_000_000)
+    now = [next(times)]
+    path = tmp_path / "sessions.sqlite"
+    kept = EapSessions(path, max_sessions=10, clock=lambda: now[0])
+    for number in range(95):
+        kept.put(number.to_bytes(4, "big"), b"b", b"s%d" % number)
+    assert kept.get((94).to_bytes(4, "big"), b"b") == b"s94"
+    assert kept.get((0).to_bytes(4, "big"), b"b") is None
+    assert kept._database.execute("SELECT count(*) FROM session").fetchone()[0] < 20
+    now[0] += MAX_AGE_S
+    assert kept.get((94).to_bytes(4, "big"), b"b") is None
+    kept.close()
+    again = EapSessions(path, max_sessions=10, clock=lambda: now[0])
+    assert again._database.execute("SELECT count(*) FROM session").fetchone()[0] == 0
+    again.close()
+
+
+def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path):
+    import sqlite3
+
+    from shakedown.errors import InputError
+    from shakedown.live.sgsn_state import SgsnState
+
+    path = tmp_path / "sgsn.sqlite"
+    SgsnState(path).close()
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="another program's database"):
+        EapSessions(path)
+    assert path.read_bytes() == before
+    first = EapSessions(tmp_path / "own.sqlite")
+    with pytest.raises(InputError, match="locked"):
+        EapSessions(tmp_path / "own.sqlite")
+    first.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "own.sqlite")) as database:
+        database.execute("PRAGMA user_version = 9")
+    with pytest.raises(InputError, match="has layout 9; accepted: 1"):
+        EapSessions(tmp_path / "own.sqlite")
+    assert os.stat(tmp_path / "own.sqlite").st_mode & 0o777 == 0o600
