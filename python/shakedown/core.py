@@ -347,7 +347,9 @@ def aka_hss(
 
     core = native()
     with _complaints(""):
-        core.aka_hss(listen, str(register), first_message_s=first_message_s, listening=listening, stopped=tell)
+        core.aka_hss(
+            listen, str(register), first_message_s=first_message_s, listening=listening, stopped=tell
+        )
 
 
 def aka_sgsn(

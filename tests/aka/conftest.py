@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +14,18 @@ import pytest
 from aka.nodes import Process
 
 
+@pytest.fixture(scope="session")
+def made_site(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("aka") / "site"
+    command = (sys.executable, "-m", "shakedown", "aka", "provision", str(folder), "--subscribers", "2")
+    subprocess.run(command, check=True, capture_output=True, timeout=110)
+    return folder
+
+
 @pytest.fixture
-def site(shakedown, tmp_path) -> Path:
-    done = shakedown("aka", "provision", tmp_path / "site", "--subscribers", "2")
-    assert done.returncode == 0, done.stderr
-    return tmp_path / "site"
+def site(made_site, tmp_path) -> Path:
+    """A site of the test's own."""
+    return Path(shutil.copytree(made_site, tmp_path / "site"))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Files of nodes and cards that somebody has edited: one line with the file, the field and what is accepted."""
+"""Files of nodes and cards that somebody has edited: a line with file, field and what is accepted."""
 
 from __future__ import annotations
 
@@ -34,20 +34,36 @@ LONG = "2" * 300
         (NODE, from_other("key"), '"key" (p256) is not the key of "leaf" (p256); accepted: the private key'),
         (CARD, field("key", "none"), '"key" is no private key; accepted: the leaf\'s private key in PEM'),
         (CARD, field("leaf", ""), '"leaf" is no certificate; accepted: one certificate in PEM'),
-        (CARD, field("suite", "tls1.2/ecdhe_ecdsa/p384"), '"leaf" has another key (p256) than its suite says'),
+        (
+            CARD,
+            field("suite", "tls1.2/ecdhe_ecdsa/p384"),
+            '"leaf" has another key (p256) than its suite says',
+        ),
         (CARD, field("suite", "tls1.3/x25519/p256"), "accepted: tls1.0, tls1.1, tls1.2"),
         (CARD, field("imsi", "x"), '"imsi": "x" is no IMSI; accepted: 6 to 15 digits'),
-        (CARD, field("imsi", "208010000000000"), "is of another network; accepted: IMSIs that begin with 20201"),
-        (CARD, field("home", LONG), 'is no network; accepted: 5 or 6 digits'),
-        (CARD, field("authorities", {"20801": "x"}), '"authorities": that of network 20801 is no certificate'),
+        (
+            CARD,
+            field("imsi", "208010000000000"),
+            "is of another network; accepted: IMSIs that begin with 20201",
+        ),
+        (CARD, field("home", LONG), "is no network; accepted: 5 or 6 digits"),
+        (
+            CARD,
+            field("authorities", {"20801": "x"}),
+            '"authorities": that of network 20801 is no certificate',
+        ),
         (NODE, field("name", ""), '"name": "" is no node\'s name'),
         (NODE, field("network", ""), '"network": "" is no network'),
         (NODE, field("partners", {"": "x"}), '"partners": "" is no network'),
         (REGISTER, field("network", ""), '"network": "" is no network; accepted: 5 or 6 digits'),
-        (REGISTER, field("network", LONG), 'is no network; accepted: 5 or 6 digits'),
+        (REGISTER, field("network", LONG), "is no network; accepted: 5 or 6 digits"),
         (REGISTER, field("network", "20801"), "is of another network; accepted: IMSIs that begin with 20801"),
         (REGISTER, field("barred", ["202019999999999"]), "202019999999999 is no subscriber"),
-        (REGISTER, field("subscribers", {"202010000000000": "x"}), "that of 202010000000000 is no certificate"),
+        (
+            REGISTER,
+            field("subscribers", {"202010000000000": "x"}),
+            "that of 202010000000000 is no certificate",
+        ),
         (REGISTER, field("certified", {"../x": "x"}), '"certified": "../x" is no network'),
         (REGISTER, field("more", 1), "unknown field"),
     ],

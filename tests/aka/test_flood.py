@@ -16,8 +16,6 @@ from aka.nodes import sgsn
 
 FIRST = 400
 """More than an SGSN has places, and an HSS with its backlog."""
-HELD = 150
-"""Connections that a flood keeps open at a time once it goes on; descriptors are few."""
 
 
 def one_host() -> Iterator[str]:
@@ -29,7 +27,7 @@ def a_whole_network() -> Iterator[str]:
 
 
 class Flood(threading.Thread):
-    """Silent connections to a port, hundreds at first, then more and more."""
+    """Silent connections to a port, hundreds at first; then a new one for the oldest, again and again."""
 
     def __init__(self, address: str, hosts: Iterator[str]) -> None:
         super().__init__(daemon=True)
@@ -50,8 +48,7 @@ class Flood(threading.Thread):
 
     def run(self) -> None:
         while not self.over.wait(0.005):
-            while len(self.open) >= HELD:
-                self.open.pop(0).close()
+            self.open.pop(0).close()
             self.connect()
 
     def __enter__(self) -> Flood:

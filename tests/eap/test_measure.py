@@ -78,7 +78,7 @@ def test_a_server_that_can_resume_sends_one_ticket_more_which_tickets_1_counts(s
     without, ticket = (measure(suite, "--over", "eap", *options) for options in ((), ("--tickets", "1")))
     names = [[one["name"] for one in found["messages"]] for found in (without, ticket)]
     assert [one.count("NewSessionTicket") for one in names] == [0, 1]
-    # Signatures of P-256 have a byte more or less; the lists of schemes that a network is offered have some fewer.
+    # Signatures of P-256 have a byte more or less; a network is offered fewer schemes.
     for found, run in ((without, live["--no-resume",]), (ticket, live[()])):
         assert run["eap_bytes"] == pytest.approx(found["eap"]["eap_bytes"], abs=24)
         assert run["fragments"] == found["eap"]["fragments"]

@@ -1,11 +1,10 @@
-"""Sessions of `eap serve` in a file: they survive the server, however it ends, and nothing else gets in by them."""
+"""Sessions of `eap serve` in a file: they survive the server, and let nobody in but their peers."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import json
-import os
 import re
 import signal
 import socket
@@ -14,7 +13,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -171,4 +169,4 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path):
         database.execute("PRAGMA user_version = 9")
     with pytest.raises(InputError, match="has layout 9; accepted: 1"):
         EapSessions(tmp_path / "own.sqlite")
-    assert os.stat(tmp_path / "own.sqlite").st_mode & 0o777 == 0o600
+    assert (tmp_path / "own.sqlite").stat().st_mode & 0o777 == 0o600

@@ -18,7 +18,10 @@ import pytest
         (["--identity", "a\nb"], "no control characters"),
         (["--identity", "x" * 254], "up to 253 bytes"),
         (["--chain", "/nowhere.pem"], "/nowhere.pem: No such file or directory"),
-        (["--key", "/nowhere.pem"], "a key without its chain: /nowhere.pem; accepted: --key together with --chain"),
+        (
+            ["--key", "/nowhere.pem"],
+            "a key without its chain: /nowhere.pem; accepted: --key together with --chain",
+        ),
         (["--chain", "{server}/chain.pem"], "chain.pem: holds no private key; accepted: PEM, DER, PKCS #12"),
         (["--chain", "{server}/chain.pem", "--key", "{client}/key.pem"], "is not that of any certificate in"),
         (["--secret", ""], "the secret is empty"),
@@ -42,10 +45,16 @@ SUITE = "tls1.3/x25519/p256"
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--key", "/nowhere.pem"], "a key without its chain: /nowhere.pem; accepted: --key together with --chain"),
+        (
+            ["--key", "/nowhere.pem"],
+            "a key without its chain: /nowhere.pem; accepted: --key together with --chain",
+        ),
         (["--chain", "{server}/chain.pem"], "chain.pem: holds no private key; accepted: PEM, DER, PKCS #12"),
         (["--state", "/nowhere/x"], "/nowhere/x: no such file or directory"),
-        (["--state", "{server}/key.pem"], "file is not a database; accepted: the sessions of an EAP-TLS server"),
+        (
+            ["--state", "{server}/key.pem"],
+            "file is not a database; accepted: the sessions of an EAP-TLS server",
+        ),
         (["--state", "{server}/new", "--no-resume"], "--state goes without --no-resume"),
     ],
 )

@@ -320,8 +320,8 @@ def _patience(first_message_s: float) -> float:
 def _show_refusals(whose: str, found: Refusals) -> None:
     if found.turned_away or found.displaced or found.silent:
         echo(
-            f"  {whose} connections: {found.turned_away:,} turned away, {found.displaced:,} displaced by others, "
-            f"{found.silent:,} closed for their silence"
+            f"  {whose} connections: {found.turned_away:,} turned away, "
+            f"{found.displaced:,} displaced by others, {found.silent:,} closed for their silence"
         )
 
 

@@ -22,7 +22,7 @@ class StateFile:
     """How far a change is on the disk when it returns."""
 
     def __init__(self, path: str | Path) -> None:
-        """Opens a file, or begins one. Raises `InputError` where it is none of these, or another process's."""
+        """Opens a file, or begins one. Raises `InputError` where it is another program's, or in use."""
         try:
             # Whoever reads the secrets of sessions can resume them: the file is the owner's alone.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
