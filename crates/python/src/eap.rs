@@ -17,7 +17,7 @@ use shakedown_trace::Side;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What both ends are told.
@@ -175,12 +175,16 @@ pub fn eap_serve(
         limits: Limits::default(),
     };
     let mut raised = None;
+    // A signal's handler runs in whatever Python runs next, and that may be the store.
+    let interruption = Interruption::default();
     let cache = sessions.map(|store| {
+        let interruption = Arc::clone(&interruption);
         move |bound| -> Arc<dyn SessionCache> {
             let store = Python::attach(|py| store.clone_ref(py));
-            Arc::new(PythonSessions { bound, store })
+            Arc::new(PythonSessions { bound, store, interruption: Arc::clone(&interruption) })
         }
     });
+    let interrupted = || interruption.lock().unwrap_or_else(PoisonError::into_inner).is_some();
     let served = with_progress(py, None, |step| {
         let sessions = cache.as_ref().map(|cache| cache as &dyn Fn([u8; 32]) -> Arc<dyn SessionCache>);
         let acceptor = files.acceptor(&suite, &settings, sessions)?;
@@ -193,7 +197,8 @@ pub fn eap_serve(
                 ControlFlow::Break(())
             }
         };
-        let tally = serve(&options, acceptor, &mut tell, step)?;
+        let mut step = |over| if interrupted() { ControlFlow::Break(()) } else { step(over) };
+        let tally = serve(&options, acceptor, &mut tell, &mut step)?;
         if raised.is_none() {
             raised = Python::attach(|py| stopped.call1(py, (tally_of(py, &tally)?,))).err();
         }
@@ -201,20 +206,30 @@ pub fn eap_serve(
     });
     crate::notices::keep(&settings.notices);
     served?.map_err(to_python)?;
-    raised.map_or(Ok(()), Err)
+    raised.map_or(Ok(()), Err)?;
+    let interruption = interruption.lock().unwrap_or_else(PoisonError::into_inner).take();
+    interruption.map_or(Ok(()), Err)
 }
 
-/// An object with the methods `put` and `get`, in Python: `shakedown.live.eap_sessions` keeps sessions in SQLite. What it
-/// cannot keep or find is not resumed: the peer authenticates by a full handshake.
+/// What was raised in a call of a store's.
+type Interruption = Arc<Mutex<Option<PyErr>>>;
+
+/// An object with the methods `put` and `get`, in Python: `shakedown.live.eap_sessions` keeps sessions in SQLite, and
+/// raises nothing by itself. What it cannot keep or find is not resumed: the peer authenticates by a full handshake.
 struct PythonSessions {
     /// What its sessions depend on.
     bound: [u8; 32],
     store: Py<PyAny>,
+    interruption: Interruption,
 }
 
 impl PythonSessions {
     fn ask<T>(&self, work: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
-        Python::attach(|py| work(py, self.store.bind(py)).ok())
+        Python::attach(|py| work(py, self.store.bind(py)))
+            .map_err(|error| {
+                self.interruption.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            })
+            .ok()
     }
 }
 

@@ -188,6 +188,8 @@ def serve(
         signal.signal(signal.SIGTERM, before)
         if kept is not None:
             kept.close()
+            if kept.failure is not None:
+                note(f"warning: {state}: {kept.failure}: sessions were not kept")
 
 
 def _show_tally(found: ServerTally) -> None:

@@ -8,6 +8,7 @@ handshake.
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -37,28 +38,40 @@ class EapSessions(StateFile):
     ) -> None:
         """Opens a file, or begins one; `clock` gives seconds since 1970. Raises `InputError`."""
         super().__init__(path)
+        self.failure: str | None = None
+        """The first thing that went wrong with the file while it served; peers then authenticate in full."""
         self._max_sessions = max_sessions
         self._clock = clock
         self._since_pruned = 0
         self._prune()
 
     def put(self, session: bytes, bound: bytes, secret: bytes) -> None:
-        """Keeps a session; `bound` stands for all that it depends on."""
-        self._database.execute(
-            "INSERT OR REPLACE INTO session (id, bound, secret, made_s) VALUES (?, ?, ?, ?)",
-            (session, bound, secret, int(self._clock())),
-        )
-        self._since_pruned += 1
-        if self._since_pruned >= min(PRUNE_EVERY, self._max_sessions):
-            self._prune()
+        """Keeps a session, if it can; `bound` stands for all that it depends on."""
+        try:
+            self._database.execute(
+                "INSERT OR REPLACE INTO session (id, bound, secret, made_s) VALUES (?, ?, ?, ?)",
+                (session, bound, secret, int(self._clock())),
+            )
+            self._since_pruned += 1
+            if self._since_pruned >= min(PRUNE_EVERY, self._max_sessions):
+                self._prune()
+        except sqlite3.Error as error:
+            self._fail(error)
 
     def get(self, session: bytes, bound: bytes) -> bytes | None:
         """A session that is not too old, of a server with the same `bound`."""
-        found: tuple[bytes] | None = self._database.execute(
-            "SELECT secret FROM session WHERE id = ? AND bound = ? AND made_s > ?",
-            (session, bound, int(self._clock()) - MAX_AGE_S),
-        ).fetchone()
+        try:
+            found: tuple[bytes] | None = self._database.execute(
+                "SELECT secret FROM session WHERE id = ? AND bound = ? AND made_s > ?",
+                (session, bound, int(self._clock()) - MAX_AGE_S),
+            ).fetchone()
+        except sqlite3.Error as error:
+            self._fail(error)
+            return None
         return None if found is None else found[0]
+
+    def _fail(self, error: sqlite3.Error) -> None:
+        self.failure = self.failure or f"{error}"
 
     def _prune(self) -> None:
         self._since_pruned = 0

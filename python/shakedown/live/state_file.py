@@ -72,7 +72,8 @@ class StateFile:
         try:
             for text, values in statements:
                 self._database.execute(text, values)
-        except sqlite3.Error:
-            self._database.execute("ROLLBACK")
+        except BaseException:  # a signal's handler may raise anything
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
