@@ -224,7 +224,13 @@ struct PythonSessions {
 }
 
 impl PythonSessions {
-    fn ask<T>(&self, work: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
+    /// Asks a second time where a signal's handler has raised: the store was not at fault, and the peer is not to suffer
+    /// for it.
+    fn ask<T>(&self, work: impl Fn(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
+        self.ask_once(&work).or_else(|| self.ask_once(&work))
+    }
+
+    fn ask_once<T>(&self, work: impl Fn(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
         Python::attach(|py| work(py, self.store.bind(py)))
             .map_err(|error| {
                 self.interruption.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
