@@ -9,9 +9,7 @@ use pythonize::{depythonize, pythonize};
 use serde::Deserialize;
 use shakedown_aka::names::{Imsi, Network, NodeName};
 use shakedown_aka::sessions::{MemoryStore, Policy, SessionRecord, Store, StoreError, Subscriber};
-use shakedown_live::aka::{
-    self, AkaError, HssOptions, Kept, Limits, MobileOptions, Plan, SgsnOptions, Site,
-};
+use shakedown_live::aka::{self, AkaError, HssOptions, Kept, Limits, MobileOptions, Plan, SgsnOptions, Site};
 use shakedown_stacks::SetupError;
 use shakedown_trace::Suite;
 use shakedown_trace::suite::Mode;

@@ -279,9 +279,7 @@ fn to_python(error: EapError) -> PyErr {
         EapError::Option { .. }
         | EapError::User(_)
         | EapError::Listen { .. }
-        | EapError::KeyWithoutChain(_) => {
-            InvalidOption::new_err(message)
-        }
+        | EapError::KeyWithoutChain(_) => InvalidOption::new_err(message),
         EapError::Interrupted => PyKeyboardInterrupt::new_err(message),
         _ => CoreError::new_err(message),
     }

@@ -132,7 +132,8 @@ fn leaf_and_key(leaf: &str, key: &str, suite: &Suite, path: &Path) -> Result<Iss
         wrong(path, "\"key\" is no private key; accepted: the leaf's private key in PEM, without a password")
     })?;
     let public = X509::from_der(&certificate).and_then(|leaf| leaf.public_key());
-    let public = public.map_err(|_| wrong(path, "\"leaf\" has no readable key; accepted: an X.509 certificate"))?;
+    let public =
+        public.map_err(|_| wrong(path, "\"leaf\" has no readable key; accepted: an X.509 certificate"))?;
     if !public.public_eq(&key) {
         return Err(wrong(
             path,
@@ -175,7 +176,8 @@ impl HssFile {
         for imsi in &self.barred {
             let imsi = named(path, "barred", Imsi::new(imsi))?;
             if hss.subscribed(&imsi).is_none() {
-                let reason = format!("\"barred\": {imsi} is no subscriber; accepted: those in \"subscribers\"");
+                let reason =
+                    format!("\"barred\": {imsi} is no subscriber; accepted: those in \"subscribers\"");
                 return Err(wrong(path, reason));
             }
             hss.bar(&imsi, true);
@@ -191,7 +193,8 @@ fn of_network(path: &Path, field: &str, imsi: &Imsi, network: &Network) -> Resul
     if imsi.is_of(network) {
         return Ok(());
     }
-    let reason = format!("\"{field}\": {imsi} is of another network; accepted: IMSIs that begin with {network}");
+    let reason =
+        format!("\"{field}\": {imsi} is of another network; accepted: IMSIs that begin with {network}");
     Err(wrong(path, reason))
 }
 
@@ -238,6 +241,7 @@ impl CardFile {
 }
 
 fn suite(name: &str, path: &Path) -> Result<Suite, AkaError> {
-    let parsed = name.parse().map_err(|error: shakedown_trace::suite::SuiteError| wrong(path, error.to_string()))?;
+    let parsed =
+        name.parse().map_err(|error: shakedown_trace::suite::SuiteError| wrong(path, error.to_string()))?;
     suite_of(&parsed).map_err(|error| wrong(path, error.to_string()))
 }

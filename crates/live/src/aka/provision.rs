@@ -52,7 +52,8 @@ struct Checked {
 impl Site {
     fn check(&self) -> Result<Checked, AkaError> {
         let (home, serving) = (Network::new(&self.home)?, Network::new(&self.serving)?);
-        let within = |one: &Network, other: &Network| one != other && one.as_str().starts_with(other.as_str());
+        let within =
+            |one: &Network, other: &Network| one != other && one.as_str().starts_with(other.as_str());
         if within(&home, &serving) || within(&serving, &home) {
             return Err(AkaError::Option {
                 option: "networks",
@@ -99,7 +100,8 @@ fn key_pem(pkcs8: &[u8]) -> Result<String, AkaError> {
 type Content = (String, String);
 
 fn content(name: String, value: &impl Serialize) -> Result<Content, AkaError> {
-    let wrong = |error: serde_json::Error| AkaError::File { path: name.clone().into(), reason: error.to_string() };
+    let wrong =
+        |error: serde_json::Error| AkaError::File { path: name.clone().into(), reason: error.to_string() };
     let text = serde_json::to_string_pretty(value).map_err(wrong)? + "\n";
     Ok((name + ".json", text))
 }
@@ -110,7 +112,10 @@ fn content(name: String, value: &impl Serialize) -> Result<Content, AkaError> {
 ///
 /// # Errors
 /// [`AkaError`]; nothing has been written then.
-pub fn provision(site: &Site, step: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<Provisioned, AkaError> {
+pub fn provision(
+    site: &Site,
+    step: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Provisioned, AkaError> {
     let checked = site.check()?;
     let place = Place::of(&site.folder)?;
     let contents = contents(&checked, site.subscribers, step)?;

@@ -252,7 +252,8 @@ fn run(
     step: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<Outcome, AkaError> {
     let seconds = |option, given: f64| {
-        let wrong = AkaError::Option { option, given: given.to_string(), accepted: "0 to 1e9 seconds".into() };
+        let wrong =
+            AkaError::Option { option, given: given.to_string(), accepted: "0 to 1e9 seconds".into() };
         if (0.0..=1e9).contains(&given) { Ok(given) } else { Err(wrong) }
     };
     let gap_s = seconds("gap", plan.gap_s)?;

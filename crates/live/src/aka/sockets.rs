@@ -88,7 +88,9 @@ impl Port {
                     return place > 0;
                 }
             };
-            if self.threads.load(Ordering::Relaxed) >= THREADS_PER_PLACE.saturating_mul(self.limits.connections) {
+            if self.threads.load(Ordering::Relaxed)
+                >= THREADS_PER_PLACE.saturating_mul(self.limits.connections)
+            {
                 locked(&self.table).count_turned_away();
                 continue;
             }
