@@ -69,6 +69,8 @@ pub(crate) fn write(folder: &Path, sheets: &[Sheet], overwrite: bool) -> Result<
 fn draft(folder: &Path, sheet: &Sheet) -> Result<NamedTempFile, CertsError> {
     let fail = |source| CertsError::File { path: folder.join(sheet.name), action: "writing", source };
     let mode = if sheet.is_private { 0o600 } else { 0o644 };
+    let mode = mode_of(&folder.join(sheet.name))
+        .map_or(mode, |there| if sheet.is_private { there & mode } else { there });
     let mut file = tempfile::Builder::new()
         .prefix(".new-")
         .permissions(std::fs::Permissions::from_mode(mode))
@@ -77,4 +79,10 @@ fn draft(folder: &Path, sheet: &Sheet) -> Result<NamedTempFile, CertsError> {
         .map_err(|error| fail(error.kind().into()))?;
     file.write_all(&sheet.content).and_then(|()| file.as_file().sync_all()).map_err(fail)?;
     Ok(file)
+}
+
+/// Who may do what with a file that is to be replaced: its successor is open to nobody else.
+fn mode_of(path: &Path) -> Option<u32> {
+    let there = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+    Some(there.permissions().mode() & 0o777)
 }

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use shakedown_certs::request;
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -57,12 +58,16 @@ fn a_chain_is_made_written_and_shown() {
     // Nothing is lost by mistake.
     let again = run(make.clone()).unwrap_err();
     assert!(
-        again.ends_with("chain.pem: exists already; give another folder, or allow overwriting"),
+        again.ends_with("chain.pem: exists already; accepted: another folder, or --overwrite"),
         "{again}"
     );
     let mut again = make;
     again["overwrite"] = json!(true);
+    // What replaces a file is open to nobody else.
+    std::fs::set_permissions(out.join("chain.pem"), Permissions::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(out.join("key.pem"), Permissions::from_mode(0o644)).unwrap();
     run(again).unwrap();
+    assert_eq!((mode("chain.pem"), mode("key.pem"), mode("ca.pem")), (0o600, 0o600, 0o644));
 }
 
 #[test]
