@@ -3,6 +3,9 @@
 //! `handshake_pairs SUITE PAIRS` prints one line of JSON: an array of `[instrumented_ns, bare_ns]`, each the CPU
 //! time of both sides' work in one handshake between fresh endpoints. Endpoints are made and dropped, and the
 //! recordings are read out, outside of what is timed, as in a measurement.
+//!
+//! `handshake_pairs SUITE HANDSHAKES KIND` runs one kind alone and prints nothing, for a profiler: `bare`, `instrumented`
+//! (and not recorded), or `recorded`.
 
 use nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
@@ -25,6 +28,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let instrumented = prepare(&suite, &settings)?;
     let bare = prepare(&suite, &Settings { instrumented: false, ..settings })?;
     let mut buffers = Buffers::new();
+    if let Some(kind) = arguments.next() {
+        for _ in 0..pairs {
+            match kind.as_str() {
+                "bare" => buffers.bare(&bare)?,
+                "instrumented" => buffers.bare(&instrumented)?,
+                _ => buffers.recorded(&instrumented)?,
+            };
+        }
+        return Ok(());
+    }
     let mut found = Vec::with_capacity(pairs);
     for pair in 0..WARM_UP + pairs {
         // Who goes first changes, so that neither always finds the other's traces in the caches.

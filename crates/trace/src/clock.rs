@@ -86,6 +86,19 @@ pub fn ticks() -> Ticks {
     source::ticks()
 }
 
+/// True where [`ticks`] is [`counter`]: whoever asks once need not do so at each reading.
+#[must_use]
+pub(crate) fn is_counter() -> bool {
+    source::is_counter()
+}
+
+/// Reads the time stamp counter; where there is none, the clock.
+#[must_use]
+#[inline(always)]
+pub(crate) fn counter() -> Ticks {
+    source::counter()
+}
+
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod source {
     use std::sync::atomic::{AtomicU8, Ordering};
@@ -109,10 +122,15 @@ mod source {
     #[inline]
     pub fn ticks() -> u64 {
         match SOURCE.load(Ordering::Relaxed) {
-            // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it.
-            COUNTER => unsafe { std::arch::x86_64::_rdtsc() },
+            COUNTER => counter(),
             _ => other_ticks(),
         }
+    }
+
+    #[inline(always)]
+    pub fn counter() -> u64 {
+        // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it.
+        unsafe { std::arch::x86_64::_rdtsc() }
     }
 
     /// Where the counter is not trusted, or nobody has asked yet.
@@ -132,6 +150,8 @@ mod source {
     pub fn ticks() -> u64 {
         super::monotonic()
     }
+
+    pub use ticks as counter;
 }
 
 fn monotonic() -> u64 {

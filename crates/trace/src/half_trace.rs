@@ -265,6 +265,7 @@ impl Account {
             Event::Operation { primitive, start, end, bytes, counts } => {
                 let spent = self.at(end) - self.at(start);
                 let count = u32::from(counts);
+                let primitive = *primitive;
                 self.pending.push(OperationRecord { side, message: None, primitive, spent, count, bytes });
             }
         }
@@ -391,7 +392,7 @@ mod tests {
     }
 
     fn operation(start: Ticks, end: Ticks) -> Event {
-        let primitive = Primitive::new(Operation::Sign, "rsa", "rsa2048");
+        let primitive = Primitive::new(Operation::Sign, "rsa", "rsa2048").interned();
         Event::Operation { primitive, start, end, bytes: 0, counts: true }
     }
 

@@ -1,6 +1,9 @@
 //! Cryptographic operations, their classes, and the triple that names a primitive.
 
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// One public-key call, or one kind of symmetric work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -141,6 +144,51 @@ impl Primitive {
     pub const fn new(operation: Operation, algorithm: &'static str, parameters: &'static str) -> Self {
         Self { operation, algorithm, parameters }
     }
+
+    /// The same where it lives as long as the program: an event log then holds an address, not a triple. Equal primitives
+    /// have one place.
+    ///
+    /// Some are looked up while an endpoint works, so each thread knows where it found them last, by the addresses of
+    /// their texts.
+    #[must_use]
+    pub fn interned(self) -> &'static Self {
+        const PLACES: usize = 64;
+        thread_local! {
+            static FOUND: [Cell<Option<&'static Primitive>>; PLACES] = const { [const { Cell::new(None) }; PLACES] };
+        }
+        let address = |text: &str| text.as_ptr() as usize >> 2;
+        let place = address(self.algorithm) ^ address(self.parameters) ^ (self.operation as usize) << 1;
+        FOUND.with(|found| {
+            let found = &found[place % PLACES];
+            if let Some(known) = found.get()
+                && self.is_written_as(known)
+            {
+                return known;
+            }
+            let kept = self.kept();
+            found.set(Some(kept));
+            kept
+        })
+    }
+
+    /// True where the texts are not only equal, but the same.
+    fn is_written_as(&self, other: &Self) -> bool {
+        self.operation == other.operation
+            && std::ptr::eq(self.algorithm, other.algorithm)
+            && std::ptr::eq(self.parameters, other.parameters)
+    }
+
+    #[cold]
+    fn kept(self) -> &'static Self {
+        static KEPT: OnceLock<Mutex<HashSet<&'static Primitive>>> = OnceLock::new();
+        let mut kept = KEPT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept.get(&self) {
+            return known;
+        }
+        let known: &'static Self = Box::leak(Box::new(self));
+        kept.insert(known);
+        known
+    }
 }
 
 /// A text that lives as long as the program: the same text gives the same storage.
@@ -149,8 +197,6 @@ impl Primitive {
 /// vocabulary, so keeping them is no leak.
 #[must_use]
 pub fn intern(text: &str) -> &'static str {
-    use std::collections::HashSet;
-    use std::sync::{Mutex, OnceLock, PoisonError};
     static NAMES: OnceLock<Mutex<HashSet<&'static str>>> = OnceLock::new();
     let mut names =
         NAMES.get_or_init(|| Mutex::new(HashSet::new())).lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,4 +206,25 @@ pub fn intern(text: &str) -> &'static str {
     let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
     names.insert(kept);
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_primitives_have_one_place() {
+        let (sha, text) = (String::from("sha"), |number: u32| intern(&format!("kept{number}")));
+        let places: Vec<_> =
+            (0..500).map(|number| Primitive::new(Operation::Mac, text(number), "").interned()).collect();
+        for (number, place) in (0..500).zip(&places) {
+            // Texts elsewhere in memory, on another thread.
+            let again = Box::leak(format!("kept{number}").into_boxed_str());
+            let there = std::thread::spawn(|| Primitive::new(Operation::Mac, again, "").interned()).join();
+            assert!(std::ptr::eq(there.expect("no panic"), *place));
+            assert_eq!(place.algorithm, format!("kept{number}"));
+        }
+        let digest = Primitive::new(Operation::Digest, intern(&sha), "").interned();
+        assert!(!std::ptr::eq(digest, Primitive::new(Operation::Mac, intern(&sha), "").interned()));
+    }
 }

@@ -16,7 +16,6 @@
 
 use crate::clock;
 use crate::{MessageName, Primitive};
-use std::borrow::Borrow;
 use std::cell::Cell;
 use std::marker::PhantomData;
 
@@ -25,7 +24,8 @@ pub use crate::clock::{Ticks, name as clock_name};
 /// Bytes of a message sent that only its records will tell; [`size_sent`] says them before the unit leaves.
 pub const UNSIZED: u32 = 0;
 
-/// One entry of an event log. Times are raw readings of the log's counter; where nothing depends on one, none is taken
+/// One entry of an event log: half a line of the processor's cache, for whatever a log displaces there is missed by what
+/// is measured. Times are raw readings of the log's counter; where nothing depends on one, none is taken
 /// and it is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -56,7 +56,7 @@ pub enum Event {
     /// A primitive ran.
     Operation {
         /// What ran.
-        primitive: Primitive,
+        primitive: &'static Primitive,
         /// When it began.
         start: Ticks,
         /// When it ended.
@@ -71,6 +71,8 @@ pub enum Event {
 /// A log, and where its readings come from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
+    /// Its readings are those of the time stamp counter, without a look at where else they may come from.
+    pub(crate) direct: bool,
     /// A counter of the caller's; `None`: the clock of [`crate::clock`].
     pub(crate) read: Option<fn() -> Ticks>,
     pub(crate) events: Vec<Event>,
@@ -115,13 +117,25 @@ impl Drop for MadeCurrent<'_> {
 }
 
 impl Log {
+    /// An empty log with room for some events.
+    pub(crate) fn new(read: Option<fn() -> Ticks>, room: usize) -> Self {
+        let direct = read.is_none() && clock::is_counter();
+        Self { direct, read, events: Vec::with_capacity(room), ..Self::default() }
+    }
+
     #[inline]
     fn ticks(&self) -> Ticks {
+        if self.direct { clock::counter() } else { self.other_ticks() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn other_ticks(&self) -> Ticks {
         self.read.map_or_else(clock::ticks, |read| read())
     }
 
     /// The reading at which a call begins that is not part of another one.
-    #[inline(never)]
+    #[inline]
     fn begin(&mut self) -> Option<Ticks> {
         if self.inside {
             return None;
@@ -131,8 +145,8 @@ impl Log {
     }
 
     #[inline(never)]
-    fn write(&mut self, primitive: &Primitive, start: Ticks, end: Ticks, bytes: u32, counts: bool) {
-        self.events.push(Event::Operation { primitive: *primitive, start, end, bytes, counts });
+    fn write(&mut self, primitive: &'static Primitive, start: Ticks, end: Ticks, bytes: u32, counts: bool) {
+        self.events.push(Event::Operation { primitive, start, end, bytes, counts });
     }
 }
 
@@ -226,7 +240,7 @@ pub fn attribute_to_previous() {
 /// A primitive ran from `start` to `end`, two readings of [`ticks`].
 #[inline]
 pub fn operation(primitive: Primitive, start: Ticks, end: Ticks, bytes: u32, counts: bool) {
-    push(Event::Operation { primitive, start, end, bytes, counts });
+    with(|log| log.write(primitive.interned(), start, end, bytes, counts));
 }
 
 /// Runs `work` as one operation of `primitive` over `bytes` bytes.
@@ -237,14 +251,15 @@ pub fn timed<T>(primitive: Primitive, bytes: u32, work: impl FnOnce() -> T) -> T
     }
     let start = ticks();
     let result = work();
-    operation(primitive, start, ticks(), bytes, true);
+    let end = ticks();
+    operation(primitive, start, end, bytes, true);
     result
 }
 
 /// What a call was, as it is entered once it is over.
-pub struct Entry<P> {
+pub struct Entry {
     /// What ran.
-    pub primitive: P,
+    pub primitive: &'static Primitive,
     /// When it began: before the reading at the call, where earlier work is part of it.
     pub start: Ticks,
     /// Bytes it worked on; 0 for public-key calls.
@@ -260,10 +275,7 @@ pub struct Entry<P> {
 /// what can be is done out of line: the fewer lines of the processor's caches are this function's, the less is displaced
 /// of what is measured.
 #[inline]
-pub fn outermost<T, P: Borrow<Primitive>>(
-    work: impl FnOnce() -> T,
-    entry: impl FnOnce(&T, Ticks, Ticks) -> Option<Entry<P>>,
-) -> T {
+pub fn outermost<T>(work: impl FnOnce() -> T, entry: impl FnOnce(&T, Ticks, Ticks) -> Option<Entry>) -> T {
     let current = CURRENT.get();
     // SAFETY: as in `with`.
     let Some(start) = unsafe { current.as_mut() }.and_then(Log::begin) else {
@@ -278,20 +290,32 @@ pub fn outermost<T, P: Borrow<Primitive>>(
     let log = unsafe { &mut *current };
     log.inside = false;
     if let Some(Entry { primitive, start, bytes, counts }) = entry {
-        log.write(primitive.borrow(), start, end, bytes, counts);
+        log.write(primitive, start, end, bytes, counts);
     }
     result
 }
 
 /// Enters work that took no time, unless it is part of a call that is entered as a whole. Costs no reading.
 #[inline]
-pub fn untimed<P: Borrow<Primitive>>(entry: impl FnOnce() -> Option<Entry<P>>) {
+pub fn untimed(entry: impl FnOnce() -> Option<Entry>) {
     let current = CURRENT.get();
     // SAFETY: as in `with`.
     if unsafe { current.as_ref() }.is_some_and(|log| !log.inside)
         && let Some(Entry { primitive, start, bytes, counts }) = entry()
     {
         // SAFETY: as above; what `entry` did is over.
-        unsafe { (*current).write(primitive.borrow(), start, start, bytes, counts) };
+        unsafe { (*current).write(primitive, start, start, bytes, counts) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event is written some two hundred times in a handshake: what a log takes of the processor's caches is missed by
+    /// what is measured.
+    #[test]
+    fn an_event_is_half_a_cache_line() {
+        assert!(size_of::<Event>() <= 32, "{}", size_of::<Event>());
     }
 }

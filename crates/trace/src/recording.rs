@@ -68,7 +68,7 @@ impl Recording {
     pub fn new(counter: Counter) -> Self {
         // Learns the clock's speed before anything is timed.
         clock::calibrate();
-        Self { counter, log: Log { read: counter.read, events: Vec::with_capacity(ROOM), ..Log::default() } }
+        Self { counter, log: Log::new(counter.read, ROOM) }
     }
 
     /// What its readings count.

@@ -3,42 +3,55 @@
 //! A trampoline is handed a context of the original provider, an address that says nothing. What it works on was
 //! known when it was initialised, so that is noted here under the address, and forgotten when the context is freed.
 //! Contexts outlive calls and go from thread to thread with their connections, so the table is the process's. It
-//! is cut into shards by address. A shard has some places that are taken and left without a lock, since a context is
-//! used by one thread at a time; only what finds no place there goes to a map behind a lock.
+//! is cut into shards by address. A shard has some places that are taken and left without a lock; only what finds no place
+//! there goes to a map behind one.
+//!
+//! # Why this needs no lock
+//!
+//! All of a place is atomic, so whatever threads do, there is no data race; what is read is right for these reasons. A
+//! context is used by one thread at a time, as OpenSSL asks of all contexts of operations, and whoever hands it over
+//! synchronises the two threads. So from [`remember`] to [`forget`] only its holder looks for its address and writes to its
+//! place, and each holder sees what those before it wrote. Others only compare the address with theirs, and pass on. When a
+//! context is freed, its place is left before its memory is given back, and whoever gets that memory again, at the same
+//! address, has been synchronised with that by the allocator: it finds the place empty or somebody else's, never its own.
+//! Who takes an empty place does so by one compare-and-exchange, so that no two take it, and writes the note afterwards:
+//! nobody but the holder of that address reads it. Were a context copied by two threads at once, which OpenSSL's own
+//! contexts would not survive where they count, one copy would get the time that was spent before, the other none.
 
 use libc::c_void;
 use shakedown_trace::Primitive;
 use shakedown_trace::recorder::Ticks;
-use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::ptr;
+use std::sync::atomic::Ordering::{self, Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What is known of a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Note {
     /// What it works on; `None` where that has no name.
-    pub primitive: Option<Primitive>,
+    pub primitive: Option<&'static Primitive>,
     /// Time already spent on the operation that it will complete.
     pub spent: Ticks,
 }
 
 /// Notes what a context works on from now on.
-pub fn remember(context: *mut c_void, primitive: Option<Primitive>) {
+pub fn remember(context: *mut c_void, primitive: Option<&'static Primitive>) {
     if !context.is_null() {
         shard(context).insert(context, Note { primitive, spent: 0 });
     }
 }
 
 /// What a context works on.
-pub fn recall(context: *mut c_void) -> Option<Primitive> {
-    shard(context).with(context, |note| note.primitive).flatten()
+pub fn recall(context: *mut c_void) -> Option<&'static Primitive> {
+    shard(context).note(context)?.primitive
 }
 
 /// True where a context has been noted.
 pub fn is_known(context: *mut c_void) -> bool {
-    shard(context).with(context, |_| ()).is_some()
+    shard(context).note(context).is_some()
 }
 
 /// Adds to the time spent on the operation that a context will complete.
@@ -71,8 +84,8 @@ pub fn forget(context: *mut c_void) {
 #[cfg(test)]
 pub fn size() -> (usize, usize) {
     SHARDS.iter().fold((0, 0), |(known, room), shard| {
-        let notes = shard.others.lock().unwrap_or_else(PoisonError::into_inner);
-        let placed = shard.places.iter().filter(|place| place.load(Ordering::Relaxed) != 0).count();
+        let notes = shard.lock();
+        let placed = shard.places.iter().filter(|place| place.load(Relaxed) != 0).count();
         (known + placed + notes.len(), room + notes.capacity())
     })
 }
@@ -91,14 +104,38 @@ struct Shard {
     /// Contexts, or 0 where a place is free.
     places: [AtomicUsize; PLACES],
     /// What is known of each.
-    notes: [UnsafeCell<Note>; PLACES],
-    others: Mutex<HashMap<usize, Note, BuildHasherDefault<Spread>>>,
+    notes: [AtomicNote; PLACES],
+    others: Mutex<Others>,
 }
 
-// SAFETY: a note is touched only by a thread that found its context's address in the note's place. Contexts are used by
-// one thread at a time (OpenSSL's own rule for all operation contexts), and between two threads whoever handed the
-// context over has synchronised them. A place that was left is taken by compare-and-swap, which sees what was done before.
-unsafe impl Sync for Shard {}
+type Others = HashMap<usize, Note, BuildHasherDefault<Spread>>;
+
+/// A note in two parts, which its context's holder alone reads and writes.
+struct AtomicNote {
+    /// Null where it has no name.
+    primitive: AtomicPtr<Primitive>,
+    spent: AtomicU64,
+}
+
+impl AtomicNote {
+    const fn new() -> Self {
+        Self { primitive: AtomicPtr::new(ptr::null_mut()), spent: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    fn load(&self) -> Note {
+        // SAFETY: null, or from a reference to what lives as long as the program and is never written.
+        let primitive = unsafe { self.primitive.load(Relaxed).as_ref() };
+        Note { primitive, spent: self.spent.load(Relaxed) }
+    }
+
+    #[inline]
+    fn store(&self, note: Note) {
+        let primitive = note.primitive.map_or(ptr::null(), ptr::from_ref);
+        self.primitive.store(primitive.cast_mut(), Relaxed);
+        self.spent.store(note.spent, Relaxed);
+    }
+}
 
 /// Spreads addresses evenly: the upper bits of a product depend on all lower bits of its factors.
 #[derive(Default)]
@@ -139,7 +176,7 @@ impl Shard {
         Self {
             known: AtomicUsize::new(0),
             places: [const { AtomicUsize::new(0) }; PLACES],
-            notes: [const { UnsafeCell::new(Note { primitive: None, spent: 0 }) }; PLACES],
+            notes: [const { AtomicNote::new() }; PLACES],
             others: Mutex::new(HashMap::with_hasher(BuildHasherDefault::new())),
         }
     }
@@ -150,40 +187,60 @@ impl Shard {
         if context.is_null() {
             return None;
         }
-        self.places.iter().position(|place| place.load(Ordering::Relaxed) == context as usize)
+        self.places.iter().position(|place| place.load(Relaxed) == context as usize)
     }
 
     fn insert(&self, context: *mut c_void, note: Note) {
-        let known = self.with(context, |known| *known = note);
-        if known.is_some() {
+        if self.with(context, |known| *known = note).is_some() {
             return;
         }
         for (place, kept) in self.places.iter().zip(&self.notes) {
-            let taken =
-                place.compare_exchange(0, context as usize, Ordering::Acquire, Ordering::Relaxed).is_ok();
-            if taken {
-                // SAFETY: the place is this context's from now on, and the context this thread's.
-                unsafe { *kept.get() = note };
-                return;
+            // A look first: trying to take a place that is not empty costs as much as taking one.
+            if place.load(Relaxed) == 0
+                && place.compare_exchange(0, context as usize, Ordering::Acquire, Relaxed).is_ok()
+            {
+                return kept.store(note);
             }
         }
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = self.lock();
         others.insert(context as usize, note);
-        self.known.store(others.len(), Ordering::Relaxed);
+        self.known.store(others.len(), Relaxed);
     }
 
+    /// What is known of a context.
+    #[inline]
+    fn note(&self, context: *mut c_void) -> Option<Note> {
+        match self.place(context) {
+            Some(place) => Some(self.notes[place].load()),
+            None if self.has_no_others() => None,
+            None => self.lock().get(&(context as usize)).copied(),
+        }
+    }
+
+    /// Changes what is known of a context.
+    #[inline]
     fn with<T>(&self, context: *mut c_void, work: impl FnOnce(&mut Note) -> T) -> Option<T> {
-        if let Some(place) = self.place(context) {
-            // SAFETY: the place is this context's, and the context this thread's. What is done with notes here comes to no
-            // other.
-            return Some(work(unsafe { &mut *self.notes[place].get() }));
+        match self.place(context) {
+            Some(place) => {
+                let mut note = self.notes[place].load();
+                let result = work(&mut note);
+                self.notes[place].store(note);
+                Some(result)
+            }
+            None if self.has_no_others() => None,
+            None => self.lock().get_mut(&(context as usize)).map(work),
         }
-        // Whoever uses a context has seen it noted, so a count of none is no stale one for this context.
-        if self.known.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        others.get_mut(&(context as usize)).map(work)
+    }
+
+    /// Whoever uses a context has seen it noted, so a count of none is no stale one for this context.
+    #[inline]
+    fn has_no_others(&self) -> bool {
+        self.known.load(Relaxed) == 0
+    }
+
+    #[cold]
+    fn lock(&self) -> MutexGuard<'_, Others> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn remove(&self, context: *mut c_void) {
@@ -191,17 +248,16 @@ impl Shard {
             self.places[place].store(0, Ordering::Release);
             return;
         }
-        // As above.
-        if self.known.load(Ordering::Relaxed) == 0 {
+        if self.has_no_others() {
             return;
         }
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = self.lock();
         others.remove(&(context as usize));
         if others.capacity() > KEPT_ROOM && others.len() < others.capacity() / 8 {
             let room = others.len() * 2;
             others.shrink_to(room);
         }
-        self.known.store(others.len(), Ordering::Relaxed);
+        self.known.store(others.len(), Relaxed);
     }
 }
 
@@ -209,6 +265,55 @@ impl Shard {
 mod tests {
     use super::*;
     use shakedown_trace::Operation;
+
+    /// Four threads make, hand over and free contexts at addresses that all of them use in turn, as an allocator gives
+    /// them out: what one notes no other finds, and nothing is left behind.
+    #[test]
+    fn addresses_go_round_between_threads() {
+        use std::sync::mpsc::channel;
+        const THREADS: usize = 4;
+        let name = |number: usize| {
+            let algorithm = ["hmac-sha1", "hmac-md5", "hmac-sha256", "hmac-sha384"][number % 4];
+            Primitive::new(Operation::Mac, algorithm, "").interned()
+        };
+        // So few shards that places run out, far from any real address.
+        let addresses: Vec<usize> = (1..100_000)
+            .map(|number| number * 16)
+            .filter(|address| ptr::eq(shard(*address as *mut c_void), &SHARDS[5]))
+            .take(24)
+            .collect();
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel::<usize>()).unzip();
+        for (number, address) in addresses.iter().enumerate() {
+            senders[number % THREADS].send(*address).expect("a receiver");
+        }
+        std::thread::scope(|scope| {
+            for (thread, receiver) in receivers.into_iter().enumerate() {
+                let next = senders[(thread + 1) % THREADS].clone();
+                scope.spawn(move || {
+                    for round in 0..5_000 {
+                        let Ok(address) = receiver.recv() else { return };
+                        let context = address as *mut c_void;
+                        assert!(!is_known(context), "freed by whoever had it before");
+                        remember(context, Some(name(thread + round)));
+                        spend(context, thread as Ticks + 1);
+                        assert_eq!(recall(context), Some(name(thread + round)));
+                        let found = complete(context);
+                        assert_eq!(
+                            (found.primitive, found.spent),
+                            (Some(name(thread + round)), thread as Ticks + 1)
+                        );
+                        forget(context);
+                        if next.send(address).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            // Whoever waits for one that has ended ends too.
+            drop(senders);
+        });
+        assert!(addresses.iter().all(|address| !is_known(*address as *mut c_void)));
+    }
 
     /// Alone in its process: other tests of this crate make contexts too.
     #[test]
@@ -219,7 +324,7 @@ mod tests {
             return;
         }
         const CONTEXTS: usize = 100_000;
-        let primitive = Primitive::new(Operation::Mac, "hmac-sha1", "");
+        let primitive = Primitive::new(Operation::Mac, "hmac-sha1", "").interned();
         // Addresses such as an allocator gives.
         let context = |number: usize| (0x5555_0000_0000 + number * 48) as *mut c_void;
         for number in 0..CONTEXTS {
@@ -235,7 +340,7 @@ mod tests {
         let (known, _) = size();
         assert_eq!(known, 2 * CONTEXTS);
         // No shard has far more than its share.
-        let crowded = SHARDS.iter().map(|shard| shard.known.load(Ordering::Relaxed)).max();
+        let crowded = SHARDS.iter().map(|shard| shard.known.load(Relaxed)).max();
         assert!(crowded < Some(2 * (2 * CONTEXTS) / SHARDS.len()), "{crowded:?}");
         for number in 0..2 * CONTEXTS {
             forget(context(number));

@@ -51,7 +51,7 @@ trampoline!(
         keymgmt::take_loaded();
         let primitive = |_: &c_int| {
             let parameters = keymgmt::take_loaded()?;
-            Some(SLOTS.description(SLOT)?.primitive(Operation::Import, parameters))
+            Some(SLOTS.description(SLOT)?.primitive(Operation::Import, parameters).interned())
         };
         stopwatch::time(0, Entry::Complete, primitive, work)
     }

@@ -22,7 +22,7 @@ fn begin(context: *mut c_void, scheme: Option<&Scheme>, operation: Operation, ke
     let primitive = scheme.and_then(|scheme| {
         // SAFETY: the scheme's functions take keys of the scheme's family.
         let parameters = unsafe { names::parameters(scheme.family, key) }?;
-        Some(scheme.names.primitive(operation, parameters))
+        Some(scheme.names.primitive(operation, parameters).interned())
     });
     contexts::remember(context, primitive);
 }

@@ -62,11 +62,11 @@ pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
     )
 }
 
-fn named<const SLOT: usize>(operation: Operation, key: *mut c_void) -> Option<Primitive> {
+fn named<const SLOT: usize>(operation: Operation, key: *mut c_void) -> Option<&'static Primitive> {
     let keys = SLOTS.description(SLOT)?;
     // SAFETY: the slot's functions work on keys of the slot's family.
     let parameters = unsafe { names::parameters(keys.family, key) }?;
-    Some(keys.names.primitive(operation, parameters))
+    Some(keys.names.primitive(operation, parameters).interned())
 }
 
 thread_local! {

@@ -4,6 +4,7 @@ use crate::ffi;
 use libc::{c_char, c_int, c_uint, c_void};
 use shakedown_trace::operation::intern;
 use shakedown_trace::suite::Curve;
+use shakedown_trace::{Operation, Primitive};
 use std::cell::RefCell;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -198,16 +199,58 @@ fn end() -> ffi::OSSL_PARAM {
     }
 }
 
-/// Hashes that handshakes use: our name, and on it HMAC, HKDF and the TLS PRF.
-const HASHES: [[&str; 4]; 7] = [
-    ["sha256", "hmac-sha256", "hkdf-sha256", "tls1-prf-sha256"],
-    ["sha384", "hmac-sha384", "hkdf-sha384", "tls1-prf-sha384"],
-    ["sha512", "hmac-sha512", "hkdf-sha512", "tls1-prf-sha512"],
-    ["sha224", "hmac-sha224", "hkdf-sha224", "tls1-prf-sha224"],
-    ["sha1", "hmac-sha1", "hkdf-sha1", "tls1-prf-sha1"],
-    ["md5-sha1", "hmac-md5-sha1", "hkdf-md5-sha1", "tls1-prf-md5-sha1"],
-    ["md5", "hmac-md5", "hkdf-md5", "tls1-prf-md5"],
+/// Hashes that handshakes use.
+const HASHES: [&str; 7] = ["sha256", "sha384", "sha512", "sha224", "sha1", "md5-sha1", "md5"];
+
+/// What is built on each.
+static OVER_HASHES: [[Primitive; 7]; 3] = [
+    over_hashes(
+        Operation::Mac,
+        [
+            "hmac-sha256",
+            "hmac-sha384",
+            "hmac-sha512",
+            "hmac-sha224",
+            "hmac-sha1",
+            "hmac-md5-sha1",
+            "hmac-md5",
+        ],
+    ),
+    over_hashes(
+        Operation::Prf,
+        [
+            "hkdf-sha256",
+            "hkdf-sha384",
+            "hkdf-sha512",
+            "hkdf-sha224",
+            "hkdf-sha1",
+            "hkdf-md5-sha1",
+            "hkdf-md5",
+        ],
+    ),
+    over_hashes(
+        Operation::Prf,
+        [
+            "tls1-prf-sha256",
+            "tls1-prf-sha384",
+            "tls1-prf-sha512",
+            "tls1-prf-sha224",
+            "tls1-prf-sha1",
+            "tls1-prf-md5-sha1",
+            "tls1-prf-md5",
+        ],
+    ),
 ];
+
+const fn over_hashes(operation: Operation, names: [&'static str; 7]) -> [Primitive; 7] {
+    let mut primitives = [Primitive::new(operation, "", ""); 7];
+    let mut place = 0;
+    while place < names.len() {
+        primitives[place].algorithm = names[place];
+        place += 1;
+    }
+    primitives
+}
 
 /// Where a hash stands in [`HASHES`], by any of the names that OpenSSL and its users give it. Naming happens some
 /// fifty times in a handshake, so names are compared as numbers.
@@ -239,8 +282,11 @@ fn hash(name: &[u8]) -> Option<usize> {
         b"SHA2-384" => return Some(1),
         b"SHA2-512" => return Some(2),
         b"SHA1" => return Some(4),
-        _ if name.len() > size_of::<u128>() => return None,
         _ => {}
+    }
+    let name = without_null(name);
+    if name.len() > size_of::<u128>() {
+        return None;
     }
     match packed(name) {
         SHA2_256 | SHA256 => Some(0),
@@ -254,18 +300,25 @@ fn hash(name: &[u8]) -> Option<usize> {
     }
 }
 
+/// What stands before the first null.
+fn without_null(text: &[u8]) -> &[u8] {
+    text.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
 /// Our name of a hash.
 pub fn digest(name: &str) -> &'static str {
-    hash(name.as_bytes()).map_or_else(|| intern(&name.to_ascii_lowercase()), |place| HASHES[place][0])
+    hash(name.as_bytes()).map_or_else(|| intern(&name.to_ascii_lowercase()), |place| HASHES[place])
 }
 
 /// A construction over a hash, such as `hmac-sha256`.
-pub fn over_digest(construction: Construction, digest: &[u8]) -> &'static str {
+pub fn over_digest(construction: Construction, digest: &[u8]) -> &'static Primitive {
+    let known = &OVER_HASHES[construction as usize];
     match hash(digest) {
-        Some(place) => HASHES[place][construction as usize],
+        Some(place) => &known[place],
         None => {
-            let digest = String::from_utf8_lossy(digest).to_ascii_lowercase();
-            intern(&format!("{}-{digest}", construction.as_str()))
+            let digest = String::from_utf8_lossy(without_null(digest)).to_ascii_lowercase();
+            let name = intern(&format!("{}-{digest}", construction.as_str()));
+            Primitive { algorithm: name, ..known[0] }.interned()
         }
     }
 }
@@ -274,7 +327,7 @@ pub fn over_digest(construction: Construction, digest: &[u8]) -> &'static str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Construction {
     /// RFC 2104.
-    Hmac = 1,
+    Hmac,
     /// RFC 5869, and TLS 1.3's labels on it.
     Hkdf,
     /// RFC 5246 section 5 and its forebears.
@@ -291,7 +344,8 @@ impl Construction {
     }
 }
 
-/// The text value of a parameter in a list; `None` where it is not there.
+/// The text value of a parameter in a list; `None` where it is not there. A null may stand at its end or within, behind
+/// which nothing belongs to it.
 ///
 /// # Safety
 /// `params` must be null or a list that ends as OpenSSL's do, with a null key; it and what it points to must stay as
@@ -308,12 +362,7 @@ pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Opti
                 return None;
             }
             // SAFETY: the data of a text is readable for its size, which may or may not include a final null.
-            let text = unsafe { std::slice::from_raw_parts(entry.data.cast::<u8>(), entry.data_size) };
-            // Mostly without the null; what stands behind an earlier one is not part of the text.
-            return match text {
-                [text @ .., 0] | text if !text.contains(&0) => Some(text),
-                _ => text.split(|byte| *byte == 0).next(),
-            };
+            return Some(unsafe { std::slice::from_raw_parts(entry.data.cast::<u8>(), entry.data_size) });
         }
         // SAFETY: this was not the last entry, so another follows.
         param = unsafe { param.add(1) };
@@ -321,23 +370,30 @@ pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Opti
     None
 }
 
-/// True where `text` reads as `wanted`. Most keys differ in their first two bytes, and are compared no further.
+/// True where `text` reads as `wanted`. Most keys differ in their first bytes, so a call to compare would cost more.
 ///
 /// # Safety
 /// `text` must be a C string.
 #[inline]
 unsafe fn is_text(text: *const c_char, wanted: &CStr) -> bool {
-    let wanted = wanted.as_ptr();
-    // SAFETY: both are C strings, so that each has a first byte, if only the null at its end, and another one behind any
-    // that is not null.
-    unsafe {
-        *text == *wanted && *wanted != 0 && *text.add(1) == *wanted.add(1) && libc::strcmp(text, wanted) == 0
-    }
+    let wanted = wanted.to_bytes_with_nul();
+    // SAFETY: `text` is a C string, and `all` stops at the first difference, at the latest where it ends.
+    wanted.iter().enumerate().all(|(place, byte)| unsafe { *text.add(place).cast::<u8>() } == *byte)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_built_on_a_hash_is_called_after_it() {
+        for construction in [Construction::Hmac, Construction::Hkdf, Construction::TlsPrf] {
+            for hash in HASHES {
+                let name = over_digest(construction, hash.as_bytes()).algorithm;
+                assert_eq!(name, format!("{}-{hash}", construction.as_str()));
+            }
+        }
+    }
 
     #[test]
     fn names_without_parameters_are_recognised() {
@@ -347,8 +403,14 @@ mod tests {
         assert_eq!(fixed("RSA"), None);
         assert_eq!(digest("SHA2-256"), "sha256");
         assert_eq!(digest("SHA3-256"), "sha3-256");
-        assert_eq!(over_digest(Construction::Hkdf, b"sha384"), "hkdf-sha384");
-        assert_eq!(over_digest(Construction::Hmac, b"RIPEMD-160"), "hmac-ripemd-160");
-        assert_eq!(over_digest(Construction::TlsPrf, b"MD5-SHA1"), "tls1-prf-md5-sha1");
+        let prf = |name| Primitive::new(Operation::Prf, name, "");
+        assert_eq!(*over_digest(Construction::Hkdf, b"sha384"), prf("hkdf-sha384"));
+        assert_eq!(*over_digest(Construction::TlsPrf, b"MD5-SHA1"), prf("tls1-prf-md5-sha1"));
+        // What stands behind a null is not part of a name.
+        assert_eq!(*over_digest(Construction::Hkdf, b"SHA2-256\0"), prf("hkdf-sha256"));
+        assert_eq!(*over_digest(Construction::Hkdf, b"SHA2-384\0SHA1"), prf("hkdf-sha384"));
+        assert_eq!(*over_digest(Construction::Hkdf, b"unnamed\0"), prf("hkdf-unnamed"));
+        let mac = Primitive::new(Operation::Mac, "hmac-ripemd-160", "");
+        assert_eq!(*over_digest(Construction::Hmac, b"RIPEMD-160"), mac);
     }
 }

@@ -20,7 +20,7 @@ enum Scheme {
     /// HMAC: the hash is named at initialisation.
     Hmac,
     /// A MAC that needs no more than its name.
-    Mac(&'static str),
+    Mac(Primitive),
 }
 
 static SLOTS: Slots<17, 64, Scheme> = Slots::new();
@@ -45,7 +45,9 @@ const FREECTX: usize = 16;
 pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
     let scheme = match algorithm.name {
         "HMAC" => Scheme::Hmac,
-        name @ ("CMAC" | "SIPHASH" | "POLY1305") => Scheme::Mac(intern(&name.to_ascii_lowercase())),
+        name @ ("CMAC" | "SIPHASH" | "POLY1305") => {
+            Scheme::Mac(Primitive::new(Operation::Mac, intern(&name.to_ascii_lowercase()), ""))
+        }
         name if name.starts_with("RSA") => Scheme::Signature(KeyFamily::Rsa, Family::Rsa),
         name if name.starts_with("ECDSA") => Scheme::Signature(KeyFamily::Ec, Family::Ec),
         name if name.starts_with("DSA") => Scheme::Signature(KeyFamily::Dsa, Family::Dsa),
@@ -96,18 +98,18 @@ fn begin<const SLOT: usize>(
         Some(Scheme::Signature(names, family)) if !key.is_null() => {
             // SAFETY: the slot's functions take keys of the slot's family.
             let parameters = unsafe { names::parameters(*family, key) };
-            parameters.map(|parameters| names.primitive(operation, parameters))
+            parameters.map(|parameters| names.primitive(operation, parameters).interned())
         }
         Some(Scheme::Signature(..)) => {
-            contexts::recall(context).map(|known| Primitive { operation, ..known })
+            contexts::recall(context).map(|known| Primitive { operation, ..*known }.interned())
         }
         Some(Scheme::Hmac) if !digest.is_null() => {
             // SAFETY: the core passes a C string.
             let digest = unsafe { CStr::from_ptr(digest) }.to_bytes();
-            Some(Primitive::new(Operation::Mac, names::over_digest(Construction::Hmac, digest), ""))
+            Some(names::over_digest(Construction::Hmac, digest))
         }
         Some(Scheme::Hmac) => contexts::recall(context),
-        Some(Scheme::Mac(name)) => Some(Primitive::new(Operation::Mac, name, "")),
+        Some(Scheme::Mac(primitive)) => Some(primitive),
         None => None,
     };
     contexts::remember(context, primitive);

@@ -4,7 +4,6 @@ use super::contexts;
 use libc::c_void;
 use shakedown_trace::Primitive;
 use shakedown_trace::recorder;
-use std::borrow::Borrow;
 
 /// How a call's time is entered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,10 +23,10 @@ pub fn is_recording() -> bool {
 /// Runs `work`; where a log is current, times it as an operation of what `primitive` says afterwards.
 /// `None` from `primitive` leaves the call unrecorded. What `work` calls in turn is part of it.
 #[inline]
-pub fn time<T, P: Borrow<Primitive>>(
+pub fn time<T>(
     bytes: usize,
     entry: Entry,
-    primitive: impl FnOnce(&T) -> Option<P>,
+    primitive: impl FnOnce(&T) -> Option<&'static Primitive>,
     work: impl FnOnce() -> T,
 ) -> T {
     recorder::outermost(work, |result, start, _| {
@@ -39,9 +38,9 @@ pub fn time<T, P: Borrow<Primitive>>(
 /// Runs `work`, which takes less time than reading the clock twice: where a log is current, its bytes are entered and its
 /// time stays with the message.
 #[inline]
-pub fn count_bytes<T, P: Borrow<Primitive>>(
+pub fn count_bytes<T>(
     bytes: usize,
-    primitive: impl FnOnce(&T) -> Option<P>,
+    primitive: impl FnOnce(&T) -> Option<&'static Primitive>,
     work: impl FnOnce() -> T,
 ) -> T {
     let result = work();
@@ -57,7 +56,7 @@ pub fn count_bytes<T, P: Borrow<Primitive>>(
 pub fn accumulate<T>(context: *mut c_void, work: impl FnOnce() -> T) -> T {
     recorder::outermost(work, |_, start, end| {
         contexts::spend(context, end - start);
-        None::<recorder::Entry<Primitive>>
+        None
     })
 }
 

@@ -179,17 +179,17 @@ pub mod mac {
         }
         // SAFETY: the core hands over a list that ends as it should.
         if let Some(digest) = unsafe { names::text_param(params, c"digest") } {
-            let name = names::over_digest(Construction::Hmac, digest);
-            contexts::remember(context, Some(Primitive::new(Operation::Mac, name, "")));
+            contexts::remember(context, Some(names::over_digest(Construction::Hmac, digest)));
         }
     }
 
-    fn primitive<const SLOT: usize>(context: *mut c_void) -> Option<Primitive> {
+    /// HMAC over a hash that nobody named.
+    static UNNAMED: Primitive = Primitive::new(Operation::Mac, "hmac", "");
+
+    fn primitive<const SLOT: usize>(context: *mut c_void) -> Option<&'static Primitive> {
         match SLOTS.description(SLOT)? {
-            Scheme::Hmac => {
-                Some(contexts::recall(context).unwrap_or(Primitive::new(Operation::Mac, "hmac", "")))
-            }
-            Scheme::Named(primitive) => Some(*primitive),
+            Scheme::Hmac => Some(contexts::recall(context).unwrap_or(&UNNAMED)),
+            Scheme::Named(primitive) => Some(primitive),
         }
     }
 
@@ -260,7 +260,7 @@ pub mod kdf {
                 let construction = *SLOTS.description(SLOT)?;
                 // SAFETY: the core hands over a list that ends as it should.
                 let digest = unsafe { names::text_param(params, c"digest") }.unwrap_or(b"unnamed");
-                Some(Primitive::new(Operation::Prf, names::over_digest(construction, digest), ""))
+                Some(names::over_digest(construction, digest))
             };
             stopwatch::time(length, Entry::Complete, primitive, work)
         }

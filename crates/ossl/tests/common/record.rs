@@ -30,7 +30,7 @@ impl Log {
     pub fn add_to(&self, tally: &mut Tally) {
         for event in &self.0 {
             if let Event::Operation { primitive, bytes, counts, .. } = event {
-                let entry = tally.entry(*primitive).or_default();
+                let entry = tally.entry(**primitive).or_default();
                 entry.0 += u64::from(*counts);
                 entry.1 += u64::from(*bytes);
             }
@@ -42,7 +42,7 @@ impl Log {
         let mut found = BTreeMap::new();
         for event in &self.0 {
             if let Event::Operation { primitive, start, end, .. } = event {
-                *found.entry(*primitive).or_default() +=
+                *found.entry(**primitive).or_default() +=
                     Counter::NANOSECONDS.convert(*end) - Counter::NANOSECONDS.convert(*start);
             }
         }

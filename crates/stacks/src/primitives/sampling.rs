@@ -87,7 +87,7 @@ impl Lists {
 fn total(recording: &Recording, wanted: Primitive) -> (u64, u64) {
     let at = |ticks| recording.counter().convert(ticks);
     recording.events().iter().fold((0, 0), |(ns, count), event| match event {
-        Event::Operation { primitive, start, end, counts, .. } if *primitive == wanted => {
+        Event::Operation { primitive, start, end, counts, .. } if **primitive == wanted => {
             (ns + (at(*end) - at(*start)), count + u64::from(*counts))
         }
         _ => (ns, count),
@@ -100,9 +100,9 @@ pub fn completed(recording: &Recording) -> Vec<Primitive> {
     let mut found = Vec::new();
     for event in recording.events() {
         if let Event::Operation { primitive, counts: true, .. } = event
-            && !found.contains(primitive)
+            && !found.contains(*primitive)
         {
-            found.push(*primitive);
+            found.push(**primitive);
         }
     }
     found
