@@ -6,9 +6,7 @@ use shakedown_eap::peer::{Peer, PeerFailure, Reply};
 use shakedown_eap::server::{Said, Server};
 use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::suite::Protocol;
-use shakedown_trace::{
-    CloseReason, Endpoint, Event, ExportError, Negotiated, Session, Side, Suite, WriteError,
-};
+use shakedown_trace::{CloseReason, Endpoint, Event, Negotiated, Suite, Wrapper};
 
 /// What EAP carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -56,65 +54,27 @@ struct Counted<E> {
     established: bool,
 }
 
-impl<E: Endpoint> Endpoint for Counted<E> {
-    fn side(&self) -> Side {
-        self.inner.side()
+impl<E: Endpoint> Wrapper for Counted<E> {
+    type Inner = E;
+
+    fn inner(&self) -> &E {
+        &self.inner
     }
 
-    fn transport(&self) -> Transport {
-        self.inner.transport()
+    fn inner_mut(&mut self) -> &mut E {
+        &mut self.inner
     }
 
-    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
-        self.inner.handle_input(now, bytes);
-    }
-
-    fn handle_close(&mut self, now: Time) {
-        self.inner.handle_close(now);
-    }
-
-    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
-        self.inner.write(now, data)
-    }
-
-    fn close(&mut self, now: Time) {
-        self.inner.close(now);
-    }
-
-    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
-        let before = buffer.len();
-        let any = self.inner.poll_transmit(now, buffer);
-        if !self.established {
-            self.sent += (buffer.len() - before) as u64;
-        }
-        any
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
+    fn take_event(&mut self) -> Option<Event> {
         let event = self.inner.poll_event();
         self.established |= matches!(event, Some(Event::Established(_)));
         event
     }
 
-    fn state(&self) -> String {
-        self.inner.state()
-    }
-
-    fn session(&self) -> Option<Session> {
-        self.inner.session()
-    }
-
-    fn peer_certificates(&self) -> Vec<Vec<u8>> {
-        self.inner.peer_certificates()
-    }
-
-    fn export_keying_material(
-        &self,
-        output: &mut [u8],
-        label: &str,
-        context: Option<&[u8]>,
-    ) -> Result<(), ExportError> {
-        self.inner.export_keying_material(output, label, context)
+    fn unit_leaves(&mut self, unit: &[u8]) {
+        if !self.established {
+            self.sent += unit.len() as u64;
+        }
     }
 }
 

@@ -11,8 +11,7 @@ use crate::settings::Settings;
 use serde::Serialize;
 use shakedown_ossl::memory::{Account, Held, clear_errors, count, held, on};
 use shakedown_trace::driver::Loopback;
-use shakedown_trace::endpoint::{Time, Transport};
-use shakedown_trace::{Endpoint, Event, Session, Side, Suite, WriteError};
+use shakedown_trace::{Endpoint, Suite, Wrapper};
 
 /// What one connection, and what the context behind it, takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -119,52 +118,18 @@ struct Counted {
     inner: Box<dyn Endpoint>,
 }
 
-impl Endpoint for Counted {
-    fn side(&self) -> Side {
-        self.inner.side()
+impl Wrapper for Counted {
+    type Inner = dyn Endpoint;
+
+    fn inner(&self) -> &(dyn Endpoint + 'static) {
+        self.inner.as_ref()
     }
 
-    fn transport(&self) -> Transport {
-        self.inner.transport()
+    fn inner_mut(&mut self) -> &mut (dyn Endpoint + 'static) {
+        self.inner.as_mut()
     }
 
-    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
-        on(self.account, || self.inner.handle_input(now, bytes));
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        on(self.account, || self.inner.handle_timeout(now));
-    }
-
-    fn handle_close(&mut self, now: Time) {
-        on(self.account, || self.inner.handle_close(now));
-    }
-
-    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
-        on(self.account, || self.inner.write(now, data))
-    }
-
-    fn close(&mut self, now: Time) {
-        on(self.account, || self.inner.close(now));
-    }
-
-    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
-        on(self.account, || self.inner.poll_transmit(now, buffer))
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        self.inner.poll_timeout()
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        on(self.account, || self.inner.poll_event())
-    }
-
-    fn state(&self) -> String {
-        self.inner.state()
-    }
-
-    fn session(&self) -> Option<Session> {
-        self.inner.session()
+    fn around<T>(&mut self, call: impl FnOnce(&mut Self::Inner) -> T) -> T {
+        on(self.account, || call(self.inner.as_mut()))
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::stack::SetupError;
 use shakedown_ossl::random::Seeded;
-use shakedown_trace::endpoint::{Time, Transport};
-use shakedown_trace::{Endpoint, Event, ExportError, Session, Side, WriteError};
+use shakedown_trace::{Endpoint, Side, Wrapper};
 
 /// An endpoint that draws from a source of its own, whichever thread calls it.
 pub struct SeededEndpoint {
@@ -60,65 +59,18 @@ pub fn endpoint(
     Ok(Box::new(SeededEndpoint { source, inner }))
 }
 
-impl Endpoint for SeededEndpoint {
-    fn side(&self) -> Side {
-        self.inner.side()
+impl Wrapper for SeededEndpoint {
+    type Inner = dyn Endpoint;
+
+    fn inner(&self) -> &(dyn Endpoint + 'static) {
+        self.inner.as_ref()
     }
 
-    fn transport(&self) -> Transport {
-        self.inner.transport()
+    fn inner_mut(&mut self) -> &mut (dyn Endpoint + 'static) {
+        self.inner.as_mut()
     }
 
-    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
-        self.source.during(|| self.inner.handle_input(now, bytes));
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.source.during(|| self.inner.handle_timeout(now));
-    }
-
-    fn handle_close(&mut self, now: Time) {
-        self.source.during(|| self.inner.handle_close(now));
-    }
-
-    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
-        self.source.during(|| self.inner.write(now, data))
-    }
-
-    fn close(&mut self, now: Time) {
-        self.source.during(|| self.inner.close(now));
-    }
-
-    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
-        self.source.during(|| self.inner.poll_transmit(now, buffer))
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        self.inner.poll_timeout()
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.source.during(|| self.inner.poll_event())
-    }
-
-    fn state(&self) -> String {
-        self.inner.state()
-    }
-
-    fn session(&self) -> Option<Session> {
-        self.inner.session()
-    }
-
-    fn peer_certificates(&self) -> Vec<Vec<u8>> {
-        self.inner.peer_certificates()
-    }
-
-    fn export_keying_material(
-        &self,
-        output: &mut [u8],
-        label: &str,
-        context: Option<&[u8]>,
-    ) -> Result<(), ExportError> {
-        self.inner.export_keying_material(output, label, context)
+    fn around<T>(&mut self, call: impl FnOnce(&mut Self::Inner) -> T) -> T {
+        self.source.during(|| call(self.inner.as_mut()))
     }
 }

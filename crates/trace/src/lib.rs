@@ -5,7 +5,7 @@
 //! - [`suite`]: what is negotiated, with a parser and one canonical spelling;
 //! - [`identity`]: suite, stacks, carrier and credentials, under which anything is measured and kept;
 //! - [`message`], [`operation`], [`flight`]: what a handshake is made of;
-//! - [`endpoint`]: the sans-IO face of every protocol stack;
+//! - [`endpoint`]: the sans-IO face of every protocol stack; [`wrapper`]: endpoints around others;
 //! - [`recorder`]: what stacks write while an endpoint works; [`recording`]: the log it goes to, one for each endpoint;
 //! - [`half_trace`], [`trace`](mod@trace), [`samples`]: what one log says, what two say together, and what all
 //!   repetitions do;
@@ -26,6 +26,7 @@ pub mod recording;
 pub mod samples;
 pub mod suite;
 pub mod trace;
+pub mod wrapper;
 
 pub use endpoint::{
     CloseReason, Endpoint, Event, ExportError, Failure, Negotiated, Session, Side, WriteError,
@@ -38,3 +39,4 @@ pub use recording::{Counter, Recorded, Recording};
 pub use samples::Samples;
 pub use suite::Suite;
 pub use trace::{MessageRecord, Trace};
+pub use wrapper::Wrapper;

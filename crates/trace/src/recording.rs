@@ -1,9 +1,10 @@
 //! The event log of one endpoint, and the wrapper that keeps it.
 
 use crate::clock;
-use crate::endpoint::{Endpoint, Event as Happened, ExportError, Session, Side, Time, Transport, WriteError};
+use crate::endpoint::{Endpoint, Event as Happened, Transport};
 use crate::half_trace::{AccountingError, HalfTrace};
 use crate::recorder::{Event, Log, MadeCurrent, Ticks};
+use crate::wrapper::Wrapper;
 
 /// What is counted while an endpoint works: nanoseconds, or whatever a function of the caller's reads.
 #[derive(Clone, Copy, Debug)]
@@ -150,72 +151,36 @@ impl<E: Endpoint> Recorded<E> {
     }
 }
 
-impl<E: Endpoint> Endpoint for Recorded<E> {
-    fn side(&self) -> Side {
-        self.inner.side()
+impl<E: Endpoint> Wrapper for Recorded<E> {
+    type Inner = E;
+
+    fn inner(&self) -> &E {
+        &self.inner
     }
 
-    fn transport(&self) -> Transport {
-        self.inner.transport()
+    fn inner_mut(&mut self) -> &mut E {
+        &mut self.inner
     }
 
-    fn handle_input(&mut self, now: Time, bytes: &[u8]) {
-        self.recording.unit_received(bytes.len());
-        self.recording.during(|| self.inner.handle_input(now, bytes));
+    #[inline]
+    fn around<T>(&mut self, call: impl FnOnce(&mut E) -> T) -> T {
+        self.recording.during(|| call(&mut self.inner))
     }
 
-    fn handle_timeout(&mut self, now: Time) {
-        self.recording.during(|| self.inner.handle_timeout(now));
-    }
-
-    fn handle_close(&mut self, now: Time) {
-        self.recording.during(|| self.inner.handle_close(now));
-    }
-
-    fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError> {
-        self.recording.during(|| self.inner.write(now, data))
-    }
-
-    fn close(&mut self, now: Time) {
-        self.recording.during(|| self.inner.close(now));
-    }
-
-    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
-        let start = buffer.len();
-        let sent = self.recording.during(|| self.inner.poll_transmit(now, buffer));
-        if sent {
-            self.recording.unit_sent(self.inner.transport(), &buffer[start..]);
-        }
-        sent
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        self.inner.poll_timeout()
-    }
-
-    fn poll_event(&mut self) -> Option<Happened> {
+    /// Fetches what is there already: no work.
+    #[inline]
+    fn take_event(&mut self) -> Option<Happened> {
         self.inner.poll_event()
     }
 
-    fn state(&self) -> String {
-        self.inner.state()
+    #[inline]
+    fn unit_arrives(&mut self, unit: &[u8]) {
+        self.recording.unit_received(unit.len());
     }
 
-    fn session(&self) -> Option<Session> {
-        self.inner.session()
-    }
-
-    fn peer_certificates(&self) -> Vec<Vec<u8>> {
-        self.inner.peer_certificates()
-    }
-
-    fn export_keying_material(
-        &self,
-        output: &mut [u8],
-        label: &str,
-        context: Option<&[u8]>,
-    ) -> Result<(), ExportError> {
-        self.inner.export_keying_material(output, label, context)
+    #[inline]
+    fn unit_leaves(&mut self, unit: &[u8]) {
+        self.recording.unit_sent(self.inner.transport(), unit);
     }
 }
 
@@ -239,7 +204,7 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::recorder::{self, Ticks};
-    use crate::{MessageName, Operation, Primitive};
+    use crate::{MessageName, Operation, Primitive, Side};
     use std::cell::Cell;
 
     thread_local! {
