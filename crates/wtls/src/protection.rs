@@ -257,16 +257,44 @@ fn check_padding(plaintext: &[u8], mac_bytes: usize) -> Padding {
 }
 
 /// The MAC behind the content, gathered by reading every byte where it may stand.
+///
+/// The bytes go round in an array of the MAC's length, each to the same place wherever the MAC begins; then the array is
+/// turned to that beginning, by powers of two. What is read and written does not depend on `content_bytes`.
 fn copy_mac(plaintext: &[u8], content_bytes: usize, mac_bytes: usize) -> [u8; 20] {
     let mut mac = [0; 20];
+    if mac_bytes == 0 {
+        return mac;
+    }
     let first = plaintext.len().saturating_sub(mac_bytes + 256);
+    let (begin, end) = (content_bytes as u32, (content_bytes + mac_bytes) as u32);
+    let mut place = 0;
+    let mut turn = 0;
     for (index, byte) in plaintext.iter().enumerate().skip(first) {
-        let offset = (index as u32).wrapping_sub(content_bytes as u32);
-        for (place, mac_byte) in mac[..mac_bytes].iter_mut().enumerate() {
-            mac_byte.conditional_assign(byte, offset.ct_eq(&(place as u32)));
+        let index = index as u32;
+        let in_mac = mask_below(index, end) & !mask_below(index, begin);
+        let is_first = in_mac & mask_below(index, begin + 1);
+        mac[place] |= byte & in_mac;
+        turn |= place as u8 & is_first;
+        place += 1;
+        if place == mac_bytes {
+            place = 0;
+        }
+    }
+    for power in 0..5 {
+        let mask = core::hint::black_box((turn >> power & 1).wrapping_neg());
+        let before = mac;
+        for (place, byte) in mac[..mac_bytes].iter_mut().enumerate() {
+            *byte ^= mask & (*byte ^ before[(place + (1 << power)) % mac_bytes]);
         }
     }
     mac
+}
+
+/// All ones where one number is below another, else all zeros. Both are far below 2^31.
+#[inline(always)]
+fn mask_below(one: u32, other: u32) -> u8 {
+    // What the compiler does not know it makes no branch of.
+    core::hint::black_box(((one.wrapping_sub(other) >> 31) as u8).wrapping_neg())
 }
 
 /// Runs the hash over as many blocks as HMAC would have taken more of, had the content been as long
@@ -279,5 +307,25 @@ fn equalise<P: Provider>(provider: &P, hash: HashAlgorithm, content: usize, long
         const ZEROS: [u8; 320] = [0; 320];
         let digest = provider.digest(hash, &[&ZEROS[..64 * (missing + 1) - 9]]);
         core::hint::black_box(digest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mac_is_found_wherever_it_begins() {
+        for length in [20, 40, 48, 300, 600] {
+            let plaintext: Vec<u8> = (0..length).map(|place| (place * 37 % 251) as u8).collect();
+            for mac_bytes in [0, 5, 10, 16, 20] {
+                // No further from the end than padding can be.
+                let first = plaintext.len().saturating_sub(mac_bytes + 256);
+                for content_bytes in first..=plaintext.len() - mac_bytes {
+                    let mac = copy_mac(&plaintext, content_bytes, mac_bytes);
+                    assert_eq!(mac[..mac_bytes], plaintext[content_bytes..content_bytes + mac_bytes]);
+                }
+            }
+        }
     }
 }

@@ -113,12 +113,13 @@ impl ChainCertificate {
         let (right, found) = match self {
             Self::Wtls(certificate) => {
                 let subject = certificate.fields().subject.as_text().unwrap_or_default();
-                let found = ServiceName::parse(subject).common_name;
+                let found = ServiceName::common_name_of(subject);
                 (found == wanted, found)
             }
-            Self::X509(certificate) => (certificate.names(wanted), certificate.host_names()),
+            Self::X509(certificate) => (certificate.names(wanted), certificate.host_names().into()),
         };
-        if right { Ok(()) } else { Err(CertificateError::WrongName { found, wanted: wanted.to_owned() }) }
+        let wrong = || CertificateError::WrongName { found: found.into_owned(), wanted: wanted.to_owned() };
+        if right { Ok(()) } else { Err(wrong()) }
     }
 
     /// Verifies that `key` signed this certificate.

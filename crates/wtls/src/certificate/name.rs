@@ -1,5 +1,7 @@
 //! The conventional form of a name: `service; organization; country; commonname; type=value …`.
 
+use std::borrow::Cow;
+
 /// The parts of a name. A literal semicolon is doubled in the text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServiceName {
@@ -18,16 +20,21 @@ pub struct ServiceName {
 impl ServiceName {
     /// Takes a text apart. Missing parts are empty; an extension without `=` has an empty value.
     pub fn parse(text: &str) -> Self {
-        let mut fields = split(text).into_iter();
-        let mut next = || fields.next().unwrap_or_default();
+        let mut fields = Fields(Some(text));
+        let mut next = || fields.next().unwrap_or_default().into_owned();
         let (service, organization, country, common_name) = (next(), next(), next(), next());
         let extensions = fields
             .map(|field| match field.split_once('=') {
                 Some((kind, value)) => (kind.to_owned(), value.to_owned()),
-                None => (field, String::new()),
+                None => (field.into_owned(), String::new()),
             })
             .collect();
         Self { service, organization, country, common_name, extensions }
+    }
+
+    /// The common name alone.
+    pub fn common_name_of(text: &str) -> Cow<'_, str> {
+        Fields(Some(text)).nth(3).unwrap_or_default()
     }
 
     /// Whether this is the name of a certificate authority below the root (`T=ca`).
@@ -56,19 +63,28 @@ impl core::fmt::Display for ServiceName {
     }
 }
 
-/// Splits at single semicolons and drops the space behind them.
-fn split(text: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        if character == ';' && characters.next_if_eq(&';').is_none() {
-            characters.next_if_eq(&' ');
-            fields.push(String::new());
-        } else if let Some(field) = fields.last_mut() {
-            field.push(character);
+/// What stands between single semicolons, without the space behind them.
+struct Fields<'a>(Option<&'a str>);
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Cow<'a, str>;
+
+    fn next(&mut self) -> Option<Cow<'a, str>> {
+        let text = self.0.take()?;
+        let bytes = text.as_bytes();
+        let mut end = 0;
+        let mut has_doubled = false;
+        while let Some(byte) = bytes.get(end) {
+            match (byte, bytes.get(end + 1)) {
+                (b';', Some(b';')) => (end, has_doubled) = (end + 2, true),
+                (b';', _) => break,
+                _ => end += 1,
+            }
         }
+        let (field, rest) = text.split_at(end);
+        self.0 = rest.strip_prefix(';').map(|rest| rest.strip_prefix(' ').unwrap_or(rest));
+        Some(if has_doubled { Cow::Owned(field.replace(";;", ";")) } else { Cow::Borrowed(field) })
     }
-    fields
 }
 
 #[cfg(test)]
@@ -93,5 +109,9 @@ mod tests {
         assert!(!ServiceName::parse("CA; Org; FI; T=ca").is_authority());
         assert_eq!(ServiceName::parse("a; b; c; host").common_name, "host");
         assert_eq!(ServiceName::parse("a;; b; c").service, "a; b");
+        for text in ["a; b; c; host", "a;; b; c; d; h;;;;ost;; ; x", "", "a; b", ";;;;;; ;;;;;h", ";;;"] {
+            assert_eq!(ServiceName::common_name_of(text), ServiceName::parse(text).common_name);
+        }
+        assert_eq!(ServiceName::common_name_of("a;; b; c; d; h;;;;ost;; ; x"), "h;;ost; ");
     }
 }

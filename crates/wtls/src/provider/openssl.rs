@@ -10,6 +10,7 @@ mod dh;
 mod ec;
 mod ffi;
 mod hash;
+mod montgomery;
 mod rsa;
 
 use crate::certificate::SignatureHash;

@@ -6,11 +6,12 @@
 //! - Over GF(2^m) the quotient z = y/x solves z² + z = x + a + b/x². For odd m one solution is the half-trace of the right
 //!   side, for which OpenSSL squares m times at every point. But the half-trace is linear: those of the odd powers of the
 //!   field's generator add up to that of any element, for an even power's follows from that of its root.
-//! - Modulo a prime that is 3 modulo 4, y is a power of x³ + ax + b, and what Montgomery's multiplication needs is kept.
+//! - Modulo a prime that is 3 modulo 4, y is a power of x³ + ax + b, for which the prime's length is known beforehand.
 //!
 //! Whether there is such a point at all shows when the coordinates are set: OpenSSL checks the curve's equation.
 
 use super::ffi;
+use super::montgomery::{Field, Number, bytes, number};
 use crate::crypto::CryptoError;
 use crate::curve::Curve;
 use foreign_types::ForeignTypeRef;
@@ -25,7 +26,7 @@ pub enum Decompressor {
     /// Over GF(2^m).
     Binary(Binary),
     /// Modulo a prime.
-    Prime(Prime),
+    Prime(Box<dyn Prime>),
 }
 
 impl Decompressor {
@@ -39,25 +40,22 @@ impl Decompressor {
     fn new(curve: Curve, group: &EcGroupRef) -> Result<Option<Self>, ErrorStack> {
         Ok(match curve.is_binary() {
             true => Some(Self::Binary(Binary::new(curve.field_bits() as usize, group)?)),
-            false => Prime::new(group)?.map(Self::Prime),
+            false => <dyn Prime>::new(group)?.map(Self::Prime),
         })
     }
 
     /// The point of an x-coordinate and the bit that was sent with it, if there is one.
     pub fn point(&self, group: &EcGroupRef, x: &[u8], bit: bool) -> Result<EcPoint, CryptoError> {
-        let x = BigNum::from_slice(x)?;
-        let in_field = match self {
-            // Of an x that is 0 there is a point, but of order 2.
-            Self::Binary(curve) => (1..=curve.degree as i32).contains(&x.num_bits()),
-            Self::Prime(curve) => x < curve.prime,
-        };
-        if !in_field {
-            return Err(CryptoError::InvalidKey);
-        }
         let mut context = BigNumContext::new()?;
+        let octets = x;
+        let x = BigNum::from_slice(octets)?;
         let y = match self {
-            Self::Binary(curve) => curve.y(&x, bit, &mut context)?,
-            Self::Prime(curve) => curve.y(&x, bit, &mut context)?,
+            // Of an x that is 0 there is a point, but of order 2.
+            Self::Binary(curve) if (1..=curve.degree as i32).contains(&x.num_bits()) => {
+                curve.y(&x, bit, &mut context)?
+            }
+            Self::Binary(_) => return Err(CryptoError::InvalidKey),
+            Self::Prime(curve) => BigNum::from_slice(&curve.y(octets, bit).ok_or(CryptoError::InvalidKey)?)?,
         };
         let mut point = EcPoint::new(group)?;
         point.set_affine_coordinates(group, &x, &y, &mut context).map_err(|_| CryptoError::InvalidKey)?;
@@ -65,33 +63,24 @@ impl Decompressor {
     }
 }
 
-/// A curve modulo a prime that is 3 modulo 4.
-pub struct Prime {
-    prime: BigNum,
-    a: BigNum,
-    b: BigNum,
+/// A curve modulo a prime that is 3 modulo 4, of so many words.
+struct Modular<const N: usize> {
+    field: Field<N>,
+    a: Number<N>,
+    b: Number<N>,
     /// A quarter of the number behind the prime: a square to this power is its root.
-    exponent: BigNum,
-    montgomery: Montgomery,
+    exponent: Number<N>,
 }
 
-/// What Montgomery's multiplication needs of a modulus.
-struct Montgomery(*mut ffi::BN_MONT_CTX);
-
-// SAFETY: OpenSSL only reads it once it is set up, and shares such ones between threads itself.
-unsafe impl Send for Montgomery {}
-// SAFETY: as above.
-unsafe impl Sync for Montgomery {}
-
-impl Drop for Montgomery {
-    fn drop(&mut self) {
-        // SAFETY: made by BN_MONT_CTX_new, or null, which is passed over; freed once.
-        unsafe { ffi::BN_MONT_CTX_free(self.0) };
-    }
+/// Finds the y of a curve modulo a prime.
+pub trait Prime: Send + Sync {
+    /// The y-coordinate that goes with x, where there is one, else any number; `None` where x is no element of the field.
+    fn y(&self, x: &[u8], bit: bool) -> Option<Vec<u8>>;
 }
 
-impl Prime {
-    fn new(group: &EcGroupRef) -> Result<Option<Self>, ErrorStack> {
+impl dyn Prime {
+    /// Of a group whose prime is 3 modulo 4.
+    fn new(group: &EcGroupRef) -> Result<Option<Box<Self>>, ErrorStack> {
         let mut context = BigNumContext::new()?;
         let (mut prime, mut a, mut b) = (BigNum::new()?, BigNum::new()?, BigNum::new()?);
         group.components_gfp(&mut prime, &mut a, &mut b, &mut context)?;
@@ -101,44 +90,35 @@ impl Prime {
         let mut exponent = BigNum::new()?;
         exponent.rshift(&prime, 2)?;
         exponent.add_word(1)?;
-        // SAFETY: no arguments; a null result is checked.
-        let montgomery = Montgomery(unsafe { ffi::BN_MONT_CTX_new() });
-        // SAFETY: all are live; nothing is kept beyond the call.
-        let set = unsafe {
-            !montgomery.0.is_null()
-                && ffi::BN_MONT_CTX_set(montgomery.0, prime.as_ptr(), context.as_ptr()) == 1
-        };
-        if set { Ok(Some(Self { prime, a, b, exponent, montgomery })) } else { Err(ErrorStack::get()) }
+        let parts = [&prime, &a, &b, &exponent].map(|number| number.to_vec());
+        Ok(match prime.num_bits() {
+            ..=128 => Modular::<2>::of(&parts),
+            129..=192 => Modular::<3>::of(&parts),
+            _ => Modular::<4>::of(&parts),
+        })
     }
+}
 
-    /// The y-coordinate that goes with x, where there is one; else any number.
-    fn y(&self, x: &BigNumRef, bit: bool, context: &mut BigNumContextRef) -> Result<BigNum, ErrorStack> {
-        let (mut square, mut product, mut sum) = (BigNum::new()?, BigNum::new()?, BigNum::new()?);
-        square.mod_sqr(x, &self.prime, context)?;
-        sum.mod_add(&square, &self.a, &self.prime, context)?;
-        product.mod_mul(&sum, x, &self.prime, context)?;
-        sum.mod_add(&product, &self.b, &self.prime, context)?;
-        let root = BigNum::new()?;
-        // SAFETY: all are live, and the last is of this modulus; nothing is kept beyond the call.
-        let done = unsafe {
-            ffi::BN_mod_exp_mont(
-                root.as_ptr(),
-                sum.as_ptr(),
-                self.exponent.as_ptr(),
-                self.prime.as_ptr(),
-                context.as_ptr(),
-                self.montgomery.0,
-            )
-        };
-        if done != 1 {
-            return Err(ErrorStack::get());
-        }
-        if root.is_bit_set(0) == bit {
-            return Ok(root);
-        }
-        let mut other = BigNum::new()?;
-        other.checked_sub(&self.prime, &root)?;
-        Ok(other)
+impl<const N: usize> Modular<N> {
+    /// From prime, a, b and exponent; `None` where they are too long.
+    fn of([prime, a, b, exponent]: &[Vec<u8>; 4]) -> Option<Box<dyn Prime>> {
+        let field = Field::<N>::new(number(prime)?);
+        let (a, b) = (field.enter(&number(a)?), field.enter(&number(b)?));
+        Some(Box::new(Self { field, a, b, exponent: number(exponent)? }))
+    }
+}
+
+impl<const N: usize> Prime for Modular<N> {
+    fn y(&self, x: &[u8], bit: bool) -> Option<Vec<u8>> {
+        let field = &self.field;
+        let x = number(x).filter(|x| field.has(x))?;
+        let x = field.enter(&x);
+        let square = field.multiply(&x, &x);
+        let product = field.multiply(&field.add(&square, &self.a), &x);
+        let root = field.power(&field.add(&product, &self.b), &self.exponent);
+        let root = field.leave(&root);
+        let is_other = (root[0] & 1 == 1) != bit;
+        Some(bytes(&if is_other { field.negative(&root) } else { root }))
     }
 }
 
@@ -218,7 +198,7 @@ impl Binary {
         let y = BigNum::new()?;
         // SAFETY: all are live and the exponents end as they should; nothing is kept beyond the call.
         let done = unsafe {
-            let (z, exponents) = (number(&z)?, self.exponents.as_ptr());
+            let (z, exponents) = (from_element(&z)?, self.exponents.as_ptr());
             ffi::BN_GF2m_mod_mul_arr(y.as_ptr(), x.as_ptr(), z.as_ptr(), exponents, context.as_ptr())
         };
         if done == 1 { Ok(y) } else { Err(ErrorStack::get()) }
@@ -258,7 +238,7 @@ fn element(number: &BigNumRef) -> Result<Element, ErrorStack> {
     Ok(std::array::from_fn(|_| words.next().unwrap_or(0)))
 }
 
-fn number(element: &Element) -> Result<BigNum, ErrorStack> {
+fn from_element(element: &Element) -> Result<BigNum, ErrorStack> {
     let mut bytes = [0; 8 * WORDS];
     bytes
         .rchunks_exact_mut(8)

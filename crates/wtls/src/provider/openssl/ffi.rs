@@ -2,8 +2,7 @@
 //! `rc5.h`, `idea.h`, `des.h`, `md5.h` and `ec.h`.
 
 use libc::{c_int, c_long, c_uchar, c_uint, c_void, size_t};
-pub use openssl_sys::BN_MONT_CTX;
-use openssl_sys::{BIGNUM, BN_CTX, EC_KEY, ECDSA_SIG};
+use openssl_sys::{BIGNUM, BN_CTX, EC_KEY, ECDSA_SIG, SHA_CTX};
 
 pub const ENCRYPT: c_int = 1;
 pub const DECRYPT: c_int = 0;
@@ -31,7 +30,7 @@ pub struct DesKey {
 #[repr(C)]
 #[derive(Clone)]
 pub struct Md5Context {
-    state: [c_uint; 4],
+    pub state: [c_uint; 4],
     length: [c_uint; 2],
     data: [c_uint; 16],
     count: c_uint,
@@ -82,18 +81,9 @@ unsafe extern "C" {
     pub fn MD5_Init(context: *mut Md5Context) -> c_int;
     pub fn MD5_Update(context: *mut Md5Context, data: *const c_void, length: size_t) -> c_int;
     pub fn MD5_Final(digest: *mut c_uchar, context: *mut Md5Context) -> c_int;
+    pub fn MD5_Transform(context: *mut Md5Context, block: *const c_uchar);
+    pub fn SHA1_Transform(context: *mut SHA_CTX, block: *const c_uchar);
 
-    pub fn BN_MONT_CTX_new() -> *mut BN_MONT_CTX;
-    pub fn BN_MONT_CTX_free(context: *mut BN_MONT_CTX);
-    pub fn BN_MONT_CTX_set(made: *mut BN_MONT_CTX, modulus: *const BIGNUM, context: *mut BN_CTX) -> c_int;
-    pub fn BN_mod_exp_mont(
-        result: *mut BIGNUM,
-        base: *const BIGNUM,
-        exponent: *const BIGNUM,
-        modulus: *const BIGNUM,
-        context: *mut BN_CTX,
-        montgomery: *mut BN_MONT_CTX,
-    ) -> c_int;
     pub fn BN_GF2m_poly2arr(polynomial: *const BIGNUM, exponents: *mut c_int, room: c_int) -> c_int;
     pub fn BN_GF2m_add(sum: *mut BIGNUM, one: *const BIGNUM, other: *const BIGNUM) -> c_int;
     pub fn BN_GF2m_mod_sqr_arr(

@@ -5,7 +5,8 @@ use super::ffi;
 use crate::certificate::SignatureHash;
 use crate::crypto::Digest;
 use crate::numbers::HashAlgorithm;
-use openssl::sha::{self, Sha1};
+use openssl::sha;
+use openssl_sys::{SHA_CTX, SHA1_Final, SHA1_Init, SHA1_Update};
 use std::mem::MaybeUninit;
 
 /// Block size of both hashes.
@@ -14,14 +15,21 @@ const BLOCK: usize = 64;
 /// A hash in progress.
 #[derive(Clone)]
 enum State {
-    Sha1(Sha1),
+    Sha1(SHA_CTX),
     Md5(ffi::Md5Context),
 }
 
 impl State {
     fn new(hash: HashAlgorithm) -> Self {
         match hash {
-            HashAlgorithm::Sha1 => Self::Sha1(Sha1::new()),
+            HashAlgorithm::Sha1 => {
+                let mut context = MaybeUninit::uninit();
+                // SAFETY: SHA1_Init writes every field of the context.
+                Self::Sha1(unsafe {
+                    SHA1_Init(context.as_mut_ptr());
+                    context.assume_init()
+                })
+            }
             HashAlgorithm::Md5 => {
                 let mut context = MaybeUninit::uninit();
                 // SAFETY: MD5_Init writes every field of the context, whose layout is MD5_CTX's.
@@ -34,18 +42,57 @@ impl State {
     }
 
     fn update(&mut self, data: &[u8]) {
-        match self {
-            Self::Sha1(state) => state.update(data),
-            Self::Md5(context) => {
-                // SAFETY: the context was initialised and the pointer is good for `data.len()` bytes.
-                unsafe { ffi::MD5_Update(context, data.as_ptr().cast(), data.len()) };
+        // SAFETY: the context was initialised and the pointer is good for `data.len()` bytes.
+        unsafe {
+            match self {
+                Self::Sha1(context) => SHA1_Update(context, data.as_ptr().cast(), data.len()),
+                Self::Md5(context) => ffi::MD5_Update(context, data.as_ptr().cast(), data.len()),
+            };
+        }
+    }
+
+    /// Takes in a block, where all before it were whole.
+    fn compress(&mut self, block: &[u8; BLOCK]) {
+        // SAFETY: the context was initialised, and the block has the bytes that are read.
+        unsafe {
+            match self {
+                Self::Sha1(context) => ffi::SHA1_Transform(context, block.as_ptr()),
+                Self::Md5(context) => ffi::MD5_Transform(context, block.as_ptr()),
             }
+        }
+    }
+
+    /// What the blocks taken in have come to.
+    fn words(&self) -> Digest {
+        let mut digest = [0; 20];
+        let (places, length) = (digest.chunks_exact_mut(4), self.output_bytes());
+        match self {
+            Self::Sha1(context) => {
+                let words = [context.h0, context.h1, context.h2, context.h3, context.h4];
+                places.zip(words).for_each(|(place, word)| place.copy_from_slice(&word.to_be_bytes()));
+            }
+            Self::Md5(context) => {
+                places.zip(context.state).for_each(|(place, word)| place.copy_from_slice(&word.to_le_bytes()))
+            }
+        }
+        Digest::new(&digest[..length])
+    }
+
+    fn output_bytes(&self) -> usize {
+        match self {
+            Self::Sha1(_) => 20,
+            Self::Md5(_) => 16,
         }
     }
 
     fn finish(self) -> Digest {
         match self {
-            Self::Sha1(state) => Digest::new(&state.finish()),
+            Self::Sha1(mut context) => {
+                let mut digest = [0; 20];
+                // SAFETY: the context was initialised and the digest has room for 20 bytes.
+                unsafe { SHA1_Final(digest.as_mut_ptr(), &mut context) };
+                Digest::new(&digest)
+            }
             Self::Md5(mut context) => {
                 let mut digest = [0; 16];
                 // SAFETY: the context was initialised and the digest has room for 16 bytes.
@@ -56,10 +103,58 @@ impl State {
     }
 }
 
+/// A hash's state behind its first block, and none but that: what HMAC keeps of a key.
+///
+/// What HMAC hashes in a handshake fits in few blocks. They are put together here, and OpenSSL does no more than compress
+/// them: its own keeping of half-filled blocks takes longer than that. It is done so at any length, for what a MAC takes
+/// must show nothing of its input but how many blocks there are.
+struct BehindBlock(State);
+
+impl BehindBlock {
+    fn new(hash: HashAlgorithm, block: &[u8; BLOCK]) -> Self {
+        let mut state = State::new(hash);
+        state.compress(block);
+        Self(state)
+    }
+
+    /// The hash of the block and of `parts`.
+    fn digest<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> Digest {
+        let mut state = self.0.clone();
+        let mut block = [0; BLOCK];
+        let mut bytes = BLOCK;
+        for mut part in parts {
+            while !part.is_empty() {
+                let filled = bytes % BLOCK;
+                let (now, later) = part.split_at(part.len().min(BLOCK - filled));
+                block[filled..filled + now.len()].copy_from_slice(now);
+                bytes += now.len();
+                part = later;
+                if bytes.is_multiple_of(BLOCK) {
+                    state.compress(&block);
+                }
+            }
+        }
+        let filled = bytes % BLOCK;
+        block[filled] = 0x80;
+        block[filled + 1..].fill(0);
+        if filled >= BLOCK - 8 {
+            state.compress(&block);
+            block.fill(0);
+        }
+        let bits = 8 * bytes as u64;
+        block[BLOCK - 8..].copy_from_slice(&match state {
+            State::Sha1(_) => bits.to_be_bytes(),
+            State::Md5(_) => bits.to_le_bytes(),
+        });
+        state.compress(&block);
+        state.words()
+    }
+}
+
 /// HMAC (RFC 2104) with its key hashed in.
 struct Hmac {
-    inner: State,
-    outer: State,
+    inner: BehindBlock,
+    outer: BehindBlock,
 }
 
 impl Hmac {
@@ -71,21 +166,14 @@ impl Hmac {
         } else {
             block[..key.len()].copy_from_slice(key);
         }
-        let mut inner = State::new(hash);
-        inner.update(&block.map(|byte| byte ^ 0x36));
-        let mut outer = State::new(hash);
-        outer.update(&block.map(|byte| byte ^ 0x5C));
+        let inner = BehindBlock::new(hash, &block.map(|byte| byte ^ 0x36));
+        let outer = BehindBlock::new(hash, &block.map(|byte| byte ^ 0x5C));
         Self { inner, outer }
     }
 
     fn compute<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> Digest {
-        let mut inner = self.inner.clone();
-        for part in parts {
-            inner.update(part);
-        }
-        let mut outer = self.outer.clone();
-        outer.update(&inner.finish());
-        outer.finish()
+        let inner = self.inner.digest(parts);
+        self.outer.digest([&*inner])
     }
 }
 
@@ -120,6 +208,36 @@ pub fn prf(hash: HashAlgorithm, secret: &[u8], label: &str, seed: &[&[u8]], out:
         chunk.copy_from_slice(&block[..chunk.len()]);
         if chunks.peek().is_some() {
             a = hmac.compute([&*a]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use openssl::hash::MessageDigest;
+    use openssl::pkey::PKey;
+    use openssl::sign::Signer;
+
+    /// Of every length around the ends of several blocks, in one part and in more.
+    #[test]
+    fn hmac_is_openssls() {
+        let data: Vec<u8> = (0..400).map(|place| (place * 7 % 251) as u8).collect();
+        for (hash, theirs) in
+            [(HashAlgorithm::Sha1, MessageDigest::sha1()), (HashAlgorithm::Md5, MessageDigest::md5())]
+        {
+            for key in [&data[..1], &data[..20], &data[..64], &data[..65], &data[..200]] {
+                let key_of_theirs = PKey::hmac(key).unwrap();
+                for length in 0..data.len() {
+                    let data = &data[..length];
+                    let wanted =
+                        Signer::new(theirs, &key_of_theirs).unwrap().sign_oneshot_to_vec(data).unwrap();
+                    let (one, other) = data.split_at(length / 3);
+                    assert_eq!(*hmac(hash, key, &[data]), *wanted, "{hash:?}, {length}");
+                    assert_eq!(*hmac(hash, key, &[one, &[], other]), *wanted, "{hash:?}, {length}");
+                }
+            }
         }
     }
 }
