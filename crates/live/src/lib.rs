@@ -8,3 +8,4 @@ pub mod serve;
 pub mod socket;
 mod stamped;
 mod trace_line;
+mod watched;

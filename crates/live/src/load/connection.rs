@@ -2,8 +2,9 @@
 
 use super::cause::{self, Doing};
 use super::engine::thread_cpu;
+use super::sampling::Sample;
 use super::socket::Socket;
-use super::watched::{Sample, Watched};
+use crate::watched::Watched;
 use shakedown_trace::endpoint::{Event, Time, Transport};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Negotiated};
@@ -57,7 +58,7 @@ enum Phase {
 /// A connection under way.
 pub struct Connection {
     socket: Socket,
-    pub endpoint: Watched,
+    pub endpoint: Watched<i64>,
     /// Bytes that the socket has not taken yet, from `sent` on.
     unsent: Vec<u8>,
     sent: usize,
@@ -104,7 +105,7 @@ impl Connection {
     /// One that begins now.
     pub fn new(
         socket: Socket,
-        endpoint: Watched,
+        endpoint: Watched<i64>,
         client: usize,
         planned: Time,
         started: Time,

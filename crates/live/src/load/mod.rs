@@ -14,11 +14,11 @@ mod engine;
 mod error;
 mod figures;
 mod outcome;
+mod sampling;
 mod schedule;
 mod socket;
 mod starts;
 mod target;
-mod watched;
 
 pub use client::Checked;
 pub use config::Config;

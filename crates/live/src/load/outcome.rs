@@ -3,7 +3,7 @@
 use super::cause::Causes;
 use super::client::Checked;
 use super::figures::{Figures, Histogram};
-use super::watched::Sample;
+use super::sampling::Sample;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shakedown_trace::{Negotiated, StackId};

@@ -4,14 +4,16 @@ use super::config::{Config, PayloadWhen};
 use super::exchange::Exchange;
 use super::tally::{Queued, Tally, cause, lock};
 use super::timers::Deadline;
-use super::traces::Sampled;
+use super::traces::Sampler;
 use crate::stamped;
+use crate::watched::Watched;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use shakedown_trace::endpoint::{Event, Time};
 use shakedown_trace::{CloseReason, Negotiated};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Output that waits for the peer, beyond which nothing more is read from it or made for it. One more unit may come on
@@ -80,7 +82,7 @@ pub struct Connection {
     stream: TcpStream,
     token: Token,
     /// None from the moment when nothing more is asked of it.
-    endpoint: Option<Sampled>,
+    endpoint: Option<Watched<Arc<Sampler>>>,
     phase: Phase,
     started: Time,
     /// Its place among handshakes in progress.
@@ -117,7 +119,13 @@ pub struct Connection {
 
 impl Connection {
     /// A connection that has just been accepted.
-    pub fn new(stream: TcpStream, token: Token, endpoint: Sampled, now: Time, config: &Config) -> Self {
+    pub fn new(
+        stream: TcpStream,
+        token: Token,
+        endpoint: Watched<Arc<Sampler>>,
+        now: Time,
+        config: &Config,
+    ) -> Self {
         Self {
             stream,
             token,
@@ -456,8 +464,8 @@ impl Connection {
         counter.add(1);
         lock(&tally.handshakes).record(now.saturating_sub(self.started));
         lock(&tally.busy).record(self.busy);
-        if let Some(endpoint) = self.endpoint.as_mut().filter(|endpoint| endpoint.is_recorded()) {
-            endpoint.finish(negotiated, self.stream.peer_addr().ok(), tally);
+        if let Some((recording, sampler)) = self.endpoint.as_mut().and_then(Watched::finish) {
+            sampler.keep(&recording, negotiated, self.stream.peer_addr().ok(), tally);
         }
         if tools.config.payload_when == PayloadWhen::Handshake {
             self.payload_left_bytes = tools.config.payload_bytes;

@@ -311,7 +311,7 @@ impl DatagramWorker {
             lock(&tally.handshakes).record(self.now().saturating_sub(begun.at));
             lock(&tally.busy).record(begun.busy);
             if let (Some(recording), Some(sampler)) = (begun.recording, &self.parts.sampler) {
-                sampler.keep_recording(&recording, negotiated, peer, &tally);
+                sampler.keep(recording.recording(), negotiated, Some(peer), &tally);
             }
         }
         if self.parts.config.payload_when == PayloadWhen::Handshake {

@@ -1,78 +1,24 @@
-//! An endpoint whose handshake may be recorded, and what a recording is kept with.
+//! Which connections are recorded, and what a recording is kept with.
 
 use crate::trace_line::{self, About};
+use crate::watched::Watched;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::Value;
-use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recorded, Recording, Side, StackId};
+use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recording, Side, StackId};
 use std::net::SocketAddr;
-use std::ops::{Deref, DerefMut};
 use std::time::{Duration, SystemTime};
 
-/// An endpoint that is recorded until its handshake is over, or not at all.
-pub enum Watched {
-    /// It is not.
-    Plain(Box<dyn Endpoint>),
-    /// It is; the number is how often the thread lost its processor while the endpoint worked.
-    Recorded(Box<Recorded<Box<dyn Endpoint>>>, i64),
-    /// On its way from one to the other.
-    Nothing,
-}
-
-impl Watched {
-    /// Recorded where that is asked for.
-    pub fn new(endpoint: Box<dyn Endpoint>, recorded: bool) -> Self {
-        if recorded {
-            Self::Recorded(Box::new(Recorded::new(endpoint, Recording::new(Default::default()))), 0)
-        } else {
-            Self::Plain(endpoint)
-        }
-    }
-
+/// Beside the record stands how often the thread lost its processor while the endpoint worked.
+impl Watched<i64> {
     /// Lets it work; counts how often the thread loses its processor meanwhile, where that matters.
     pub fn during(&mut self, work: impl FnOnce(&mut dyn Endpoint)) {
-        match self {
-            Self::Plain(endpoint) => work(endpoint.as_mut()),
-            Self::Recorded(endpoint, preemptions) => {
-                let before = involuntary_switches();
-                work(endpoint.as_mut());
-                *preemptions += involuntary_switches() - before;
-            }
-            Self::Nothing => {}
+        if self.beside().is_none() {
+            return work(&mut **self);
         }
-    }
-
-    /// The handshake is over: what was recorded of it, and how often the thread lost its processor.
-    pub fn finish(&mut self) -> Option<(Recording, i64)> {
-        if !matches!(self, Self::Recorded(..)) {
-            return None;
-        }
-        let Self::Recorded(recorded, preemptions) = std::mem::replace(self, Self::Nothing) else {
-            return None;
-        };
-        let (endpoint, recording) = recorded.into_parts();
-        *self = Self::Plain(endpoint);
-        Some((recording, preemptions))
-    }
-}
-
-impl Deref for Watched {
-    type Target = dyn Endpoint;
-
-    fn deref(&self) -> &Self::Target {
-        match self {
-            Self::Plain(endpoint) => &**endpoint,
-            Self::Recorded(recorded, _) => &**recorded,
-            Self::Nothing => unreachable!("`finish` leaves a plain endpoint"),
-        }
-    }
-}
-
-impl DerefMut for Watched {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        match self {
-            Self::Plain(endpoint) => &mut **endpoint,
-            Self::Recorded(recorded, _) => &mut **recorded,
-            Self::Nothing => unreachable!("`finish` leaves a plain endpoint"),
+        let before = involuntary_switches();
+        work(&mut **self);
+        if let Some(preemptions) = self.beside() {
+            *preemptions += involuntary_switches() - before;
         }
     }
 }

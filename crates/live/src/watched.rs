@@ -1,0 +1,69 @@
+//! Endpoints that may be recorded until their handshake is over.
+
+use shakedown_trace::{Endpoint, Recorded, Recording};
+use std::ops::{Deref, DerefMut};
+
+/// An endpoint that is recorded until its handshake is over, with something kept beside the record; or not at all.
+pub enum Watched<T> {
+    /// It is not.
+    Plain(Box<dyn Endpoint>),
+    /// It is.
+    Recorded(Box<Recorded<Box<dyn Endpoint>>>, T),
+    /// On its way from one to the other.
+    Nothing,
+}
+
+impl<T> Watched<T> {
+    /// Recorded where there is something to keep beside.
+    pub fn new(endpoint: Box<dyn Endpoint>, beside: Option<T>) -> Self {
+        match beside {
+            Some(beside) => {
+                Self::Recorded(Box::new(Recorded::new(endpoint, Recording::new(Default::default()))), beside)
+            }
+            None => Self::Plain(endpoint),
+        }
+    }
+
+    /// What is kept beside, as long as it is recorded.
+    pub fn beside(&mut self) -> Option<&mut T> {
+        match self {
+            Self::Recorded(_, beside) => Some(beside),
+            Self::Plain(_) | Self::Nothing => None,
+        }
+    }
+
+    /// The handshake is over: what was recorded of it, if it was, and what was kept beside.
+    pub fn finish(&mut self) -> Option<(Recording, T)> {
+        let (plain, found) = match std::mem::replace(self, Self::Nothing) {
+            Self::Recorded(recorded, beside) => {
+                let (endpoint, recording) = recorded.into_parts();
+                (Self::Plain(endpoint), Some((recording, beside)))
+            }
+            other => (other, None),
+        };
+        *self = plain;
+        found
+    }
+}
+
+impl<T> Deref for Watched<T> {
+    type Target = dyn Endpoint;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Plain(endpoint) => &**endpoint,
+            Self::Recorded(recorded, _) => &**recorded,
+            Self::Nothing => unreachable!("`finish` leaves a plain endpoint"),
+        }
+    }
+}
+
+impl<T> DerefMut for Watched<T> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Plain(endpoint) => &mut **endpoint,
+            Self::Recorded(recorded, _) => &mut **recorded,
+            Self::Nothing => unreachable!("`finish` leaves a plain endpoint"),
+        }
+    }
+}
