@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import socket
 import ssl
 import subprocess
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -129,8 +132,6 @@ def test_generated_roots_can_be_written(tmp_path: Path):
     root = tmp_path / "root.pem"
     with serving(SUITE, "--ca-out", root) as server:
         context = ssl.create_default_context(cafile=str(root))
-        import socket
-
         plain = socket.create_connection(server.address, timeout=10)
         with context.wrap_socket(plain, server_hostname="server.shakedown.test") as stream:
             assert stream.version() == "TLSv1.3"
@@ -157,6 +158,17 @@ def test_metrics_in_the_format_of_prometheus():
     for name in {re.split(r"[{ ]", line)[0] for line in figures}:
         assert re.fullmatch(r"[a-z_]+", name), name
     read_by_prometheus(page, figures)
+
+
+def test_silent_peers_do_not_keep_prometheus_from_its_metrics():
+    with serving(SUITE, "--metrics", "127.0.0.1:0") as server, contextlib.ExitStack() as silent:
+        url = re.search(r"http://\S+", server.rest)[0]
+        address = urllib.parse.urlsplit(url)
+        for _ in range(30):
+            silent.enter_context(socket.create_connection((address.hostname, address.port)))
+        # Each is given a second; one after the other they would take longer than this waits.
+        assert b"shakedown_uptime_seconds" in urllib.request.urlopen(url, timeout=20).read()
+        server.stop()
 
 
 def read_by_prometheus(page: str, figures: dict[str, str]) -> None:
@@ -244,8 +256,6 @@ def test_the_library_runs_a_server_in_this_process():
 
     with library.start([SUITE], "127.0.0.1:0", payload_bytes=4) as server:
         host, port = server.address.rsplit(":", 1)
-        import socket
-
         with client_context().wrap_socket(socket.create_connection((host, int(port)))) as stream:
             stream.sendall(b"GET / HTTP/1.0\r\n\r\n")
             assert stream.recv(1000).startswith(b"HTTP/1.1 200 OK")

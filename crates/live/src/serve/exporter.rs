@@ -15,8 +15,12 @@ use std::time::{Duration, Instant};
 const BUCKETS_S: [f64; 15] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// How long whoever asks may take: one at a time is answered.
+/// How long whoever asks may take.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Who may ask at once; the others wait to be accepted. Each has a thread, so that silent ones keep nobody out.
+const MAX_ASKING: usize = 32;
+/// How often it is looked whether one of them is done.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 const MAX_REQUEST_BYTES: usize = 8_192;
 
 /// A thread that answers requests for metrics.
@@ -37,13 +41,26 @@ impl Exporter {
         let stopping = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stopping);
         let thread = std::thread::Builder::new().name("serve-metrics".into()).spawn(move || {
+            // Each thread holds one more reference.
+            let asking = Arc::new(());
             for stream in listener.incoming() {
+                while Arc::strong_count(&asking) > MAX_ASKING && !stop.load(SeqCst) {
+                    std::thread::sleep(LOOK_EVERY);
+                }
                 if stop.load(SeqCst) {
                     return;
                 }
                 match stream {
-                    // Whoever goes away before the answer wanted none.
-                    Ok(stream) => drop(answer(stream, &tallies, epoch)),
+                    Ok(stream) => {
+                        let (one, tallies) = (Arc::clone(&asking), Arc::clone(&tallies));
+                        let answering = std::thread::Builder::new().name("metrics".into()).spawn(move || {
+                            // Whoever goes away before the answer wanted none.
+                            let _ = answer(stream, &tallies, epoch);
+                            drop(one);
+                        });
+                        // No thread, no answer: there may be one in a moment.
+                        drop(answering);
+                    }
                     // No descriptors: there may be some in a moment.
                     Err(_) => std::thread::sleep(Duration::from_millis(50)),
                 }
