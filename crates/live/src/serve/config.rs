@@ -43,7 +43,7 @@ pub struct Config {
     pub max_handshakes: usize,
     /// Connections, of all workers; beyond, none is accepted until one has ended.
     pub max_connections: usize,
-    /// Where sampled handshakes are written, as lines of JSON.
+    /// The file to which sampled handshakes are added, as lines of JSON.
     pub traces: Option<PathBuf>,
     /// One handshake in N is sampled.
     pub sample: u64,

@@ -23,12 +23,14 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler of one handshake in `every`, the first one included.
+    /// A sampler of one handshake in `every`, the first one included. Lines are added to the file; whose name it may have,
+    /// and that a file which is there is not added to, is its caller's to see to.
     ///
     /// # Errors
     /// What the system says of the file.
     pub fn new(every: u64, path: Option<&Path>, suites: Vec<String>, stack: StackId) -> io::Result<Self> {
-        let file = path.map(File::create).transpose()?.map(Mutex::new);
+        let open = |path| File::options().create(true).append(true).open(path).map(Mutex::new);
+        let file = path.map(open).transpose()?;
         Ok(Self { every: every.max(1), next: AtomicU64::new(0), file, suites, stack })
     }
 
@@ -74,6 +76,15 @@ impl Sampler {
         match lock(file).write_all(line.as_bytes()) {
             Ok(()) => tally.traces.add(1),
             Err(_) => tally.traces_lost.add(1),
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // Whoever stopped the server has the lines, even if the power goes; there is nobody left to tell otherwise.
+            let _ = lock(file).sync_all();
         }
     }
 }
