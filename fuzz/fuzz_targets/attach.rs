@@ -90,7 +90,7 @@ fuzz_target!(|input: &[u8]| {
     hss.subscribe(imsi.clone(), b"leaf");
     hss.certify(serving, b"certificate".to_vec());
     let (mut temporary, mut session) = (None, None);
-    let mut resumed: HashMap<[u8; 4], (u32, Time)> = HashMap::new();
+    let mut resumed: HashMap<Vec<u8>, (u32, Time)> = HashMap::new();
     let mut now = Time::from_secs(1000);
     for _ in 0..8 {
         let Some(start) = choices.next() else { return };
@@ -163,18 +163,14 @@ fuzz_target!(|input: &[u8]| {
             assert!(mobile_attached, "nobody has confirmed");
             // A confirmation is of the request that the SGSN saw.
             assert_eq!(sent_request, seen_request);
-            let negotiated = attach.negotiated().is_some_and(|negotiated| negotiated.resumed);
-            if let Some(id) = attach.endpoint().and_then(Handshaker::id) {
-                let (count, last) = resumed.entry(id).or_insert((0, now));
-                if negotiated {
-                    *count += 1;
-                    assert!(*count <= MAX_RESUMPTIONS, "resumed {count} times");
-                    assert!(now.saturating_sub(*last) < Time::from_secs(MAX_AGE_S));
-                } else {
-                    *count = 0;
-                }
-                *last = now;
-            }
+        }
+        // A resumption counts when it is granted, whatever then becomes of the attach.
+        if let Some(offered) = attach.offered().filter(|offered| offered.record.is_some()) {
+            let (count, last) = resumed.entry(offered.id.clone()).or_insert((0, now));
+            *count += 1;
+            assert!(*count <= MAX_RESUMPTIONS, "resumed {count} times");
+            assert!(now.saturating_sub(*last) < Time::from_secs(MAX_AGE_S));
+            *last = now;
         }
     }
 });
