@@ -116,4 +116,11 @@ def words(data: PaperData, replication: Replication) -> dict[str, str]:
         "load_effect": f"{runs.load_effect_percent():.1f}",
         "card_bytes": f"{presented / 1024:.2f}",
         "root_bytes": f"{sizes['root_pem_bytes'] / 1024:.2f}",
+        "program_mebibytes": f"{sizes['program_bytes'] / 2**20:.0f}",
+        **{
+            f"{side}_{what}_bytes": f"{sizes[f'{side}_{what}_bytes'] / 1024:.0f}"
+            for side in ("client", "server")
+            for what in ("peak", "held")
+        },
+        "server_context_bytes": f"{sizes['server_context_bytes'] / 1024:.0f}",
     }
