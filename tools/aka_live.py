@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,16 +84,18 @@ class Others:
     def _run(self) -> None:
         # Gaps count from start to start, whatever an attach takes: an open loop.
         start = time.monotonic()
+        attaches: list[Future[bool]] = []
         with ThreadPoolExecutor(len(self._cards)) as pool:
             while not self._stop.wait(max(0.0, start - time.monotonic())):
-                pool.submit(self._attach, self._cards[self.begun % len(self._cards)])
+                attaches.append(pool.submit(self._attach, self._cards[self.begun % len(self._cards)]))
                 self.begun += 1
                 start += self._draw.expovariate(self._rate_per_s)
+        self.failed = sum(not attach.result() for attach in attaches)
 
-    def _attach(self, card: Path) -> None:
+    def _attach(self, card: Path) -> bool:
         options = {"sgsns": [f"127.0.0.1:{self._port}"], "serving": "20801", "card": card, "attaches": 1}
         found = core.aka_mobile({**options, "gap_s": 0.0, "timeout_s": 30.0, "data": None})
-        self.failed += found["completed"] == 0
+        return all(one["failure"] is None and not one["resumed"] for one in found["attaches"])
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 import shakedown as product
 import supplied
+from shakedown.errors import InputError
 from shakedown.live.eap_sessions import MAX_AGE_S, EapSessions
 
 SECRET = "rehearsal"
@@ -151,7 +152,6 @@ def test_what_is_kept_is_bounded_by_number_and_by_time(tmp_path):
 def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path):
     import sqlite3
 
-    from shakedown.errors import InputError
     from shakedown.live.sgsn_state import SgsnState
 
     path = tmp_path / "sgsn.sqlite"
@@ -169,3 +169,29 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path):
     with pytest.raises(InputError, match="has layout 9; accepted: 1"):
         EapSessions(tmp_path / "own.sqlite")
     assert (tmp_path / "own.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_session_made_later_than_now_is_not_resumed(tmp_path):
+    """A clock that was set back knows no session's age."""
+    now = [1_000_000.0]
+    with contextlib.closing(EapSessions(tmp_path / "s.sqlite", clock=lambda: now[0])) as sessions:
+        sessions.put(b"id", b"bound", b"secret")
+        assert sessions.get(b"id", b"bound") == b"secret"
+        now[0] -= 10.0
+        assert sessions.get(b"id", b"bound") is None
+        now[0] += 20.0
+        assert sessions.get(b"id", b"bound") == b"secret"
+
+
+def test_a_file_that_others_may_read_becomes_the_owners_alone(tmp_path):
+    path = tmp_path / "s.sqlite"
+    path.touch(0o644)
+    path.chmod(0o644)
+    EapSessions(path).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+    foreign = tmp_path / "foreign.sqlite"
+    foreign.write_text("somebody's notes")
+    foreign.chmod(0o644)
+    with pytest.raises(InputError):
+        EapSessions(foreign)
+    assert foreign.stat().st_mode & 0o777 == 0o644

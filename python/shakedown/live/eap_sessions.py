@@ -59,11 +59,15 @@ class EapSessions(StateFile):
             self._fail(error)
 
     def get(self, session: bytes, bound: bytes) -> bytes | None:
-        """A session that is not too old, of a server with the same `bound`."""
+        """A session that is not too old, of a server with the same `bound`.
+
+        One that was made later than now is of a clock that has been set back since: its age is not known.
+        """
+        now_s = int(self._clock())
         try:
             found: tuple[bytes] | None = self._database.execute(
-                "SELECT secret FROM session WHERE id = ? AND bound = ? AND made_s > ?",
-                (session, bound, int(self._clock()) - MAX_AGE_S),
+                "SELECT secret FROM session WHERE id = ? AND bound = ? AND made_s > ? AND made_s <= ?",
+                (session, bound, now_s - MAX_AGE_S, now_s),
             ).fetchone()
         except sqlite3.Error as error:
             self._fail(error)

@@ -23,6 +23,7 @@ class StateFile:
 
     def __init__(self, path: str | Path) -> None:
         """Opens a file, or begins one. Raises `InputError` where it is another program's, or in use."""
+        self._path = Path(path)
         try:
             # Whoever reads the secrets of sessions can resume them: the file is the owner's alone.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -58,7 +59,10 @@ class StateFile:
         elif (found := database.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise ValueError(f"is damaged ({found.splitlines()[-1]}); accepted: {self.WHAT}, or a new file")
         database.execute("COMMIT")
-        # Now that it is ours: some of them change the file.
+        # It is known to be ours now; one that was there, or came back from a copy, may be everybody's to read.
+        if self._path.stat().st_mode & 0o077:
+            self._path.chmod(0o600)
+        # Some of them change the file.
         for pragma in self.PRAGMAS:
             database.execute(f"PRAGMA {pragma}")
 
@@ -68,12 +72,12 @@ class StateFile:
 
     def _all(self, *statements: tuple[str, tuple[object, ...]]) -> None:
         """Statements that are done together or not at all."""
-        self._database.execute("BEGIN IMMEDIATE")
         try:
+            self._database.execute("BEGIN IMMEDIATE")
             for text, values in statements:
                 self._database.execute(text, values)
+            self._database.execute("COMMIT")
         except BaseException:  # a signal's handler may raise anything
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
             raise
-        self._database.execute("COMMIT")
