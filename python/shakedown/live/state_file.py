@@ -59,7 +59,7 @@ class StateFile:
         elif (found := database.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise ValueError(f"is damaged ({found.splitlines()[-1]}); accepted: {self.WHAT}, or a new file")
         database.execute("COMMIT")
-        # It is known to be ours now; one that was there, or came back from a copy, may be everybody's to read.
+        # It is known to be ours now; one that was there before may be everybody's to read.
         if self._path.stat().st_mode & 0o077:
             self._path.chmod(0o600)
         # Some of them change the file.
