@@ -114,8 +114,8 @@ def density(values: np.ndarray[Any, Any]) -> list[list[float]]:
 
 
 def sizes() -> dict[str, int]:
-    """Bytes of what each side keeps (the paper's Table 2): certificates as PEM; the program with its libraries
-    as a file; memory that a side's handshake takes at its peak, and that its connection holds afterwards.
+    """Bytes of what each side keeps (the paper's Table 2): certificates as PEM; the program with its
+    libraries as a file; memory that a side's handshake takes at its peak, and what its connection then holds.
     """
     program = core.native().__file__
     assert program is not None
