@@ -8,7 +8,7 @@ send, the timeout does: it doubles, it repeats the first segment that is not kno
 chance that one had.
 
 States are counts, so that their number is small: every way to lose a round is followed, weighted, and ways
-alike are one. Ways rarer than a share of those at hand are left out, and the rest scaled to sum to 1.
+alike are one. Ways rarer than a share of those at hand are dropped, and the rest scaled to sum to 1.
 """
 
 from __future__ import annotations
