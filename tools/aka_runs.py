@@ -69,7 +69,7 @@ def attaches(
     library = open_library(None, say=lambda line: print(line, file=sys.stderr))
     full, short = (scenario(name, bearer=BEARERS[setup], traces=library) for name in core.aka_suites(FULL))
     plan = {
-        "bearer": bearer_spec(full, from_idle=False),
+        "bearer": bearer_spec(full.bearer, from_idle=False),
         "full": handshake(full, client, server_s),
         "resumed": handshake(short, {"kind": "constant", "s": 0.0}, 0.0),
         "attaches": runs + 1,

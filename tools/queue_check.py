@@ -39,7 +39,17 @@ from statistics import stdev
 from typing import Any
 
 import numpy as np
-from tools.queue_waits import Customers, Floats, Pairs, first_wait_s, imitated_s, later, pairs, replayed_s
+from tools.queue_waits import (
+    Customers,
+    Floats,
+    Pairs,
+    at_heels,
+    first_wait_s,
+    imitated_s,
+    later,
+    pairs,
+    replayed_s,
+)
 from tools.queue_waits import handshakes as handshakes_of
 from tools.queue_waits import messages as messages_of
 
@@ -107,6 +117,8 @@ class Result:
         replayed: waits in a server that never sleeps, from the same arrivals and work.
         imitated: the same in a simulated server, where a handshake's second message follows its first.
         imitated_one_client: the same where the clients share one processor, as the generator's do.
+        at_heels, poisson_at_heels: share of first messages that come right behind a second one, within the
+            work that a handshake is for the clients' processor; and of a Poisson process's.
         set_up_s: what waking up adds to the mean wait, which is taken off the live ones.
         discarded: batches in which other programs took the processors.
         contended: batches that were kept although they did, because there were too few others.
@@ -130,6 +142,8 @@ class Result:
     replayed: ByMessage
     imitated: ByMessage
     imitated_one_client: ByMessage
+    at_heels: float
+    poisson_at_heels: float
 
 
 def compare(live: Sequence[float], counts: Sequence[int], formula_s: float, utilisation: float) -> Compared:
@@ -169,12 +183,14 @@ class Run:
         taken_away: share of the time in which the server's thread was ready to run and did not, or the
             machine itself did not.
         most_late_s: of the generator's starts.
+        client_work_s: what a handshake takes the generator's processor.
     """
 
     passages: Passages
     taken_away: float
     failed: int
     most_late_s: float
+    client_work_s: float
 
     @property
     def is_calm(self) -> bool:
@@ -222,6 +238,7 @@ class Bench:
             taken_away,
             outcome.failed_count,
             float(outcome.start_lateness_s.max or 0.0),
+            float(outcome.generator_cpu_s or 0.0) / max(1, outcome.completed),
         )
 
 
@@ -277,6 +294,7 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
 
     utilisation = mean([one.utilisation for one in by_message])
     rate_per_s = mean([one.rate_per_s for one in by_handshake])
+    client_work_s = mean([run.client_work_s for run in runs])
     found = [pairs(run.passages) for run in runs]
     ideal = Pairs(
         np.concatenate([one.first_s for one in found]),
@@ -284,9 +302,10 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         np.resize(between_s, sum(len(one.first_s) for one in found)),
     )
     imitated = [
-        ByMessage(*imitated_s(ideal, rate_per_s, IMITATED, round(100 * asked), one_client=one_client))
-        for one_client in (False, True)
+        ByMessage(*imitated_s(ideal, rate_per_s, IMITATED, round(100 * asked), client_work_s=work_s))
+        for work_s in (0.0, client_work_s)
     ]
+    heels = [at_heels(run.passages, client_work_s) for run in runs]
     replayed = [
         replayed_s(run.passages.arrived_s, one.service_s) for run, one in zip(runs, by_message, strict=True)
     ]
@@ -318,6 +337,8 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         replayed=ByMessage(float(again_s[is_first].mean()), float(again_s[~is_first].mean())),
         imitated=imitated[0],
         imitated_one_client=imitated[1],
+        at_heels=mean([share for share, _ in heels]),
+        poisson_at_heels=mean([share for _, share in heels]),
     )
 
 
@@ -336,6 +357,7 @@ def line(one: Result) -> str:
         f"{1e6 * waits.first_s:7.0f} {1e6 * waits.second_s:6.0f}"
         for waits in (one.replayed, one.imitated, one.imitated_one_client)
     )
+    more += f"{100 * one.at_heels:6.1f} {100 * one.poisson_at_heels:5.1f}"
     more += f"{1e6 * one.set_up_s:9.0f}"
     batches = f"{one.discarded:5} {one.contended:5}"
     law = f"{1e6 * one.first.formula_s:9.0f}{100 * one.first.off:+7.1f} %{'' if one.first.met else '  !':3}"
@@ -355,12 +377,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     print(
         f"{'':46}  wait of a message (us)              wait of a handshake (us)            "
-        "by the law      first and second messages (us)                     batches"
+        "by the law      first and second messages (us)     live Poisson            batches"
     )
     print(
         f"{'suite':32} {'load':>5} {'n':>8}     live            formula    off        live            "
-        "formula    off         first    off      replayed      two-step      one CPU       wake-up  left"
-        "  kept"
+        "formula    off         first    off      replayed      two-step      one CPU   at heels %"
+        "     wake-up  left  kept"
     )
     results: list[Result] = []
     for suite in given.suites:

@@ -6,6 +6,8 @@ Everything here is arithmetic on `shakedown.serving.Passages` of one worker; tim
 from __future__ import annotations
 
 import heapq
+import math
+from collections import deque
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -116,8 +118,10 @@ def first_wait_s(rate_per_s: float, first_s: Floats, second_s: Floats, second_wa
     return (halves_s + others_s) / (1 - rate_per_s * float(first_s.mean()))
 
 
-_DUE, _STARTED, _SECOND = range(3)
-"""What a handshake comes to the server for: nothing yet, with its first message, with its second."""
+_DUE, _SECOND, _STARTED = range(3)
+"""What a handshake comes to the server for: its first message, its second, or its first that had to wait for
+the clients' processor, which gives away a second message before it starts anybody.
+"""
 
 
 @dataclass(frozen=True)
@@ -140,36 +144,55 @@ def pairs(passages: Passages) -> Pairs:
 
 
 def imitated_s(
-    found: Pairs, rate_per_s: float, count: int, seed: int, *, one_client: bool
+    found: Pairs, rate_per_s: float, count: int, seed: int, *, client_work_s: float = 0.0
 ) -> tuple[float, float]:
     """Mean waits of first and of second messages in a simulated server.
 
     Handshakes arrive by a Poisson process; the second message of each comes the client's time after its first
-    was done. With `one_client` the clients share one processor: one after the other spends that time.
+    was done. With `client_work_s` that much of this time is work on a processor that all clients share: no
+    handshake starts, and no other client's second message is made, meanwhile.
     """
     generator = np.random.default_rng(seed)
     chosen = generator.integers(0, len(found.first_s), count)
     starts_s = np.cumsum(generator.exponential(1.0 / rate_per_s, count))
     events = [(float(at_s), _DUE, place) for place, at_s in enumerate(starts_s)]
     heapq.heapify(events)
-    free_s = client_free_s = 0.0
+    free_s = 0.0
+    working: deque[tuple[float, float]] = deque()
     waited_s = {_DUE: 0.0, _STARTED: 0.0, _SECOND: 0.0}
     while events:
         at_s, step, place = heapq.heappop(events)
-        if step == _DUE and one_client and client_free_s > at_s:
-            # Its client's processor is busy with another: it starts when that is done.
-            heapq.heappush(events, (client_free_s, _STARTED, place))
+        while working and working[0][1] <= at_s:
+            working.popleft()
+        if step == _DUE and working and working[0][0] <= at_s:
+            heapq.heappush(events, (working[0][1], _STARTED, place))
             continue
         waited_s[step] += max(0.0, free_s - at_s)
         work_s = found.second_s if step == _SECOND else found.first_s
         free_s = max(free_s, at_s) + float(work_s[chosen[place]])
         if step != _SECOND:
-            ready_s = max(free_s, client_free_s) if one_client else free_s
-            ready_s += float(found.between_s[chosen[place]])
-            if one_client:
-                client_free_s = ready_s
-            heapq.heappush(events, (ready_s, _SECOND, place))
+            between_s = float(found.between_s[chosen[place]])
+            own_s = min(client_work_s, between_s)
+            begin_s = free_s + between_s - own_s
+            if own_s > 0.0:
+                begin_s = max(begin_s, working[-1][1] if working else 0.0)
+                working.append((begin_s, begin_s + own_s))
+            heapq.heappush(events, (begin_s + own_s, _SECOND, place))
     return (waited_s[_DUE] + waited_s[_STARTED]) / count, waited_s[_SECOND] / count
+
+
+def at_heels(passages: Passages, within_s: float) -> tuple[float, float]:
+    """Share of first messages that come within this time after a second message, and a Poisson process's.
+
+    Clients that share a processor start nobody while one of them makes its second message; those due
+    meanwhile come right after it, and wait for all of the server's work for it.
+    """
+    first_s = np.sort(passages.arrived_s[passages.is_first])
+    second_s = np.sort(passages.arrived_s[~passages.is_first])
+    before = np.searchsorted(second_s, first_s) - 1
+    gaps_s = first_s - np.where(before >= 0, second_s[np.maximum(before, 0)], -np.inf)
+    rate_per_s = len(second_s) / elapsed_s(passages)
+    return float((gaps_s < within_s).mean()), 1.0 - math.exp(-rate_per_s * within_s)
 
 
 def later(passages: Passages, count: int) -> Passages:

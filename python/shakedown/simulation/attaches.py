@@ -124,7 +124,7 @@ def simulate_attaches(
         for name in names
     )
     plan = {
-        "bearer": bearer_spec(full, from_idle=False),
+        "bearer": bearer_spec(full.bearer, from_idle=False),
         "full": handshake_spec(full),
         "resumed": handshake_spec(resumed),
         "attaches": asked.attaches,

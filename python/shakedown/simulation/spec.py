@@ -9,7 +9,7 @@ from typing import Any
 
 from shakedown.pricing.prices import Price
 from shakedown.pricing.scenario import Scenario as Priced
-from shakedown.profiles.bearer import BearerEnergy
+from shakedown.profiles.bearer import Bearer, BearerEnergy
 from shakedown.schema.base import Side
 from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 
@@ -83,7 +83,7 @@ def _class(client: Client, settled: Settled) -> dict[str, Any]:
         "handshake": handshake_spec(full),
         "resumed": None if client.resumed is None else handshake_spec(client.resumed),
         "resumption": 0.0 if client.resumed is None else share,
-        "bearer": bearer_spec(full, from_idle=settled.fleet.from_idle),
+        "bearer": bearer_spec(full.bearer, from_idle=settled.fleet.from_idle),
     }
 
 
@@ -121,14 +121,14 @@ def handshake_spec(one: Priced) -> dict[str, Any]:
             for message in trace.messages
         ],
         "write_bytes": None if trace.datagrams else WRITE_BYTES,
-        "retransmission": _WTLS if trace.protocol == "wtls" else None,
+        "retransmission": WTLS_TIMERS if trace.protocol == "wtls" else None,
         "client_cpu_w": one.device.energy.active_w,
         "client_idle_w": one.device.energy.idle_w,
     }
     return found
 
 
-_WTLS = {
+WTLS_TIMERS = {
     "initial_s": 3.0,
     "maximum_s": 3600.0,
     "sends": 5,
@@ -159,9 +159,8 @@ def work_spec(mean_s: float, sd_s: float) -> dict[str, Any]:
     }
 
 
-def bearer_spec(one: Priced, *, from_idle: bool) -> dict[str, Any]:
+def bearer_spec(bearer: Bearer, *, from_idle: bool) -> dict[str, Any]:
     """A bearer for the core's links; radios that begin idle are set up before the first packet."""
-    bearer = one.bearer
     up, down = bearer.up, bearer.down
     return {
         "up_bits_per_s": up.rate_bits_per_s,

@@ -96,7 +96,7 @@ def test_an_imitated_server_waits_as_the_formulas_say_where_they_hold():
     """Second messages without work, which come at once, find what the first left behind."""
     nothing = np.zeros(1)
     first_only = queue_waits.Pairs(np.ones(1), nothing, nothing)
-    found_s = queue_waits.imitated_s(first_only, 0.5, 100_000, 1, one_client=False)
+    found_s = queue_waits.imitated_s(first_only, 0.5, 100_000, 1)
     # M/D/1 at ρ = 0.5: first messages wait ρ / (2 (1 - ρ)), and leave ρ + ρ² / (2 (1 - ρ)) others behind.
     assert found_s == pytest.approx((0.5, 0.75), rel=0.06)
 
@@ -106,7 +106,7 @@ def test_where_hardly_anybody_waits_second_messages_that_have_the_work_wait_less
     first_s, second_s, between_s = 0.1, 1.0, 0.2
     pairs = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, between_s)))
     rate_per_s, apart_s = 0.01, first_s + between_s
-    found_s = queue_waits.imitated_s(pairs, rate_per_s, 100_000, 1, one_client=False)
+    found_s = queue_waits.imitated_s(pairs, rate_per_s, 100_000, 1)
     wanted_s = (rate_per_s * (first_s**2 + second_s**2) / 2, rate_per_s * (second_s - apart_s / 2) * apart_s)
     assert found_s == pytest.approx(wanted_s, rel=0.15)
 
@@ -114,7 +114,7 @@ def test_where_hardly_anybody_waits_second_messages_that_have_the_work_wait_less
 @pytest.mark.parametrize(("first_s", "second_s"), [(0.1, 1.0), (1.0, 0.1), (0.5, 0.5)])
 def test_first_messages_wait_by_a_law_that_needs_no_poisson_process_of_second_ones(first_s, second_s):
     found = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, 0.3)))
-    wanted_s, second_wait_s = queue_waits.imitated_s(found, 0.6, 100_000, 1, one_client=False)
+    wanted_s, second_wait_s = queue_waits.imitated_s(found, 0.6, 100_000, 1)
     law_s = queue_waits.first_wait_s(0.6, found.first_s, found.second_s, second_wait_s)
     assert law_s == pytest.approx(wanted_s, rel=0.06)
 
@@ -122,10 +122,28 @@ def test_first_messages_wait_by_a_law_that_needs_no_poisson_process_of_second_on
 def test_clients_that_share_a_processor_spread_the_work_out():
     heavy = queue_waits.Pairs(np.zeros(1), np.ones(1), 0.8 * np.ones(1))
     (_, apart_s), (_, shared_s) = (
-        queue_waits.imitated_s(heavy, 0.1, 30_000, 1, one_client=one_client) for one_client in (False, True)
+        queue_waits.imitated_s(heavy, 0.1, 30_000, 1, client_work_s=work_s) for work_s in (0.0, 0.8)
     )
     # Second messages, which have all the work, are at least 0.8 of it apart.
     assert 0.0 < shared_s < 0.7 * apart_s
+
+
+def test_first_messages_that_a_shared_processor_holds_up_wait_behind_a_second_one():
+    """Where hardly anybody waits: who comes while a second message is made has all of its work before him."""
+    first_s, second_s, work_s = 0.1, 1.0, 0.2
+    pairs = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, work_s)))
+    rate_per_s = 0.01
+    (found_s, _) = queue_waits.imitated_s(pairs, rate_per_s, 200_000, 1, client_work_s=work_s)
+    alone_s = rate_per_s * (first_s**2 + second_s**2) / 2
+    assert found_s == pytest.approx(alone_s + rate_per_s * work_s * second_s, rel=0.1)
+
+
+def test_first_messages_at_the_heels_of_second_ones_are_counted():
+    # Handshake 7 begins 0.1 after the second message of 4; 9 does not.
+    found = passages([0.0, 1.5, 1.6, 6.5, 9.0], [0.5, 1.0, 0.5, 2.0, 0.5], handshake=[4, 4, 7, 7, 9])
+    share, by_chance = queue_waits.at_heels(found, 0.2)
+    assert share == pytest.approx(1 / 3)
+    assert by_chance == pytest.approx(1 - math.exp(-0.2 * 2 / 9.0))
 
 
 def test_a_wait_is_near_enough_within_its_bound_or_its_interval():
