@@ -57,7 +57,7 @@ test-python: build ## The Python tests, command line, documentation and report i
 fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
 	fuzz/run $(FUZZ_SECONDS)
 
-queue-check: build ## Hold a server's queue against its formula (a quarter of an hour of a quiet machine)
+queue-check: build ## Hold a server's queue against its formula (twenty minutes of a quiet machine)
 	$(BIN)/python -m tools.queue_check $(QUEUE_CHECK)
 
 bearer-handshakes: build ## Time handshakes across emulated bearers and hold them against the model (a few minutes)
