@@ -240,9 +240,10 @@ impl PythonSessions {
 }
 
 impl SessionCache for PythonSessions {
-    fn put(&self, id: &[u8], session: Vec<u8>) {
+    fn put(&self, id: &[u8], session: Vec<u8>, made_unix_s: i64) {
         self.ask(|py, store| {
-            let values = (PyBytes::new(py, id), PyBytes::new(py, &self.bound), PyBytes::new(py, &session));
+            let (id, bound) = (PyBytes::new(py, id), PyBytes::new(py, &self.bound));
+            let values = (id, bound, PyBytes::new(py, &session), made_unix_s);
             store.call_method1("put", values).map(drop)
         });
     }

@@ -16,8 +16,9 @@ pub type KeyLog = Arc<Mutex<Vec<String>>>;
 /// Where a server keeps the sessions that clients may resume by their ID, in place of a cache of its stack's own. It has
 /// the last word on each: a session that it does not give is not resumed.
 pub trait SessionCache: Send + Sync {
-    /// A full handshake has made a session; `session` is as the stack writes it.
-    fn put(&self, id: &[u8], session: Vec<u8>);
+    /// A handshake has made a session; `session` is as the stack writes it. In TLS 1.3 a resumption makes one too:
+    /// `made_unix_s` is the time of the full handshake behind it, in seconds since 1970.
+    fn put(&self, id: &[u8], session: Vec<u8>, made_unix_s: i64);
 
     /// A client offers a session: as it was put, where it is to be resumed.
     fn get(&self, id: &[u8]) -> Option<Vec<u8>>;

@@ -1,7 +1,9 @@
 """Sessions of `eap serve` in SQLite, so that peers resume them after its end, whichever way it comes.
 
 A session holds what peer and server share, and the peer's certificate. It is given to whoever offers its ID,
-for a day, by a server of the same suite, certificate and trust as made it. The file survives the death of the
+for a day from the full authentication behind it, by a server of the same suite, certificate and trust as made
+it: what a resumption makes is no younger than what it resumed. The core refuses it from when the peer's
+certificates end. The file survives the death of the
 process; what the last moments before a failure of power brought may be missing, and costs its peers a full
 handshake.
 """
@@ -45,12 +47,16 @@ class EapSessions(StateFile):
         self._since_pruned = 0
         self._prune()
 
-    def put(self, session: bytes, bound: bytes, secret: bytes) -> None:
-        """Keeps a session, if it can; `bound` stands for all that it depends on."""
+    def put(self, session: bytes, bound: bytes, secret: bytes, made_s: int) -> None:
+        """Keeps a session, if it can.
+
+        `bound` stands for all that it depends on; `made_s` is the time of the full authentication behind it, in
+        seconds since 1970.
+        """
         try:
             self._database.execute(
                 "INSERT OR REPLACE INTO session (id, bound, secret, made_s) VALUES (?, ?, ?, ?)",
-                (session, bound, secret, int(self._clock())),
+                (session, bound, secret, made_s),
             )
             self._since_pruned += 1
             if self._since_pruned >= min(PRUNE_EVERY, self._max_sessions):

@@ -57,7 +57,8 @@ pub(super) fn kinds(suite: &Suite) -> [KeyType; 3] {
 pub struct Cache<S>(pub Arc<Mutex<Sessions<S>>>);
 
 impl<S: Store + Send> SessionCache for Cache<S> {
-    fn put(&self, id: &[u8], session: Vec<u8>) {
+    /// Attaches resume by session ID, so each session is a full handshake's own.
+    fn put(&self, id: &[u8], session: Vec<u8>, _: i64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).put(id, session);
     }
 

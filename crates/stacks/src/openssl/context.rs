@@ -1,7 +1,7 @@
 //! The two `SSL_CTX` of a suite.
 
 use super::security::{self, Policy};
-use super::{marks, names, psk};
+use super::{lifetime, marks, names, psk};
 use crate::stack::{Exposure, SessionCache, Setup, SetupError};
 use foreign_types::ForeignType;
 use openssl::error::ErrorStack;
@@ -63,13 +63,23 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
     exchange(side, library, suite, &mut builder)?;
     if side == Side::Server {
         builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
+        // In the laboratory certificates are validated at a time of its own, and nobody waits until they end.
+        let bounded = setup.exposure == Exposure::Network;
+        if bounded {
+            lifetime::bound_tickets(&builder);
+        }
         if let Some(cache) = &setup.session_cache {
             if suite.mode == Mode::Ticket {
                 setup.without_session_cache(super::NAME)?;
             }
             // TLS 1.3 resumes by tickets alone; these then name a session in the cache, and hold nothing.
             builder.set_options(SslOptions::NO_TICKET);
-            keep_sessions_in(cache, &mut builder);
+            keep_sessions_in(cache, bounded, &mut builder);
+        } else if bounded && suite.is_resumption() {
+            // What libssl itself keeps by session ID ends by its timeout.
+            builder.set_new_session_callback(|ssl, session| {
+                lifetime::bound_made(ssl, &session);
+            });
         }
     } else if let Some(log) = &setup.key_log {
         let lines = Arc::clone(log);
@@ -277,29 +287,35 @@ fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Resul
     if setup.exposure == Exposure::Network {
         builder.set_options(SslOptions::NO_RENEGOTIATION);
     }
-    // Longer than any run: sessions age by the real clock.
+    // Longer than any run: sessions age by the real clock. Those of servers on a network are bounded more closely.
     const TIMEOUT_S: libc::c_long = 7 * 24 * 3600;
     // SAFETY: the context is live.
     unsafe { ffi::SSL_CTX_set_timeout(builder.as_ptr(), TIMEOUT_S) };
     Ok(())
 }
 
-/// Lets a server keep its sessions elsewhere, and nowhere else.
-fn keep_sessions_in(cache: &Arc<dyn SessionCache>, builder: &mut SslContextBuilder) {
+/// Lets a server keep its sessions elsewhere, and nowhere else; `bounded` says whether they end with the peer's
+/// certificates.
+fn keep_sessions_in(cache: &Arc<dyn SessionCache>, bounded: bool, builder: &mut SslContextBuilder) {
     builder.set_session_cache_mode(SslSessionCacheMode::SERVER | SslSessionCacheMode::NO_INTERNAL);
     let made = Arc::clone(cache);
-    builder.set_new_session_callback(move |_, session| {
-        // What cannot be written is not resumed.
-        if let Ok(der) = session.to_der() {
-            made.put(session.id(), der);
+    builder.set_new_session_callback(move |ssl, session| {
+        let made_s = match bounded {
+            true => lifetime::bound_kept(ssl, &session),
+            false => Some(session.time()),
+        };
+        // What cannot be bounded or written is not resumed.
+        if let (Some(made_s), Ok(der)) = (made_s, session.to_der()) {
+            made.put(session.id(), der, made_s);
         }
     });
     let kept = Arc::clone(cache);
     // SAFETY: a session that is given back must have been made by a context with the same settings: the cache holds what
     // servers of this stack put there, and libssl checks protocol, cipher and session context itself.
     unsafe {
-        builder.set_get_session_callback(move |_, id| {
-            kept.get(id).and_then(|der| SslSession::from_der(&der).ok())
+        builder.set_get_session_callback(move |ssl, id| {
+            let session = kept.get(id).and_then(|der| SslSession::from_der(&der).ok())?;
+            (!bounded || lifetime::is_kept_resumable(ssl, &session)).then_some(session)
         });
     }
 }

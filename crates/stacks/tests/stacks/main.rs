@@ -10,6 +10,7 @@ mod exponents;
 mod failures;
 mod foreign;
 mod interleaving;
+mod lifetimes;
 mod links;
 mod messages;
 mod operations;
