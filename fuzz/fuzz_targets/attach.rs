@@ -5,12 +5,12 @@
 //! Each byte of the input says what becomes of the next thing on the wire; some take more bytes.
 
 use libfuzzer_sys::fuzz_target;
-use shakedown_aka::core::{Answer, Unanswered};
+use shakedown_aka::core::{Answer, Query, Unanswered};
 use shakedown_aka::frame::Frames;
 use shakedown_aka::hss::Hss;
 use shakedown_aka::mobile::{Mobile, MobileEvent, Subscription};
 use shakedown_aka::names::{Imsi, Network, NodeName};
-use shakedown_aka::sessions::{MemoryStore, Policy, Sessions};
+use shakedown_aka::sessions::{MemoryStore, Policy, SessionRecord, Sessions};
 use shakedown_aka::sgsn::{Attach, AttachEvent, Node};
 use shakedown_fuzz::{AkaEnvironment, Handshaker};
 use shakedown_trace::endpoint::Time;
@@ -20,6 +20,9 @@ use std::sync::{Arc, Mutex};
 const IMSI: &str = "202010000000000";
 const MAX_RESUMPTIONS: u32 = 2;
 const MAX_AGE_S: u64 = 50;
+const BASIS: [u8; 32] = [7; 32];
+/// Of a session that another SGSN may hold.
+const GUEST: [u8; 4] = [9; 4];
 
 /// Bytes that decide.
 struct Choices<'a>(&'a [u8]);
@@ -83,7 +86,7 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     let policy = Policy { max_resumptions: MAX_RESUMPTIONS, max_age: Time::from_secs(MAX_AGE_S) };
-    let sessions = Arc::new(Mutex::new(Sessions::new(MemoryStore::default(), policy)));
+    let sessions = Arc::new(Mutex::new(Sessions::new(MemoryStore::default(), policy, BASIS)));
     let environment = AkaEnvironment::new(Arc::clone(&sessions));
     let mut node = Node::new(name, serving.clone(), environment, sessions);
     let mut hss = Hss::new();
@@ -95,7 +98,7 @@ fuzz_target!(|input: &[u8]| {
     for _ in 0..8 {
         let Some(start) = choices.next() else { return };
         now += Time::from_secs(u64::from(start >> 2));
-        let offered = session.filter(|_| start & 1 == 0);
+        let offered = session.filter(|_| start & 1 == 0).or((start & 3 == 1).then_some(GUEST));
         let given = temporary.clone().filter(|_| start & 2 == 0);
         let subscription = Subscription { imsi: imsi.clone(), home: home.clone(), temporary: given };
         let mut mobile = Mobile::new(Handshaker::client(offered), subscription);
@@ -103,6 +106,7 @@ fuzz_target!(|input: &[u8]| {
         let (mut sent_request, mut seen_request) = (Vec::new(), Vec::new());
         let (mut mobile_attached, mut mobile_over) = (false, false);
         let (mut node_attached, mut node_over) = (false, false);
+        let (mut accepted, mut claimed) = (false, None);
         for round in 0..12 {
             let mut up = Vec::new();
             mobile.poll_transmit(now, &mut up);
@@ -126,6 +130,26 @@ fuzz_target!(|input: &[u8]| {
                     4 => Ok(Answer::Located),
                     5 => Ok(Answer::CrossCertificate(choices.take(4).to_vec())),
                     6 => Ok(Answer::Context { imsi: imsi.clone(), home: home.clone(), session: None }),
+                    7 | 8 => {
+                        let resumptions = u32::from(choices.next().unwrap_or(0)) % (MAX_RESUMPTIONS + 1);
+                        let age = Time::from_secs(u64::from(choices.next().unwrap_or(0)));
+                        let ahead = Time::from_secs(u64::from(choices.next().unwrap_or(0) % 4));
+                        let last = now.saturating_sub(age) + ahead;
+                        let basis = if choices.next() == Some(1) { [8; 32] } else { BASIS };
+                        let (imsi, home, secret) = (imsi.clone(), home.clone(), b"secret".to_vec());
+                        if matches!(query, Query::Claim { .. }) {
+                            claimed = Some((resumptions, last, basis));
+                        }
+                        let record = SessionRecord {
+                            secret,
+                            imsi: imsi.clone(),
+                            home: home.clone(),
+                            resumptions,
+                            last,
+                            basis,
+                        };
+                        Ok(Answer::Context { imsi, home, session: Some((GUEST.to_vec(), record)) })
+                    }
                     _ => Ok(hss.answer(&query)),
                 };
                 attach.handle_answer(&mut node, now, answer);
@@ -141,6 +165,7 @@ fuzz_target!(|input: &[u8]| {
                     AttachEvent::Data(_) => assert!(node_attached),
                 }
             }
+            accepted |= attach.is_accepted();
             let mut down = Vec::new();
             attach.poll_transmit(&mut down);
             check_secrecy(&down);
@@ -164,12 +189,18 @@ fuzz_target!(|input: &[u8]| {
             // A confirmation is of the request that the SGSN saw.
             assert_eq!(sent_request, seen_request);
         }
-        // A resumption counts when it is granted, whatever then becomes of the attach.
-        if let Some(offered) = attach.offered().filter(|offered| offered.record.is_some()) {
+        // Who is accepted by a session has resumed it within the thresholds, wherever it was before.
+        if accepted && attach.negotiated().is_some_and(|negotiated| negotiated.resumed) {
+            let Some(offered) = attach.offered() else { panic!("resumed what nobody offered") };
+            if offered.is_guest {
+                let Some((count, last, basis)) = claimed else { panic!("resumed what another SGSN holds") };
+                assert_eq!(basis, BASIS);
+                resumed.insert(offered.id.clone(), (count, last));
+            }
             let (count, last) = resumed.entry(offered.id.clone()).or_insert((0, now));
             *count += 1;
             assert!(*count <= MAX_RESUMPTIONS, "resumed {count} times");
-            assert!(now.saturating_sub(*last) < Time::from_secs(MAX_AGE_S));
+            assert!(*last <= now && now.saturating_sub(*last) < Time::from_secs(MAX_AGE_S));
             *last = now;
         }
     }

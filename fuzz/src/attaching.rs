@@ -226,6 +226,7 @@ pub fn message_seeds() -> Vec<Vec<u8>> {
         home: home.clone(),
         resumptions: 1,
         last: Time::from_secs(9),
+        basis: [3; 32],
     };
     let messages = [
         Message::AttachRequest { home: home.clone(), temporary: None },
@@ -239,6 +240,7 @@ pub fn message_seeds() -> Vec<Vec<u8>> {
         Query::CrossCertificate { serving: home.clone() },
         Query::Location { serving: home.clone(), node, imsi: imsi.clone(), certificate: Some(vec![48, 0]) },
         Query::Context { ptmsi: 7 },
+        Query::Claim { ptmsi: 7 },
     ];
     let answers = [
         Answer::CrossCertificate(b"certificate".to_vec()),

@@ -137,7 +137,7 @@ def test_what_is_kept_is_bounded_by_number_and_by_time(tmp_path):
     path = tmp_path / "sessions.sqlite"
     kept = EapSessions(path, max_sessions=10, clock=lambda: now[0])
     for number in range(95):
-        kept.put(number.to_bytes(4, "big"), b"b", b"s%d" % number)
+        kept.put(number.to_bytes(4, "big"), b"b", b"s%d" % number, now[0])
     assert kept.get((94).to_bytes(4, "big"), b"b") == b"s94"
     assert kept.get((0).to_bytes(4, "big"), b"b") is None
     assert kept._database.execute("SELECT count(*) FROM session").fetchone()[0] < 20
@@ -175,7 +175,7 @@ def test_a_session_made_later_than_now_is_not_resumed(tmp_path):
     """A clock that was set back knows no session's age."""
     now = [1_000_000.0]
     with contextlib.closing(EapSessions(tmp_path / "s.sqlite", clock=lambda: now[0])) as sessions:
-        sessions.put(b"id", b"bound", b"secret")
+        sessions.put(b"id", b"bound", b"secret", 1_000_000)
         assert sessions.get(b"id", b"bound") == b"secret"
         now[0] -= 10.0
         assert sessions.get(b"id", b"bound") is None

@@ -28,11 +28,25 @@ pub enum Query {
         /// The leaf that the subscriber presented, DER; `None` where the subscriber resumed a session made with one.
         certificate: Option<Vec<u8>>,
     },
-    /// To the SGSN that gave a temporary identity: whose it is, and the session; the old SGSN forgets both.
+    /// To the SGSN that gave a temporary identity: whose it is, and the session. Whoever has overheard a temporary
+    /// identity can make an SGSN ask this, so the old one keeps both.
     Context {
         /// The temporary identity.
         ptmsi: u32,
     },
+    /// The same, when the subscriber has authenticated: the old SGSN answers with what it holds, and forgets it.
+    Claim {
+        /// The temporary identity.
+        ptmsi: u32,
+    },
+}
+
+impl Query {
+    /// True of what SGSNs ask each other; HSSs are asked the rest.
+    #[must_use]
+    pub fn is_for_sgsn(&self) -> bool {
+        matches!(self, Self::Context { .. } | Self::Claim { .. })
+    }
 }
 
 /// An answer.
@@ -70,6 +84,7 @@ mod kind {
     pub const CROSS_CERTIFICATE: u8 = 32;
     pub const LOCATION: u8 = 33;
     pub const CONTEXT: u8 = 34;
+    pub const CLAIM: u8 = 35;
     pub const CERTIFIED: u8 = 48;
     pub const LOCATED: u8 = 49;
     pub const CONTEXT_FOUND: u8 = 50;
@@ -99,6 +114,10 @@ impl Query {
                 writer.u32(*ptmsi);
                 kind::CONTEXT
             }
+            Self::Claim { ptmsi } => {
+                writer.u32(*ptmsi);
+                kind::CLAIM
+            }
         };
         let mut out = Vec::new();
         frame::put(&mut out, kind, &writer.0);
@@ -124,6 +143,7 @@ impl Query {
                 reader.end(Self::Location { serving, node, imsi, certificate })
             })(),
             kind::CONTEXT => reader.u32().and_then(|ptmsi| reader.end(Self::Context { ptmsi })),
+            kind::CLAIM => reader.u32().and_then(|ptmsi| reader.end(Self::Claim { ptmsi })),
             kind => return Err(FrameError::Kind { kind }),
         };
         read.ok_or(FrameError::Body { kind })
@@ -147,6 +167,7 @@ impl Answer {
                 if let Some((id, record)) = session {
                     let last_ns = u64::try_from(record.last.as_nanos()).unwrap_or(u64::MAX);
                     writer.bytes(id).bytes(&record.secret).u32(record.resumptions).u64(last_ns);
+                    writer.bytes(&record.basis);
                 }
                 kind::CONTEXT_FOUND
             }
@@ -181,8 +202,9 @@ impl Answer {
                     let secret = reader.bytes()?.to_vec();
                     let resumptions = reader.u32()?;
                     let last = Time::from_nanos(reader.u64()?);
+                    let basis = reader.bytes()?.try_into().ok()?;
                     let (imsi, home) = (imsi.clone(), home.clone());
-                    Some((id, SessionRecord { secret, imsi, home, resumptions, last }))
+                    Some((id, SessionRecord { secret, imsi, home, resumptions, last, basis }))
                 } else {
                     None
                 };

@@ -86,7 +86,7 @@ impl Hss {
                 one.location = Some((serving.clone(), node.clone()));
                 Answer::Located
             }
-            Query::Context { .. } => Answer::Refused(Cause::Protocol),
+            Query::Context { .. } | Query::Claim { .. } => Answer::Refused(Cause::Protocol),
         }
     }
 }

@@ -32,7 +32,7 @@ pub enum AttachFailure {
     Protocol(&'static str),
     #[error("the stack exports no keys, or the handshake left none")]
     NoKeys,
-    #[error("the connection ended before the attach was accepted")]
+    #[error("the connection ended before all was said")]
     Ended,
     #[error("the network did not answer in time")]
     NoAnswer,
@@ -231,8 +231,12 @@ impl<E: Endpoint> Mobile<E> {
             }
         }
         if self.tunnel.closed.is_some() && self.phase != Phase::Over {
-            let failure = self.tunnel.failure();
-            self.fail(AttachFailure::Handshake(failure));
+            let failure = match self.phase {
+                // The network has accepted the attach, and now it goes.
+                Phase::Attached => AttachFailure::Ended,
+                _ => AttachFailure::Handshake(self.tunnel.failure()),
+            };
+            self.fail(failure);
         }
     }
 }

@@ -1,5 +1,9 @@
 //! Which sessions an SGSN resumes (figure 5 of the paper): one that it knows, not resumed too often, and not too long after
 //! the last time. Whatever else is offered gets a full handshake and a new session.
+//!
+//! Anybody can offer a session whose ID he has overheard. So an offer changes nothing: a resumption counts when the mobile
+//! has ended the handshake, which takes the session's secret, and before the network accepts the attach. What the
+//! thresholds say then is what holds.
 
 use crate::names::{Imsi, Network};
 use shakedown_trace::endpoint::Time;
@@ -34,7 +38,12 @@ pub struct SessionRecord {
     pub resumptions: u32,
     /// When it was made or last resumed.
     pub last: Time,
+    /// Under what it was made: see [`Sessions::new`].
+    pub basis: Basis,
 }
+
+/// A digest of what sessions depend on: the suite, and whom the network trusts.
+pub type Basis = [u8; 32];
 
 impl std::fmt::Debug for SessionRecord {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -204,6 +213,12 @@ pub enum Decision {
     TooOften,
     /// The last time is too long ago.
     TooOld,
+    /// The last time is later than now: the clock has been set back since, and nobody knows how old the session is.
+    ClockSetBack,
+    /// It was made for another suite, or under other roots.
+    OtherBasis,
+    /// It might be resumed, and TLS did not: another cipher, or the session or its certificates have ended.
+    Declined,
 }
 
 impl Decision {
@@ -215,6 +230,9 @@ impl Decision {
             Self::Unknown => "unknown",
             Self::TooOften => "too_often",
             Self::TooOld => "too_old",
+            Self::ClockSetBack => "clock_set_back",
+            Self::OtherBasis => "other_basis",
+            Self::Declined => "declined",
         }
     }
 }
@@ -226,9 +244,14 @@ pub struct Offered {
     pub id: Vec<u8>,
     /// What was decided.
     pub decision: Decision,
-    /// The session, where it is resumed.
+    /// The session, where it may be resumed.
     pub record: Option<SessionRecord>,
+    /// Another SGSN holds it.
+    pub is_guest: bool,
 }
+
+/// A session by its ID.
+pub type Identified = (Vec<u8>, SessionRecord);
 
 /// A session that a handshake has just made. It can be resumed once the subscriber is known.
 #[derive(Clone, PartialEq, Eq)]
@@ -245,16 +268,19 @@ pub struct Fresh {
 pub struct Sessions<S> {
     store: S,
     policy: Policy,
+    basis: Basis,
     now: Time,
+    guest: Option<Identified>,
     offered: Option<Offered>,
     fresh: Option<Fresh>,
     error: Option<StoreError>,
 }
 
 impl<S: Store> Sessions<S> {
-    /// Sessions in a store, under a policy.
-    pub fn new(store: S, policy: Policy) -> Self {
-        Self { store, policy, now: Time::ZERO, offered: None, fresh: None, error: None }
+    /// Sessions in a store, under a policy. Those that were made under another `basis` are not resumed.
+    pub fn new(store: S, policy: Policy, basis: Basis) -> Self {
+        let (now, guest, offered, fresh, error) = (Time::ZERO, None, None, None, None);
+        Self { store, policy, basis, now, guest, offered, fresh, error }
     }
 
     /// Where they are kept.
@@ -262,9 +288,10 @@ impl<S: Store> Sessions<S> {
         &mut self.store
     }
 
-    /// A stack is about to be given bytes. Times never go backwards, not across a restart either.
-    pub fn begin(&mut self, now: Time) {
-        self.now = self.now.max(now);
+    /// A stack is about to be given bytes. `guest` is a session of another SGSN's that this mobile may resume.
+    pub fn begin(&mut self, now: Time, guest: Option<&Identified>) {
+        self.now = now;
+        self.guest = guest.cloned();
         self.offered = None;
         self.fresh = None;
     }
@@ -289,33 +316,63 @@ impl<S: Store> Sessions<S> {
         self.fresh = Some(Fresh { id: id.to_vec(), secret });
     }
 
-    /// A mobile offers a session: its secret where it is to be resumed. That counts at once, whether or not the
-    /// handshake then succeeds.
+    /// Somebody offers a session: its secret where it may be resumed.
     pub fn get(&mut self, id: &[u8]) -> Option<Vec<u8>> {
-        let (decision, record) = self.decide(id).unwrap_or_else(|error| {
+        let offered = self.offer(id).unwrap_or_else(|error| {
             self.error = Some(error);
-            (Decision::Unknown, None)
+            Offered { id: id.to_vec(), decision: Decision::Unknown, record: None, is_guest: false }
         });
-        let secret = record.as_ref().map(|record| record.secret.clone());
-        self.offered = Some(Offered { id: id.to_vec(), decision, record });
+        let secret = offered.record.as_ref().map(|record| record.secret.clone());
+        self.offered = Some(offered);
         secret
     }
 
-    fn decide(&mut self, id: &[u8]) -> Result<(Decision, Option<SessionRecord>), StoreError> {
-        let Some(mut record) = self.store.session(id)? else { return Ok((Decision::Unknown, None)) };
-        let decision = if record.resumptions >= self.policy.max_resumptions {
+    fn offer(&mut self, id: &[u8]) -> Result<Offered, StoreError> {
+        let held = self.store.session(id)?;
+        let guest = self.guest.as_ref().filter(|guest| held.is_none() && guest.0 == id);
+        let (is_guest, record) = (guest.is_some(), guest.map(|guest| guest.1.clone()).or(held));
+        let decision = record.as_ref().map_or(Decision::Unknown, |record| self.decide(record, self.now));
+        let record = record.filter(|_| decision == Decision::Resume);
+        Ok(Offered { id: id.to_vec(), decision, record, is_guest })
+    }
+
+    fn decide(&self, record: &SessionRecord, now: Time) -> Decision {
+        if record.basis != self.basis {
+            Decision::OtherBasis
+        } else if record.resumptions >= self.policy.max_resumptions {
             Decision::TooOften
-        } else if self.now.saturating_sub(record.last) >= self.policy.max_age {
+        } else if record.last > now {
+            Decision::ClockSetBack
+        } else if now.saturating_sub(record.last) >= self.policy.max_age {
             Decision::TooOld
         } else {
-            record.resumptions += 1;
-            record.last = self.now;
-            self.store.keep_session(id, &record)?;
-            return Ok((Decision::Resume, Some(record)));
+            Decision::Resume
+        }
+    }
+
+    /// A mobile has ended a handshake by a session: the resumption counts, if it may still be one. `guest` is what the SGSN
+    /// that held it has let go.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn resume(
+        &mut self,
+        now: Time,
+        id: &[u8],
+        guest: Option<SessionRecord>,
+    ) -> Result<Decision, StoreError> {
+        let record = match guest {
+            Some(record) => Some(record),
+            None => self.store.session(id)?,
         };
-        // Never again.
-        self.store.forget_session(id)?;
-        Ok((decision, None))
+        let Some(mut record) = record else { return Ok(Decision::Unknown) };
+        let decision = self.decide(&record, now);
+        if decision == Decision::Resume {
+            record.resumptions += 1;
+            record.last = now;
+            self.store.keep_session(id, &record)?;
+        }
+        Ok(decision)
     }
 
     /// A subscriber has attached, under a temporary identity: by a session made just now, or by one resumed.
@@ -324,45 +381,43 @@ impl<S: Store> Sessions<S> {
     /// [`StoreError`].
     pub fn attached(
         &mut self,
+        now: Time,
         ptmsi: u32,
-        imsi: &Imsi,
-        home: &Network,
+        (imsi, home): (&Imsi, &Network),
         made: Option<Fresh>,
         resumed: Option<&[u8]>,
     ) -> Result<(), StoreError> {
         let session = made.as_ref().map(|made| made.id.clone()).or(resumed.map(<[u8]>::to_vec));
         if let Some(Fresh { id, secret }) = made {
-            let (imsi, home) = (imsi.clone(), home.clone());
-            let record = SessionRecord { secret, imsi, home, resumptions: 0, last: self.now };
+            let (imsi, home, basis) = (imsi.clone(), home.clone(), self.basis);
+            let record = SessionRecord { secret, imsi, home, resumptions: 0, last: now, basis };
             self.store.keep_session(&id, &record)?;
         }
         let subscriber = Subscriber { imsi: imsi.clone(), home: home.clone(), session };
         self.store.keep_subscriber(ptmsi, &subscriber)
     }
 
-    /// Another SGSN asks for a subscriber who has gone there: subscriber and session, which are not here any more.
+    /// Who holds a temporary identity, and the session by which the subscriber last attached.
     ///
     /// # Errors
     /// [`StoreError`].
-    #[allow(clippy::type_complexity)] // a subscriber, and a session by its ID
-    pub fn hand_over(
+    pub fn context(
         &mut self,
         ptmsi: u32,
-    ) -> Result<Option<(Subscriber, Option<(Vec<u8>, SessionRecord)>)>, StoreError> {
+    ) -> Result<Option<(Subscriber, Option<Identified>)>, StoreError> {
         let Some(subscriber) = self.store.subscriber(ptmsi)? else { return Ok(None) };
         let session = match &subscriber.session {
             Some(id) => self.store.session(id)?.map(|record| (id.clone(), record)),
             None => None,
         };
-        self.store.forget_subscriber(ptmsi)?;
         Ok(Some((subscriber, session)))
     }
 
-    /// A session has come from another SGSN; how often and when it was resumed there still counts.
+    /// A subscriber has gone to another SGSN: nothing of him is kept here any more.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn take_over(&mut self, id: &[u8], record: &SessionRecord) -> Result<(), StoreError> {
-        self.store.keep_session(id, record)
+    pub fn let_go(&mut self, ptmsi: u32) -> Result<(), StoreError> {
+        self.store.forget_subscriber(ptmsi)
     }
 }

@@ -4,7 +4,7 @@ use crate::core::{Answer, Query, Unanswered};
 use crate::frame::Frames;
 use crate::message::{Cause, Message, Plane};
 use crate::names::{Imsi, Network, NodeName, Temporary};
-use crate::sessions::{Fresh, Offered, Sessions, Store, StoreError};
+use crate::sessions::{Decision, Fresh, Identified, Offered, SessionRecord, Sessions, Store, StoreError};
 use crate::tunnel::Tunnel;
 use sha2::{Digest, Sha256};
 use shakedown_trace::endpoint::Time;
@@ -92,10 +92,15 @@ impl<V: Environment, S: Store> Node<V, S> {
     /// # Errors
     /// [`StoreError`].
     pub fn answer(&mut self, query: &Query) -> Result<Answer, StoreError> {
-        let Query::Context { ptmsi } = query else { return Ok(Answer::Refused(Cause::Protocol)) };
-        let found = self.sessions().hand_over(*ptmsi)?;
+        let (Query::Context { ptmsi } | Query::Claim { ptmsi }) = query else {
+            return Ok(Answer::Refused(Cause::Protocol));
+        };
+        let found = self.sessions().context(*ptmsi)?;
         let Some((subscriber, session)) = found else { return Ok(Answer::UnknownContext) };
-        self.tally.handed_over += 1;
+        if matches!(query, Query::Claim { .. }) {
+            self.sessions().let_go(*ptmsi)?;
+            self.tally.handed_over += 1;
+        }
         Ok(Answer::Context { imsi: subscriber.imsi, home: subscriber.home, session })
     }
 
@@ -147,6 +152,8 @@ enum Phase {
     Identity,
     /// For the home network's word.
     Location,
+    /// For the old SGSN to let the subscriber go.
+    Claim,
     /// For the mobile's confirmation.
     Complete,
     Attached,
@@ -164,8 +171,12 @@ pub struct Attach<E> {
     home: Option<Network>,
     temporary: Option<Temporary>,
     imsi: Option<Imsi>,
-    /// The session came from another SGSN, so the home network must learn where the subscriber is.
-    moved: bool,
+    /// Whom the old SGSN has under the temporary identity.
+    known_as: Option<Imsi>,
+    /// The session that it holds of him.
+    guest: Option<Identified>,
+    /// The same once the mobile has authenticated, and the old SGSN has let it go.
+    claimed: Option<SessionRecord>,
     held: Vec<u8>,
     tunnel: Option<Tunnel<E>>,
     fresh: Option<Fresh>,
@@ -184,7 +195,9 @@ impl<E: Endpoint> Default for Attach<E> {
             home: None,
             temporary: None,
             imsi: None,
-            moved: false,
+            known_as: None,
+            guest: None,
+            claimed: None,
             held: Vec::new(),
             tunnel: None,
             fresh: None,
@@ -377,7 +390,12 @@ impl<E: Endpoint> Attach<E> {
                 Ok(())
             }
             (
-                Phase::Handshake | Phase::Identity | Phase::Location | Phase::Complete | Phase::Attached,
+                Phase::Handshake
+                | Phase::Identity
+                | Phase::Location
+                | Phase::Claim
+                | Phase::Complete
+                | Phase::Attached,
                 Message::Tls(bytes),
             ) => self.tls(node, now, &bytes),
             (Phase::Complete, Message::Protected { plane: Plane::Signalling, sealed }) => {
@@ -403,25 +421,43 @@ impl<E: Endpoint> Attach<E> {
         S: Store,
     {
         match (self.phase, answer) {
-            (_, Ok(Answer::Refused(cause))) => Err((cause, "the home network refused".into())),
-            (Phase::Context, Ok(Answer::Context { imsi, home, session })) => {
-                node.tally.taken_over += 1;
-                self.moved = true;
-                let ours = imsi.is_of(&home);
-                if let Some((id, record)) = session.filter(|(_, record)| ours && record.imsi == imsi) {
-                    node.sessions().take_over(&id, &record).map_err(store)?;
-                }
+            (Phase::Context, Ok(Answer::Context { imsi, home, session }))
+                if imsi.is_of(&home) && self.home.as_ref() == Some(&home) =>
+            {
+                self.guest = session.filter(|(_, record)| record.imsi == imsi && record.home == home);
+                self.known_as = Some(imsi);
                 self.begin(node, now)
             }
-            // The mobile authenticates by a full handshake.
+            // The mobile authenticates by a full handshake, whatever another SGSN has against it.
             (Phase::Context, _) => self.begin(node, now),
+            (Phase::Certificate | Phase::Location, Ok(Answer::Refused(cause))) => {
+                Err((cause, "the home network refused".into()))
+            }
             (Phase::Certificate, Ok(Answer::CrossCertificate(certificate))) => {
                 let home = self.home.clone().ok_or_else(not_due)?;
                 let admitted = node.environment.admit(&home, &certificate);
                 admitted.map_err(|error| (Cause::NoRoamingAgreement, error.to_string()))?;
                 self.shake_hands(node, now, &home)
             }
-            (Phase::Location, Ok(Answer::Located)) => self.accept(node, now),
+            (Phase::Location, Ok(Answer::Located)) => match &self.temporary {
+                Some(given) if self.is_known() => {
+                    self.phase = Phase::Claim;
+                    self.query = Some((node.network.clone(), Query::Claim { ptmsi: given.ptmsi }));
+                    Ok(())
+                }
+                _ => self.accept(node, now),
+            },
+            (Phase::Claim, answer) => {
+                if let Ok(Answer::Context { imsi, session, .. }) = answer
+                    && self.imsi.as_ref() == Some(&imsi)
+                {
+                    node.tally.taken_over += 1;
+                    let offered = self.offered.as_ref().map(|offered| &offered.id);
+                    let same = session.filter(|(id, record)| offered == Some(id) && record.imsi == imsi);
+                    self.claimed = same.map(|(_, record)| record);
+                }
+                self.accept(node, now)
+            }
             (Phase::Certificate | Phase::Location, Err(Unanswered::Unknown)) => {
                 let home = self.home.as_ref().map(Network::as_str).unwrap_or_default();
                 Err((Cause::UnknownHome, format!("no HSS of network {home} is known here")))
@@ -474,7 +510,7 @@ impl<E: Endpoint> Attach<E> {
         S: Store,
     {
         let Some(tunnel) = &mut self.tunnel else { return Err(not_due()) };
-        node.sessions().begin(now);
+        node.sessions().begin(now, self.guest.as_ref());
         tunnel.handle(now, bytes, &mut self.out);
         let (offered, fresh, error) = {
             let mut sessions = node.sessions();
@@ -491,6 +527,11 @@ impl<E: Endpoint> Attach<E> {
         }
         self.fresh = fresh.or(self.fresh.take());
         if tunnel.closed.is_some() {
+            if self.phase == Phase::Attached {
+                // The mobile has attached, and now it goes.
+                self.phase = Phase::Over;
+                return Ok(());
+            }
             return Err((Cause::Handshake, tunnel.failure()));
         }
         if self.phase == Phase::Handshake && tunnel.negotiated.is_some() {
@@ -507,7 +548,10 @@ impl<E: Endpoint> Attach<E> {
         if self.tunnel.as_ref().is_none_or(|tunnel| tunnel.channel.is_none()) {
             return Err((Cause::NetworkFailure, "the handshake left no keys".into()));
         }
-        if !self.negotiated().is_some_and(|negotiated| negotiated.resumed) {
+        if !self.is_resumed() {
+            if self.offered.as_ref().is_some_and(|offered| offered.record.is_some()) {
+                *node.tally.not_resumed.entry(Decision::Declined.as_str()).or_default() += 1;
+            }
             self.phase = Phase::Identity;
             return Ok(());
         }
@@ -518,10 +562,21 @@ impl<E: Endpoint> Attach<E> {
             return Err((Cause::Protocol, "a session that was not to be resumed".into()));
         };
         self.imsi = Some(record.imsi.clone());
-        if self.moved {
+        if self.is_known() {
             return self.locate(node, None);
         }
         self.accept(node, now)
+    }
+
+    /// True where the handshake resumed a session.
+    fn is_resumed(&self) -> bool {
+        self.negotiated().is_some_and(|negotiated| negotiated.resumed)
+    }
+
+    /// True where the mobile has proved to be the one that the old SGSN has under the temporary identity. Whoever is
+    /// another takes nothing from him.
+    fn is_known(&self) -> bool {
+        self.known_as.is_some() && self.known_as == self.imsi
     }
 
     /// Messages under TLS.
@@ -570,10 +625,22 @@ impl<E: Endpoint> Attach<E> {
     {
         let (Some(home), Some(imsi)) = (&self.home, &self.imsi) else { return Err(not_due()) };
         let ptmsi = node.temporary().map_err(store)?;
-        let resumed = self.offered.as_ref().filter(|offered| offered.record.is_some());
+        // What TLS negotiated, whatever was offered and might have been.
+        let resumed = self.offered.as_ref().filter(|_| self.is_resumed());
+        let made = self.fresh.take().filter(|_| resumed.is_none());
+        if let Some(Offered { id, is_guest, .. }) = resumed {
+            let claimed = self.claimed.take();
+            if *is_guest && claimed.is_none() {
+                return Err((Cause::NetworkFailure, "the old SGSN does not let the session go".into()));
+            }
+            let decision = node.sessions().resume(now, id, claimed).map_err(store)?;
+            if decision != Decision::Resume {
+                let reason = format!("the session was resumed elsewhere meanwhile ({})", decision.as_str());
+                return Err((Cause::NetworkFailure, reason));
+            }
+        }
         let id = resumed.map(|offered| &*offered.id);
-        let made = self.fresh.take().filter(|_| id.is_none());
-        node.sessions().attached(ptmsi, imsi, home, made, id).map_err(store)?;
+        node.sessions().attached(now, ptmsi, (imsi, home), made, id).map_err(store)?;
         let Some(tunnel) = &mut self.tunnel else { return Err(not_due()) };
         self.phase = Phase::Complete;
         let accept = Message::AttachAccept(Temporary { node: node.name.clone(), ptmsi });
@@ -595,7 +662,7 @@ impl<E: Endpoint> Attach<E> {
             return Err((Cause::Protocol, "the attach request was altered on its way".into()));
         }
         let Some(imsi) = self.imsi.clone() else { return Err(not_due()) };
-        let resumed = self.negotiated().is_some_and(|negotiated| negotiated.resumed);
+        let resumed = self.is_resumed();
         if resumed {
             node.tally.resumed += 1;
         } else {

@@ -92,7 +92,7 @@ fn attach(world: &mut World, place: usize, node: usize, now: Duration, meddle: f
         }
         while let Some((network, query)) = attach.poll_query() {
             let answer = match &query {
-                Query::Context { .. } => {
+                _ if query.is_for_sgsn() => {
                     let old = attach.temporary().unwrap().node.clone();
                     let other = world.nodes.iter_mut().find(|node| *node.name() == old);
                     other.map(|node| node.answer(&query).unwrap())

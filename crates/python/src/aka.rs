@@ -48,13 +48,14 @@ impl Store for PythonStore {
     fn session(&mut self, id: &[u8]) -> Result<Option<SessionRecord>, StoreError> {
         self.ask(|py, store| {
             let found = store.call_method1("session", (PyBytes::new(py, id),))?;
-            let Some((secret, imsi, home, resumptions, last_ns)) =
-                found.extract::<Option<(Vec<u8>, String, String, u32, u64)>>()?
+            let Some((secret, imsi, home, resumptions, last_ns, basis)) =
+                found.extract::<Option<(Vec<u8>, String, String, u32, u64, [u8; 32])>>()?
             else {
                 return Ok(None);
             };
             let (imsi, home) = names(&imsi, &home)?;
-            Ok(Some(SessionRecord { secret, imsi, home, resumptions, last: Duration::from_nanos(last_ns) }))
+            let last = Duration::from_nanos(last_ns);
+            Ok(Some(SessionRecord { secret, imsi, home, resumptions, last, basis }))
         })
     }
 
@@ -67,6 +68,7 @@ impl Store for PythonStore {
                 record.home.as_str(),
                 record.resumptions,
                 nanoseconds(record.last),
+                PyBytes::new(py, &record.basis),
             );
             store.call_method1("keep_session", values).map(drop)
         })

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from shakedown.live.state_file import StateFile
 
-Session = tuple[bytes, str, str, int, int]
+Session = tuple[bytes, str, str, int, int, bytes]
 Subscriber = tuple[str, str, bytes | None]
 
 
@@ -17,11 +17,12 @@ class SgsnState(StateFile):
     """One SGSN's file, open to nobody else meanwhile."""
 
     APPLICATION = 0x5368416B  # ShAk
-    LAYOUT = 1
+    LAYOUT = 2
     WHAT = "an SGSN's state"
     TABLES = (
         "CREATE TABLE session (id BLOB PRIMARY KEY, secret BLOB NOT NULL, imsi TEXT NOT NULL,"
-        " home TEXT NOT NULL, resumptions INTEGER NOT NULL, last_ns INTEGER NOT NULL) WITHOUT ROWID",
+        " home TEXT NOT NULL, resumptions INTEGER NOT NULL, last_ns INTEGER NOT NULL, basis BLOB NOT NULL)"
+        " WITHOUT ROWID",
         "CREATE INDEX session_imsi ON session (imsi)",
         "CREATE TABLE subscriber (ptmsi INTEGER PRIMARY KEY, imsi TEXT NOT NULL UNIQUE, home TEXT NOT NULL,"
         " session BLOB)",
@@ -29,19 +30,22 @@ class SgsnState(StateFile):
     PRAGMAS = ("synchronous = FULL",)
 
     def session(self, session: bytes) -> Session | None:
-        """A session by its ID: secret, IMSI, home network, resumptions, last time in ns since 1970."""
+        """A session by its ID: secret, IMSI, home network, resumptions, last time in ns since 1970, basis.
+
+        The basis is a digest of the suite and the roots under which the session was made.
+        """
         found: Session | None = self._database.execute(
-            "SELECT secret, imsi, home, resumptions, last_ns FROM session WHERE id = ?", (session,)
+            "SELECT secret, imsi, home, resumptions, last_ns, basis FROM session WHERE id = ?", (session,)
         ).fetchone()
         return found
 
     def keep_session(
-        self, session: bytes, secret: bytes, imsi: str, home: str, resumptions: int, last_ns: int
+        self, session: bytes, secret: bytes, imsi: str, home: str, resumptions: int, last_ns: int, basis: bytes
     ) -> None:
         """Keeps a session, in place of any of this ID."""
         self._database.execute(
-            "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?)",
-            (session, secret, imsi, home, resumptions, last_ns),
+            "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (session, secret, imsi, home, resumptions, last_ns, basis),
         )
 
     def forget_session(self, session: bytes) -> None:

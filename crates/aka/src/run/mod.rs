@@ -364,7 +364,7 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
     }
 
     fn ask(&mut self, network: &Network, query: &Query) -> Result<Answer, Unanswered> {
-        if !matches!(query, Query::Context { .. }) {
+        if !query.is_for_sgsn() {
             let hss = self.access.homes.get_mut(network).ok_or(Unanswered::Unknown)?;
             return Ok(hss.answer(query));
         }

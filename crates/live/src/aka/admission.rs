@@ -1,12 +1,14 @@
 //! Who may hold a connection to a node: a table of connections with room for so many, and for fewer of one address.
 //!
-//! Whoever connects has proved nothing, so connections that have proved nothing yield to new ones: first those that have
-//! said nothing, then those that have asked for something and not shown who they are, the oldest first in each. A
-//! connection whose other end has authenticated itself yields to nobody; where there are only such, the new one is
-//! turned away. So a flood of silent connections costs a mobile nothing, as long as its own first message arrives before
-//! as many newer connections as the table has room for.
+//! Whoever connects has proved nothing, so connections that have proved nothing yield to new ones: those of the address
+//! that has most of them; among these first those that have said nothing, then those that have asked for something and
+//! not shown who they are, the oldest first in each. A connection whose other end has authenticated itself yields to
+//! nobody; where there are only such, the new one is turned away. So a flood of silent connections costs a mobile
+//! nothing, as long as its own first message arrives before as many newer connections of its address as that may have;
+//! and a flood from other addresses costs it nothing while there are fewer of them than places.
 
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -21,6 +23,14 @@ pub struct Limits {
     /// From a connection to the first message that makes sense. Not the whole attach: a mobile over a slow bearer needs
     /// it for a few hundred bytes, and for one or two of its packets to be lost.
     pub first_message: Duration,
+}
+
+impl Limits {
+    /// The same for a port that only nodes are meant to reach. There are few of them, and all that they ask may come from
+    /// one address.
+    pub(super) fn of_nodes(self) -> Self {
+        Self { connections_per_address: self.connections, ..self }
+    }
 }
 
 impl Default for Limits {
@@ -135,11 +145,22 @@ impl<C> Table<C> {
         Admission::Admitted { number, displaced }
     }
 
-    /// The first to go: the oldest of those that have shown least, if any has proved nothing.
+    /// The first to go, if any has proved nothing: of the address that has most such connections, the oldest of those
+    /// that have shown least.
     fn yielding(&self, among: impl Fn(&Held<C>) -> bool) -> Option<u64> {
-        let unproved = |held: &Held<C>| held.standing != Standing::Proved && among(held);
-        let candidates = self.held.iter().filter(|(_, held)| unproved(held));
-        candidates.min_by_key(|(number, held)| (held.standing, **number)).map(|(number, _)| *number)
+        let candidates = || {
+            let unproved = |held: &Held<C>| held.standing != Standing::Proved && among(held);
+            self.held.iter().filter(move |(_, held)| unproved(held))
+        };
+        let mut of_origin: HashMap<Origin, usize> = HashMap::new();
+        for (_, held) in candidates() {
+            *of_origin.entry(held.origin).or_default() += 1;
+        }
+        let share = |origin: &Origin| of_origin.get(origin).copied().unwrap_or(0);
+        let first = candidates().min_by_key(|(number, held)| {
+            (Reverse(share(&held.origin)), held.standing, **number)
+        });
+        first.map(|(number, _)| *number)
     }
 
     fn remove(&mut self, number: u64) -> Option<C> {
@@ -180,6 +201,11 @@ impl<C> Table<C> {
     /// A connection has said nothing in time.
     pub fn count_silent(&mut self) {
         self.refusals.silent += 1;
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.held.len()
     }
 
     /// The connections.
@@ -290,6 +316,35 @@ mod tests {
             assert!(held(&table).contains(&5000), "{spread}");
             assert!(table.held.len() <= limits.connections);
         }
+    }
+
+    /// A mobile in its handshake, alone at its address, among any number of others' requests from fewer addresses than there
+    /// are places.
+    #[test]
+    fn whoever_is_alone_at_his_address_stays_whatever_fewer_addresses_than_places_send() {
+        for hosts in [1, 5, 100, 254] {
+            let limits = Limits::default();
+            let mut table = Table::new(limits);
+            let (silent, _) = admitted(&mut table, host(5000), 5000);
+            let (asked, _) = admitted(&mut table, host(5001), 5001);
+            table.raise(asked, Standing::Asked);
+            for number in 0..3000 {
+                let (place, _) = admitted(&mut table, host(1 + number % hosts), 10_000 + number);
+                table.raise(place, Standing::Asked);
+            }
+            table.raise(silent, Standing::Asked);
+            assert!([5000, 5001].iter().all(|mobile| held(&table).contains(mobile)), "{hosts} hosts");
+        }
+    }
+
+    #[test]
+    fn nodes_may_have_all_places_at_one_address() {
+        let limits = Limits::default().of_nodes();
+        let mut table = Table::new(limits);
+        for number in 0..256 {
+            assert_eq!(admitted(&mut table, host(1), number).1, None);
+        }
+        assert_eq!(admitted(&mut table, host(1), 256).1, Some(0));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::AkaError;
 use openssl::x509::{X509, X509VerifyResult};
 use shakedown_aka::names::{Imsi, Network};
-use shakedown_aka::sessions::{Sessions, Store};
+use shakedown_aka::sessions::{Basis, Sessions, Store};
 use shakedown_aka::sgsn::{Environment, NotAdmitted};
 use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::Identity;
@@ -151,6 +151,24 @@ pub struct NodeCertificates {
     pub root: Vec<u8>,
     /// The roots of networks with which there is a roaming agreement, DER.
     pub partners: BTreeMap<Network, Vec<u8>>,
+}
+
+/// What the sessions of an SGSN depend on: its suite, its network, and whom that trusts. The same at every SGSN of the
+/// network, so that sessions go with their mobiles.
+pub(super) fn basis(suite: &Suite, network: &Network, certificates: &NodeCertificates) -> Basis {
+    let mut hash = openssl::sha::Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    };
+    add(suite.to_string().as_bytes());
+    add(network.as_str().as_bytes());
+    add(&certificates.root);
+    for (partner, root) in &certificates.partners {
+        add(partner.as_str().as_bytes());
+        add(root);
+    }
+    hash.finish()
 }
 
 impl Lab {

@@ -3,7 +3,7 @@
 use super::AkaError;
 use super::files::{self, CardFile, words};
 use super::nodes::settings;
-use super::sockets::{BREATH, read, ready};
+use super::sockets::{BREATH, connect, read, ready};
 use serde::Serialize;
 use shakedown_aka::message::MAX_DATA_BYTES;
 use shakedown_aka::mobile::{AttachFailure, Mobile, MobileEvent, Subscription};
@@ -11,7 +11,7 @@ use shakedown_aka::names::{Network, Temporary};
 use shakedown_stacks::SetupError;
 use shakedown_trace::{Endpoint, Session};
 use std::io::Write;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -93,7 +93,7 @@ pub fn attach(
         }
         let place = number % options.sgsns.len().max(1);
         let Some(sgsn) = options.sgsns.get(place) else { break };
-        all.push(attach_once(options, *sgsn, &serving, &mut kept)?);
+        all.push(attach_once(options, *sgsn, &serving, &mut kept, &mut || step(number))?);
     }
     Ok(Attaches { suite, attaches: all })
 }
@@ -106,14 +106,17 @@ fn attach_once(
     address: SocketAddr,
     serving: &Network,
     kept: &mut Left,
+    step: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Attached, AkaError> {
     let start = Instant::now();
-    let connected = TcpStream::connect_timeout(&address, options.timeout);
+    let connected = connect(address, options.timeout, step);
     let mut found = Attached { nrt_s: Some(start.elapsed().as_secs_f64()), ..Attached::default() };
     let mut stream = match connected {
         Ok(stream) if ready(&stream, BREATH) => stream,
+        Err(None) => return Err(AkaError::Interrupted),
         other => {
-            let reason = other.map_or_else(|error| words(&error), |_| "the connection was lost".into());
+            let lost = || "the connection was lost".into();
+            let reason = other.err().flatten().map_or_else(lost, |error| words(&error));
             return Ok(Attached {
                 failure: Some("connection".into()),
                 reason: Some(format!("{address}: {reason}")),
@@ -175,6 +178,9 @@ fn attach_once(
         }
         if attached && waits_for.is_none() {
             return Ok(finished(found, &mobile, None));
+        }
+        if step().is_break() {
+            return Err(AkaError::Interrupted);
         }
         if Instant::now() > until {
             return Ok(finished(found, &mobile, Some(AttachFailure::NoAnswer)));

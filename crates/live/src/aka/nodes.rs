@@ -3,7 +3,7 @@
 use super::AkaError;
 use super::admission::{Limits, Refusals, Standing};
 use super::files::{self, HssFile, SgsnFile};
-use super::lab::{Cache, Lab};
+use super::lab::{Cache, Lab, basis};
 use super::sockets::{BREATH, Link, MAX_ANSWER, Port, Serve, accept_all, locked, read, ready};
 use serde::Serialize;
 use shakedown_aka::core::{Answer, Query, Unanswered};
@@ -158,7 +158,7 @@ pub fn serve_hss(
     let register: HssFile = files::read(&options.file)?;
     let hss = Mutex::new(register.hss(&options.file)?);
     let summary = Mutex::new(HssSummary::default());
-    let port = Port::open(options.listen, options.limits)?;
+    let port = Port::open(options.listen, options.limits.of_nodes())?;
     if listening(port.address(options.listen)).is_break() {
         return Ok(HssSummary::default());
     }
@@ -207,7 +207,8 @@ pub fn serve_sgsn(
             accepted: "another SGSN than this one".into(),
         });
     }
-    let sessions = Arc::new(Mutex::new(Sessions::new(store, options.policy)));
+    let basis = basis(&suite, &network, &certificates);
+    let sessions = Arc::new(Mutex::new(Sessions::new(store, options.policy, basis)));
     let cache = Arc::new(Cache(Arc::clone(&sessions)));
     let lab = Lab::new(&suite, &network, certificates, &settings(), cache)?;
     let serving = Serving {
@@ -216,7 +217,7 @@ pub fn serve_sgsn(
         summary: Mutex::default(),
     };
     let mobiles = Port::open(options.listen, options.limits)?;
-    let core = options.core.map(|address| Port::open(address, options.limits)).transpose()?;
+    let core = options.core.map(|address| Port::open(address, options.limits.of_nodes())).transpose()?;
     let core_address = core.as_ref().zip(options.core).map(|(port, asked)| port.address(asked));
     if listening(mobiles.address(options.listen), core_address).is_break() {
         return Ok(SgsnSummary::default());
@@ -261,7 +262,7 @@ impl Serving<'_> {
         query: &Query,
     ) -> Result<Answer, Unanswered> {
         let address = match query {
-            Query::Context { .. } => {
+            _ if query.is_for_sgsn() => {
                 attach.temporary().and_then(|given| self.options.neighbours.get(&given.node))
             }
             _ => self.options.homes.get(network),
@@ -287,12 +288,17 @@ impl Serving<'_> {
             match read.filter(|_| now <= until && !attach.is_over()) {
                 None => return attach.handle_close(&mut *locked(&self.node)),
                 Some(0) => continue,
-                Some(length) => attach.handle_input(&mut *locked(&self.node), wall(), &buffer[..length]),
+                Some(length) => {
+                    // The time is read when the node is held: no attach sees another's as its future.
+                    let mut node = locked(&self.node);
+                    attach.handle_input(&mut *node, wall(), &buffer[..length]);
+                }
             }
             while let Some((network, query)) = attach.poll_query() {
                 // Nobody else's attach waits for it: the node is free meanwhile.
                 let answer = self.ask(&attach, &network, &query);
-                attach.handle_answer(&mut *locked(&self.node), wall(), answer);
+                let mut node = locked(&self.node);
+                attach.handle_answer(&mut *node, wall(), answer);
             }
             while let Some(event) = attach.poll_event() {
                 match event {

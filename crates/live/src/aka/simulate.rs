@@ -107,14 +107,15 @@ impl World {
         let serving = if roaming { &abroad } else { &home };
         let mut nodes = Vec::new();
         for name in NODES {
-            let sessions = Arc::new(Mutex::new(Sessions::new(MemoryStore::default(), policy)));
-            let cache = Arc::new(Cache(Arc::clone(&sessions)));
             let certificates = NodeCertificates {
                 leaf: serving.node(name)?,
                 authority: serving.authority()?,
                 root: serving.root()?,
                 partners: [(home.network().clone(), home.root()?)].into(),
             };
+            let basis = lab::basis(&suite, serving.network(), &certificates);
+            let sessions = Arc::new(Mutex::new(Sessions::new(MemoryStore::default(), policy, basis)));
+            let cache = Arc::new(Cache(Arc::clone(&sessions)));
             let lab = Lab::new(&suite, serving.network(), certificates, &settings, cache)?;
             nodes.push(Node::new(NodeName::new(name)?, serving.network().clone(), lab, sessions));
         }

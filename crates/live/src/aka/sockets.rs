@@ -2,12 +2,17 @@
 
 use super::AkaError;
 use super::admission::{Admission, Limits, Origin, Refusals, Standing, Table};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{ErrorKind, Read};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a wait for a node's answer is broken to look at the time.
 pub const BREATH: Duration = Duration::from_millis(20);
@@ -32,6 +37,26 @@ pub struct Port {
     limits: Limits,
     table: Connections,
     threads: AtomicUsize,
+}
+
+/// What a connection holds for as long as its thread runs, however that ends: a thread, and its place in the table.
+struct Place<'a> {
+    port: &'a Port,
+    number: u64,
+}
+
+impl<'a> Place<'a> {
+    fn take(port: &'a Port, number: u64) -> Self {
+        port.threads.fetch_add(1, Ordering::Relaxed);
+        Self { port, number }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        locked(&self.port.table).leave(self.number);
+        self.port.threads.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A connection that has been admitted. It reads and writes as a socket does, and says when it was closed from here.
@@ -79,11 +104,8 @@ impl Port {
             let (stream, from) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Without descriptors nobody else can come: one that has proved nothing goes.
-                    if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
-                        && let Some(gone) = locked(&self.table).relieve()
-                    {
-                        let _ = gone.shutdown(Shutdown::Both);
+                    if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+                        self.relieve();
                     }
                     return place > 0;
                 }
@@ -101,24 +123,32 @@ impl Port {
                 // Its thread reads the end of the stream, and leaves.
                 let _ = displaced.shutdown(Shutdown::Both);
             }
-            self.threads.fetch_add(1, Ordering::Relaxed);
+            let place = Place::take(self, number);
             let work = move || {
                 let patience = self.limits.first_message;
-                let link = Link { stream, number, table: &self.table, patience };
+                let link = Link { stream, number: place.number, table: &place.port.table, patience };
                 if ready(&link.stream, PULSE) {
-                    serve(&link);
+                    // What one connection brings about is no other's business: the node goes on, and the panic has been
+                    // printed.
+                    let _ = catch_unwind(AssertUnwindSafe(|| serve(&link)));
                 }
-                locked(&self.table).leave(number);
-                self.threads.fetch_sub(1, Ordering::Relaxed);
             };
             if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                self.threads.fetch_sub(1, Ordering::Relaxed);
-                let mut table = locked(&self.table);
-                table.leave(number);
-                table.count_turned_away();
+                locked(&self.table).count_turned_away();
             }
         }
         true
+    }
+
+    /// Without descriptors nobody else can come: one that has proved nothing goes. Its descriptor is free when its thread
+    /// has ended, so the next goes only if that was not enough.
+    fn relieve(&self) {
+        let mut table = locked(&self.table);
+        if self.threads.load(Ordering::Relaxed) <= table.len()
+            && let Some(gone) = table.relieve()
+        {
+            let _ = gone.shutdown(Shutdown::Both);
+        }
     }
 
     /// Ends all connections.
@@ -188,4 +218,139 @@ pub fn ready(stream: &TcpStream, wait: Duration) -> bool {
         && stream.set_nodelay(true).is_ok()
         && stream.set_read_timeout(Some(wait)).is_ok()
         && stream.set_write_timeout(Some(MAX_ANSWER)).is_ok()
+}
+
+/// Opens a connection and waits until it is there, looking in between whether to stop. `Err(None)`: to stop.
+///
+/// # Errors
+/// What the system says.
+pub fn connect(
+    address: SocketAddr,
+    timeout: Duration,
+    step: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<TcpStream, Option<std::io::Error>> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&address.into()) {
+        Ok(()) => {}
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+        Err(error) => return Err(Some(error)),
+    }
+    let until = Instant::now() + timeout;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
+        // Cut short by a signal: `step` will know what to do about it.
+        let found = ppoll(&mut polled, Some(TimeSpec::from_duration(left.min(BREATH))), None).unwrap_or(0);
+        if found > 0 {
+            return match socket.take_error()? {
+                None => Ok(socket.into()),
+                Some(error) => Err(Some(error)),
+            };
+        }
+        if step().is_break() {
+            return Err(None);
+        }
+        if left.is_zero() {
+            return Err(Some(ErrorKind::TimedOut.into()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Write;
+    use std::sync::atomic::AtomicBool;
+
+    /// A thread that panics gives back its place and its share of threads, and takes nobody with it.
+    #[test]
+    fn a_connection_whose_thread_panics_leaves_its_place() {
+        let limits = Limits { connections: 2, connections_per_address: 2, ..Limits::default() };
+        let port = Port::open("127.0.0.1:0".parse().unwrap(), limits).unwrap();
+        let address = port.address("127.0.0.1:0".parse().unwrap());
+        let over = AtomicBool::new(false);
+        let serve = |link: &Link<'_>| {
+            let mut byte = [0];
+            while read(link.stream(), &mut byte) == Some(0) {}
+            assert_ne!(byte, [1], "as it was told to");
+            let _ = link.stream().write_all(&byte);
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                accept_all(&[(&port, &serve)], &mut || match over.load(Ordering::Relaxed) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                });
+            });
+            let say = |byte: u8| {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.write_all(&[byte]).unwrap();
+                let mut answer = [0];
+                let length = stream.read(&mut answer).unwrap_or(0);
+                answer[..length].to_vec()
+            };
+            for _ in 0..10 {
+                assert_eq!(say(1), []);
+            }
+            assert_eq!(say(2), [2]);
+            over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(port.refusals(), Refusals::default());
+        assert_eq!((port.threads.load(Ordering::Relaxed), locked(&port.table).len()), (0, 0));
+    }
+
+    #[test]
+    fn without_descriptors_one_goes_and_no_other_until_it_has_gone() {
+        let limits = Limits { connections: 4, connections_per_address: 4, ..Limits::default() };
+        let port = Port::open("127.0.0.1:0".parse().unwrap(), limits).unwrap();
+        let address = port.address("127.0.0.1:0".parse().unwrap());
+        let mut others = Vec::new();
+        let mut places = Vec::new();
+        for _ in 0..3 {
+            others.push(TcpStream::connect(address).unwrap());
+            let (stream, from) = loop {
+                if let Ok(accepted) = port.listener.accept() {
+                    break accepted;
+                }
+            };
+            let admission = locked(&port.table).admit(Origin::of(from.ip()), Arc::new(stream));
+            let Admission::Admitted { number, .. } = admission else { panic!("turned away") };
+            places.push(Place::take(&port, number));
+        }
+        port.relieve();
+        port.relieve();
+        assert_eq!(port.refusals().displaced, 1, "its thread has not ended yet");
+        drop(places.remove(0));
+        port.relieve();
+        assert_eq!(port.refusals().displaced, 2);
+    }
+
+    #[test]
+    fn who_waits_for_a_connection_can_be_stopped() {
+        // A listener that accepts nobody: once its backlog is full, the next waits.
+        let listener = socket2::Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        listener.listen(0).unwrap();
+        let address = listener.local_addr().unwrap().as_socket().unwrap();
+        let patience = Duration::from_secs(600);
+        let mut open = Vec::new();
+        let mut looks = 0;
+        let stopped = loop {
+            let found = connect(address, patience, &mut || {
+                looks += 1;
+                if looks > 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            match found {
+                Ok(stream) => open.push(stream),
+                Err(error) => break error,
+            }
+            assert!(open.len() < 100, "everybody gets in");
+        };
+        assert!(stopped.is_none(), "{stopped:?}");
+        drop(listener);
+        let refused = connect(address, patience, &mut || ControlFlow::Continue(())).unwrap_err().unwrap();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    }
 }

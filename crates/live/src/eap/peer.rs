@@ -7,7 +7,7 @@ use serde::Serialize;
 use shakedown_eap::client::{Authentication, Exchanged, Next};
 use shakedown_eap::peer::Peer;
 use shakedown_eap::radius::{MAX_PACKET_BYTES, Secret};
-use shakedown_stacks::Connector;
+use shakedown_stacks::{Connector, SetupError};
 use shakedown_trace::{Endpoint, Session};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -187,7 +187,11 @@ impl Run<'_> {
 
     fn begin(&mut self, due: Duration, counts: bool) -> Result<(), EapError> {
         let session = self.session.as_ref().filter(|_| counts && self.options.resume);
-        let endpoint = self.connector.connect(session)?;
+        let endpoint = match self.connector.connect(session) {
+            // It authenticates in full then, and is not counted as resumed.
+            Err(SetupError::SpentSession) => self.connector.connect(None)?,
+            other => other?,
+        };
         let peer = Peer::new(endpoint, self.options.identity.as_bytes(), self.options.fragment_bytes);
         let authentication = Authentication::new(peer, Arc::clone(&self.secret), self.options.timeout);
         let owner = self.free.pop().unwrap_or_else(|| {

@@ -128,7 +128,9 @@ impl Site {
             ..Settings::default()
         };
         let mut setup = settings.setup(&suite, identities(ends));
-        let stack = |side| -> Arc<dyn Stack> { settings.registry.choose(&suite, side, None).unwrap() };
+        let stack = |side| -> Arc<dyn Stack> {
+            Arc::clone(settings.registry.choose(&suite, side, None).unwrap())
+        };
         let connector = stack(Side::Client).client(&setup).unwrap();
         setup.session_cache = kept.map(|kept| kept as Arc<dyn SessionCache>);
         let acceptor = stack(Side::Server).server(&setup).unwrap();
