@@ -24,6 +24,9 @@ PAIRS = 7
 COUNT = 600
 IN_FLIGHT = 32
 PEER_RATE_PER_S = 300
+"""What our peer is to reach …"""
+ASKED_RATE_PER_S = 330
+"""… and what it is asked for: an open loop reaches no more than that."""
 PEER_SECONDS = 5
 
 
@@ -106,14 +109,14 @@ def server_pairs() -> list[Pair]:
 
 
 def peer_pairs() -> list[Pair]:
-    """Full authentications per second that our peer drives FreeRADIUS to: reached, and asked for."""
+    """Full authentications per second that our peer drives FreeRADIUS to: reached, and to be reached."""
     _needs_freeradius()
     with tempfile.TemporaryDirectory(prefix="shakedown-bench-eap-") as name:
         folder = Path(name)
         server = supplied.chain(folder / "server", "p256")
         client = supplied.chain(folder / "client", "p256", "client")
         with freeradius(folder / "radius", server, client / "ca.pem", fragment=1398, cache=False) as radius:
-            rate = ("--rate", f"{PEER_RATE_PER_S}/s", "--count", str(PEER_RATE_PER_S * PEER_SECONDS))
+            rate = ("--rate", f"{ASKED_RATE_PER_S}/s", "--count", str(ASKED_RATE_PER_S * PEER_SECONDS))
             found = [
                 _authenticate(radius.port, client, server / "ca.pem", *rate)["rate_per_s"]
                 for _ in range(PAIRS)
@@ -132,10 +135,10 @@ BENCHMARKS = [
     ),
     Benchmark(
         name="eap-peer-rate",
-        what=f"full EAP-TLS authentications a second of our peer, {PEER_RATE_PER_S}/s asked for",
-        peer_name="asked for",
+        what=f"full EAP-TLS authentications a second of our peer, {ASKED_RATE_PER_S}/s asked for",
+        peer_name=f"{PEER_RATE_PER_S}/s",
         better="higher",
-        target=0.98,
+        target=1.0,
         pairs=peer_pairs,
     ),
 ]
