@@ -421,3 +421,80 @@ impl<S: Store> Sessions<S> {
         self.store.forget_subscriber(ptmsi)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const BASIS: Basis = [1; 32];
+
+    fn at(seconds: u64) -> Time {
+        Time::from_secs(seconds)
+    }
+
+    fn record(resumptions: u32, last_s: u64, basis: Basis) -> SessionRecord {
+        let (imsi, home) = (Imsi::new("202010000000000").unwrap(), Network::new("20201").unwrap());
+        SessionRecord { secret: vec![7; 48], imsi, home, resumptions, last: at(last_s), basis }
+    }
+
+    fn sessions() -> Sessions<MemoryStore> {
+        Sessions::new(MemoryStore::default(), Policy { max_resumptions: 2, max_age: at(100) }, BASIS)
+    }
+
+    /// What is decided on a session that is offered at 1000 s.
+    fn decided(held: SessionRecord) -> (Decision, bool) {
+        let mut sessions = sessions();
+        sessions.store().keep_session(b"id", &held).unwrap();
+        sessions.begin(at(1000), None);
+        let given = sessions.get(b"id").is_some();
+        (sessions.take_offered().unwrap().decision, given)
+    }
+
+    #[test]
+    fn a_session_is_given_where_every_rule_lets_it_and_nowhere_else() {
+        assert_eq!(decided(record(1, 901, BASIS)), (Decision::Resume, true));
+        assert_eq!(decided(record(1, 1000, BASIS)), (Decision::Resume, true));
+        assert_eq!(decided(record(2, 1000, BASIS)), (Decision::TooOften, false));
+        assert_eq!(decided(record(0, 900, BASIS)), (Decision::TooOld, false));
+        assert_eq!(decided(record(0, 1001, BASIS)), (Decision::ClockSetBack, false));
+        assert_eq!(decided(record(0, 1000, [2; 32])), (Decision::OtherBasis, false));
+        let mut empty = sessions();
+        empty.begin(at(1), None);
+        assert_eq!(empty.get(b"id"), None);
+        assert_eq!(empty.take_offered().unwrap().decision, Decision::Unknown);
+    }
+
+    #[test]
+    fn an_offer_changes_nothing_and_a_resumption_counts() {
+        let mut sessions = sessions();
+        sessions.store().keep_session(b"id", &record(0, 1000, BASIS)).unwrap();
+        for _ in 0..9 {
+            sessions.begin(at(1001), None);
+            assert!(sessions.get(b"id").is_some());
+        }
+        for (resumptions, decision) in [(1, Decision::Resume), (2, Decision::Resume), (2, Decision::TooOften)] {
+            assert_eq!(sessions.resume(at(1002), b"id", None).unwrap(), decision);
+            let kept = sessions.store().session(b"id").unwrap().unwrap();
+            assert_eq!((kept.resumptions, kept.last), (resumptions, at(1002)));
+        }
+        assert_eq!(sessions.resume(at(1003), b"other", None).unwrap(), Decision::Unknown);
+    }
+
+    #[test]
+    fn a_guest_is_given_to_its_own_mobile_and_kept_when_it_was_let_go() {
+        let mut sessions = sessions();
+        let guest = (b"guest".to_vec(), record(1, 1000, BASIS));
+        sessions.begin(at(1000), Some(&guest));
+        assert!(sessions.get(b"guest").is_some());
+        assert!(sessions.take_offered().unwrap().is_guest);
+        assert_eq!(sessions.store().session(b"guest").unwrap(), None);
+        sessions.begin(at(1000), None);
+        assert_eq!(sessions.get(b"guest"), None, "another mobile's");
+        // What counts is what it was when it was let go.
+        let claimed = Some(record(2, 1000, BASIS));
+        assert_eq!(sessions.resume(at(1000), b"guest", claimed).unwrap(), Decision::TooOften);
+        assert_eq!(sessions.resume(at(1000), b"guest", Some(guest.1)).unwrap(), Decision::Resume);
+        assert_eq!(sessions.store().session(b"guest").unwrap().unwrap().resumptions, 2);
+    }
+}

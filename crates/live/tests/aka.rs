@@ -3,15 +3,15 @@
 
 use proptest::prelude::*;
 use shakedown_aka::core::{Answer, Query, Unanswered};
-use shakedown_aka::message::Cause;
+use shakedown_aka::message::{Cause, Message};
 use shakedown_aka::mobile::{AttachFailure, MobileEvent};
 use shakedown_aka::names::{Imsi, Network};
-use shakedown_aka::sessions::Policy;
+use shakedown_aka::sessions::{Policy, Store};
 use shakedown_aka::sgsn::{Attach, AttachEvent};
 use shakedown_live::aka::{Card, Operator, Plan, World, simulate, suite_of};
 use shakedown_pki::Profile;
-use shakedown_trace::Suite;
 use shakedown_trace::suite::KeyType;
+use shakedown_trace::{Endpoint, Suite};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -74,8 +74,34 @@ fn session_id(stream: &[u8], kind: u8) -> Vec<u8> {
     Vec::new()
 }
 
+/// What another node answers.
+type Answered = Result<Answer, Unanswered>;
+
+/// What the node of a world says that is asked.
+fn answer(world: &mut World, attach: &Attach<Box<dyn Endpoint>>, network: &Network, query: &Query) -> Answered {
+    let found = if query.is_for_sgsn() {
+        let old = &attach.temporary().unwrap().node;
+        world.nodes.iter_mut().find(|node| node.name() == old).map(|node| node.answer(query).unwrap())
+    } else {
+        world.homes.get_mut(network).map(|hss| hss.answer(query))
+    };
+    found.ok_or(Unanswered::Unknown)
+}
+
 /// An attach without a network in between; `meddle` may alter what the mobile sends first.
 fn attach(world: &mut World, place: usize, node: usize, now: Duration, meddle: fn(&mut Vec<u8>)) -> Seen {
+    attach_among(world, place, node, now, meddle, &mut |_| None)
+}
+
+/// The same; `instead` may answer in the place of a node.
+fn attach_among(
+    world: &mut World,
+    place: usize,
+    node: usize,
+    now: Duration,
+    meddle: fn(&mut Vec<u8>),
+    instead: &mut dyn FnMut(&Query) -> Option<Answered>,
+) -> Seen {
     let mut mobile = world.mobile(place).unwrap();
     let mut attach = Attach::default();
     let mut seen = Seen::default();
@@ -91,15 +117,8 @@ fn attach(world: &mut World, place: usize, node: usize, now: Duration, meddle: f
             attach.handle_input(&mut world.nodes[node], now, piece);
         }
         while let Some((network, query)) = attach.poll_query() {
-            let answer = match &query {
-                _ if query.is_for_sgsn() => {
-                    let old = attach.temporary().unwrap().node.clone();
-                    let other = world.nodes.iter_mut().find(|node| *node.name() == old);
-                    other.map(|node| node.answer(&query).unwrap())
-                }
-                _ => world.homes.get_mut(&network).map(|hss| hss.answer(&query)),
-            }
-            .ok_or(Unanswered::Unknown);
+            let answer =
+                instead(&query).unwrap_or_else(|| answer(world, &attach, &network, &query));
             // Over the wire between nodes.
             let bytes = query.to_bytes();
             assert_eq!(Query::read(bytes[0], &bytes[3..]).unwrap(), query);
@@ -126,7 +145,7 @@ fn attach(world: &mut World, place: usize, node: usize, now: Duration, meddle: f
     }
     if seen.attached() {
         let resumed = mobile.negotiated().unwrap().resumed;
-        let session = shakedown_trace::Endpoint::session(mobile.endpoint()).filter(|_| !resumed);
+        let session = mobile.endpoint().session().filter(|_| !resumed);
         let given = seen.mobile.iter().find_map(|event| match event {
             MobileEvent::Attached(temporary) => Some(temporary.clone()),
             _ => None,
@@ -138,6 +157,22 @@ fn attach(world: &mut World, place: usize, node: usize, now: Duration, meddle: f
 
 fn untouched(_: &mut Vec<u8>) {}
 
+/// Somebody says to a node what he has overheard, and whatever comes to his mind then.
+fn replay(world: &mut World, overheard: &[u8], node: usize, now: Duration) {
+    let mut attach = Attach::default();
+    attach.handle_input(&mut world.nodes[node], now, overheard);
+    while let Some((network, query)) = attach.poll_query() {
+        let answer = answer(world, &attach, &network, &query);
+        attach.handle_answer(&mut world.nodes[node], now, answer);
+    }
+    let mut rest = Vec::new();
+    Message::Tls(vec![20, 3, 3, 0, 1, 1]).put(&mut rest);
+    Message::Tls([&[22, 3, 3, 0, 64][..], &[7; 64]].concat()).put(&mut rest);
+    attach.handle_input(&mut world.nodes[node], now, &rest);
+    assert!(!attach.is_accepted());
+    attach.handle_close(&mut world.nodes[node]);
+}
+
 fn world(mobiles: usize, policy: Policy) -> World {
     World::new(&suite(), mobiles, true, policy).unwrap()
 }
@@ -148,12 +183,15 @@ enum Step {
     Attach { place: usize, node: usize },
     Wait { seconds: u64 },
     Forget { place: usize, temporary: bool, session: bool },
+    /// A stranger says what a mobile said last.
+    Replay { place: usize, node: usize },
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (0..2_usize, 0..2_usize).prop_map(|(place, node)| Step::Attach { place, node }),
         2 => (1..40_u64).prop_map(|seconds| Step::Wait { seconds }),
+        2 => (0..2_usize, 0..2_usize).prop_map(|(place, node)| Step::Replay { place, node }),
         1 => (0..2_usize, any::<bool>(), any::<bool>())
             .prop_map(|(place, temporary, session)| Step::Forget { place, temporary, session }),
     ]
@@ -173,13 +211,16 @@ proptest! {
         let mut world = world(2, policy);
         let mut now = Duration::from_secs(1_000_000);
         let mut sessions: HashMap<Vec<u8>, (u32, Duration)> = HashMap::new();
+        let mut overheard = [Vec::new(), Vec::new()];
         for step in steps {
             match step {
+                Step::Replay { place, node } => replay(&mut world, &overheard[place], node, now),
                 Step::Wait { seconds } => now += Duration::from_secs(seconds),
                 Step::Forget { place, temporary, session } => world.forget(place, temporary, session),
                 Step::Attach { place, node } => {
                     let seen = attach(&mut world, place, node, now, untouched);
                     prop_assert!(seen.attached(), "{seen:?}");
+                    overheard[place].clone_from(&seen.up);
                     let (offered, answered) = seen.session_ids();
                     prop_assert!(!answered.is_empty());
                     if offered == answered {
@@ -250,6 +291,152 @@ fn a_session_goes_with_its_mobile_to_the_next_sgsn_and_is_gone_at_the_last() {
     let back = attach(&mut world, 0, 0, now, untouched);
     assert!(back.attached());
     assert_ne!(back.session_ids().0, back.session_ids().1, "the first SGSN has kept nothing");
+}
+
+/// What a mobile says first, overheard.
+fn first_words(world: &World, place: usize, now: Duration) -> Vec<u8> {
+    let mut up = Vec::new();
+    world.mobile(place).unwrap().poll_transmit(now, &mut up);
+    up
+}
+
+#[test]
+fn who_has_overheard_a_temporary_identity_and_a_session_id_takes_nothing_from_their_mobile() {
+    let mut world = world(2, Policy { max_resumptions: 4, max_age: Duration::from_secs(100) });
+    let now = Duration::from_secs(1);
+    let resumed = |seen: &Seen| {
+        assert!(seen.attached(), "{seen:?}");
+        seen.session_ids().0 == seen.session_ids().1
+    };
+    assert!(!resumed(&attach(&mut world, 0, 0, now, untouched)));
+    let overheard = first_words(&world, 0, now);
+    let strangers = |world: &mut World| {
+        for node in [1, 0, 1, 0, 1, 0, 1, 0, 1] {
+            replay(world, &overheard, node, now);
+        }
+    };
+    strangers(&mut world);
+    assert!(resumed(&attach(&mut world, 0, 0, now, untouched)), "at its own SGSN");
+    strangers(&mut world);
+    assert!(resumed(&attach(&mut world, 0, 1, now, untouched)), "and at another");
+    let tally = world.nodes[0].tally();
+    assert_eq!((tally.resumed, tally.handed_over), (1, 1), "handed over once, to its own mobile");
+
+    // A subscriber with another's temporary identity.
+    let temporary = world.temporary(0);
+    assert!(!resumed(&attach(&mut world, 1, 0, now, untouched)));
+    world.keep(1, temporary.unwrap(), None);
+    world.forget(1, false, true);
+    let seen = attach(&mut world, 1, 0, now, untouched);
+    assert!(matches!(seen.queries[0], Query::Context { .. }));
+    assert!(!seen.queries.iter().any(|query| matches!(query, Query::Claim { .. })), "{:?}", seen.queries);
+    assert!(seen.attached());
+    assert!(resumed(&attach(&mut world, 0, 1, now, untouched)), "his own is where it was");
+}
+
+#[test]
+fn a_session_is_in_one_place_only_whatever_becomes_of_the_way_there() {
+    let mut world = world(1, Policy { max_resumptions: 3, max_age: Duration::from_secs(100) });
+    let now = Duration::from_secs(1);
+    assert!(attach(&mut world, 0, 0, now, untouched).attached());
+    // The old SGSN is asked, and does not let it go: nobody attaches by a session that is still elsewhere.
+    let seen = attach_among(&mut world, 0, 1, now, untouched, &mut |query| {
+        matches!(query, Query::Claim { .. }).then_some(Err(Unanswered::Silent))
+    });
+    assert_eq!(seen.cause(), Some(Cause::NetworkFailure), "{seen:?}");
+    // It refuses to say anything: the mobile attaches all the same.
+    let mut kept = first_words(&world, 0, now);
+    let seen = attach_among(&mut world, 0, 1, now, untouched, &mut |query| {
+        query.is_for_sgsn().then_some(Ok(Answer::Refused(Cause::Protocol)))
+    });
+    assert!(seen.attached(), "{seen:?}");
+    assert_ne!(seen.session_ids().0, seen.session_ids().1, "by a full handshake");
+    // What the old one still has is of no use to who has only overheard it.
+    replay(&mut world, &kept, 0, now);
+    kept.clear();
+    assert_eq!(world.nodes[0].tally().handed_over, 0);
+}
+
+#[test]
+fn who_is_barred_is_not_let_in_by_the_session_that_came_with_him() {
+    let mut world = world(1, Policy::default());
+    let now = Duration::from_secs(1);
+    assert!(attach(&mut world, 0, 0, now, untouched).attached());
+    let home = world.cards[0].home.clone();
+    let imsi = world.cards[0].imsi.clone();
+    world.homes.get_mut(&home).unwrap().bar(&imsi, true);
+    for _ in 0..3 {
+        let seen = attach(&mut world, 0, 1, now, untouched);
+        assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::Barred)), "{seen:?}");
+    }
+}
+
+#[test]
+fn what_tls_did_not_resume_was_a_full_attach_and_leaves_a_session() {
+    let mut world = world(1, Policy::default());
+    let now = Duration::from_secs(1);
+    let first = attach(&mut world, 0, 0, now, untouched);
+    let (_, id) = first.session_ids();
+    {
+        let mut sessions = world.nodes[0].sessions();
+        let mut record = sessions.store().session(&id).unwrap().unwrap();
+        // TLS can make nothing of it.
+        record.secret.truncate(10);
+        sessions.store().keep_session(&id, &record).unwrap();
+    }
+    let second = attach(&mut world, 0, 0, now, untouched);
+    assert!(second.attached(), "{second:?}");
+    assert!(matches!(second.sgsn[..], [AttachEvent::Attached { resumed: false, .. }]), "{:?}", second.sgsn);
+    let third = attach(&mut world, 0, 0, now, untouched);
+    assert_eq!(third.session_ids().0, second.session_ids().1);
+    assert_eq!(third.session_ids().0, third.session_ids().1, "what the full handshake made is resumed");
+    let tally = world.nodes[0].tally();
+    assert_eq!((tally.full, tally.resumed), (2, 1));
+    assert_eq!(tally.not_resumed, BTreeMap::from([("declined", 1)]));
+}
+
+#[test]
+fn a_clock_that_is_set_back_makes_no_session_younger() {
+    let mut world = world(1, Policy { max_resumptions: 9, max_age: Duration::from_secs(100) });
+    let resumes = |world: &mut World, at_s: u64| {
+        let seen = attach(world, 0, 0, Duration::from_secs(at_s), untouched);
+        assert!(seen.attached(), "{seen:?}");
+        seen.session_ids().0 == seen.session_ids().1
+    };
+    assert!(!resumes(&mut world, 5000));
+    assert!(resumes(&mut world, 5050));
+    assert!(!resumes(&mut world, 1000), "made in the future");
+    assert_eq!(world.nodes[0].tally().not_resumed, BTreeMap::from([("clock_set_back", 1)]));
+    assert!(resumes(&mut world, 1001), "and what is made now ages from now on");
+    assert!(!resumes(&mut world, 1101));
+}
+
+#[test]
+fn a_connection_that_ends_after_the_attach_was_no_rejection() {
+    let mut world = world(1, Policy::default());
+    let now = Duration::from_secs(1);
+    let mut mobile = world.mobile(0).unwrap();
+    let mut attach = Attach::default();
+    for _ in 0..8 {
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        mobile.poll_transmit(now, &mut up);
+        attach.handle_input(&mut world.nodes[0], now, &up);
+        while let Some((network, query)) = attach.poll_query() {
+            let answer = answer(&mut world, &attach, &network, &query);
+            attach.handle_answer(&mut world.nodes[0], now, answer);
+        }
+        attach.poll_transmit(&mut down);
+        mobile.handle_input(now, &down);
+    }
+    assert!(attach.is_attached());
+    let mut alert = Vec::new();
+    // A record that nobody can read ends the connection, as an alert does.
+    Message::Tls([&[21, 3, 3, 0, 32][..], &[9; 32]].concat()).put(&mut alert);
+    attach.handle_input(&mut world.nodes[0], now, &alert);
+    assert!(attach.is_over());
+    let events: Vec<_> = std::iter::from_fn(|| attach.poll_event()).collect();
+    assert!(matches!(events[..], [AttachEvent::Attached { .. }]), "{events:?}");
+    assert_eq!(world.nodes[0].tally().rejected, BTreeMap::new());
 }
 
 /// A card of another operator.

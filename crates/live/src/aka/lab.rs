@@ -253,3 +253,33 @@ impl Environment for Lab {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn sessions_depend_on_suite_network_root_and_partners_and_not_on_the_node() {
+        let suite: Suite = "tls1.2/ecdhe_ecdsa+p256/p256@p256@p256/mutual".parse().unwrap();
+        let other: Suite = "tls1.2/ecdhe_ecdsa+p256/p384@p384@p384/mutual".parse().unwrap();
+        let [home, abroad] = ["20201", "20801"].map(|text| Network::new(text).unwrap());
+        let of = |name: &[u8], root: &[u8], partners: &[(&Network, &[u8])]| NodeCertificates {
+            leaf: Issued { certificate: name.to_vec(), key: name.to_vec(), counterpart: None },
+            authority: b"authority".to_vec(),
+            root: root.to_vec(),
+            partners: partners.iter().map(|(network, root)| ((*network).clone(), root.to_vec())).collect(),
+        };
+        let usual = basis(&suite, &abroad, &of(b"sgsn-1", b"root", &[(&home, b"partner")]));
+        assert_eq!(usual, basis(&suite, &abroad, &of(b"sgsn-2", b"root", &[(&home, b"partner")])));
+        for different in [
+            basis(&other, &abroad, &of(b"sgsn-1", b"root", &[(&home, b"partner")])),
+            basis(&suite, &home, &of(b"sgsn-1", b"root", &[(&home, b"partner")])),
+            basis(&suite, &abroad, &of(b"sgsn-1", b"toor", &[(&home, b"partner")])),
+            basis(&suite, &abroad, &of(b"sgsn-1", b"root", &[(&home, b"other")])),
+            basis(&suite, &abroad, &of(b"sgsn-1", b"root", &[])),
+        ] {
+            assert_ne!(usual, different);
+        }
+    }
+}

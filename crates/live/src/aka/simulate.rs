@@ -198,6 +198,12 @@ impl World {
         kept.1 = session.or(kept.1.take());
     }
 
+    /// What a mobile is known by for the moment.
+    #[must_use]
+    pub fn temporary(&self, place: usize) -> Option<Temporary> {
+        self.kept.get(place).and_then(|kept| kept.0.clone())
+    }
+
     /// A mobile forgets its temporary identity, its session, or both.
     pub fn forget(&mut self, place: usize, temporary: bool, session: bool) {
         let kept = &mut self.kept[place];
