@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from aka.nodes import Process, free_port, sgsn
 from shakedown.schema.aka import LiveAttaches, SgsnSummary
@@ -129,6 +134,58 @@ def grown(state: Path, resumptions: int) -> bool:
     except sqlite3.Error:
         return False
     return rows == [(resumptions,)]
+
+
+@pytest.mark.parametrize("accepts", [True, False], ids=["handshake", "connection"])
+def test_an_attach_under_way_can_be_interrupted(site, accepts):
+    """The network takes the connection, or does not even do that, and says nothing for ever."""
+    with contextlib.ExitStack() as open_sockets, socket.socket() as network:
+        network.bind(("127.0.0.1", 0))
+        network.listen(8 if accepts else 0)
+        if not accepts:
+            # Its backlog is full: whoever comes now waits.
+            for _ in range(4):
+                waiting = open_sockets.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex(network.getsockname())
+        address = "{}:{}".format(*network.getsockname())
+        command = (sys.executable, "-m", "shakedown", "aka", "mobile", "--sgsn", address)
+        mobile = subprocess.Popen(
+            (*command, "--card", str(site / "card-0.json"), "--timeout", "600s"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            if accepts:
+                network.settimeout(60)
+                connection = open_sockets.enter_context(network.accept()[0])
+                assert connection.recv(1) == b"\x01"
+            else:
+                wait_for_connecting(mobile.pid)
+            mobile.send_signal(signal.SIGINT)
+            printed, complaints = mobile.communicate(timeout=30)
+        finally:
+            mobile.kill()
+            mobile.communicate()
+    assert (mobile.returncode, printed) == (130, ""), complaints
+    assert "Traceback" not in complaints
+
+
+def wait_for_connecting(process: int) -> None:
+    """Until a process has a TCP connection in the state SYN-SENT."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        inodes = set()
+        for path in Path(f"/proc/{process}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                inodes.update(re.findall(r"socket:\[(\d+)\]", str(path.readlink())))
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "02" and fields[9] in inodes:
+                return
+        time.sleep(0.05)
+    raise AssertionError("nobody connects")
 
 
 def test_who_is_not_there_or_not_wanted_is_said_in_a_line(shakedown, site, hss, processes):

@@ -1,22 +1,140 @@
-"""An SGSN's file that was damaged meanwhile."""
+"""An SGSN's file that was damaged meanwhile, is another program's, or belongs to another suite or other roots."""
 
+from __future__ import annotations
+
+import json
 import random
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+from aka.nodes import sgsn
 from shakedown.errors import InputError
+from shakedown.live.eap_sessions import EapSessions
 from shakedown.live.sgsn_state import SgsnState
+from shakedown.live.state_file import StateFile
 
 
-def test_a_file_damaged_in_its_middle_is_refused(tmp_path):
-    path = tmp_path / "state.sqlite"
-    state = SgsnState(path)
+def filled(kind: type[StateFile], path: Path) -> bytes:
+    """A file with two hundred sessions, closed; its bytes."""
+    state = kind(path)
+    now_s = int(time.time())
     for number in range(200):
-        state.keep_session(number.to_bytes(32, "big"), bytes(48), f"imsi{number}", "20201", 0, 0, bytes(32))
+        session = number.to_bytes(32, "big")
+        if isinstance(state, SgsnState):
+            state.keep_session(session, bytes(48), f"imsi{number}", "20201", 0, 0, bytes(32))
+        elif isinstance(state, EapSessions):
+            state.put(session, bytes(32), bytes(48), now_s)
     state.close()
-    SgsnState(path).close()
-    damaged = bytearray(path.read_bytes())
-    damaged[4096:7096] = random.Random(1).randbytes(3000)
+    kind(path).close()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", [SgsnState, EapSessions])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: whole[:4096] + random.Random(1).randbytes(3000) + whole[7096:],
+        lambda whole: whole[: len(whole) // 2],
+        lambda whole: whole[:5000],
+        lambda whole: whole[:50],
+        lambda whole: random.Random(2).randbytes(100) + whole[100:],
+        lambda whole: whole[:40] + bytes(20) + whole[60:],
+    ],
+    ids=["middle", "half", "little more than a page", "half a header", "no header", "no schema"],
+)
+def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, kind, damage):
+    path = tmp_path / "state.sqlite"
+    damaged = damage(filled(kind, path))
     path.write_bytes(damaged)
-    with pytest.raises(InputError, match="damaged"):
-        SgsnState(path)
+    with pytest.raises(InputError, match=r"state\.sqlite: .*; accepted: ") as said:
+        kind(path)
+    assert len(str(said.value).splitlines()) == 1
+    assert path.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("kind", [SgsnState, EapSessions])
+def test_a_file_of_another_program_or_layout_is_refused_and_left_as_it_is(tmp_path, kind):
+    path = tmp_path / "notes.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE note (text TEXT)")
+    other = EapSessions if kind is SgsnState else SgsnState
+    filled(other, tmp_path / "other.sqlite")
+    for foreign in (path, tmp_path / "other.sqlite"):
+        before = foreign.read_bytes()
+        with pytest.raises(InputError, match="is another program's database; accepted: "):
+            kind(foreign)
+        assert foreign.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("aka", "sgsn", "--node", "{site}/sgsn-1.json"),
+        ("eap", "serve", "--secret", "s", "--suite", "tls1.3/x25519/p256"),
+    ],
+    ids=["sgsn", "eap"],
+)
+def test_a_server_says_in_a_line_that_its_file_is_damaged_or_in_use(shakedown, site, tmp_path, command):
+    kind = SgsnState if command[0] == "aka" else EapSessions
+    path = tmp_path / "state.sqlite"
+    whole = filled(kind, path)
+    arguments = [part.format(site=site) for part in command]
+    serve = (*arguments, "--listen", "127.0.0.1:0", "--state", str(path))
+    holder = kind(path)
+    locked = shakedown(*serve)
+    holder.close()
+    path.write_bytes(whole[: len(whole) // 2])
+    damaged = shakedown(*serve)
+    for done, says in ((locked, "locked"), (damaged, "state.sqlite: ")):
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        (line,) = done.stderr.splitlines()
+        assert says in line
+        assert "accepted: " in line
+
+
+def test_sessions_of_other_roots_are_not_resumed(site, hss, processes, tmp_path):
+    """The state outlives a change of whom the network trusts; what was made before it does not."""
+    state = tmp_path / "state.sqlite"
+    processes.append(sgsn(site, hss, "sgsn-1", "--state", str(state)))
+    address = processes[-1].addresses[0]
+    command = (sys.executable, "-m", "shakedown", "aka", "mobile", "--sgsn", address, "--json")
+    options = ("--card", str(site / "card-0.json"), "--attaches", "2", "--gap", "8s")
+    mobile = subprocess.Popen((*command, *options), stdout=subprocess.PIPE, text=True)
+    try:
+        until = time.monotonic() + 60
+        while not has_subscriber(state):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        time.sleep(1.0)
+        processes[-1].stop()
+        node = site / "sgsn-1.json"
+        text = json.loads(node.read_text())
+        # A partner more.
+        text["partners"]["31099"] = text["root"]
+        node.write_text(json.dumps(text))
+        processes.append(sgsn(site, hss, "sgsn-1", "--state", str(state), listen=address))
+        printed, _ = mobile.communicate(timeout=60)
+    finally:
+        mobile.kill()
+        mobile.communicate()
+    (found,) = json.loads(printed)
+    assert (found["full"]["attaches"], found["resumed"], found["failed"]) == (2, None, {})
+    (did,) = json.loads(processes[-1].stop())
+    assert did["not_resumed"] == {"other_basis": 1}
+
+
+def has_subscriber(state: Path) -> bool:
+    """True once the file, copied as it is, holds a subscriber."""
+    copy = state.with_suffix(".copy")
+    copy.write_bytes(state.read_bytes())
+    try:
+        with closing(sqlite3.connect(copy)) as database:
+            return bool(database.execute("SELECT count(*) FROM subscriber").fetchone()[0])
+    except sqlite3.Error:
+        return False

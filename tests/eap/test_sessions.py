@@ -171,6 +171,19 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path):
     assert (tmp_path / "own.sqlite").stat().st_mode & 0o777 == 0o600
 
 
+def test_what_a_resumption_makes_is_no_younger_than_the_full_authentication_behind_it(tmp_path):
+    """A peer that resumes every hour presents its certificate again after a day."""
+    now = [1_000_000.0]
+    with contextlib.closing(EapSessions(tmp_path / "s.sqlite", clock=lambda: now[0])) as sessions:
+        sessions.put(b"0", b"bound", b"secret", 1_000_000)
+        for hour in range(1, 24):
+            now[0] += 3600.0
+            assert sessions.get(b"%d" % (hour - 1), b"bound") == b"secret"
+            sessions.put(b"%d" % hour, b"bound", b"secret", 1_000_000)
+        now[0] += 3600.0
+        assert sessions.get(b"23", b"bound") is None
+
+
 def test_a_session_made_later_than_now_is_not_resumed(tmp_path):
     """A clock that was set back knows no session's age."""
     now = [1_000_000.0]
