@@ -83,7 +83,8 @@ class AttachRun(Object, frozen=True, kw_only=True):
     `roaming`: the mobiles are of another network. `moves` is the share of attaches that go to the other SGSN.
     `background_per_s` are full handshakes of others on the SGSNs' processors, with exponential gaps.
     `core_round_trip_s` (another node's answer) and `preparation_s` are given, not found. `not_resumed` counts
-    sessions that were offered and not resumed, by decision: unknown, too_often, too_old.
+    sessions that were offered and not resumed, by decision: unknown, too_often, too_old, clock_set_back,
+    other_basis, declined.
     """
 
     kind: Literal["simulated"]
