@@ -125,6 +125,8 @@ impl Port {
             }
             let place = Place::take(self, number);
             let work = move || {
+                // All of it: of its fields alone the closure would take copies.
+                let place = place;
                 let patience = self.limits.first_message;
                 let link = Link { stream, number: place.number, table: &place.port.table, patience };
                 if ready(&link.stream, PULSE) {
@@ -291,10 +293,14 @@ mod tests {
                 let length = stream.read(&mut answer).unwrap_or(0);
                 answer[..length].to_vec()
             };
+            let silent = TcpStream::connect(address).unwrap();
+            while port.threads.load(Ordering::Relaxed) == 0 {}
+            assert_eq!(locked(&port.table).len(), 1, "a place is held for as long as its thread runs");
+            drop(silent);
             for _ in 0..10 {
-                assert_eq!(say(1), []);
+                assert!(say(1).is_empty());
             }
-            assert_eq!(say(2), [2]);
+            assert_eq!(say(2), vec![2]);
             over.store(true, Ordering::Relaxed);
         });
         assert_eq!(port.refusals(), Refusals::default());

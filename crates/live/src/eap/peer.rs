@@ -360,3 +360,74 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::eap::{Files, Role, ServerOptions, serve};
+    use shakedown_eap::service::Limits;
+    use shakedown_stacks::Settings;
+    use shakedown_trace::Suite;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    /// A stack whose sessions resume once, and have been.
+    struct Spent(Arc<dyn Connector>);
+
+    impl Connector for Spent {
+        fn connect(&self, session: Option<&Session>) -> Result<Box<dyn Endpoint>, SetupError> {
+            if session.is_some() { Err(SetupError::SpentSession) } else { self.0.connect(None) }
+        }
+    }
+
+    #[test]
+    fn who_has_used_up_a_session_authenticates_in_full() {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let settings = Settings { now_unix_s: i64::try_from(now).unwrap(), ..Settings::default() };
+        let files = Files::default();
+        let suite: Suite = "tls1.3/x25519/p256/mutual".parse().unwrap();
+        let server = files.suite(&suite, Role::Server, true).unwrap();
+        let acceptor = files.acceptor(&server, &settings, None).unwrap();
+        let client = files.suite(&suite, Role::Client, true).unwrap();
+        let connector = Spent(files.connector(&client, &settings).unwrap());
+        let secret = Secret::new("rehearsal");
+        let serving = ServerOptions {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            secret: secret.clone(),
+            fragment_bytes: 1000,
+            limits: Limits::default(),
+        };
+        let over = AtomicBool::new(false);
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut listening = |at| {
+                    tell.send(at).unwrap();
+                    ControlFlow::Continue(())
+                };
+                serve(&serving, acceptor, &mut listening, &mut |_| match over.load(Ordering::Relaxed) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
+                .unwrap();
+            });
+            let options = PeerOptions {
+                server: told.recv().unwrap(),
+                secret,
+                identity: "anonymous@shakedown.test".into(),
+                fragment_bytes: 1000,
+                count: 3,
+                rate_per_s: None,
+                max_in_flight: 1,
+                resume: true,
+                timeout: Duration::from_secs(60),
+            };
+            let found = authenticate(&options, &connector, &mut |_| ControlFlow::Continue(())).unwrap();
+            over.store(true, Ordering::Relaxed);
+            assert_eq!((found.completed, found.resumed), (3, 0), "{found:?}");
+            assert!(found.failed.is_empty());
+        });
+    }
+}
