@@ -66,11 +66,15 @@ def measured(bearer: str, port: int, card: Path, attaches: int) -> dict[str, Any
     return found
 
 
-def alone(bearer: str, serving: tuple[str, ...], card: Path, attaches: int, kind: str) -> dict[str, list[float]]:
-    """Every time of attaches of a kind behind a bearer at an SGSN of their own, in s; SCRT is the SGSN's to say."""
+def alone(
+    bearer: str, serving: tuple[str, ...], card: Path, attaches: int, kind: str
+) -> dict[str, list[float]]:
+    """Times of attaches of a kind behind a bearer at an SGSN of their own, in s; SCRT is the SGSN's to say."""
     printed: list[str] = []
     grants = "0" if kind == "full" else "4294967295"
-    with node("sgsn", *serving, "--max-resumptions", grants, "--max-age", "1d", "--json", printed=printed) as port:
+    with node(
+        "sgsn", *serving, "--max-resumptions", grants, "--max-age", "24h", "--json", printed=printed
+    ) as port:
         found = measured(bearer, port, card, attaches)
     (did,) = json.loads(printed[0])
     samples = {name: list(found[kind][f"{name}_s"]["samples"]) for name in TIMES if name != "scrt"}
@@ -153,9 +157,11 @@ def main() -> None:
             serving = (*nodes, "--node", str(site / "sgsn-1.json"), "--hss", f"20201=127.0.0.1:{hss}")
             columns = {"live, alone": alone(asked.bearer, serving, cards[0], asked.attaches, asked.kind)}
             if not asked.alone:
-                with node("sgsn", *serving, "--max-resumptions", "0") as sgsn:
-                    with Others(sgsn, cards[1:], asked.rate, seed=1) as others:
-                        loaded = measured(asked.bearer, sgsn, cards[0], asked.attaches)
+                with (
+                    node("sgsn", *serving, "--max-resumptions", "0") as sgsn,
+                    Others(sgsn, cards[1:], asked.rate, seed=1) as others,
+                ):
+                    loaded = measured(asked.bearer, sgsn, cards[0], asked.attaches)
                 # SCRT of the mobile's own attaches is not told from that of the others'.
                 columns["live, others too"] = {
                     name: list(loaded["full"][f"{name}_s"]["samples"])[-asked.attaches :]

@@ -1,4 +1,4 @@
-"""An SGSN's file that was damaged meanwhile, is another program's, or belongs to another suite or other roots."""
+"""Files of servers that are damaged, another program's, in use, or of other roots."""
 
 from __future__ import annotations
 

@@ -401,10 +401,7 @@ impl<S: Store> Sessions<S> {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn context(
-        &mut self,
-        ptmsi: u32,
-    ) -> Result<Option<(Subscriber, Option<Identified>)>, StoreError> {
+    pub fn context(&mut self, ptmsi: u32) -> Result<Option<(Subscriber, Option<Identified>)>, StoreError> {
         let Some(subscriber) = self.store.subscriber(ptmsi)? else { return Ok(None) };
         let session = match &subscriber.session {
             Some(id) => self.store.session(id)?.map(|record| (id.clone(), record)),
@@ -473,7 +470,8 @@ mod tests {
             sessions.begin(at(1001), None);
             assert!(sessions.get(b"id").is_some());
         }
-        for (resumptions, decision) in [(1, Decision::Resume), (2, Decision::Resume), (2, Decision::TooOften)] {
+        for (resumptions, decision) in [(1, Decision::Resume), (2, Decision::Resume), (2, Decision::TooOften)]
+        {
             assert_eq!(sessions.resume(at(1002), b"id", None).unwrap(), decision);
             let kept = sessions.store().session(b"id").unwrap().unwrap();
             assert_eq!((kept.resumptions, kept.last), (resumptions, at(1002)));

@@ -78,7 +78,12 @@ fn session_id(stream: &[u8], kind: u8) -> Vec<u8> {
 type Answered = Result<Answer, Unanswered>;
 
 /// What the node of a world says that is asked.
-fn answer(world: &mut World, attach: &Attach<Box<dyn Endpoint>>, network: &Network, query: &Query) -> Answered {
+fn answer(
+    world: &mut World,
+    attach: &Attach<Box<dyn Endpoint>>,
+    network: &Network,
+    query: &Query,
+) -> Answered {
     let found = if query.is_for_sgsn() {
         let old = &attach.temporary().unwrap().node;
         world.nodes.iter_mut().find(|node| node.name() == old).map(|node| node.answer(query).unwrap())
@@ -117,8 +122,7 @@ fn attach_among(
             attach.handle_input(&mut world.nodes[node], now, piece);
         }
         while let Some((network, query)) = attach.poll_query() {
-            let answer =
-                instead(&query).unwrap_or_else(|| answer(world, &attach, &network, &query));
+            let answer = instead(&query).unwrap_or_else(|| answer(world, &attach, &network, &query));
             // Over the wire between nodes.
             let bytes = query.to_bytes();
             assert_eq!(Query::read(bytes[0], &bytes[3..]).unwrap(), query);
@@ -180,11 +184,23 @@ fn world(mobiles: usize, policy: Policy) -> World {
 /// What happens between networks and mobiles.
 #[derive(Clone, Debug)]
 enum Step {
-    Attach { place: usize, node: usize },
-    Wait { seconds: u64 },
-    Forget { place: usize, temporary: bool, session: bool },
+    Attach {
+        place: usize,
+        node: usize,
+    },
+    Wait {
+        seconds: u64,
+    },
+    Forget {
+        place: usize,
+        temporary: bool,
+        session: bool,
+    },
     /// A stranger says what a mobile said last.
-    Replay { place: usize, node: usize },
+    Replay {
+        place: usize,
+        node: usize,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {

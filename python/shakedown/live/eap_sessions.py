@@ -50,8 +50,8 @@ class EapSessions(StateFile):
     def put(self, session: bytes, bound: bytes, secret: bytes, made_s: int) -> None:
         """Keeps a session, if it can.
 
-        `bound` stands for all that it depends on; `made_s` is the time of the full authentication behind it, in
-        seconds since 1970.
+        `bound` stands for all that it depends on; `made_s` is the time of the full authentication behind it,
+        in seconds since 1970.
         """
         try:
             self._database.execute(

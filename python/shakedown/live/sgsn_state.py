@@ -40,7 +40,14 @@ class SgsnState(StateFile):
         return found
 
     def keep_session(
-        self, session: bytes, secret: bytes, imsi: str, home: str, resumptions: int, last_ns: int, basis: bytes
+        self,
+        session: bytes,
+        secret: bytes,
+        imsi: str,
+        home: str,
+        resumptions: int,
+        last_ns: int,
+        basis: bytes,
     ) -> None:
         """Keeps a session, in place of any of this ID."""
         self._database.execute(

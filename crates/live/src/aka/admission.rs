@@ -157,9 +157,8 @@ impl<C> Table<C> {
             *of_origin.entry(held.origin).or_default() += 1;
         }
         let share = |origin: &Origin| of_origin.get(origin).copied().unwrap_or(0);
-        let first = candidates().min_by_key(|(number, held)| {
-            (Reverse(share(&held.origin)), held.standing, **number)
-        });
+        let first =
+            candidates().min_by_key(|(number, held)| (Reverse(share(&held.origin)), held.standing, **number));
         first.map(|(number, _)| *number)
     }
 

@@ -301,7 +301,10 @@ mod tests {
             assert_eq!(say(2), vec![2]);
             over.store(true, Ordering::Relaxed);
         });
-        assert!((1..=2).contains(&least_held.load(Ordering::Relaxed)), "a place is held while its thread runs");
+        assert!(
+            (1..=2).contains(&least_held.load(Ordering::Relaxed)),
+            "a place is held while its thread runs"
+        );
         assert_eq!(port.refusals(), Refusals::default());
         assert_eq!((port.threads.load(Ordering::Relaxed), locked(&port.table).len()), (0, 0));
     }

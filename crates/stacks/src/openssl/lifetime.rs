@@ -104,9 +104,8 @@ pub fn bound_kept(ssl: &SslRef, session: &SslSessionRef) -> Option<i64> {
     let made_s = made_s(session).filter(|_| ssl.session_reused()).unwrap_or(now_s);
     let bytes = made_s.to_be_bytes();
     // SAFETY: the session is live, and libssl has just made it on this thread; the bytes are copied.
-    let written = unsafe {
-        SSL_SESSION_set1_ticket_appdata(session.as_ptr(), bytes.as_ptr().cast(), bytes.len()) == 1
-    };
+    let written =
+        unsafe { SSL_SESSION_set1_ticket_appdata(session.as_ptr(), bytes.as_ptr().cast(), bytes.len()) == 1 };
     written.then_some(made_s)
 }
 

@@ -13,9 +13,7 @@ use openssl::x509::extension::BasicConstraints;
 use openssl::x509::{X509, X509NameBuilder};
 use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::Identity;
-use shakedown_stacks::{
-    Acceptor, Connector, Exposure, Identities, SessionCache, Settings, Stack,
-};
+use shakedown_stacks::{Acceptor, Connector, Exposure, Identities, SessionCache, Settings, Stack};
 use shakedown_trace::endpoint::{CloseReason, Event, Time};
 use shakedown_trace::{Endpoint, Session, Side};
 use std::collections::HashMap;
@@ -128,9 +126,8 @@ impl Site {
             ..Settings::default()
         };
         let mut setup = settings.setup(&suite, identities(ends));
-        let stack = |side| -> Arc<dyn Stack> {
-            Arc::clone(settings.registry.choose(&suite, side, None).unwrap())
-        };
+        let stack =
+            |side| -> Arc<dyn Stack> { Arc::clone(settings.registry.choose(&suite, side, None).unwrap()) };
         let connector = stack(Side::Client).client(&setup).unwrap();
         setup.session_cache = kept.map(|kept| kept as Arc<dyn SessionCache>);
         let acceptor = stack(Side::Server).server(&setup).unwrap();
