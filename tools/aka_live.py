@@ -69,7 +69,7 @@ def measured(bearer: str, port: int, card: Path, attaches: int) -> dict[str, Any
 def alone(
     bearer: str, serving: tuple[str, ...], card: Path, attaches: int, kind: str
 ) -> dict[str, list[float]]:
-    """Times of attaches of a kind behind a bearer at an SGSN of their own, in s; SCRT is the SGSN's to say."""
+    """Times of attaches of a kind behind a bearer at an SGSN of their own, in s; SCRT is the SGSN's."""
     printed: list[str] = []
     grants = "0" if kind == "full" else "4294967295"
     with node(
