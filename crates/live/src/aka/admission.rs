@@ -1,17 +1,20 @@
 //! Who may hold a connection to a node: a table of connections with room for so many, and for fewer of one address.
 //!
 //! Whoever connects has proved nothing, so connections that have proved nothing yield to new ones: those of the address
-//! that has most of them; among these first those that have said nothing, then those that have asked for something and
+//! that has most of them, if that is more than one in 32 of all places; among these first those that have said nothing, then those that have asked for something and
 //! not shown who they are, the oldest first in each. A connection whose other end has authenticated itself yields to
 //! nobody; where there are only such, the new one is turned away. So a flood of silent connections costs a mobile
 //! nothing, as long as its own first message arrives before as many newer connections of its address as that may have;
-//! and a flood from other addresses costs it nothing while there are fewer of them than places.
+//! and a flood from fewer than 32 other addresses costs it nothing at all.
 
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
+
+/// A flood from fewer addresses than these takes places from itself alone.
+const ADDRESSES_OF_A_FLOOD: usize = 32;
 
 /// Bounds of what the other ends of a listening socket can hold.
 #[derive(Clone, Copy, Debug)]
@@ -145,8 +148,8 @@ impl<C> Table<C> {
         Admission::Admitted { number, displaced }
     }
 
-    /// The first to go, if any has proved nothing: of the address that has most such connections, the oldest of those
-    /// that have shown least.
+    /// The first to go, if any has proved nothing: of the address that has most such connections, where any has many, the
+    /// oldest of those that have shown least.
     fn yielding(&self, among: impl Fn(&Held<C>) -> bool) -> Option<u64> {
         let candidates = || {
             let unproved = |held: &Held<C>| held.standing != Standing::Proved && among(held);
@@ -156,7 +159,9 @@ impl<C> Table<C> {
         for (_, held) in candidates() {
             *of_origin.entry(held.origin).or_default() += 1;
         }
-        let share = |origin: &Origin| of_origin.get(origin).copied().unwrap_or(0);
+        // Some mobiles behind one address are no crowd.
+        let few = self.limits.connections / ADDRESSES_OF_A_FLOOD;
+        let share = |origin: &Origin| of_origin.get(origin).copied().unwrap_or(0).max(few);
         let first =
             candidates().min_by_key(|(number, held)| (Reverse(share(&held.origin)), held.standing, **number));
         first.map(|(number, _)| *number)
@@ -317,15 +322,14 @@ mod tests {
         }
     }
 
-    /// A mobile in its handshake, alone at its address, among any number of others' requests from fewer addresses than there
-    /// are places.
+    /// Mobiles in their handshakes, at an address of their own, among any number of others' requests from few addresses.
     #[test]
-    fn whoever_is_alone_at_his_address_stays_whatever_fewer_addresses_than_places_send() {
-        for hosts in [1, 5, 100, 254] {
+    fn a_flood_from_a_few_addresses_takes_places_from_itself_alone() {
+        for hosts in [1, 5, 17, 31] {
             let limits = Limits::default();
             let mut table = Table::new(limits);
             let (silent, _) = admitted(&mut table, host(5000), 5000);
-            let (asked, _) = admitted(&mut table, host(5001), 5001);
+            let (asked, _) = admitted(&mut table, host(5000), 5001);
             table.raise(asked, Standing::Asked);
             for number in 0..3000 {
                 let (place, _) = admitted(&mut table, host(1 + number % hosts), 10_000 + number);
