@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.pricing.calibration import SCENARIOS, reference_builds, trials
+from shakedown.pricing.calibration import CLOCK, SCENARIOS, clock_trials, reference_builds, trials
 from shakedown.pricing.coverage import coverage_tables
 from shakedown.pricing.ratios import DATA, WIDEST, Ratios, from_json, shipped, to_json
 from shakedown.pricing.relations import group, kind, relation
@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "extrapolation.md"
 
 @pytest.fixture(scope="module")
 def found():
-    return trials(shipped())
+    return [*trials(shipped()), *clock_trials(shipped())]
 
 
 def test_the_shipped_builds_are_those_of_the_profiles():
@@ -32,7 +32,7 @@ def test_the_shipped_builds_are_those_of_the_profiles():
     assert now["triples"] == kept["triples"]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", [*SCENARIOS, CLOCK])
 def test_nine_ranges_of_ten_hold(found, scenario):
     known = [trial for trial in found if trial.scenario == scenario and trial.known]
     assert len(known) > 400

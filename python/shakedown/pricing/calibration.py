@@ -7,10 +7,13 @@ reference builds.
 from __future__ import annotations
 
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from shakedown.pricing.clock import MIN_BOARDS as CLOCK_BOARDS
+from shakedown.pricing.clock import Cycles
 from shakedown.pricing.ratios import (
     LEVELS,
     WIDEST,
@@ -60,6 +63,8 @@ SCENARIOS: dict[str, tuple[str, Hide]] = {
     ),
 }
 """What is hidden of a build before a figure of it is estimated."""
+CLOCK = "clock"
+"""The scenario in which everything is hidden but the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +166,19 @@ def trials(ratios: Ratios, scenarios: Iterable[str] = SCENARIOS) -> list[Trial]:
                 if group(target) == "symmetric" and name in ("group", "family"):
                     continue
                 left = {base: value for base, value in build.log_s.items() if not hides(target, base)}
-                like = Build(build.board, build.lineage, build.word_bits, build.vector, build.kinds, left)
+                like = replace(build, log_s=left)
                 found.append(Trial(name, build.board, target, truth, ratios.estimate(target, like)))
     return found
+
+
+def clock_trials(ratios: Ratios) -> list[Trial]:
+    """Estimate every known figure from its build's clock alone, its board left out of the reference."""
+    cycles = Cycles(ratios)
+    return [
+        Trial(CLOCK, build.board, target, truth, cycles.estimate(target, build))
+        for build in ratios.builds
+        for target, truth in build.log_s.items()
+    ]
 
 
 def fitted(builds: list[Build]) -> Ratios:
@@ -184,39 +199,58 @@ def fitted(builds: list[Build]) -> Ratios:
             factors[name] = max(_board_quantile(values), 0.3)
     ratios.fit.factors = factors
     ratios.fit.families = _families(trials(ratios))
+    _fit_cycles(ratios)
     return ratios
 
 
-def _families(found: list[Trial]) -> dict[str, float]:
+def _fit_cycles(ratios: Ratios) -> None:
+    """Fit the pooled deviation of log cycles inside classes, then each family's factor so that 90 % hold, both
+    of the ranges that are narrow enough to be given as a figure and of all.
+    """
+    cycles = Cycles(ratios)
+    variances: dict[str, list[float]] = defaultdict(list)
+    for target in cycles.triples():
+        for level in range(len(LEVELS)):
+            for boards in cycles.classes(target, level).values():
+                if len(boards) >= CLOCK_BOARDS:
+                    variances[f"{group(target)}/{level}"].append(statistics.variance(boards.values()))
+    ratios.fit.cycles = {key: math.sqrt(statistics.fmean(some)) for key, some in variances.items()}
+    ratios.fit.cycle_factors = _families(clock_trials(ratios), any_width=True)
+
+
+def _families(found: list[Trial], *, any_width: bool = False) -> dict[str, float]:
     """By what factor a family's ranges may shrink, or must grow, to hold 90 % in every scenario.
 
     Leaving out what is too wide leaves the easier cases, so that the relations' own factors hold more. A
-    family that few boards have is levelled with its group.
+    family that few boards have is levelled with its group. With `any_width`, all ranges are to hold as often as
+    those that are narrow enough.
     """
     estimated = [trial for trial in found if trial.estimate is not None]
-    groups = {name: _level([one for one in estimated if group(one.target) == name]) for name in GROUPS}
+    groups = {
+        name: _level([one for one in estimated if group(one.target) == name], any_width) for name in GROUPS
+    }
     families = {}
     for name in {kind(trial.target) for trial in estimated}:
         of = [trial for trial in estimated if kind(trial.target) == name]
-        level, whole = _level(of), groups[group(of[0].target)]
+        level, whole = _level(of, any_width), groups[group(of[0].target)]
         enough = len({trial.board for trial in of}) >= _MANY_BOARDS
         families[name] = level if enough else max(level, whole)
     return families
 
 
-def _level(found: list[Trial]) -> float:
+def _level(found: list[Trial], any_width: bool) -> float:
     steps = [percent / 100.0 for percent in range(60, 301, 2)]
-    return next((factor for factor in steps if _holds(found, factor)), steps[-1])
+    return next((factor for factor in steps if _holds(found, factor, any_width)), steps[-1])
 
 
-def _holds(found: list[Trial], factor: float) -> bool:
+def _holds(found: list[Trial], factor: float, any_width: bool) -> bool:
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for trial in found:
         assert trial.estimate is not None
         half = trial.estimate.half * factor
-        if half <= math.log(WIDEST):
-            counts[trial.scenario][0] += 1
-            counts[trial.scenario][1] += abs(trial.error) <= half
+        for name, counted in ((trial.scenario, half <= math.log(WIDEST)), ("any width", any_width)):
+            counts[name][0] += counted
+            counts[name][1] += counted and abs(trial.error) <= half
     return all(held >= LEVEL * known for known, held in counts.values() if known >= _LEAST_TRIALS)
 
 

@@ -7,7 +7,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from shakedown.pricing.calibration import SCENARIOS, Trial
+from shakedown.pricing.calibration import CLOCK, SCENARIOS, Trial
 from shakedown.pricing.ratios import Ratios
 from shakedown.pricing.relations import group, kind
 
@@ -27,6 +27,8 @@ FAMILIES = {
     "hybrid": "hybrids, as one operation",
     "symmetric": "ciphers, digests, MACs (bulk)",
 }
+_MODES = ("gcm", "ccm", "chacha20-poly1305", "cbc")
+_WIDE = "Ciphers by the clock, however wide the range:"
 _HEAD = (
     "| family | figures | given | held | median range | median error | within ×/÷ 4 |\n"
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
@@ -41,6 +43,9 @@ def coverage_tables(ratios: Ratios, found: Sequence[Trial]) -> str:
     for name, (title, _) in SCENARIOS.items():
         rows = [trial for trial in found if trial.scenario == name]
         parts += [f"### {title[:1].upper()}{title[1:]}", _HEAD + "\n" + "\n".join(_rows(rows))]
+    by_clock = [trial for trial in found if trial.scenario == CLOCK]
+    parts += ["### Everything hidden but the clock", _HEAD + "\n" + "\n".join(_rows(by_clock))]
+    parts += [_WIDE, _HEAD + "\n" + "\n".join(_wide_rows(by_clock))]
     parts += [
         "### Fitted factors",
         "| scaled along | factor of the range |\n| --- | ---: |\n"
@@ -68,8 +73,15 @@ def _rows(trials: Iterable[Trial]) -> list[str]:
     return [*rows, _row("**all**", [trial for some in by_family.values() for trial in some])]
 
 
-def _row(title: str, trials: Sequence[Trial]) -> str:
-    known = [trial for trial in trials if trial.known]
+def _wide_rows(trials: Sequence[Trial]) -> list[str]:
+    """Ciphers by mode: wide ranges of these count where they hardly matter."""
+    ciphers = [trial for trial in trials if trial.target[0] == "cipher" and trial.estimate is not None]
+    rows = [(mode, [one for one in ciphers if one.target[1].endswith(mode)]) for mode in _MODES]
+    return [_row(title, some, some) for title, some in [*rows, ("**all ciphers**", ciphers)]]
+
+
+def _row(title: str, trials: Sequence[Trial], given: Sequence[Trial] | None = None) -> str:
+    known = [trial for trial in trials if trial.known] if given is None else list(given)
     if not known:
         return f"| {title} | {len(trials)} | 0 | – | – | – | – |"
     halves = [trial.estimate.half for trial in known if trial.estimate is not None]

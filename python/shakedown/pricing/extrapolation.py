@@ -1,4 +1,5 @@
-"""What a public-key call costs on a device: its own figure, else one scaled from its others, else unknown.
+"""What a public-key call costs on a device: its own figure, else one scaled from its others, else assumed by
+its clock, else unknown.
 
 How figures are scaled, and how often their ranges hold, is described in ``docs/reference/extrapolation.md``.
 """
@@ -12,7 +13,9 @@ from functools import lru_cache
 from typing import Literal
 
 from shakedown.models.ranges import Range, combined, within
+from shakedown.pricing.clock import shipped_cycles
 from shakedown.pricing.ratios import LEVELS, WIDEST, Scaled, build_of, shipped
+from shakedown.pricing.relations import group
 from shakedown.profiles.costs import Cost, Triple
 from shakedown.profiles.device import Device
 from shakedown.profiles.vocabulary import HYBRID_PARTS, SYMMETRIC_OPERATIONS
@@ -53,7 +56,10 @@ class Figure:
 
 
 def call_figure(device: Device, triple: Triple) -> Figure:
-    """Return what one public-key call, or a KiB of symmetric work, costs on a device that has primitives."""
+    """Return what one public-key call, or a KiB of symmetric work, costs on a device that has primitives.
+
+    A range wider than ×/÷ `WIDEST` is given of symmetric work alone, which is a small part of most handshakes.
+    """
     return _call_figure(_Key(device), triple)
 
 
@@ -80,10 +86,14 @@ def _call_figure(key: _Key, triple: Triple) -> Figure:
         return own
     if triple[1] == "hybrid":
         return _hybrid(device, triple)
-    found = shipped().estimate(triple, build_of(device))
-    if found is None or found.half > math.log(WIDEST):
-        return _unknown(triple, found)
-    return _scaled(device, triple, found)
+    like = build_of(device)
+    found = shipped().estimate(triple, like)
+    if found is not None and found.half <= math.log(WIDEST):
+        return _scaled(device, triple, found)
+    assumed = shipped_cycles().estimate(triple, like)
+    if assumed is not None and (assumed.half <= math.log(WIDEST) or triple[0] in SYMMETRIC_OPERATIONS):
+        return _assumed(device, triple, assumed)
+    return _unknown(triple, found or assumed)
 
 
 def _own(device: Device, triple: Triple) -> Figure | None:
@@ -119,11 +129,23 @@ def _scaled(device: Device, triple: Triple, found: Scaled) -> Figure:
     )
 
 
+def _assumed(device: Device, triple: Triple, found: Scaled) -> Figure:
+    """By the clock: all figures of one kind of arithmetic so assumed are wrong together."""
+    middle_s = math.exp(found.log_s)
+    where = f" alike in {LEVELS[found.level]}" if found.level < 3 else ""
+    unit = " a KiB" if triple[0] in SYMMETRIC_OPERATIONS else ""
+    method = f"clock: {found.ratio:.3g} cycles{unit}, as on {found.boards} boards{where}"
+    time = Range(middle_s * math.exp(-found.half), middle_s, middle_s * math.exp(found.half))
+    cause = f"{device.name}: {group(triple)} by the clock"
+    return Figure(time, 0.0, "assumed", method, device.name, cause)
+
+
 def _unknown(triple: Triple, found: Scaled | None) -> Figure:
     why = "the device has no figure that it can be scaled from"
     if found is not None:
         base = " ".join(found.base).strip()
-        why = f"the best ratio ({found.relation} {base}) is uncertain by ×/÷ {math.exp(found.half):.1f}"
+        base = base if found.relation == base else f"{found.relation} {base}"
+        why = f"the best ratio ({base}) is uncertain by ×/÷ {math.exp(found.half):.1f}"
     return Figure(None, basis="unknown", method=why, cause=" ".join(triple))
 
 

@@ -26,6 +26,8 @@ CLOCK_SPREAD = 2.0
 """How far, ×/÷, figures may be off that were scaled by the ratio of two clocks."""
 MATTERS = 0.05
 """A part that is a smaller share of the total than this does not decide what the total stands on."""
+WIDE_SHARE = 0.25
+"""Figures with a range wider than ×/÷ 4 count where their upper ends are at most so much of all else."""
 
 
 @dataclass
@@ -108,6 +110,7 @@ class _Pricing:
         self.price = Price()
         self.rows: dict[tuple[str, ...], dict[str, Any]] = {}
         self.variances: dict[int | None, float] = {}
+        self.wide: list[tuple[Operation, list[Part]]] = []
         self.names = {message.index: message.name for message in trace.messages}
         public_s = self._public_s() if device.overhead.cooling.messages else 0.0
         self.slower_stack = device.overhead.cooling.of_messages(public_s)
@@ -143,6 +146,7 @@ class _Pricing:
             else:
                 energy_j = self._call(operation, energy_j)
         self._stack()
+        self._settle_wide()
         self._connection()
         self.price.primitive_energy_j = energy_j
         self.price.sd_s = math.sqrt(math.fsum(self.variances.values()))
@@ -168,11 +172,27 @@ class _Pricing:
         found = symmetric_parts(
             self.device, self.work, operation, own=self._own(operation), slower=self.slower_symmetric
         )
-        if isinstance(found, list):
-            for number, part in enumerate(found):
-                self._add(operation, part, 0 if number else operation.count)
-        else:
+        if not isinstance(found, list):
             self._missing(operation, found.method)
+        elif any(part.wide for part in found):
+            self.wide.append((operation, found))
+        else:
+            self._add_all(operation, found)
+
+    def _add_all(self, operation: Operation, parts: list[Part]) -> None:
+        for number, part in enumerate(parts):
+            self._add(operation, part, 0 if number else operation.count)
+
+    def _settle_wide(self) -> None:
+        """Count symmetric work that is known only roughly where the total stays known, else name it."""
+        rest_s = self.price.total.mean
+        high_s = math.fsum(part.time.high for _, parts in self.wide for part in parts if part.wide)
+        for operation, parts in self.wide:
+            if high_s <= WIDE_SHARE * rest_s:
+                self._add_all(operation, parts)
+                continue
+            time = next(part.time for part in parts if part.wide)
+            self._missing(operation, f"by the clock it is uncertain by ×/÷ {time.high / time.mean:.1f}")
 
     def _import(self, operation: Operation) -> None:
         own = self._own(operation)

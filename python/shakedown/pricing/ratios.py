@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,12 +52,13 @@ _NORMAL90 = 1.645
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A reference build: what its class goes by, and the logarithms of its figures (of seconds)."""
+    """A reference build: what its class goes by, its clock, and the logarithms of its figures (of seconds)."""
 
     board: str
     lineage: str
     word_bits: int
     vector: bool
+    clock_hz: float
     kinds: Mapping[str, str]
     log_s: Mapping[Triple, float]
 
@@ -83,12 +84,15 @@ _Classes = list[dict[tuple[object, ...], dict[str, float]]]
 @dataclass
 class Fit:
     """What was fitted: the relations' own deviations by class level, and the ranges' factors, by relation and
-    by the family of the figure that is wanted.
+    by the family of the figure that is wanted; and of cycles the deviation by group and class level, and the
+    ranges' factors by family.
     """
 
     deviations: dict[str, float] = field(default_factory=dict)
     factors: dict[str, float] = field(default_factory=dict)
     families: dict[str, float] = field(default_factory=dict)
+    cycles: dict[str, float] = field(default_factory=dict)
+    cycle_factors: dict[str, float] = field(default_factory=dict)
 
 
 def log_costs(device: Device) -> dict[Triple, float]:
@@ -110,6 +114,7 @@ def build_of(device: Device) -> Build:
         device.lineage,
         device.core.word_bits,
         device.core.vector not in ("", "none"),
+        device.clock_hz,
         kinds,
         log_costs(device),
     )
@@ -247,9 +252,8 @@ def to_json(ratios: Ratios) -> dict[str, Any]:
     return {
         "triples": [list(triple) for triple in triples],
         "fit": {
-            "deviations": {key: round(value, 4) for key, value in sorted(ratios.fit.deviations.items())},
-            "factors": {key: round(value, 4) for key, value in sorted(ratios.fit.factors.items())},
-            "families": {key: round(value, 4) for key, value in sorted(ratios.fit.families.items())},
+            name: {key: round(value, 4) for key, value in sorted(fitted.items())}
+            for name, fitted in asdict(ratios.fit).items()
         },
         "builds": [
             {
@@ -257,6 +261,7 @@ def to_json(ratios: Ratios) -> dict[str, Any]:
                 "lineage": build.lineage,
                 "word_bits": build.word_bits,
                 "vector": build.vector,
+                "clock_hz": build.clock_hz,
                 "kinds": dict(build.kinds),
                 "log_s": [[at[triple], round(value, 5)] for triple, value in sorted(build.log_s.items())],
             }
@@ -274,6 +279,7 @@ def from_json(document: Mapping[str, Any]) -> Ratios:
             one["lineage"],
             one["word_bits"],
             one["vector"],
+            one["clock_hz"],
             one["kinds"],
             {triples[index]: value for index, value in one["log_s"]},
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from shakedown.models.ranges import Range, exactly
 from shakedown.pricing.extrapolation import Basis, Figure, call_figure
+from shakedown.pricing.ratios import WIDEST
 from shakedown.pricing.stack_work import StackWork, reference
 from shakedown.pricing.trace import Operation
 from shakedown.profiles.costs import Cost
@@ -30,12 +31,16 @@ _TAG_BYTES = 32.0  # a tag, and the block that its counter starts with
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a figure that is uncertain for one reason."""
+    """A part of a figure that is uncertain for one reason.
+
+    One that is `wide` has a range wider than a figure's may be; it counts only where it hardly matters.
+    """
 
     cause: str
     time: Range
     basis: Basis
     method: str
+    wide: bool = False
 
 
 def digests_of(algorithm: str) -> list[str]:
@@ -85,7 +90,8 @@ def symmetric_parts(
         if figure.time is None:
             return figure
         kib = (operation.size_bytes + _TAG_BYTES * operation.count) / 1024.0
-        parts.append(Part(figure.cause, figure.time.times(kib), figure.basis, figure.method))
+        time = figure.time.times(kib)
+        parts.append(Part(figure.cause, time, figure.basis, figure.method, _is_wide(figure)))
     else:
         return Figure(None, basis="unknown", method="no rule says what it is made of", cause=algorithm)
     per_call_s = reference().calls.get(kind, 0.0)
@@ -95,11 +101,16 @@ def symmetric_parts(
     return parts
 
 
+def _is_wide(figure: Figure) -> bool:
+    time = figure.time
+    return figure.basis == "assumed" and time is not None and time.high > WIDEST * (1.0 + 1e-9) * time.mean
+
+
 def _blocks(device: Device, work: StackWork, digest: str, kib: float) -> Part:
     if kib <= 0.0:
         return Part(f"{device.name}: own", exactly(0.0), "own", "")
     figure = call_figure(device, ("digest", digest, ""))
-    if figure.time is None:
+    if figure.time is None or _is_wide(figure):
         time = work.digest_kib().times(kib)
         return Part(work.cause, time.widened(BLOCK_SPREAD), "assumed", f"{digest}: {work.software.method}")
     time = figure.time.times(kib)
