@@ -1,44 +1,61 @@
 """The rate at which one nginx worker saturates: predicted with a profile of this machine, and measured.
 
-nginx runs one process on one core; our load generator, on another, makes handshakes in a closed loop and
-closes each connection at once, so that what nginx does is handshakes and connections alone. Its saturation
-rate is the number of connections by the time that the kernel says nginx ran. The profile is of the OpenSSL
-that nginx is linked with, and is measured in between, of suites other than those predicted and without nginx:
-primitives, handshakes in memory, connections to a server of ours.
+nginx runs one process on one core; load generators, on the others, make handshakes in a closed loop and close
+each connection at once, so that what nginx does is handshakes and connections alone. The profile is of the
+OpenSSL that nginx is linked with, and is measured in between, of suites other than those predicted and without
+nginx: primitives, handshakes in memory, connections to a server of ours.
+
+How a case is measured; this was written before any figure of it was taken:
+
+1. nginx has its core to itself. Two generators load it by turns, in every round, from all other cores: ours
+   (`load --arrivals closed`, sixteen connections under way) and `openssl s_time` (eight processes).
+2. Connections are those that nginx counts, over a window of a second of wall clock that begins when the load
+   has settled; its utilisation is the CPU time that the kernel books to it over the same window.
+3. A window in which the utilisation is at least 97 % is saturated: its figure is connections by second of wall
+   clock. Other windows count for nothing.
+4. Of the saturated windows of a case, both generators' together, the faster half counts, and of these the
+   median: a machine that others share is slower at times, and the profile is of its usual speed, too.
+5. A case with fewer than `LEAST_WINDOWS` saturated windows is one whose clients cannot saturate nginx: they
+   take as long as it does. It is listed as such, and its figure is connections by second of CPU time that the
+   kernel books to nginx, while processes that do nothing take two thirds of its core, so that any client is
+   fast enough; rounds in which nginx slept more often than once in five connections do not count, and of the
+   rest again the faster half does. This figure is printed for every case, and compared for these alone.
+6. `wrk` and `ab` ask for a page on each connection, which is more than a handshake: in two rounds they load
+   nginx in the full cases, and their rates are printed, but not compared.
+7. Of the four cases the one that is furthest off is the benchmark's figure.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import shutil
-import signal
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.harness import Benchmark, Pair, UnavailableError
+from bench.nginx import Server, pin, serving
+from bench.nginx_clients import Job, Window, ab, load_config, load_options, ours, s_time, window, wrk
 
 if TYPE_CHECKING:
     from shakedown.profiles.device import Device
 
 ROUNDS = 16
 """Half of them before handshakes in memory are measured, and half after them, each in turn with connections
-to a server of ours. Of each case the faster half counts: a machine that others share is slower at times, and
-the profile is of its usual speed, too.
+to a server of ours.
 """
+WINDOWS_EACH = 2
+"""In one of so many rounds nginx has its core to itself for a window of each generator."""
+OTHERS_IN = (0, ROUNDS - WINDOWS_EACH)
+"""Rounds in which `wrk` and `ab` load it, too."""
+SATURATED = 0.97
+LEAST_WINDOWS = 4
 SECONDS = 0.6
 BEGINNING_S = 0.02
-CLIENTS = 16
-"""Connections under way: with few nginx would sleep between any two flights."""
 MAX_SLEEPS = 0.2
 """A worker that sleeps more often than so, by connection, is not saturated: being woken costs it half of a
 connection more.
@@ -46,6 +63,8 @@ connection more.
 EACH = 5
 """Handshakes of each suite in a round of the profile: of many short rounds some are undisturbed."""
 TOLERANCE = 1.15
+GENERATORS = {"load": ours, "s_time": s_time}
+OTHERS = {"wrk": wrk, "ab": ab}
 
 
 @dataclass(frozen=True)
@@ -155,158 +174,73 @@ def predict(case: Case, device: Device) -> Predicted:
     return Predicted(priced.total.mean, priced.connection.mean)
 
 
-CONFIGURATION = """
-worker_processes 1;
-master_process off;
-daemon off;
-pid {folder}/nginx.pid;
-error_log {folder}/error.log crit;
-events {{ worker_connections 512; }}
-http {{
-  access_log off;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-  uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  ssl_protocols TLSv1.2 TLSv1.3;
-  ssl_ecdh_curve X25519;
-  ssl_session_tickets on;
-  {servers}
-}}
-"""
-ADDRESSES = tuple(f"127.0.0.{2 + number}" for number in range(ROUNDS))
-"""One for each round: to a single one a client would run short of ports, and look for a free one longer than
-its handshakes take.
-"""
-SERVER = """
-server {{
-  {listen}
-  ssl_certificate {folder}/{key}/chain.pem;
-  ssl_certificate_key {folder}/{key}/key.pem;
-  location / {{ return 200; }} }}
-"""
-
-
 @dataclass(frozen=True)
-class Endpoint:
-    """Where nginx serves a kind of key, and the folder with its certificate and the root."""
-
-    port: int
-    folder: Path
-
-
-@contextlib.contextmanager
-def nginx() -> Iterator[tuple[int, dict[str, Endpoint]]]:
-    """One nginx process on the first core: its number, and where it serves each kind of key."""
-    for tool in ("nginx", "openssl"):  # whose speed is asked for
-        if shutil.which(tool) is None:
-            raise UnavailableError(f"{tool} is not installed")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        endpoints = {}
-        servers = ""
-        for key in sorted({case.key for case in CASES}):
-            _certificate(folder / key, key)
-            with socket.create_server((ADDRESSES[0], 0)) as free:
-                endpoints[key] = Endpoint(free.getsockname()[1], folder / key)
-            port = endpoints[key].port
-            listen = " ".join(f"listen {address}:{port} ssl;" for address in ADDRESSES)
-            servers += SERVER.format(listen=listen, folder=folder, key=key)
-        path = folder / "nginx.conf"
-        path.write_text(CONFIGURATION.format(folder=folder, servers=servers), encoding="utf-8")
-        process = subprocess.Popen(
-            ["nginx", "-p", str(folder), "-c", str(path), "-e", str(folder / "error.log")],
-            preexec_fn=lambda: _pin(0),
-        )
-        try:
-            _reachable(process, [one.port for one in endpoints.values()], folder / "error.log")
-            yield process.pid, endpoints
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(10)
-
-
-def _certificate(folder: Path, key: str) -> None:
-    """One that a root of its own kind has issued, as the suites have it; the root is not sent."""
-    from shakedown import core
-
-    folder.mkdir()
-    core.certs(
-        {
-            "do": "make",
-            "now": int(time.time()),
-            "keys": key,
-            "out": folder,
-            "side": "server",
-            "profile": "lab",
-        }
-    )
-
-
-def _pin(core: int) -> None:
-    allowed = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {allowed[core % len(allowed)]})
-
-
-def _reachable(process: subprocess.Popen[bytes], ports: Sequence[int], log: Path) -> None:
-    for port in ports:
-        for _ in range(100):
-            if process.poll() is not None:
-                raise UnavailableError(f"nginx ended: {log.read_text(errors='replace').strip()[:200]}")
-            with contextlib.suppress(OSError), socket.create_connection((ADDRESSES[0], port), 1):
-                break
-            time.sleep(0.05)
-        else:
-            raise UnavailableError("nginx does not answer")
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What nginx did under load: its CPU time for a connection, and how often it slept by connection."""
+class Booked:
+    """What nginx did in a share of its core: its CPU time for a connection, how often it slept by connection."""
 
     each_s: float
     sleeps: float
 
+
+@dataclass
+class Measured:
+    """All rounds of a case: windows of wall clock by generator, and CPU time."""
+
+    windows: dict[str, list[Window]] = field(default_factory=dict)
+    booked: list[Booked] = field(default_factory=list)
+
+    def saturated(self) -> list[float]:
+        """Connections by second of wall clock, of the windows in which nginx was never idle, fastest first."""
+        found = (one for name in GENERATORS for one in self.windows.get(name, ()))
+        return sorted((one.per_s for one in found if one.utilisation >= SATURATED), reverse=True)
+
+    def by_cpu_time(self) -> list[float]:
+        """Connections by second of CPU time, of the rounds in which nginx hardly slept, fastest first."""
+        return sorted((1.0 / one.each_s for one in self.booked if one.sleeps <= MAX_SLEEPS), reverse=True)
+
     @property
-    def per_s(self) -> float:
-        """The rate at which it saturates."""
-        return 1.0 / self.each_s
+    def on_wall_clock(self) -> bool:
+        """Whether clients could saturate nginx with its core to itself."""
+        return len(self.saturated()) >= LEAST_WINDOWS
+
+    def rates(self) -> list[float]:
+        """Those that count: the faster half."""
+        found = self.saturated() if self.on_wall_clock else self.by_cpu_time()
+        return faster_half(found)
 
 
-def measure(case: Case, pid: int, endpoint: Endpoint, address: str = ADDRESSES[0]) -> Measured:
-    """Load nginx from the other core.
+def faster_half(rates: Sequence[float]) -> list[float]:
+    """Of rates, fastest first."""
+    return list(rates[: (len(rates) + 1) // 2])
 
-    Processes that do nothing take most of nginx' core, so that clients which are as fast as nginx are fast
-    enough: it never sleeps for want of work. Clients that resume have their sessions of a full handshake
-    each, which is not among those that are counted: what a short load takes is left out of a long one.
+
+def job(case: Case, server: Server, address: str) -> Job:
+    """What a generator is to do for a case."""
+    return Job(case.suite, case.client_stack, "/ticket" in case.suite, server.endpoints[case.key], address)
+
+
+def booked(server: Server, one: Job) -> Booked:
+    """Load nginx from the other core, while processes that do nothing take most of nginx' core.
+
+    It then never sleeps for want of work. Clients that resume have their sessions of a full handshake each,
+    which is not among those that are counted: what a short load takes is left out of a long one.
     """
     from shakedown import core
     from shakedown.pricing.neighbours import shared
 
-    options = {
-        "client_stack": case.client_stack,
-        "now": int(time.time()),
-        "chain": endpoint.folder / "chain.pem",
-        "key": endpoint.folder / "key.pem",
-        "ca": endpoint.folder / "ca.pem",
-    }
+    suite, options = core.canonical(one.suite), load_options(one)
 
     def load(duration_s: float) -> tuple[int, float, int]:
         """Connections, nginx' CPU time for them, and how often it slept."""
-        config = {
-            "target": f"{address}:{endpoint.port}",
-            "arrivals": "closed",
-            "clients": CLIENTS,
-            "duration_s": duration_s,
-            "check": False,
-        }
-        before_s, before = _ran_s(pid), _slept(pid)
-        outcome = core.load(config, core.canonical(case.suite), options)
-        resumed = outcome.completed if "/ticket" in case.suite else 0
+        before_s, before = server.ran_s(), server.slept()
+        outcome = core.load(load_config(one, duration_s), suite, options)
+        resumed = outcome.completed if one.resumed else 0
         if outcome.failed or not outcome.completed or outcome.resumed.confirmed != resumed:
-            raise UnavailableError(f"{case.name}: {outcome.failed}, resumed: {outcome.resumed}")
-        return outcome.completed, _ran_s(pid) - before_s, _slept(pid) - before
+            raise UnavailableError(f"{one.suite}: {outcome.failed}, resumed: {outcome.resumed}")
+        return outcome.completed, server.ran_s() - before_s, server.slept() - before
 
     allowed = os.sched_getaffinity(0)
-    _pin(1)
+    pin(1)
     try:
         with shared(min(allowed)):
             first, whole = load(BEGINNING_S), load(BEGINNING_S + SECONDS)
@@ -314,63 +248,88 @@ def measure(case: Case, pid: int, endpoint: Endpoint, address: str = ADDRESSES[0
         os.sched_setaffinity(0, allowed)
     completed, ran_s, slept = (more - less for more, less in zip(whole, first, strict=True))
     if completed <= 0:
-        raise UnavailableError(f"{case.name}: {completed:g} connections in {SECONDS} s")
-    return Measured(ran_s / completed, max(slept, 0) / completed)
+        raise UnavailableError(f"{one.suite}: {completed:g} connections in {SECONDS} s")
+    return Booked(ran_s / completed, max(slept, 0) / completed)
 
 
-def _slept(pid: int) -> int:
-    """How often a process has waited of its own accord."""
-    (line,) = re.findall(r"^voluntary_ctxt_switches:\s*(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M)
-    return int(line)
-
-
-def _ran_s(pid: int) -> float:
-    """CPU time of a process as the scheduler counts it."""
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) * 1e-9
-
-
-def rates() -> list[tuple[Case, Predicted, Measured]]:
-    """Every case in every round: what is predicted, and what is measured."""
-    profile = Profile()
-    found: list[tuple[Case, Measured]] = []
-    with nginx() as (pid, endpoints):
-
-        def some(addresses: Sequence[str]) -> None:
-            for address in addresses:
-                profile.serve()
-                found.extend((case, measure(case, pid, endpoints[case.key], address)) for case in CASES)
-
-        some(ADDRESSES[: ROUNDS // 2])
-        profile.handshakes()
-        some(ADDRESSES[ROUNDS // 2 :])
-    device = profile.device()
-    predicted = {case: predict(case, device) for case in CASES}
-    return [(case, predicted[case], measured) for case, measured in found]
-
-
-def undisturbed(found: Sequence[tuple[Case, Predicted, Measured]], case: Case) -> list[tuple[float, float]]:
-    """The predicted rate of a case, with each measured one of the faster half of the saturated rounds.
-
-    Raises `UnavailableError` where nginx was never saturated.
+def addresses() -> Iterator[str]:
+    """One for each load: to a single one a client would run short of ports, and look for a free one longer
+    than its handshakes take.
     """
-    both = sorted(
-        (
-            (ours.per_s, theirs.per_s)
-            for one, ours, theirs in found
-            if one == case and theirs.sleeps <= MAX_SLEEPS
-        ),
-        reverse=True,
-    )
-    if not both:
-        raise UnavailableError(f"{case.name}: the clients were too slow to saturate nginx")
-    return both[: (len(both) + 1) // 2]
+    return (f"127.0.0.{number}" for number in range(2, 2 + LOADS))
+
+
+LOADS = ROUNDS + ROUNDS // WINDOWS_EACH * len(GENERATORS) + len(OTHERS_IN) * len(OTHERS)
+
+
+def rates() -> tuple[dict[Case, Predicted], dict[Case, Measured]]:
+    """Every case: what is predicted, and what was measured in all rounds."""
+    profile = Profile()
+    found = {case: Measured() for case in CASES}
+    fresh = addresses()
+    with serving(sorted({case.key for case in CASES}), list(addresses())) as server:
+
+        def some(numbers: range) -> None:
+            for number in numbers:
+                profile.serve()
+                address = next(fresh)
+                for case, measured in found.items():
+                    measured.booked.append(booked(server, job(case, server, address)))
+                alone = [] if number % WINDOWS_EACH else list(GENERATORS.items())
+                alone += OTHERS.items() if number in OTHERS_IN else []
+                for name, generator in alone:
+                    address = next(fresh)
+                    for case, measured in found.items():
+                        one = job(case, server, address)
+                        if name in OTHERS and (one.resumed or shutil.which(name) is None):
+                            continue
+                        measured.windows.setdefault(name, []).append(window(server, generator, one))
+
+        some(range(ROUNDS // 2))
+        profile.handshakes()
+        some(range(ROUNDS // 2, ROUNDS))
+    device = profile.device()
+    return {case: predict(case, device) for case in CASES}, found
 
 
 def pairs() -> Sequence[Pair]:
-    """Of the case that is furthest off, the greater of each two rates and the lesser."""
-    found = rates()
-    cases = [[(max(both), min(both)) for both in undisturbed(found, case)] for case in CASES]
-    return max(cases, key=lambda case: statistics.median(high / low for high, low in case))
+    """Of the case that is furthest off, the greater of each two rates and the lesser; prints all cases."""
+    predicted, found = rates()
+    for case in CASES:
+        sys.stdout.write(described(case, predicted[case], found[case]))
+    compared = []
+    for case in CASES:
+        both = [(predicted[case].per_s, rate) for rate in found[case].rates()]
+        if not both:
+            raise UnavailableError(f"{case.name}: nginx was never saturated")
+        compared.append([(max(one), min(one)) for one in both])
+    return max(compared, key=lambda case: statistics.median(high / low for high, low in case))
+
+
+def described(case: Case, predicted: Predicted, measured: Measured) -> str:
+    """A case in lines: what is predicted, and every way in which it was measured."""
+    parts = f"{predicted.handshake_s * 1e6:.0f} + {predicted.connection_s * 1e6:.0f} us"
+    lines = [f"{case.name}: predicted {predicted.per_s:,.0f}/s ({parts})"]
+    ways = {"wall clock": measured.saturated(), "CPU time": measured.by_cpu_time()}
+    compared = "wall clock" if measured.on_wall_clock else "CPU time"
+    for way, all_rates in ways.items():
+        kept = faster_half(all_rates)
+        mark = ", compared" if way == compared else ""
+        if way == "wall clock" and not measured.on_wall_clock:
+            mark = ", the clients cannot saturate nginx"
+        if kept:
+            rate = statistics.median(kept)
+            off = f"{rate:,.0f}/s ({1e6 / rate:.0f} us), {predicted.per_s / rate - 1.0:+.1%}"
+            lines.append(f"  {way}: {off}, {len(all_rates)} rounds saturated{mark}")
+        else:
+            lines.append(f"  {way}: no round saturated{mark}")
+    for name, windows in measured.windows.items():
+        rate = statistics.median(one.per_s for one in windows)
+        busy = statistics.median(one.utilisation for one in windows)
+        each_s = statistics.median(one.each_s for one in windows)
+        asked = ", with a request each" if name in OTHERS else ""
+        lines.append(f"  {name}: {rate:,.0f}/s at {busy:.0%} busy, {each_s * 1e6:.0f} us of CPU{asked}")
+    return "\n".join(lines) + "\n"
 
 
 BENCHMARKS = [
@@ -387,13 +346,4 @@ BENCHMARKS = [
 
 
 if __name__ == "__main__":
-    everything = rates()
-    for case in CASES:
-        ours = next(one for other, one, _ in everything if other == case)
-        theirs_s = 1.0 / statistics.median(theirs for _, theirs in undisturbed(everything, case))
-        kept = sum(other == case and one.sleeps <= MAX_SLEEPS for other, _, one in everything)
-        parts = f"{ours.handshake_s * 1e6:.0f} + {ours.connection_s * 1e6:.0f} us"
-        sys.stdout.write(
-            f"{case.name}: predicted {ours.per_s:,.0f}/s ({parts}), measured {1.0 / theirs_s:,.0f}/s "
-            f"({theirs_s * 1e6:.0f} us, saturated in {kept} rounds), {ours.per_s * theirs_s - 1.0:+.1%}\n"
-        )
+    pairs()
