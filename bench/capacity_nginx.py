@@ -1,9 +1,9 @@
 """The rate at which one nginx worker saturates: predicted with a profile of this machine, and measured.
 
-nginx runs one process on one core; load generators, on the others, make handshakes in a closed loop and close
-each connection at once, so that what nginx does is handshakes and connections alone. The profile is of the
-OpenSSL that nginx is linked with, and is measured in between, of suites other than those predicted and without
-nginx: primitives, handshakes in memory, connections to a server of ours.
+nginx runs one process on one core; load generators, on the others, make handshakes in a closed loop and
+close each connection at once, so that what nginx does is handshakes and connections alone. The profile is of
+the OpenSSL that nginx is linked with, and is measured in between, of suites other than those predicted and
+without nginx: primitives, handshakes in memory, connections to a server of ours.
 
 How a case is measured; this was written before any figure of it was taken:
 
@@ -11,8 +11,8 @@ How a case is measured; this was written before any figure of it was taken:
    (`load --arrivals closed`, sixteen connections under way) and `openssl s_time` (eight processes).
 2. Connections are those that nginx counts, over a window of a second of wall clock that begins when the load
    has settled; its utilisation is the CPU time that the kernel books to it over the same window.
-3. A window in which the utilisation is at least 97 % is saturated: its figure is connections by second of wall
-   clock. Other windows count for nothing.
+3. A window in which the utilisation is at least 97 % is saturated: its figure is connections by second of
+   wall clock. Other windows count for nothing.
 4. Of the saturated windows of a case, both generators' together, the faster half counts, and of these the
    median: a machine that others share is slower at times, and the profile is of its usual speed, too.
 5. A case with fewer than `LEAST_WINDOWS` saturated windows is one whose clients cannot saturate nginx: they
@@ -176,7 +176,7 @@ def predict(case: Case, device: Device) -> Predicted:
 
 @dataclass(frozen=True)
 class Booked:
-    """What nginx did in a share of its core: its CPU time for a connection, how often it slept by connection."""
+    """What nginx did in a share of its core: CPU time and sleeps, by connection."""
 
     each_s: float
     sleeps: float
@@ -190,7 +190,7 @@ class Measured:
     booked: list[Booked] = field(default_factory=list)
 
     def saturated(self) -> list[float]:
-        """Connections by second of wall clock, of the windows in which nginx was never idle, fastest first."""
+        """Connections by second of wall clock, of windows in which nginx was never idle, fastest first."""
         found = (one for name in GENERATORS for one in self.windows.get(name, ()))
         return sorted((one.per_s for one in found if one.utilisation >= SATURATED), reverse=True)
 

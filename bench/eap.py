@@ -43,7 +43,8 @@ def _cpu_s(pid: int) -> float:
 
 def _authenticate(port: int, client: Path, ca: Path, *options: str) -> dict[str, float]:
     """What `eap peer --json` prints."""
-    command = [sys.executable, "-m", "shakedown", "eap", "peer", "--server", f"127.0.0.1:{port}"]
+    command: list[str | Path] = [sys.executable, "-m", "shakedown", "eap", "peer"]
+    command += ["--server", f"127.0.0.1:{port}"]
     command += ["--secret", SECRET, "--suite", SUITE, "--chain", client / "chain.pem"]
     command += ["--key", client / "key.pem", "--ca", ca, "--json", *options]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
@@ -97,8 +98,8 @@ def server_pairs() -> list[Pair]:
             freeradius(folder / "radius", server, roots[0], fragment=1398, cache=False) as radius,
             _ours(server, roots[0]) as (port, pid),
         ):
-            for one in ((port, pid), (radius.port, radius.pid)):
-                _per_cpu_s(*one, client, roots[1])
+            _per_cpu_s(port, pid, client, roots[1])
+            _per_cpu_s(radius.port, radius.pid, client, roots[1])
             return [
                 (
                     _per_cpu_s(port, pid, client, roots[1]),

@@ -119,9 +119,7 @@ def serving(keys: Sequence[str], addresses: Sequence[str]) -> Iterator[Server]:
             servers += SERVER.format(listen=listen, folder=folder, key=key)
         status = _free_port("127.0.0.1")
         path = folder / "nginx.conf"
-        path.write_text(
-            CONFIGURATION.format(folder=folder, servers=servers, status=status), encoding="utf-8"
-        )
+        path.write_text(CONFIGURATION.format(folder=folder, servers=servers, status=status), encoding="utf-8")
         process = subprocess.Popen(
             ["nginx", "-p", str(folder), "-c", str(path), "-e", str(folder / "error.log")],
             preexec_fn=lambda: pin(0),

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any
 
 from bench.harness import UnavailableError
@@ -18,7 +19,7 @@ SETTLE_S = 0.4
 """Before the window: clients that resume have their sessions by then, and nginx its queue."""
 WINDOW_S = 1.0
 CLIENTS = 16
-"""Connections that our generator, `wrk` and `ab` keep under way: with few nginx would sleep between flights."""
+"""Connections that ours, `wrk` and `ab` keep under way: with few nginx would sleep between flights."""
 PROCESSES = 8
 """Of `openssl s_time`, each with one connection under way."""
 
@@ -97,7 +98,7 @@ def ours(job: Job) -> Iterator[None]:
         raise UnavailableError(f"{job.suite}: {completed} completed, {resumed} resumed, {failed} failed")
 
 
-def _ours(job: Job, pipe: Any) -> None:
+def _ours(job: Job, pipe: Connection) -> None:
     from shakedown import core
 
     pin(1)

@@ -2,7 +2,8 @@
 
 `python -m tools.measure_reference` measures the profile `epyc-turin` again (minutes; on a quiet
 machine of that kind
-only) and then derives `data/overhead.json`; with `--derive`, it derives from the profile as it is.
+only) and then derives `data/overhead.json`; with `--derive`, it derives from the profile as it is; with
+`--connection`, it measures the TCP connection alone (half a minute), and changes that table in both files.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import statistics
 import sys
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 from shakedown.pricing.stack_work import DATA
 from shakedown.profiles import load_device
+from shakedown.profiles.device import Device, parse_device
 from shakedown.profiles.registry import shipped_names
 
 PROFILE = "epyc-turin"
@@ -63,6 +67,25 @@ def measure(seconds: float) -> None:
     PLACE.write_text(text, encoding="utf-8")
 
 
+def measure_connection() -> None:
+    """Measure a TCP connection here, into that table of the profile and of the data; all else stays."""
+    from shakedown.pricing.connection_cost import connection_cost
+
+    found = connection_cost()
+    table = "".join(f"{key} = {value:.6g}\n" for key, value in found.items())
+    text, count = re.subn(
+        r"(?m)^\[connection\]\n(?:\w+ = .*\n)+", f"[connection]\n{table}", PLACE.read_text(encoding="utf-8")
+    )
+    if count != 1:
+        raise SystemExit(f"{PLACE}: {count} tables [connection]; expected one")
+    document = json.loads(DATA.read_bytes())
+    before = document["connection"]
+    PLACE.write_text(text, encoding="utf-8")
+    document["connection"] = _connection(parse_device(tomllib.loads(text), str(PLACE)))
+    DATA.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    print(f"before: {before}\nnow:    {document['connection']}")
+
+
 def derive() -> dict[str, Any]:
     """What the package keeps of the profile and of other profiles' software digests."""
     device = load_device(PROFILE)
@@ -72,7 +95,6 @@ def derive() -> dict[str, Any]:
     for (operation, _, _), cost in device.costs.items():
         if operation in ("digest", "mac", "cipher", "prf") and cost.mean_s > 0.0:
             calls[operation].append(cost.mean_s)
-    connection = device.connection
     return {
         "from": PROFILE,
         "software_s_per_kib": SOFTWARE_S_PER_KIB,
@@ -92,16 +114,24 @@ def derive() -> dict[str, Any]:
             for (operation, algorithm, parameters), cost in sorted(device.costs.items())
             if operation == "import"
         ],
-        "connection": {
-            "server_s": _round(connection.server_s or 0.0),
-            "client_s": _round(connection.client_s or 0.0),
-            "per_kib_s": _round(connection.per_kib_s),
-        },
+        "connection": _connection(device),
         "plain": [
             [*triple, _round(device.costs[triple].mean_s)] for triple in PLAIN if triple in device.costs
         ],
         "plain_cycles": _plain_cycles({t: device.costs[t].mean_s for t in PLAIN if t in device.costs}),
         "lineages": {name: list(pair) for name, pair in LINEAGES.items()},
+    }
+
+
+def _connection(device: Device) -> dict[str, float]:
+    """What a TCP connection costs each side, and by what share the handshake takes longer than in memory."""
+    found = device.connection
+    return {
+        "server_s": _round(found.server_s or 0.0),
+        "client_s": _round(found.client_s or 0.0),
+        "per_kib_s": _round(found.per_kib_s),
+        "server_cold": _round(found.server_cold),
+        "client_cold": _round(found.client_cold),
     }
 
 
@@ -149,9 +179,14 @@ def _round(value: float) -> float:
 def main() -> None:
     """Measure unless asked not to, then derive."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--derive", action="store_true", help="do not measure")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--derive", action="store_true", help="do not measure")
+    what.add_argument("--connection", action="store_true", help="measure the TCP connection alone")
     parser.add_argument("--seconds", type=float, default=1.0, help="longest time for each primitive")
     chosen = parser.parse_args()
+    if chosen.connection:
+        measure_connection()
+        return
     if not chosen.derive:
         measure(chosen.seconds)
     DATA.write_text(json.dumps(derive(), indent=1) + "\n", encoding="utf-8")

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.pricing.calibration import CLOCK, SCENARIOS, clock_trials, reference_builds, trials
+from shakedown.pricing.calibration import (
+    CLOCK,
+    SCENARIOS,
+    clock_trials,
+    pair_trials,
+    reference_builds,
+    trials,
+)
 from shakedown.pricing.coverage import coverage_tables
 from shakedown.pricing.ratios import DATA, WIDEST, Ratios, from_json, shipped, to_json
 from shakedown.pricing.relations import group, kind, relation
@@ -21,7 +28,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "extrapolation.md"
 
 @pytest.fixture(scope="module")
 def found():
-    return [*trials(shipped()), *clock_trials(shipped())]
+    return [*trials(shipped()), *pair_trials(shipped()), *clock_trials(shipped())]
 
 
 def test_the_shipped_builds_are_those_of_the_profiles():

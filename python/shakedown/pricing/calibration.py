@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from shakedown.pricing.clock import MIN_BOARDS as CLOCK_BOARDS
-from shakedown.pricing.clock import Cycles
+from shakedown.pricing.clock import Cycles, clock_family
+from shakedown.pricing.pairs import Pairs, base_of
 from shakedown.pricing.ratios import (
     LEVELS,
     WIDEST,
@@ -63,6 +64,8 @@ SCENARIOS: dict[str, tuple[str, Hide]] = {
     ),
 }
 """What is hidden of a build before a figure of it is estimated."""
+PAIR = "pair"
+"""The scenario in which a curve is known from one of another family, by the ratio of all boards."""
 CLOCK = "clock"
 """The scenario in which everything is hidden but the clock."""
 
@@ -171,6 +174,18 @@ def trials(ratios: Ratios, scenarios: Iterable[str] = SCENARIOS) -> list[Trial]:
     return found
 
 
+def pair_trials(ratios: Ratios) -> list[Trial]:
+    """Estimate every figure that one ratio of two curves gives, its board left out."""
+    pairs = Pairs(ratios)
+    found = [
+        Trial(PAIR, build.board, target, truth, pairs.estimate(target, build))
+        for build in ratios.builds
+        for target, truth in build.log_s.items()
+        if base_of(target, list(build.log_s)) is not None
+    ]
+    return [trial for trial in found if trial.estimate is not None]
+
+
 def clock_trials(ratios: Ratios) -> list[Trial]:
     """Estimate every known figure from its build's clock alone, its board left out of the reference."""
     cycles = Cycles(ratios)
@@ -204,8 +219,8 @@ def fitted(builds: list[Build]) -> Ratios:
 
 
 def _fit_cycles(ratios: Ratios) -> None:
-    """Fit the pooled deviation of log cycles inside classes, then each family's factor so that 90 % hold, both
-    of the ranges that are narrow enough to be given as a figure and of all.
+    """Fit the pooled deviation of log cycles inside classes, then each family's factor so that 90 % hold, of
+    the ranges that are narrow enough to be given as a figure and of all.
     """
     cycles = Cycles(ratios)
     variances: dict[str, list[float]] = defaultdict(list)
@@ -215,23 +230,25 @@ def _fit_cycles(ratios: Ratios) -> None:
                 if len(boards) >= CLOCK_BOARDS:
                     variances[f"{group(target)}/{level}"].append(statistics.variance(boards.values()))
     ratios.fit.cycles = {key: math.sqrt(statistics.fmean(some)) for key, some in variances.items()}
-    ratios.fit.cycle_factors = _families(clock_trials(ratios), any_width=True)
+    ratios.fit.cycle_factors = _families(clock_trials(ratios), clock_family, any_width=True)
 
 
-def _families(found: list[Trial], *, any_width: bool = False) -> dict[str, float]:
+def _families(
+    found: list[Trial], family: Callable[[Triple], str] = kind, *, any_width: bool = False
+) -> dict[str, float]:
     """By what factor a family's ranges may shrink, or must grow, to hold 90 % in every scenario.
 
     Leaving out what is too wide leaves the easier cases, so that the relations' own factors hold more. A
-    family that few boards have is levelled with its group. With `any_width`, all ranges are to hold as often as
-    those that are narrow enough.
+    family that few boards have is levelled with its group. With `any_width`, all ranges are to hold as often
+    as those that are narrow enough.
     """
     estimated = [trial for trial in found if trial.estimate is not None]
     groups = {
         name: _level([one for one in estimated if group(one.target) == name], any_width) for name in GROUPS
     }
     families = {}
-    for name in {kind(trial.target) for trial in estimated}:
-        of = [trial for trial in estimated if kind(trial.target) == name]
+    for name in {family(trial.target) for trial in estimated}:
+        of = [trial for trial in estimated if family(trial.target) == name]
         level, whole = _level(of, any_width), groups[group(of[0].target)]
         enough = len({trial.board for trial in of}) >= _MANY_BOARDS
         families[name] = level if enough else max(level, whole)
@@ -251,7 +268,8 @@ def _holds(found: list[Trial], factor: float, any_width: bool) -> bool:
         for name, counted in ((trial.scenario, half <= math.log(WIDEST)), ("any width", any_width)):
             counts[name][0] += counted
             counts[name][1] += counted and abs(trial.error) <= half
-    return all(held >= LEVEL * known for known, held in counts.values() if known >= _LEAST_TRIALS)
+    least = 1 if any_width else _LEAST_TRIALS
+    return all(held >= LEVEL * known for known, held in counts.values() if known >= least)
 
 
 def _board_quantile(values: list[tuple[float, str]]) -> float:

@@ -87,9 +87,14 @@ class Cycles:
         freedom = PRIOR_BOARDS + count - 1
         variance = (PRIOR_BOARDS * own**2 + sum((one - mean) ** 2 for one in values)) / freedom
         width = student_90(freedom) * math.sqrt(variance * (1.0 + 1.0 / count))
-        half = width * self.fit.cycle_factors.get(kind(target), 1.0)
+        half = width * self.fit.cycle_factors.get(clock_family(target), 1.0)
         log_s = mean - math.log(like.clock_hz)
         return Scaled(log_s, half, CLOCK, math.exp(mean), RELATION, level, count, width)
+
+
+def clock_family(target: Triple) -> str:
+    """Primitives whose ranges are fitted together: a family, and ciphers by their mode."""
+    return target[1].rpartition("-")[2] if target[0] == "cipher" else kind(target)
 
 
 @lru_cache(maxsize=1)

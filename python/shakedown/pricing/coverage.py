@@ -7,7 +7,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from shakedown.pricing.calibration import CLOCK, SCENARIOS, Trial
+from shakedown.pricing.calibration import CLOCK, PAIR, SCENARIOS, Trial
 from shakedown.pricing.ratios import Ratios
 from shakedown.pricing.relations import group, kind
 
@@ -43,6 +43,11 @@ def coverage_tables(ratios: Ratios, found: Sequence[Trial]) -> str:
     for name, (title, _) in SCENARIOS.items():
         rows = [trial for trial in found if trial.scenario == name]
         parts += [f"### {title[:1].upper()}{title[1:]}", _HEAD + "\n" + "\n".join(_rows(rows))]
+    by_pair = [trial for trial in found if trial.scenario == PAIR]
+    parts += [
+        "### All hidden but one figure on another curve of the size",
+        _HEAD + "\n" + "\n".join(_rows(by_pair)),
+    ]
     by_clock = [trial for trial in found if trial.scenario == CLOCK]
     parts += ["### Everything hidden but the clock", _HEAD + "\n" + "\n".join(_rows(by_clock))]
     parts += [_WIDE, _HEAD + "\n" + "\n".join(_wide_rows(by_clock))]

@@ -14,6 +14,7 @@ from typing import Literal
 
 from shakedown.models.ranges import Range, combined, within
 from shakedown.pricing.clock import shipped_cycles
+from shakedown.pricing.pairs import RELATION, shipped_pairs
 from shakedown.pricing.ratios import LEVELS, WIDEST, Scaled, build_of, shipped
 from shakedown.pricing.relations import group
 from shakedown.profiles.costs import Cost, Triple
@@ -58,7 +59,7 @@ class Figure:
 def call_figure(device: Device, triple: Triple) -> Figure:
     """Return what one public-key call, or a KiB of symmetric work, costs on a device that has primitives.
 
-    A range wider than ×/÷ `WIDEST` is given of symmetric work alone, which is a small part of most handshakes.
+    A range wider than ×/÷ `WIDEST` is given of symmetric work alone: a small part of most handshakes.
     """
     return _call_figure(_Key(device), triple)
 
@@ -90,6 +91,9 @@ def _call_figure(key: _Key, triple: Triple) -> Figure:
     found = shipped().estimate(triple, like)
     if found is not None and found.half <= math.log(WIDEST):
         return _scaled(device, triple, found)
+    pair = shipped_pairs().estimate(triple, like)
+    if pair is not None:
+        return _scaled(device, triple, pair)
     assumed = shipped_cycles().estimate(triple, like)
     if assumed is not None and (assumed.half <= math.log(WIDEST) or triple[0] in SYMMETRIC_OPERATIONS):
         return _assumed(device, triple, assumed)
@@ -119,13 +123,15 @@ def _scaled(device: Device, triple: Triple, found: Scaled) -> Figure:
     where = f"{boards} alike in {LEVELS[found.level]}" if found.level < 3 else boards
     method = f"{found.relation}: {base} × {found.ratio:.3g}"
     method += f", as on {where}" if found.boards else ", by arithmetic"
+    # All calls on one curve scaled from those on one other are wrong together.
+    what = f"{triple[2]} by {found.base[2]}" if found.relation == RELATION else " ".join(triple).strip()
     return Figure(
         Range(middle_s * math.exp(-half), middle_s, middle_s * math.exp(half)),
         cost.sd_s * middle_s / cost.mean_s if cost.mean_s > 0.0 and found.base[0] == triple[0] else 0.0,
         "scaled",
         method,
         device.name,
-        f"{device.name}: {' '.join(triple).strip()}",
+        f"{device.name}: {what}",
     )
 
 

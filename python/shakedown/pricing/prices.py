@@ -26,7 +26,7 @@ CLOCK_SPREAD = 2.0
 """How far, ×/÷, figures may be off that were scaled by the ratio of two clocks."""
 MATTERS = 0.05
 """A part that is a smaller share of the total than this does not decide what the total stands on."""
-WIDE_SHARE = 0.25
+WIDE_SHARE = 0.5
 """Figures with a range wider than ×/÷ 4 count where their upper ends are at most so much of all else."""
 
 
@@ -191,8 +191,8 @@ class _Pricing:
             if high_s <= WIDE_SHARE * rest_s:
                 self._add_all(operation, parts)
                 continue
-            time = next(part.time for part in parts if part.wide)
-            self._missing(operation, f"by the clock it is uncertain by ×/÷ {time.high / time.mean:.1f}")
+            wide = max(part.wide for part in parts)
+            self._missing(operation, f"by the clock it is uncertain by ×/÷ {wide:.1f}")
 
     def _import(self, operation: Operation) -> None:
         own = self._own(operation)
@@ -276,7 +276,8 @@ class _Pricing:
             return
         shown = reference().connection
         seconds = shown[f"{self.side}_s"] + shown["per_kib_s"] * kib
-        self.price.connection = self.work.network.of(seconds)
+        colder = self.price.total.times(shown.get(f"{self.side}_cold", 0.0))
+        self.price.connection = self.work.network.of(seconds).plus(colder)
 
     def _vary(self, variance_s2: float, at: int | None) -> None:
         self.variances[at] = self.variances.get(at, 0.0) + variance_s2

@@ -52,7 +52,7 @@ _NORMAL90 = 1.645
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A reference build: what its class goes by, its clock, and the logarithms of its figures (of seconds)."""
+    """A reference build: what its class goes by, its clock, and its figures' logarithms (of seconds)."""
 
     board: str
     lineage: str

@@ -33,14 +33,15 @@ _TAG_BYTES = 32.0  # a tag, and the block that its counter starts with
 class Part:
     """A part of a figure that is uncertain for one reason.
 
-    One that is `wide` has a range wider than a figure's may be; it counts only where it hardly matters.
+    `wide` is the range, ×/÷, where it is wider than a figure's may be: such a part counts only where it
+    hardly matters.
     """
 
     cause: str
     time: Range
     basis: Basis
     method: str
-    wide: bool = False
+    wide: float = 0.0
 
 
 def digests_of(algorithm: str) -> list[str]:
@@ -91,7 +92,7 @@ def symmetric_parts(
             return figure
         kib = (operation.size_bytes + _TAG_BYTES * operation.count) / 1024.0
         time = figure.time.times(kib)
-        parts.append(Part(figure.cause, time, figure.basis, figure.method, _is_wide(figure)))
+        parts.append(Part(figure.cause, time, figure.basis, figure.method, _wide(figure)))
     else:
         return Figure(None, basis="unknown", method="no rule says what it is made of", cause=algorithm)
     per_call_s = reference().calls.get(kind, 0.0)
@@ -101,16 +102,19 @@ def symmetric_parts(
     return parts
 
 
-def _is_wide(figure: Figure) -> bool:
-    time = figure.time
-    return figure.basis == "assumed" and time is not None and time.high > WIDEST * (1.0 + 1e-9) * time.mean
+def _wide(figure: Figure) -> float:
+    """The range of a figure, ×/÷, where that is wider than a figure's may be; else 0."""
+    if figure.basis != "assumed" or figure.time is None:
+        return 0.0
+    factor = figure.time.high / figure.time.mean
+    return factor if factor > WIDEST * (1.0 + 1e-9) else 0.0
 
 
 def _blocks(device: Device, work: StackWork, digest: str, kib: float) -> Part:
     if kib <= 0.0:
         return Part(f"{device.name}: own", exactly(0.0), "own", "")
     figure = call_figure(device, ("digest", digest, ""))
-    if figure.time is None or _is_wide(figure):
+    if figure.time is None or _wide(figure):
         time = work.digest_kib().times(kib)
         return Part(work.cause, time.widened(BLOCK_SPREAD), "assumed", f"{digest}: {work.software.method}")
     time = figure.time.times(kib)
