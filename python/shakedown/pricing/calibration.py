@@ -67,7 +67,7 @@ SCENARIOS: dict[str, tuple[str, Hide]] = {
 PAIR = "pair"
 """The scenario in which a curve is known from one of another family, by the ratio of all boards."""
 CLOCK = "clock"
-"""The scenario in which everything is hidden but the clock."""
+"""The scenario in which symmetric work is known from the clock alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +187,13 @@ def pair_trials(ratios: Ratios) -> list[Trial]:
 
 
 def clock_trials(ratios: Ratios) -> list[Trial]:
-    """Estimate every known figure from its build's clock alone, its board left out of the reference."""
+    """Estimate every symmetric figure from its build's clock alone, its board left out of the reference."""
     cycles = Cycles(ratios)
     return [
         Trial(CLOCK, build.board, target, truth, cycles.estimate(target, build))
         for build in ratios.builds
         for target, truth in build.log_s.items()
+        if group(target) == "symmetric"
     ]
 
 

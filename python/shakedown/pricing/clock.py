@@ -1,10 +1,10 @@
-"""Assuming a figure by the clock: it takes as many cycles as on builds of the nearest class that have it.
+"""Assuming symmetric work by the clock: as many cycles as on builds of the nearest class that have it.
 
-For a primitive that none of a device's figures says anything of. The cycles are the geometric mean over the
-boards of the narrowest class that has at least `MIN_BOARDS` (library, way of computing and word size; the
-latter two; word size; all), their range a Student's t prediction whose variance is drawn towards that of
+For a cipher, digest or MAC that none of a device's figures says enough of. The cycles are the geometric mean
+over the boards of the narrowest class that has at least `MIN_BOARDS` (library, way of computing and word size;
+the latter two; word size; all), their range a Student's t prediction whose variance is drawn towards that of
 other primitives' classes, times a factor fitted so that, with whole boards left out, 90 % of the known
-figures lie in it. Such a figure is `assumed`.
+figures lie in it. Such a figure is `assumed`, and its range may be wide.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from shakedown.pricing.ratios import (
     shipped,
     student_90,
 )
-from shakedown.pricing.relations import group, kind
+from shakedown.pricing.relations import group
 from shakedown.profiles.costs import Triple
+from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
 
 MIN_BOARDS = 5
 """Fewer boards of one class say nothing of another."""
@@ -35,7 +36,7 @@ _Boards = dict[tuple[object, ...], dict[str, float]]
 
 
 class Cycles:
-    """Cycles that primitives take on reference builds, by class."""
+    """Cycles that symmetric work takes on reference builds, by class."""
 
     def __init__(self, ratios: Ratios) -> None:
         """Keep the builds and the fit; nothing is computed before it is asked for."""
@@ -44,12 +45,14 @@ class Cycles:
         self._by_triple: dict[Triple, list[tuple[int, float]]] = {}
         for index, build in enumerate(self.builds):
             for triple, value in build.log_s.items():
+                if triple[0] not in SYMMETRIC_OPERATIONS:
+                    continue
                 cycles = value + math.log(build.clock_hz)
                 self._by_triple.setdefault(triple, []).append((index, cycles))
         self._tables: dict[tuple[Triple, int], _Boards] = {}
 
     def triples(self) -> list[Triple]:
-        """Every primitive that some build has."""
+        """All symmetric work that some build has."""
         return sorted(self._by_triple)
 
     def classes(self, target: Triple, level: int) -> _Boards:
@@ -93,8 +96,8 @@ class Cycles:
 
 
 def clock_family(target: Triple) -> str:
-    """Primitives whose ranges are fitted together: a family, and ciphers by their mode."""
-    return target[1].rpartition("-")[2] if target[0] == "cipher" else kind(target)
+    """What is fitted together: digests and MACs, and ciphers by their mode."""
+    return target[1].rpartition("-")[2] if target[0] == "cipher" else "digest"
 
 
 @lru_cache(maxsize=1)

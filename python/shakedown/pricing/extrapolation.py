@@ -1,5 +1,5 @@
-"""What a public-key call costs on a device: its own figure, else one scaled from its others, else assumed by
-its clock, else unknown.
+"""What a public-key call costs on a device: its own figure, else one scaled from its others, else unknown;
+symmetric work is assumed by the clock before it is unknown.
 
 How figures are scaled, and how often their ranges hold, is described in ``docs/reference/extrapolation.md``.
 """
@@ -16,7 +16,6 @@ from shakedown.models.ranges import Range, combined, within
 from shakedown.pricing.clock import shipped_cycles
 from shakedown.pricing.pairs import RELATION, shipped_pairs
 from shakedown.pricing.ratios import LEVELS, WIDEST, Scaled, build_of, shipped
-from shakedown.pricing.relations import group
 from shakedown.profiles.costs import Cost, Triple
 from shakedown.profiles.device import Device
 from shakedown.profiles.vocabulary import HYBRID_PARTS, SYMMETRIC_OPERATIONS
@@ -94,10 +93,11 @@ def _call_figure(key: _Key, triple: Triple) -> Figure:
     pair = shipped_pairs().estimate(triple, like)
     if pair is not None:
         return _scaled(device, triple, pair)
-    assumed = shipped_cycles().estimate(triple, like)
-    if assumed is not None and (assumed.half <= math.log(WIDEST) or triple[0] in SYMMETRIC_OPERATIONS):
-        return _assumed(device, triple, assumed)
-    return _unknown(triple, found or assumed)
+    if triple[0] in SYMMETRIC_OPERATIONS:
+        assumed = shipped_cycles().estimate(triple, like)
+        if assumed is not None:
+            return _assumed(device, triple, assumed)
+    return _unknown(triple, found)
 
 
 def _own(device: Device, triple: Triple) -> Figure | None:
@@ -136,22 +136,19 @@ def _scaled(device: Device, triple: Triple, found: Scaled) -> Figure:
 
 
 def _assumed(device: Device, triple: Triple, found: Scaled) -> Figure:
-    """By the clock: all figures of one kind of arithmetic so assumed are wrong together."""
+    """Symmetric work by the clock: all such figures of a device are wrong together."""
     middle_s = math.exp(found.log_s)
     where = f" alike in {LEVELS[found.level]}" if found.level < 3 else ""
-    unit = " a KiB" if triple[0] in SYMMETRIC_OPERATIONS else ""
-    method = f"clock: {found.ratio:.3g} cycles{unit}, as on {found.boards} boards{where}"
+    method = f"clock: {found.ratio:.3g} cycles a KiB, as on {found.boards} boards{where}"
     time = Range(middle_s * math.exp(-found.half), middle_s, middle_s * math.exp(found.half))
-    cause = f"{device.name}: {group(triple)} by the clock"
-    return Figure(time, 0.0, "assumed", method, device.name, cause)
+    return Figure(time, 0.0, "assumed", method, device.name, f"{device.name}: symmetric work by the clock")
 
 
 def _unknown(triple: Triple, found: Scaled | None) -> Figure:
     why = "the device has no figure that it can be scaled from"
     if found is not None:
         base = " ".join(found.base).strip()
-        base = base if found.relation == base else f"{found.relation} {base}"
-        why = f"the best ratio ({base}) is uncertain by ×/÷ {math.exp(found.half):.1f}"
+        why = f"the best ratio ({found.relation} {base}) is uncertain by ×/÷ {math.exp(found.half):.1f}"
     return Figure(None, basis="unknown", method=why, cause=" ".join(triple))
 
 

@@ -84,8 +84,8 @@ _Classes = list[dict[tuple[object, ...], dict[str, float]]]
 @dataclass
 class Fit:
     """What was fitted: the relations' own deviations by class level, and the ranges' factors, by relation and
-    by the family of the figure that is wanted; and of cycles the deviation by group and class level, and the
-    ranges' factors by family.
+    by the family of the figure that is wanted; and of cycles the deviations by class level, and the ranges'
+    factors by mode.
     """
 
     deviations: dict[str, float] = field(default_factory=dict)
