@@ -33,6 +33,10 @@ def test_a_faster_clock_of_the_same_core_never_costs_more(device, suite, faster)
     quicker = dataclasses.replace(device, clock_hz=device.clock_hz * faster)
     for side in ("client", "server"):
         slow, quick = price(trace, side, device), price(trace, side, quicker)
+        if quick.unpriced != slow.unpriced:
+            # A rough cipher counts where it hardly matters: then the slower total is a least value.
+            assert len(quick.unpriced) < len(slow.unpriced)
+            continue
         assert quick.total.mean <= slow.total.mean * (1 + 1e-12)
         assert quick.total.high <= slow.total.high * (1 + 1e-12)
 

@@ -1,10 +1,10 @@
 """Assuming symmetric work by the clock: as many cycles as on builds of the nearest class that have it.
 
 For a cipher, digest or MAC that none of a device's figures says enough of. The cycles are the geometric mean
-over the boards of the narrowest class that has at least `MIN_BOARDS` (library, way of computing and word size;
-the latter two; word size; all), their range a Student's t prediction whose variance is drawn towards that of
-other primitives' classes, times a factor fitted so that, with whole boards left out, 90 % of the known
-figures lie in it. Such a figure is `assumed`, and its range may be wide.
+over the boards of the narrowest class that has at least `MIN_BOARDS` (library, way of computing and word
+size; the latter two; word size; all), their range a Student's t prediction whose variance is drawn towards
+that of other primitives' classes, times a factor fitted so that, with whole boards left out, 90 % of the
+known figures lie in it. Such a figure is `assumed`, and its range may be wide.
 """
 
 from __future__ import annotations
