@@ -1,5 +1,20 @@
 """`python -m shakedown` is the command."""
 
-from shakedown.cli import main
+from __future__ import annotations
 
-main()
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Runs the command line and exits; Ctrl-C is heard from the beginning."""
+    try:
+        from shakedown.cli import main as run
+    except KeyboardInterrupt:
+        sys.stderr.write("error: interrupted\n")
+        sys.exit(130)
+    run()
+
+
+if __name__ == "__main__":
+    main()

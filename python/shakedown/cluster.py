@@ -6,10 +6,12 @@ again where a worker was lost. Dask is an optional part: `pip install shakedown-
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -171,6 +173,9 @@ def connected(scheduler: str) -> Iterator[Client]:
     client = distributed.Client.__new__(distributed.Client)
     try:
         client.__init__(scheduler, timeout=CONNECT_S, set_as_default=False)
+    except KeyboardInterrupt:
+        client.status = "closed"
+        raise
     except (OSError, ValueError) as error:
         client.status = "closed"
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else "no answer"
@@ -188,16 +193,85 @@ def local(workers: int) -> Iterator[Client]:
     if not 1 <= workers <= 1024:
         raise InputError(f"workers is {workers}; accepted: a whole number of processes from 1 to 1024")
     distributed = _distributed()
-    cluster = distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address=None,
-        silence_logs=50,
-    )
-    with cluster, distributed.Client(cluster, set_as_default=False) as client:
+
+    def begin() -> Any:  # noqa: ANN401 - Dask's
+        cluster = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            silence_logs=50,
+        )
+        try:
+            return distributed.Client(cluster, set_as_default=False)
+        except BaseException:
+            cluster.close()
+            raise
+
+    def end(client: Any) -> None:  # noqa: ANN401 - Dask's
+        client.close()
+        client.cluster.close()
+
+    beginning = _Undisturbed(begin)
+    try:
+        client = beginning.result()
+    except KeyboardInterrupt:
+        # Broken off in its middle it would leave processes that complain.
+        with suppress(Exception):
+            _Undisturbed(lambda: end(beginning.result())).result_at_last()
+        raise
+    try:
         yield client
+    finally:
+        _Undisturbed(lambda: end(client)).result_at_last()
+
+
+class _Undisturbed:
+    """Work that Ctrl-C does not reach, neither it nor the processes that it starts: it runs in a thread that
+    blocks the signal, and they inherit that. Whoever waits for it is reached.
+    """
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        """Begins it."""
+        self._found: Any = None
+        self._raised: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(work,), name="undisturbed", daemon=True)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._thread.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _run(self, work: Callable[[], Any]) -> None:
+        try:
+            self._found = work()
+        except BaseException as error:
+            self._raised = error
+
+    def result(self) -> Any:  # noqa: ANN401 - what the work returns
+        """Waits for its end. Raises what it raised, and `KeyboardInterrupt`."""
+        while self._thread.is_alive():
+            self._thread.join(LOOK_EVERY_S)
+        if self._raised is not None:
+            raise self._raised
+        return self._found
+
+    def result_at_last(self) -> Any:  # noqa: ANN401 - as above
+        """The same, but Ctrl-C is raised only once the work is done."""
+        interrupted: KeyboardInterrupt | None = None
+        while True:
+            try:
+                found = self.result()
+            except KeyboardInterrupt as error:
+                if self._raised is error:
+                    raise
+                interrupted = error
+            else:
+                break
+        if interrupted is not None:
+            raise interrupted
+        return found
 
 
 def _distributed() -> Any:  # noqa: ANN401 - a module

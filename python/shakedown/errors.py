@@ -26,6 +26,13 @@ class NoUseError(InputError):
     """What the user gave is sound, but the suite has no use for it."""
 
 
+def without_name(reason: str, name: str) -> str:
+    """A reason that stands beside the name which it is about, and so does not repeat it."""
+    while reason.startswith(f"{name}: "):
+        reason = reason.removeprefix(f"{name}: ")
+    return reason
+
+
 def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str:
     """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`."""
     if len(word) > MAX_WORD:

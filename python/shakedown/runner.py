@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from shakedown import core
 from shakedown.cluster import Cluster, InProcess
+from shakedown.errors import without_name
 from shakedown.experiment import Experiment
 from shakedown.kinds import KINDS, Kind, Run, Spreading, kind
 from shakedown.results.lock import FolderLock
@@ -142,7 +143,7 @@ def _found(
         yield batch, chain([first], islice(found, len(batch) - 1))
 
 
-FIGURES_A_PART = 20_000
+FIGURES_A_PART = 4_000
 """Rates of all places together that stand in one part at most, so that what a run holds is bounded."""
 
 
@@ -174,7 +175,7 @@ def _made(
                 if not core.is_failure(error):
                     raise
                 # The core's line begins with the suite's name, which stands beside the reason anyway.
-                reason = str(error).removeprefix(f"{scenario.label}: ")
+                reason = without_name(str(error), scenario.label)
                 writer.fail(Failure(suite=scenario.label, reason=reason, kind=scenario.kind))
         if made:
             table = pl.concat([module.rows(scenario, found) for scenario, found in made])

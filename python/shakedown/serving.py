@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from shakedown.schema.serving import Serving
 
 MAX_PORT = 65_535
+LOOK_EVERY_S = 0.2
+"""How often whoever waits for a server looks for Ctrl-C."""
 
 
 def parse_address(text: str) -> str:
@@ -132,8 +134,12 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop() if error is None else self.cut()
-        while not self.wait(60.0):
-            pass
+        try:
+            while not self.wait(LOOK_EVERY_S):
+                pass
+        except KeyboardInterrupt:
+            self.cut()
+            raise
 
 
 def start(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,9 @@ WORK = {
     "transfers over WEP": "core.transfers('tls1.2/psk', [1] * 1_000_000, link='wep', repeat=1_000_000)",
     "capture": f"core.capture([{SUITE!r}] * 2_000_000, 'c.pcap')",
     "primitives": "core.primitives(seconds=3600.0)",
+    "certificates": "core.certs({'do': 'make', 'keys': '@'.join(['rsa4096'] * 500), 'out': 'c', 'now': 1})",
+    "WTLS certificates": "core.certs("
+    "{'do': 'make', 'wtls': True, 'keys': '@'.join(['rsa4096'] * 500), 'out': 'c', 'now': 1})",
 }
 
 
@@ -86,3 +91,100 @@ def test_a_simulation_hears_ctrl_c(rates):
         process.kill()
         process.wait()
     assert (process.returncode, err) == (130, "error: interrupted\n")
+
+
+def test_reading_an_endless_key_log_hears_ctrl_c(tmp_path):
+    """A pipe that gives lines without end, and no faster than they are read."""
+    keys = tmp_path / "keys"
+    os.mkfifo(keys)
+    command = [sys.executable, "-m", "shakedown", "inspect", "nothing.pcap", "--keylog", str(keys)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    lines = f"CLIENT_RANDOM {0:064x} {0:096x}\n".encode() * 2000
+    deadline = time.monotonic() + 60
+    written = 0
+    try:
+        with keys.open("wb", buffering=0) as pipe, suppress(BrokenPipeError):
+            while process.poll() is None and time.monotonic() < deadline:
+                pipe.write(lines)
+                written += 1
+                if written == 20:
+                    process.send_signal(signal.SIGINT)
+                time.sleep(0.02)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, err) == (130, "error: interrupted\n")
+
+
+def threads(process: subprocess.Popen[str]) -> set[str]:
+    """The names of a process's threads."""
+    found = set()
+    for thread in Path(f"/proc/{process.pid}/task").glob("*/comm"):
+        with suppress(OSError):
+            found.add(thread.read_text().strip())
+    return found
+
+
+def test_checking_a_bearer_hears_ctrl_c():
+    """Nearly all of its time is waiting."""
+    command = [sys.executable, "-m", "shakedown", "bearer", "check", "gprs", "lte", "--seconds", "600"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        while "bearer" not in threads(process):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
+
+
+def of_group(group: int) -> list[int]:
+    """Processes of a group that still run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(its_group) == group and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cluster_that_begins_works_or_ends_hears_ctrl_c(tmp_path, seed):
+    """A terminal sends the signal to all processes, the workers included."""
+    pytest.importorskip("distributed")
+    experiment = tmp_path / "e.toml"
+    experiment.write_text(
+        f'suites = ["{SUITE}", "tls1.2/psk"]\nrepeat = 2\ndevices = ["phone", "esp32"]\n'
+        'bearers = ["lte", "gprs", "geo", "ble"]\nrates = [1, 10, 100]\n'
+    )
+    out = tmp_path / "r"
+    command = [sys.executable, "-m", "shakedown", "run", str(experiment), "--out", str(out), "--workers", "2"]
+    process = subprocess.Popen(
+        [*command, "--no-report"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+    )
+    try:
+        # The first thread beside the main one is Dask's, or waits for it.
+        while len(of_group(process.pid)) < 2 and process.poll() is None:
+            time.sleep(0.005)
+        time.sleep(random.Random(seed).uniform(0.0, 1.5 * seed))
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+        left = of_group(process.pid)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert not left
+    assert "Traceback" not in err
+    lines = [line for line in err.splitlines() if not line.startswith("results: ")]
+    if process.returncode != 0:
+        assert process.returncode in (130, -signal.SIGINT)
+        assert all(line.startswith("error: interrupted") for line in lines), err

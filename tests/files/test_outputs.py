@@ -197,10 +197,10 @@ SAME = {
     "halves of both sides": [*LOAD, "--server-traces", "t.json", "--traces-out", "t.json", "--force"],
     "trust and halves": [*LOAD, "--ca", "ca/chain.pem", "--traces-out", "ca/chain.pem", "--force"],
     "a bearer and a capture": ["bearer", "run", "--pcap", "lte.toml", "--force", "./lte.toml", "--", "true"],
-    "an output and a profile": [*IMPORT, "--out", "speed.txt", "--replace"],
+    "an output and a profile": [*IMPORT, "--out", "speed.txt", "--force"],
     "an issuer and its leaf": [
         "certs", "issue", "server", "p256", "--ca", "ca/chain.pem", "--ca-key", "ca/key.pem", "--out", "ca",
-        "--overwrite",
+        "--force",
     ],
 }  # fmt: skip
 

@@ -173,7 +173,7 @@ def test_results_with_escapes_in_them(evil, capsys):
 
 
 PACKAGE = Path(shakedown.__file__).parent
-PRINTERS = {"cli/_output.py", "cli/__init__.py"}
+PRINTERS = {"cli/_output.py", "cli/__init__.py", "__main__.py"}
 """The modules that print; all others ask them."""
 
 

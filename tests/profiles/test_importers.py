@@ -169,7 +169,7 @@ def test_nothing_is_replaced_unasked(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "bench.txt").write_text(WOLFCRYPT, encoding="utf-8")
     save_import(tmp_path / "bench.txt", **arguments())
-    with pytest.raises(InputError, match=r"exists already.*--replace"):
+    with pytest.raises(InputError, match=r"exists already.*--force"):
         save_import(tmp_path / "bench.txt", **arguments())
     save_import(tmp_path / "bench.txt", **arguments(replace=True))
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import pytest
 
 import real
 from shakedown.errors import InputError
+from shakedown.files.drafts import open_draft
 from shakedown.files.write import digest
 from shakedown.kinds import measured, quantities, reported
 from shakedown.kinds.unsaved import results_of
@@ -403,10 +407,17 @@ def test_replacing_leaves_nothing_of_the_old_run(folder):
     assert sorted(path.name for path in folder.iterdir()) == [MANIFEST, "part-0001.parquet"]
 
 
+def left_over(path: Path) -> None:
+    """A draft that nobody holds."""
+    draft, handle = open_draft(path, 0o600)
+    os.close(handle)
+    assert draft.exists()
+
+
 def test_a_killed_run_can_be_replaced(tmp_path):
     killed = write(tmp_path / "r", *SUITES)
     killed._release()
-    (tmp_path / "r" / ".part-0002.parquet.01234567.draft").touch()
+    left_over(tmp_path / "r" / "part-0002.parquet")
     with ResultsWriter(tmp_path / "r", manifest(), replace=True):
         pass
     assert [path.name for path in (tmp_path / "r").iterdir()] == [MANIFEST]
@@ -435,7 +446,7 @@ def test_killed_while_older_results_are_removed(tmp_path, monkeypatch, calls):
     """After whichever removal: what is left can be replaced."""
     folder = tmp_path / "r"
     write(folder, *SUITES)._release()
-    (folder / ".manifest.json.01234567.draft").touch()
+    left_over(folder / MANIFEST)
     unlink, left = Path.unlink, iter(range(calls))
 
     def killed(path: Path, missing_ok: bool = False) -> None:
@@ -535,3 +546,120 @@ def test_a_folder_made_for_a_lock_goes_with_it_where_nothing_came(tmp_path):
     with FolderLock(tmp_path / "r"):
         pass
     assert (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("made_again", [False, True])
+def test_a_folder_that_went_before_it_was_locked(tmp_path, monkeypatch, made_again):
+    """Another run had made it, failed, and removed it, empty; a third one may have made it again."""
+    from shakedown.results import lock as module
+
+    folder, flock, went = tmp_path / "r", module.fcntl.flock, []
+
+    def late(handle: int, how: int) -> None:
+        if not went:
+            went.append(os.fstat(handle).st_ino)
+            folder.rmdir()
+            if made_again:
+                folder.mkdir()
+        flock(handle, how)
+
+    monkeypatch.setattr(module.fcntl, "flock", late)
+    with FolderLock(folder):
+        assert went
+        monkeypatch.undo()
+        with pytest.raises(InputError, match="another run is writing there"):
+            FolderLock(folder)
+
+
+def test_many_runs_into_one_folder_at_once(tmp_path):
+    """All but one are refused, whatever the others make and remove meanwhile; the one is whole."""
+    code = (
+        "import sys\n"
+        "from shakedown.errors import InputError\n"
+        "from shakedown.results.lock import FolderLock\n"
+        "from pathlib import Path\n"
+        "won = 0\n"
+        "for _ in range(400):\n"
+        "    try:\n"
+        "        with FolderLock(sys.argv[1]) as lock:\n"
+        "            token = lock.folder / 'held'\n"
+        "            token.touch(exist_ok=False)\n"
+        "            won += 1\n"
+        "            token.unlink()\n"
+        "    except InputError as error:\n"
+        "        assert 'another run is writing there' in str(error), error\n"
+        "print(won)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "r")]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    ended = [process.communicate(timeout=100) for process in running]
+    assert all(int(out) > 0 and not err for out, err in ended), ended
+    assert not (tmp_path / "r").exists()
+
+
+VIEWS = ("handshakes", "messages", "operations", "predictions", "fleets", "fleet_series", "loads", "load_steps")
+
+
+def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monkeypatch):
+    """The same views, objects and CSV, whether parts are decoded together or each by itself."""
+    from shakedown.experiment import load_experiment
+    from shakedown.results import parts, queries
+    from shakedown.runner import run_experiment
+
+    experiment = tmp_path / "e.toml"
+    experiment.write_text(
+        'suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]\nrepeat = 2\ndevices = ["phone", "esp32"]\n'
+        'bearers = ["lte", "gprs"]\nrates = [1, 50]\n[simulated]\narrivals = ["poisson:5/s"]\nclients = 20\n'
+    )
+    run_experiment(load_experiment(experiment), tmp_path / "r")
+    whole = load_results(tmp_path / "r")
+    assert len(whole.manifest.parts) > 4
+    together = {name: getattr(whole, name) for name in VIEWS}
+    assert together["predictions"].height == 2 * 4 * 2
+    asked = (queries.unpriced, queries.missing, queries.extrapolated, queries.queues)
+    monkeypatch.setattr(parts, "ROWS_AT_A_TIME", 1)
+    apart = load_results(tmp_path / "r")
+    assert len(list(apart.source.chunks())) == len(whole.manifest.parts)
+    for name, view in together.items():
+        assert getattr(apart, name).equals(view), name
+    for query in asked:
+        assert query(apart.source).equals(query(whole.table)), query
+    assert queries.queue_points(apart.source) == queries.queue_points(whole.table)
+    assert list(apart.figures()) == list(whole.figures())
+    assert apart.csv() == whole.csv()
+    assert (repr(apart), apart.height) == (repr(whole), whole.table.height)
+    assert apart.table.equals(whole.table)
+
+
+def test_millions_of_rows_take_little_memory(tmp_path):
+    """A results folder whose table alone would take more than a gigabyte."""
+    from shakedown.kinds.modelled import predicted_rows
+    from shakedown.pricing import predict
+
+    scenario = predict.scenario("tls1.2/psk", "phone", "server", "lte")
+    rates = [float(rate) for rate in range(2000)]
+    rows = predict.rows(scenario, "default", rates, 1)
+    with ResultsWriter(tmp_path / "r", manifest()) as writer:
+        for number in range(40):
+            common = {"scenario": f"{number:012x}", "kind": "modelled", "suite": "tls1.2/psk", "workers": 1}
+            place = {"device": f"device-{number}", "server_device": "server", "bearer": "lte", "model": "default"}
+            writer.add("modelled", f"part {number}", predicted_rows(rows, {**common, **place}))
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from shakedown.cli import exit_status\n"
+        "assert exit_status(['report', sys.argv[1], '--csv', sys.argv[1] + '.csv']) == 0\n"
+        "from shakedown.results.folder import load_results\n"
+        "found = load_results(sys.argv[1])\n"
+        "most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024\n"
+        "print(found.height, found.predictions.height, most, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "r")], capture_output=True, text=True, timeout=110
+    )
+    assert done.returncode == 0, done.stderr
+    height, predictions, most_mib = done.stderr.splitlines()[-1].split()
+    assert (int(height) > 2_000_000, predictions) == (True, "80000")
+    assert float(most_mib) < 800

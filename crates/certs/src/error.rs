@@ -70,7 +70,7 @@ pub enum CertsError {
     #[error("unknown {what} '{value}'; accepted: {accepted}")]
     UnknownWord { what: &'static str, value: String, accepted: &'static str },
 
-    #[error("{}: exists already; accepted: another folder, or --overwrite", path.display())]
+    #[error("{}: exists already; accepted: another folder, or --force", path.display())]
     Exists { path: PathBuf },
 
     #[error("{}: {action} failed: {source}", path.display())]

@@ -38,10 +38,10 @@ impl Sheet {
 }
 
 /// Writes all of them; nothing is written where one of them exists and may not be replaced.
-pub(crate) fn write(folder: &Path, sheets: &[Sheet], overwrite: bool) -> Result<Vec<Written>, CertsError> {
+pub(crate) fn write(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Vec<Written>, CertsError> {
     for sheet in sheets {
         let path = folder.join(sheet.name);
-        if !overwrite && path.symlink_metadata().is_ok() {
+        if !replace && path.symlink_metadata().is_ok() {
             return Err(CertsError::Exists { path });
         }
     }
@@ -55,7 +55,7 @@ pub(crate) fn write(folder: &Path, sheets: &[Sheet], overwrite: bool) -> Result<
     let mut written = Vec::new();
     for (sheet, draft) in sheets.iter().zip(drafts) {
         let path = folder.join(sheet.name);
-        let named = if overwrite { draft.persist(&path) } else { draft.persist_noclobber(&path) };
+        let named = if replace { draft.persist(&path) } else { draft.persist_noclobber(&path) };
         named.map_err(|error| match error.error.kind() {
             ErrorKind::AlreadyExists => CertsError::Exists { path: path.clone() },
             _ => CertsError::File { path: path.clone(), action: "writing", source: error.error },

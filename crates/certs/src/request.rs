@@ -106,7 +106,7 @@ pub struct Make {
     pub out: PathBuf,
     /// Whether files may be replaced.
     #[serde(default)]
-    pub overwrite: bool,
+    pub replace: bool,
     /// WTLS certificates instead of X.509.
     #[serde(default)]
     pub wtls: bool,
@@ -156,7 +156,7 @@ pub struct Issue {
     pub out: PathBuf,
     /// Whether files may be replaced.
     #[serde(default)]
-    pub overwrite: bool,
+    pub replace: bool,
     /// A WTLS certificate instead of X.509; goes without saying where the issuer's is one.
     #[serde(default)]
     pub wtls: bool,
@@ -278,7 +278,7 @@ impl Make {
             true => wtls_sheets(&wtls::new_chain(&profile, side, &kinds)?)?,
             false => self.sheets(&new_chain(&profile, side, &kinds)?)?,
         };
-        let files = files::write(&self.out, &sheets, self.overwrite)?;
+        let files = files::write(&self.out, &sheets, self.replace)?;
         let path = |name: &str| self.out.join(name);
         let (chain, key, ca) = (path("chain.pem"), path("key.pem"), path("ca.pem"));
         let description = describe(&chain, Some(&key), Some(&ca), None, &criteria(side, self.now))?;

@@ -58,11 +58,11 @@ fn a_chain_is_made_written_and_shown() {
     // Nothing is lost by mistake.
     let again = run(make.clone()).unwrap_err();
     assert!(
-        again.ends_with("chain.pem: exists already; accepted: another folder, or --overwrite"),
+        again.ends_with("chain.pem: exists already; accepted: another folder, or --force"),
         "{again}"
     );
     let mut again = make;
-    again["overwrite"] = json!(true);
+    again["replace"] = json!(true);
     // What replaces a file is open to nobody else.
     std::fs::set_permissions(out.join("chain.pem"), Permissions::from_mode(0o600)).unwrap();
     std::fs::set_permissions(out.join("key.pem"), Permissions::from_mode(0o644)).unwrap();

@@ -47,6 +47,9 @@ pub enum PkiError {
     #[error("no home for the cache of keys: set SHAKEDOWN_CACHE, XDG_CACHE_HOME or HOME")]
     NoCacheDirectory,
 
+    #[error("interrupted")]
+    Interrupted,
+
     #[error("OpenSSL could not {doing}: {source}")]
     OpenSsl { doing: String, source: openssl::error::ErrorStack },
 

@@ -1,12 +1,15 @@
 //! The calls that the `openssl` crate has no safe face for.
 
 use crate::error::{Doing, PkiError};
+use crate::patience::goes_on;
 use foreign_types::{ForeignType, ForeignTypeRef};
-use libc::{c_char, c_int, c_uint, size_t};
+use libc::{c_char, c_int, c_uint, c_void, size_t};
+use openssl::bn::BigNumRef;
 use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
 use openssl::pkey::{PKeyRef, Private};
+use openssl::rsa::Rsa;
 use openssl::x509::{X509, X509Extension, X509Ref};
 use shakedown_trace::Side;
 
@@ -16,7 +19,20 @@ const KU_KEY_CERT_SIGN: u32 = 0x04;
 const X509_PURPOSE_SSL_CLIENT: c_int = 1;
 const X509_PURPOSE_SSL_SERVER: c_int = 2;
 
+/// OpenSSL's `BN_GENCB`: whom it tells of its search for a prime.
+#[repr(C)]
+struct Told {
+    _opaque: [u8; 0],
+}
+
 unsafe extern "C" {
+    fn BN_GENCB_new() -> *mut Told;
+    fn BN_GENCB_free(told: *mut Told);
+    fn BN_GENCB_set(
+        told: *mut Told,
+        tell: Option<unsafe extern "C" fn(c_int, c_int, *mut Told) -> c_int>,
+        argument: *mut c_void,
+    );
     fn X509_get_signature_info(
         certificate: *mut openssl_sys::X509,
         digest: *mut c_int,
@@ -36,6 +52,35 @@ unsafe extern "C" {
     ) -> c_int;
     fn X509_check_ip_asc(certificate: *mut openssl_sys::X509, address: *const c_char, flags: c_uint)
     -> c_int;
+}
+
+/// Whether the search for a prime goes on; OpenSSL ends it at 0.
+unsafe extern "C" fn search_on(_: c_int, _: c_int, _: *mut Told) -> c_int {
+    c_int::from(goes_on())
+}
+
+/// Makes an RSA key, as [`Rsa::generate_with_e`] does; given up where [nobody waits for it](crate::patience).
+pub(crate) fn generate_rsa(bits: c_int, exponent: &BigNumRef) -> Result<Rsa<Private>, ErrorStack> {
+    // SAFETY: the key is made, filled in and freed or handed over here; the exponent is alive for the call, and OpenSSL
+    // copies it. The callback is a static function that is called on this thread, during the call alone, and ignores
+    // its argument; OpenSSL passes its structure on without looking into it after it is freed. `openssl_sys` declares
+    // the same structure as an opaque type of its own.
+    unsafe {
+        let told = BN_GENCB_new();
+        if told.is_null() {
+            return Err(ErrorStack::get());
+        }
+        BN_GENCB_set(told, Some(search_on), std::ptr::null_mut());
+        let key = openssl_sys::RSA_new();
+        let made =
+            !key.is_null() && openssl_sys::RSA_generate_key_ex(key, bits, exponent.as_ptr(), told.cast()) == 1;
+        BN_GENCB_free(told);
+        if made {
+            return Ok(Rsa::from_ptr(key));
+        }
+        openssl_sys::RSA_free(key);
+    }
+    Err(ErrorStack::get())
 }
 
 /// Signs a certificate, again if it has been signed before. `digest` is `None` for schemes that have their own.

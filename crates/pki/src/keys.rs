@@ -1,13 +1,13 @@
 //! Keys of every type that a suite can name: made, recognised, and moved about as PKCS #8.
 
 use crate::error::{Doing, PkiError};
+use crate::patience::goes_on;
 use openssl::bn::{BigNum, BigNumContext, BigNumRef, MsbOption};
 use openssl::dsa::Dsa;
 use openssl::ec::{Asn1Flag, EcGroup, EcKey};
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::pkey::{HasPublic, Id, KeyType as OpenSslKeyType, PKey, PKeyRef, Private};
-use openssl::rsa::Rsa;
 use shakedown_trace::suite::{Curve, KeyType};
 
 /// What kind of key it is, size aside.
@@ -45,8 +45,12 @@ impl Family {
 /// Makes a new key.
 ///
 /// # Errors
-/// [`PkiError::OpenSsl`] where OpenSSL can't.
+/// [`PkiError::OpenSsl`] where OpenSSL can't, [`PkiError::Interrupted`] where nobody waits for it any more
+/// ([`crate::patience`]).
 pub fn generate(key: KeyType) -> Result<PKey<Private>, PkiError> {
+    if !goes_on() {
+        return Err(PkiError::Interrupted);
+    }
     let made = match key {
         KeyType::Rsa { bits, exponent_3 } => generate_rsa(bits, exponent_3),
         KeyType::Dsa(bits) => generate_dsa(bits),
@@ -54,7 +58,10 @@ pub fn generate(key: KeyType) -> Result<PKey<Private>, PkiError> {
         KeyType::Ed25519 => PKey::generate_ed25519(),
         KeyType::MlDsa(level) => generate_ml_dsa(level),
     };
-    made.doing(format!("make a {} key", key.standard_name()))
+    match made {
+        Err(_) if !goes_on() => Err(PkiError::Interrupted),
+        made => made.doing(format!("make a {} key", key.standard_name())),
+    }
 }
 
 /// What a suite calls this key; `None` for kinds, sizes and exponents that no suite name has.
@@ -134,7 +141,7 @@ pub fn from_pkcs8(der: &[u8]) -> Result<PKey<Private>, PkiError> {
 
 fn generate_rsa(bits: u16, exponent_3: bool) -> Result<PKey<Private>, ErrorStack> {
     let exponent = BigNum::from_u32(if exponent_3 { 3 } else { 65_537 })?;
-    PKey::from_rsa(Rsa::generate_with_e(u32::from(bits), &exponent)?)
+    PKey::from_rsa(crate::ffi::generate_rsa(i32::from(bits), &exponent)?)
 }
 
 fn generate_ec(curve: Curve) -> Result<PKey<Private>, ErrorStack> {

@@ -6,7 +6,8 @@
 //! - [`issue`]: certificates to a user's order;
 //! - [`keys`]: keys of every type that a suite can name;
 //! - [`dh`]: the finite-field groups that OpenSSL has no short cut for;
-//! - [`limits`]: how much is read of what people give.
+//! - [`limits`]: how much is read of what people give;
+//! - [`patience`]: giving up keys that take too long.
 //!
 //! No clock is read here: the time at which something must be valid comes in as an argument.
 
@@ -24,6 +25,7 @@ pub mod keys;
 pub mod limits;
 pub mod name;
 mod order;
+pub mod patience;
 mod profile;
 mod signature;
 mod store;

@@ -1,6 +1,7 @@
 //! Bearers that are emulated: a command behind one, and one measured.
 
 use crate::errors::CoreError;
+use crate::with_progress;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::{depythonize, pythonize};
@@ -22,7 +23,8 @@ pub fn bearer_run<'py>(py: Python<'py>, plan: &Bound<'py, PyAny>) -> PyResult<Bo
 #[pyfunction]
 pub fn bearer_check<'py>(py: Python<'py>, plan: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let plan: bearer::CheckPlan = depythonize(plan)?;
-    let checked = py.detach(|| bearer::check(&plan)).map_err(|error| failed(py, &error))?;
+    let checked = with_progress(py, None, |step| bearer::check(&plan, &mut || step(0)))?;
+    let checked = checked.map_err(|error| failed(py, &error))?;
     Ok(pythonize(py, &checked)?)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::errors::CoreError;
 use crate::options::Options;
+use crate::with_progress;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -17,7 +18,7 @@ const ENOSPC: i32 = 28;
 pub fn certs<'py>(py: Python<'py>, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let request: Request =
         depythonize(request).map_err(|error| CoreError::new_err(format!("certs: {error}")))?;
-    let response = py.detach(|| request::run(&request)).map_err(refused)?;
+    let response = with_progress(py, None, |_| request::run(&request))?.map_err(refused)?;
     Ok(pythonize(py, &response)?)
 }
 

@@ -1,8 +1,8 @@
 //! Endpoints in virtual time: a scenario's JSON in, its report and exact outcome out, beside a replay of the same.
 
-use crate::BREATH;
 use crate::errors::{CoreError, HandshakeFailed, InvalidOption, to_python};
 use crate::options::Options;
+use crate::with_progress_of;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -14,7 +14,6 @@ use shakedown_trace::Suite;
 use shakedown_virtual::agreement::{critical, distance};
 use shakedown_virtual::{EndpointSimulation, Ends, Pricing, VirtualError};
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -53,36 +52,16 @@ pub fn simulate_endpoints(
     let (suite, settings, _) = Options::read(options)?.for_suite(&crate::parse(suite)?)?;
     let simulation = EndpointSimulation::new(scenario, Pricing::Scenario).map_err(refused)?;
     let settings = fitted(settings, simulation.scenario());
-    let mut raised = None;
-    let mut looked = Instant::now();
-    let found = py.detach(|| -> PyResult<_> {
+    let found = with_progress_of(py, progress, Some(total), |step| -> PyResult<_> {
         let peers = peers(&suite, &settings)?;
         let names = [&peers.id.client_stack.name, &peers.id.server_stack.name].map(|name| name.clone());
-        let outcome = run(&simulation, peers, &mut |through| {
-            if looked.elapsed() < BREATH {
-                return ControlFlow::Continue(());
-            }
-            looked = Instant::now();
-            let told = Python::attach(|py| {
-                py.check_signals()?;
-                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (through, total)).map(drop))
-            });
-            told.map_or_else(
-                |error| {
-                    raised = Some(error);
-                    ControlFlow::Break(())
-                },
-                ControlFlow::Continue,
-            )
-        })?;
-        let replayed = outcome.is_some().then(|| replay(simulation.scenario())).transpose()?;
-        Ok((outcome, replayed.flatten(), names))
+        let outcome = run(&simulation, peers, &mut |through| step(through as usize))?;
+        // Of the replay nobody is told: it is done in a moment, unless there are very many clients.
+        let done = outcome.as_ref().map(|_| replay(simulation.scenario(), &mut || step(total as usize)));
+        Ok((outcome, done.transpose()?.flatten(), names))
     });
     crate::notices::keep(&settings.notices);
-    if let Some(error) = raised {
-        return Err(error);
-    }
-    let (Some(outcome), Some(replayed), names) = found? else {
+    let (Some(outcome), Some(replayed), names) = found?? else {
         return Err(PyValueError::new_err("the simulation was broken off"));
     };
     let counts = [outcome.ready.count(), replayed.ready.count()];
@@ -137,7 +116,10 @@ fn connection_seed(seed: u64, number: u64) -> u64 {
 }
 
 /// The same scenario without endpoints: as many clients at a time, more often, and with another seed.
-fn replay(scenario: &Scenario) -> PyResult<Option<Outcome>> {
+fn replay(
+    scenario: &Scenario,
+    step: &mut dyn FnMut() -> ControlFlow<()>,
+) -> PyResult<Option<Outcome>> {
     let clients = scenario.expected_clients().max(1) * u64::from(scenario.replications);
     let times = u32::try_from(REPLAYED.div_ceil(clients)).unwrap_or(1);
     let other = Scenario {
@@ -147,7 +129,7 @@ fn replay(scenario: &Scenario) -> PyResult<Option<Outcome>> {
         ..scenario.clone()
     };
     let simulation = Simulation::new(other).map_err(|error| refused(error.into()))?;
-    Ok(simulation.run(&mut |_| ControlFlow::Continue(())))
+    Ok(simulation.run(&mut |_| step()))
 }
 
 fn refused(error: VirtualError) -> PyErr {

@@ -1,20 +1,50 @@
 //! Captures: connections as they end, what the file as a whole told, and traces for predictions.
 
-use crate::BREATH;
 use crate::errors::{CaptureError, CoreError};
+use crate::{BREATH, with_progress};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use shakedown_capture::CaptureError as Reason;
 use shakedown_capture::inspect::{Inspector, Limits, Step};
 use shakedown_capture::report::Connection;
+use shakedown_capture::tls::keylog::KeyLog;
 use shakedown_capture::trace::{self, CapturedTrace, NoTrace};
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Packets read between two looks at the clock.
 const STRIDE_PACKETS: usize = 1024;
+
+/// What a signal's handler raised.
+type Raised = Arc<Mutex<Option<PyErr>>>;
+
+fn take(raised: &Raised) -> PyResult<()> {
+    raised.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+}
+
+/// A file, which may be a pipe that gives nothing for a long time: a signal that arrives meanwhile is heeded.
+struct Heedful {
+    file: File,
+    raised: Raised,
+}
+
+impl Read for Heedful {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.file.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return done,
+            }
+            if let Err(error) = Python::attach(|py| py.check_signals()) {
+                self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                return Err(io::Error::other("interrupted"));
+            }
+        }
+    }
+}
 
 /// A connection, and the trace that it makes.
 #[pyclass(frozen, module = "shakedown._core")]
@@ -53,12 +83,13 @@ impl Inspected {
 /// Reads a capture: an iterator of connections, in the order in which they end.
 #[pyclass(frozen, module = "shakedown._core")]
 pub struct Inspection {
-    inspector: Mutex<Inspector<File>>,
+    inspector: Mutex<Inspector<Heedful>>,
+    raised: Raised,
     progress: Option<Py<PyAny>>,
 }
 
 impl Inspection {
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Inspector<File>) -> T + Send) -> T {
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Inspector<Heedful>) -> T + Send) -> T {
         // The lock is waited for without the interpreter's, which its holder may be waiting for.
         py.detach(|| work(&mut self.inspector.lock().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -81,6 +112,7 @@ impl Inspection {
                     }
                 }
             });
+            take(&self.raised)?;
             py.check_signals()?;
             if let Some(progress) = &self.progress {
                 progress.call1(py, (bytes,))?;
@@ -118,9 +150,20 @@ pub fn inspect(
     keylog: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Inspection> {
-    let opened = py.detach(|| Inspector::open(&path, keylog.as_deref(), Limits::default()));
+    let raised = Raised::default();
+    let opened = with_progress(py, None, |step| {
+        let mut keys = KeyLog::default();
+        if let Some(path) = &keylog {
+            let file = File::open(path)
+                .map_err(|source| Reason::OpenKeyLog { path: path.clone(), source })?;
+            keys.read_watched(Heedful { file, raised: Arc::clone(&raised) }, &mut || step(0))?;
+        }
+        let file = File::open(&path).map_err(|source| Reason::Open { path: path.clone(), source })?;
+        Inspector::new(Heedful { file, raised: Arc::clone(&raised) }, keys, Limits::default())
+    })?;
+    take(&raised)?;
     let inspector = opened.map_err(|error| input_error(&error, &path, keylog.as_deref()))?;
-    Ok(Inspection { inspector: Mutex::new(inspector), progress })
+    Ok(Inspection { inspector: Mutex::new(inspector), raised, progress })
 }
 
 /// One line that names the file.

@@ -20,13 +20,16 @@ use options::Options;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::pythonize;
+use shakedown_pki::patience::watched;
 use shakedown_stacks::machine::{BUILD_PROFILE, Machine};
 use shakedown_stacks::measure;
 use shakedown_stacks::{Registry, capture as captures, catalogue};
 use shakedown_trace::suite::{CurveFamily, ExpectedOperation, Group, KeyFamily};
 use shakedown_trace::{Operation, Suite};
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Rust's own allocations are counted beside OpenSSL's.
@@ -127,35 +130,76 @@ fn machine(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(pythonize(py, &Machine::detect())?)
 }
 
-/// Runs `work` without the interpreter lock, but takes it every so often to look for Ctrl-C and to report
-/// progress. An exception raised meanwhile ends the work and is raised again.
+/// Looks for Ctrl-C and reports progress, every so often; keeps what is raised meanwhile.
+struct Lookout {
+    progress: Option<Py<PyAny>>,
+    /// Of how much; told where it is known.
+    total: Option<u64>,
+    last: Instant,
+    raised: Option<PyErr>,
+}
+
+impl Lookout {
+    fn new(progress: Option<Py<PyAny>>, total: Option<u64>) -> Rc<RefCell<Self>> {
+        Rc::new(RefCell::new(Self { progress, total, last: Instant::now(), raised: None }))
+    }
+
+    /// Looks; tells how much is done where that is known.
+    fn look(&mut self, done: Option<usize>) -> ControlFlow<()> {
+        if self.raised.is_some() {
+            return ControlFlow::Break(());
+        }
+        if self.last.elapsed() < BREATH {
+            return ControlFlow::Continue(());
+        }
+        self.last = Instant::now();
+        let outcome = Python::attach(|py| {
+            py.check_signals()?;
+            match (&self.progress, done, self.total) {
+                (Some(callback), Some(done), Some(total)) => callback.call1(py, (done, total)).map(drop),
+                (Some(callback), Some(done), None) => callback.call1(py, (done,)).map(drop),
+                _ => Ok(()),
+            }
+        });
+        match outcome {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.raised = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+/// Runs `work` without the interpreter lock, but takes it every so often to look for Ctrl-C and to report progress; also
+/// while keys are made, which can take long. An exception raised meanwhile ends the work and is raised again.
 fn with_progress<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&mut dyn FnMut(usize) -> ControlFlow<()>) -> T + Send,
 ) -> PyResult<T> {
-    let mut raised = None;
-    let result = py.detach(|| {
-        let mut last = Instant::now();
-        work(&mut |done| {
-            if last.elapsed() < BREATH {
-                return ControlFlow::Continue(());
-            }
-            last = Instant::now();
-            let outcome = Python::attach(|py| {
-                py.check_signals()?;
-                progress.as_ref().map_or(Ok(()), |callback| callback.call1(py, (done,)).map(drop))
-            });
-            match outcome {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    raised = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })
-    });
-    raised.map_or(Ok(result), Err)
+    with_progress_of(py, progress, None, work)
+}
+
+/// The same, and progress is told of how much.
+fn with_progress_of<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    total: Option<u64>,
+    work: impl FnOnce(&mut dyn FnMut(usize) -> ControlFlow<()>) -> T + Send,
+) -> PyResult<T> {
+    py.detach(|| {
+        let lookout = Lookout::new(progress, total);
+        let result = looking_out(&lookout, || work(&mut |done| lookout.borrow_mut().look(Some(done))));
+        let raised = lookout.borrow_mut().raised.take();
+        raised.map_or(Ok(result), Err)
+    })
+}
+
+/// Does some work, and looks out while keys are made for it.
+fn looking_out<T>(lookout: &Rc<RefCell<Lookout>>, work: impl FnOnce() -> T) -> T {
+    let lookout = Rc::clone(lookout);
+    watched(move || lookout.borrow_mut().look(None), work)
 }
 
 /// Measures one suite.

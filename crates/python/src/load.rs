@@ -2,6 +2,7 @@
 
 use crate::errors::{CoreError, InvalidOption, to_python};
 use crate::options::Options;
+use crate::{Lookout, looking_out};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use shakedown_live::load::{Config, LoadError, Parts, Progress, merge, run};
@@ -34,16 +35,22 @@ pub fn load<'py>(
         None => (None, options.settings()?),
     };
     let mut raised = None;
-    let counted = py.detach(|| {
-        run(&config, suite.as_ref(), &settings, &mut |now| match tell(progress.as_ref(), now) {
+    let (counted, early) = py.detach(|| {
+        let lookout = Lookout::new(None, None);
+        let mut step = |now: &Progress| match tell(progress.as_ref(), now) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 raised.get_or_insert(error);
                 ControlFlow::Break(())
             }
-        })
+        };
+        let counted = looking_out(&lookout, || run(&config, suite.as_ref(), &settings, &mut step));
+        let early = lookout.borrow_mut().raised.take();
+        (counted, early)
     });
     crate::notices::keep(&settings.notices);
+    // While keys were made nothing had been counted.
+    early.map_or(Ok(()), Err)?;
     if let Some(error) = raised
         && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
     {

@@ -1,6 +1,7 @@
 //! Timing primitives, and writing them down as a device profile.
 
 use crate::errors::CoreError;
+use crate::{Lookout, looking_out};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -24,9 +25,9 @@ pub fn time<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Options { filter: filter.unwrap_or_default(), seconds, back_to_back, cache };
-    let mut raised = None;
     let timed = py.detach(|| {
-        primitives::time(&options, &mut |state| {
+        let lookout = Lookout::new(None, None);
+        let mut step = |state: primitives::Progress<'_>| {
             let outcome = Python::attach(|py| {
                 py.check_signals()?;
                 let name = [state.now.algorithm, state.now.parameters].join(" ");
@@ -36,15 +37,15 @@ pub fn time<'py>(
             match outcome {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
-                    raised = Some(error);
+                    lookout.borrow_mut().raised = Some(error);
                     ControlFlow::Break(())
                 }
             }
-        })
-    });
-    if let Some(error) = raised {
-        return Err(error);
-    }
+        };
+        let timed = looking_out(&lookout, || primitives::time(&options, &mut step));
+        let raised = lookout.borrow_mut().raised.take();
+        raised.map_or(Ok(timed), Err)
+    })?;
     Ok(pythonize(py, &timed.map_err(to_python)?)?)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::errors::{CoreError, InvalidOption, Unsupported};
 use crate::options::Options;
-use crate::{notices, parse};
+use crate::{notices, parse, with_progress};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pythonize::pythonize;
@@ -98,9 +98,9 @@ impl Server {
         if let Some(path) = client_ca {
             settings.client_identity = Some(clients_root(&path, &config.suites)?);
         }
-        let started = py.detach(|| Live::start(config, &settings));
+        let started = with_progress(py, None, |_| Live::start(config, &settings));
         notices::keep(&settings.notices);
-        Ok(Self(Mutex::new(started.map_err(to_python)?)))
+        Ok(Self(Mutex::new(started?.map_err(to_python)?)))
     }
 
     /// Where it listens, as text.

@@ -17,6 +17,9 @@ from shakedown.text import visible
 WIDE_PX, NARROW_PX = 860, 336
 """Inner widths of the two drawings: for a desktop's or a printed page, and for a phone's."""
 
+MAX_INSIDE = 8 << 20
+"""Characters of a figure's CSV that the page itself holds; a longer one is beside it alone."""
+
 Definition = dict[str, Any]
 
 
@@ -73,7 +76,11 @@ class Figure:
         return _own_ids(drawing, f"{self.name}-{variant}")
 
     def link(self, form: str) -> str:
-        """A `data:` address under which the page itself holds the file in one form: svg or csv."""
+        """A `data:` address under which the page itself holds the file in one form: svg or csv; of a very
+        long one, the address of the file beside the page.
+        """
+        if form == "csv" and len(self.csv) > MAX_INSIDE:
+            return f"figures/{self.name}.csv"
         content, media = {"svg": (self.svg, "image/svg+xml"), "csv": (self.csv, "text/csv;charset=utf-8")}[
             form
         ]

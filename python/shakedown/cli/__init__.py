@@ -8,6 +8,7 @@ data goes to standard output, everything else to standard error. What can go wro
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -113,7 +114,10 @@ def app(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits; no failure ends in a traceback."""
-    sys.exit(exit_status(arguments))
+    status = exit_status(arguments)
+    # All has been said and done: Ctrl-C while the interpreter takes itself apart needs no more words.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(status)
 
 
 def exit_status(arguments: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shakedown.cli._options import Time
-from shakedown.cli._output import console, echo, echo_lines, json_option, note, print_json
+from shakedown.cli._output import console, echo, echo_lines, force_option, json_option, note, print_json
 
 if TYPE_CHECKING:
     from shakedown.schema.certificates import Description, MadeChain
@@ -45,7 +45,6 @@ _alternative = click.option(
 _not_before = click.option("--not-before", metavar="YYYY-MM-DD", help="First day of validity.")
 _days = click.option("--days", type=int, help="Days of validity.")
 _out = click.option("--out", type=_file, required=True, metavar="FOLDER", help="Where the files go.")
-_overwrite = click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 
 
 @click.group("certs")
@@ -98,7 +97,7 @@ def show(
 @command.command("make")
 @click.argument("keys", required=False, metavar="[LEAF@ISSUER…@ROOT]")
 @_out
-@_overwrite
+@force_option
 @click.option("--wtls", is_flag=True, help="WTLS certificates instead of X.509.")
 @_side
 @_profile
@@ -116,7 +115,7 @@ def show(
 def make(
     keys: str | None,
     out: Path,
-    overwrite: bool,
+    force: bool,
     wtls: bool,
     side: str,
     profile: str,
@@ -138,7 +137,7 @@ def make(
         "make",
         keys=keys,
         out=out,
-        overwrite=overwrite,
+        replace=force,
         wtls=wtls,
         side=side,
         profile=profile,
@@ -155,7 +154,7 @@ def make(
 @click.argument("place", metavar="root|intermediate|server|client")
 @click.argument("key", metavar="KEY")
 @_out
-@_overwrite
+@force_option
 @click.option(
     "--wtls", is_flag=True, help="A WTLS certificate; goes without saying where the issuer's is one."
 )
@@ -177,7 +176,7 @@ def issue(
     place: str,
     key: str,
     out: Path,
-    overwrite: bool,
+    force: bool,
     wtls: bool,
     ca: Path | None,
     ca_key: Path | None,
@@ -199,7 +198,7 @@ def issue(
         place=place,
         key=key,
         out=out,
-        overwrite=overwrite,
+        replace=force,
         wtls=wtls,
         ca=ca,
         ca_key=ca_key,

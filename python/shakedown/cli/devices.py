@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from shakedown.cli._options import FiniteRange
-from shakedown.cli._output import console, echo, json_option, note, print_json
+from shakedown.cli._output import console, echo, force_option, json_option, note, print_json
 
 
 class Listing(click.Group):
@@ -126,9 +126,9 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
 @click.option(
     "--busy", is_flag=True, help="Keep the other processors busy meanwhile, as on a saturated server."
 )
-@click.option("--replace", is_flag=True, help="Write over a profile that is there; this-machine always is.")
+@click.option("--force", is_flag=True, help="Replace a profile that exists; this-machine always is.")
 def measure(
-    name: str, seconds: float, rounds: int, minutes: float, program: str | None, busy: bool, replace: bool
+    name: str, seconds: float, rounds: int, minutes: float, program: str | None, busy: bool, force: bool
 ) -> None:
     """Measure a full profile of this machine: primitives, stacks' own work, a served connection.
 
@@ -148,7 +148,7 @@ def measure(
     from shakedown.profiles import THIS_MACHINE, load_device
     from shakedown.profiles.importers import profile_path, write_profile
 
-    may_replace = replace or name == THIS_MACHINE
+    may_replace = force or name == THIS_MACHINE
     path = profile_path(name, None, replace=may_replace)
     begun = perf_counter()
     with progress_bar(1000, "a served connection") as update:
@@ -201,7 +201,7 @@ def measure(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Profile to write.  [default: among your own]",
 )
-@click.option("--replace", is_flag=True, help="Write over a profile that is there.")
+@force_option
 def import_(
     file: Path,
     name: str,
@@ -213,7 +213,7 @@ def import_(
     date: str | None,
     source: str | None,
     out: Path | None,
-    replace: bool,
+    force: bool,
 ) -> None:
     """Make a device profile from benchmark output.
 
@@ -234,7 +234,7 @@ def import_(
         date=date or datetime.now(UTC).date().isoformat(),
         source=source or file.name,
         out=out,
-        replace=replace,
+        replace=force,
     )
     for line in saved.left_out:
         note(f"left out: {line}")

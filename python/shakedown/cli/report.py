@@ -29,7 +29,7 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     """
     from shakedown.api import load_any
     from shakedown.files.owned import ACCEPTED
-    from shakedown.files.write import check_distinct, check_free, write
+    from shakedown.files.write import check_distinct, check_free, writing
     from shakedown.results.writer import own_files
 
     its_own = results / "report.html"
@@ -41,7 +41,9 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     check_distinct([None if as_json else page, csv_path], own_files(results))
     loaded = load_any(results)
     if csv_path:
-        write(csv_path, loaded.csv(), replace=force)
+        with writing(csv_path, replace=force) as file:
+            for part in loaded.csv_parts():
+                file.write(part)
         note(f"table:   {csv_path}")
     if as_json:
         array = JsonArray()
@@ -53,7 +55,7 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
         from shakedown.reporting.provenance import warning
 
         note(warning(loaded))
-    if not loaded.table.height:
+    if not loaded.height:
         note(f"{results}: it holds no figures; there is nothing to report")
         return
     from shakedown.kinds import reported

@@ -96,7 +96,7 @@ def command(
         for remark in outcome.notes:
             note(remark)
         note(f"results: {folder}")
-        if not no_report and results.table.height:
+        if not no_report and results.height:
             from shakedown.kinds import reported
             from shakedown.reporting import write_report
 

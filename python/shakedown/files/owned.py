@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from shakedown.errors import InputError
+from shakedown.files.drafts import remove_left_over_of
 from shakedown.files.limits import MAX_MANIFEST_BYTES, read_bytes
 from shakedown.files.write import digest_of, write_durably
 from shakedown.schema.base import Object, decode, encode_pretty
@@ -72,6 +73,7 @@ def refuse_foreign(
 def remove_page(path: Path) -> None:
     """Removes a page and its figures, as far as a report wrote them and nobody changed them since."""
     made = made_for(path)
+    remove_drafts(path, made)
     for name, digests in made.items():
         if digest_of(path.parent / name) in digests:
             (path.parent / name).unlink()
@@ -80,6 +82,12 @@ def remove_page(path: Path) -> None:
     folder = path.parent / FIGURES
     if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
         folder.rmdir()
+
+
+def remove_drafts(path: Path, names: Iterable[str]) -> None:
+    """Removes what killed reports left of a page and these files of it; nothing behind a link."""
+    kept = [name for name in names if "/" not in name or not (path.parent / FIGURES).is_symlink()]
+    remove_left_over_of([path, _ledger(path), *(path.parent / name for name in kept)])
 
 
 def _ledger(path: Path) -> Path:

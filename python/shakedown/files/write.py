@@ -14,12 +14,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import file_digest, sha256
 from pathlib import Path
-from secrets import token_hex
 from typing import IO
 
 from shakedown.errors import InputError, os_failure, os_reason
-
-DRAFT_SUFFIX = ".draft"
+from shakedown.files.drafts import open_draft, remove_left_over_of
 
 FORCE = "another name, or --force"
 
@@ -76,12 +74,10 @@ class Draft:
     def __init__(self, path: Path) -> None:
         """Makes the draft: a new file, whatever stands at its name."""
         self.path = path
-        self._draft = path.with_name(f".{path.name}.{token_hex(4)}{DRAFT_SUFFIX}")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         there = _mode_of(path)
         # While it grows it is no more open than the file that it may replace.
-        mode = 0o666 if there is None else there & 0o666 | 0o600
-        self._file: IO[bytes] = os.fdopen(os.open(self._draft, flags, mode), "wb")
+        self._draft, handle = open_draft(path, 0o666 if there is None else there & 0o666 | 0o600)
+        self._file: IO[bytes] = os.fdopen(handle, "wb")
 
     @property
     def beside(self) -> Path:
@@ -131,6 +127,7 @@ class Destination:
         check_free(path, replace, accepted)
         self._special: IO[bytes] | None = None
         self._draft: Draft | None = None
+        remove_left_over_of([path])
         with self._told():
             if _is_special(path):
                 # A device or a pipe has no content to be lost.

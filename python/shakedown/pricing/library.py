@@ -18,6 +18,7 @@ from typing import Any, cast
 from urllib.parse import quote, unquote
 
 from shakedown.errors import InputError, did_you_mean, os_reason
+from shakedown.files.drafts import remove_left_over_of
 from shakedown.files.limits import MAX_TRACES_BYTES, MIB, parse_json, read_bytes
 from shakedown.files.write import write_durably
 from shakedown.pricing.trace import Trace, parse_trace
@@ -157,6 +158,7 @@ class TraceLibrary:
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                remove_left_over_of([path])
                 write_durably(path, json.dumps(entry).encode(), replace=True)
             except OSError as error:
                 self._say(f"the trace of {suite} cannot be kept: {path}: {os_reason(error)}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shakedown.errors import InputError, ShakedownError, did_you_mean
+from shakedown.errors import InputError, ShakedownError, did_you_mean, without_name
 from shakedown.files.limits import MAX_WORKERS
 from shakedown.models import handshake, queueing
 from shakedown.models.arrays import Floats
@@ -140,7 +140,7 @@ def each(
             if not _of_one_suite(error):
                 raise
             errors.append(error if isinstance(error, ShakedownError) else InputError(str(error)))
-            found.append((None, {"suite": suite, **place, "error": str(error)}))
+            found.append((None, {"suite": suite, **place, "error": without_name(str(error), suite)}))
     if errors and len(errors) == len(suites):
         raise errors[0]
     return found

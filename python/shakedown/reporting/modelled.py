@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.charts.figure import Figure
+from shakedown.charts.frame_rows import FrameRows
 from shakedown.charts.map import time_map
 from shakedown.charts.queue import queue_curves
 from shakedown.reporting.section import Block, Section, Table
@@ -39,28 +40,28 @@ def sections(results: Results) -> Iterator[Section]:
     yield from queue_section(results)
 
 
-def _priced(results: Results, *, captured: bool) -> list[dict[str, Any]]:
-    """Predictions of measured, or of captured handshakes."""
+def _priced(results: Results, *, captured: bool) -> pl.DataFrame:
+    """Predictions of measured, or of captured handshakes: very many, where there are many rates."""
     there = pl.col("capture").is_not_null()
-    return results.predictions.filter(there if captured else ~there).to_dicts()
+    return results.predictions.filter(there if captured else ~there)
 
 
-def _lowest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    lowest = min((row["rate_per_s"] for row in rows), default=0.0)
-    return [row for row in rows if row["rate_per_s"] == lowest]
+def _lowest(view: pl.DataFrame) -> list[dict[str, Any]]:
+    """Predictions at the lowest rate."""
+    return view.filter(pl.col("rate_per_s") == pl.col("rate_per_s").min()).to_dicts()
 
 
 def predictions_section(results: Results) -> Iterator[Section]:
     """The map at the lowest rate, the server's load at each, and what was extrapolated."""
-    rows = _priced(results, captured=False)
-    unpriced = queries.unpriced(results.table).filter(pl.col("capture").is_null()).to_dicts()
-    if not rows and not unpriced:
+    view = _priced(results, captured=False)
+    unpriced = queries.unpriced(results.source).filter(pl.col("capture").is_null()).to_dicts()
+    if not view.height and not unpriced:
         return
     blocks: list[Block] = []
     lead = "No figure prices any of them."
-    if rows:
-        quiet = _lowest(rows)
-        rates = sorted({row["rate_per_s"] for row in rows})
+    if view.height:
+        quiet = _lowest(view)
+        rates = view["rate_per_s"].unique().sort().to_list()
         shown, left_out = _that_fit(quiet)
         caption = (
             "Processing on both sides, transmission, and waiting at the server, by the default model. "
@@ -76,18 +77,19 @@ def predictions_section(results: Results) -> Iterator[Section]:
             kind="modelled",
             alternative="Map: rows are suites, columns devices and bearers, cells seconds for one handshake",
             define=lambda width: time_map(shown, width),
-            data=[_flat(row) for row in rows],
+            data=_flat(view),
             caption=caption,
         )
         blocks.append(Block(figure=figure))
+        some = view.filter(pl.col("rate_per_s").is_in(rates[:MAX_RATES_SHOWN]))
         if len(rates) > 1:
-            blocks.append(Block(table=_by_rate(rows, rates[:MAX_RATES_SHOWN]), folded_table="By rate"))
+            blocks.append(Block(table=_by_rate(some, rates[:MAX_RATES_SHOWN]), folded_table="By rate"))
         blocks.append(Block(table=_percentiles(quiet), folded_table="Percentiles and ranges"))
         if any(row["energy_j"] is not None for row in quiet):
             blocks.append(Block(table=_energies(quiet), folded_table="Energy of the client"))
-        if any(row["workers_needed"] is not None for row in rows):
-            blocks.append(Block(table=_workers(rows, rates[:MAX_RATES_SHOWN]), folded_table="Workers needed"))
-        if any(row["missing"] for row in rows):
+        if view["workers_needed"].count():
+            blocks.append(Block(table=_workers(some, rates[:MAX_RATES_SHOWN]), folded_table="Workers needed"))
+        if view["missing"].any():
             blocks.append(Block(table=_missing(results), folded_table="What has no figure"))
         extrapolated = _extrapolated(results)
         blocks.append(Block(table=extrapolated, folded_table="What was extrapolated, and how"))
@@ -151,14 +153,13 @@ def _at(rate_per_s: float) -> str:
     return f"{rate_per_s:g} handshakes/s" if rate_per_s else "no other load"
 
 
-def _by_rate(rows: Sequence[Row], rates: Sequence[float]) -> Table:
+def _by_rate(view: pl.DataFrame, rates: Sequence[float]) -> Table:
     """Server wait and load for each suite at each rate; the same on every device and bearer."""
     head = ["suite"]
     for one in rates:
         head += [f"wait at {one:g}/s", "busy"]
-    first: dict[tuple[str, float], Row] = {}
-    for row in rows:
-        first.setdefault((row["label"], row["rate_per_s"]), row)
+    rows = view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts()
+    first = {(row["label"], row["rate_per_s"]): row for row in rows}
     body = []
     for suite in dict.fromkeys(row["label"] for row in rows):
         cells = [suite]
@@ -239,9 +240,11 @@ def _energies(rows: Sequence[Row]) -> Table:
     return _bounded(head, cells, caption, "modelled", numbers=3)
 
 
-def _workers(rows: Sequence[Row], rates: Sequence[float]) -> Table:
+def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
     """The workers that keep the promise at each rate, in the place that needs the most."""
     found: dict[tuple[str, float], Row] = {}
+    needs = ("workers_needed", "workers_needed_low", "workers_needed_high")
+    rows = view.select("label", "rate_per_s", *needs, "missing").to_dicts()
     for row in rows:
         key = (row["label"], row["rate_per_s"])
         needed = row["workers_needed"]
@@ -271,7 +274,7 @@ def _workers(rows: Sequence[Row], rates: Sequence[float]) -> Table:
 def _missing(results: Results) -> Table:
     """Work that has no figure, once: totals with it are least values."""
     found: dict[tuple[str, ...], None] = {}
-    for one in queries.missing(results.table).filter(pl.col("capture").is_null()).to_dicts():
+    for one in queries.missing(results.source).filter(pl.col("capture").is_null()).to_dicts():
         work = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)
         found[one["where"], work, one["why"] or NOTHING] = None
     caption = "Work that nothing gives a figure for; totals that need it are marked ≥."
@@ -281,7 +284,7 @@ def _missing(results: Results) -> Table:
 def _extrapolated(results: Results) -> Table:
     """Every price that is not the device's own figure, once."""
     found: dict[tuple[str, ...], None] = {}
-    for one in queries.extrapolated(results.table).filter(pl.col("capture").is_null()).to_dicts():
+    for one in queries.extrapolated(results.source).filter(pl.col("capture").is_null()).to_dicts():
         work = f"{one['operation']} {one['algorithm']} {one['parameters'] or ''}".strip()
         found[one["where"], work, one["how"] or NOTHING, one["source"] or NOTHING] = None
     caption = "Figures that are not the device's own; their ranges are part of the totals' ranges."
@@ -303,7 +306,8 @@ def _once(rows: Sequence[Row]) -> list[Row]:
     return list(found.values())
 
 
-def _flat(row: Row) -> dict[str, Any]:
+def _flat(view: pl.DataFrame) -> FrameRows:
+    """Predictions as the CSV has them."""
     keys = (
         "label", "device", "server_device", "bearer", "rate_per_s", "workers", "model", "capture",
         "connection", "basis", "missing", "client_s", "client_low_s", "client_high_s", "server_s",
@@ -311,14 +315,15 @@ def _flat(row: Row) -> dict[str, Any]:
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("mean", "p50", "p95", "p99")),
         "utilisation", "workers_needed", "energy_j", "energy_low_j", "energy_high_j", "energy_missing",
     )  # fmt: skip
-    return {"suite" if key == "label" else key: row[key] for key in keys} | {"kind": "modelled"}
+    named = [pl.col(key).alias("suite") if key == "label" else pl.col(key) for key in keys]
+    return FrameRows(view.select(*named, pl.lit("modelled").alias("kind")))
 
 
 def queue_section(results: Results) -> Iterator[Section]:
     """How long a handshake waits and works at the server, by rate, with the knee marked."""
-    points = queries.queue_points(results.table)
+    points = queries.queue_points(results.source)
     queues = [
-        {**row, "points": points.get(row["scenario"], [])} for row in queries.queues(results.table).to_dicts()
+        {**row, "points": points.get(row["scenario"], [])} for row in queries.queues(results.source).to_dicts()
     ]
     if not queues:
         return
@@ -384,21 +389,17 @@ def answer(results: Results) -> list[Sentence]:
 
 def outlook(results: Results) -> Sentence:
     """The captured handshake where it takes longest, and the quickest measured one in the same place."""
-    rows = [row for row in _priced(results, captured=True) if row["total_s"] is not None]
-    if not rows:
+    view = _priced(results, captured=True).filter(pl.col("total_s").is_not_null())
+    if not view.height:
         return []
-    first = min((row["capture"], row["connection"]) for row in rows)
-    here = [row for row in _lowest(rows) if (row["capture"], row["connection"]) == first]
+    first = min(view.select("capture", "connection").unique().iter_rows())
+    here = [row for row in _lowest(view) if (row["capture"], row["connection"]) == first]
     longest = max(here, key=_total)
     template = f"On {longest['device']} over {longest['bearer']} the captured {{suite}} would take {{!time}}"
     pieces = {"suite": longest["suite"], "time": time(longest["total_s"], 2)}
-    others = [
-        row
-        for row in _priced(results, captured=False)
-        if row["total_s"] is not None
-        and all(row[column] == longest[column] for column in ("device", "bearer", "rate_per_s"))
-        and row["suite"] != longest["suite"]
-    ]
+    same = [pl.col(column) == longest[column] for column in ("device", "bearer", "rate_per_s")]
+    known = pl.col("total_s").is_not_null() & (pl.col("suite") != longest["suite"])
+    others = _priced(results, captured=False).filter(known, *same).to_dicts()
     if not others:
         return sentence(f"{template}.", **pieces)
     quickest = min(others, key=_total)
@@ -408,16 +409,16 @@ def outlook(results: Results) -> Sentence:
 
 def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
     """The captured handshakes priced on the experiment's devices, above the measured ones."""
-    rows = _priced(results, captured=True)
-    unpriced = queries.unpriced(results.table).filter(pl.col("capture").is_not_null()).to_dicts()
-    if rows:
-        several = len({row["capture"] for row in rows}) > 1
+    view = _priced(results, captured=True)
+    unpriced = queries.unpriced(results.source).filter(pl.col("capture").is_not_null()).to_dicts()
+    if view.height:
+        several = view["capture"].n_unique() > 1
         captured = [
             {**row, "label": f"captured: {row['suite']}" + (f" ({row['capture']})" if several else "")}
-            for row in _lowest(rows)
+            for row in _lowest(view)
         ]
-        lowest = captured[0]["rate_per_s"]
-        measured = [row for row in _priced(results, captured=False) if row["rate_per_s"] == lowest]
+        lowest = pl.col("rate_per_s") == captured[0]["rate_per_s"]
+        measured = _priced(results, captured=False).filter(lowest).to_dicts()
         shown, _ = _that_fit([*captured, *measured])
         figure = Figure(
             name="captured-predictions",
@@ -426,7 +427,7 @@ def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
             kind="modelled",
             alternative="Map: rows are handshakes, columns devices and bearers, cells seconds for one",
             define=lambda width: time_map(shown, width),
-            data=[_flat(row) for row in rows],
+            data=_flat(view),
             caption=(
                 "The messages and bytes are the capture's, the public-key operations those of its suite; "
                 "symmetric work and the import of keys do not show in a capture and are left out. Of each "

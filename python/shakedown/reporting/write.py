@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shakedown.errors import InputError, os_failure, os_reason
-from shakedown.files.owned import ACCEPTED, FIGURES, announce, made_for, refuse_foreign
+from shakedown.files.owned import ACCEPTED, FIGURES, announce, made_for, refuse_foreign, remove_drafts
 from shakedown.files.write import check_free, digest, digest_of, write_durably
 from shakedown.results.lock import FolderLock
 from shakedown.results.reader import load_manifest
@@ -75,6 +75,7 @@ def _write(
     announced = {name: (*made.get(name, ()), one) for name, one in digests.items()}
     try:
         (path.parent / FIGURES).mkdir(exist_ok=True)
+        remove_drafts(path, announced)
         announce(path, {**made, **announced})
         for name, content in files.items():
             if digest_of(path.parent / name) != digests[name]:

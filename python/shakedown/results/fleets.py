@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import polars as pl
 
+from shakedown.results.parts import over_parts
 from shakedown.results.queries import PLACE, Names, label, wide
 
 _STATISTICS = ("mean", "margin", "min", "p50", "p90", "p95", "p99", "max")
 
 
+def _labelled(view: pl.DataFrame) -> pl.DataFrame:
+    named = label(view)
+    # Engines stand beside the replay of the same suite.
+    engines = pl.format("{} ({} engines)", named, pl.col("endpoints"))
+    return view.with_columns(label=pl.when(pl.col("endpoints").is_null()).then(named).otherwise(engines))
+
+
+@over_parts("simulated", _labelled)
 def fleets(table: pl.DataFrame) -> pl.DataFrame:
     """Simulated fleets, one a row, in the table's order; times in seconds.
 
@@ -42,15 +51,10 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     view = view.join(
         failed.agg(pl.col("value").sum().alias("failed")), on="scenario", how="left", maintain_order="left"
     )
-    named = label(view)
-    # Engines stand beside the replay of the same suite.
-    engines = pl.format("{} ({} engines)", named, pl.col("endpoints"))
-    return view.with_columns(
-        pl.col("failed").fill_null(0.0),
-        label=pl.when(pl.col("endpoints").is_null()).then(named).otherwise(engines),
-    )
+    return view.with_columns(pl.col("failed").fill_null(0.0))
 
 
+@over_parts("simulated")
 def fleet_series(table: pl.DataFrame) -> pl.DataFrame:
     """Time series of fleets, one interval a row: `scenario`, `item`, and what happened in it."""
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_not_null())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,9 @@ from pathlib import Path
 import polars as pl
 
 from shakedown.results import fleets, loads, queries
+from shakedown.results.parts import Table, chunks
 from shakedown.results.reader import load_manifest, load_parts, missing
+from shakedown.results.table import SCHEMA, empty
 from shakedown.schema.saved import Manifest, Planned, ScenarioFigures
 
 
@@ -19,23 +22,39 @@ class Results:
     """Results: where they come from, and the table of all figures, one row a figure.
 
     `missing` is what a run meant to write and did not. The views are tables made from `table`: one row a
-    handshake, message, operation, prediction.
+    handshake, message, operation, prediction. `source` is the table as it was given, or the parts of a
+    folder, which are decoded where asked for.
     """
 
     manifest: Manifest
-    table: pl.DataFrame
+    source: Table
     folder: Path | None = None
     missing: tuple[Planned, ...] = field(default_factory=tuple)
 
     def __repr__(self) -> str:
-        kinds = self.table.group_by("kind", maintain_order=True).agg(pl.col("scenario").n_unique()).rows()
-        words = ", ".join(f"{count} {kind}" for kind, count in kinds) or "nothing"
+        kinds: Counter[str] = Counter()
+        for part in chunks(self.source):
+            found = part.group_by("kind", maintain_order=True).agg(pl.col("scenario").n_unique()).rows()
+            kinds.update(dict(found))
+        words = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing"
         where = f" in {self.folder}" if self.folder else ""
         ended = "" if self.is_whole else f", {self.how_it_ended}"
         return (
             f"Results({self.title!r}{where}: scenarios: {words}{ended}; "
-            f"table: {self.table.height:,} rows × {self.table.width} columns)"
+            f"table: {self.height:,} rows × {len(SCHEMA)} columns)"
         )
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """All figures, one row a figure; a large one takes much memory."""
+        if isinstance(self.source, pl.DataFrame):
+            return self.source
+        return pl.concat([empty(), *self.source.chunks()])
+
+    @property
+    def height(self) -> int:
+        """Rows of the table."""
+        return self.source.height
 
     @property
     def title(self) -> str:
@@ -56,51 +75,58 @@ class Results:
     @cached_property
     def handshakes(self) -> pl.DataFrame:
         """Measured handshakes, one a row: bytes, flights, and each side's time by class."""
-        return queries.handshakes(self.table)
+        return queries.handshakes(self.source)
 
     @cached_property
     def messages(self) -> pl.DataFrame:
         """Messages of measured handshakes, one a row."""
-        return queries.messages(self.table)
+        return queries.messages(self.source)
 
     @cached_property
     def operations(self) -> pl.DataFrame:
         """Operations of measured handshakes, one a row."""
-        return queries.operations(self.table)
+        return queries.operations(self.source)
 
     @cached_property
     def predictions(self) -> pl.DataFrame:
         """Predictions, one a row; those of captured handshakes name their `capture`."""
-        return queries.predictions(self.table)
+        return queries.predictions(self.source)
 
     @cached_property
     def fleets(self) -> pl.DataFrame:
         """Simulated fleets of clients, one a row."""
-        return fleets.fleets(self.table)
+        return fleets.fleets(self.source)
 
     @cached_property
     def fleet_series(self) -> pl.DataFrame:
         """Their time series, one interval a row."""
-        return fleets.fleet_series(self.table)
+        return fleets.fleet_series(self.source)
 
     @cached_property
     def loads(self) -> pl.DataFrame:
         """Loads on real servers, one a row."""
-        return loads.loads(self.table)
+        return loads.loads(self.source)
 
     @cached_property
     def load_steps(self) -> pl.DataFrame:
         """Where sampled live handshakes spend their time, a side's for a message a row."""
-        return loads.steps(self.table)
+        return loads.steps(self.source)
 
     def figures(self) -> Iterator[ScenarioFigures]:
         """The table as objects, one a scenario."""
-        return queries.figures(self.table)
+        for part in chunks(self.source):
+            yield from queries.figures(part)
 
     def csv(self) -> str:
         """The table as CSV; samples are separated by spaces."""
+        return "".join(self.csv_parts())
+
+    def csv_parts(self) -> Iterator[str]:
+        """The same in parts, the first with the names of the columns."""
         joined = pl.col("samples").list.eval(pl.element().cast(pl.String)).list.join(" ")
-        return self.table.with_columns(samples=joined).write_csv()
+        yield empty().with_columns(samples=joined).write_csv()
+        for part in chunks(self.source):
+            yield part.with_columns(samples=joined).write_csv(include_header=False)
 
 
 def load_results(folder: str | Path) -> Results:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from shakedown.results.queries import PLACE, label, wide
+from shakedown.results.parts import over_parts
+from shakedown.results.queries import PLACE, labelled, wide
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
 
 
+@over_parts("live", labelled)
 def loads(table: pl.DataFrame) -> pl.DataFrame:
     """Loads on real servers, one a row, in the table's order; times in seconds.
 
@@ -53,9 +55,10 @@ def loads(table: pl.DataFrame) -> pl.DataFrame:
         how="left",
         maintain_order="left",
     )
-    return view.with_columns(pl.col("failed").fill_null(0.0), label=label(view))
+    return view.with_columns(pl.col("failed").fill_null(0.0))
 
 
+@over_parts("live", labelled)
 def steps(table: pl.DataFrame) -> pl.DataFrame:
     """Where sampled handshakes spend their time: a side's for a message a row, in us.
 
@@ -69,5 +72,4 @@ def steps(table: pl.DataFrame) -> pl.DataFrame:
     }
     view = wide(rows, keys, names, side="")
     counts = rows.group_by("scenario", "device", maintain_order=True).agg(pl.col("n").first())
-    view = view.join(counts, on=["scenario", "device"], how="left", nulls_equal=True, maintain_order="left")
-    return view.with_columns(label=label(view))
+    return view.join(counts, on=["scenario", "device"], how="left", nulls_equal=True, maintain_order="left")

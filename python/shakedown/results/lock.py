@@ -20,10 +20,18 @@ class FolderLock:
         """
         self.folder = Path(folder)
         self._handle: int | None = None
+        while not self._locked(accepted):
+            # Whoever had made it removed it, empty, before it was locked here; by now it may be another's.
+            self._made = False
+            self.release()
+
+    def _locked(self, accepted: str) -> bool:
+        """Whether the folder that has the name now is locked."""
         self._made = not self.folder.exists()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            with suppress(FileNotFoundError):
+                self._handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileExistsError:
             raise InputError(
                 f"{self.folder}: {self.folder.name} is there already; accepted: a new or empty folder"
@@ -32,6 +40,8 @@ class FolderLock:
             raise os_failure(
                 f"{self.folder}: results cannot be written there: {os_reason(error)}", error
             ) from error
+        if self._handle is None:
+            return False
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -40,7 +50,12 @@ class FolderLock:
             raise InputError(f"{self.folder}: another run is writing there; accepted: {accepted}") from None
         except OSError:
             # A file system without locks: names that exist are still never replaced.
-            pass
+            return True
+        about = os.fstat(self._handle)
+        with suppress(OSError):
+            there = self.folder.stat()
+            return (there.st_dev, there.st_ino) == (about.st_dev, about.st_ino)
+        return False
 
     def release(self) -> None:
         """Lets others write there. A folder that was made for the lock and holds nothing is removed."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from shakedown.results.parts import Table, chunks, over_parts
 from shakedown.results.table import SCHEMA
 from shakedown.schema.base import CLASSES, SIDES, convert
 from shakedown.schema.saved import ScenarioFigures
@@ -36,6 +37,12 @@ Names = Mapping[tuple[str, str | None, str | None], str]
 """A view's column for each (quantity, side, statistic)."""
 
 
+def labelled(view: pl.DataFrame) -> pl.DataFrame:
+    """A view with one more column, `label`."""
+    return view.with_columns(label=label(view))
+
+
+@over_parts("measured", labelled)
 def handshakes(table: pl.DataFrame) -> pl.DataFrame:
     """Measured handshakes, one a row; times are means in µs, split by class, and `label` tells them apart.
 
@@ -85,7 +92,7 @@ def handshakes(table: pl.DataFrame) -> pl.DataFrame:
     )
     view = view.join(facts.unique("scenario"), on="scenario", how="left", maintain_order="left")
     view = view.join(supplied, on="scenario", how="left", maintain_order="left")
-    return view.with_columns(pl.col("user_supplied").fill_null("")).with_columns(label=label(view))
+    return view.with_columns(pl.col("user_supplied").fill_null(""))
 
 
 def label(view: pl.DataFrame) -> pl.Expr:
@@ -108,6 +115,7 @@ def label(view: pl.DataFrame) -> pl.Expr:
     return pl.concat_str(parts, separator=" · ", ignore_nulls=True)
 
 
+@over_parts("measured")
 def messages(table: pl.DataFrame) -> pl.DataFrame:
     """Messages of measured handshakes, one a row: `bytes`, `generate_us`, `process_us` (means), medians
     too.
@@ -124,6 +132,7 @@ def messages(table: pl.DataFrame) -> pl.DataFrame:
     return wide(rows, (*IDENTITY, "item", *MESSAGE), names, side="")
 
 
+@over_parts("measured")
 def operations(table: pl.DataFrame) -> pl.DataFrame:
     """Operations of measured handshakes, one a row: `us` (mean), `median_us`, `count`, `bytes`."""
     rows = table.filter((pl.col("kind") == "measured") & pl.col("quantity").str.starts_with("operation."))
@@ -136,6 +145,7 @@ def operations(table: pl.DataFrame) -> pl.DataFrame:
     return wide(rows, (*IDENTITY, "item", *MESSAGE, *OPERATION), names, side="")
 
 
+@over_parts("modelled", labelled)
 def predictions(table: pl.DataFrame) -> pl.DataFrame:
     """Predictions, one a row, in seconds; null where there is no steady state.
 
@@ -173,15 +183,16 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
     view = wide(rows, PLACE, names, texts=texts, by=by)
     keys = ["scenario", "capture", "connection"]
     view = view.join(missing, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    view = view.with_columns(pl.col("missing").fill_null(0))
-    return view.with_columns(label=label(view))
+    return view.with_columns(pl.col("missing").fill_null(0))
 
 
+@over_parts("modelled")
 def unpriced(table: pl.DataFrame) -> pl.DataFrame:
     """Scenarios without a price, with the `reason`."""
     return table.filter(pl.col("quantity") == "predicted.unpriced").select(*PLACE, reason="text")
 
 
+@over_parts("modelled")
 def missing(table: pl.DataFrame) -> pl.DataFrame:
     """Work without a figure: `where` it is done, and `why` there is none."""
     place = pl.when(pl.col("side") == "client").then(pl.col("device")).otherwise(pl.col("server_device"))
@@ -189,6 +200,7 @@ def missing(table: pl.DataFrame) -> pl.DataFrame:
     return rows.select(*PLACE, *OPERATION, why="text", where=place)
 
 
+@over_parts("modelled")
 def extrapolated(table: pl.DataFrame) -> pl.DataFrame:
     """Work whose price is not the device's own: `where` it is done, `how` the price was found, `source`."""
     rows = table.filter(pl.col("quantity").str.starts_with("predicted.extrapolated"))
@@ -203,6 +215,7 @@ def extrapolated(table: pl.DataFrame) -> pl.DataFrame:
     return wide(rows, keys, names, side="", texts=texts).with_columns(where=place)
 
 
+@over_parts("modelled", labelled)
 def queues(table: pl.DataFrame) -> pl.DataFrame:
     """The server's queue for each handshake: `service_s`, `knee_per_s`, `saturation_per_s`."""
     rows = table.filter(
@@ -213,19 +226,20 @@ def queues(table: pl.DataFrame) -> pl.DataFrame:
         ("queue.knee", None, None): "knee_per_s",
         ("queue.saturation", None, None): "saturation_per_s",
     }
-    view = wide(rows, PLACE, names)
-    return view.with_columns(label=label(view))
+    return wide(rows, PLACE, names)
 
 
-def queue_points(table: pl.DataFrame) -> dict[str, list[tuple[float, float]]]:
+def queue_points(table: Table) -> dict[str, list[tuple[float, float]]]:
     """The curves of the queues: by scenario, pairs of rate (1/s) and wait (s)."""
-    rows = table.filter(pl.col("quantity") == "queue.wait")
     found: dict[str, list[tuple[float, float]]] = {}
-    for scenario, rate, wait in rows.select("scenario", "rate_per_s", "value").iter_rows():
-        found.setdefault(scenario, []).append((rate, wait))
+    for part in chunks(table, "modelled"):
+        rows = part.filter(pl.col("quantity") == "queue.wait")
+        for scenario, rate, wait in rows.select("scenario", "rate_per_s", "value").iter_rows():
+            found.setdefault(scenario, []).append((rate, wait))
     return found
 
 
+@over_parts("captured")
 def captures(table: pl.DataFrame) -> pl.DataFrame:
     """Captures, one a row: `packets`, `length_s`, `uncounted`, `keylog`, `problem`, `connections` (all)."""
     rows = table.filter((pl.col("kind") == "captured") & pl.col("quantity").str.starts_with("capture."))
@@ -244,6 +258,7 @@ def captures(table: pl.DataFrame) -> pl.DataFrame:
     return view.join(listed, on="scenario", how="left", maintain_order="left")
 
 
+@over_parts("captured")
 def capture_kinds(table: pl.DataFrame) -> pl.DataFrame:
     """Kinds of connections, one a row: what they are, how many, their bytes and times (low, mean, high)."""
     rows = table.filter(
@@ -263,6 +278,7 @@ def capture_kinds(table: pl.DataFrame) -> pl.DataFrame:
     return wide(rows, ("scenario", "capture", "item", "suite"), names, texts=texts)
 
 
+@over_parts("captured")
 def connections(table: pl.DataFrame) -> pl.DataFrame:
     """Connections that were kept, one a row; `wire_bytes` counts what stayed encrypted, too."""
     rows = table.filter((pl.col("kind") == "captured") & pl.col("connection").is_not_null())
@@ -284,17 +300,19 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
     return view.with_columns(undecrypted_bytes=undecrypted, wire_bytes=pl.col("bytes") + undecrypted)
 
 
-def connection_notes(table: pl.DataFrame) -> dict[tuple[str, int], list[tuple[str, str | None, str | None]]]:
+def connection_notes(table: Table) -> dict[tuple[str, int], list[tuple[str, str | None, str | None]]]:
     """What to know of connections: by scenario and connection, (quantity, side, text)."""
-    rows = table.filter(pl.col("quantity").is_in(["connection.alert", "connection.problem"]))
     found: dict[tuple[str, int], list[tuple[str, str | None, str | None]]] = {}
-    for scenario, connection, *told in rows.select(
-        "scenario", "connection", "quantity", "side", "text"
-    ).iter_rows():
-        found.setdefault((scenario, connection), []).append((told[0], told[1], told[2]))
+    for part in chunks(table, "captured"):
+        rows = part.filter(pl.col("quantity").is_in(["connection.alert", "connection.problem"]))
+        for scenario, connection, *told in rows.select(
+            "scenario", "connection", "quantity", "side", "text"
+        ).iter_rows():
+            found.setdefault((scenario, connection), []).append((told[0], told[1], told[2]))
     return found
 
 
+@over_parts("captured")
 def captured_messages(table: pl.DataFrame) -> pl.DataFrame:
     """Messages of captured connections, one a row: `bytes`, `time_s`, `wait_s`, `network_s`, `sender_s`."""
     rows = table.filter((pl.col("kind") == "captured") & pl.col("quantity").str.starts_with("message."))

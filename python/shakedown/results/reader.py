@@ -14,7 +14,8 @@ import polars as pl
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_MANIFEST_BYTES, MAX_PART_BYTES, parse_json, read_bytes
 from shakedown.files.write import digest
-from shakedown.results.table import SCHEMA, empty
+from shakedown.results.parts import Parts
+from shakedown.results.table import SCHEMA
 from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY
 from shakedown.schema.base import convert, decode
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
@@ -68,11 +69,12 @@ def load_journal(path: Path) -> tuple[list[Part], list[Failure]]:
     return parts, failures
 
 
-def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[pl.DataFrame, list[Part]]:
-    """All parts as one table, and those that are there. Raises `InputError` where one is missing or not its
+def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[Parts, list[Part]]:
+    """All parts of the table, and those that are there. Raises `InputError` where one is missing or not its
     own.
     """
-    tables: list[pl.DataFrame] = []
+    heights: list[int] = []
+    contents: list[bytes] = []
     there: list[Part] = []
     seen: set[str] = set()
     for number, part in enumerate(manifest.parts, start=1):
@@ -87,12 +89,15 @@ def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[p
                 f"{folder}: {part.file} is missing ({many} part{'' if many == 1 else 's'} listed)"
             )
         seen |= {part.file, part.sha256}
-        tables.append(_load_part(path, part, manifest.provenance))
+        content, height = _load_part(path, part, manifest.provenance)
+        contents.append(content)
+        heights.append(height)
         there.append(part)
-    return (pl.concat(tables) if tables else empty()), there
+    return Parts([one.kind for one in there], heights, contents), there
 
 
-def _load_part(path: Path, part: Part, provenance: str) -> pl.DataFrame:
+def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, int]:
+    """A part as it is, and its rows; it can be decoded."""
     content = read_bytes(path, MAX_PART_BYTES, "part")
     if digest(content) != part.sha256:
         raise InputError(f"{path}: {_what_is_wrong(content, part, provenance)}")
@@ -100,7 +105,7 @@ def _load_part(path: Path, part: Part, provenance: str) -> pl.DataFrame:
         table = pl.read_parquet(io.BytesIO(content))
         if dict(table.schema) != SCHEMA:
             raise ValueError(f"its columns are not those of schema {SCHEMA_VERSION}")
-        return table
+        return content, table.height
 
 
 def _what_is_wrong(content: bytes, part: Part, provenance: str) -> str:

@@ -24,8 +24,9 @@ import msgspec
 import polars as pl
 
 from shakedown.errors import InputError, ShakedownError, os_failure, os_reason
+from shakedown.files.drafts import remove_left_over
 from shakedown.files.owned import remove_page
-from shakedown.files.write import DRAFT_SUFFIX, digest, digest_of, flush_folder, write_durably
+from shakedown.files.write import digest, digest_of, flush_folder, write_durably
 from shakedown.results.lock import FolderLock
 from shakedown.schema.base import encode, encode_pretty
 from shakedown.schema.saved import SCHEMA_VERSION, Failure, Manifest, Part
@@ -38,7 +39,7 @@ PART_KEY = "shakedown"
 """Where a part's metadata holds what it belongs to."""
 
 OWN_NAMES = (MANIFEST, JOURNAL)
-MANIFEST_DRAFT = re.compile(rf"\.{re.escape(MANIFEST)}\.[0-9a-f]{{8}}{re.escape(DRAFT_SUFFIX)}")
+_WRITTEN = re.compile(rf"{re.escape(MANIFEST)}|part-[0-9]{{4,}}\.parquet")
 
 
 class ResultsWriter:
@@ -147,10 +148,11 @@ class ResultsWriter:
     def _make_room(self, replace: bool) -> None:
         """Refuses a folder that holds anything else, or removes what an older run of ours wrote there."""
         there = sorted(path.name for path in self.folder.iterdir())
-        if all(MANIFEST_DRAFT.fullmatch(name) for name in there):
-            # Nothing, or what a run left that was killed before its first file had its name.
-            for name in there:
-                (self.folder / name).unlink()
+        if there and all(name.startswith(f".{MANIFEST}.") for name in there):
+            # It may be what a run left that was killed before its first file had its name.
+            remove_left_over(self.folder, MANIFEST.__eq__)
+            there = sorted(path.name for path in self.folder.iterdir())
+        if not there:
             return
         if JOURNAL in there and MANIFEST not in there and self._is_left_over(there):
             if not replace:
@@ -173,10 +175,8 @@ class ResultsWriter:
             raise InputError(f"{self.folder} holds results already; accepted: another folder, or --force")
         remove_page(self.folder / "report.html")
         remove_parts(self.folder, old.parts)
+        remove_left_over(self.folder, lambda name: _WRITTEN.fullmatch(name) is not None)
         # The manifest goes last: until then the folder is known to be ours, whatever ends this.
-        for path in self.folder.iterdir():
-            if MANIFEST_DRAFT.fullmatch(path.name):
-                path.unlink()
         (self.folder / JOURNAL).unlink(missing_ok=True)
         (self.folder / MANIFEST).unlink()
 
@@ -185,8 +185,7 @@ class ResultsWriter:
         from shakedown.results.reader import load_journal
 
         journal = self.folder / JOURNAL
-        others = [name for name in there if name != JOURNAL and not MANIFEST_DRAFT.fullmatch(name)]
-        if others or journal.is_symlink() or not journal.is_file():
+        if len(there) > 1 or journal.is_symlink() or not journal.is_file():
             return False
         try:
             parts, failures = load_journal(journal)
@@ -226,10 +225,8 @@ def own_files(results: Path) -> list[Path]:
 
 
 def remove_parts(folder: Path, parts: Iterable[Part]) -> None:
-    """Removes parts that a manifest lists, as long as they are what it says they are, and their drafts."""
+    """Removes parts that a manifest lists, as long as they are what it says they are."""
     for part in parts:
         path = folder / part.file
         if digest_of(path) == part.sha256:
             path.unlink()
-        for draft in folder.glob(f".{part.file}.????????{DRAFT_SUFFIX}"):
-            draft.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from shakedown.scenario import Fleet
 from shakedown.schema.base import builtins, convert
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
 from shakedown.simulation.fleet import DEFAULT_SEED, settle
-from shakedown.simulation.simulate import check_server, failed_row, run
+from shakedown.simulation.simulate import check_server, run
 
 CLIENTS = 50_000
 """Clients at each rate that is tried, in ten replications."""
@@ -77,7 +77,7 @@ def simulated_capacity(
         if "row" in found:
             rows.append(found["row"])
         else:
-            rows.append(convert(failed_row(found), FailedSimulatedCapacity))
+            rows.append(convert(found, FailedSimulatedCapacity))
     return rows
 
 

@@ -79,13 +79,8 @@ def simulate(
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "simulated"}
     rows: list[Simulated | FailedSimulation] = []
     for _, found in each(suites, one, place):
-        rows.append(found["row"] if "row" in found else convert(failed_row(found), FailedSimulation))
+        rows.append(found["row"] if "row" in found else convert(found, FailedSimulation))
     return rows
-
-
-def failed_row(found: dict[str, Any]) -> dict[str, Any]:
-    """The suite stands beside its error anyway."""
-    return {**found, "error": found["error"].removeprefix(f"{found['suite']}: ")}
 
 
 def check_server(workers: int, seed: int | None) -> None:

@@ -28,8 +28,8 @@ def kind_name(kind: Mapping[str, Any]) -> str:
 
 def captures_tables(results: Results) -> Iterator[RenderableType]:
     """A table for each capture: its connections by kind."""
-    kinds = queries.capture_kinds(results.table)
-    for capture in queries.captures(results.table).to_dicts():
+    kinds = queries.capture_kinds(results.source)
+    for capture in queries.captures(results.source).to_dicts():
         rows = kinds.filter(pl.col("scenario") == capture["scenario"]).to_dicts()
         if not rows:
             continue

@@ -8,10 +8,14 @@ use crate::CaptureError;
 use crate::limits::{MAX_KEY_LOG_BYTES, MAX_KEY_LOG_LINE_BYTES};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Connections whose secrets are kept of those that captures themselves carry; at most about 800 bytes each.
 pub const MAX_CARRIED: usize = 1 << 16;
+
+/// Lines read between two questions whether to go on.
+const LINES_A_STEP: usize = 1024;
 
 /// What a secret is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +98,19 @@ impl KeyLog {
     /// # Errors
     /// [`CaptureError::KeyLog`] with the line.
     pub fn read_from(&mut self, source: impl Read) -> Result<(), CaptureError> {
-        self.read(source, MAX_KEY_LOG_BYTES)
+        self.read(source, MAX_KEY_LOG_BYTES, &mut || ControlFlow::Continue(()))
+    }
+
+    /// The same; `step` is asked now and then whether to go on.
+    ///
+    /// # Errors
+    /// As [`Self::read_from`]; where it is not to go on, with the line at which reading ended.
+    pub fn read_watched(
+        &mut self,
+        source: impl Read,
+        step: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<(), CaptureError> {
+        self.read(source, MAX_KEY_LOG_BYTES, step)
     }
 
     /// Adds what a capture carries, of which the last [`MAX_CARRIED`] connections are kept. Lines that say nothing
@@ -117,11 +133,19 @@ impl KeyLog {
         self.unreadable.as_ref()
     }
 
-    fn read(&mut self, source: impl Read, most_bytes: u64) -> Result<(), CaptureError> {
+    fn read(
+        &mut self,
+        source: impl Read,
+        most_bytes: u64,
+        step: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<(), CaptureError> {
         let mut line = Vec::new();
         let mut reader = BufReader::new(source);
         let mut total = 0;
         for number in 1.. {
+            if number % LINES_A_STEP == 0 && step().is_break() {
+                return Err(CaptureError::KeyLog { line: number, reason: "was not read: interrupted".into() });
+            }
             line.clear();
             let read = reader.by_ref().take(MAX_KEY_LOG_LINE_BYTES).read_until(b'\n', &mut line);
             let read =

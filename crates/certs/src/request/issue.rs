@@ -33,7 +33,7 @@ impl Issue {
             None if self.wtls => self.wtls_sheets(&profile, place, kind, &[])?,
             None => self.x509_sheets(&profile, place, kind)?,
         };
-        let files = files::write(&self.out, &sheets, self.overwrite)?;
+        let files = files::write(&self.out, &sheets, self.replace)?;
         let side = if place == Place::Client { Side::Client } else { Side::Server };
         let ca = self.ca.as_deref();
         let path = self.out.join("chain.pem");

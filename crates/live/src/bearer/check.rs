@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, Layer, Ns};
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
+use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
@@ -65,11 +66,14 @@ const MIN_TRAIN_PACKETS: f64 = 40.0;
 const DELAY_PACKET_BYTES: usize = HEADER_BYTES + MIN_PAYLOAD_BYTES;
 const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
 
-/// Measures a bearer with packets of its own.
+/// Measures a bearer with packets of its own; `step` is asked many times a second whether to go on.
 ///
 /// # Errors
 /// [`BearerRunError`].
-pub fn check(plan: &CheckPlan) -> Result<Checked, BearerRunError> {
+pub fn check(
+    plan: &CheckPlan,
+    step: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Checked, BearerRunError> {
     let end = |side| {
         let mtu_bytes = plan.link.bearer.mtu_bytes;
         End::make(&EndPlan { side, mtu_bytes, congestion_control: "reno", role: Role::Sockets })
@@ -78,7 +82,7 @@ pub fn check(plan: &CheckPlan) -> Result<Checked, BearerRunError> {
     let socket = |end: &End, address: Ipv4Addr| -> io::Result<UdpSocket> {
         Ok(ask_socket(&end.control()?, SocketKind::Udp, address, PORT)?.into())
     };
-    let mut prober = Prober::new(socket(&client, CLIENT)?, socket(&gateway, GATEWAY)?)?;
+    let mut prober = Prober::new(socket(&client, CLIENT)?, socket(&gateway, GATEWAY)?, step)?;
     let tuns = [client.tun().try_clone()?, gateway.tun().try_clone()?];
     let mut emulator = Emulator::new(&plan.link, tuns, None, None)?;
     emulator.log_probes();
@@ -122,7 +126,7 @@ impl Background {
     }
 
     /// Collects until nothing is under way any more.
-    fn drain(&self, prober: &mut Prober) -> io::Result<()> {
+    fn drain(&self, prober: &mut Prober<'_>) -> io::Result<()> {
         let mut quiet = 0;
         while quiet < 3 && !self.thread.is_finished() {
             prober.collect_until(sys::monotonic_ns() + 10_000_000)?;
@@ -154,7 +158,11 @@ impl Probes {
         self.trains[direction as usize].packet_bytes
     }
 
-    fn send(plan: &CheckPlan, prober: &mut Prober, bearer: &Background) -> Result<Self, BearerRunError> {
+    fn send(
+        plan: &CheckPlan,
+        prober: &mut Prober<'_>,
+        bearer: &Background,
+    ) -> Result<Self, BearerRunError> {
         let spec = &plan.link.bearer;
         // Alternately both ways, each after the one before has long been sent.
         let slowest =
@@ -182,7 +190,7 @@ impl Probes {
 }
 
 /// Sends packets as fast as the bearer takes them: enough at first that its sender is never idle, then at its rate.
-fn train(plan: &CheckPlan, prober: &mut Prober, direction: Direction, rate: f64) -> io::Result<Train> {
+fn train(plan: &CheckPlan, prober: &mut Prober<'_>, direction: Direction, rate: f64) -> io::Result<Train> {
     let spec = &plan.link.bearer;
     let total_bytes = rate * plan.seconds / 8.0;
     let least = DELAY_PACKET_BYTES as f64;
@@ -265,7 +273,7 @@ fn is_dropped(fate: shakedown_link::Fate) -> bool {
 
 fn delay(
     plan: &CheckPlan,
-    prober: &Prober,
+    prober: &Prober<'_>,
     log: &ProbeLog,
     direction: Direction,
     numbers: &[u64],
@@ -300,7 +308,7 @@ fn delay(
 
 fn rate(
     plan: &CheckPlan,
-    prober: &Prober,
+    prober: &Prober<'_>,
     log: &ProbeLog,
     direction: Direction,
     probes: &Probes,
@@ -335,7 +343,7 @@ fn rate(
     })
 }
 
-fn loss(prober: &Prober, log: &ProbeLog, direction: Direction, long_run: &LongRun) -> Figure {
+fn loss(prober: &Prober<'_>, log: &ProbeLog, direction: Direction, long_run: &LongRun) -> Figure {
     let count = |times: &std::collections::HashMap<(Direction, u64), u64>| {
         times.keys().filter(|key| key.0 == direction).count() as f64
     };

@@ -5,6 +5,7 @@ use shakedown_link::Direction;
 use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 
 /// What every probe begins with.
@@ -25,8 +26,13 @@ fn number(payload: &[u8]) -> Option<u64> {
     (*magic == MAGIC).then(|| u64::from_be_bytes(*number))
 }
 
+/// How long it waits at most before it asks whether to go on.
+const ASK_EVERY_NS: u64 = 50_000_000;
+
 /// Sends probes one way and notes when they arrive.
-pub(super) struct Prober {
+pub(super) struct Prober<'a> {
+    /// Asked whether to go on, whenever there is time.
+    step: &'a mut dyn FnMut() -> ControlFlow<()>,
     /// One at either end: the client's, the gateway's.
     sockets: [UdpSocket; 2],
     addresses: [SocketAddr; 2],
@@ -45,10 +51,15 @@ pub(super) struct Planned {
     pub(super) packet_bytes: usize,
 }
 
-impl Prober {
-    pub(super) fn new(client: UdpSocket, gateway: UdpSocket) -> io::Result<Self> {
+impl<'a> Prober<'a> {
+    pub(super) fn new(
+        client: UdpSocket,
+        gateway: UdpSocket,
+        step: &'a mut dyn FnMut() -> ControlFlow<()>,
+    ) -> io::Result<Self> {
         let addresses = [client.local_addr()?, gateway.local_addr()?];
         Ok(Self {
+            step,
             sockets: [client, gateway],
             addresses,
             sent_ns: HashMap::new(),
@@ -80,15 +91,18 @@ impl Prober {
         Ok(numbers)
     }
 
-    /// Collects what arrives until a time.
+    /// Collects what arrives until a time. `Interrupted` where it is not to go on.
     pub(super) fn collect_until(&mut self, until_ns: u64) -> io::Result<()> {
         let mut entries = self.sockets.each_ref().map(|socket| sys::readable(socket.as_raw_fd()));
         loop {
+            if (self.step)().is_break() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
             let now_ns = sys::monotonic_ns();
             if now_ns >= until_ns {
                 return Ok(());
             }
-            if sys::poll(&mut entries, Some(until_ns - now_ns))? {
+            if sys::poll(&mut entries, Some((until_ns - now_ns).min(ASK_EVERY_NS)))? {
                 self.collect();
             }
         }

@@ -127,16 +127,14 @@ def profile_path(name: str, out: Path | None, *, replace: bool) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{path}: {os_reason(error)}; accepted: a place to write") from None
-    check_free(path, replace, REPLACE)
+    check_free(path, replace)
     return path
 
 
 def write_profile(path: Path, document: str, *, replace: bool) -> None:
     """Checks a profile and writes it whole. Raises `InputError` where it exists or cannot be written."""
     parse_device(tomllib.loads(document), str(path))
-    write(path, document, replace=replace, accepted=REPLACE)
+    write(path, document, replace=replace)
 
-
-REPLACE = "another name, or --replace to write over it"
 
 __all__ = ["Imported", "Saved", "import_benchmark", "profile_path", "save_import", "write_profile"]

@@ -1,0 +1,95 @@
+//! Making keys can take long; whoever waits for them is asked now and then whether to go on.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+/// Asked whether to go on.
+type Watch = Box<dyn FnMut() -> ControlFlow<()>>;
+
+thread_local! {
+    static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
+}
+
+/// Puts the watch back that was there before, whatever ends the work.
+struct Restored(Option<Watch>);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        WATCH.set(self.0.take());
+    }
+}
+
+/// Does some work; while this thread makes keys for it, `watch` is asked whether to go on. Where it is not, the key at
+/// hand and all later ones end in [`PkiError::Interrupted`](crate::PkiError::Interrupted).
+pub fn watched<T>(watch: impl FnMut() -> ControlFlow<()> + 'static, work: impl FnOnce() -> T) -> T {
+    let _restored = Restored(WATCH.replace(Some(Box::new(watch))));
+    work()
+}
+
+/// Whether whoever waits wants to go on.
+pub(crate) fn goes_on() -> bool {
+    WATCH.with(|watch| {
+        // A watch that makes keys itself is not asked about them.
+        let Ok(mut watch) = watch.try_borrow_mut() else { return true };
+        watch.as_mut().is_none_or(|watch| watch().is_continue())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PkiError, keys};
+    use shakedown_trace::suite::KeyType;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    #[test]
+    fn the_watch_is_asked_within_a_key_and_between_keys() {
+        let asked = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&asked);
+        let rsa = KeyType::Rsa { bits: 2048, exponent_3: false };
+        watched(
+            move || {
+                counted.set(counted.get() + 1);
+                ControlFlow::Continue(())
+            },
+            || keys::generate(rsa).map(drop),
+        )
+        .unwrap();
+        assert!(asked.get() > 2, "{}", asked.get());
+        assert!(keys::generate(KeyType::Ed25519).is_ok());
+    }
+
+    #[test]
+    fn a_key_is_given_up_in_its_middle() {
+        let left = Cell::new(3);
+        let mut seen = Vec::new();
+        watched(
+            move || {
+                left.set(left.get() - 1);
+                if left.get() > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            },
+            || {
+                for key in [KeyType::Rsa { bits: 4096, exponent_3: false }, KeyType::Ed25519, KeyType::Dsa(512)] {
+                    seen.push(keys::generate(key).map(drop));
+                }
+            },
+        );
+        for made in seen {
+            assert!(matches!(made, Err(PkiError::Interrupted)), "{made:?}");
+        }
+        assert!(keys::generate(KeyType::Dsa(512)).is_ok(), "nobody watches any more");
+    }
+
+    #[test]
+    fn the_watch_before_is_back_afterwards() {
+        watched(
+            || ControlFlow::Break(()),
+            || {
+                watched(|| ControlFlow::Continue(()), || assert!(goes_on()));
+                assert!(!goes_on());
+            },
+        );
+        assert!(goes_on());
+    }
+}

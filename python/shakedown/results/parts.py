@@ -1,0 +1,93 @@
+"""The parts of a results folder as they were read and checked: compressed, and decoded where asked for.
+
+A table of millions of rows takes gigabytes; its parts, compressed, a hundredth of that. Questions are put to
+some parts at a time (`over_parts`), for no scenario has rows in two of them.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, wraps
+
+import polars as pl
+
+from shakedown.results.table import empty
+
+ROWS_AT_A_TIME = 100_000
+"""Parts are decoded together until they have so many rows."""
+
+
+@dataclass(frozen=True, repr=False)
+class Parts:
+    """A table in parts: of each, its kind of figures, its rows, and itself as Parquet."""
+
+    kinds: Sequence[str] = ()
+    heights: Sequence[int] = ()
+    contents: Sequence[bytes] = ()
+
+    @property
+    def height(self) -> int:
+        """Rows of all parts."""
+        return sum(self.heights)
+
+    def chunks(self, kind: str | None = None) -> Iterator[pl.DataFrame]:
+        """Some parts at a time, those of one kind of figures or all, in order."""
+        groups = [group for group in self._groups if kind is None or any(self.kinds[at] == kind for at in group)]
+        if len(self._groups) == 1 and groups:
+            yield self._whole
+            return
+        for group in groups:
+            yield self._decoded(group)
+
+    @cached_property
+    def _groups(self) -> list[list[int]]:
+        groups: list[list[int]] = []
+        rows = ROWS_AT_A_TIME
+        for at, height in enumerate(self.heights):
+            if rows >= ROWS_AT_A_TIME:
+                groups.append([])
+                rows = 0
+            groups[-1].append(at)
+            rows += height
+        return groups
+
+    @cached_property
+    def _whole(self) -> pl.DataFrame:
+        """A table that is small enough is decoded once."""
+        return self._decoded(range(len(self.contents)))
+
+    def _decoded(self, group: Sequence[int]) -> pl.DataFrame:
+        return pl.concat([pl.read_parquet(io.BytesIO(self.contents[at])) for at in group])
+
+
+Table = pl.DataFrame | Parts
+Query = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def chunks(table: Table, kind: str | None = None) -> Iterator[pl.DataFrame]:
+    """A table, some parts at a time; what is in memory as one, in one."""
+    if isinstance(table, pl.DataFrame):
+        yield table
+    else:
+        yield from table.chunks(kind)
+
+
+def over_parts(
+    kind: str, finish: Query | None = None
+) -> Callable[[Query], Callable[[Table], pl.DataFrame]]:
+    """A question that each scenario of a kind answers for itself: its answer is that of all parts, one after
+    the other. `finish` is done to the whole answer.
+    """
+
+    def asked(query: Query) -> Callable[[Table], pl.DataFrame]:
+        @wraps(query)
+        def ask(table: Table) -> pl.DataFrame:
+            views = [query(one) for one in chunks(table, kind)]
+            view = pl.concat(views) if views else query(empty())
+            return view if finish is None else finish(view)
+
+        return ask
+
+    return asked

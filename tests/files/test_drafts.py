@@ -1,0 +1,226 @@
+"""Drafts that killed commands leave: removed by the next that writes the same file, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from shakedown.files import drafts
+from shakedown.files.write import Destination, write
+from shakedown.results.folder import load_results
+
+WRITER = (
+    "import sys, time\n"
+    "from pathlib import Path\n"
+    "from shakedown.files.write import Destination\n"
+    "made = Destination(Path(sys.argv[1]), replace=True)\n"
+    "made.write(b'half')\n"
+    "print('begun', flush=True)\n"
+    "time.sleep(600)\n"
+)
+
+
+def writing_to(path: Path) -> subprocess.Popen[str]:
+    """A process in the middle of writing a file."""
+    process = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate(timeout=60)
+
+
+def left_over(path: Path, token: str = "01234567", content: str = "half") -> Path:
+    """A draft as a killed writer leaves it."""
+    draft = path.with_name(f".{path.name}.{drafts._machine()}-{token}.draft")
+    draft.write_text(content)
+    return draft
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))  # noqa: PTH208 - names alone
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_of_the_same_file(tmp_path):
+    path = tmp_path / "x"
+    kill(writing_to(path))
+    [draft] = names(tmp_path)
+    assert draft.startswith(".x.")
+    write(tmp_path / "y", "another file")
+    assert names(tmp_path) == [draft, "y"]
+    write(path, "whole")
+    assert names(tmp_path) == ["x", "y"]
+    assert path.read_text() == "whole"
+
+
+def test_what_somebody_writes_still_stays(tmp_path):
+    path = tmp_path / "x"
+    alive, here = writing_to(path), Destination(path, replace=True)
+    before = names(tmp_path)
+    assert len(before) == 2
+    write(path, "whole")
+    assert names(tmp_path) == [*before, "x"]
+    here.write("by this process")
+    here.commit()
+    assert path.read_text() == "by this process"
+    kill(alive)
+    write(path, "again", replace=True)
+    assert names(tmp_path) == ["x"]
+
+
+def test_a_file_that_has_its_name_already_stays(tmp_path):
+    """Killed between the new name and the end of the old one."""
+    path = tmp_path / "x"
+    path.write_text("whole")
+    path.with_name(f".x.{drafts._machine()}-01234567.draft").hardlink_to(path)
+    write(path, "again", replace=True)
+    assert (names(tmp_path), path.read_text()) == (["x"], "again")
+
+
+def test_nothing_foreign_is_taken_for_a_draft(tmp_path):
+    path, machine = tmp_path / "x", drafts._machine()
+    other = f"{(int(machine, 16) + 1) % 0x1000000:06x}"
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / f".x.{machine}-0000000a.draft").symlink_to("mine")
+    (tmp_path / f".x.{machine}-0000000b.draft").mkdir()
+    os.mkfifo(tmp_path / f".x.{machine}-0000000c.draft")
+    for name in (
+        f".x.{other}-01234567.draft",  # on another machine somebody may hold it
+        f".x.{machine}-0123456.draft",
+        f".x.{machine}-0123456z.draft",
+        f"x.{machine}-01234567.draft",
+        f".x.y.{machine}-01234567.draft",
+        f".xy.{machine}-01234567.draft",
+        f".x.{machine}-01234567.draft.txt",
+        ".x.01234567.draft",
+        ".x.draft",
+    ):
+        (tmp_path / name).write_text("mine")
+    before = names(tmp_path)
+    write(path, "whole")
+    assert names(tmp_path) == sorted([*before, "x"])
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_names_with_anything_in_them(tmp_path):
+    for name in ("a*b?[c]", "new\nline", "..x", "\udcff", "x.draft"):
+        path = tmp_path / name
+        left_over(path)
+        write(path, "whole")
+    assert not [name for name in names(tmp_path) if "half" in (tmp_path / name).read_text()]
+    assert len(names(tmp_path)) == 5
+
+
+def test_without_locks_nothing_is_known_and_nothing_removed(tmp_path, monkeypatch):
+    def refused(handle: int, how: int) -> None:
+        raise OSError(95, "Operation not supported")
+
+    draft = left_over(tmp_path / "x")
+    monkeypatch.setattr(drafts.fcntl, "flock", refused)
+    write(tmp_path / "x", "whole")
+    assert names(tmp_path) == [draft.name, "x"]
+
+
+def test_a_draft_that_was_taken_for_left_over_is_made_again(tmp_path, monkeypatch):
+    """Somebody found it after it was made and before it was locked."""
+    held, taken = drafts._held, []
+
+    def late(handle: int) -> bool | None:
+        if not taken:
+            taken.append(os.readlink(f"/proc/self/fd/{handle}"))
+            Path(taken[0]).unlink()
+        return held(handle)
+
+    monkeypatch.setattr(drafts, "_held", late)
+    write(tmp_path / "x", "whole")
+    assert taken
+    assert (names(tmp_path), (tmp_path / "x").read_text()) == (["x"], "whole")
+
+
+def test_writers_of_one_file_that_are_killed_at_any_moment(tmp_path):
+    """What the name holds is always whole, and the last leaves nothing of the others."""
+    path, chance = tmp_path / "x", random.Random(11)
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from shakedown.files.write import write\n"
+        "print('begun', flush=True)\n"
+        "while True:\n"
+        "    write(Path(sys.argv[1]), sys.argv[2] * 100_000, replace=True)\n"
+    )
+    running: list[subprocess.Popen[str]] = []
+    for _ in range(12):
+        letter = chance.choice("abc")
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(path), letter],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        running.append(process)
+        time.sleep(chance.uniform(0.0, 0.05))
+        if len(running) == 3:
+            ended = running.pop(chance.randrange(3))
+            assert ended.poll() is None, ended.communicate()
+            kill(ended)
+        if path.exists():
+            text = path.read_text()
+            assert (len(text), len(set(text))) == (100_000, 1)
+    for process in running:
+        kill(process)
+    write(path, "last", replace=True)
+    assert (names(tmp_path), path.read_text()) == (["x"], "last")
+
+
+def test_a_report_removes_what_a_killed_one_left(fake, tmp_path, capsys):
+    from shakedown.cli import exit_status
+
+    experiment, folder = tmp_path / "e.toml", tmp_path / "r"
+    experiment.write_text(f"suites = {json.dumps(['tls1.2/psk'])}\nrepeat = 2\n")
+    assert exit_status(["run", str(experiment), "--out", str(folder)]) == 0
+    [figure, *_] = (folder / "figures").glob("*.svg")
+    drafts_there = [left_over(one) for one in (folder / "report.html", figure, folder / ".report.html.files.json")]
+    foreign = left_over(folder / "figures" / "mine.svg")
+    assert exit_status(["report", str(folder)]) == 0
+    assert not any(draft.exists() for draft in drafts_there)
+    assert foreign.exists()
+    assert load_results(folder).is_whole
+
+
+def test_a_run_removes_what_a_killed_one_left(fake, tmp_path):
+    from shakedown.cli import exit_status
+
+    experiment, folder = tmp_path / "e.toml", tmp_path / "r"
+    experiment.write_text(f"suites = {json.dumps(['tls1.2/psk'])}\nrepeat = 2\n")
+    folder.mkdir()
+    left_over(folder / "manifest.json")
+    assert exit_status(["run", str(experiment), "--out", str(folder), "--no-report"]) == 0
+    before = names(folder)
+    assert before == ["manifest.json", "part-0001.parquet"]
+    for name in ("manifest.json", "part-0001.parquet", "part-0007.parquet"):
+        left_over(folder / name)
+    foreign = left_over(folder / "notes.txt")
+    assert exit_status(["run", str(experiment), "--out", str(folder), "--no-report", "--force"]) == 0
+    assert names(folder) == sorted([*before, foreign.name])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whatever_ends_a_writer(tmp_path, number):
+    process = writing_to(tmp_path / "x")
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    write(tmp_path / "x", "whole")
+    assert names(tmp_path) == ["x"]
