@@ -89,7 +89,7 @@ def predictions_section(results: Results) -> Iterator[Section]:
             blocks.append(Block(table=_energies(quiet), folded_table="Energy of the client"))
         if view["workers_needed"].count():
             blocks.append(Block(table=_workers(some, rates[:MAX_RATES_SHOWN]), folded_table="Workers needed"))
-        if view["missing"].any():
+        if view["missing"].sum():
             blocks.append(Block(table=_missing(results), folded_table="What has no figure"))
         extrapolated = _extrapolated(results)
         blocks.append(Block(table=extrapolated, folded_table="What was extrapolated, and how"))

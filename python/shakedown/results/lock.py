@@ -20,6 +20,7 @@ class FolderLock:
         """
         self.folder = Path(folder)
         self._handle: int | None = None
+        self._made = False
         while not self._locked(accepted):
             # Whoever had made it removed it, empty, before it was locked here; by now it may be another's.
             self._made = False
@@ -27,12 +28,16 @@ class FolderLock:
 
     def _locked(self, accepted: str) -> bool:
         """Whether the folder that has the name now is locked."""
-        self._made = not self.folder.exists()
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                self.folder.mkdir()
+                self._made = True
+            if self.folder.is_symlink() and not self.folder.exists():
+                raise FileExistsError
             with suppress(FileNotFoundError):
                 self._handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except FileExistsError:
+        except (FileExistsError, NotADirectoryError):
             raise InputError(
                 f"{self.folder}: {self.folder.name} is there already; accepted: a new or empty folder"
             ) from None
