@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shakedown.errors import InputError, ShakedownError
@@ -213,6 +214,8 @@ def local(workers: int) -> Iterator[Client]:
         client.close()
         client.cluster.close()
 
+    # Where it is started with the first process, it lets the signal through to that.
+    resource_tracker.ensure_running()
     beginning = _Undisturbed(begin)
     try:
         client = beginning.result()

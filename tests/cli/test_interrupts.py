@@ -98,7 +98,9 @@ def test_reading_an_endless_key_log_hears_ctrl_c(tmp_path):
     keys = tmp_path / "keys"
     os.mkfifo(keys)
     command = [sys.executable, "-m", "shakedown", "inspect", "nothing.pcap", "--keylog", str(keys)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
     lines = f"CLIENT_RANDOM {0:064x} {0:096x}\n".encode() * 2000
     deadline = time.monotonic() + 60
     written = 0

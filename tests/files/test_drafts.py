@@ -138,8 +138,8 @@ def test_a_draft_that_was_taken_for_left_over_is_made_again(tmp_path, monkeypatc
 
     def late(handle: int) -> bool | None:
         if not taken:
-            taken.append(os.readlink(f"/proc/self/fd/{handle}"))
-            Path(taken[0]).unlink()
+            taken.append(Path(f"/proc/self/fd/{handle}").readlink())
+            taken[0].unlink()
         return held(handle)
 
     monkeypatch.setattr(drafts, "_held", late)
@@ -192,7 +192,9 @@ def test_a_report_removes_what_a_killed_one_left(fake, tmp_path, capsys):
     experiment.write_text(f"suites = {json.dumps(['tls1.2/psk'])}\nrepeat = 2\n")
     assert exit_status(["run", str(experiment), "--out", str(folder)]) == 0
     [figure, *_] = (folder / "figures").glob("*.svg")
-    drafts_there = [left_over(one) for one in (folder / "report.html", figure, folder / ".report.html.files.json")]
+    drafts_there = [
+        left_over(one) for one in (folder / "report.html", figure, folder / ".report.html.files.json")
+    ]
     foreign = left_over(folder / "figures" / "mine.svg")
     assert exit_status(["report", str(folder)]) == 0
     assert not any(draft.exists() for draft in drafts_there)

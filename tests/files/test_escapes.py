@@ -48,7 +48,11 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_certificates(certificate, tmp_path, capsys):
     chain, key = str(certificate / "chain.pem"), str(certificate / "key.pem")
-    for arguments in (["show", chain], ["show", chain, "--key", key, "--host", HOSTILE], ["show", chain, "--json"]):
+    for arguments in (
+        ["show", chain],
+        ["show", chain, "--key", key, "--host", HOSTILE],
+        ["show", chain, "--json"],
+    ):
         assert exit_status(["certs", *arguments]) == 0
         out, err = capsys.readouterr()
         assert_clean(out, err)
@@ -105,7 +109,9 @@ def test_servers_under_load(certificate, capsys):
         port = free.getsockname()[1]
     command = ["openssl", "s_server", "-accept", f"127.0.0.1:{port}", "-quiet", "-naccept", "1000"]
     command += ["-cert", str(certificate / "chain.pem"), "-key", str(certificate / "key.pem")]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE)
+    server = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE
+    )
     try:
         for _ in range(600):
             try:
@@ -124,18 +130,38 @@ def test_servers_under_load(certificate, capsys):
 
 def test_identities_that_peers_send(tmp_path, capsys):
     """To a RADIUS server, in packets that are not even authentic."""
-    assert exit_status(["eap", "peer", "--server", "127.0.0.1:9", "--suite", "tls1.2/rsa", "--secret", "x", "--identity", HOSTILE]) == 2
+    assert (
+        exit_status(
+            [
+                "eap",
+                "peer",
+                "--server",
+                "127.0.0.1:9",
+                "--suite",
+                "tls1.2/rsa",
+                "--secret",
+                "x",
+                "--identity",
+                HOSTILE,
+            ]
+        )
+        == 2
+    )
     assert_clean(*capsys.readouterr())
     command = [sys.executable, "-m", "shakedown", "eap", "serve", "--listen", "127.0.0.1:0"]
     command += ["--suite", "tls1.2/rsa", "--secret", "x"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path)
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path
+    )
     try:
         assert server.stdout is not None
         first = server.stdout.readline()
         port = int(first.split("127.0.0.1:")[1].split()[0].rstrip(","))
         name = HOSTILE.encode()
         body = struct.pack("!BB", 2, 1) + struct.pack("!HB", 5 + len(name), 1) + name
-        attributes = struct.pack("!BB", 1, 2 + len(name)) + name + struct.pack("!BB", 79, 2 + len(body)) + body
+        attributes = (
+            struct.pack("!BB", 1, 2 + len(name)) + name + struct.pack("!BB", 79, 2 + len(body)) + body
+        )
         attributes += struct.pack("!BB", 80, 18) + bytes(16)
         request = struct.pack("!BBH", 1, 7, 20 + len(attributes)) + bytes(16) + attributes
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:

@@ -599,7 +599,16 @@ def test_many_runs_into_one_folder_at_once(tmp_path):
     assert not list(tmp_path.rglob("held"))
 
 
-VIEWS = ("handshakes", "messages", "operations", "predictions", "fleets", "fleet_series", "loads", "load_steps")
+VIEWS = (
+    "handshakes",
+    "messages",
+    "operations",
+    "predictions",
+    "fleets",
+    "fleet_series",
+    "loads",
+    "load_steps",
+)
 
 
 def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monkeypatch):
@@ -644,7 +653,12 @@ def test_millions_of_rows_take_little_memory(tmp_path):
     with ResultsWriter(tmp_path / "r", manifest()) as writer:
         for number in range(40):
             common = {"scenario": f"{number:012x}", "kind": "modelled", "suite": "tls1.2/psk", "workers": 1}
-            place = {"device": f"device-{number}", "server_device": "server", "bearer": "lte", "model": "default"}
+            place = {
+                "device": f"device-{number}",
+                "server_device": "server",
+                "bearer": "lte",
+                "model": "default",
+            }
             writer.add("modelled", f"part {number}", predicted_rows(rows, {**common, **place}))
     code = (
         "import resource, sys\n"

@@ -244,7 +244,7 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
     """The workers that keep the promise at each rate, in the place that needs the most."""
     found: dict[tuple[str, float], Row] = {}
     needs = ("workers_needed", "workers_needed_low", "workers_needed_high")
-    rows = view.select("label", "rate_per_s", *needs, "missing").to_dicts()
+    rows: Sequence[Row] = view.select("label", "rate_per_s", *needs, "missing").to_dicts()
     for row in rows:
         key = (row["label"], row["rate_per_s"])
         needed = row["workers_needed"]
@@ -323,7 +323,8 @@ def queue_section(results: Results) -> Iterator[Section]:
     """How long a handshake waits and works at the server, by rate, with the knee marked."""
     points = queries.queue_points(results.source)
     queues = [
-        {**row, "points": points.get(row["scenario"], [])} for row in queries.queues(results.source).to_dicts()
+        {**row, "points": points.get(row["scenario"], [])}
+        for row in queries.queues(results.source).to_dicts()
     ]
     if not queues:
         return

@@ -34,7 +34,9 @@ class Parts:
 
     def chunks(self, kind: str | None = None) -> Iterator[pl.DataFrame]:
         """Some parts at a time, those of one kind of figures or all, in order."""
-        groups = [group for group in self._groups if kind is None or any(self.kinds[at] == kind for at in group)]
+        groups = [
+            group for group in self._groups if kind is None or any(self.kinds[at] == kind for at in group)
+        ]
         if len(self._groups) == 1 and groups:
             yield self._whole
             return
@@ -74,9 +76,7 @@ def chunks(table: Table, kind: str | None = None) -> Iterator[pl.DataFrame]:
         yield from table.chunks(kind)
 
 
-def over_parts(
-    kind: str, finish: Query | None = None
-) -> Callable[[Query], Callable[[Table], pl.DataFrame]]:
+def over_parts(kind: str, finish: Query | None = None) -> Callable[[Query], Callable[[Table], pl.DataFrame]]:
     """A question that each scenario of a kind answers for itself: its answer is that of all parts, one after
     the other. `finish` is done to the whole answer.
     """
