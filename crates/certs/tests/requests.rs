@@ -57,10 +57,7 @@ fn a_chain_is_made_written_and_shown() {
     }
     // Nothing is lost by mistake.
     let again = run(make.clone()).unwrap_err();
-    assert!(
-        again.ends_with("chain.pem: exists already; accepted: another folder, or --force"),
-        "{again}"
-    );
+    assert!(again.ends_with("chain.pem: exists already; accepted: another folder, or --force"), "{again}");
     let mut again = make;
     again["replace"] = json!(true);
     // What replaces a file is open to nobody else.

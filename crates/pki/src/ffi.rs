@@ -72,8 +72,8 @@ pub(crate) fn generate_rsa(bits: c_int, exponent: &BigNumRef) -> Result<Rsa<Priv
         }
         BN_GENCB_set(told, Some(search_on), std::ptr::null_mut());
         let key = openssl_sys::RSA_new();
-        let made =
-            !key.is_null() && openssl_sys::RSA_generate_key_ex(key, bits, exponent.as_ptr(), told.cast()) == 1;
+        let made = !key.is_null()
+            && openssl_sys::RSA_generate_key_ex(key, bits, exponent.as_ptr(), told.cast()) == 1;
         BN_GENCB_free(told);
         if made {
             return Ok(Rsa::from_ptr(key));

@@ -227,6 +227,7 @@ fn prime_above_subgroup(bits: i32, q: &BigNumRef, context: &mut BigNumContext) -
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use openssl::rsa::Rsa;
 
     fn every_key() -> Vec<KeyType> {
         let mut keys: Vec<_> = Curve::all().map(KeyType::Ec).collect();

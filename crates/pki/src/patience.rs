@@ -70,7 +70,9 @@ mod tests {
                 if left.get() > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             },
             || {
-                for key in [KeyType::Rsa { bits: 4096, exponent_3: false }, KeyType::Ed25519, KeyType::Dsa(512)] {
+                for key in
+                    [KeyType::Rsa { bits: 4096, exponent_3: false }, KeyType::Ed25519, KeyType::Dsa(512)]
+                {
                     seen.push(keys::generate(key).map(drop));
                 }
             },

@@ -116,10 +116,7 @@ fn connection_seed(seed: u64, number: u64) -> u64 {
 }
 
 /// The same scenario without endpoints: as many clients at a time, more often, and with another seed.
-fn replay(
-    scenario: &Scenario,
-    step: &mut dyn FnMut() -> ControlFlow<()>,
-) -> PyResult<Option<Outcome>> {
+fn replay(scenario: &Scenario, step: &mut dyn FnMut() -> ControlFlow<()>) -> PyResult<Option<Outcome>> {
     let clients = scenario.expected_clients().max(1) * u64::from(scenario.replications);
     let times = u32::try_from(REPLAYED.div_ceil(clients)).unwrap_or(1);
     let other = Scenario {

@@ -154,8 +154,8 @@ pub fn inspect(
     let opened = with_progress(py, None, |step| {
         let mut keys = KeyLog::default();
         if let Some(path) = &keylog {
-            let file = File::open(path)
-                .map_err(|source| Reason::OpenKeyLog { path: path.clone(), source })?;
+            let file =
+                File::open(path).map_err(|source| Reason::OpenKeyLog { path: path.clone(), source })?;
             keys.read_watched(Heedful { file, raised: Arc::clone(&raised) }, &mut || step(0))?;
         }
         let file = File::open(&path).map_err(|source| Reason::Open { path: path.clone(), source })?;

@@ -29,15 +29,16 @@ class FolderLock:
     def _locked(self, accepted: str) -> bool:
         """Whether the folder that has the name now is locked."""
         try:
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                self.folder.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 self.folder.mkdir()
                 self._made = True
-            if self.folder.is_symlink() and not self.folder.exists():
+            if os.path.lexists(self.folder) and not self.folder.is_dir():
                 raise FileExistsError
             with suppress(FileNotFoundError):
                 self._handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except (FileExistsError, NotADirectoryError):
+        except FileExistsError:
             raise InputError(
                 f"{self.folder}: {self.folder.name} is there already; accepted: a new or empty folder"
             ) from None

@@ -144,7 +144,10 @@ impl KeyLog {
         let mut total = 0;
         for number in 1.. {
             if number % LINES_A_STEP == 0 && step().is_break() {
-                return Err(CaptureError::KeyLog { line: number, reason: "was not read: interrupted".into() });
+                return Err(CaptureError::KeyLog {
+                    line: number,
+                    reason: "was not read: interrupted".into(),
+                });
             }
             line.clear();
             let read = reader.by_ref().take(MAX_KEY_LOG_LINE_BYTES).read_until(b'\n', &mut line);

@@ -70,10 +70,7 @@ const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
 ///
 /// # Errors
 /// [`BearerRunError`].
-pub fn check(
-    plan: &CheckPlan,
-    step: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Result<Checked, BearerRunError> {
+pub fn check(plan: &CheckPlan, step: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Checked, BearerRunError> {
     let end = |side| {
         let mtu_bytes = plan.link.bearer.mtu_bytes;
         End::make(&EndPlan { side, mtu_bytes, congestion_control: "reno", role: Role::Sockets })
@@ -158,11 +155,7 @@ impl Probes {
         self.trains[direction as usize].packet_bytes
     }
 
-    fn send(
-        plan: &CheckPlan,
-        prober: &mut Prober<'_>,
-        bearer: &Background,
-    ) -> Result<Self, BearerRunError> {
+    fn send(plan: &CheckPlan, prober: &mut Prober<'_>, bearer: &Background) -> Result<Self, BearerRunError> {
         let spec = &plan.link.bearer;
         // Alternately both ways, each after the one before has long been sent.
         let slowest =
