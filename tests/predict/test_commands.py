@@ -188,3 +188,19 @@ def test_another_build_of_a_board_is_named_with_a_colon(capsys, library_path):
     assert plain["device"] == "cortex-m4:c"
     assert plain["client_s"] > usual["client_s"]
     assert "cortex-m4:asm" in refused(capsys, "predict", P256, "--device", "cortex-m4:asn")
+
+
+def test_lists_of_profiles_cut_nothing_at_eighty_columns(monkeypatch, capsys):
+    from shakedown.cli import _output
+    from shakedown.profiles import bearer_names, device_names
+
+    monkeypatch.setattr(_output, "WIDTH_WHEN_NOT_A_TERMINAL", 80)
+    for command, names in (("bearers", bearer_names()), ("devices", device_names())):
+        assert exit_status([command]) == 0
+        out = capsys.readouterr().out
+        assert "…" not in out
+        assert all(len(line) <= 80 for line in out.splitlines())
+        firsts = [line.split()[0] for line in out.splitlines() if line[:1].strip()]
+        assert set(names) - {"this-machine"} <= set(firsts)
+        if command == "bearers":
+            assert len(out.splitlines()) == 1 + len(names)  # no figure is folded

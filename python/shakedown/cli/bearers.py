@@ -23,14 +23,20 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
 
     from shakedown.terminal.figures import time
 
-    table = Table("bearer", "title", box=None, pad_edge=False, header_style="bold")
+    screen = console()
+    # Beside figures that are never folded a title needs this much; narrower screens go without.
+    titled = screen.width >= MIN_WIDTH_WITH_TITLES
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("bearer", no_wrap=True)
+    if titled:
+        table.add_column("title")
     for heading in ("up", "down", "one way", "95 %", "loss", "from idle"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for profile in profiles:
         up, down = profile.up.delay.distribution, profile.down.delay.distribution
         table.add_row(
             profile.name,
-            Text(profile.title),
+            *([Text(profile.title)] if titled else []),
             _rate(profile.up_bits_per_s),
             _rate(profile.down_bits_per_s),
             time((up.p50 + down.p50) / 2.0),
@@ -38,9 +44,11 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
             f"{100.0 * profile.loss:.2g}%" if profile.loss else "–",
             time(profile.setup.distribution.p50) if profile.setup else "–",
         )
-    console().print(table)
+    screen.print(table)
     if names:
         for profile in profiles:
+            if not titled:
+                echo(f"{profile.name}: {profile.title}")
             if profile.note:
                 echo(f"{profile.name}: {profile.note}")
             for aspect, texts in profile.source.items():
@@ -48,6 +56,10 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
                     echo(f"{profile.name}: {aspect}{': ' if aspect else ''}{text}")
             for aspect, reason in profile.assumed.items():
                 echo(f"{profile.name}: {aspect}: assumed: {reason}")
+
+
+MIN_WIDTH_WITH_TITLES = 110
+"""Columns of a screen on which titles have a column of their own."""
 
 
 def _rate(bits_per_s: float) -> str:

@@ -43,7 +43,11 @@ def command(ctx: click.Context, as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("device", "title", "figures", "variants", box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("device", no_wrap=True)
+    table.add_column("title")
+    table.add_column("figures")
+    table.add_column("variants")
     for profile in profiles:
         table.add_row(
             profile.name,
@@ -82,8 +86,8 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
         if profile.variants:
             echo("  variants: " + ", ".join(f"{one.name} ({one.build})" for one in profile.variants))
         table = Table("operation", "algorithm", "parameters", box=None, pad_edge=False, header_style="bold")
-        table.add_column("per call", justify="right")
-        table.add_column("per KiB", justify="right")
+        table.add_column("per call", justify="right", no_wrap=True)
+        table.add_column("per KiB", justify="right", no_wrap=True)
         table.add_column("note")
         for triple, cost in sorted(profile.costs.items()):
             table.add_row(*triple, seconds(cost.mean_s), seconds(cost.per_kib_s), cost.note)
