@@ -272,3 +272,49 @@ def test_what_two_sums_assume_alike_cancels_in_their_ratio():
     assert ratio({"x": shared}, {"x": shared.times(2.0)}) == pytest.approx((0.5, 0.5, 0.5))
     apart = ratio({"x": shared}, {"y": shared.times(2.0)})
     assert apart.low < 0.06 < 0.5 < 4.0 < apart.high
+
+
+def software(*primitives: tuple[str, str, str, float], **more):
+    kinds = {"curves": "c", "integers": "c", "symmetric": "c"}
+    return board(*primitives, implementation=kinds, core={"word_bits": 32}, **more)
+
+
+def test_x25519_is_scaled_from_the_same_operation_on_p256_by_all_boards():
+    device = software(("derive", "ecdh", "p256", 100.0), ("verify", "ecdsa", "p256", 200.0))
+    figure = call_figure(device, ("derive", "ecdh", "x25519"))
+    assert figure.time is not None
+    assert figure.basis == "scaled"
+    assert figure.method.startswith("curve of the same size: derive ecdh p256")
+    assert 0.05 < figure.time.mean < 0.15
+    assert figure.time.high / figure.time.mean < 4.0
+
+
+def test_what_an_accelerator_does_not_offer_is_unknown():
+    device = board(("derive", "ecdh", "p256", 1.0), implementation={"curves": "accelerator"})
+    assert call_figure(device, ("derive", "ecdh", "x25519")).basis == "unknown"
+
+
+@pytest.mark.parametrize(("time_ms", "counted"), [(500.0, True), (0.5, False)])
+def test_a_rough_cipher_counts_only_beside_much_longer_work(time_ms, counted):
+    """No figure for any cipher: a C core's AES-GCM is known within a factor of about twenty."""
+    device = software(
+        ("derive", "ecdh", "p256", time_ms),
+        ("keygen", "ecdh", "p256", time_ms),
+        overhead={"per_handshake_us": 0.0},
+    )
+    trace = handmade.entry(
+        "tls1.3/p256/p256/server",
+        [("client", "ClientHello", 1, 200), ("server", "Certificate", 2, 900)],
+        [("client", 0, "derive", "ecdh", "p256"), ("client", 1, "cipher", "aes-128-gcm", "")],
+    )
+    trace["operations"][1] |= {"count": 2, "bytes": 1000}
+    priced = price(parse_trace(trace, "x"), "client", device)
+    assert (not priced.unpriced) == counted
+    if counted:
+        (row,) = (one for one in priced.figures if one["operation"] == "cipher")
+        assert row["basis"] == "assumed"
+        assert row["range_s"][1] > 4.0 * row["time_s"]
+        assert priced.total.high - priced.total.mean >= 0.9 * (row["range_s"][1] - row["time_s"])
+    else:
+        assert priced.basis == "unknown"
+        assert "by the clock it is uncertain" in priced.unpriced[0]["reason"]
