@@ -9,7 +9,7 @@ use shakedown_aka::core::{Answer, Query, Unanswered};
 use shakedown_aka::frame::Frames;
 use shakedown_aka::hss::Hss;
 use shakedown_aka::mobile::{Mobile, MobileEvent, Subscription};
-use shakedown_aka::names::{Imsi, Network, NodeName};
+use shakedown_aka::names::{Imsi, Network, NodeName, Temporary};
 use shakedown_aka::sessions::{MemoryStore, Policy, SessionRecord, Sessions};
 use shakedown_aka::sgsn::{Attach, AttachEvent, Node};
 use shakedown_fuzz::{AkaEnvironment, Handshaker};
@@ -80,9 +80,13 @@ fn check_secrecy(sent: &[u8]) {
 
 fuzz_target!(|input: &[u8]| {
     let mut choices = Choices(input);
-    let (Ok(home), Ok(serving), Ok(name), Ok(imsi)) =
-        (Network::new("20201"), Network::new("20801"), NodeName::new("sgsn-1"), Imsi::new(IMSI))
-    else {
+    let (Ok(home), Ok(serving), Ok(name), Ok(other), Ok(imsi)) = (
+        Network::new("20201"),
+        Network::new("20801"),
+        NodeName::new("sgsn-1"),
+        NodeName::new("sgsn-2"),
+        Imsi::new(IMSI),
+    ) else {
         return;
     };
     let policy = Policy { max_resumptions: MAX_RESUMPTIONS, max_age: Time::from_secs(MAX_AGE_S) };
@@ -99,7 +103,9 @@ fuzz_target!(|input: &[u8]| {
         let Some(start) = choices.next() else { return };
         now += Time::from_secs(u64::from(start >> 2));
         let offered = session.filter(|_| start & 1 == 0).or((start & 3 == 1).then_some(GUEST));
-        let given = temporary.clone().filter(|_| start & 2 == 0);
+        let elsewhere = Temporary { node: other.clone(), ptmsi: 9 };
+        let known = if start & 3 == 1 { Some(elsewhere) } else { temporary.clone() };
+        let given = known.filter(|_| start & 2 == 0);
         let subscription = Subscription { imsi: imsi.clone(), home: home.clone(), temporary: given };
         let mut mobile = Mobile::new(Handshaker::client(offered), subscription);
         let mut attach = Attach::default();
