@@ -184,3 +184,17 @@ def test_report_exports(fake, capsys, tmp_path):
     assert [figure.get("value") for figure in one["figures"]] == loaded.table["value"].to_list()
     assert table.read_text().startswith("suite,client_stack,client_stack_version,")
     assert table.read_text().count("\n") == 1 + loaded.table.height
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("predict",), ("capacity", "--within", "9s"), ("simulate", "--clients", "5")],
+    ids=lambda one: one[0],
+)
+def test_a_suite_that_fails_is_named_once(capsys, command):
+    from shakedown.cli import exit_status
+
+    assert exit_status([command[0], "dtls1.2/psk", "tls1.2/psk", *command[1:]]) == 0
+    out, err = capsys.readouterr()
+    [line] = [line for line in (out + err).splitlines() if "no stack here" in line]
+    assert line == "dtls1.2/psk: no stack here runs dtls1.2"
