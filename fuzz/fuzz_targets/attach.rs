@@ -183,7 +183,7 @@ fuzz_target!(|input: &[u8]| {
                         assert!(!mobile_attached);
                         mobile_attached = true;
                         temporary = Some(next);
-                        session = mobile.endpoint().id();
+                        session = mobile.endpoint().script.id();
                     }
                     MobileEvent::Failed(_) => mobile_over = true,
                     MobileEvent::Established { .. } | MobileEvent::Data(_) => {}

@@ -23,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
         Some(packet)
     });
     if choice & 1 == 0 {
-        let mut peer = Peer::new(Sponge::new(Side::Client, protocol), "name", fragment);
+        let mut peer = Peer::new(Sponge::endpoint(Side::Client, protocol), "name", fragment);
         for packet in packets.by_ref() {
             match peer.handle(Time::ZERO, packet) {
                 Reply::Response(response) => fits(&response),
@@ -36,7 +36,7 @@ fuzz_target!(|input: &[u8]| {
             }
         }
     } else {
-        let mut server = Server::new(Sponge::new(Side::Server, protocol), fragment);
+        let mut server = Server::new(Sponge::endpoint(Side::Server, protocol), fragment);
         for packet in packets.by_ref() {
             match server.handle(Time::ZERO, packet) {
                 Said::Request(request) => fits(&request),

@@ -1,17 +1,14 @@
 //! An endpoint without cryptography for EAP-TLS, and packets to start from.
 
+use crate::scripted::{End, Script, Scripted};
 use shakedown_eap::radius::{Builder, MppeKeys, Secret, attribute, code};
-use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::suite::Protocol;
-use shakedown_trace::{Endpoint, Event, ExportError, Negotiated, Side, WriteError};
+use shakedown_trace::{Event, Side};
 
 /// Takes any flight, answers each with one of its own, and is established after two.
 pub struct Sponge {
-    side: Side,
     protocol: Protocol,
     flights: usize,
-    output: Vec<u8>,
-    events: Vec<Event>,
 }
 
 /// Bytes of each flight.
@@ -19,68 +16,25 @@ const FLIGHT_BYTES: usize = 700;
 
 impl Sponge {
     /// One that has done nothing yet.
-    pub fn new(side: Side, protocol: Protocol) -> Self {
+    pub fn endpoint(side: Side, protocol: Protocol) -> Scripted<Self> {
         let output = if side == Side::Client { vec![1; FLIGHT_BYTES] } else { Vec::new() };
-        Self { side, protocol, flights: 0, output, events: Vec::new() }
+        Scripted::new(side, output, Self { protocol, flights: 0 })
     }
 }
 
-impl Endpoint for Sponge {
-    fn side(&self) -> Side {
-        self.side
-    }
-
-    fn transport(&self) -> Transport {
-        Transport::Stream
-    }
-
-    fn handle_input(&mut self, _: Time, bytes: &[u8]) {
+impl Script for Sponge {
+    fn input(&mut self, end: &mut End, bytes: &[u8]) {
         self.flights += 1;
         match self.flights {
-            1 => self.output.extend([2; FLIGHT_BYTES]),
+            1 => end.output.extend([2; FLIGHT_BYTES]),
             2 => {
-                self.events.push(Event::Established(Box::new(Negotiated {
-                    protocol: self.protocol,
-                    key_exchange: None,
-                    cipher: None,
-                    cipher_suite: "none",
-                    group: None,
-                    resumed: false,
-                    optimized: false,
-                })));
+                end.establish(self.protocol, false);
                 if let Some(last) = bytes.last().filter(|_| self.protocol == Protocol::Tls13) {
-                    self.events.insert(0, Event::Data(vec![*last]));
+                    end.events.push_back(Event::Data(vec![*last]));
                 }
             }
-            _ => self.events.push(Event::Data(bytes.to_vec())),
+            _ => end.events.push_back(Event::Data(bytes.to_vec())),
         }
-    }
-
-    fn handle_close(&mut self, _: Time) {}
-
-    fn write(&mut self, _: Time, data: &[u8]) -> Result<(), WriteError> {
-        self.output.extend(data);
-        Ok(())
-    }
-
-    fn close(&mut self, _: Time) {}
-
-    fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> bool {
-        let any = !self.output.is_empty();
-        buffer.append(&mut self.output);
-        any
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop()
-    }
-
-    fn state(&self) -> String {
-        "sponge".into()
-    }
-
-    fn export_keying_material(&self, _: &mut [u8], _: &str, _: Option<&[u8]>) -> Result<(), ExportError> {
-        Ok(())
     }
 }
 

@@ -1,14 +1,14 @@
 //! An endpoint without cryptography for SSL-based AKA, which resumes sessions, and what an SGSN is made of around it.
 
+use crate::scripted::{End, Script, Scripted};
 use shakedown_aka::core::{Answer, Query};
 use shakedown_aka::message::{Cause, Message};
 use shakedown_aka::names::{Imsi, Network, NodeName, Temporary};
 use shakedown_aka::sessions::{MemoryStore, SessionRecord, Sessions};
 use shakedown_aka::sgsn::{self, NotAdmitted};
-use shakedown_trace::endpoint::{Time, Transport};
+use shakedown_trace::endpoint::Time;
 use shakedown_trace::suite::Protocol;
-use shakedown_trace::{CloseReason, Endpoint, Event, ExportError, Negotiated, Side, WriteError};
-use std::collections::VecDeque;
+use shakedown_trace::{CloseReason, Event, Side};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The sessions of an SGSN, shared with its endpoints.
@@ -24,7 +24,6 @@ const FINISHED: u8 = 3;
 /// Says what a handshake says, a byte a message: hello, hello, finished and, after a full one, finished. Then data pass as they
 /// are.
 pub struct Handshaker {
-    side: Side,
     sessions: Option<Shared>,
     /// What is offered, or was made or resumed.
     id: Option<[u8; ID_BYTES]>,
@@ -33,27 +32,23 @@ pub struct Handshaker {
     step: u8,
     resumed: bool,
     established: bool,
-    output: Vec<u8>,
-    events: VecDeque<Event>,
 }
 
 impl Handshaker {
     /// A mobile's end, which offers a session.
-    pub fn client(id: Option<[u8; ID_BYTES]>) -> Self {
+    pub fn client(id: Option<[u8; ID_BYTES]>) -> Scripted<Self> {
         let offered = id.unwrap_or_default();
         let output = [&[CLIENT_HELLO, id.is_some().into()], &offered[..]].concat();
-        Self { output, ..Self::new(Side::Client, None, id) }
+        Scripted::new(Side::Client, output, Self::new(None, id, [0; ID_BYTES]))
     }
 
     /// An SGSN's end, which makes a session of an ID if it makes one.
-    pub fn server(sessions: Shared, fresh: [u8; ID_BYTES]) -> Self {
-        Self { fresh, ..Self::new(Side::Server, Some(sessions), None) }
+    pub fn server(sessions: Shared, fresh: [u8; ID_BYTES]) -> Scripted<Self> {
+        Scripted::new(Side::Server, Vec::new(), Self::new(Some(sessions), None, fresh))
     }
 
-    fn new(side: Side, sessions: Option<Shared>, id: Option<[u8; ID_BYTES]>) -> Self {
-        let (output, events) = (Vec::new(), VecDeque::new());
-        let fresh = [0; ID_BYTES];
-        Self { side, sessions, id, fresh, step: 0, resumed: false, established: false, output, events }
+    fn new(sessions: Option<Shared>, id: Option<[u8; ID_BYTES]>, fresh: [u8; ID_BYTES]) -> Self {
+        Self { sessions, id, fresh, step: 0, resumed: false, established: false }
     }
 
     /// The session that was made or resumed.
@@ -61,21 +56,13 @@ impl Handshaker {
         self.id.filter(|_| self.established)
     }
 
-    fn establish(&mut self) {
+    fn establish(&mut self, end: &mut End) {
         self.established = true;
-        self.events.push_back(Event::Established(Box::new(Negotiated {
-            protocol: Protocol::Tls12,
-            key_exchange: None,
-            cipher: None,
-            cipher_suite: "none",
-            group: None,
-            resumed: self.resumed,
-            optimized: false,
-        })));
+        end.establish(Protocol::Tls12, self.resumed);
     }
 
     /// A server's answer to a ClientHello.
-    fn answer(&mut self, offered: Option<[u8; ID_BYTES]>) {
+    fn answer(&mut self, end: &mut End, offered: Option<[u8; ID_BYTES]>) {
         let Some(sessions) = &self.sessions else { return };
         let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
         self.resumed = offered.is_some_and(|id| sessions.get(&id).is_some());
@@ -88,16 +75,16 @@ impl Handshaker {
         };
         drop(sessions);
         self.id = Some(id);
-        self.output.extend([SERVER_HELLO, self.resumed.into()]);
-        self.output.extend(id);
+        end.output.extend([SERVER_HELLO, self.resumed.into()]);
+        end.output.extend(id);
     }
 
-    fn flight(&mut self, bytes: &[u8]) -> Option<()> {
+    fn flight(&mut self, end: &mut End, bytes: &[u8]) -> Option<()> {
         let id = |bytes: &[u8]| bytes.get(2..2 + ID_BYTES).and_then(|id| id.try_into().ok());
-        match (self.side, self.step, bytes.first().copied()?) {
+        match (end.side, self.step, bytes.first().copied()?) {
             (Side::Server, 0, CLIENT_HELLO) => {
                 let offered = if bytes.get(1)? == &1 { Some(id(bytes)?) } else { None };
-                self.answer(offered);
+                self.answer(end, offered);
             }
             (Side::Client, 0, SERVER_HELLO) => {
                 self.resumed = bytes.get(1)? == &1;
@@ -105,18 +92,18 @@ impl Handshaker {
                 let same = self.id == Some(id(bytes)?);
                 (!self.resumed || same).then_some(())?;
                 self.id = Some(id(bytes)?);
-                self.output.push(FINISHED);
+                end.output.push(FINISHED);
                 if self.resumed {
-                    self.establish();
+                    self.establish(end);
                 }
             }
             (Side::Server, 1, FINISHED) => {
                 if !self.resumed {
-                    self.output.push(FINISHED);
+                    end.output.push(FINISHED);
                 }
-                self.establish();
+                self.establish(end);
             }
-            (Side::Client, 1, FINISHED) if !self.resumed => self.establish(),
+            (Side::Client, 1, FINISHED) if !self.resumed => self.establish(end),
             _ => return None,
         }
         self.step += 1;
@@ -124,52 +111,17 @@ impl Handshaker {
     }
 }
 
-impl Endpoint for Handshaker {
-    fn side(&self) -> Side {
-        self.side
-    }
-
-    fn transport(&self) -> Transport {
-        Transport::Stream
-    }
-
-    fn handle_input(&mut self, _: Time, bytes: &[u8]) {
+impl Script for Handshaker {
+    fn input(&mut self, end: &mut End, bytes: &[u8]) {
         if self.established {
-            self.events.push_back(Event::Data(bytes.to_vec()));
-        } else if self.flight(bytes).is_none() {
-            self.events.push_back(Event::Closed(CloseReason::Truncated));
+            end.events.push_back(Event::Data(bytes.to_vec()));
+        } else if self.flight(end, bytes).is_none() {
+            end.events.push_back(Event::Closed(CloseReason::Truncated));
         }
-    }
-
-    fn handle_close(&mut self, _: Time) {}
-
-    fn write(&mut self, _: Time, data: &[u8]) -> Result<(), WriteError> {
-        self.output.extend(data);
-        Ok(())
-    }
-
-    fn close(&mut self, _: Time) {}
-
-    fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> bool {
-        let any = !self.output.is_empty();
-        buffer.append(&mut self.output);
-        any
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    fn state(&self) -> String {
-        "handshaker".into()
     }
 
     fn peer_certificates(&self) -> Vec<Vec<u8>> {
         vec![b"leaf".to_vec()]
-    }
-
-    fn export_keying_material(&self, _: &mut [u8], _: &str, _: Option<&[u8]>) -> Result<(), ExportError> {
-        Ok(())
     }
 }
 
@@ -188,9 +140,9 @@ impl Environment {
 }
 
 impl sgsn::Environment for Environment {
-    type Endpoint = Handshaker;
+    type Endpoint = Scripted<Handshaker>;
 
-    fn accept(&mut self, home: &Network) -> Option<Handshaker> {
+    fn accept(&mut self, home: &Network) -> Option<Scripted<Handshaker>> {
         self.next += 1;
         let fresh = self.next.to_be_bytes();
         self.admitted.contains(home).then(|| Handshaker::server(Arc::clone(&self.sessions), fresh))

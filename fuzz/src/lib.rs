@@ -11,6 +11,7 @@ mod access;
 mod attaching;
 mod captures;
 mod environment;
+mod scripted;
 mod synthetic;
 
 pub use access::{Sponge, conversation_seed, radius_seed};

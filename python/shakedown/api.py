@@ -488,6 +488,7 @@ def simulate(
     from shakedown.scenario import Fleet
     from shakedown.simulation.simulate import Stacks
     from shakedown.simulation.simulate import simulate as run
+    from shakedown.simulation.site import Site
 
     fleet = Fleet(
         arrivals=arrivals,
@@ -501,75 +502,42 @@ def simulate(
         accept_queue=accept_queue,
         replications=replications,
     )
-    return run(
-        _several(suites),
-        fleet,
-        device=device,
-        server_device=server_device,
-        bearer=bearer,
-        workers=workers,
-        seed=seed,
-        traces=_library(traces),
-        scale_from=scale_from,
-        endpoints=Stacks(client_stack, server_stack) if endpoints else None,
-        progress=progress,
-    )
+    site = Site(device, server_device, bearer, workers, seed, _library(traces), scale_from)
+    engines = Stacks(client_stack, server_stack) if endpoints else None
+    return run(_several(suites), fleet, site, endpoints=engines, progress=progress)
 
 
 def simulate_mix(
     mix: str | Path | Sequence[Kind],
     arrivals: str = "poisson:10/s",
     *,
-    clients: int | None = None,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
-    workers: int = 1,
-    seed: int | None = None,
-    timeout_s: float | None = None,
-    retries: int | None = None,
-    resumption: float = 0.0,
-    from_idle: bool = False,
-    discipline: Literal["fifo", "ps"] = "fifo",
-    max_handshakes: int | None = None,
-    accept_queue: int | None = None,
-    replications: int | None = None,
-    traces: str | Path | None = None,
-    scale_from: str | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **options: object,
 ) -> SimulatedMix:
     """A fleet of several kinds of clients at one server, in virtual time; the same for the same seed.
 
-    `mix` is a file of tables `[[clients]]`, or kinds of clients (`shakedown.simulation.mix.Kind`); the others
-    are as in `simulate`, device, bearer and resumption for kinds that name none. Raises `InputError`.
+    `mix` is a file of tables `[[clients]]`, or kinds of clients (`shakedown.simulation.mix.Kind`). The others
+    are as in `simulate`, but for endpoints and their stacks: device, bearer and resumption hold for kinds that
+    name none. Raises `InputError`.
     """
     from shakedown.scenario import Fleet
+    from shakedown.schema.base import convert
     from shakedown.simulation.mix import read_mix
     from shakedown.simulation.mix import simulate_mix as run
+    from shakedown.simulation.site import Site
 
-    fleet = Fleet(
-        arrivals=arrivals,
-        clients=clients,
-        timeout_s=timeout_s,
-        retries=retries,
-        resumption=resumption,
-        from_idle=from_idle,
-        discipline=discipline,
-        max_handshakes=max_handshakes,
-        accept_queue=accept_queue,
-        replications=replications,
-    )
+    of_site = {name: options.pop(name) for name in Site.__dataclass_fields__ if name in options}
+    of_fleet = set(Fleet.__struct_fields__) - {"arrivals", "endpoints"}
+    for name in options:
+        if name not in of_fleet:
+            accepted = ", ".join(sorted(of_fleet | set(Site.__dataclass_fields__)))
+            raise InputError(f"there is no option {name}; accepted: {accepted}")
+    of_site["traces"] = _library(cast("str | None", of_site.get("traces")))
     return run(
         read_mix(mix) if isinstance(mix, str | Path) else mix,
-        fleet,
+        convert({"arrivals": arrivals, **options}, Fleet),
+        Site(**cast(Any, of_site)),
         name=Path(mix).stem if isinstance(mix, str | Path) else "mix",
-        device=device,
-        server_device=server_device,
-        bearer=bearer,
-        workers=workers,
-        seed=seed,
-        traces=_library(traces),
-        scale_from=scale_from,
         progress=progress,
     )
 

@@ -19,7 +19,7 @@ from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.loading import UnwrittenTracesError, load
 from shakedown.schema.base import encode_pretty
-from shakedown.time_spent import read_halves
+from shakedown.loading.time_spent import read_halves
 
 SHORT = ["--rate", "50/s", "--duration", "300ms"]
 

@@ -9,7 +9,7 @@ import pytest
 
 import supplied
 from shakedown import core
-from shakedown.credentials import leaves_keys_out
+from shakedown.experiment.credentials import leaves_keys_out
 from shakedown.errors import InputError
 from shakedown.experiment import Experiment, load_experiment
 from shakedown.files.toml import locate

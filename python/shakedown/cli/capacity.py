@@ -5,7 +5,7 @@ rate needs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +13,9 @@ from shakedown.cli._options import suites_argument
 from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar
 from shakedown.cli._scenario import PromisedTime, Rate, capacity_tables, scenario_options, seconds
 from shakedown.errors import InputError
+
+if TYPE_CHECKING:
+    from shakedown.simulation.site import Site
 
 
 @click.command("capacity")
@@ -49,27 +52,21 @@ def command(
     queue. The
     server's work has a TCP connection's in it, kernel included.
     """
+    from shakedown.pricing.library import open_library
+
     if not simulated and seed is not None:
         raise InputError("--seed goes with --simulated, which is missing")
     if simulated:
         if rate is not None:
             raise InputError("--rate with --simulated; accepted: one of the two")
-        _simulated(
-            suites,
-            as_json=as_json,
-            traces=traces,
-            within_s=within,
-            device=device,
-            server_device=server_device,
-            bearer=bearer,
-            percentile=percentile,
-            workers=workers,
-            seed=seed,
-            scale_from=scale_from,
+        from shakedown.simulation.site import Site
+
+        site = Site(
+            device, server_device, bearer, workers, seed, open_library(traces, say=note), scale_from
         )
+        _simulated(suites, site, within_s=within, percentile=percentile, as_json=as_json)
         return
     from shakedown.pricing.capacity import capacity
-    from shakedown.pricing.library import open_library
 
     rows = capacity(
         suites,
@@ -94,8 +91,9 @@ def command(
         screen.print(table)
 
 
-def _simulated(suites: tuple[str, ...], *, as_json: bool, traces: Path | None, **options: Any) -> None:  # noqa: ANN401 - those of the function named
-    from shakedown.pricing.library import open_library
+def _simulated(
+    suites: tuple[str, ...], site: Site, *, within_s: float, percentile: float | None, as_json: bool
+) -> None:
     from shakedown.simulation.capacity import simulated_capacity
 
     with progress_bar(len(suites), "simulating") as update:
@@ -105,7 +103,9 @@ def _simulated(suites: tuple[str, ...], *, as_json: bool, traces: Path | None, *
             update(len(done), label)
             done.append(label)
 
-        rows = simulated_capacity(suites, traces=open_library(traces, say=note), progress=told, **options)
+        rows = simulated_capacity(
+            suites, site, within_s=within_s, percentile=percentile, progress=told
+        )
     if as_json:
         print_json(rows)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +13,7 @@ from shakedown.errors import InputError
 
 if TYPE_CHECKING:
     from shakedown.scenario import Fleet
+    from shakedown.simulation.site import Site
 
 
 @click.command("simulate")
@@ -118,6 +119,7 @@ def command(
     """
     from shakedown.pricing.library import open_library
     from shakedown.scenario import Fleet
+    from shakedown.simulation.site import Site
 
     if bool(suites) == (mix is not None):
         found = "both suites and --mix" if suites else "neither a suite nor --mix"
@@ -141,29 +143,21 @@ def command(
         accept_queue=accept_queue,
         replications=replications,
     )
-    common: dict[str, Any] = {
-        "device": device,
-        "server_device": server_device,
-        "bearer": bearer,
-        "workers": workers,
-        "seed": seed,
-        "traces": open_library(traces, say=note),
-        "scale_from": scale_from,
-    }
+    site = Site(device, server_device, bearer, workers, seed, open_library(traces, say=note), scale_from)
     if mix is not None:
         if endpoints:
             raise InputError("--mix goes with replayed handshakes; accepted with --endpoints: suites")
-        _simulate_mix(mix, fleet, common, as_json=as_json)
+        _simulate_mix(mix, fleet, site, as_json=as_json)
         return
     engines = (client_stack or stack, server_stack or stack) if endpoints else None
-    _simulate_suites(suites, fleet, engines, common, as_json=as_json)
+    _simulate_suites(suites, fleet, engines, site, as_json=as_json)
 
 
 def _simulate_suites(
     suites: tuple[str, ...],
     fleet: Fleet,
     engines: tuple[str | None, str | None] | None,
-    common: dict[str, Any],
+    site: Site,
     *,
     as_json: bool,
 ) -> None:
@@ -177,7 +171,7 @@ def _simulate_suites(
             update(1000 * number + 1000 * done // max(total, 1), label)
 
         stacks = None if engines is None else Stacks(*engines)
-        rows = simulate(suites, fleet, endpoints=stacks, progress=told, **common)
+        rows = simulate(suites, fleet, site, endpoints=stacks, progress=told)
     if as_json:
         print_json(rows)
         return
@@ -189,7 +183,7 @@ def _simulate_suites(
         screen.print(table)
 
 
-def _simulate_mix(path: Path, fleet: Fleet, common: dict[str, Any], *, as_json: bool) -> None:
+def _simulate_mix(path: Path, fleet: Fleet, site: Site, *, as_json: bool) -> None:
     from shakedown.simulation.mix import read_mix, simulate_mix
 
     kinds = read_mix(path)
@@ -198,7 +192,7 @@ def _simulate_mix(path: Path, fleet: Fleet, common: dict[str, Any], *, as_json: 
         def told(done: int, total: int) -> None:
             update(1000 * done // max(total, 1), path.stem)
 
-        row = simulate_mix(kinds, fleet, name=path.stem, progress=told, **common)
+        row = simulate_mix(kinds, fleet, site, name=path.stem, progress=told)
     if as_json:
         print_json([row])
         return

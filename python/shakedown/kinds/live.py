@@ -187,7 +187,7 @@ def _time_spent(
 ) -> Iterator[TimeSpent]:
     """Handshakes sampled on both sides without a queue, by this machine's client and by slower ones."""
     from shakedown.pricing.slowdown import slowdown
-    from shakedown.time_spent import read_halves, time_spent
+    from shakedown.loading.time_spent import read_halves, time_spent
 
     handshake, options = scenario.handshake, scenario.options
     assert handshake is not None

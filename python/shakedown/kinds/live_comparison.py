@@ -31,7 +31,8 @@ def compare(
 ) -> Comparison:
     """The server's work per handshake, handshake time and wait in three ways."""
     from shakedown.simulation.fleet import settle
-    from shakedown.simulation.simulate import run as simulate
+    from shakedown.simulation.simulate import Job, run
+    from shakedown.simulation.site import seed_of
 
     load, server = loaded.load, loaded.server
     rate_per_s = load.rate_per_s.achieved
@@ -43,7 +44,7 @@ def compare(
     connection_s = connection_cost_s(measured)
     if not mixed:
         found = priced_as_measured(measured, connection_s)
-        row = simulate(found, None, settle(fleet), workers=live.workers, seed=seed)
+        row = run(Job(found, None, settle(fleet), live.workers, seed_of(seed)))
     formula = None if row is None else row.modelled
     loaded_s, quiet_s = from_actual_start_s(load), from_actual_start_s(unloaded)
     wait_s = None if loaded_s is None or quiet_s is None else loaded_s - quiet_s

@@ -191,20 +191,13 @@ def _simulated(
     told: Callable[[int, int], None] | None,
 ) -> Found:
     from shakedown.kinds.modelled import priced_on, recorded_on
-    from shakedown.simulation.simulate import run as simulate
+    from shakedown.simulation.simulate import Job, run
+    from shakedown.simulation.site import seed_of
 
     try:
         full = priced_on(scenario, trace)
         again = None if resumed is None else recorded_on(scenario, resumed)
-        row = simulate(
-            full,
-            again,
-            settled,
-            workers=scenario.load.workers,
-            seed=scenario.seed,
-            endpoints=engines,
-            progress=told,
-        )
+        row = run(Job(full, again, settled, scenario.load.workers, seed_of(scenario.seed)), engines, told)
     except InputError as error:
         return _unpriced(scenario, trace, str(error))
     return Found(trace, _capture(scenario), scenario.connection, row)

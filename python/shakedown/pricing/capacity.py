@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 from shakedown.errors import InputError
+from shakedown.files.limits import MAX_WORKERS
 from shakedown.models.distribution import Distribution
 from shakedown.models.handshake import highest_rate_per_s, least_workers, promise_kept
 from shakedown.models.waiting import Service
@@ -21,7 +22,6 @@ from shakedown.pricing.scenario import (
     scenario,
 )
 
-MAX_WORKERS = 100_000
 """More workers than this are not searched."""
 
 

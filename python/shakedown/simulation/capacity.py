@@ -9,16 +9,14 @@ from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.pricing.capacity import capacity_row
-from shakedown.pricing.library import TraceLibrary, open_library
 from shakedown.pricing.predict import each
-from shakedown.pricing.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.pricing.scenario import Scenario as Priced
-from shakedown.pricing.scenario import scenario as price_scenario
 from shakedown.scenario import Fleet
 from shakedown.schema.base import builtins, convert
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
-from shakedown.simulation.fleet import DEFAULT_SEED, settle
-from shakedown.simulation.simulate import check_server, run
+from shakedown.simulation.fleet import settle
+from shakedown.simulation.simulate import Job, run
+from shakedown.simulation.site import Site
 
 CLIENTS = 50_000
 """Clients at each rate that is tried, in ten replications."""
@@ -40,16 +38,10 @@ PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 
 def simulated_capacity(
     suites: Sequence[str],
+    site: Site,
     *,
     within_s: float,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
     percentile: float | None = None,
-    workers: int = 1,
-    seed: int | None = None,
-    traces: TraceLibrary | None = None,
-    scale_from: str | None = None,
     progress: Callable[[str], None] = lambda label: None,
 ) -> list[SimulatedCapacity | FailedSimulatedCapacity]:
     """Find the highest Poisson rate at which handshakes stay within a promise: one row a suite.
@@ -62,18 +54,15 @@ def simulated_capacity(
     if percentile is not None and percentile not in PERCENTILES:
         accepted = ", ".join(f"{one:g}" for one in PERCENTILES)
         raise InputError(f"percentile is {percentile!r}; accepted where it is simulated: {accepted}")
-    check_server(workers, seed)
-    library = traces or open_library()
 
     def one(suite: str) -> tuple[Priced, dict[str, Any]]:
-        found = price_scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
+        found = site.priced(suite)
         progress(found.trace.suite)
-        search = _Search(found, within_s, percentile, workers, DEFAULT_SEED if seed is None else seed)
+        search = _Search(found, within_s, percentile, site.workers, site.draws)
         return found, {"row": search.row()}
 
-    place = {"server_device": server_device, "device": device, "bearer": bearer, "kind": "simulated"}
     rows: list[SimulatedCapacity | FailedSimulatedCapacity] = []
-    for _, found in each(suites, one, place):
+    for _, found in each(suites, one, site.names):
         if "row" in found:
             rows.append(found["row"])
         else:
@@ -96,7 +85,7 @@ class _Search:
     def at(self, rate_per_s: float) -> Simulated:
         """The fleet at a rate."""
         settled = settle(Fleet(arrivals=f"poisson:{rate_per_s:.6g}/s", clients=CLIENTS))
-        return run(self.one, None, settled, workers=self.workers, seed=self.seed)
+        return run(Job(self.one, None, settled, self.workers, self.seed))
 
     def keeps(self, found: Simulated) -> bool:
         """Whether a fleet keeps the promise; who fails has broken it."""

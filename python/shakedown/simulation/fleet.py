@@ -11,10 +11,8 @@ from shakedown.errors import InputError
 from shakedown.scenario import Fleet
 from shakedown.simulation.arrivals import Arrivals, parse_arrivals
 
-DEFAULT_SEED = 1
 DEFAULT_CLIENTS, DEFAULT_STORM_CLIENTS = 100_000, 10_000
 MAX_CLIENTS = 1_000_000_000
-MAX_WORKERS = 100_000
 MAX_RETRIES = 1000
 MAX_REPLICATIONS = 1000
 

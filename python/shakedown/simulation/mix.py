@@ -28,15 +28,12 @@ from shakedown import core
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.toml import describe, load_toml
-from shakedown.pricing.library import TraceLibrary, open_library
-from shakedown.pricing.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
-from shakedown.pricing.scenario import Scenario as Priced
-from shakedown.pricing.scenario import scenario as price_scenario
 from shakedown.scenario import Fleet
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import SimulatedMix
-from shakedown.simulation.fleet import DEFAULT_SEED, settle
-from shakedown.simulation.simulate import Progress, check_server, figures, resumed_of, spread
+from shakedown.simulation.fleet import settle
+from shakedown.simulation.simulate import Progress, figures, resumed_of, spread
+from shakedown.simulation.site import Site
 from shakedown.simulation.spec import Client, series_width_s, simulation_spec
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
@@ -141,15 +138,9 @@ class _Reader:
 def simulate_mix(
     kinds: Sequence[Kind],
     fleet: Fleet,
+    site: Site,
     *,
     name: str = "mix",
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
-    workers: int = 1,
-    seed: int | None = None,
-    traces: TraceLibrary | None = None,
-    scale_from: str | None = None,
     progress: Progress | None = None,
 ) -> SimulatedMix:
     """Simulate one fleet of several kinds of clients. The same seed gives the same row.
@@ -157,39 +148,24 @@ def simulate_mix(
     Args:
         kinds: of clients, by weight.
         fleet: when clients arrive, how many, how patient, how they are served.
+        site: the server that all share, and the device and bearer of kinds that name none.
         name: what the row calls the mixture.
-        device, bearer: profile names or paths where a kind names none.
-        server_device: of the server, which all share.
-        workers: the server's workers.
-        seed: of everything that is drawn.
-        traces: where recorded handshakes come from; default: the shipped library.
-        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
         progress: called with the clients done, and of how many.
 
     Raises:
         InputError: naming what was wrong and what is accepted.
     """
     settled = settle(fleet)
-    check_server(workers, seed)
     whole = math.fsum(one.weight for one in kinds)
     if not whole > 0.0:
         raise InputError("the weights of all kinds of clients are 0; accepted: at least one above 0")
-    library = traces or open_library()
-
-    def priced(suite: str, kind: Kind) -> Priced:
-        return price_scenario(
-            suite,
-            kind.device or device,
-            server_device,
-            kind.bearer or bearer,
-            traces=library,
-            scale_from=scale_from,
-        )
 
     def client(kind: Kind) -> Client:
         resumption = fleet.resumption if kind.resumption is None else kind.resumption
-        full = priced(kind.suite, kind)
-        resumed = priced(resumed_of(full.trace.suite), kind) if resumption > 0.0 else None
+        full = site.priced(kind.suite, kind.device, kind.bearer)
+        resumed = None
+        if resumption > 0.0:
+            resumed = site.priced(resumed_of(full.trace.suite), kind.device, kind.bearer)
         return Client(full, resumed, kind.weight, resumption)
 
     clients = []
@@ -198,17 +174,15 @@ def simulate_mix(
             clients.append(client(kind))
         except InputError as error:
             raise InputError(f"{kind.where}: {error}" if kind.where else str(error)) from None
-    seed = DEFAULT_SEED if seed is None else seed
-    spec = simulation_spec(
-        clients, settled, workers=workers, seed=seed, series_s=series_width_s(clients, settled, workers)
-    )
+    width_s = series_width_s(clients, settled, site.workers)
+    spec = simulation_spec(clients, settled, workers=site.workers, seed=site.draws, series_s=width_s)
     report = core.simulate(spec, progress=progress)["report"]
     found = {
         "mix": name,
         "kind": "simulated",
         "server_device": clients[0].full.server_device.name,
         "kinds": [_part(one, each, whole) for one, each in zip(clients, report["classes"], strict=True)],
-        **figures(report, settled, workers=workers, seed=seed),
+        **figures(report, settled, workers=site.workers, seed=site.draws),
     }
     return convert(found, SimulatedMix)
 

@@ -13,16 +13,14 @@ from msgspec.structs import replace
 from shakedown import core
 from shakedown.errors import InputError
 from shakedown.models import queueing
-from shakedown.pricing.library import TraceLibrary, open_library
 from shakedown.pricing.predict import each
-from shakedown.pricing.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.pricing.scenario import Scenario as Priced
-from shakedown.pricing.scenario import scenario as price_scenario
 from shakedown.scenario import Fleet, HandshakeId, Options
-from shakedown.schema.base import MAX_NUMBER, convert
+from shakedown.schema.base import convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import Arrivals
-from shakedown.simulation.fleet import DEFAULT_SEED, MAX_WORKERS, Settled, settle
+from shakedown.simulation.fleet import Settled, settle
+from shakedown.simulation.site import Site
 from shakedown.simulation.spec import Client, series_width_s, simulation_spec
 
 Progress = Callable[[int, int], None]
@@ -33,14 +31,8 @@ _SPREAD = ("n", "mean", "min", "p50", "p90", "p95", "p99", "max")
 def simulate(
     suites: Sequence[str],
     fleet: Fleet,
+    site: Site,
     *,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
-    workers: int = 1,
-    seed: int | None = None,
-    traces: TraceLibrary | None = None,
-    scale_from: str | None = None,
     endpoints: Stacks | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Simulated | FailedSimulation]:
@@ -51,11 +43,7 @@ def simulate(
     Args:
         suites: suite names.
         fleet: when clients arrive, how many, how patient, how they are served.
-        device, server_device, bearer: profile names or paths.
-        workers: the server's workers.
-        seed: of everything that is drawn.
-        traces: where recorded handshakes come from; default: the shipped library.
-        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+        site: where they are, and the server.
         endpoints: run protocol engines of these stacks, with real cryptography, instead of replaying.
         progress: called with the clients done, of how many, and of which suite.
 
@@ -63,32 +51,18 @@ def simulate(
         InputError: naming what was wrong and what is accepted.
     """
     settled = settle(fleet if endpoints is None else endpoints.fleet(fleet))
-    check_server(workers, seed)
-    library = traces or open_library()
 
     def one(suite: str) -> tuple[Priced, dict[str, Any]]:
-        def priced(name: str) -> Priced:
-            return price_scenario(name, device, server_device, bearer, traces=library, scale_from=scale_from)
-
-        found = priced(suite)
-        resumed = priced(resumed_of(found.trace.suite)) if fleet.resumption > 0.0 else None
+        found = site.priced(suite)
+        resumed = site.priced(resumed_of(found.trace.suite)) if fleet.resumption > 0.0 else None
         told = None if progress is None else _labelled(progress, found.trace.suite)
-        row = run(found, resumed, settled, workers=workers, seed=seed, endpoints=endpoints, progress=told)
-        return found, {"row": row}
+        job = Job(found, resumed, settled, site.workers, site.draws)
+        return found, {"row": run(job, endpoints, told)}
 
-    place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "simulated"}
     rows: list[Simulated | FailedSimulation] = []
-    for _, found in each(suites, one, place):
+    for _, found in each(suites, one, site.names):
         rows.append(found["row"] if "row" in found else convert(found, FailedSimulation))
     return rows
-
-
-def check_server(workers: int, seed: int | None) -> None:
-    """Raises `InputError` for workers or a seed that there cannot be."""
-    if not 1 <= workers <= MAX_WORKERS:
-        raise InputError(f"workers is {workers}; accepted: a whole number from 1 to {MAX_WORKERS:,}")
-    if seed is not None and not 0 <= seed <= MAX_NUMBER:
-        raise InputError(f"seed is {seed}; accepted: a whole number from 0 to {MAX_NUMBER}")
 
 
 def _labelled(progress: Callable[[int, int, str], None], label: str) -> Progress:
@@ -155,22 +129,12 @@ class Job:
         return simulation_spec(clients, self.settled, workers=self.workers, seed=self.seed, series_s=width_s)
 
 
-def run(
-    priced: Priced,
-    resumed: Priced | None,
-    settled: Settled,
-    *,
-    workers: int,
-    seed: int | None,
-    endpoints: Stacks | None = None,
-    progress: Progress | None = None,
-) -> Simulated:
+def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = None) -> Simulated:
     """Simulates one priced handshake's fleet. Raises `InputError`."""
-    job = Job(priced, resumed, settled, workers, DEFAULT_SEED if seed is None else seed)
     if endpoints is None:
         return row(job, core.simulate(job.spec(), progress=progress)["report"])
     handshake = HandshakeId(
-        suite=priced.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
+        suite=job.priced.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
     )
     found = core.simulate_endpoints(handshake, job.spec(), Options(), progress)
     return row(job, found["report"], found)

@@ -113,8 +113,7 @@ impl<const N: usize> Prime for Modular<N> {
         let field = &self.field;
         let x = number(x).filter(|x| field.has(x))?;
         let x = field.enter(&x);
-        let square = field.multiply(&x, &x);
-        let product = field.multiply(&field.add(&square, &self.a), &x);
+        let product = field.multiply(&field.add(&field.square(&x), &self.a), &x);
         let root = field.power(&field.add(&product, &self.b), &self.exponent);
         let root = field.leave(&root);
         let is_other = (root[0] & 1 == 1) != bit;

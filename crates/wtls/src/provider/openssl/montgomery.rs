@@ -3,6 +3,9 @@
 //!
 //! Times depend on the values. Use it for what everybody may know.
 
+/// Words of the longest prime here.
+const MAX_WORDS: usize = 4;
+
 /// A number below the modulus, the lowest word first.
 pub type Number<const N: usize> = [u64; N];
 
@@ -110,39 +113,69 @@ impl<const N: usize> Field<N> {
         self.reduce(&sum, above)
     }
 
-    /// A power; the exponent is a number as it is.
+    /// A number times itself, as the field keeps it: each product of two different words is computed once.
+    #[inline]
+    pub fn square(&self, of: &Number<N>) -> Number<N> {
+        let mut wide = [0; 2 * MAX_WORDS];
+        for place in 0..N {
+            let mut carry = 0;
+            for other in place + 1..N {
+                let sum = &mut wide[place + other];
+                (*sum, carry) = multiply_add(*sum, of[place], of[other], carry);
+            }
+            wide[place + N] = carry;
+        }
+        let (mut shifted_out, mut carry) = (0, 0);
+        for place in 0..N {
+            let square = u128::from(of[place]) * u128::from(of[place]);
+            for (word, square) in wide[2 * place..].iter_mut().zip([square as u64, (square >> 64) as u64]) {
+                let doubled = *word << 1 | shifted_out;
+                shifted_out = *word >> 63;
+                let total = u128::from(doubled) + u128::from(square) + u128::from(carry);
+                (*word, carry) = (total as u64, (total >> 64) as u64);
+            }
+        }
+        let mut above = 0;
+        for place in 0..N {
+            let factor = wide[place].wrapping_mul(self.inverse);
+            let mut carry = 0;
+            for (sum, modulus) in wide[place..].iter_mut().zip(&self.modulus) {
+                (*sum, carry) = multiply_add(*sum, factor, *modulus, carry);
+            }
+            let total = u128::from(wide[place + N]) + u128::from(carry) + u128::from(above);
+            (wide[place + N], above) = (total as u64, (total >> 64) as u64);
+        }
+        self.reduce(&std::array::from_fn(|place| wide[N + place]), above)
+    }
+
+    /// A power; the exponent is a number as it is. One that begins with a long run of ones, as those for square roots
+    /// modulo primes just below a power of two do, takes little more than its squarings.
     pub fn power(&self, base: &Number<N>, exponent: &Number<N>) -> Number<N> {
-        const WINDOW: usize = 4;
-        // The odd powers up to 2^WINDOW.
-        let square = self.multiply(base, base);
-        let mut odd = [*base; 1 << (WINDOW - 1)];
-        for place in 1..odd.len() {
-            odd[place] = self.multiply(&odd[place - 1], &square);
+        let bit = |place: usize| exponent[place / 64] >> (place % 64) & 1 == 1;
+        let bits = (0..64 * N).rev().find(|place| bit(*place)).map_or(0, |top| top + 1);
+        let run = (0..bits).rev().take_while(|place| bit(*place)).count();
+        let Some(doublings) = run.checked_ilog2() else {
+            return self.enter(&std::array::from_fn(|place| u64::from(place == 0)));
+        };
+        // A run of ones behind itself is twice as long; so it grows as the bits of its length say.
+        let mut result = *base;
+        for place in (0..doublings).rev() {
+            let half = result;
+            for _ in 0..run >> (place + 1) {
+                result = self.square(&result);
+            }
+            result = self.multiply(&result, &half);
+            if run >> place & 1 == 1 {
+                result = self.multiply(&self.square(&result), base);
+            }
         }
-        let bit = |place: usize| exponent[place / 64] >> (place % 64) & 1;
-        let mut left = (0..64 * N).rev().find(|place| bit(*place) == 1).map_or(0, |top| top + 1);
-        let mut result: Option<Number<N>> = None;
-        while left > 0 {
-            let mut window = 1;
-            let mut value = bit(left - 1) as usize;
-            if value == 1 {
-                // As many bits as fit, to the last that is set.
-                let most = WINDOW.min(left);
-                window = (1..=most).rev().find(|width| bit(left - width) == 1).unwrap_or(1);
-                value = (1..=window).fold(0, |value, place| value << 1 | bit(left - place) as usize);
+        for place in (0..bits - run).rev() {
+            result = self.square(&result);
+            if bit(place) {
+                result = self.multiply(&result, base);
             }
-            if let Some(result) = &mut result {
-                for _ in 0..window {
-                    *result = self.multiply(result, result);
-                }
-            }
-            if value > 0 {
-                let factor = &odd[value / 2];
-                result = Some(result.map_or(*factor, |result| self.multiply(&result, factor)));
-            }
-            left -= window;
         }
-        result.unwrap_or_else(|| self.enter(&number(&[1]).unwrap_or([0; N])))
+        result
     }
 
     /// Takes the modulus away once where the number, with what stands above it, is not below it.
@@ -190,6 +223,8 @@ mod tests {
         prop_assert_eq!(&out(&field.add(&ours, &theirs)), &wanted);
         wanted.mod_mul(&one, &other, &big(modulus), &mut context).unwrap();
         prop_assert_eq!(&out(&field.multiply(&ours, &theirs)), &wanted);
+        wanted.mod_sqr(&one, &big(modulus), &mut context).unwrap();
+        prop_assert_eq!(&out(&field.square(&ours)), &wanted);
         wanted.mod_exp(&one, &other, &big(modulus), &mut context).unwrap();
         prop_assert_eq!(&out(&field.power(&ours, &words(&other))), &wanted);
         Ok(())

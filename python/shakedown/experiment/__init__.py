@@ -1,0 +1,106 @@
+"""Experiments: a TOML file that names suites, repetitions, and where they are priced.
+
+    name = "quickstart"
+    title = "Which handshake for a small device?"
+    question = "What does a sensor pay to open a connection?"
+    suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
+    repeat = 30
+
+A table for each side names the user's certificates, and captures are inspected and priced beside suites:
+
+    captures = [{ file = "gateway.pcapng", keylog = "keys.log" }]
+
+    [server]
+    chain = "gateway.pem"
+    key = "gateway.key"
+
+Every complaint is one line: file, line, key, what was found, what is accepted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from shakedown.errors import InputError
+from shakedown.experiment.captures import read_captures
+from shakedown.experiment.credentials import SideFiles
+from shakedown.experiment.document import Document
+from shakedown.experiment.fleets import read_fleets
+from shakedown.experiment.loads import read_loads
+from shakedown.experiment.options import keys, read_options
+from shakedown.experiment.places import KEYS as PLACE_KEYS
+from shakedown.experiment.places import read_places
+from shakedown.experiment.suites import KEYS as SUITE_KEYS
+from shakedown.experiment.suites import read_side_files, read_suites
+from shakedown.scenario import Fleets, Live, Places, Scenario
+from shakedown.schema.base import Side
+from shakedown.schema.saved import AboutExperiment
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to run, and where to price it; scenarios are in the order of the file.
+
+    With user-supplied certificates, a suite that presents them is called by their keys.
+    """
+
+    about: AboutExperiment
+    scenarios: tuple[Scenario, ...]
+    places: Places = field(default_factory=Places)
+    fleets: Fleets = field(default_factory=Fleets)
+    live: tuple[Live, ...] = ()
+    chains: Mapping[Side, SideFiles] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name: the file's, where it gives none."""
+        return self.about.name
+
+    def of(self, kind: Literal["measured", "captured"]) -> tuple[Scenario, ...]:
+        """Scenarios of a kind."""
+        return tuple(one for one in self.scenarios if one.kind == kind)
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """The suites that are measured."""
+        return tuple(one.label for one in self.of("measured"))
+
+    def presented(self, side: Side) -> tuple[str, ...]:
+        """The suites in which a side presents the user's certificates."""
+        return tuple(one.label for one in self.of("measured") if side in one.options.user_supplied)
+
+
+def load_experiment(path: str | Path) -> Experiment:
+    """Reads and checks an experiment; raises `InputError`."""
+    document = Document(Path(path))
+    known = {"name", "title", "question", "captures", "simulated", "live", "wtls"}
+    document.no_others(document.data, {*known, *PLACE_KEYS, *SUITE_KEYS, *keys()})
+    if "suites" not in document.data and "captures" not in document.data:
+        raise InputError(f'{document.path}: key suites is missing; accepted: suites = ["tls1.2/psk", …]')
+    options = read_options(document)
+    captures = read_captures(document)
+    files = read_side_files(document)
+    # User-supplied certificates are for the world as it is, not for the laboratory's fixed day.
+    today = int(time.time()) if options.now is None else options.now
+    measured, notes = read_suites(document, files, today, options)
+    places = read_places(document)
+    name = document.string("name", document.path.stem, pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+    return Experiment(
+        about=AboutExperiment(
+            name=name,
+            title=document.string("title", ""),
+            question=document.string("question", ""),
+            text=document.text,
+        ),
+        scenarios=(*captures, *measured),
+        places=places,
+        fleets=read_fleets(document, places, options),
+        live=read_loads(document, places),
+        chains=files,
+        notes=notes,
+    )

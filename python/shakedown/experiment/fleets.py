@@ -1,0 +1,94 @@
+"""What an experiment simulates in each of its places: the table `[simulated]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+from msgspec.structs import replace
+
+from shakedown.errors import InputError
+from shakedown.experiment.document import Document
+from shakedown.files import limits
+from shakedown.files.toml import describe
+from shakedown.scenario import Fleet, Fleets, Options, Places
+
+KEYS = (
+    "arrivals", "clients", "timeout", "retries", "resumption", "from_idle", "discipline",
+    "max_handshakes", "accept_queue", "replications", "seed", "endpoints",
+)  # fmt: skip
+WHOLE = ("clients", "retries", "max_handshakes", "accept_queue", "replications", "seed")
+
+
+def read_fleets(document: Document, places: Places, options: Options) -> Fleets:
+    """The fleets that a file asks for, none without the table. Raises `InputError`."""
+    from shakedown.simulation.site import check_server
+
+    if "simulated" not in document.data:
+        return Fleets()
+    table = document.table("simulated", KEYS)
+    given = {name: document.whole(f"simulated.{name}", table[name]) for name in WHOLE if name in table}
+    seed = given.pop("seed", options.seed)
+    arrivals = _arrivals(document, table, places.rates_per_s)
+    fleets = tuple(_fleet(document, text, table, given) for text in arrivals)
+    if document.truth("simulated.endpoints", table.get("endpoints", False)):
+        fleets += _of_endpoints(document, fleets)
+    try:
+        check_server(places.workers, seed)
+    except InputError as error:
+        raise document.wrong("simulated.seed", str(error)) from error
+    return Fleets(fleets=fleets, seed=seed)
+
+
+def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[float, ...]) -> list[str]:
+    """Arrival processes; where they are left out, Poisson's at each of the experiment's rates."""
+    value = table.get("arrivals", [f"poisson:{rate:g}/s" for rate in rates_per_s if rate > 0.0])
+    shape = 'an array of arrival processes, as ["storm:10s", "poisson:50/s"]'
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise document.wrong("simulated.arrivals", f"found {describe(value)}; accepted: {shape}")
+    if not value:
+        what = "is empty" if "arrivals" in table else "is missing, and there are no rates"
+        raise document.wrong("simulated.arrivals", f"{what}; accepted: {shape}")
+    document.bounded("simulated.arrivals", value, limits.MAX_RATES)
+    return value
+
+
+def _fleet(document: Document, arrivals: str, table: Mapping[str, Any], given: Mapping[str, int]) -> Fleet:
+    """One fleet, refused where it makes no sense."""
+    from shakedown.simulation.fleet import settle
+
+    discipline = document.choice("simulated.discipline", table.get("discipline", "fifo"), "fifo", "ps")
+    resumption = table.get("resumption", 0.0)
+    if isinstance(resumption, bool) or not isinstance(resumption, int | float):
+        found = f"found {describe(resumption)}; accepted: a share from 0 to 1"
+        raise document.wrong("simulated.resumption", found)
+    named = dict(given)
+    if arrivals.startswith("file:"):
+        arrivals = f"file:{document.path.parent / arrivals.removeprefix('file:')}"
+        named.pop("clients", None)
+    fleet = Fleet(
+        arrivals=arrivals,
+        timeout_s=document.duration_s("simulated.timeout", table["timeout"]) if "timeout" in table else None,
+        resumption=float(resumption),
+        from_idle=document.truth("simulated.from_idle", table.get("from_idle", False)),
+        discipline=cast(Literal["fifo", "ps"], discipline),
+        **named,
+    )
+    try:
+        settle(fleet)
+    except InputError as error:
+        word = str(error).split(" ", 1)[0]
+        key = next((name for name in KEYS if name.startswith(word)), "arrivals")
+        raise document.wrong(f"simulated.{key}", str(error)) from error
+    return fleet
+
+
+def _of_endpoints(document: Document, fleets: tuple[Fleet, ...]) -> tuple[Fleet, ...]:
+    """The same fleets of protocol engines, beside the replayed ones."""
+    from shakedown.simulation.simulate import Stacks
+
+    try:
+        made = tuple(Stacks().fleet(fleet) for fleet in fleets)
+    except InputError as error:
+        raise document.wrong("simulated.endpoints", str(error)) from error
+    return tuple(replace(fleet, endpoints=True) for fleet in made)

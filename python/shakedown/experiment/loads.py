@@ -1,0 +1,95 @@
+"""The loads on real servers that an experiment asks for: the table `[live]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shakedown.errors import InputError
+from shakedown.experiment.document import Document
+from shakedown.files import limits
+from shakedown.files.toml import describe
+from shakedown.scenario import Live, Places
+
+KEYS = (
+    "rate", "utilisation", "arrivals", "duration", "count", "clients", "resumption", "timeout", "workers",
+    "compare", "traces", "slow_to",
+)  # fmt: skip
+
+
+def read_loads(document: Document, places: Places) -> tuple[Live, ...]:
+    """The loads, one a rate; none without the table. Raises `InputError`."""
+    if "live" not in document.data:
+        return ()
+    table = document.table("live", KEYS)
+    given: dict[str, Any] = {"workers": places.workers}
+    for name, most in (
+        ("count", limits.MAX_LIVE_STARTS),
+        ("clients", limits.MAX_LIVE_CLIENTS),
+        ("workers", limits.MAX_LIVE_WORKERS),
+        ("traces", limits.MAX_LIVE_TRACES),
+    ):
+        if name in table or name in given:
+            given[name] = document.whole(f"live.{name}", table.get(name, given.get(name)), most=most)
+    for name, least in (("resumption", 0.0), ("utilisation", 0.01)):
+        value = table.get(name, getattr(Live(), name))
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= 1:
+            found = f"found {describe(value)}; accepted: a share from {least:g} to 1"
+            raise document.wrong(f"live.{name}", found)
+        given[name] = float(value)
+    for name in ("duration", "timeout"):
+        if name in table:
+            given[f"{name}_s"] = _time_s(document, f"live.{name}", table[name])
+    given["arrivals"] = document.choice(
+        "live.arrivals", table.get("arrivals", "poisson"), "poisson", "deterministic", "closed"
+    )
+    given["compare"] = document.truth("live.compare", table.get("compare", False))
+    given["slow_to"] = _slow_to(document, table, given.get("traces", 0))
+    return tuple(Live(rate_per_s=rate, **given) for rate in _rates_per_s(document, table, places))
+
+
+def _rates_per_s(
+    document: Document, table: Mapping[str, Any], places: Places
+) -> tuple[float, ...] | tuple[None]:
+    """The rate of each load; None where it follows from the utilisation, or in a closed loop."""
+    if "rate" not in table:
+        rates = tuple(rate for rate in places.rates_per_s if rate > 0.0)
+        is_settled = "utilisation" in table or table.get("arrivals") == "closed"
+        return (None,) if is_settled or not rates else rates
+    if "utilisation" in table:
+        raise document.wrong("live.utilisation", "a rate is given too; accepted: one of the two")
+    rate_per_s = document.rate_per_s("live.rate", table["rate"])
+    if rate_per_s <= 0.0:
+        raise document.wrong("live.rate", "found 0; accepted: a rate above 0")
+    if table.get("arrivals") == "closed":
+        raise document.wrong(
+            "live.rate", "a closed loop has no rate; accepted: poisson or deterministic arrivals"
+        )
+    return (rate_per_s,)
+
+
+def _time_s(document: Document, key: str, value: object) -> float:
+    time_s = document.duration_s(key, value)
+    if not 0.0 < time_s <= limits.MAX_LIVE_S:
+        accepted = f"above 0, at most {limits.MAX_LIVE_S} s"
+        raise document.wrong(key, f"found {describe(value)}; accepted: {accepted}")
+    return time_s
+
+
+def _slow_to(document: Document, table: Mapping[str, Any], traces: int) -> tuple[str, ...]:
+    """Devices whose time sampled clients take."""
+    from shakedown.profiles import load_device
+
+    value = table.get("slow_to", [])
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        wanted = 'a device, or an array of them, as ["raspberry-pi"]'
+        raise document.wrong("live.slow_to", f"found {describe(value)}; accepted: {wanted}")
+    if names and not traces:
+        raise document.wrong("live.slow_to", "no handshakes are sampled; accepted with it: traces")
+    for name in names:
+        try:
+            load_device(name)
+        except InputError as error:
+            raise document.wrong("live.slow_to", str(error)) from error
+    return tuple(dict.fromkeys(names))
