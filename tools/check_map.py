@@ -34,10 +34,10 @@ def rust_parts() -> dict[str, tuple[set[str], set[str]]]:
     """Each crate: its top-level modules, and the crates of ours that it depends on."""
     parts = {}
     for manifest in sorted(CRATES.glob("*/Cargo.toml")):
-        told = tomllib.loads(manifest.read_text())
+        content = tomllib.loads(manifest.read_text())
         depends = {
             name.removeprefix("shakedown-")
-            for name in told.get("dependencies", {})
+            for name in content.get("dependencies", {})
             if name.startswith("shakedown-")
         }
         modules = {
@@ -83,20 +83,20 @@ def differences(heading: str, parts: dict[str, tuple[set[str], set[str]]], exact
     """What page and code say differently, and rows that use what stands no higher in their table; `exact`:
     what a part may use, it must use.
     """
-    told = {name: (modules, uses) for name, modules, uses in rows(heading)}
-    order = list(told)
+    listed = {name: (modules, uses) for name, modules, uses in rows(heading)}
+    order = list(listed)
     for place, name in enumerate(order):
-        for used in sorted(told[name][1] & set(order[place:])):
+        for used in sorted(listed[name][1] & set(order[place:])):
             yield f"{heading}: {name} may use {used}, which stands not above it"
-    for name in sorted(parts.keys() - told.keys()):
+    for name in sorted(parts.keys() - listed.keys()):
         yield f"{heading}: {name} is not on the map"
-    for name in sorted(told.keys() - parts.keys()):
+    for name in sorted(listed.keys() - parts.keys()):
         yield f"{heading}: {name} is on the map and not in the code"
-    for name in sorted(parts.keys() & told.keys()):
-        (modules, uses), (told_modules, allowed) = parts[name], told[name]
-        for module in sorted(modules - told_modules):
+    for name in sorted(parts.keys() & listed.keys()):
+        (modules, uses), (listed_modules, allowed) = parts[name], listed[name]
+        for module in sorted(modules - listed_modules):
             yield f"{heading}: {name}/{module} is not on the map"
-        for module in sorted(told_modules - modules):
+        for module in sorted(listed_modules - modules):
             yield f"{heading}: {name}/{module} is on the map and not in the code"
         for used in sorted(uses - allowed):
             yield f"{heading}: {name} uses {used}, which the map does not allow"

@@ -204,8 +204,8 @@ def _not_running_s() -> float:
     for task in Path("/proc/self/task").iterdir():
         with suppress(OSError):
             waited_ns += int((task / "schedstat").read_text().split()[1])
-    stolen = int(Path("/proc/stat").read_text().splitlines()[0].split()[8])
-    return waited_ns * 1e-9 + stolen / os.sysconf("SC_CLK_TCK")
+    steal = int(Path("/proc/stat").read_text().splitlines()[0].split()[8])
+    return waited_ns * 1e-9 + steal / os.sysconf("SC_CLK_TCK")
 
 
 class Bench:

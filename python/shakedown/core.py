@@ -419,7 +419,7 @@ def load_part(
 
 
 def _load(
-    config: Mapping[str, object], suite: str | None, options: Mapping[str, object], **told: object
+    config: Mapping[str, object], suite: str | None, options: Mapping[str, object], **run: object
 ) -> dict[str, Any]:
     core: Any = _release_build()
     given, chosen = (
@@ -431,7 +431,7 @@ def _load(
         for one in (config, options)
     )
     with _complaints(suite or ""):
-        return cast("dict[str, Any]", core.load(given, suite=suite, options=chosen or None, **told))
+        return cast("dict[str, Any]", core.load(given, suite=suite, options=chosen or None, **run))
 
 
 def merge_loads(parts: Sequence[Mapping[str, Any]]) -> LoadOutcome:

@@ -43,12 +43,12 @@ def test_long_and_short_handshakes_tell_the_connection_from_what_they_take_longe
             Served(
                 kib=2.0,
                 took_us={
-                    "server": 50.0 + 2.0 * 3.0 + 1.25 * alone + disturbed,
+                    "server": 50.0 + 2.0 * 3.0 + 1.25 * alone + preempted_us,
                     "client": 40.0 + 2.0 * 3.0 + alone,
                 },
                 alone_us={"server": alone, "client": alone},
             )
-            for disturbed in (0.0, 900.0, 0.0, 1.0, 30.0)
+            for preempted_us in (0.0, 900.0, 0.0, 1.0, 30.0)
         ]
         for alone in (20.0, 40.0, 80.0, 160.0)
     ]

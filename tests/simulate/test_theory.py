@@ -8,7 +8,7 @@ import shakedown
 from shakedown import core
 from shakedown.pricing.library import open_library
 from shakedown.pricing.scenario import scenario
-from shakedown.simulation.simulate import moments, turns
+from shakedown.simulation.simulate import jobs, moments
 from shakedown.simulation.spec import work_spec
 
 WIDER = 1.8
@@ -27,7 +27,7 @@ def test_a_handshake_waits_once_a_flight(suite, load):
     assert row.utilisation == pytest.approx(load, rel=0.03)
     assert abs(wait.mean - formulas.flights_queue_wait_s) <= WIDER * wait.margin
     assert wait.margin < 0.12 * wait.mean, "the interval says nothing"
-    # The formula with handshakes as customers lets each wait once: it holds only where turns are alike.
+    # The formula with handshakes as customers lets each wait once: it holds only where jobs are alike.
     if formulas.flights_queue_wait_s > 1.3 * formulas.queue_wait_s:
         assert wait.mean - formulas.queue_wait_s > WIDER * wait.margin
 
@@ -80,7 +80,7 @@ def test_work_keeps_its_moments(mean, sd):
 def test_the_servers_turns_are_all_of_its_work():
     for suite in SUITES:
         priced = scenario(suite, traces=open_library())
-        found = turns(priced)
+        found = jobs(priced)
         assert sum(mean for mean, _ in found) == pytest.approx(priced.service_s.mean)
         assert len(found) == 2
 

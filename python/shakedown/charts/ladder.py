@@ -81,14 +81,14 @@ def ladder(messages: Sequence[Mapping[str, Any]], width: int) -> Definition:
         middle = top + _BAR_PX / 2
         names.append({"text": text, "y": middle if wide else top - _NARROW_LABEL_PX / 2})
         wait = message["wait_s"]
-        told = wait is not None and wait >= _WORTH_TELLING * whole_s
+        labelled = wait is not None and wait >= _WORTH_TELLING * whole_s
         size = f"{whole(message['bytes'])} B"
         ends.append(
             {
                 "x": 1000 * message["time_s"],
                 "y": middle,
                 "label_y": names[-1]["y"],
-                "text": f"+{time(wait, 2)}" if told else "",
+                "text": f"+{time(wait, 2)}" if labelled else "",
                 "bytes": size,
             }
         )

@@ -99,12 +99,12 @@ def _simulated(
     with progress_bar(len(suites), "simulating") as update:
         done: list[str] = []
 
-        def told(label: str) -> None:
+        def advance(label: str) -> None:
             update(len(done), label)
             done.append(label)
 
         rows = simulated_capacity(
-            suites, site, within_s=within_s, percentile=percentile, progress=told
+            suites, site, within_s=within_s, percentile=percentile, progress=advance
         )
     if as_json:
         print_json(rows)

@@ -99,7 +99,7 @@ def _write(done: list[Reproduction], out: Path, *, replace: bool) -> None:
 
 
 class _counted:  # noqa: N801 - used like a function
-    """A progress bar whose total is told with every step."""
+    """A progress bar whose total comes with every step."""
 
     def __init__(self, what: str) -> None:
         self._bar = progress_bar(1000, what)

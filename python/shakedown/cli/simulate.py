@@ -166,12 +166,12 @@ def _simulate_suites(
     with progress_bar(1000 * len(suites), "simulating") as update:
         numbers: dict[str, int] = {}
 
-        def told(done: int, total: int, label: str) -> None:
+        def advance(done: int, total: int, label: str) -> None:
             number = numbers.setdefault(label, len(numbers))
             update(1000 * number + 1000 * done // max(total, 1), label)
 
         stacks = None if engines is None else Stacks(*engines)
-        rows = simulate(suites, fleet, site, endpoints=stacks, progress=told)
+        rows = simulate(suites, fleet, site, endpoints=stacks, progress=advance)
     if as_json:
         print_json(rows)
         return
@@ -189,10 +189,10 @@ def _simulate_mix(path: Path, fleet: Fleet, site: Site, *, as_json: bool) -> Non
     kinds = read_mix(path)
     with progress_bar(1000, "simulating") as update:
 
-        def told(done: int, total: int) -> None:
+        def advance(done: int, total: int) -> None:
             update(1000 * done // max(total, 1), path.stem)
 
-        row = simulate_mix(kinds, fleet, site, name=path.stem, progress=told)
+        row = simulate_mix(kinds, fleet, site, name=path.stem, progress=advance)
     if as_json:
         print_json([row])
         return

@@ -144,10 +144,10 @@ def run(scenario: Scenario, run: Run) -> Found:
     if live.rate_per_s is None and live.arrivals != "closed":
         live = msgspec.structs.replace(live, rate_per_s=_rounded(live.utilisation * saturation_per_s))
 
-    def told(now: LoadProgress) -> None:
+    def progress(now: LoadProgress) -> None:
         run.progress(0, f"loading {scenario.label}, {now.completed:,} handshakes")
 
-    one = loaded(scenario, live, told)
+    one = loaded(scenario, live, progress)
     load, server = one.load, one.server
     comparison = None
     if live.compare and live.arrivals != "closed":
@@ -160,7 +160,7 @@ def run(scenario: Scenario, run: Run) -> Found:
             rate_per_s=quiet_per_s,
             duration_s=UNLOADED_SHARE * live.duration_s,
         )
-        comparison = compare(measured, live, one, loaded(scenario, quiet, told).load, scenario.seed)
+        comparison = compare(measured, live, one, loaded(scenario, quiet, progress).load, scenario.seed)
     rate_per_s = load.rate_per_s.achieved
     busy = server.busy_s
     utilisation = None if busy.mean is None else rate_per_s * busy.mean / live.workers
@@ -177,13 +177,13 @@ def run(scenario: Scenario, run: Run) -> Found:
             load=load,
             server=server,
             comparison=comparison,
-            time_spent=tuple(_time_spent(scenario, live, told, saturation_per_s)) if live.traces else (),
+            time_spent=tuple(_time_spent(scenario, live, progress, saturation_per_s)) if live.traces else (),
         ),
     )
 
 
 def _time_spent(
-    scenario: Scenario, live: Live, told: Callable[[LoadProgress], None], saturation_per_s: float
+    scenario: Scenario, live: Live, progress: Callable[[LoadProgress], None], saturation_per_s: float
 ) -> Iterator[TimeSpent]:
     """Handshakes sampled on both sides without a queue, by this machine's client and by slower ones."""
     from shakedown.pricing.slowdown import slowdown
@@ -210,7 +210,7 @@ def _time_spent(
             one = loaded(
                 scenario,
                 quiet,
-                told,
+                progress,
                 server={"traces": file, "sample": 1, "handshake_timeout_s": quiet.timeout_s},
                 generator={"traces": live.traces, "slowdown": factor},
             )

@@ -126,15 +126,15 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
 
 def run(scenario: Scenario, run: Run) -> Found:
     """Simulates a fleet. What nothing can price is said, and no error."""
-    return take(scenario, job(scenario, run, told=_told(scenario, run))(), run)
+    return take(scenario, job(scenario, run, progress=_progress(scenario, run))(), run)
 
 
-def _told(scenario: Scenario, run: Run) -> Callable[[int, int], None]:
+def _progress(scenario: Scenario, run: Run) -> Callable[[int, int], None]:
     return lambda done, total: run.progress(0, f"simulating {scenario.label}, {done:,} of {total:,} clients")
 
 
 def job(
-    scenario: Scenario, run: Run, *, told: Callable[[int, int], None] | None = None
+    scenario: Scenario, run: Run, *, progress: Callable[[int, int], None] | None = None
 ) -> Callable[[], Found]:
     """The simulation, with all that it needs: a file of arrivals is read here."""
     from shakedown.kinds.modelled import source_of
@@ -156,7 +156,7 @@ def job(
             resumed = _resumed(run, source)
         except InputError as error:
             return partial(_unpriced, scenario, run.traces[source], str(error))
-    return partial(_simulated, scenario, run.traces[source], resumed, settle(fleet), engines, told)
+    return partial(_simulated, scenario, run.traces[source], resumed, settle(fleet), engines, progress)
 
 
 def take(scenario: Scenario, found: Found, run: Run) -> Found:
@@ -188,7 +188,7 @@ def _simulated(
     resumed: Recorded | None,
     settled: Settled,
     engines: Stacks | None,
-    told: Callable[[int, int], None] | None,
+    progress: Callable[[int, int], None] | None,
 ) -> Found:
     from shakedown.kinds.modelled import priced_on, recorded_on
     from shakedown.simulation.simulate import Job, run
@@ -197,7 +197,7 @@ def _simulated(
     try:
         full = priced_on(scenario, trace)
         again = None if resumed is None else recorded_on(scenario, resumed)
-        row = run(Job(full, again, settled, scenario.load.workers, seed_of(scenario.seed)), engines, told)
+        row = run(Job(full, again, settled, scenario.load.workers, seed_of(scenario.seed)), engines, progress)
     except InputError as error:
         return _unpriced(scenario, trace, str(error))
     return Found(trace, _capture(scenario), scenario.connection, row)

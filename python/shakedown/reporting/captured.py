@@ -40,7 +40,7 @@ class _Capture:
         self.kinds = queries.capture_kinds(results.source).filter(here).to_dicts()
         self.connections = queries.connections(results.source).filter(here).to_dicts()
         notes = queries.connection_notes(results.source)
-        self.notes = {at: told for (scenario, at), told in notes.items() if scenario == about["scenario"]}
+        self.notes = {at: note for (scenario, at), note in notes.items() if scenario == about["scenario"]}
         self.messages: dict[int, list[Row]] = {}
         for message in queries.captured_messages(results.source).filter(here).to_dicts():
             self.messages.setdefault(message["connection"], []).append(message)
@@ -130,9 +130,9 @@ def _shares(capture: _Capture) -> str:
     if total <= 0:
         return ""
     parts = {"the network": spent["network"], "the clients": spent["client"], "the servers": spent["server"]}
-    told = [f"{who} took {one / total:.0%}" for who, one in parts.items() if one / total >= 0.005]
+    shares = [f"{who} took {one / total:.0%}" for who, one in parts.items() if one / total >= 0.005]
     rest = 1 - sum(spent.values()) / total
-    return ", ".join([*told, *([f"and {rest:.0%} cannot be told apart"] if told and rest >= 0.005 else [])])
+    return ", ".join([*shares, *([f"and {rest:.0%} cannot be told apart"] if shares and rest >= 0.005 else [])])
 
 
 def _blocks(number: int, capture: _Capture) -> Iterator[Block]:

@@ -61,12 +61,12 @@ def warning(results: Results) -> str:
     by_kind: dict[str, list[str]] = {}
     for one in missing:
         by_kind.setdefault(one.kind, []).append(one.about)
-    told = []
+    named = []
     for kind, names in by_kind.items():
         more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
-        told.append(f"{kind}: {', '.join(names[:MAX_NAMED])}{more}")
+        named.append(f"{kind}: {', '.join(names[:MAX_NAMED])}{more}")
     planned = len(results.manifest.planned)
-    return f"{ended}. Missing are {len(missing):,} of {count(planned, 'part')}: {'; '.join(told)}."
+    return f"{ended}. Missing are {len(missing):,} of {count(planned, 'part')}: {'; '.join(named)}."
 
 
 def _capture_facts(results: Results) -> list[str]:

@@ -293,8 +293,8 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
     for side in SIDES:
         names["handshake.undecrypted", side, None] = f"{side}_undecrypted_bytes"
         names["retransmission.segments", side, None] = f"{side}_segments"
-    told = ("client", "server", "server_name", "protocol", "cipher", "refused")
-    texts = {f"connection.{name}": name for name in told}
+    named = ("client", "server", "server_name", "protocol", "cipher", "refused")
+    texts = {f"connection.{name}": name for name in named}
     view = wide(rows, ("scenario", "capture", "connection", "suite"), names, texts=texts)
     undecrypted = pl.sum_horizontal(f"{side}_undecrypted_bytes" for side in SIDES)
     return view.with_columns(undecrypted_bytes=undecrypted, wire_bytes=pl.col("bytes") + undecrypted)
@@ -305,10 +305,10 @@ def connection_notes(table: Table) -> dict[tuple[str, int], list[tuple[str, str 
     found: dict[tuple[str, int], list[tuple[str, str | None, str | None]]] = {}
     for part in chunks(table, "captured"):
         rows = part.filter(pl.col("quantity").is_in(["connection.alert", "connection.problem"]))
-        for scenario, connection, *told in rows.select(
+        for scenario, connection, *note in rows.select(
             "scenario", "connection", "quantity", "side", "text"
         ).iter_rows():
-            found.setdefault((scenario, connection), []).append((told[0], told[1], told[2]))
+            found.setdefault((scenario, connection), []).append((note[0], note[1], note[2]))
     return found
 
 
@@ -376,13 +376,13 @@ def wide(
         f"{quantity}|{(one or '') if side else ''}|{what or ''}": column
         for (quantity, one, what), column in names.items()
     }
-    told = texts or {}
+    texts = texts or {}
     needed = [*keys, "quantity", *([side] if side else []), "statistic", "value", "text"]
     chosen = (
         rows.lazy()
         .select(list(dict.fromkeys(needed)))
         .with_columns(name.replace_strict(columns, default=None, return_dtype=pl.String).alias("_name"))
-        .filter(pl.col("_name").is_not_null() | pl.col("quantity").is_in(list(told)))
+        .filter(pl.col("_name").is_not_null() | pl.col("quantity").is_in(list(texts)))
         # Words repeat in very many rows: as numbers they take a quarter of the room.
         .with_columns(pl.col(name).cast(pl.Categorical) for name in keys if SCHEMA[name] == pl.String())
         .collect()
@@ -395,11 +395,11 @@ def wide(
         "_row"
     ]
     figures = _by(chosen.select("_name", "value").with_columns(number), "_name")
-    words = _by(chosen.select("quantity", "text").with_columns(number), "quantity") if told else {}
+    words = _by(chosen.select("quantity", "text").with_columns(number), "quantity") if texts else {}
     del chosen
     for column in dict.fromkeys(columns.values()):
         view = _with_column(view, figures.pop(column, None), "value", column, pl.Float64())
-    for quantity, column in told.items():
+    for quantity, column in texts.items():
         view = _with_column(view, words.pop(quantity, None), "text", column, pl.String())
     return view.drop("_row").cast({name: SCHEMA[name] for name in keys})
 

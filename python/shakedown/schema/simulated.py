@@ -61,7 +61,7 @@ class ClosedForm(Object, frozen=True, kw_only=True):
     """The same scenario by closed formulas, as `predict` has it; null without a steady state.
 
     `queue_wait_s` is M/G/c's with whole handshakes as customers; `flights_queue_wait_s` is Pollaczek and
-    Khinchine's with each of the server's turns as a customer of its own (one worker only). `handshake_s` has
+    Khinchine's with each of the server's jobs as a customer of its own (one worker only). `handshake_s` has
     the connection's work in it, and the first of the two waits.
     """
 

@@ -55,9 +55,9 @@ def simulate(
     def one(suite: str) -> tuple[Priced, dict[str, Any]]:
         found = site.priced(suite)
         resumed = site.priced(resumed_of(found.trace.suite)) if fleet.resumption > 0.0 else None
-        told = None if progress is None else _labelled(progress, found.trace.suite)
+        labelled = None if progress is None else _labelled(progress, found.trace.suite)
         job = Job(found, resumed, settled, site.workers, site.draws)
-        return found, {"row": run(job, endpoints, told)}
+        return found, {"row": run(job, endpoints, labelled)}
 
     rows: list[Simulated | FailedSimulation] = []
     for _, found in each(suites, one, site.names):
@@ -255,10 +255,10 @@ def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
     )
 
 
-def turns(one: Priced) -> list[tuple[float, float]]:
-    """The server's turns: what it does at a stretch, as mean and second moment of the time.
+def jobs(one: Priced) -> list[tuple[float, float]]:
+    """The server's jobs in a handshake, as mean and second moment of the time that each takes.
 
-    A turn begins with a flight of the client's, and ends with the answer.
+    A job begins with a flight of the client's, and ends with the answer.
     """
     from shakedown.simulation.spec import handshake_spec
 
@@ -287,11 +287,11 @@ def moments(work: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def flights_wait_s(one: Priced, rate_per_s: float) -> float | None:
-    """Mean of all waits of a handshake where its turns arrive independently: n λ Σ E[S²] / (2 (1 - ρ)).
+    """Mean of all waits of a handshake where its jobs arrive independently: n λ Σ E[S²] / (2 (1 - ρ)).
 
     Exact in the limit of round trips that are long beside the queue's memory.
     """
-    work = [turn for turn in turns(one) if turn[0] > 0.0]
+    work = [job for job in jobs(one) if job[0] > 0.0]
     busy = rate_per_s * math.fsum(mean_s for mean_s, _ in work)
     if busy >= 1.0:
         return None

@@ -48,8 +48,8 @@ def _measured(view: pl.DataFrame, width: int) -> Iterator[RenderableType]:
     busy = view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts()
     places = list(dict.fromkeys((row["device"], row["bearer"]) for row in quiet))
     shown, left_out = places[:MAX_PLACES], max(0, len(places) - MAX_PLACES)
-    told = _spread([rate for rate in rates if rate], MAX_RATES)
-    table = _table(busy, quiet, shown, told)
+    listed = _spread([rate for rate in rates if rate], MAX_RATES)
+    table = _table(busy, quiet, shown, listed)
     if fits(table, width):
         yield table
     else:
@@ -59,11 +59,11 @@ def _measured(view: pl.DataFrame, width: int) -> Iterator[RenderableType]:
                 [place for place in shown if place[0] == device],
                 width,
             )
-        yield from _that_fit(lambda some: _table(busy, quiet, [], some), told, width)
+        yield from _that_fit(lambda some: _table(busy, quiet, [], some), listed, width)
     if left_out:
         yield f"{left_out:,} more pairs of device and bearer are in the report and the table"
-    if len(told) < sum(rate > 0 for rate in rates):
-        yield f"{sum(rate > 0 for rate in rates) - len(told):,} more rates are in the report and the table"
+    if len(listed) < sum(rate > 0 for rate in rates):
+        yield f"{sum(rate > 0 for rate in rates) - len(listed):,} more rates are in the report and the table"
 
 
 def _spread(rates: Sequence[float], most: int) -> list[float]:
@@ -99,9 +99,9 @@ def _table(
     if any(rates):
         each = "one worker" if workers == 1 else f"each of {workers:,} workers"
         notes.append(f"busy: utilisation of {each} of the server; 100 % or more: its queue is unstable")
-    told = [row for row in quiet if (row["device"], row["bearer"]) in set(places)]
-    if legend(row["basis"] for row in told):
-        notes.append(legend(row["basis"] for row in told))
+    listed = [row for row in quiet if (row["device"], row["bearer"]) in set(places)]
+    if legend(row["basis"] for row in listed):
+        notes.append(legend(row["basis"] for row in listed))
     table = titled_table(f"Modelled: {what}", "\n".join(notes))
     totals = {(row["label"], row["device"], row["bearer"]): row for row in quiet}
     loads = {(row["label"], row["rate_per_s"]): row["utilisation"] for row in busy}
