@@ -19,8 +19,8 @@
 //!
 //!    What it negotiated goes into [`Negotiated`](shakedown_trace::Negotiated), which is compared with the suite
 //!    wherever a handshake counts.
-//! 2. `lib.rs`: `mod NAME;`.
-//! 3. `registry.rs`: one entry in [`Registry::with`], behind those that are preferred.
+//! 2. This file: `mod NAME;`, and one entry among the `stacks`, behind those that are preferred.
+//! 3. `Cargo.toml`: its library.
 //!
 //! Where [`Setup::instrumented`] is true the stack tells [`recorder`](shakedown_trace::recorder) of messages, with
 //! their bytes on the wire, and of primitives; nothing else needs to be known of recordings, for the functions write to
@@ -52,3 +52,10 @@ pub use stack::{
     Acceptor, Connector, Exposure, Identities, KeyLog, ListenLimits, Listener, Reason, SessionCache, Setup,
     SetupError, Stack, Unsupported,
 };
+
+use std::sync::Arc;
+
+/// Every stack of this program, the preferred ones first, with what each alone is told.
+fn stacks(wtls: wtls::Options) -> Vec<Arc<dyn Stack>> {
+    vec![Arc::new(openssl::Openssl), Arc::new(rustls::Rustls), Arc::new(wtls::Wtls::new(wtls))]
+}

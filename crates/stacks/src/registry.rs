@@ -1,9 +1,7 @@
 //! Which stacks there are.
 
-use crate::openssl::Openssl;
-use crate::rustls::Rustls;
 use crate::stack::{Reason, SetupError, Stack, Unsupported};
-use crate::wtls::{self, Wtls};
+use crate::wtls;
 use serde::Serialize;
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Side, Suite};
@@ -46,7 +44,7 @@ impl Registry {
     /// Every stack of this program, with what each alone is told.
     #[must_use]
     pub fn with(wtls: wtls::Options) -> Self {
-        Self::new(vec![Arc::new(Openssl), Arc::new(Rustls), Arc::new(Wtls::new(wtls))])
+        Self::new(crate::stacks(wtls))
     }
 
     /// These stacks and no others.
@@ -96,9 +94,9 @@ impl Registry {
             }
         }
         // Who speaks the protocol has more to say than who does not.
-        let told = reasons.iter().find(|(speaks, _)| *speaks).or(reasons.first());
+        let best = reasons.iter().find(|(speaks, _)| *speaks);
         let no_stack = || format!("no stack here runs {}", suite.protocol.as_str());
-        Err(refuse(told.filter(|(speaks, _)| *speaks).map_or_else(no_stack, |told| told.1.0.clone())).into())
+        Err(refuse(best.map_or_else(no_stack, |(_, reason)| reason.0.clone())).into())
     }
 
     /// The stack that runs both sides of a suite unless told otherwise.
