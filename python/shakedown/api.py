@@ -517,8 +517,8 @@ def simulate_mix(
     """A fleet of several kinds of clients at one server, in virtual time; the same for the same seed.
 
     `mix` is a file of tables `[[clients]]`, or kinds of clients (`shakedown.simulation.mix.Kind`). The others
-    are as in `simulate`, but for endpoints and their stacks: device, bearer and resumption hold for kinds that
-    name none. Raises `InputError`.
+    are as in `simulate`, but for endpoints and their stacks: device, bearer and resumption hold for kinds
+    that name none. Raises `InputError`.
     """
     from shakedown.scenario import Fleet
     from shakedown.schema.base import convert

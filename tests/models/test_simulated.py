@@ -71,7 +71,7 @@ def test_waits_are_ciws(kind, workers):
     assert_within_interval(runs, np.mean, float(model))
     service_time = waiting.spread_service(1.0, sd_s, 1000)
     for percentile in (75.0, 95.0):
-        expected = waiting.wait_percentile_s(rate, service_time, percentile, workers)
+        expected = waiting.mgc_wait(rate, service_time, workers).percentile_s(percentile)
         assert_within_interval(runs, lambda run, p=percentile: float(np.percentile(run, p)), expected)
     if kind == "exponential" and workers == 1:
         assert_within_interval(runs, np.mean, float(queueing.mm1_wait_s(rate, 1.0)))

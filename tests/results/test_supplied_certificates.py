@@ -9,9 +9,9 @@ import pytest
 
 import supplied
 from shakedown import core
-from shakedown.experiment.credentials import leaves_keys_out
 from shakedown.errors import InputError
 from shakedown.experiment import Experiment, load_experiment
+from shakedown.experiment.credentials import leaves_keys_out
 from shakedown.files.toml import locate
 from shakedown.kinds import reported
 from shakedown.reporting import write_report

@@ -61,9 +61,7 @@ def command(
             raise InputError("--rate with --simulated; accepted: one of the two")
         from shakedown.simulation.site import Site
 
-        site = Site(
-            device, server_device, bearer, workers, seed, open_library(traces, say=note), scale_from
-        )
+        site = Site(device, server_device, bearer, workers, seed, open_library(traces, say=note), scale_from)
         _simulated(suites, site, within_s=within, percentile=percentile, as_json=as_json)
         return
     from shakedown.pricing.capacity import capacity
@@ -103,9 +101,7 @@ def _simulated(
             update(len(done), label)
             done.append(label)
 
-        rows = simulated_capacity(
-            suites, site, within_s=within_s, percentile=percentile, progress=advance
-        )
+        rows = simulated_capacity(suites, site, within_s=within_s, percentile=percentile, progress=advance)
     if as_json:
         print_json(rows)
         return

@@ -16,7 +16,7 @@ from shakedown.units import parse_duration_s, parse_rate_per_s
 class Document:
     """A TOML file: its path, its text, and its tables. A key within a table is written `table.key`.
 
-    Every taker raises `InputError` for what it cannot take: file, line, key, what was found, what is accepted.
+    What cannot be taken raises `InputError`: file, line, key, what was found, what is accepted.
     """
 
     def __init__(self, path: Path) -> None:

@@ -53,7 +53,7 @@ def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[f
     return value
 
 
-def _fleet(document: Document, arrivals: str, table: Mapping[str, Any], given: Mapping[str, int]) -> Fleet:
+def _fleet(document: Document, arrivals: str, table: Mapping[str, Any], given: Mapping[str, Any]) -> Fleet:
     """One fleet, refused where it makes no sense."""
     from shakedown.simulation.fleet import settle
 

@@ -1,4 +1,4 @@
-"""The suites that an experiment measures: on which stacks, with which options, and with whose certificates."""
+"""The suites that an experiment measures: on which stacks, with which options and whose certificates."""
 
 from __future__ import annotations
 

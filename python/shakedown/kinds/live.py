@@ -186,8 +186,8 @@ def _time_spent(
     scenario: Scenario, live: Live, progress: Callable[[LoadProgress], None], saturation_per_s: float
 ) -> Iterator[TimeSpent]:
     """Handshakes sampled on both sides without a queue, by this machine's client and by slower ones."""
-    from shakedown.pricing.slowdown import slowdown
     from shakedown.loading.time_spent import read_halves, time_spent
+    from shakedown.pricing.slowdown import slowdown
 
     handshake, options = scenario.handshake, scenario.options
     assert handshake is not None

@@ -89,9 +89,9 @@ def load(
     from shakedown.files.read import check_readable
     from shakedown.files.write import check_distinct, check_writable, write
     from shakedown.loading.requirements import parse
+    from shakedown.loading.time_spent import read_halves, time_spent
     from shakedown.schema.base import encode
     from shakedown.schema.live import LoadRun, Requirement
-    from shakedown.loading.time_spent import read_halves, time_spent
 
     for file in (client_chain, client_key, server_traces):
         if file is not None:

@@ -83,16 +83,6 @@ def round_trips(client_fragments: Sequence[int], server_fragments: Sequence[int]
     return 2 + sum(server_fragments) + sum(one - 1 for one in client_fragments)
 
 
-def aka_round_trips(*, identity_asked: bool = False, result_indication: bool = False) -> int:
-    """Access-Requests of EAP-AKA: identity and challenge (RFC 4187 figure 1), fast re-authentication alike.
-
-    Args:
-        identity_asked: the server does not know the first identity and asks for another (figure 5).
-        result_indication: success is indicated under protection (section 6.2).
-    """
-    return 2 + identity_asked + result_indication
-
-
 def tls_packets(
     flights: Sequence[tuple[Side, float]],
     client_fragment_bytes: int,

@@ -27,7 +27,6 @@ TCP = Tcp()
 DTLS = Datagrams()
 WTLS = Datagrams(timeout_s=3.0, max_timeout_s=48.0, sends=5, client_repeats=True)
 
-_NODES = 6  # round trips for which timers are worked out
 _LEAST = 1e-6
 
 

@@ -132,14 +132,6 @@ def mgc_wait(rate_per_s: float, service: Service, workers: int = 1) -> Wait | No
     return Wait(step_s, np.clip(1.0 - delayed * (1.0 - conditional), 0.0, 1.0))
 
 
-def wait_percentile_s(rate_per_s: float, service: Service, percentile: float, workers: int = 1) -> float:
-    """The wait that ``percentile`` per cent of customers do not exceed, in seconds; NaN without a steady
-    state.
-    """
-    wait = mgc_wait(rate_per_s, service, workers)
-    return math.nan if wait is None else wait.percentile_s(percentile)
-
-
 def _equilibrium_area(at_s: Floats, service: Service) -> Floats:
     """∫ F_e from 0 to each time, with the residual's F_e(t) = ∫ (1 - F) / X1 from 0 to t."""
     order = np.argsort(service.points_s)

@@ -132,7 +132,8 @@ def _shares(capture: _Capture) -> str:
     parts = {"the network": spent["network"], "the clients": spent["client"], "the servers": spent["server"]}
     shares = [f"{who} took {one / total:.0%}" for who, one in parts.items() if one / total >= 0.005]
     rest = 1 - sum(spent.values()) / total
-    return ", ".join([*shares, *([f"and {rest:.0%} cannot be told apart"] if shares and rest >= 0.005 else [])])
+    unknown = [f"and {rest:.0%} cannot be told apart"] if shares and rest >= 0.005 else []
+    return ", ".join([*shares, *unknown])
 
 
 def _blocks(number: int, capture: _Capture) -> Iterator[Block]:

@@ -9,8 +9,8 @@ mod compression;
 mod dh;
 mod ec;
 mod ffi;
+mod field;
 mod hash;
-mod montgomery;
 mod rsa;
 
 use crate::certificate::SignatureHash;

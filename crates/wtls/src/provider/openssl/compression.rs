@@ -11,7 +11,7 @@
 //! Whether there is such a point at all shows when the coordinates are set: OpenSSL checks the curve's equation.
 
 use super::ffi;
-use super::montgomery::{Field, Number, bytes, number};
+use super::field::{Field, Number, bytes, number};
 use crate::crypto::CryptoError;
 use crate::curve::Curve;
 use foreign_types::ForeignTypeRef;
