@@ -18,8 +18,8 @@ from shakedown import api, core
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.loading import UnwrittenTracesError, load
-from shakedown.schema.base import encode_pretty
 from shakedown.loading.time_spent import read_halves
+from shakedown.schema.base import encode_pretty
 
 SHORT = ["--rate", "50/s", "--duration", "300ms"]
 

@@ -11,11 +11,11 @@ import pytest
 from live.load import servers
 from live.serve.serving import ask, serving
 from shakedown.errors import InputError
+from shakedown.loading.time_spent import read_halves, time_spent
 from shakedown.schema.base import decode
 from shakedown.schema.identity import StackId
 from shakedown.schema.live import SampledHandshakes
 from shakedown.schema.serving import HalfMessage, HalfOperation, HalfTrace
-from shakedown.loading.time_spent import read_halves, time_spent
 
 SUITE = "tls1.3/x25519/p256/server"
 SHORT = ("--rate", "50/s", "--arrivals", "deterministic", "--duration", "1s", "--clients", "4")
