@@ -194,8 +194,8 @@ impl<const N: usize> Field<N> {
                     (product[place], carry) = multiply_add(product[place], product[place + N], word, carry);
                 }
                 (product[0], carry) = multiply_add(product[0], carry, word, 0);
-                for place in 1..N {
-                    (product[place], carry) = add_carry(product[place], carry, 0);
+                for word in &mut product[1..N] {
+                    (*word, carry) = add_carry(*word, carry, 0);
                 }
                 self.reduced(&std::array::from_fn(|place| product[place]), carry)
             }
@@ -247,7 +247,8 @@ impl<const N: usize> Field<N> {
     /// Takes the modulus away once where the number, with what stands above it, is not below it.
     #[inline(always)]
     fn reduced(&self, number: &Number<N>, above: u64) -> Number<N> {
-        if above == 0 && number.iter().rev().lt(self.modulus.iter().rev()) { *number } else { less(number, &self.modulus) }
+        let is_below = above == 0 && number.iter().rev().lt(self.modulus.iter().rev());
+        if is_below { *number } else { less(number, &self.modulus) }
     }
 }
 
