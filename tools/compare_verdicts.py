@@ -3,7 +3,8 @@
     .venv/bin/python -m tools.compare_verdicts A B [C …]
 
 Each is what ``reproduce all --json`` printed, or the measured.jsonl of a run; those of docs/papers are the
-shipped ones. Prints each row whose verdict is not the same in all, with figures and intervals, and counts.
+shipped ones. Prints each row whose verdict is not the same in all, with figures and intervals, and counts; of
+records also by what share costs differ between the first and each other, the machine's pace taken out.
 Exit status 0 where all verdicts are the same, else 1; 2 for files that cannot be compared.
 """
 
@@ -11,17 +12,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections import Counter
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from shakedown import papers
 from shakedown.errors import InputError
 from shakedown.papers import replication
-from shakedown.papers.rows import UNDECIDED
+from shakedown.papers.rows import COMMON_OFF, PRIMITIVE_OFF, UNDECIDED
+from shakedown.schema.base import SIDES
 
 Rows = dict[tuple[str, str, str], dict[str, Any]]
+
+
+KINDS = {"primitive": PRIMITIVE_OFF, "common": COMMON_OFF}
 
 
 def rows(path: Path) -> Rows:
@@ -46,6 +53,43 @@ def differing(runs: list[Rows]) -> list[tuple[tuple[str, str, str], list[dict[st
     shared = [key for key in runs[0] if all(key in run for run in runs)]
     found = [(key, [run[key] for run in runs]) for key in shared]
     return [(key, same) for key, same in found if len({row["verdict"] for row in same}) > 1]
+
+
+def costs_us(record: replication.Replication) -> dict[tuple[str, ...], float]:
+    """What was measured: each primitive, the least over the suites, and each side's other work in each suite."""
+    found: dict[tuple[str, ...], float] = {}
+    for suite, cost in record.costs.items():
+        for one in cost.operations:
+            if one.kind != "common":
+                key = ("primitive", one.operation, one.algorithm, one.parameters)
+                found[key] = min(found.get(key, math.inf), one.us)
+        for side in SIDES:
+            found["common", suite, side] = cost.class_us(side, "common")
+    return {key: us for key, us in found.items() if us > 0.0}
+
+
+def spread(first: replication.Replication, second: replication.Replication) -> dict[str, list[float]]:
+    """By what share each cost differs, by kind, ascending; the pace is the median of the primitives' ratios."""
+    before, after = costs_us(first), costs_us(second)
+    ratios = {key: after[key] / before[key] for key in before if key in after}
+    pace = median(ratio for key, ratio in ratios.items() if key[0] == "primitive")
+    return {
+        kind: sorted(abs(ratio / pace - 1.0) for key, ratio in ratios.items() if key[0] == kind)
+        for kind in KINDS
+    }
+
+
+def print_spreads(paths: list[Path]) -> None:
+    """The spread of each record to the first."""
+    records = [(path, replication.load(path)) for path in paths if path.suffix == ".jsonl"]
+    for path, record in records[1:]:
+        for kind, shares in spread(records[0][1], record).items():
+            quantiles = [shares[int(share * (len(shares) - 1))] for share in (0.5, 0.95, 1.0)]
+            half, most, all_of_them = (f"{100.0 * share:.1f} %" for share in quantiles)
+            print(
+                f"{path}: {kind} costs, {len(shares)}: half differ by up to {half}, 95 % by {most}, all by "
+                f"{all_of_them}; verdicts allow {KINDS[kind]:.0%}"
+            )
 
 
 def shown(row: dict[str, Any]) -> str:
@@ -81,6 +125,7 @@ def main() -> int:
     for path, run in zip(chosen.runs, runs, strict=True):
         counts = Counter(row["verdict"] for row in run.values())
         print(f"{path}: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+    print_spreads(chosen.runs)
     claims = sum(bool(same[0]["claim_id"]) for _, same in found)
     print(
         f"{len(found)} of {len(runs[0])} rows have not the same verdict, {claims} of them claims; "

@@ -3,6 +3,7 @@
     .venv/bin/python -m tools.papers               measures, then writes docs/papers
     .venv/bin/python -m tools.papers --minutes 10  the same, with no round that would end later than that
     .venv/bin/python -m tools.papers --keep        writes the pages from the figures that are there
+    .venv/bin/python -m tools.papers --into FOLDER measures into another folder, to compare runs
 
 Rounds are written as they come: what is broken off has the whole rounds before it, and ``--keep`` makes the
 pages of them. The pages follow from the papers' data and docs/papers/measured.jsonl alone, so that a test can
@@ -34,8 +35,10 @@ def main() -> None:
     )
     parser.add_argument("--each", type=int, default=EACH, help=f"handshakes a round; {EACH} if not given")
     parser.add_argument("--minutes", type=float, help="begin no round that would end later")
+    parser.add_argument("--into", type=Path, default=FOLDER, help="where to write; docs/papers if not given")
     chosen = parser.parse_args()
-    record = FOLDER / MEASURED
+    chosen.into.mkdir(parents=True, exist_ok=True)
+    record = chosen.into / MEASURED
     if not chosen.keep:
 
         def kept(found: replication.Replication) -> None:
@@ -49,8 +52,8 @@ def main() -> None:
         )
     # From the record, so that the pages are the same whenever they are made of it.
     done = papers.reproduce([papers.ALL], measured=replication.load(record))
-    write(done, FOLDER, pages_only=True, replace=True)
-    print(f"written: {FOLDER}")
+    write(done, chosen.into, pages_only=True, replace=True)
+    print(f"written: {chosen.into}")
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ def reproduce(
     from shakedown.papers import replication as measuring
     from shakedown.papers.load import load
     from shakedown.papers.paper import reproduce as repeat_one
+    from shakedown.papers.variants import variants
 
     chosen = [find(name) for one in wanted for name in names(one)]
     suites = list(dict.fromkeys(suite for one in chosen for suite in one.suites))
@@ -93,4 +94,5 @@ def reproduce(
         measured = measuring.measure(
             suites, repeat, transfers, rounds=count, minutes=minutes, progress=tell, kept=kept
         )
-    return [repeat_one(one, load(one.slug), measured) for one in chosen]
+    others = variants(measured)
+    return [repeat_one(one, load(one.slug), measured, others) for one in chosen]

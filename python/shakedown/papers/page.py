@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.paper import Reproduction
-from shakedown.papers.rows import DIFFERS, RULE, UNDECIDED, VERDICTS, Row
+from shakedown.papers.rows import DIFFERS, RULE, UNDECIDED, UNTESTABLE, VERDICTS, Row
 from shakedown.papers.text import counts_text, figure_text, markdown_table
 
 PAGES = Path(__file__).parent / "pages"
@@ -210,10 +211,10 @@ class _Words:
 
 
 def _why(row: Row) -> str:
-    """A row's reason, with the rounds' least and greatest where they were measured."""
+    """A row's reason, with its interval where it was measured."""
     if row.interval is None or row.interval[0] == row.interval[1]:
         return row.reason
-    return f"{row.reason}; rounds from {figure_text(row.interval[0])} to {figure_text(row.interval[1])}"
+    return f"{row.reason}; from {figure_text(row.interval[0])} to {figure_text(row.interval[1])}"
 
 
 def _with_unit(figure: str, row: Row) -> str:
@@ -238,7 +239,9 @@ def _pivot(name: str, rows: Sequence[Row]) -> str:
     words = "inputs" if inputs else f"{counted['agrees']} agree, {counted['differs']} differ"
     if counted[UNDECIDED]:
         words += f", {counted[UNDECIDED]} undecided"
-    if not inputs and counted["cannot be tested"]:
+    if _stand_beside(rows):
+        words = f"beside what the same gives here, {_apart(rows)}"
+    elif not inputs and counted["cannot be tested"]:
         words += f", {counted['cannot be tested']} inputs"
     reasons = list(dict.fromkeys(row.reason for row in rows))
     note = reasons[0] if len(reasons) == 1 else ""
@@ -248,6 +251,19 @@ def _pivot(name: str, rows: Sequence[Row]) -> str:
     title = f"{name[:1].upper()}{name[1:]}: {words}"
     text = f"{note[:1].upper()}{note[1:]}.\n\n" if note else ""
     return f"<details><summary>{title}</summary>\n\n{text}{markdown_table(head, body)}\n\n</details>"
+
+
+def _stand_beside(rows: Sequence[Row]) -> bool:
+    """Whether all are other machines' figures, without a verdict."""
+    return all(row.verdict == UNTESTABLE and row.replication is not None for row in rows)
+
+
+def _apart(rows: Sequence[Row]) -> str:
+    """How far apart the figures of half of the rows are at most."""
+    distances = [abs(row.difference) for row in rows if row.difference is not None]
+    units = {row.unit for row in rows}
+    unit = "points" if units == {"%"} else "".join(units) if len(units) == 1 else ""
+    return f"half of them within {figure_text(median(distances))} {unit}".rstrip()
 
 
 def _cell(row: Row) -> str:

@@ -80,28 +80,33 @@ def _is_rerun(row: Row) -> bool:
     return not row.claim_id and row.item.startswith("claim ")
 
 
-def reproduce(paper: Paper, data: PaperData, replication: Replication) -> Reproduction:
-    """Repeats a paper: a row for each claim, each cell, and each claim that can be measured here."""
+def reproduce(
+    paper: Paper, data: PaperData, replication: Replication, variants: Sequence[Replication] = ()
+) -> Reproduction:
+    """Repeats a paper: a row for each claim, each cell, and each claim that can be measured here.
+
+    ``variants`` are what else was measured might be (``variants.variants``).
+    """
     checks = paper.checks(data, replication)
     strangers = set(checks) ^ set(data.claims)
     if strangers:
         raise ValueError(f"{paper.slug}: claims and checks do not match: {', '.join(sorted(strangers))}")
-    rounds = [paper.checks(data, one) for one in replication.decisive_rounds]
+    others = [paper.checks(data, one) for one in variants]
     rows = [
         verdicts.claim_row(
             paper.slug,
             claim,
-            verdicts.together(checks[claim.id](claim), [one[claim.id](claim) for one in rounds]),
+            verdicts.together(checks[claim.id](claim), [one[claim.id](claim) for one in others]),
         )
         for claim in data.claims.values()
     ]
     rows += paper.cells(data)
-    cells = [paper.measured_cells(data, one) for one in replication.decisive_rounds]
+    cells = [paper.measured_cells(data, one) for one in variants]
     rows += [
         verdicts.together_row(row, [one[number] for one in cells])
         for number, row in enumerate(paper.measured_cells(data, replication))
     ]
-    modern = [paper.modern_rerun(data, one) for one in replication.decisive_rounds]
+    modern = [paper.modern_rerun(data, one) for one in variants]
     rows += [
         _rerun_row(paper.slug, data, replication, modern_rerun, [one[number] for one in modern])
         for number, modern_rerun in enumerate(paper.modern_rerun(data, replication))
@@ -114,7 +119,7 @@ def _rerun_row(
     data: PaperData,
     replication: Replication,
     modern_rerun: ModernRerun,
-    rounds: Sequence[ModernRerun],
+    others: Sequence[ModernRerun],
 ) -> Row:
     claim = data.claims[modern_rerun.claim_id]
     reason = replication.why_not(modern_rerun.suites)
@@ -122,5 +127,5 @@ def _rerun_row(
         return verdicts.rerun_row(
             slug, claim, modern_rerun.quantity, verdicts.untestable(reason, "measured")(claim)
         )
-    finding = verdicts.together(modern_rerun.check()(claim), [one.check()(claim) for one in rounds])
+    finding = verdicts.together(modern_rerun.check()(claim), [one.check()(claim) for one in others])
     return verdicts.rerun_row(slug, claim, modern_rerun.quantity, finding)

@@ -1,9 +1,10 @@
 """What was measured here for the reproductions: handshakes by suite, reduced to what the papers compare.
 
-All times are µs of one thread's CPU time. A round's figures are those of its quietest handshake, the one that
-took both sides the least: whatever else a machine does only adds. The whole's are the medians of the rounds.
-Each round is kept too: a verdict on something measured needs them all. Ratios are formed from figures of one
-run on one machine.
+All times are µs of one thread's CPU time. Of each part of a handshake, a message made or handled, an operation,
+what lies outside messages, the least counts: whatever else a machine does only adds, and a part is short enough
+to be left alone by it now and then even where others work. A round's figures are the least of its repetitions,
+the whole's those of its rounds; a side's time is the sum of its parts. Each round is kept too. Ratios are formed
+from figures of one run on one machine.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from shakedown.errors import InputError
@@ -27,7 +27,7 @@ ROUNDS = 15
 """Every suite is measured so many times, all suites in turn, so that a disturbance hits one round of each."""
 
 MIN_ROUNDS = 6
-"""With fewer, no interval encloses the median with the probability that verdicts ask for."""
+"""With fewer, halves of a run are too little for a verdict."""
 
 MAX_ROUNDS = 10_000
 FORMAT = "shakedown papers, measured in rounds"
@@ -176,67 +176,68 @@ class Replication:
         return found if len(found) == len(sizes_bytes) else None
 
     @property
-    def decisive_rounds(self) -> list[Replication]:
-        """The rounds, if there are enough of them for an interval."""
-        return self.rounds if len(self.rounds) >= MIN_ROUNDS else []
-
-    @property
     def measured(self) -> bool:
         """Whether anything was measured."""
         return bool(self.costs)
 
 
 def summary(rounds: Sequence[Replication], missing: dict[str, str]) -> Replication:
-    """Several rounds as one: of each figure the median."""
+    """Several rounds as one: of each part the least."""
     whole = Replication(rounds[0].machine, rounds[0].date, missing=missing, rounds=list(rounds))
     for suite in rounds[0].costs:
-        whole.costs[suite] = _median([one.costs[suite] for one in rounds])
+        whole.costs[suite] = _least([one.costs[suite] for one in rounds])
     for key, first in rounds[0].bulks.items():
         same = [one.bulks[key] for one in rounds]
         whole.bulks[key] = replace(
-            first,
-            client_us=median(one.client_us for one in same),
-            server_us=median(one.server_us for one in same),
+            first, client_us=min(one.client_us for one in same), server_us=min(one.server_us for one in same)
         )
     return whole
 
 
-def _median(costs: Sequence[Cost]) -> Cost:
+def _least(costs: Sequence[Cost]) -> Cost:
     first = costs[0]
     messages = tuple(
         replace(
             message,
-            generate_us=median(cost.messages[number].generate_us for cost in costs),
-            process_us=median(cost.messages[number].process_us for cost in costs),
+            generate_us=min(cost.messages[number].generate_us for cost in costs),
+            process_us=min(cost.messages[number].process_us for cost in costs),
         )
         for number, message in enumerate(first.messages)
     )
     operations = tuple(
-        replace(operation, us=median(cost.operations[number].us for cost in costs))
+        replace(operation, us=min(cost.operations[number].us for cost in costs))
         for number, operation in enumerate(first.operations)
     )
+    sides = {
+        side: messages_us(messages, side) + min(cost.us(side) - messages_us(cost.messages, side) for cost in costs)
+        for side in SIDES
+    }
     return replace(
         first,
-        client_us=median(cost.client_us for cost in costs),
-        server_us=median(cost.server_us for cost in costs),
+        client_us=round(sides["client"], 3),
+        server_us=round(sides["server"], 3),
         messages=messages,
         operations=operations,
     )
 
 
-def summarise(measured: Measurement) -> Cost:
-    """What a suite's measurement says: the quietest repetition's figures, or medians where none are kept.
+def messages_us(messages: Iterable[MessageCost], side: Side) -> float:
+    """One side's time inside messages, in µs."""
+    return sum(one.generate_us if one.sender == side else one.process_us for one in messages)
 
-    All figures are of one repetition, so that its parts make up the whole.
+
+def summarise(measured: Measurement) -> Cost:
+    """What a suite's measurement says: the least of each part over its repetitions, or medians where none are
+    kept.
     """
-    quietest = _quietest(measured)
+    kept = all(measured.handshake.of(side).samples for side in SIDES)
     messages = tuple(
         MessageCost(
             message.sender,
             message.name,
             message.bytes,
-            _figure(message.generate_us, message.generate_samples_us, quietest),
-            _figure(message.process_us, message.process_samples_us, quietest),
+            _figure(message.generate_us, message.generate_samples_us if kept else ()),
+            _figure(message.process_us, message.process_samples_us if kept else ()),
         )
         for message in measured.messages
     )
@@ -248,16 +249,23 @@ def summarise(measured: Measurement) -> Cost:
             operation.algorithm,
             operation.parameters or "",
             operation.class_,
-            _figure(operation.us, operation.samples_us, quietest),
+            _figure(operation.us, operation.samples_us if kept else ()),
         )
         for operation in measured.operations
         if operation.class_ != "common" or operation.operation in _KEPT_COMMON
     )
-    times = measured.handshake
+    outside = measured.unattributed_us
+    samples = {"client": outside.client_samples, "server": outside.server_samples}
+    sides = {
+        side: round(messages_us(messages, side) + min(found), 3)
+        if kept and (found := samples[side])
+        else round(_undisturbed(measured, side), 3)
+        for side in SIDES
+    }
     return Cost(
         measured.suite,
-        _figure(_undisturbed(measured, "client"), times.client_us.samples, quietest),
-        _figure(_undisturbed(measured, "server"), times.server_us.samples, quietest),
+        sides["client"],
+        sides["server"],
         measured.bytes.total,
         measured.flights,
         messages,
@@ -265,18 +273,8 @@ def summarise(measured: Measurement) -> Cost:
     )
 
 
-def _quietest(measured: Measurement) -> int | None:
-    """Which repetition took both sides the least; None where the repetitions' times are not there."""
-    client, server = (measured.handshake.of(side).samples for side in SIDES)
-    if not client or not server or len(client) != len(server):
-        return None
-    return min(range(len(client)), key=lambda number: client[number] + server[number])
-
-
-def _figure(median_us: float, samples_us: Samples, quietest: int | None) -> float:
-    if quietest is None or not samples_us or len(samples_us) <= quietest:
-        return round(median_us, 3)
-    return round(samples_us[quietest], 3)
+def _figure(median_us: float, samples_us: Samples) -> float:
+    return round(min(samples_us) if samples_us else median_us, 3)
 
 
 def _undisturbed(measurement: Measurement, side: Side) -> float:

@@ -14,18 +14,26 @@ UNDECIDED: Verdict = "undecided"
 UNTESTABLE: Verdict = "cannot be tested"
 VERDICTS: tuple[Verdict, ...] = (AGREES, DIFFERS, UNDECIDED, UNTESTABLE)
 
-RULE = """\
+PRIMITIVE_OFF = 0.04
+"""By what share a public-key primitive's cost differs between runs, relative to the others'."""
+
+COMMON_OFF = 0.08
+"""The same of all other work of one side in one suite, and of a transfer."""
+
+RULE = f"""\
 A verdict compares one figure with one statement. The unit is that of the statement's text; all
 statements of a section count alike. The tolerance stands beside the statement and was set before
 anything was computed: the paper's own spread where it prints one, else half of its last printed digit;
 a bound is exact where the paper says "at least" or "every", and holds to its printed digits elsewhere.
-What is measured here is measured in several rounds, and each round is compared by itself: the statement
-*agrees* or *differs* only if the interval of the rounds does; else it is *undecided*. The interval
-leaves out as many of the least rounds, and of the greatest, as it may and still encloses the median
-that endless rounds would have with a probability of 95 %: none of six to eight, one of nine to eleven,
-five of twenty at either end. A statement *cannot be tested* if it is an input of the computation
-itself, a figure of a device or person that nobody has here, or a statement without a bound; one that
-compares two machines needs two machines, or published figures of both."""
+What is measured here is measured in several rounds, all suites in turn, and of each part of a handshake
+the least time counts, for whatever else a machine does only adds. Its interval holds what follows from
+either half of the rounds alone, and from costs that are off as far as they are between a quiet run and a
+loaded one: each public-key primitive by {PRIMITIVE_OFF:.0%} either way, a side's other work in each suite by
+{COMMON_OFF:.0%}. The statement *agrees* or *differs* only if all of the interval does; else it is *undecided*. A statement
+*cannot be tested* if it is an input of the computation itself, a figure of a device or person that
+nobody has here, or a statement without a bound; one that compares two machines needs two machines, or
+published figures of both. Tables of times and of their shares are their devices': what the same
+handshakes give here stands beside them with its interval, and without a verdict."""
 """How verdicts are reached, as the pages print it."""
 
 
@@ -45,7 +53,7 @@ class Row:
         tolerance: what difference still counts as agreement, as written; None where nothing is compared.
         kind: ``modelled`` (from the paper's own inputs) or ``measured`` (here, the modern rerun).
         verdict: agrees, differs, undecided or cannot be tested (see ``RULE``).
-        interval: of the rounds' median, where a number was measured.
+        interval: of a number that was measured: the least and the greatest of its variants.
         depends_on: what the verdict depends on: the paper's own figures, or handshakes measured here.
         reason: why.
     """

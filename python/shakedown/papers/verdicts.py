@@ -27,63 +27,45 @@ class Finding:
     interval: tuple[float, float] | None = None
 
 
-COVERAGE = 0.95
-"""With which probability the interval of a measured figure encloses its median."""
+def together(whole: Finding, others: Sequence[Finding]) -> Finding:
+    """What was measured, and the same by each variant: it agrees or differs only if all do.
 
-
-def spared(rounds: int) -> int:
-    """How many of so many rounds the interval leaves out at either end.
-
-    Each round falls on either side of the median with equal probability, so that the interval without the
-    ``k`` least and ``k`` greatest misses it with twice the binomial probability of ``k`` or fewer.
-    """
-    left_out, missed = 0, 2.0 * 0.5**rounds
-    while True:
-        missed += 2.0 * math.comb(rounds, left_out + 1) * 0.5**rounds
-        if missed > 1.0 - COVERAGE:
-            return left_out
-        left_out += 1
-
-
-def together(whole: Finding, rounds: Sequence[Finding]) -> Finding:
-    """What was measured, and the same by each round: it agrees or differs only if the interval does.
-
-    Rounds that differ on both sides of what was published enclose it, and decide nothing.
+    Variants that differ on both sides of what was published enclose it, and decide nothing.
     """
     if whole.kind != "measured" or whole.verdict == UNTESTABLE:
         return whole
-    verdict = _decided([(one.verdict, one.difference) for one in rounds])
-    return replace(whole, verdict=verdict, interval=_interval([one.replication for one in rounds]))
+    every = [whole, *others]
+    verdict = _decided([(one.verdict, one.difference) for one in every])
+    return replace(whole, verdict=verdict, interval=_interval([one.replication for one in every]))
 
 
-def together_row(whole: Row, rounds: Sequence[Row]) -> Row:
-    """The same of a cell's row."""
-    if whole.kind != "measured" or whole.verdict == UNTESTABLE:
+def together_row(whole: Row, others: Sequence[Row]) -> Row:
+    """The same of a cell's row; one without a verdict has its interval all the same."""
+    if whole.kind != "measured":
         return whole
-    verdict = _decided([(one.verdict, one.difference) for one in rounds])
-    return replace(whole, verdict=verdict, interval=_interval([one.replication for one in rounds]))
+    every = [whole, *others]
+    interval = _interval([one.replication for one in every])
+    if whole.verdict == UNTESTABLE:
+        return replace(whole, interval=interval)
+    return replace(
+        whole, verdict=_decided([(one.verdict, one.difference) for one in every]), interval=interval
+    )
 
 
 def _interval(figures: Sequence[float | str | None]) -> tuple[float, float] | None:
-    numbers = sorted(one for one in figures if isinstance(one, (int, float)))
-    if not figures or len(numbers) < len(figures):
+    numbers = [one for one in figures if isinstance(one, (int, float))]
+    if len(figures) < 2 or len(numbers) < len(figures):
         return None
-    left_out = spared(len(numbers))
-    return numbers[left_out], numbers[-1 - left_out]
+    return min(numbers), max(numbers)
 
 
-def _decided(rounds: Sequence[tuple[Verdict, float | None]]) -> Verdict:
-    """The verdict of all rounds but those that the interval may leave out at either end."""
-    if not rounds:
+def _decided(every: Sequence[tuple[Verdict, float | None]]) -> Verdict:
+    """The verdict of them all, if there is one; a figure without any variant decides nothing."""
+    reached = {verdict for verdict, _ in every}
+    if len(every) < 2 or len(reached) > 1:
         return UNDECIDED
-    agree = sum(verdict == AGREES for verdict, _ in rounds)
-    sides = [math.copysign(1.0, apart) if apart else 0.0 for verdict, apart in rounds if verdict == DIFFERS]
-    allowed = spared(len(rounds))
-    if agree + len(sides) == len(rounds) and all(sides.count(side) <= allowed for side in set(sides)):
-        return AGREES
-    if any(sides.count(side) >= len(rounds) - allowed for side in set(sides)):
-        return DIFFERS
-    return UNDECIDED
+    sides = {math.copysign(1.0, apart) if apart else 0.0 for _, apart in every}
+    return UNDECIDED if reached == {DIFFERS} and len(sides) > 1 else every[0][0]
 
 
 Check = Callable[[Claim], Finding]
@@ -245,6 +227,9 @@ def rerun_row(slug: str, claim: Claim, quantity: str, finding: Finding) -> Row:
     )
 
 
+OTHER_MACHINES = "the paper's figure is its devices', so nothing measured here tests it"
+
+
 def cell_row(
     slug: str,
     item: str,
@@ -290,6 +275,13 @@ def cell_row(
         AGREES if agree else DIFFERS,
         reason,
     )
+
+
+def beside(row: Row) -> Row:
+    """A cell's row without a verdict: what another machine gives stands beside what the paper's gave."""
+    if row.replication is None:
+        return row
+    return replace(row, tolerance=None, verdict=UNTESTABLE, reason=f"{row.reason}; {OTHER_MACHINES}")
 
 
 def _span(low: float, high: float) -> str:

@@ -11,7 +11,7 @@ from shakedown.papers.load import PaperData
 from shakedown.papers.palm.inputs import CLOCKS_MHZ, DEVICES, NEW, SLUG, TLS_ECC, TLS_RSA, TLS_RSA3, times
 from shakedown.papers.replication import Replication
 from shakedown.papers.rows import Row
-from shakedown.papers.verdicts import cell_row
+from shakedown.papers.verdicts import beside, cell_row
 
 
 def cells(data: PaperData) -> list[Row]:
@@ -160,7 +160,7 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
                 for one in (above, below)
             )
             rows.append(
-                cell_row(
+                beside(cell_row(
                     SLUG,
                     f"figure 3 as ratios, {name}",
                     title,
@@ -170,6 +170,6 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
                     "10 %",
                     missing or "one operation over the other inside a TLS 1.0 handshake here",
                     "measured",
-                )
+                ))
             )
     return rows

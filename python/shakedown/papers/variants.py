@@ -1,0 +1,105 @@
+"""What else the figures measured here may be: halves of the rounds, and costs as another hour would have them.
+
+Two runs on one machine differ, be it quiet in one and loaded in the other. What differs is less the handshakes
+of a suite than whole kinds of work: multiplications of long numbers suffer otherwise from busy neighbours than
+tables in a cache. So the primitives keep their cost relative to each other within `PRIMITIVE_OFF`, whichever
+suite they are in, and what a side does besides within `COMMON_OFF`; a verdict on something measured holds only
+if it does for all these variants.
+
+Both figures are the spread between repeated runs as `python -m tools.compare_verdicts` prints it, the 95th
+percentile rounded up to whole per cent; no verdict enters them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from hashlib import blake2b
+
+from shakedown.papers.replication import MIN_ROUNDS, Cost, Replication, summary
+from shakedown.papers.rows import COMMON_OFF, PRIMITIVE_OFF
+from shakedown.schema.base import SIDES, Side
+
+PATTERNS = 32
+_KINDS = ("key", "signature", "common")
+
+
+def variants(replication: Replication) -> list[Replication]:
+    """All that a verdict must hold for beside the whole; none where there are too few rounds for any."""
+    rounds = replication.rounds
+    if len(rounds) < MIN_ROUNDS:
+        return []
+    halves = [summary(rounds[start::2], replication.missing) for start in (0, 1)]
+    return [*halves, *(shifted(replication, pattern) for pattern in range(PATTERNS))]
+
+
+def shifted(replication: Replication, pattern: int) -> Replication:
+    """All costs a little higher or lower, each kind of work by a sign of its own.
+
+    The first patterns are the ways in which classes of work can be off together; the others draw each
+    primitive's sign, and that of each suite's and side's other work, from its name: the same in every run.
+    """
+    other = Replication(replication.machine, replication.date, missing=replication.missing)
+    other.costs = {suite: _shifted(cost, pattern) for suite, cost in replication.costs.items()}
+    other.bulks = {
+        key: replace(
+            bulk,
+            client_us=bulk.client_us * _factor(pattern, "common", f"{bulk.suite} {bulk.link} client"),
+            server_us=bulk.server_us * _factor(pattern, "common", f"{bulk.suite} {bulk.link} server"),
+        )
+        for key, bulk in replication.bulks.items()
+    }
+    return other
+
+
+def _shifted(cost: Cost, pattern: int) -> Cost:
+    common = {side: _factor(pattern, "common", f"{cost.suite} {side}") for side in SIDES}
+    operations = tuple(
+        replace(
+            one,
+            us=one.us
+            * (
+                common[one.side]
+                if one.kind == "common"
+                else _factor(pattern, one.kind, f"{one.operation} {one.algorithm} {one.parameters}")
+            ),
+        )
+        for one in cost.operations
+    )
+    # What public-key work adds to a message, and to a side, beyond the factor of everything else.
+    beyond: dict[tuple[Side, int | None], float] = {}
+    for before, after in zip(cost.operations, operations, strict=True):
+        if before.kind != "common":
+            key = (before.side, before.message)
+            beyond[key] = beyond.get(key, 0.0) + after.us - before.us * common[before.side]
+    sides = {
+        side: cost.us(side) * common[side] + sum(us for (where, _), us in beyond.items() if where == side)
+        for side in SIDES
+    }
+    messages = []
+    for number, one in enumerate(cost.messages):
+        receiver: Side = "server" if one.sender == "client" else "client"
+        messages.append(
+            replace(
+                one,
+                generate_us=one.generate_us * common[one.sender] + beyond.get((one.sender, number), 0.0),
+                process_us=one.process_us * common[receiver] + beyond.get((receiver, number), 0.0),
+            )
+        )
+    return replace(
+        cost,
+        client_us=sides["client"],
+        server_us=sides["server"],
+        messages=tuple(messages),
+        operations=operations,
+    )
+
+
+@cache
+def _factor(pattern: int, kind: str, what: str) -> float:
+    off = COMMON_OFF if kind == "common" else PRIMITIVE_OFF
+    if pattern < 1 << len(_KINDS):
+        up = bool(pattern >> _KINDS.index(kind) & 1)
+    else:
+        up = bool(blake2b(f"{pattern} {what}".encode(), digest_size=1).digest()[0] & 1)
+    return 1.0 + off if up else 1.0 - off

@@ -1,0 +1,128 @@
+"""What a measured figure may be besides: halves of the rounds, and every kind of work a little off."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from papers.conftest import DOCUMENTED
+from shakedown.papers import replication
+from shakedown.papers.replication import MIN_ROUNDS, Replication, messages_us
+from shakedown.papers.rows import COMMON_OFF, PRIMITIVE_OFF, RULE
+from shakedown.papers.variants import PATTERNS, shifted, variants
+from shakedown.papers.write import MEASURED
+from shakedown.schema.base import SIDES
+from tools import compare_verdicts
+
+RSA, DSS, PSK = (f"tls1.0/{name}" for name in ("rsa/rsa1024/server", "dhe_dss+dh1024/dsa1024/server", "psk"))
+
+
+@pytest.fixture(scope="module")
+def known() -> Replication:
+    return replication.load(DOCUMENTED / MEASURED)
+
+
+@pytest.fixture(scope="module")
+def patterns(known) -> list[Replication]:
+    return [shifted(known, pattern) for pattern in range(PATTERNS)]
+
+
+def test_too_few_rounds_have_none(known):
+    few = replication.summary(known.rounds[: MIN_ROUNDS - 1], {})
+    assert variants(few) == []
+    assert len(variants(replication.summary(known.rounds[:MIN_ROUNDS], {}))) == 2 + PATTERNS
+
+
+def test_halves_are_every_other_round(known):
+    even, odd = variants(known)[:2]
+    assert even.costs == replication.summary(known.rounds[0::2], {}).costs
+    assert odd.costs == replication.summary(known.rounds[1::2], {}).costs
+
+
+def test_parts_still_make_up_the_whole(known, patterns):
+    for suite in (RSA, DSS, PSK):
+        before = known.costs[suite]
+        for one in patterns:
+            after = one.costs[suite]
+            for side in SIDES:
+                outside = before.us(side) - messages_us(before.messages, side)
+                left = after.us(side) - messages_us(after.messages, side)
+                assert (1 - COMMON_OFF) * outside - 1e-6 <= left <= (1 + COMMON_OFF) * outside + 1e-6
+                assert sum(after.class_us(side, kind) for kind in ("key", "signature", "common")) == (
+                    pytest.approx(after.us(side))
+                )
+
+
+def test_a_primitive_is_off_alike_in_every_suite(known, patterns):
+    for one in patterns:
+        factors: dict[tuple[str, str, str], set[float]] = {}
+        for suite, cost in known.costs.items():
+            for before, after in zip(cost.operations, one.costs[suite].operations, strict=True):
+                if before.kind != "common" and before.us > 0:
+                    key = (before.operation, before.algorithm, before.parameters)
+                    factors.setdefault(key, set()).add(round(after.us / before.us, 6))
+        assert {len(found) for found in factors.values()} == {1}
+        off = {round(1 - PRIMITIVE_OFF, 6), round(1 + PRIMITIVE_OFF, 6)}
+        assert {factor for found in factors.values() for factor in found} <= off
+
+
+def test_two_suites_common_work_is_off_both_ways(known, patterns):
+    ratios = {
+        round(
+            (one.costs[RSA].class_us("client", "common") / known.costs[RSA].class_us("client", "common"))
+            / (one.costs[PSK].class_us("client", "common") / known.costs[PSK].class_us("client", "common")),
+            4,
+        )
+        for one in patterns
+    }
+    high, low = 1 + COMMON_OFF, 1 - COMMON_OFF
+    assert ratios == {1.0, round(high / low, 4), round(low / high, 4)}
+
+
+def test_classes_are_off_in_every_way(known, patterns):
+    before = known.costs[DSS]
+    ways = {
+        tuple(
+            one.costs[DSS].class_us("server", kind) > before.class_us("server", kind)
+            for kind in ("key", "signature", "common")
+        )
+        for one in patterns
+    }
+    assert len(ways) == 8
+
+
+def test_the_rule_says_how_far():
+    assert f"{PRIMITIVE_OFF:.0%}" in RULE and f"{COMMON_OFF:.0%}" in RULE
+    assert "{" not in RULE
+
+
+def slower(cost: replication.Cost, factor: float) -> replication.Cost:
+    return dataclasses.replace(
+        cost,
+        client_us=factor * cost.client_us,
+        server_us=factor * cost.server_us,
+        messages=tuple(
+            dataclasses.replace(
+                one, generate_us=factor * one.generate_us, process_us=factor * one.process_us
+            )
+            for one in cost.messages
+        ),
+        operations=tuple(dataclasses.replace(one, us=factor * one.us) for one in cost.operations),
+    )
+
+
+def test_a_machines_pace_is_no_spread(known):
+    other = Replication(costs={suite: slower(cost, 1.3) for suite, cost in known.costs.items()})
+    for shares in compare_verdicts.spread(known, other).values():
+        assert max(shares) == pytest.approx(0.0, abs=1e-9)
+    other.costs[PSK] = slower(known.costs[PSK], 1.3 * 1.1)
+    assert max(compare_verdicts.spread(known, other)["common"]) == pytest.approx(0.1)
+
+
+def test_the_same_record_twice_has_the_same_verdicts(monkeypatch, capsys):
+    record = str(Path(DOCUMENTED / MEASURED))
+    monkeypatch.setattr("sys.argv", ["compare_verdicts", record, record])
+    assert compare_verdicts.main() == 0
+    assert "0 of" in capsys.readouterr().out
