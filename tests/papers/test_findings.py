@@ -210,13 +210,22 @@ INPUTS = {
     "ssl-pda": ("sp-012", "sp-013", "sp-017", "sp-018"),
     "aka-ssl": ("ak-005", "ak-011", "ak-025"),
 }
-TWO_MACHINES = {"tls-psk": ("tp-008", "tp-019"), "ssl-pda": ("sp-022", "sp-023", "sp-030")}
+TWO_MACHINES = {
+    "tls-psk": ("tp-008", "tp-019", "tp-023"),
+    "ssl-pda": ("sp-021", "sp-022", "sp-023", "sp-030"),
+}
+UNBOUNDED = {"wtls-nokia7650": ("wn-069",), "tls-psk": ("tp-024",), "aka-ssl": ("ak-004",)}
 
 
-@pytest.mark.parametrize(("slug", "claims"), [*INPUTS.items(), *TWO_MACHINES.items()])
-def test_inputs_and_machines_that_nobody_has_decide_nothing(documented, slug, claims):
+@pytest.mark.parametrize(("slug", "claims"), [*INPUTS.items(), *TWO_MACHINES.items(), *UNBOUNDED.items()])
+def test_inputs_machines_that_nobody_has_and_statements_without_a_bound_decide_nothing(documented, slug, claims):
     for claim in claims:
         assert row(documented, slug, claim).verdict == "cannot be tested"
+
+
+def test_nearly_equal_for_all_suites_looks_at_each(modelled):
+    found = row(modelled, "wtls-nokia7650", "wn-093")
+    assert (found.replication, found.verdict) == ("0.86092..1.3387", "differs")
 
 
 def test_limits_count_messages_as_the_curves_do(modelled):

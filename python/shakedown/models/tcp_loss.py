@@ -21,6 +21,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from shakedown.models import tcp_small
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.path import Direction
@@ -184,9 +185,21 @@ def extras(sending: Sending, forward: Direction, backward: Direction, tcp: Tcp, 
 def slowly(sending: Sending, window: int, forward: Direction, backward: Direction, tcp: Tcp) -> Extras:
     """How late a flight is that starts with a small window, which each round of acknowledgements doubles."""
     odds = Odds(round(forward.loss, 9), round(backward.loss, 9), 0.0)
-    found = _Found(sending, odds, tcp)
-    found.put(1.0, 0.0, sending.round_trips.rto_s, len(sending.left_s), window, window="opening")
-    return found.collected(0.0)
+    estimator, segments = sending.round_trips, len(sending.left_s)
+    trip_s = sending.forth_s + sending.back_s + sending.segment_s
+    weights, timeouts, probes, trips, last = _small_arrays(tcp_small.begun(segments, window), odds)
+    end_s = timeouts * tcp.timer_s(min(estimator.rto_s, MAX_RTO_S))
+    end_s += probes * tcp.timer_s(estimator.probe_s(1)) + trips * trip_s + last * sending.segment_s
+    on_time_s = sending.left_s[-1]
+    return Extras(weights, np.maximum(0.0, end_s - on_time_s), float(weights[timeouts + probes > 0.0].sum()))
+
+
+@lru_cache(maxsize=1024)
+def _small_arrays(begun: tcp_small.State, odds: Odds) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Weights, timeouts, probes, round trips and segments of a flight that starts with a small window."""
+    ways = tcp_small.crossed(begun, odds)
+    keys = np.array(list(ways), dtype=np.float64)
+    return np.array(list(ways.values())), keys[:, 0], keys[:, 1], keys[:, 2], keys[:, 3]
 
 
 def _start(direction: Direction) -> float:

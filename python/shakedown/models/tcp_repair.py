@@ -79,7 +79,8 @@ def whole(ways: Ways) -> Ways:
     return {key: weight / total for key, weight in ways.items()}
 
 
-def _binomial(count: int, share: float) -> Iterator[tuple[int, float]]:
+def binomial(count: int, share: float) -> Iterator[tuple[int, float]]:
+    """How many of so many, each by itself, with probabilities; rare numbers are left out."""
     if share <= 0.0 or count == 0:
         yield 0, 1.0
         return
@@ -128,8 +129,8 @@ def repaired(
     for last in range(1, sent + 1):
         # The last that was heard, so many of those before it delivered.
         until = (1.0 - odds.unheard) * odds.unheard ** (sent - last)
-        for before, share in _binomial(last - 1, 1.0 - odds.loss):
-            for unknown, part in _binomial(sent - last, odds.arrived_unheard):
+        for before, share in binomial(last - 1, 1.0 - odds.loss):
+            for unknown, part in binomial(sent - last, odds.arrived_unheard):
                 weight = until * share * part
                 again = last - 1 - before + doubtful
                 under_way = sent - last - unknown
@@ -164,7 +165,7 @@ def unanswered(sent: int, odds: Odds) -> list[tuple[float, int, int]]:
     """Ways in which nothing is heard of a round: probability, segments that did not arrive, and that did."""
     silent = odds.unheard**sent
     return [
-        (silent * share, sent - unknown, unknown) for unknown, share in _binomial(sent, odds.arrived_unheard)
+        (silent * share, sent - unknown, unknown) for unknown, share in binomial(sent, odds.arrived_unheard)
     ]
 
 
@@ -203,13 +204,16 @@ def timed_out(left: int, arrived: int, odds: Odds, timeouts: int = 0, small: boo
     return whole(ways)
 
 
-def answers(left: int, arrived: int, odds: Odds, *, here: bool) -> Iterator[tuple[float, int, int, int]]:
+def answers(
+    left: int, arrived: int, odds: Odds, *, here: bool, unsent: int = 0
+) -> Iterator[tuple[float, int, int, int]]:
     """Timeouts that repeat the first segment in doubt until its acknowledgement arrives, each twice as long.
 
     Args:
         left, arrived: as for ``timed_out``.
         odds: of the flight.
         here: whether the first segment in doubt is one of those that arrived.
+        unsent: segments that were never sent, and wait for the acknowledgement.
 
     Yields:
         Probability, timeouts waited after the first, what is still missing then, and how much of it the
@@ -217,18 +221,19 @@ def answers(left: int, arrived: int, odds: Odds, *, here: bool) -> Iterator[tupl
     """
     loss, known = odds.loss, 1.0 - odds.ack_loss
     released = 2 + arrived
+    ends = left == 1 and not here and not unsent
     weight, there = 1.0, float(here)  # of which in so much the segment has arrived before
     waited, step = 0, 2
     for _ in range(_TIMEOUTS):
         comes = weight * (1.0 - loss)
-        if not here and left == 1:
+        if ends:
             yield comes * (1.0 - there), waited, 0, 0
         else:
             if not here:
                 yield comes * (1.0 - there) * known, waited, left - 1, released
             if there:
                 yield comes * there * known, waited, left if here else left - 1, max(2, released - 1)
-        arrives = 0.0 if not here and left == 1 else comes * (1.0 - there) * (1.0 - known)
+        arrives = 0.0 if ends else comes * (1.0 - there) * (1.0 - known)
         unheard = weight * there * (1.0 - (1.0 - loss) * known)
         weight, before = arrives + unheard + weight * (1.0 - there) * loss, arrives + unheard
         if weight < _SLIGHT:

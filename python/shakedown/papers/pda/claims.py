@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from shakedown.models.access import resumption_gain, share_without_network
 from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
-from shakedown.papers.pda.inputs import DEVICE, DH, NOT_PRINTED, RSA, STEPS, Study
-from shakedown.papers.pda.steps import one_way_s, time_ratio, with_network_us
+from shakedown.papers.pda.inputs import DEVICE, DH, NOT_PRINTED, RSA, Study
+from shakedown.papers.pda.steps import time_ratio
 from shakedown.papers.pda.transfers import growth_words
 from shakedown.papers.replication import Replication
 from shakedown.papers.verdicts import Check
@@ -76,7 +76,7 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "sp-018": verdicts.untestable("printed as this share only: an input"),
         "sp-019": verdicts.untestable(NOT_PRINTED),
         "sp-020": verdicts.untestable(NOT_PRINTED),
-        "sp-021": _when(replication, (RSA, DH), lambda: _steps_longer(replication, one_way_s(data))),
+        "sp-021": verdicts.untestable(f"{NOT_PRINTED}, and the clients are not here"),
         "sp-022": verdicts.untestable(_total_of("PDA")),
         "sp-023": verdicts.untestable(_total_of("laptop")),
         "sp-024": _when(replication, (RSA, DH), lambda: _server_longer(replication)),
@@ -111,19 +111,6 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
 def _when(replication: Replication, suites: Sequence[str], check: Callable[[], Check]) -> Check:
     reason = replication.why_not(suites)
     return verdicts.untestable(f"{NOT_PRINTED}; {reason}", "measured") if reason else check()
-
-
-def _steps_longer(replication: Replication, one_way: float) -> Check:
-    rsa, dh = (with_network_us(replication.costs[one], one_way, wep=False) for one in (RSA, DH))
-    longer = {step: dh[step] / rsa[step] for step in (2, 3, 6)}
-    dominate = min(dh[2], dh[3], dh[6]) > max(dh[1], dh[4])
-    return verdicts.holds(
-        dominate and all(ratio > 1 for ratio in longer.values()),
-        ", ".join(f"step {step} {ratio:.2f} times" for step, ratio in longer.items()),
-        "our client, waits for the study's network in steps 2 and 6 as it timed them, DH over RSA; with DH, "
-        "µs by step: " + ", ".join(f"{step}: {dh[step]:.0f}" for step in STEPS if step != 5),
-        "measured",
-    )
 
 
 def _total_of(device: str) -> str:

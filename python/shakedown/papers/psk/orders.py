@@ -162,10 +162,9 @@ def similar_gain(data: PaperData, replication: Replication) -> Check:
         return 1 - mine.size_bytes / other.size_bytes, 1 - times
 
     rsa, dss = gains("rsa_psk", "rsa_mutual"), gains("dhe_psk", "dhe_dss_mutual")
-    return verdicts.holds(
-        min(rsa) > 0 and min(dss) > 0,
-        f"saves {100 * rsa[0]:.0f} % of bytes and {100 * rsa[1]:.0f} % of time",
-        "RSA_PSK against RSA mutual at 1024 bit here; DHE_PSK against DHE_DSS mutual saves "
+    return verdicts.untestable(
+        "a similar gain, without a bound; RSA_PSK against RSA mutual at 1024 bit saves here "
+        f"{100 * rsa[0]:.0f} % of bytes and {100 * rsa[1]:.0f} % of time, DHE_PSK against DHE_DSS mutual "
         f"{100 * dss[0]:.0f} % and {100 * dss[1]:.0f} %",
         "measured",
     )
