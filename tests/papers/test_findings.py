@@ -218,7 +218,9 @@ UNBOUNDED = {"wtls-nokia7650": ("wn-069",), "tls-psk": ("tp-024",), "aka-ssl": (
 
 
 @pytest.mark.parametrize(("slug", "claims"), [*INPUTS.items(), *TWO_MACHINES.items(), *UNBOUNDED.items()])
-def test_inputs_machines_that_nobody_has_and_statements_without_a_bound_decide_nothing(documented, slug, claims):
+def test_inputs_machines_that_nobody_has_and_statements_without_a_bound_decide_nothing(
+    documented, slug, claims
+):
     for claim in claims:
         assert row(documented, slug, claim).verdict == "cannot be tested"
 

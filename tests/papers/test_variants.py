@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from tools import compare_verdicts
 
 from papers.conftest import DOCUMENTED
 from shakedown.papers import replication
@@ -14,7 +15,6 @@ from shakedown.papers.rows import COMMON_OFF, PRIMITIVE_OFF, RULE
 from shakedown.papers.variants import PATTERNS, shifted, variants
 from shakedown.papers.write import MEASURED
 from shakedown.schema.base import SIDES
-from tools import compare_verdicts
 
 RSA, DSS, PSK = (f"tls1.0/{name}" for name in ("rsa/rsa1024/server", "dhe_dss+dh1024/dsa1024/server", "psk"))
 
@@ -104,9 +104,7 @@ def slower(cost: replication.Cost, factor: float) -> replication.Cost:
         client_us=factor * cost.client_us,
         server_us=factor * cost.server_us,
         messages=tuple(
-            dataclasses.replace(
-                one, generate_us=factor * one.generate_us, process_us=factor * one.process_us
-            )
+            dataclasses.replace(one, generate_us=factor * one.generate_us, process_us=factor * one.process_us)
             for one in cost.messages
         ),
         operations=tuple(dataclasses.replace(one, us=factor * one.us) for one in cost.operations),

@@ -16,22 +16,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from shakedown.models import tcp_small
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.path import Direction
-from shakedown.models.tcp import DUPLICATE_ACKS, MAX_RTO_S, MIN_TIMEOUT_S, RoundTrips, Tcp
-from shakedown.models.tcp_repair import Odds, Window, answers, repaired, unanswered
+from shakedown.models.tcp import DUPLICATE_ACKS, MIN_TIMEOUT_S, RoundTrips, Tcp
+from shakedown.models.tcp_repair import Crossing, Estimator, Odds, State, begun, estimator
 
 _LEAST = 1e-7  # ways less probable than this are left out
 _FEW = 1e-6  # the same among the ways of acknowledgements
 _MANY = 200  # ways of one flight that are kept apart
 _TOGETHER = 0.005  # repairs that begin within this share of a round trip are taken together
+_SLIGHT = 1e-4  # ways less probable than this, of a whole flight, are followed one for several
 _SETTLED = 8  # round trips measured alike, after which further ones change nothing
 _DEEP = 8  # losses within one class of a flight that are followed
 
@@ -109,18 +109,6 @@ def _several(by_timer: int, by_prompt: int, arrives: float) -> float:
     return _BOTH * arrives if by_prompt == 1 else 1.0
 
 
-@lru_cache(maxsize=16_384)
-def _arrays(
-    lost: int, released: int, doubtful: int, arrived: int, odds: Odds, window: Window, heard: bool
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Weights, timeouts, round trips and segments of a repair; of nothing, one segment that ends it."""
-    ways = {(0, 0, 1): 1.0}
-    if lost or doubtful:
-        ways = repaired(lost, released, doubtful, arrived, odds, window, heard)
-    keys = np.array(list(ways), dtype=np.float64).reshape(-1, 3)
-    return np.array(list(ways.values())), keys[:, 0], keys[:, 1], keys[:, 2]
-
-
 @dataclass(frozen=True, slots=True)
 class Sending:
     """A flight as its loss sees it; times from when it was handed over.
@@ -184,22 +172,9 @@ def extras(sending: Sending, forward: Direction, backward: Direction, tcp: Tcp, 
 
 def slowly(sending: Sending, window: int, forward: Direction, backward: Direction, tcp: Tcp) -> Extras:
     """How late a flight is that starts with a small window, which each round of acknowledgements doubles."""
-    odds = Odds(round(forward.loss, 9), round(backward.loss, 9), 0.0)
-    estimator, segments = sending.round_trips, len(sending.left_s)
-    trip_s = sending.forth_s + sending.back_s + sending.segment_s
-    weights, timeouts, probes, trips, last = _small_arrays(tcp_small.begun(segments, window), odds)
-    end_s = timeouts * tcp.timer_s(min(estimator.rto_s, MAX_RTO_S))
-    end_s += probes * tcp.timer_s(estimator.probe_s(1)) + trips * trip_s + last * sending.segment_s
-    on_time_s = sending.left_s[-1]
-    return Extras(weights, np.maximum(0.0, end_s - on_time_s), float(weights[timeouts + probes > 0.0].sum()))
-
-
-@lru_cache(maxsize=1024)
-def _small_arrays(begun: tcp_small.State, odds: Odds) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Weights, timeouts, probes, round trips and segments of a flight that starts with a small window."""
-    ways = tcp_small.crossed(begun, odds)
-    keys = np.array(list(ways), dtype=np.float64)
-    return np.array(list(ways.values())), keys[:, 0], keys[:, 1], keys[:, 2], keys[:, 3]
+    found = _Found(sending, Odds(round(forward.loss, 9), round(backward.loss, 9), 0.0), tcp)
+    found.put(1.0, 0.0, begun(len(sending.left_s), window))
+    return found.collected(0.0)
 
 
 def _start(direction: Direction) -> float:
@@ -275,20 +250,6 @@ def _beyond(middle: int, heard: int, silent: int) -> list[tuple[int, float]]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Repair:
-    """A repair to come: what is lost, released, in doubt and arrived, when it begins, and its timeout."""
-
-    lost: int
-    released: int
-    doubtful: int
-    arrived: int
-    start_s: float
-    rto_s: float
-    window: Window
-    heard: bool
-
-
 class _Found:
     """Collects the ways in which one flight is late."""
 
@@ -296,63 +257,29 @@ class _Found:
         self.sending, self.odds, self.tcp = sending, odds, tcp
         self.trip_s = sending.forth_s + sending.back_s
         self.on_time_s = sending.left_s[-1] + sending.forth_s
-        self.grain_s = _TOGETHER * self.trip_s
-        self.repairs: dict[_Repair, float] = {}
-        self.waits: dict[tuple[float, int, int, int, bool], float] = {}
-        self.timeouts_s: dict[tuple[float, int], float] = {}
-        self.timed_out = 0.0
+        self.measured = estimator(sending.round_trips)
+        self.crossing = Crossing(
+            odds, tcp, self.trip_s + sending.segment_s, sending.segment_s, _TOGETHER * self.trip_s, _SLIGHT
+        )
+        self.late: dict[tuple[float, int], Estimator] = {}
 
     def collected(self, on_time: float) -> Extras:
         """All of them, the probability of being on time first."""
-        for wait, share in self.waits.items():
-            self.timeouts(share, *wait)
-        weights, extra_s = [np.array([on_time])], [np.zeros(1)]
-        sending = self.sending
-        for repair, weight in self.repairs.items():
-            shares, timeouts, trips, segments = _arrays(
-                repair.lost,
-                repair.released,
-                repair.doubtful,
-                repair.arrived,
-                self.odds,
-                repair.window,
-                repair.heard,
-            )
-            waited_s = timeouts * self.tcp.timer_s(min(repair.rto_s, MAX_RTO_S))
-            end_s = repair.start_s + waited_s + trips * (self.trip_s + sending.segment_s)
-            end_s += segments * sending.segment_s + sending.forth_s
-            weights.append(weight * shares)
-            extra_s.append(np.maximum(0.0, end_s - self.on_time_s))
-            self.timed_out += weight * float(shares[timeouts > 0.0].sum())
-        all_weights, all_s = np.concatenate(weights), np.concatenate(extra_s)
-        if len(all_weights) > _MANY:
-            merged = Distribution.of_samples(all_s[1:], all_weights[1:])
-            total = float(all_weights[1:].sum())
-            all_weights = np.concatenate([all_weights[:1], merged.weights * total])
-            all_s = np.concatenate([all_s[:1], merged.values_s])
-        return Extras(all_weights, all_s, self.timed_out)
-
-    def put(
-        self,
-        weight: float,
-        start_s: float,
-        rto_s: float,
-        lost: int,
-        released: int,
-        doubtful: int = 0,
-        arrived: int = 0,
-        *,
-        window: Window = "reduced",
-        heard: bool = False,
-    ) -> None:
-        """A repair that begins at ``start_s``; those that begin as good as together are one."""
-        if weight < _LEAST:
-            return
-        start_s = round(start_s / self.grain_s) * self.grain_s
-        repair = _Repair(
-            lost, min(lost, released), doubtful, arrived, start_s, round(rto_s, 3), window, heard
+        found = self.crossing.run()
+        weights = np.concatenate([[on_time], found.weights])
+        extra_s = np.concatenate(
+            [[0.0], np.maximum(0.0, found.end_s + self.sending.forth_s - self.on_time_s)]
         )
-        self.repairs[repair] = self.repairs.get(repair, 0.0) + weight
+        if len(weights) > _MANY:
+            merged = Distribution.of_samples(extra_s[1:], weights[1:])
+            weights = np.concatenate([weights[:1], merged.weights * float(weights[1:].sum())])
+            extra_s = np.concatenate([extra_s[:1], merged.values_s])
+        return Extras(weights, extra_s, min(1.0, found.timed_out))
+
+    def put(self, weight: float, at_s: float, state: State, measured: Estimator | None = None) -> None:
+        """A state that the sender is in at ``at_s``."""
+        if weight >= _LEAST:
+            self.crossing.add(weight, at_s, state, measured or self.measured)
 
     def after_link(self, start_s: float) -> float:
         """Then, but not before the link has sent what it had."""
@@ -363,12 +290,15 @@ class _Found:
         sending, ack_loss = self.sending, self.odds.ack_loss
         count = _sent(len(sending.left_s), sending.sent_at_once, first)
         waiting = len(sending.left_s) - count
+        limited = len(sending.left_s) > sending.sent_at_once
+        window = self.tcp.initial_window + (first if limited else 0)
         arrived = count - first - tail - middle - (0 if tail == count - first else 1)
         if arrived <= 0:
-            self.unnoticed(weight, first, count - first + waiting, 0)
+            self.unnoticed(weight, first, State(0, waiting, 2 * window, doubtful=count - first))
             return
         # Acknowledgements of what came after the hole may all be lost too: then the probe finds it.
-        self.unnoticed(weight * ack_loss**arrived, first, 1 + middle + tail + waiting, arrived)
+        unheard = State(0, waiting, 2 * window, doubtful=1 + middle + tail, arrived=arrived)
+        self.unnoticed(weight * ack_loss**arrived, first, unheard)
         last = count - 1 - tail
         for silent in range(arrived):
             share = weight * (1.0 - ack_loss) * ack_loss**silent
@@ -384,120 +314,91 @@ class _Found:
                 start_s += self.tcp.timer_s(sending.round_trips.min_s / 4.0 + MIN_TIMEOUT_S)
                 released = 1
             start_s = max(start_s, sending.left_s[count - 1])
+            threshold = unheard.reduced()
             for beyond, part in _beyond(middle, heard, silent):
-                self.fast(
+                unknown = tail + beyond + silent
+                self.put(
                     share * part,
                     start_s,
-                    first,
-                    1 + middle - beyond + waiting,
-                    released,
-                    tail + beyond,
-                    silent,
+                    State(
+                        1 + middle - beyond,
+                        waiting,
+                        2 * (min(released, threshold) + unknown),
+                        threshold,
+                        doubtful=tail + beyond,
+                        arrived=silent,
+                        mode="recovery",
+                    ),
                 )
 
-    def fast(
-        self, weight: float, start_s: float, known: int, lost: int, released: int, doubtful: int, arrived: int
-    ) -> None:
-        """A repair without a timeout before it.
-
-        Where segments have arrived unheard and nothing is heard of the first round either, their
-        acknowledgement comes late, and makes timeouts longer.
-        """
-        rto_s = self.sending.round_trips.rto_s
-        if not arrived or weight < _LEAST:
-            self.put(weight, start_s, rto_s, lost, released, doubtful, arrived)
-            return
-        sent = min(lost, released)
-        at_s = start_s + self.tcp.timer_s(rto_s)
-        answered = 1.0
-        for share, left, unknown in unanswered(sent, self.odds):
-            answered -= share
-            missing = lost - sent + doubtful + left
-            if not missing:
-                self.put(weight * share, start_s, rto_s, 0, 1)
-                continue
-            first = unknown / sent  # the first of the round has arrived
-            for here, part in ((True, first), (False, 1.0 - first)):
-                self.waited(weight * share * part, at_s, known, missing, arrived + unknown, here=here)
-        self.put(weight * answered, start_s, rto_s, lost, released, doubtful, arrived, heard=True)
-
-    def unnoticed(self, weight: float, first: int, lost: int, arrived: int) -> None:
+    def unnoticed(self, weight: float, first: int, state: State) -> None:
         """Nothing after the first hole is heard: the probe, then the timeout.
 
         Acknowledgements of what came before it may be lost too, the last of them at least: then more has
         arrived than is known.
         """
+        ends = state.arrived > 0
         for silent in range(first + 1):
             share = weight * self.odds.ack_loss**silent
             if silent < first:
                 share *= 1.0 - self.odds.ack_loss
             if share < _FEW:
                 break
-            self.probed(share, first - silent, lost, arrived + silent, here=silent > 0, ends=arrived > 0)
+            under_way = replace(state, arrived=state.arrived + silent, first_arrived=silent > 0)
+            self.probed(share, first - silent, under_way, ends=ends)
 
-    def probed(self, weight: float, known: int, lost: int, arrived: int, *, here: bool, ends: bool) -> None:
-        """The probe, which repeats the last segment.
+    def probed(self, weight: float, known: int, state: State, *, ends: bool) -> None:
+        """The probe, which carries a new segment or repeats the last.
 
         Args:
             weight: its probability.
             known: segments at the beginning that were acknowledged.
-            lost, arrived: what did not arrive, and what did unheard.
-            here: whether the first in doubt has arrived.
-            ends: whether the last has.
+            state: of the sender then.
+            ends: whether the last segment that was sent has arrived.
         """
         sending, odds = self.sending, self.odds
-        estimator = sending.round_trips
+        round_trips = sending.round_trips
         from_s = 0.0 if known == 0 else sending.left_s[known - 1] + self.trip_s
-        probe_s = from_s + self.tcp.timer_s(estimator.probe_s(len(sending.left_s) - known))
+        probe_s = from_s + self.tcp.timer_s(round_trips.probe_s(state.unknown))
         probe_s = self.after_link(probe_s)
-        arrives = 1.0 - odds.loss
-        told_s = round((probe_s + sending.segment_s + self.trip_s) / self.grain_s) * self.grain_s
-        late_s = probe_s + self.tcp.timer_s(estimator.rto_s)
-        if not ends and lost == 1:
-            self.put(weight * arrives, probe_s, estimator.rto_s, 0, 1)
-            weight *= odds.loss
-            self.waited(weight, late_s, known, lost, arrived, here=here)
+        if state.unsent:
+            lost = replace(state, unsent=state.unsent - 1, doubtful=state.doubtful + 1)
+            there = replace(state, unsent=state.unsent - 1, arrived=state.arrived + 1)
+        else:
+            lost = state
+            there = state if ends else replace(state, doubtful=state.doubtful - 1, arrived=state.arrived + 1)
+        late_s = probe_s + self.tcp.timer_s(round_trips.rto_s)
+        self.put(weight * odds.loss, late_s, replace(lost, expired=True))
+        arrives = weight * (1.0 - odds.loss)
+        if not there.missing:
+            self.put(arrives, probe_s, there)
             return
-        left = lost if ends else lost - 1
         # The probe's acknowledgement tells of the others.
-        doubt = odds.ambiguous * (1.0 if known else 2.0)
-        heard = arrives * (1.0 - odds.ack_loss) * (1.0 - doubt)
-        rto_s = self.rto_s(min(known, _SETTLED), told_s) if arrived else estimator.rto_s
-        self.put(weight * heard, told_s, rto_s, left, 1 + arrived)
-        unheard = arrives - heard
-        self.waited(weight * unheard, late_s, known, left, arrived + (not ends), here=here)
-        self.waited(weight * odds.loss, late_s, known, lost, arrived, here=here)
+        doubt = odds.ambiguous * (1.0 if known else 2.0) if not state.unsent else 0.0
+        heard = (1.0 - odds.ack_loss) * (1.0 - doubt)
+        told_s = probe_s + sending.segment_s + self.trip_s
+        threshold = state.reduced()
+        repairs = State(
+            there.doubtful,
+            there.unsent,
+            2 * min(threshold, 1 + state.arrived),
+            threshold,
+            mode="recovery" if there.doubtful else "open",
+        )
+        measured = self.measured_late(min(known, _SETTLED), told_s) if state.arrived else None
+        self.put(arrives * heard, told_s, repairs, measured)
+        self.put(arrives * (1.0 - heard), late_s, replace(there, expired=True))
 
-    def waited(self, weight: float, at_s: float, known: int, left: int, arrived: int, *, here: bool) -> None:
-        """The timeout at ``at_s``, and those after it until one is heard; alike ones are one."""
-        if weight >= _LEAST:
-            wait = (round(at_s / self.grain_s) * self.grain_s, min(known, _SETTLED), left, arrived, here)
-            self.waits[wait] = self.waits.get(wait, 0.0) + weight
+    def measured_late(self, known: int, told_s: float) -> Estimator:
+        """The estimator after an acknowledgement at ``told_s`` of segments that were sent once, at first.
 
-    def timeouts(self, weight: float, at_s: float, known: int, left: int, arrived: int, here: bool) -> None:
-        """What follows a timeout at ``at_s``."""
-        self.timed_out += weight
-        rto_s = self.sending.round_trips.rto_s
-        timer_s = self.tcp.timer_s(rto_s)
-        for share, waited, rest, released in answers(left, arrived, self.odds, here=here):
-            start_s = at_s + waited * timer_s
-            if not rest:
-                self.put(weight * share, start_s, rto_s, 0, 1)
-                continue
-            start_s += self.sending.segment_s + self.trip_s
-            late_s = self.rto_s(known, start_s) if arrived else rto_s
-            self.put(weight * share, start_s, late_s, rest, released, window="growing")
-
-    def rto_s(self, known: int, told_s: float) -> float:
-        """The timeout after an acknowledgement at ``told_s`` of segments that were sent once, at first.
-
-        So late a sample of the round trip makes it some times longer.
+        So late a sample of the round trip makes the timeout some times longer.
         """
-        key = (told_s, known)
-        if key not in self.timeouts_s:
-            estimator = self.sending.round_trips.copy()
+        key = (round(told_s / self.crossing.grain_s) * self.crossing.grain_s, known)
+        if key not in self.late:
+            round_trips = self.sending.round_trips.copy()
             for number in range(known):
-                estimator.sample(self.trip_s, new_window=not number)
-            estimator.sample(told_s, new_window=False)
-            self.timeouts_s[key] = estimator.rto_s
-        return self.timeouts_s[key]
+                round_trips.sample(self.trip_s, new_window=not number)
+            round_trips.sample(key[0], new_window=False)
+            self.late[key] = estimator(round_trips)
+        return self.late[key]

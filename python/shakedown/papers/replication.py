@@ -3,8 +3,9 @@
 All times are µs of one thread's CPU time. Of each part of a handshake, a message made or handled, an operation,
 what lies outside messages, the least counts: whatever else a machine does only adds, and a part is short enough
 to be left alone by it now and then even where others work. A round's figures are the least of its repetitions,
-the whole's those of its rounds; a side's time is the sum of its parts. Each round is kept too. Ratios are formed
-from figures of one run on one machine.
+the whole's those of its rounds; a side's time is the sum of its parts. A primitive costs the same in every suite of
+a protocol that uses it in the same message, so the least of them all counts. Each round is kept too. Ratios are
+formed from figures of one run on one machine.
 """
 
 from __future__ import annotations
@@ -184,8 +185,8 @@ class Replication:
 def summary(rounds: Sequence[Replication], missing: dict[str, str]) -> Replication:
     """Several rounds as one: of each part the least."""
     whole = Replication(rounds[0].machine, rounds[0].date, missing=missing, rounds=list(rounds))
-    for suite in rounds[0].costs:
-        whole.costs[suite] = _least([one.costs[suite] for one in rounds])
+    costs = [_least([one.costs[suite] for one in rounds]) for suite in rounds[0].costs]
+    whole.costs = {cost.suite: cost for cost in _pooled(costs)}
     for key, first in rounds[0].bulks.items():
         same = [one.bulks[key] for one in rounds]
         whole.bulks[key] = replace(
@@ -209,7 +210,8 @@ def _least(costs: Sequence[Cost]) -> Cost:
         for number, operation in enumerate(first.operations)
     )
     sides = {
-        side: messages_us(messages, side) + min(cost.us(side) - messages_us(cost.messages, side) for cost in costs)
+        side: messages_us(messages, side)
+        + min(cost.us(side) - messages_us(cost.messages, side) for cost in costs)
         for side in SIDES
     }
     return replace(
@@ -217,6 +219,60 @@ def _least(costs: Sequence[Cost]) -> Cost:
         client_us=round(sides["client"], 3),
         server_us=round(sides["server"], 3),
         messages=messages,
+        operations=operations,
+    )
+
+
+def _pooled(costs: Sequence[Cost]) -> list[Cost]:
+    """The same, each public-key operation at its least in the same message of any suite of the protocol."""
+
+    def use(cost: Cost, one: OperationCost) -> tuple[str, ...]:
+        message = "" if one.message is None else cost.messages[one.message].name
+        return cost.suite.split("/")[0], message, one.operation, one.algorithm, one.parameters
+
+    least: dict[tuple[str, ...], float] = {}
+    for cost in costs:
+        for one in cost.operations:
+            if one.kind != "common":
+                least[use(cost, one)] = min(one.us, least.get(use(cost, one), one.us))
+    return [
+        with_operations(
+            cost,
+            tuple(
+                one if one.kind == "common" else replace(one, us=least[use(cost, one)])
+                for one in cost.operations
+            ),
+        )
+        for cost in costs
+    ]
+
+
+def with_operations(cost: Cost, operations: tuple[OperationCost, ...]) -> Cost:
+    """A cost with its public-key operations at other times, its messages and sides so much shorter or longer."""
+    beyond: dict[tuple[Side, int | None], float] = {}
+    for before, after in zip(cost.operations, operations, strict=True):
+        if before.kind != "common":
+            key = (before.side, before.message)
+            beyond[key] = beyond.get(key, 0.0) + after.us - before.us
+    messages = []
+    for number, one in enumerate(cost.messages):
+        receiver: Side = "server" if one.sender == "client" else "client"
+        messages.append(
+            replace(
+                one,
+                generate_us=round(one.generate_us + beyond.get((one.sender, number), 0.0), 3),
+                process_us=round(one.process_us + beyond.get((receiver, number), 0.0), 3),
+            )
+        )
+    sides = {
+        side: round(cost.us(side) + sum(us for (where, _), us in beyond.items() if where == side), 3)
+        for side in SIDES
+    }
+    return replace(
+        cost,
+        client_us=sides["client"],
+        server_us=sides["server"],
+        messages=tuple(messages),
         operations=operations,
     )
 

@@ -14,10 +14,10 @@ UNDECIDED: Verdict = "undecided"
 UNTESTABLE: Verdict = "cannot be tested"
 VERDICTS: tuple[Verdict, ...] = (AGREES, DIFFERS, UNDECIDED, UNTESTABLE)
 
-PRIMITIVE_OFF = 0.04
+PRIMITIVE_OFF = 0.05
 """By what share a public-key primitive's cost differs between runs, relative to the others'."""
 
-COMMON_OFF = 0.08
+COMMON_OFF = 0.12
 """The same of all other work of one side in one suite, and of a transfer."""
 
 RULE = f"""\
@@ -26,7 +26,8 @@ statements of a section count alike. The tolerance stands beside the statement a
 anything was computed: the paper's own spread where it prints one, else half of its last printed digit;
 a bound is exact where the paper says "at least" or "every", and holds to its printed digits elsewhere.
 What is measured here is measured in several rounds, all suites in turn, and of each part of a handshake
-the least time counts, for whatever else a machine does only adds. Its interval holds what follows from
+the least time counts, for whatever else a machine does only adds; a primitive costs the same in every suite
+of a protocol that uses it in the same message. The interval holds what follows from
 either half of the rounds alone, and from costs that are off as far as they are between a quiet run and a
 loaded one: each public-key primitive by {PRIMITIVE_OFF:.0%} either way, a side's other work in each suite by
 {COMMON_OFF:.0%}. The statement *agrees* or *differs* only if all of the interval does; else it is *undecided*. A statement

@@ -160,16 +160,18 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
                 for one in (above, below)
             )
             rows.append(
-                beside(cell_row(
-                    SLUG,
-                    f"figure 3 as ratios, {name}",
-                    title,
-                    "x",
-                    f"{upper / lower:.3f}",
-                    found.get(key),
-                    "10 %",
-                    missing or "one operation over the other inside a TLS 1.0 handshake here",
-                    "measured",
-                ))
+                beside(
+                    cell_row(
+                        SLUG,
+                        f"figure 3 as ratios, {name}",
+                        title,
+                        "x",
+                        f"{upper / lower:.3f}",
+                        found.get(key),
+                        "10 %",
+                        missing or "one operation over the other inside a TLS 1.0 handshake here",
+                        "measured",
+                    )
+                )
             )
     return rows

@@ -68,19 +68,18 @@ def _ratios(thesis: Thesis, replication: Replication) -> list[Row]:
                 suites = (case.suite(authentication), first.suite(authentication))
                 costs = replication.all(suites)
                 row = cell_row(
-                        SLUG,
-                        f"table {table_number} over 160p/160p, {case.name}",
-                        f"{column.split('_')[0]} {'time' if 'ms' in column else 'bytes'}, "
-                        f"{WORDS[authentication]}"
-                        if "ms" in column
-                        else f"handshake data, {WORDS[authentication]}",
-                        "x",
-                        f"{float(thesis.printed(name, case)[column]) / base:.3f}",
-                        of(costs[0]) / of(costs[1]) if costs else None,
-                        "10 %",
-                        replication.why_not(suites) or f"{suites[0]} over {suites[1]} here",
-                        "measured",
-                    )
+                    SLUG,
+                    f"table {table_number} over 160p/160p, {case.name}",
+                    f"{column.split('_')[0]} {'time' if 'ms' in column else 'bytes'}, {WORDS[authentication]}"
+                    if "ms" in column
+                    else f"handshake data, {WORDS[authentication]}",
+                    "x",
+                    f"{float(thesis.printed(name, case)[column]) / base:.3f}",
+                    of(costs[0]) / of(costs[1]) if costs else None,
+                    "10 %",
+                    replication.why_not(suites) or f"{suites[0]} over {suites[1]} here",
+                    "measured",
+                )
                 # Bytes depend on no machine.
                 rows.append(beside(row) if "ms" in column else row)
     return rows
@@ -97,17 +96,19 @@ def _shares(thesis: Thesis, replication: Replication) -> list[Row]:
             cost = replication.cost(suite)
             for column in columns:
                 rows.append(
-                    beside(cell_row(
-                        SLUG,
-                        f"table {number} (modern rerun), {case.name}",
-                        f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",
-                        "%",
-                        thesis.printed(table, case)[column],
-                        share_here(cost, side, column) if cost else None,
-                        "5",
-                        replication.why_not([suite]) or f"{suite} here",
-                        "measured",
-                    ))
+                    beside(
+                        cell_row(
+                            SLUG,
+                            f"table {number} (modern rerun), {case.name}",
+                            f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",
+                            "%",
+                            thesis.printed(table, case)[column],
+                            share_here(cost, side, column) if cost else None,
+                            "5",
+                            replication.why_not([suite]) or f"{suite} here",
+                            "measured",
+                        )
+                    )
                 )
     return rows
 
