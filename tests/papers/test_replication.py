@@ -14,6 +14,9 @@ from shakedown.papers import replication
 from shakedown.papers.write import MEASURED
 
 
+OTHER = {"client": "server", "server": "client"}
+
+
 @pytest.fixture
 def known() -> replication.Replication:
     return replication.load(DOCUMENTED / MEASURED)
@@ -49,16 +52,45 @@ def test_messages_add_up_to_the_bytes(known):
 def test_the_least_of_each_part_counts_and_the_parts_make_up_the_side():
     measured = real.measurement()
     cost = replication.summarise(measured)
-    for message, found in zip(measured.messages, cost.messages, strict=True):
-        assert found.generate_us == round(min(message.generate_samples_us), 3)
-        assert found.process_us == round(min(message.process_samples_us), 3)
-    outside = measured.unattributed_us
-    for side, samples in (("client", outside.client_samples), ("server", outside.server_samples)):
-        in_messages = sum(one.generate_us if one.sender == side else one.process_us for one in cost.messages)
-        assert in_messages + min(samples) == pytest.approx(cost.us(side), abs=1e-3)
-        assert cost.us(side) <= measured.handshake.of(side).min + 1e-3
-        public_us = cost.class_us(side, "key") + cost.class_us(side, "signature")
-        assert 0.0 < public_us < cost.us(side)
+    for operation in measured.operations:
+        if operation.class_ != "common":
+            assert round(min(operation.samples_us), 3) in [one.us for one in cost.operations]
+    for number, message in enumerate(measured.messages):
+        for side, samples, found in (
+            (message.sender, message.generate_samples_us, cost.messages[number].generate_us),
+            (OTHER[message.sender], message.process_samples_us, cost.messages[number].process_us),
+        ):
+            work = [
+                one.samples_us
+                for one in measured.operations
+                if (one.side, one.message) == (side, number) and one.class_ != "common"
+            ]
+            besides = [whole - sum(of) for whole, *of in zip(samples, *work, strict=True)]
+            expected = max(0.0, min(besides)) + sum(min(of) for of in work)
+            assert found == pytest.approx(expected, abs=0.01)
+    for side in ("client", "server"):
+        outside = getattr(measured.unattributed_us, f"{side}_samples")
+        found = cost.us(side) - replication.messages_us(cost.messages, side)
+        assert found == pytest.approx(min(outside), abs=0.05)
+        assert cost.us(side) <= measured.handshake.of(side).min + 0.1
+
+
+def test_a_primitive_costs_the_same_in_every_suite_that_uses_it_alike():
+    first = replication.summarise(real.measurement())
+    slower = dataclasses.replace(
+        replication.with_operations(
+            first, tuple(dataclasses.replace(one, us=one.us + 5.0) for one in first.operations)
+        ),
+        suite=first.suite.replace("tls1.2/", "tls1.2/slower_"),
+    )
+    elsewhere = dataclasses.replace(slower, suite="wtls/other")
+    rounds = [replication.Replication(costs={one.suite: one for one in (first, slower, elsewhere)})]
+    whole = replication.summary(rounds, {})
+    for side in ("client", "server"):
+        assert whole.costs[slower.suite].us(side) == pytest.approx(first.us(side), abs=0.01)
+        public = sum(one.side == side and one.kind != "common" for one in first.operations)
+        assert public
+        assert whole.costs["wtls/other"].us(side) == pytest.approx(first.us(side) + 5.0 * public, abs=0.01)
 
 
 def test_medians_count_without_samples_and_minima_where_all_was_preempted():

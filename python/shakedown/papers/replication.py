@@ -196,30 +196,35 @@ def summary(rounds: Sequence[Replication], missing: dict[str, str]) -> Replicati
 
 
 def _least(costs: Sequence[Cost]) -> Cost:
+    """Of each operation, of what else each message takes, and of what lies outside of messages, the least."""
     first = costs[0]
+    bare = [with_operations(cost, tuple(replace(one, us=0.0) for one in cost.operations)) for cost in costs]
     messages = tuple(
         replace(
             message,
-            generate_us=min(cost.messages[number].generate_us for cost in costs),
-            process_us=min(cost.messages[number].process_us for cost in costs),
+            generate_us=max(0.0, min(cost.messages[number].generate_us for cost in bare)),
+            process_us=max(0.0, min(cost.messages[number].process_us for cost in bare)),
         )
         for number, message in enumerate(first.messages)
     )
-    operations = tuple(
-        replace(operation, us=min(cost.operations[number].us for cost in costs))
-        for number, operation in enumerate(first.operations)
-    )
     sides = {
         side: messages_us(messages, side)
-        + min(cost.us(side) - messages_us(cost.messages, side) for cost in costs)
+        + min(cost.us(side) - messages_us(cost.messages, side) for cost in bare)
         for side in SIDES
     }
-    return replace(
+    # Operations of the class "common" are part of what else a message takes.
+    least = tuple(
+        min(cost.operations[number].us for cost in costs) for number in range(len(first.operations))
+    )
+    without = replace(
         first,
-        client_us=round(sides["client"], 3),
-        server_us=round(sides["server"], 3),
+        client_us=sides["client"],
+        server_us=sides["server"],
         messages=messages,
-        operations=operations,
+        operations=tuple(replace(one, us=0.0) for one in first.operations),
+    )
+    return with_operations(
+        without, tuple(replace(one, us=us) for one, us in zip(first.operations, least, strict=True))
     )
 
 
@@ -228,7 +233,7 @@ def _pooled(costs: Sequence[Cost]) -> list[Cost]:
 
     def use(cost: Cost, one: OperationCost) -> tuple[str, ...]:
         message = "" if one.message is None else cost.messages[one.message].name
-        return cost.suite.split("/")[0], message, one.operation, one.algorithm, one.parameters
+        return cost.suite.split("/")[0], one.side, message, one.operation, one.algorithm, one.parameters
 
     least: dict[tuple[str, ...], float] = {}
     for cost in costs:
@@ -260,13 +265,12 @@ def with_operations(cost: Cost, operations: tuple[OperationCost, ...]) -> Cost:
         messages.append(
             replace(
                 one,
-                generate_us=round(one.generate_us + beyond.get((one.sender, number), 0.0), 3),
-                process_us=round(one.process_us + beyond.get((receiver, number), 0.0), 3),
+                generate_us=one.generate_us + beyond.get((one.sender, number), 0.0),
+                process_us=one.process_us + beyond.get((receiver, number), 0.0),
             )
         )
     sides = {
-        side: round(cost.us(side) + sum(us for (where, _), us in beyond.items() if where == side), 3)
-        for side in SIDES
+        side: cost.us(side) + sum(us for (where, _), us in beyond.items() if where == side) for side in SIDES
     }
     return replace(
         cost,
@@ -286,14 +290,30 @@ def summarise(measured: Measurement) -> Cost:
     """What a suite's measurement says: the least of each part over its repetitions, or medians where none are
     kept.
     """
-    kept = all(measured.handshake.of(side).samples for side in SIDES)
+    times = measured.handshake
+    if not all(times.of(side).samples for side in SIDES):
+        return _repetition(measured, None)
+    least = _least([_repetition(measured, number) for number in range(len(times.client_us.samples or ()))])
+    return replace(
+        least,
+        client_us=round(least.client_us, 3),
+        server_us=round(least.server_us, 3),
+        messages=tuple(
+            replace(one, generate_us=round(one.generate_us, 3), process_us=round(one.process_us, 3))
+            for one in least.messages
+        ),
+    )
+
+
+def _repetition(measured: Measurement, number: int | None) -> Cost:
+    """One repetition of a suite, or the medians of all."""
     messages = tuple(
         MessageCost(
             message.sender,
             message.name,
             message.bytes,
-            _figure(message.generate_us, message.generate_samples_us if kept else ()),
-            _figure(message.process_us, message.process_samples_us if kept else ()),
+            _figure(message.generate_us, message.generate_samples_us, number),
+            _figure(message.process_us, message.process_samples_us, number),
         )
         for message in measured.messages
     )
@@ -305,17 +325,13 @@ def summarise(measured: Measurement) -> Cost:
             operation.algorithm,
             operation.parameters or "",
             operation.class_,
-            _figure(operation.us, operation.samples_us if kept else ()),
+            _figure(operation.us, operation.samples_us, number),
         )
         for operation in measured.operations
         if operation.class_ != "common" or operation.operation in _KEPT_COMMON
     )
-    outside = measured.unattributed_us
-    samples = {"client": outside.client_samples, "server": outside.server_samples}
     sides = {
-        side: round(messages_us(messages, side) + min(found), 3)
-        if kept and (found := samples[side])
-        else round(_undisturbed(measured, side), 3)
+        side: _figure(_undisturbed(measured, side), measured.handshake.of(side).samples, number)
         for side in SIDES
     }
     return Cost(
@@ -329,8 +345,10 @@ def summarise(measured: Measurement) -> Cost:
     )
 
 
-def _figure(median_us: float, samples_us: Samples) -> float:
-    return round(min(samples_us) if samples_us else median_us, 3)
+def _figure(median_us: float, samples_us: Samples, number: int | None) -> float:
+    if number is None or not samples_us or number >= len(samples_us):
+        return round(median_us, 3)
+    return round(samples_us[number], 3)
 
 
 def _undisturbed(measurement: Measurement, side: Side) -> float:
