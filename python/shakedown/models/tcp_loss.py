@@ -32,6 +32,8 @@ _FEW = 1e-6  # the same among the ways of acknowledgements
 _MANY = 200  # ways of one flight that are kept apart
 _TOGETHER = 0.005  # repairs that begin within this share of a round trip are taken together
 _SLIGHT = 1e-4  # ways less probable than this, of a whole flight, are followed one for several
+_LONG = 12  # segments beyond which fewer ways are followed
+_COLLECTED = 1e-6  # beginnings of repairs less probable than this are put one for several
 _SETTLED = 8  # round trips measured alike, after which further ones change nothing
 _DEEP = 8  # losses within one class of a flight that are followed
 
@@ -258,10 +260,13 @@ class _Found:
         self.trip_s = sending.forth_s + sending.back_s
         self.on_time_s = sending.left_s[-1] + sending.forth_s
         self.measured = estimator(sending.round_trips)
+        # Long flights have more ways, and each matters less.
+        slight = _SLIGHT * max(1.0, len(sending.left_s) / _LONG) ** 2
         self.crossing = Crossing(
-            odds, tcp, self.trip_s + sending.segment_s, sending.segment_s, _TOGETHER * self.trip_s, _SLIGHT
+            odds, tcp, self.trip_s + sending.segment_s, sending.segment_s, _TOGETHER * self.trip_s, slight
         )
         self.late: dict[tuple[float, int], Estimator] = {}
+        self.rare = 0.0
 
     def collected(self, on_time: float) -> Extras:
         """All of them, the probability of being on time first."""
@@ -277,9 +282,13 @@ class _Found:
         return Extras(weights, extra_s, min(1.0, found.timed_out))
 
     def put(self, weight: float, at_s: float, state: State, measured: Estimator | None = None) -> None:
-        """A state that the sender is in at ``at_s``."""
-        if weight >= _LEAST:
-            self.crossing.add(weight, at_s, state, measured or self.measured)
+        """A state that the sender is in at ``at_s``; rare ones are put one for several."""
+        if weight < _COLLECTED:
+            self.rare += weight
+            if self.rare < _COLLECTED:
+                return
+            weight, self.rare = self.rare, 0.0
+        self.crossing.add(weight, at_s, state, measured or self.measured)
 
     def after_link(self, start_s: float) -> float:
         """Then, but not before the link has sent what it had."""

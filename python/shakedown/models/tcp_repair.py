@@ -8,8 +8,8 @@ unless something is being repaired already, and then the timeout: it doubles, it
 is not known to have arrived, and by chance that one had.
 
 States are counts, so that their number is small, and ways to the same state are one, with the times at which it is
-reached. They are followed forward in time; of ways that are rare one goes on in place of several, chosen evenly, so
-that the number of states stays bounded and no probability is lost.
+reached. They are followed forward in time; ways that are rare go on one for several, so that the number of states stays
+bounded and no probability is lost.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ import numpy as np
 from shakedown.models.arrays import Floats
 from shakedown.models.tcp import DUPLICATE_ACKS, MAX_RTO_S, RoundTrips, Tcp
 
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _RARE = 1e-5  # outcomes of one round less probable than this are not followed
+_RARE_OF_MANY = 3e-4  # the same where more than so many segments are missing
+_MANY = 14
 _TIMEOUTS = 14  # timeouts in a row that are followed
 _STRAGGLERS = 0.25  # round trips by which RACK waits outside of a repair
 _TIMES = 40  # times at which a state is reached that are kept apart
 _COARSE = 0.4  # variations of the round trip are kept apart by such steps of their logarithm
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+_SEVERAL = 0.1  # of a rare way; rarer ones from one state are collected
 NO_THRESHOLD = 1_000
 """No threshold yet."""
 
@@ -153,15 +156,15 @@ def binomial(count: int, share: float) -> Iterator[tuple[int, float]]:
 
 @lru_cache(maxsize=32_768)
 def ways_on(state: State, odds: Odds) -> tuple[Way, ...]:
-    """Every way on from a state, alike ones as one; their probabilities sum to 1 less what is rare."""
+    """Every way on from a state, the most probable first; alike ones are one, and what is rare is left out."""
     merged: dict[tuple[Wait, State | None, int, bool], float] = {}
     for way in _expired(state, odds) if state.expired else _round(state, odds):
         key = (way.wait, way.after, way.segments if way.after is None else 1, way.late)
         merged[key] = merged.get(key, 0.0) + way.weight
+    whole = sum(merged.values())
     return tuple(
-        Way(weight, wait, after, segments, late)
+        Way(weight / whole, wait, after, segments, late)
         for (wait, after, segments, late), weight in sorted(merged.items(), key=lambda one: -one[1])
-        if weight >= _RARE
     )
 
 
@@ -176,11 +179,12 @@ def _round(state: State, odds: Odds) -> Iterator[Way]:
         yield from _silence(1.0, after, odds)
         return
     silent = odds.unheard**sent
+    rare = _RARE if state.missing <= _MANY else _RARE_OF_MANY
     for unknown, share in binomial(sent, odds.arrived_unheard):
         under_way = replace(after, doubtful=state.doubtful + sent - unknown, arrived=state.arrived + unknown)
         if not under_way.missing:
             yield Way(silent * share, _NOW, None, sent)
-        elif silent * share >= _RARE:
+        elif silent * share >= rare:
             yield from _silence(silent * share, under_way, odds)
     for last in range(1, sent + 1):
         # The last that was heard, so many of those before it delivered.
@@ -188,7 +192,7 @@ def _round(state: State, odds: Odds) -> Iterator[Way]:
         for before, share in binomial(last - 1, 1.0 - odds.loss):
             for unknown, part in binomial(sent - last, odds.arrived_unheard):
                 weight = until * share * part
-                if weight < _RARE:
+                if weight < rare:
                     continue
                 gone = last - 1 - before + state.doubtful
                 later = replace(
@@ -344,16 +348,16 @@ class Crossed:
     """When everything has arrived: probabilities and seconds.
 
     Attributes:
-        weights: probabilities; they sum to what was begun with.
+        weights: probabilities; they sum to what was begun with, less `dropped`.
         end_s: when.
         timed_out: probability that a timeout shrank the window.
-        represented: probability of rare ways, counted each time that one was followed in place of several.
+        dropped: probability that was collected last and went on with no way: less than one rare way.
     """
 
     weights: Floats
     end_s: Floats
     timed_out: float
-    represented: float
+    dropped: float
 
 
 class Crossing:
@@ -381,7 +385,7 @@ class Crossing:
         self.slight = slight
         self.reached: dict[tuple[State, Estimator], list[tuple[Floats, Floats]]] = {}
         self.ends: list[tuple[Floats, Floats]] = []
-        self.timed_out = self.represented = self.begun = self.share = 0.0
+        self.timed_out = self.begun = self.rare = self.share = 0.0
 
     def add(self, weight: float, at_s: float, state: State, measured: Estimator) -> None:
         """A state that is reached at ``at_s``; where nothing is missing, that is the end."""
@@ -400,7 +404,7 @@ class Crossing:
                 self.follow(state, measured, parts)
         weights = np.concatenate([weights for weights, _ in self.ends])
         end_s = np.concatenate([end_s for _, end_s in self.ends])
-        return Crossed(weights, end_s, self.timed_out, self.represented)
+        return Crossed(weights, end_s, self.timed_out, self.rare)
 
     def follow(self, state: State, measured: Estimator, parts: list[tuple[Floats, Floats]]) -> None:
         """One state, at all times when it is reached."""
@@ -408,8 +412,8 @@ class Crossing:
         whole = float(weights.sum())
         if state.expired:
             self.timed_out += whole
-        for weight, way in self.followed(whole, ways_on(state, self.odds)):
-            wait_s, scaled = self.lasts_s(way.wait, measured), weights * weight
+        for mass, way in self.followed(whole, ways_on(state, self.odds)):
+            wait_s, scaled = self.lasts_s(way.wait, measured), weights * (mass / whole)
             if way.after is None:
                 self.ends.append((scaled, at_s + (wait_s + way.segments * self.segment_s)))
                 continue
@@ -417,27 +421,30 @@ class Crossing:
             self.reached.setdefault((way.after, later), []).append((scaled, at_s + wait_s))
 
     def followed(self, whole: float, ways: tuple[Way, ...]) -> Iterator[tuple[float, Way]]:
-        """Ways on from a state of so much probability: those that are not rare, and one in place of all others.
+        """Ways on from a state of so much probability: those that are not rare, and one for all others.
 
-        It stands for the others as often as it is probable among them: by shares that fill the range between 0
-        and 1 evenly, the multiples of the golden ratio, so that nothing is lost and no kind of way favoured.
+        Which one, shares say that fill the range between 0 and 1 evenly, the multiples of the golden ratio, so
+        that each goes on as often as it is probable. What is rare all together goes on with the next that is not.
         """
-        least, rest = self.slight * self.begun / whole, 0.0
-        for number, way in enumerate(ways):
-            if way.weight < least:
-                rest = sum(other.weight for other in ways[number:])
+        least, count = self.slight * self.begun, 0
+        for way in ways:
+            if way.weight * whole < least:
                 break
-            yield way.weight, way
-        if not rest:
+            count += 1
+            yield way.weight * whole, way
+        rest = sum(way.weight for way in ways[count:])
+        mass = rest * whole
+        if mass < _SEVERAL * least:
+            self.rare += mass
             return
+        mass, self.rare = mass + self.rare, 0.0
         self.share = (self.share + _GOLDEN) % 1.0
-        self.represented += whole * rest
         until = self.share * rest
-        for way in ways[number:]:
+        for way in ways[count:]:
             until -= way.weight
             if until < 0.0:
                 break
-        yield rest, way
+        yield mass, way
 
     def together(self, parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
         """Times as one list, close ones as one at their mean."""
