@@ -56,7 +56,9 @@ def differing(runs: list[Rows]) -> list[tuple[tuple[str, str, str], list[dict[st
 
 
 def costs_us(record: replication.Replication) -> dict[tuple[str, ...], float]:
-    """What was measured: each primitive, the least over the suites, and each side's other work in each suite."""
+    """What was measured: each primitive, the least over the suites, and each side's other work in each
+    suite.
+    """
     found: dict[tuple[str, ...], float] = {}
     for suite, cost in record.costs.items():
         for one in cost.operations:
@@ -69,7 +71,9 @@ def costs_us(record: replication.Replication) -> dict[tuple[str, ...], float]:
 
 
 def spread(first: replication.Replication, second: replication.Replication) -> dict[str, list[float]]:
-    """By what share each cost differs, by kind, ascending; the pace is the median of the primitives' ratios."""
+    """By what share each cost differs, by kind, ascending; the pace is the median of the primitives'
+    ratios.
+    """
     before, after = costs_us(first), costs_us(second)
     ratios = {key: after[key] / before[key] for key in before if key in after}
     pace = median(ratio for key, ratio in ratios.items() if key[0] == "primitive")

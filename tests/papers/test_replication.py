@@ -13,7 +13,6 @@ from shakedown.errors import InputError
 from shakedown.papers import replication
 from shakedown.papers.write import MEASURED
 
-
 OTHER = {"client": "server", "server": "client"}
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -32,7 +32,7 @@ _FEW = 1e-6  # the same among the ways of acknowledgements
 _MANY = 200  # ways of one flight that are kept apart
 _TOGETHER = 0.005  # repairs that begin within this share of a round trip are taken together
 _SLIGHT = 1e-4  # ways less probable than this, of a whole flight, are followed one for several
-_LONG = 12  # segments beyond which fewer ways are followed
+_LONG = 8  # segments beyond which fewer ways are followed
 _COLLECTED = 1e-6  # beginnings of repairs less probable than this are put one for several
 _SETTLED = 8  # round trips measured alike, after which further ones change nothing
 _DEEP = 8  # losses within one class of a flight that are followed
@@ -353,7 +353,7 @@ class _Found:
                 share *= 1.0 - self.odds.ack_loss
             if share < _FEW:
                 break
-            under_way = replace(state, arrived=state.arrived + silent, first_arrived=silent > 0)
+            under_way = state._replace(arrived=state.arrived + silent, first_arrived=silent > 0)
             self.probed(share, first - silent, under_way, ends=ends)
 
     def probed(self, weight: float, known: int, state: State, *, ends: bool) -> None:
@@ -371,13 +371,13 @@ class _Found:
         probe_s = from_s + self.tcp.timer_s(round_trips.probe_s(state.unknown))
         probe_s = self.after_link(probe_s)
         if state.unsent:
-            lost = replace(state, unsent=state.unsent - 1, doubtful=state.doubtful + 1)
-            there = replace(state, unsent=state.unsent - 1, arrived=state.arrived + 1)
+            lost = state._replace(unsent=state.unsent - 1, doubtful=state.doubtful + 1)
+            there = state._replace(unsent=state.unsent - 1, arrived=state.arrived + 1)
         else:
             lost = state
-            there = state if ends else replace(state, doubtful=state.doubtful - 1, arrived=state.arrived + 1)
+            there = state if ends else state._replace(doubtful=state.doubtful - 1, arrived=state.arrived + 1)
         late_s = probe_s + self.tcp.timer_s(round_trips.rto_s)
-        self.put(weight * odds.loss, late_s, replace(lost, expired=True))
+        self.put(weight * odds.loss, late_s, lost._replace(expired=True))
         arrives = weight * (1.0 - odds.loss)
         if not there.missing:
             self.put(arrives, probe_s, there)
@@ -396,7 +396,7 @@ class _Found:
         )
         measured = self.measured_late(min(known, _SETTLED), told_s) if state.arrived else None
         self.put(arrives * heard, told_s, repairs, measured)
-        self.put(arrives * (1.0 - heard), late_s, replace(there, expired=True))
+        self.put(arrives * (1.0 - heard), late_s, there._replace(expired=True))
 
     def measured_late(self, known: int, told_s: float) -> Estimator:
         """The estimator after an acknowledgement at ``told_s`` of segments that were sent once, at first.

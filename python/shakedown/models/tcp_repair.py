@@ -3,22 +3,22 @@
 A round sends what is known to be lost, then what is new, as far as the window allows. What an acknowledgement
 tells depends on the last one that arrives: it names all that has arrived until then, so that what was sent
 before it and is not named is lost (RACK, RFC 8985), and what was sent after it stays in doubt: some of it has
-arrived, some not. The next round's acknowledgements clear that up. Where none arrives, the tail loss probe does,
-unless something is being repaired already, and then the timeout: it doubles, it repeats the first segment that
-is not known to have arrived, and by chance that one had.
+arrived, some not. The next round's acknowledgements clear that up. Where none arrives, the tail loss probe
+does, unless something is being repaired already, and then the timeout: it doubles, it repeats the first
+segment that is not known to have arrived, and by chance that one had.
 
-States are counts, so that their number is small, and ways to the same state are one, with the times at which it is
-reached. They are followed forward in time; ways that are rare go on one for several, so that the number of states stays
-bounded and no probability is lost.
+States are counts, so that their number is small, and ways to the same state are one, with the times at which
+it is reached. They are followed forward in time; ways that are rare go on one for several, so that the number
+of states stays bounded and no probability is lost.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from shakedown.models.arrays import Floats
 from shakedown.models.tcp import DUPLICATE_ACKS, MAX_RTO_S, RoundTrips, Tcp
 
 _RARE = 1e-5  # outcomes of one round less probable than this are not followed
-_RARE_OF_MANY = 3e-4  # the same where more than so many segments are missing
+_RARE_OF_MANY = 2e-3  # the same where more than so many segments are missing
 _MANY = 14
 _TIMEOUTS = 14  # timeouts in a row that are followed
 _STRAGGLERS = 0.25  # round trips by which RACK waits outside of a repair
@@ -64,8 +64,7 @@ class Odds:
         return (1.0 - self.loss) * self.ack_loss / self.unheard if self.unheard > 0.0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """What a sender has to do.
 
     Attributes:
@@ -110,8 +109,7 @@ def begun(segments: int, window: int) -> State:
     return State(0, segments, 2 * window, 2 if window == 2 else NO_THRESHOLD)
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """How long something takes: probes of one segment and of several, timeouts' lengths, round trips."""
 
     probes_alone: int = 0
@@ -120,8 +118,7 @@ class Wait:
     trips: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(NamedTuple):
     """One way on: probability, how long it takes, and the state then.
 
     Attributes:
@@ -129,8 +126,8 @@ class Way:
         wait: how long it takes.
         after: the state, or None where everything has arrived.
         segments: of the last round, where everything has arrived.
-        late: whether an acknowledgement comes of what was sent before the wait, and once: a long round trip to the
-            sender.
+        late: whether an acknowledgement comes of what was sent before the wait, and once: a long round trip
+        to the sender.
     """
 
     weight: float
@@ -156,7 +153,9 @@ def binomial(count: int, share: float) -> Iterator[tuple[int, float]]:
 
 @lru_cache(maxsize=32_768)
 def ways_on(state: State, odds: Odds) -> tuple[Way, ...]:
-    """Every way on from a state, the most probable first; alike ones are one, and what is rare is left out."""
+    """Every way on from a state, the most probable first; alike ones are one, and what is rare is left
+    out.
+    """
     merged: dict[tuple[Wait, State | None, int, bool], float] = {}
     for way in _expired(state, odds) if state.expired else _round(state, odds):
         key = (way.wait, way.after, way.segments if way.after is None else 1, way.late)
@@ -174,14 +173,14 @@ def _round(state: State, odds: Odds) -> Iterator[Way]:
     again = min(state.lost, room)
     new = min(state.unsent, room - again)
     sent = again + new
-    after = replace(state, lost=state.lost - again, unsent=state.unsent - new)
+    after = state._replace(lost=state.lost - again, unsent=state.unsent - new)
     if not sent:
         yield from _silence(1.0, after, odds)
         return
     silent = odds.unheard**sent
     rare = _RARE if state.missing <= _MANY else _RARE_OF_MANY
     for unknown, share in binomial(sent, odds.arrived_unheard):
-        under_way = replace(after, doubtful=state.doubtful + sent - unknown, arrived=state.arrived + unknown)
+        under_way = after._replace(doubtful=state.doubtful + sent - unknown, arrived=state.arrived + unknown)
         if not under_way.missing:
             yield Way(silent * share, _NOW, None, sent)
         elif silent * share >= rare:
@@ -195,8 +194,8 @@ def _round(state: State, odds: Odds) -> Iterator[Way]:
                 if weight < rare:
                     continue
                 gone = last - 1 - before + state.doubtful
-                later = replace(
-                    after, lost=after.lost + gone, doubtful=sent - last - unknown, arrived=unknown
+                later = after._replace(
+                    lost=after.lost + gone, doubtful=sent - last - unknown, arrived=unknown
                 )
                 if not later.missing:
                     yield Way(weight, _NOW, None, sent)
@@ -207,7 +206,7 @@ def _round(state: State, odds: Odds) -> Iterator[Way]:
                 late = state.arrived > 0 and state.mode == "open"
                 doubt = odds.ambiguous if gone and state.mode != "open" else 0.0
                 if doubt:
-                    unmarked = replace(later, lost=after.lost, doubtful=later.doubtful + gone)
+                    unmarked = later._replace(lost=after.lost, doubtful=later.doubtful + gone)
                     grown = _grown(state, unmarked, told, 0, full=sent == room)
                     yield Way(weight * doubt, wait, grown, late=late)
                 grown = _grown(state, later, told, gone, full=sent == room)
@@ -233,40 +232,42 @@ def _grown(before: State, later: State, told: int, gone: int, *, full: bool) -> 
         window = 2 * max(1, min(threshold, told + advances + later.unknown))
     else:
         window = min(window + 2 * told, 2 * threshold)
-    return replace(later, window=window, threshold=threshold, mode=mode)
+    return later._replace(window=window, threshold=threshold, mode=mode)
 
 
 def _silence(weight: float, state: State, odds: Odds) -> Iterator[Way]:
     """Nothing is heard: the probe where no loss is known, then the timeout."""
-    fires = replace(state, expired=True)
+    fires = state._replace(expired=True)
     if state.mode != "open":
         yield Way(weight, Wait(timeouts=1), fires)
         return
     alone = state.unknown == 1
     wait = Wait(probes_alone=1) if alone else Wait(probes=1)
-    timeout = replace(wait, timeouts=1)
+    timeout = wait._replace(timeouts=1)
     arrives, told = 1.0 - odds.loss, 1.0 - odds.ack_loss
     for share, lost, there in _probes(state):
-        yield Way(weight * share * odds.loss, timeout, replace(lost, expired=True))
+        yield Way(weight * share * odds.loss, timeout, lost._replace(expired=True))
         if not there.missing:
             yield Way(weight * share * arrives, wait)
             continue
-        later = replace(there, lost=there.doubtful, doubtful=0, arrived=0)
+        later = there._replace(lost=there.doubtful, doubtful=0, arrived=0)
         grown = _grown(state, later, there.arrived, later.lost, full=False)
         late = state.arrived > 0 and (state.unsent > 0 or later.lost > 0)
-        yield Way(weight * share * arrives * told, replace(wait, trips=1.0), grown, late=late)
-        yield Way(weight * share * arrives * (1.0 - told), timeout, replace(there, expired=True))
+        yield Way(weight * share * arrives * told, wait._replace(trips=1.0), grown, late=late)
+        yield Way(weight * share * arrives * (1.0 - told), timeout, there._replace(expired=True))
 
 
 def _probes(state: State) -> Iterator[tuple[float, State, State]]:
-    """The probe, a new segment or the last one again: probability, the state if it is lost, and if it arrives."""
+    """The probe, a new segment or the last one again: probability, the state if it is lost, and if it
+    arrives.
+    """
     if state.unsent:
         left = state.unsent - 1
-        lost = replace(state, unsent=left, doubtful=state.doubtful + 1)
-        yield 1.0, lost, replace(state, unsent=left, arrived=state.arrived + 1)
+        lost = state._replace(unsent=left, doubtful=state.doubtful + 1)
+        yield 1.0, lost, state._replace(unsent=left, arrived=state.arrived + 1)
         return
     if state.doubtful:
-        fills = replace(state, doubtful=state.doubtful - 1, arrived=state.arrived + 1)
+        fills = state._replace(doubtful=state.doubtful - 1, arrived=state.arrived + 1)
         yield state.doubtful / state.unknown, state, fills
     if state.arrived:
         yield state.arrived / state.unknown, state, state
@@ -296,7 +297,7 @@ def _expired(state: State, odds: Odds) -> Iterator[Way]:
                 mode="loss" if rest else "open",
             )
             late = state.arrived > here and rest > 0
-            yield Way(share * weight, replace(wait, trips=1.0), later, late=late)
+            yield Way(share * weight, wait._replace(trips=1.0), later, late=late)
 
 
 def _answers(left: int, odds: Odds, *, here: bool, unsent: int) -> Iterator[tuple[float, int, int]]:
@@ -309,8 +310,8 @@ def _answers(left: int, odds: Odds, *, here: bool, unsent: int) -> Iterator[tupl
         unsent: segments that were never sent, and wait for the acknowledgement.
 
     Yields:
-        Probability, timeouts waited after the first, and what is still missing then. Where nothing is missing,
-        the segment's arrival ends it, acknowledged or not.
+        Probability, timeouts waited after the first, and what is still missing then. Where nothing is
+        missing, the segment's arrival ends it, acknowledged or not.
     """
     loss, known = odds.loss, 1.0 - odds.ack_loss
     ends = left == 1 and not here and not unsent
@@ -423,8 +424,9 @@ class Crossing:
     def followed(self, whole: float, ways: tuple[Way, ...]) -> Iterator[tuple[float, Way]]:
         """Ways on from a state of so much probability: those that are not rare, and one for all others.
 
-        Which one, shares say that fill the range between 0 and 1 evenly, the multiples of the golden ratio, so
-        that each goes on as often as it is probable. What is rare all together goes on with the next that is not.
+        Which one, shares say that fill the range between 0 and 1 evenly, the multiples of the golden ratio,
+        so that each goes on as often as it is probable. What is rare all together goes on with the next that
+        is not.
         """
         least, count = self.slight * self.begun, 0
         for way in ways:
@@ -460,8 +462,8 @@ class Crossing:
             # Finer near the least time: later ones are rare.
             after = (at_s - at_s.min()) / self.trip_s
             keys = np.rint(_TIMES * np.log1p(after)).astype(np.int64)
-        mass = np.bincount(keys, weights)
-        moment = np.bincount(keys, weights * at_s)
+        mass: Floats = np.bincount(keys, weights).astype(np.float64)
+        moment: Floats = np.bincount(keys, weights * at_s).astype(np.float64)
         filled = mass > 0.0
         return mass[filled], moment[filled] / mass[filled]
 
@@ -480,7 +482,9 @@ class Crossing:
         return total_s
 
     def sampled(self, measured: Estimator, waited_s: float) -> Estimator:
-        """The estimator after a round trip so long, beyond the usual one; coarse, so that few are kept apart."""
+        """The estimator after a round trip so long, beyond the usual one; coarse, so that few are kept
+        apart.
+        """
         srtt_s, rttvar_s = measured
         error_s = max(self.trip_s, waited_s) + self.trip_s - srtt_s
         variation_s = 0.75 * rttvar_s + error_s

@@ -1,11 +1,11 @@
 """What was measured here for the reproductions: handshakes by suite, reduced to what the papers compare.
 
-All times are µs of one thread's CPU time. Of each part of a handshake, a message made or handled, an operation,
-what lies outside messages, the least counts: whatever else a machine does only adds, and a part is short enough
-to be left alone by it now and then even where others work. A round's figures are the least of its repetitions,
-the whole's those of its rounds; a side's time is the sum of its parts. A primitive costs the same in every suite of
-a protocol that uses it in the same message, so the least of them all counts. Each round is kept too. Ratios are
-formed from figures of one run on one machine.
+All times are µs of one thread's CPU time. Of each part of a handshake, a message made or handled, an
+operation, what lies outside messages, the least counts: whatever else a machine does only adds, and a part is
+short enough to be left alone by it now and then even where others work. A round's figures are the least of
+its repetitions, the whole's those of its rounds; a side's time is the sum of its parts. A primitive costs the
+same in every suite of a protocol that uses it in the same message, so the least of them all counts. Each
+round is kept too. Ratios are formed from figures of one run on one machine.
 """
 
 from __future__ import annotations
@@ -253,7 +253,9 @@ def _pooled(costs: Sequence[Cost]) -> list[Cost]:
 
 
 def with_operations(cost: Cost, operations: tuple[OperationCost, ...]) -> Cost:
-    """A cost with its public-key operations at other times, its messages and sides so much shorter or longer."""
+    """A cost with its public-key operations at other times, its messages and sides so much shorter or
+    longer.
+    """
     beyond: dict[tuple[Side, int | None], float] = {}
     for before, after in zip(cost.operations, operations, strict=True):
         if before.kind != "common":

@@ -1,13 +1,14 @@
-"""What else the figures measured here may be: halves of the rounds, and costs as another hour would have them.
+"""What else the figures measured here may be: halves of the rounds, and costs as another hour would have
+them.
 
-Two runs on one machine differ, be it quiet in one and loaded in the other. What differs is less the handshakes
-of a suite than whole kinds of work: multiplications of long numbers suffer otherwise from busy neighbours than
-tables in a cache. So the primitives keep their cost relative to each other within `PRIMITIVE_OFF`, whichever
-suite they are in, and what a side does besides within `COMMON_OFF`; a verdict on something measured holds only
-if it does for all these variants.
+Two runs on one machine differ, be it quiet in one and loaded in the other. What differs is less the
+handshakes of a suite than whole kinds of work: multiplications of long numbers suffer otherwise from busy
+neighbours than tables in a cache. So the primitives keep their cost relative to each other within
+`PRIMITIVE_OFF`, whichever suite they are in, and what a side does besides within `COMMON_OFF`; a verdict on
+something measured holds only if it does for all these variants.
 
-Both figures are the spread between repeated runs, quiet and loaded, as `python -m tools.compare_verdicts` prints it:
-the greatest 95th percentile of any two, rounded up to whole per cent; no verdict enters them.
+Both figures are the spread between repeated runs, quiet and loaded, as `python -m tools.compare_verdicts`
+prints it: the greatest 95th percentile of any two, rounded up to whole per cent; no verdict enters them.
 """
 
 from __future__ import annotations

@@ -72,9 +72,11 @@ def _times(study: Study) -> dict[str, Check]:
         ),
         "ak-003": verdicts.number(study.ms(GPRS, "nrt") / 2, "half of table 1's NRT"),
         "ak-004": verdicts.untestable(
-            "nearly, without a bound: of the distributions of TST, THT and SCRT only means and deviations are "
+            "nearly, without a bound: of the distributions of TST, THT and SCRT only means and "
+            "deviations are "
             f"published; the deviations are {', '.join(f'{one:.0f}' for one in deviations[GPRS])} ms, "
-            f"{', '.join(f'{one:.1f} %' for one in relative)} of the means, and those of {count:,} runs differ "
+            f"{', '.join(f'{one:.1f} %' for one in relative)} of the means, and those of {count:,} "
+            f"runs differ "
             f"by chance by {100 * (chance - 1):.0f} %",
         ),
         "ak-005": verdicts.untestable(
@@ -122,8 +124,10 @@ def _times(study: Study) -> dict[str, Check]:
         "ak-020": verdicts.holds(
             max(deviations[LAPTOP]) / min(deviations[LAPTOP]) <= chance,
             "; ".join(f"{one:.0f}" for one in deviations[LAPTOP]),
-            "deviations of TST, THT, SCRT in ms; shifted versions of one distribution have one deviation, and "
-            f"those of {count:,} runs differ by chance by {100 * (chance - 1):.0f} %; in virtual time they are "
+            "deviations of TST, THT, SCRT in ms; shifted versions of one distribution have one "
+            "deviation, and "
+            f"those of {count:,} runs differ by chance by {100 * (chance - 1):.0f} %; in virtual "
+            f"time they are "
             + ", ".join(f"{runs.sd_ms(LAPTOP, time):.0f}" for time in ("tst", "tht", "scrt")),
         ),
         "ak-021": verdicts.number(
@@ -153,7 +157,9 @@ def _times(study: Study) -> dict[str, Check]:
 
 
 def _chance_ratio(count: int) -> float:
-    """By what factor deviations of two samples of one normal distribution differ at most, in 95 of 100 pairs."""
+    """By what factor deviations of two samples of one normal distribution differ at most, in 95 of 100
+    pairs.
+    """
     return math.exp(1.96 / math.sqrt(count - 1))
 
 

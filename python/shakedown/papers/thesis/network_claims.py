@@ -71,7 +71,8 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
         "wn-093": verdicts.spans(
             [(1.0 + float(apart.min()), 1.0 + float(apart.max()))],
             "least and greatest of the 48 delays over their mean, for the statement is about all; "
-            f"{int((np.abs(apart) > 0.07).sum())} lie further off than 7 %, 283r/233r mutual, an outlier, the "
+            f"{int((np.abs(apart) > 0.07).sum())} lie further off than 7 %, 283r/233r mutual, an "
+            f"outlier, the "
             f"furthest; the standard deviation is {100 * spread:.1f} % of the mean",
         ),
     }
