@@ -52,7 +52,8 @@ pub fn load<'py>(
     // While keys were made nothing had been counted.
     early.map_or(Ok(()), Err)?;
     if let Some(error) = raised
-        && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
+        // Ctrl-C before the run has figures is no failure of the target.
+        && (counted.is_err() || !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py))
     {
         return Err(error);
     }

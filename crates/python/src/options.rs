@@ -13,7 +13,7 @@ use shakedown_trace::{Carrier, Suite};
 use std::path::PathBuf;
 
 /// What may be given; anything else is refused by name.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
     /// Time at which certificates must be valid, in seconds since 1970.

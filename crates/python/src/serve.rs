@@ -89,10 +89,17 @@ impl Server {
         let request: Request = pythonize::depythonize(request)
             .map_err(|error| InvalidOption::new_err(format!("serve: {error}")))?;
         let client_ca = request.client_ca.clone();
-        let config = request.config(suites)?;
+        let mut config = request.config(suites)?;
         let options = Options::read(options)?;
-        let mut settings = match config.suites.first() {
-            Some(first) => options.for_suite(first)?.1,
+        let mut settings = None;
+        for suite in &mut config.suites {
+            // The suite with the keys of user-supplied certificates: what is served is what is said.
+            let (served, found, _) = options.clone().for_suite(suite)?;
+            *suite = served;
+            settings.get_or_insert(found);
+        }
+        let mut settings = match settings {
+            Some(settings) => settings,
             None => options.settings()?,
         };
         if let Some(path) = client_ca {

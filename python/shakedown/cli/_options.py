@@ -47,6 +47,22 @@ class FiniteRange(click.FloatRange):
         return found
 
 
+class Share(click.ParamType[float]):
+    """A share of one, or a percentage."""
+
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value)
+        try:
+            found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            found = math.nan
+        if not 0 <= found <= 1:
+            self.fail(f'"{text[:20]}" is no share; accepted: 0 to 1, or 0% to 100%', param, ctx)
+        return found
+
+
 def _unix_s(text: str) -> int:
     when = datetime.fromisoformat(text)
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from shakedown.cli._options import FiniteRange
+from shakedown.cli._options import Share
 from shakedown.cli._output import echo, force_option, json_option, live_line, note, print_json, show
 from shakedown.cli._scenario import Duration, Rate
 from shakedown.errors import InputError
@@ -57,7 +57,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option(
     "--resume-ratio",
-    type=FiniteRange(0.0, 1.0),
+    type=Share(),
     default=0.0,
     show_default=True,
     metavar="SHARE",
@@ -220,20 +220,30 @@ def _generators(workers: int | None, scheduler: str | None) -> Iterator[Generato
 
 def failures(run: LoadRun) -> list[str]:
     """Why a run that came to its end is a failure nevertheless."""
-    found = [f"required {one.text}, got {_got(one.value)}" for one in run.requirements if not one.met]
+    found = [
+        f"required {one.text}, got {_got(one.text, one.value)}" for one in run.requirements if not one.met
+    ]
     if not run.completed:
         found.append(f"no handshake of {run.planned} was completed")
     resumed, required = run.resumed, any(one.text.startswith("resumed.") for one in run.requirements)
     if resumed.confirmed < resumed.asked and not required:
         found.append(
-            f"the server resumed {resumed.confirmed} of {resumed.asked} sessions"
-            + (f"; {resumed.without_session} clients had none" if resumed.without_session else "")
+            f"the server resumed {resumed.confirmed} of {resumed.asked} connections that asked"
+            + (f"; {resumed.without_session} had no session to offer" if resumed.without_session else "")
         )
     return found
 
 
-def _got(value: float | None) -> str:
-    return "no value" if value is None else f"{value:.4g}"
+def _got(text: str, value: float | None) -> str:
+    """A metric's value, in the unit of its threshold."""
+    if value is None:
+        return "no value"
+    metric = text.lstrip()
+    if metric.startswith("rate"):
+        return f"{value:.4g}/s"
+    if metric.startswith("failed.count"):
+        return f"{value:.0f}"
+    return f"{value:.4g}" if ".share" in metric else f"{value:.4g} s"
 
 
 def _show(run: LoadRun, as_json: bool) -> None:

@@ -233,7 +233,7 @@ def _slowdown(
 
 def _http_request(path: str, target: str) -> str:
     """A request after whose answer the server closes."""
-    host = target.partition("://")[2] or target
+    host = (target.partition("://")[2] or target).removesuffix("/")
     if not path.startswith("/") or any(ord(letter) <= ord(" ") for letter in path + host):
         raise InputError(f'"{path[:60]}" is no path; accepted: /, /index.html and the like')
     return f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"

@@ -57,8 +57,14 @@ class Threshold:
         times: Times = getattr(outcome, f"{name}_s")
         share_within = _STATISTICS[statistic]
         found: float | None = getattr(times, statistic)
-        if found is None or share_within is None or name == "start_lateness" or not failed:
+        if name == "start_lateness":
+            # What failed had started, unless it never did.
+            failed = outcome.failed.get("not started", 0)
+        if found is None or not failed:
             return found
+        if share_within is None:
+            # One that never ended has no time to take a mean of.
+            return None
         rank = math.ceil(share_within * (times.n + failed))
         # Of those that ended, the percentile that is this one of all: what is kept are five of them.
         return None if rank > times.n else _at_least(times, rank / times.n)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
@@ -11,6 +13,7 @@ from contextlib import closing
 import pytest
 
 from live.load import servers
+from shakedown.loading import _http_request
 
 SUITE = "tls1.3/x25519/p256/server"
 SHORT = ("--rate", "20/s", "--duration", "0.5s")
@@ -30,7 +33,12 @@ SHORT = ("--rate", "20/s", "--duration", "0.5s")
         (("127.0.0.1:443", "--rate", "10", "--arrivals", "closed"), "in a closed loop"),
         (("127.0.0.1:443", "--rate", "0"), "rate: 0; accepted: 0.001 to"),
         (("127.0.0.1:443", "--rate", "5 apples"), "is no rate"),
-        (("127.0.0.1:443", *SHORT, "--resume-ratio", "1.5"), "1.5"),
+        (("127.0.0.1:443", *SHORT, "--resume-ratio", "1.5"), '"1.5" is no share; accepted: 0 to 1, or 0% to'),
+        (("127.0.0.1:443", *SHORT, "--resume-ratio", "nan"), '"nan" is no share'),
+        (
+            ("wtls://239.1.2.3:9203", "wtls/ecdh_anon+163k", *SHORT),
+            "239.1.2.3 (239.1.2.3) is not this machine",
+        ),
         (("127.0.0.1:443", *SHORT, "--ca", "/nowhere/ca.pem"), "/nowhere/ca.pem"),
         (("127.0.0.1:443", *SHORT, "--require", "beauty>1"), '"beauty" is nothing that can be required'),
         (("192.0.2.1:443", *SHORT), "--i-may-load 192.0.2.1"),
@@ -76,6 +84,35 @@ def test_a_server_that_says_nothing_runs_into_the_timeout(load):
         status, found, err = load(f"127.0.0.1:{listener.getsockname()[1]}", *SHORT, "--timeout", "0.3s")
     assert (status, found) == (1, {})
     assert "timeout: handshake" in err
+
+
+def test_ctrl_c_before_there_are_figures_is_no_failure_of_the_target():
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        arguments = ["load", f"127.0.0.1:{listener.getsockname()[1]}", *SHORT, "--timeout", "60s"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "shakedown", *arguments], stderr=subprocess.PIPE, text=True
+        )
+        listener.accept()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "error: interrupted\n")
+
+
+def test_a_rate_is_of_all_the_time_that_was_planned(load, start, peer, pair, tmp_path):
+    server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, ""))
+    status, found, err = load(server.target, "--rate", "2/s", "--duration", "2s")
+    assert status == 0, err
+    assert found["elapsed_s"] >= 2.0
+    assert found["rate_per_s"]["achieved"] == pytest.approx(found["completed"] / found["elapsed_s"])
+    # A limit ends the plan early.
+    limited = load(server.target, "--rate", "50/s", "--duration", "60s", "--count", "5")[1]
+    assert limited["completed"] == 5
+    assert limited["elapsed_s"] < 60.0
+
+
+@pytest.mark.parametrize("target", ["gateway.example:443", "tls://gateway.example:443/"])
+def test_a_request_names_its_host(target):
+    assert _http_request("/", target).split("\r\n")[1] == "Host: gateway.example:443"
 
 
 def test_a_server_without_the_suite_says_so(load, start, peer, pair, tmp_path):

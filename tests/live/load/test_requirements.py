@@ -64,7 +64,12 @@ def test_failed_connections_count_as_ones_that_never_ended():
     assert parse("handshake.p95<1s").value(failed) == 0.5
     assert parse("handshake.p99<1s").value(failed) is None
     assert not parse("handshake.max<100s").is_met(failed)
+    assert not parse("handshake.mean<100s").is_met(failed)
     assert parse("start_lateness.p99<1s").value(failed) == 0.5
+    assert parse("start_lateness.mean<1s").is_met(failed)
+    unstarted = outcome(planned=104, failed={"not started": 4})
+    assert not parse("start_lateness.p99<100s").is_met(unstarted)
+    assert not parse("start_lateness.mean<100s").is_met(unstarted)
     assert parse("failed.share<5%").is_met(failed)
 
 

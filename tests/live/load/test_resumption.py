@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -97,7 +101,7 @@ def test_a_server_that_never_resumes_fails_the_run(load, start, peer, pair, tmp_
     status, found, err = load(*arguments, "--resume-ratio", "1")
     assert status == 1
     assert found["resumed"]["confirmed"] == 0 < found["resumed"]["asked"]
-    assert f"the server resumed 0 of {found['resumed']['asked']} sessions" in err
+    assert f"the server resumed 0 of {found['resumed']['asked']} connections that asked" in err
     # Who says that this is what they expect gets it.
     status, found, err = load(*arguments, "--resume-ratio", "1", "--require", "resumed.share<=0")
     assert (status, err.count("error")) == (0, 0), err
@@ -142,3 +146,63 @@ def test_the_certificate_is_checked_where_there_is_something_to_check_it_against
     status, found, err = load(server.target, *short, "--ca", pair[0], "--server-name", "example.org")
     assert (status, found) == (1, {})
     assert "hostname mismatch" in err.lower()
+
+
+@contextmanager
+def offers_cut_off(port: int) -> Iterator[int]:
+    """A relay to a port of this machine that breaks off whoever offers a TLS 1.3 session; its own port.
+
+    A ClientHello that ends with the pre_shared_key extension has its binder at the very end: 32 or 48 bytes
+    behind their length.
+    """
+    with closing(socket.create_server(("127.0.0.1", 0), backlog=100)) as listener:
+
+        def pump(source: socket.socket, sink: socket.socket) -> None:
+            try:
+                while data := source.recv(65536):
+                    sink.sendall(data)
+                sink.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+
+        def relay(client: socket.socket) -> None:
+            with client:
+                hello = b""
+                while len(hello) < 5 or len(hello) < 5 + int.from_bytes(hello[3:5], "big"):
+                    if not (data := client.recv(65536)):
+                        return
+                    hello += data
+                if any(hello[-size - 3 :][:3] == bytes([0, size + 1, size]) for size in (32, 48)):
+                    return
+                with socket.create_connection(("127.0.0.1", port)) as server:
+                    server.sendall(hello)
+                    back = threading.Thread(target=pump, args=(server, client))
+                    back.start()
+                    pump(client, server)
+                    back.join()
+
+        def accept() -> None:
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=relay, args=(client,), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+def test_a_server_that_breaks_off_resumptions_fails_the_run(load, start, peer, pair, tmp_path):
+    """What failed was asked for all the same: full handshakes beside it make no success of the run."""
+    server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, "ssl_session_cache shared:s:1m;"))
+    with offers_cut_off(server.port) as port:
+        status, found, err = load(
+            *(f"localhost:{port}", PROTOCOLS["tls1.3"], "--rate", "40/s", "--duration", "1s"),
+            *("--clients", "2", "--resume-ratio", "50%"),
+        )
+    failed, asked = sum(found["failed"].values()), found["resumed"]["asked"]
+    assert found["completed"] > 0 < failed == asked
+    assert found["resumed"]["confirmed"] == 0
+    assert status == 1
+    assert f"the server resumed 0 of {asked} connections that asked" in err

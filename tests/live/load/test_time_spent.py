@@ -185,6 +185,17 @@ def test_both_sides_of_our_own(load, tmp_path, suite):
     assert 0.0 < client_us(spent) * 1e-6 <= times["max"]
 
 
+def test_halves_are_joined_where_clients_reset_their_connections(load, tmp_path):
+    """A client that goes with tickets unread resets; the server's record knows its address nevertheless."""
+    traces = tmp_path / "server.jsonl"
+    suite = "tls1.3/x25519/p256/mutual"
+    with serving(suite, "--traces", traces, "--sample", 1, "--tickets", 2) as server:
+        load(server.target, suite, *SHORT)
+    halves = read_halves(traces)
+    assert len(halves) == 51
+    assert all(half.client_address is not None for half in halves)
+
+
 def test_the_clients_half_of_a_foreign_server(load, start, peer, pair, tmp_path):
     server = start(servers.s_server(peer("openssl"), tmp_path, pair))
     spent = sampling(load, server.target, "--traces", "5")[0]["time_spent"]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from live.load.servers import make_certificate
 from live.serve.serving import SUITE, ask, client_context, command, connect, serving
 
 VERSION = ssl.TLSVersion
@@ -128,6 +129,14 @@ def test_certificates_of_the_users_own(peer, tmp_path: Path, shakedown):
     assert (done.stdout, done.stderr) == ("..", "")
 
 
+def test_a_suite_has_the_name_of_the_users_own_key(tmp_path: Path, peer):
+    """What is served is what is said, as in `measure`."""
+    chain, key = make_certificate(peer("openssl"), tmp_path)
+    with serving("tls1.3/x25519/rsa2048/server", "--chain", chain, "--key", key) as server:
+        ask(server)
+        assert server.stop()["suites"] == [SUITE]
+
+
 def test_generated_roots_can_be_written(tmp_path: Path):
     root = tmp_path / "root.pem"
     with serving(SUITE, "--ca-out", root) as server:
@@ -145,6 +154,7 @@ def test_metrics_in_the_format_of_prometheus():
             connect(server, client_context(maximum_version=VERSION.TLSv1_2))
         url = re.search(r"http://\S+", server.rest)[0]
         page = urllib.request.urlopen(url, timeout=10).read().decode()
+        assert urllib.request.urlopen(f"{url}?target=any", timeout=10).status == 200
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(url.replace("/metrics", "/else"), timeout=10)
     figures = dict(line.rsplit(" ", 1) for line in page.splitlines() if line and not line.startswith("#"))

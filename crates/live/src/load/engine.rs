@@ -185,9 +185,14 @@ impl<'a> Engine<'a> {
         let mut resumes = || !share.is_never() && share.happens(&mut choices);
         self.turn_until_done(&mut starts, &mut resumes, Some(begun), report)?;
         let cpu = thread_cpu().saturating_sub(cpu_before);
+        let elapsed = self.now().saturating_sub(begun);
+        // A schedule that came to its end was kept for all of its time, also behind its last start.
+        let limited = config.max_starts.is_some_and(|most| self.tally.planned >= most);
+        let scheduled = config.rate_per_s.filter(|_| !limited && !self.is_stopped());
+        let elapsed = scheduled.map_or(elapsed, |_| elapsed.max(config.duration()));
         let run = Finished {
             rate_per_s: config.rate_per_s,
-            elapsed: self.now().saturating_sub(begun),
+            elapsed,
             cpu,
             checked: self.clients.checked,
             interrupted: self.is_stopped(),
@@ -352,6 +357,13 @@ impl<'a> Engine<'a> {
 
     fn count(&mut self, connection: &mut Connection, end: End) {
         let tally = &mut self.tally;
+        // Asked for where the server could hear it, whatever came of it: one that breaks off resumptions confirms none.
+        if connection.resume && connection.connected.is_some() {
+            let resumed = connection.negotiated.as_ref().is_some_and(|negotiated| negotiated.resumed);
+            tally.resumed.asked += 1;
+            tally.resumed.confirmed += u64::from(resumed);
+            tally.resumed.without_session += u64::from(!connection.offered);
+        }
         if let End::Failed(cause) = end {
             return tally.failed.add(&cause, 1);
         }
@@ -367,11 +379,6 @@ impl<'a> Engine<'a> {
             }
         }
         let Some(negotiated) = connection.negotiated.take() else { return };
-        if connection.resume {
-            tally.resumed.asked += 1;
-            tally.resumed.confirmed += u64::from(negotiated.resumed);
-            tally.resumed.without_session += u64::from(!connection.offered);
-        }
         tally.count(&negotiated);
         if let Some(sample) = connection.sample.take() {
             if sample.preemptions > 0 {

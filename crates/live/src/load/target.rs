@@ -4,7 +4,11 @@ use super::error::LoadError;
 use shakedown_trace::Suite;
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::suite::Protocol;
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::time::Duration;
+
+/// How long an address of this machine has to accept a connection.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A server's address, and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +17,7 @@ pub struct Target {
     pub text: String,
     /// Name or address.
     pub host: String,
-    /// What the name stands for: the first address.
+    /// What the name stands for: the first address, or the first of this machine's several at which somebody listens.
     pub address: SocketAddr,
     /// What carries the protocol.
     pub transport: Transport,
@@ -56,8 +60,11 @@ impl Target {
             return Err(LoadError::Protocol { target: text.to_owned() });
         }
         let unknown = |reason: String| LoadError::Unknown { host: host.to_owned(), reason };
-        let mut addresses = (host, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
-        let address = addresses.next().ok_or_else(|| unknown("has no address".into()))?;
+        let addresses = (host, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+        let addresses: Vec<_> = addresses.collect();
+        let answering = (!wtls).then(|| answering(&addresses)).flatten();
+        let address = answering.or(addresses.first().copied());
+        let address = address.ok_or_else(|| unknown("has no address".into()))?;
         Ok(Self {
             text: text.to_owned(),
             host: host.to_owned(),
@@ -68,9 +75,20 @@ impl Target {
     }
 }
 
-/// True for this machine's addresses: loopback, and those that a socket can be bound to.
+/// Where a name such as `localhost` stands for several addresses, all of this machine, the first that somebody listens at.
+/// Nothing is sent to others before it is known that they may be loaded.
+fn answering(addresses: &[SocketAddr]) -> Option<SocketAddr> {
+    if addresses.len() < 2 || !addresses.iter().copied().all(is_own) {
+        return None;
+    }
+    addresses.iter().copied().find(|address| TcpStream::connect_timeout(address, PATIENCE).is_ok())
+}
+
+/// True for this machine's addresses: loopback, and those that a socket can be bound to. One can be bound to a group's
+/// address too, but that is everybody's.
 fn is_own(address: SocketAddr) -> bool {
-    address.ip().is_loopback() || UdpSocket::bind((address.ip(), 0)).is_ok()
+    let ip = address.ip();
+    ip.is_loopback() || !ip.is_multicast() && UdpSocket::bind((ip, 0)).is_ok()
 }
 
 #[cfg(test)]
@@ -107,6 +125,25 @@ mod tests {
         assert!(told("ftp://localhost:21").contains("is of another scheme"));
         assert!(told("wtls://localhost:9203").contains("takes a WTLS suite"));
         assert!(told("name.invalid:443").starts_with("name.invalid: "));
+    }
+
+    #[test]
+    fn of_several_addresses_of_this_machine_one_where_somebody_listens_is_taken() {
+        let listener = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
+        let there = listener.local_addr().unwrap();
+        let refused = SocketAddr::new("127.0.0.3".parse().unwrap(), there.port());
+        assert_eq!(answering(&[refused, there]), Some(there));
+        assert_eq!(answering(&[there, refused]), Some(there));
+        assert_eq!(answering(&[refused, refused]), None);
+        // Others are not touched.
+        assert_eq!(answering(&["192.0.2.1:443".parse().unwrap(), there]), None);
+    }
+
+    #[test]
+    fn groups_are_not_this_machine() {
+        assert!(!is_own("239.1.2.3:9203".parse().unwrap()));
+        assert!(!is_own("[ff02::1]:9203".parse().unwrap()));
+        assert!(is_own("127.0.0.1:1".parse().unwrap()));
     }
 
     #[test]

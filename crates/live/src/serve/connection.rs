@@ -4,7 +4,7 @@ use super::config::{Config, PayloadWhen};
 use super::exchange::Exchange;
 use super::tally::{Queued, Tally, cause, lock};
 use super::timers::Deadline;
-use super::traces::Sampler;
+use super::traces::Sampled;
 use crate::stamped;
 use crate::watched::Watched;
 use mio::net::TcpStream;
@@ -13,7 +13,6 @@ use shakedown_trace::endpoint::{Event, Time};
 use shakedown_trace::{CloseReason, Negotiated};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Output that waits for the peer, beyond which nothing more is read from it or made for it. One more unit may come on
@@ -82,7 +81,7 @@ pub struct Connection {
     stream: TcpStream,
     token: Token,
     /// None from the moment when nothing more is asked of it.
-    endpoint: Option<Watched<Arc<Sampler>>>,
+    endpoint: Option<Watched<Sampled>>,
     phase: Phase,
     started: Time,
     /// Its place among handshakes in progress.
@@ -122,7 +121,7 @@ impl Connection {
     pub fn new(
         stream: TcpStream,
         token: Token,
-        endpoint: Watched<Arc<Sampler>>,
+        endpoint: Watched<Sampled>,
         now: Time,
         config: &Config,
     ) -> Self {
@@ -464,8 +463,8 @@ impl Connection {
         counter.add(1);
         lock(&tally.handshakes).record(now.saturating_sub(self.started));
         lock(&tally.busy).record(self.busy);
-        if let Some((recording, sampler)) = self.endpoint.as_mut().and_then(Watched::finish) {
-            sampler.keep(&recording, negotiated, self.stream.peer_addr().ok(), tally);
+        if let Some((recording, (sampler, peer))) = self.endpoint.as_mut().and_then(Watched::finish) {
+            sampler.keep(&recording, negotiated, Some(peer), tally);
         }
         if tools.config.payload_when == PayloadWhen::Handshake {
             self.payload_left_bytes = tools.config.payload_bytes;

@@ -110,11 +110,12 @@ fn answer(mut stream: TcpStream, tallies: &[Arc<Tally>], epoch: Instant) -> io::
         }
         request.extend_from_slice(&chunk[..read]);
     }
-    let (status, kind, body) = if request.starts_with(b"GET /metrics ") {
-        ("200 OK", "text/plain; version=0.0.4; charset=utf-8", text(tallies, epoch.elapsed()))
-    } else {
-        ("404 Not Found", "text/plain", "metrics are at /metrics\n".to_owned())
-    };
+    let (status, kind, body) =
+        if request.starts_with(b"GET /metrics ") || request.starts_with(b"GET /metrics?") {
+            ("200 OK", "text/plain; version=0.0.4; charset=utf-8", text(tallies, epoch.elapsed()))
+        } else {
+            ("404 Not Found", "text/plain", "metrics are at /metrics\n".to_owned())
+        };
     stream.set_write_timeout(left()?)?;
     let length = body.len();
     write!(

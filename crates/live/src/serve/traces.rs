@@ -8,9 +8,13 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
+
+/// Who keeps the record of a handshake over a stream, and with whom it is: the system no longer knows the other end of a
+/// connection that its client has reset.
+pub type Sampled = (Arc<Sampler>, SocketAddr);
 
 /// Which handshakes are sampled, and where they go.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use shakedown_stacks::Acceptor;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -300,7 +301,7 @@ impl Worker {
                 return;
             }
             match self.listener.as_ref().map(TcpListener::accept) {
-                Some(Ok((stream, _))) => self.admit(stream),
+                Some(Ok((stream, peer))) => self.admit(stream, peer),
                 Some(Err(error)) => self.refused(&error),
                 None => self.accept = Accept::Wait,
             }
@@ -346,7 +347,7 @@ impl Worker {
         true
     }
 
-    fn admit(&mut self, stream: mio::net::TcpStream) {
+    fn admit(&mut self, stream: mio::net::TcpStream, peer: SocketAddr) {
         self.parts.tally.accepted.add(1);
         while self.handshakes.len() >= self.parts.max_handshakes && self.give_up_oldest() {}
         let Ok(endpoint) = self.parts.acceptor.accept() else {
@@ -354,7 +355,7 @@ impl Worker {
             return;
         };
         let sampler = self.parts.sampler.as_ref().filter(|sampler| sampler.samples_next());
-        let endpoint = Watched::new(endpoint, sampler.cloned());
+        let endpoint = Watched::new(endpoint, sampler.map(|sampler| (Arc::clone(sampler), peer)));
         let now = self.parts.epoch.elapsed();
         let key = self.connections.next();
         let mut connection = Connection::new(stream, Token(FIRST + key), endpoint, now, &self.parts.config);
