@@ -117,11 +117,12 @@ def test_times_of_a_debug_build_are_refused(fake, capsys):
     assert fake.measured == []
 
 
-def test_a_broken_pipe_is_quiet(shakedown):
+@pytest.mark.parametrize("arguments", [["--help"], ["measure", "tls1.2/psk", "--repeat", "1"]])
+def test_a_broken_pipe_is_quiet(arguments):
     reader, writer = os.pipe()
     os.close(reader)
     process = subprocess.run(
-        [sys.executable, "-m", "shakedown", "--help"],
+        [sys.executable, "-m", "shakedown", *arguments],
         stdout=writer,
         stderr=subprocess.PIPE,
         text=True,
@@ -129,6 +130,12 @@ def test_a_broken_pipe_is_quiet(shakedown):
     )
     os.close(writer)
     assert (process.returncode, process.stderr) == (141, "")
+
+
+def test_closed_standard_output_is_no_defect():
+    program = f"exec {sys.executable} -m shakedown --version >&-"
+    process = subprocess.run(["sh", "-c", program], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 def test_a_full_disk_behind_standard_output():

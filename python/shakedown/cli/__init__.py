@@ -114,6 +114,10 @@ def app(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits; no failure ends in a traceback."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Closed by whoever started the program, who wants to hear nothing.
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - as long as the program runs
     status = exit_status(arguments)
     # All has been said and done: Ctrl-C while the interpreter takes itself apart needs no more words.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

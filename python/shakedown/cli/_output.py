@@ -103,6 +103,10 @@ def console() -> Console:
                 else:
                     yield Segment(visible_lines(text).replace("\t", "\\t"), segment.style)
 
+        def on_broken_pipe(self) -> None:
+            """As for every other line, in place of rich's own exit status."""
+            raise BrokenPipeError
+
     width = None if sys.stdout.isatty() else WIDTH_WHEN_NOT_A_TERMINAL
     return SafeConsole(width=width, highlight=False, markup=False, emoji=False)
 
