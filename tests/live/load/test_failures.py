@@ -92,9 +92,9 @@ def test_ctrl_c_before_there_are_figures_is_no_failure_of_the_target():
         process = subprocess.Popen(
             [sys.executable, "-m", "shakedown", *arguments], stderr=subprocess.PIPE, text=True
         )
-        listener.accept()
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        with listener.accept()[0]:
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, "error: interrupted\n")
 
 
