@@ -42,7 +42,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use table::{Key, Table};
-use tcp_flow::TcpFlow;
+use tcp_flow::{Arrival, TcpFlow};
 use udp_flow::UdpFlow;
 
 /// How much memory an inspection may take.
@@ -347,14 +347,9 @@ impl State {
         let Some(Flow::Tcp(flow)) = self.flows.touch(&key) else { return Some(()) };
         let (was_over, was_settled) = (flow.is_over(), flow.is_settled());
         let before = flow.accounted_bytes();
-        flow.segment(
-            direction,
-            &segment,
-            raw,
-            &self.keys,
-            self.limits.reordering_bytes,
-            &mut self.next_index,
-        );
+        let (keys, room) = (&self.keys, self.limits.reordering_bytes);
+        let arrival = Arrival { direction, segment: &segment, raw, keys, room };
+        flow.segment(arrival, &mut self.next_index);
         flow.settle(&mut self.sessions);
         let over = !was_over && flow.is_over();
         let settled = !was_settled && flow.is_settled();

@@ -41,7 +41,9 @@ mod rate;
 mod time;
 mod unit;
 
-pub use bearer::{Bearer, BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryption, OneWay};
+pub use bearer::{
+    Bearer, BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryption, OneWay, SuperPackets,
+};
 pub use chain::Chain;
 pub use delay::Delay;
 pub use distribution::{Distribution, DistributionError, DistributionSpec};

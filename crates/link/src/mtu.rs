@@ -114,6 +114,7 @@ impl<P: Payload, L: Link<P>> Link<P> for Mtu<L, P> {
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         match self.too_long {
             _ if unit.bytes <= self.limit_bytes => self.inner.offer(at, unit),
+            _ if unit.payload.as_ref().is_some_and(Payload::is_super_packet) => self.inner.offer(at, unit),
             TooLong::Drop => Fate::Dropped(Drop::TooLong),
             TooLong::Fragment => self.offer_parts(at, unit),
         }

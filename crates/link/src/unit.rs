@@ -52,6 +52,11 @@ impl Fragment {
 /// The defaults are for payloads that stand for bytes without being any, as a simulator's packets do: nothing is there to
 /// encrypt, each fragment carries a copy, and any one of them is the whole.
 pub trait Payload: Clone {
+    /// True where it stands for several packets, none of which is longer than the link carries, and which travel as one.
+    fn is_super_packet(&self) -> bool {
+        false
+    }
+
     /// The bytes, for links that encrypt.
     fn frame(&mut self) -> Option<&mut Vec<u8>> {
         None

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use shakedown_link::{
-    BearerSpec, Direction, Distribution, DistributionError, DistributionSpec, MAX_SECONDS, Ns,
+    BearerSpec, Direction, Distribution, DistributionError, DistributionSpec, MAX_SECONDS, Ns, SuperPackets,
 };
 
 /// Who sends a message.
@@ -112,7 +112,8 @@ pub struct PricedHandshake {
     pub transport: TransportKind,
     /// In the order in which they are made.
     pub messages: Vec<PricedMessage>,
-    /// The longest write to a stream: OpenSSL hands a flight over in pieces of 4096 bytes. `None`: whole.
+    /// The buffer of who writes to a stream: OpenSSL's holds 4096 bytes. Full, it is handed over; what is left of a record
+    /// that is longer goes at once. `None`: a flight is one write.
     #[serde(default)]
     pub write_bytes: Option<u32>,
     /// How flights on datagrams are sent again; `None`: as DTLS does.
@@ -187,6 +188,7 @@ pub(crate) struct Plan {
     /// The client may send data once it has passed that many steps.
     pub ready_after: usize,
     pub write_bytes: u32,
+    pub super_packets: SuperPackets,
     pub retransmission: Retransmission,
     pub client_cpu_w: Option<f64>,
     pub client_idle_w: Option<f64>,
@@ -221,6 +223,7 @@ impl Plan {
             flights: flights(&steps),
             ready_after: ready_after(spec),
             write_bytes: spec.write_bytes.unwrap_or(u32::MAX),
+            super_packets: bearer.super_packets,
             retransmission,
             client_cpu_w: spec.client_cpu_w,
             client_idle_w: spec.client_idle_w,
@@ -260,6 +263,39 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// The longest record of TLS, without its header and tag.
+const RECORD_BYTES: u32 = 16_384;
+
+/// What a TLS library with a buffer hands to TCP of records, the rest at the end: libssl's buffering BIO writes a full buffer,
+/// and at once what is left of a record that is longer than the buffer.
+pub fn written(records: impl Iterator<Item = u32>, buffer_bytes: u32, mut write: impl FnMut(u32)) {
+    let mut held = 0;
+    for mut record in records {
+        if record <= buffer_bytes - held {
+            held += record;
+            continue;
+        }
+        if held > 0 {
+            record -= buffer_bytes - held;
+            write(buffer_bytes);
+            held = 0;
+        }
+        if record >= buffer_bytes {
+            write(record);
+        } else {
+            held = record;
+        }
+    }
+    if held > 0 {
+        write(held);
+    }
+}
+
+/// The records of a message.
+pub(crate) fn records(bytes: u32) -> impl Iterator<Item = u32> {
+    (0..bytes.div_ceil(RECORD_BYTES)).map(move |index| RECORD_BYTES.min(bytes - index * RECORD_BYTES))
 }
 
 fn check_retransmission(spec: &PricedHandshake, policy: &Retransmission) -> Result<(), HandshakeError> {
@@ -393,6 +429,25 @@ mod tests {
             client_cpu_w: None,
             client_idle_w: None,
         }
+    }
+
+    #[test]
+    fn a_full_buffer_is_written_and_what_is_left_of_a_longer_record_at_once() {
+        let writes = |messages: &[u32], buffer| {
+            let mut found = Vec::new();
+            let all = messages.iter().flat_map(|bytes| records(*bytes));
+            written(all, buffer, |bytes| found.push(bytes));
+            found
+        };
+        // A chain of 15 kB: the buffer with the start of it, and then all of the rest.
+        assert_eq!(writes(&[127, 28, 15_000, 101, 74], 4096), [4096, 15_155 - 4096, 175]);
+        assert_eq!(writes(&[9_810, 28, 600, 80, 58], 4096), [9_810, 766]);
+        assert_eq!(writes(&[4096, 4096], 4096), [4096, 4096]);
+        assert_eq!(writes(&[4000, 97, 4096], 4096), [4096, 4096, 1]);
+        // Two records; the second is buffered.
+        assert_eq!(writes(&[20_000], 4096), [16_384, 3_616]);
+        assert_eq!(writes(&[127, 20_000, 5], u32::MAX), [20_132]);
+        assert_eq!(writes(&[], 4096), [0; 0]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ mod server;
 pub mod tcp;
 mod threads;
 
-pub use handshake::{PricedHandshake, PricedMessage, Retransmission, Sender, TransportKind};
+pub use handshake::{PricedHandshake, PricedMessage, Retransmission, Sender, TransportKind, written};
 pub use outcome::{Outcome, Report};
 pub use scenario::{
     ArrivalSpec, ClassSpec, Discipline, Flush, RetrySpec, Scenario, ScenarioError, ServerSpec,

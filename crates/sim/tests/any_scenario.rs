@@ -68,7 +68,14 @@ fn bearer() -> impl Strategy<Value = Value> {
     let rates = (rate(), rate(), prop::option::of(0_u64..100_000), prop::option::of(0_u32..30));
     let delays = (distribution(), seconds(), any::<bool>(), seconds(), prop::option::of(seconds()));
     let losses = (share(), share(), share(), seconds(), prop::option::of(1.0..20.0_f64));
-    let medium = (any::<bool>(), seconds(), 0.01..=1.0_f64, seconds(), 68_u32..2000);
+    let medium = (
+        any::<bool>(),
+        seconds(),
+        0.01..=1.0_f64,
+        seconds(),
+        68_u32..2000,
+        prop::sample::select(&["none", "cut", "whole"][..]),
+    );
     (rates, delays, losses, medium).prop_map(|(rates, delays, losses, medium)| {
         json!({
             "up_bits_per_s": rates.0, "down_bits_per_s": rates.1, "queue_bytes": rates.2, "queue_packets": rates.3,
@@ -77,7 +84,7 @@ fn bearer() -> impl Strategy<Value = Value> {
             "loss": losses.0, "duplication": losses.1, "reordering": losses.2, "reordering_s": losses.3,
             "loss_burst_packets": losses.4.unwrap_or(0.0),
             "half_duplex": medium.0, "turnaround_s": medium.1, "duty_cycle_up": medium.2,
-            "pause_down_s": medium.3, "mtu_bytes": medium.4,
+            "pause_down_s": medium.3, "mtu_bytes": medium.4, "super_packets": medium.5,
             "energy": {"send_w": 1.0, "receive_w": 0.5, "idle_w": 0.1},
         })
     })

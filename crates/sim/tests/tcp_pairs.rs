@@ -2,7 +2,7 @@
 //! and the counters stay true.
 
 use proptest::prelude::*;
-use shakedown_link::{Bearer, BearerSpec, Direction, Ns, Path, Unit};
+use shakedown_link::{Bearer, BearerSpec, Direction, Ns, Path, SuperPackets, Unit};
 use shakedown_sim::tcp::{Congestion, Jiffies, Packet, State, Tcp, TcpConfig};
 
 struct Pair {
@@ -19,10 +19,12 @@ impl Pair {
     fn new(spec: &BearerSpec, config: TcpConfig, seed: u64) -> Self {
         let path = Bearer::try_from(spec).expect("valid").path(seed, 0);
         let segment = config.segment_bytes(spec.mtu_bytes);
+        let super_packets = spec.super_packets;
         let clock = Jiffies::new(config.hz, Ns(seed % 4_000_000));
         let mut out = Vec::new();
         let client = Tcp::connect(Ns::ZERO, clock, segment, &config, &mut out);
         let server = Tcp::listen(clock, segment, &config);
+        let [client, server] = [client, server].map(|end| end.with_super_packets(super_packets));
         let mut pair = Self { client, server, path, config, now: Ns::ZERO, out, steps: 0 };
         pair.flush(Direction::Up);
         pair
@@ -119,6 +121,7 @@ proptest! {
         timestamps in prop::bool::weighted(0.8),
         cubic in any::<bool>(),
         nagle in any::<bool>(),
+        super_packets in prop::sample::select(&[SuperPackets::None, SuperPackets::Cut, SuperPackets::Whole][..]),
         seed in any::<u32>(),
     ) {
         let mut bearer = spec(r#"{"up_bits_per_s": 1, "down_bits_per_s": 1, "traversal_s": 0.1}"#);
@@ -132,6 +135,7 @@ proptest! {
         bearer.reordering = reordering;
         bearer.reordering_s = delay_s / 2.0;
         bearer.queue_bytes = queue_bytes;
+        bearer.super_packets = super_packets;
         let congestion = if cubic { Congestion::Cubic } else { Congestion::Reno };
         let config = TcpConfig { sack, timestamps, nagle, congestion, ..TcpConfig::default() };
         let mut pair = Pair::new(&bearer, config, seed.into());

@@ -6,6 +6,7 @@
 mod script;
 
 use script::{Script, plain};
+use shakedown_link::SuperPackets;
 use shakedown_sim::tcp::{Congestion, TcpConfig};
 
 /// `tcp_timer.c`: four linear timeouts, six doubling ones.
@@ -451,4 +452,143 @@ fn reno_and_cubic_fall_to_their_own_thresholds() {
 fn what_was_written_before_the_connection_goes_out_with_it() {
     let mut script = Script::client(plain(), 1000);
     script.run("0 > S\n0.01 write 1000\n1 > S\n1.02 < S.\n1.02 > . ack 1\n1.02 > 1:1001");
+}
+
+/// `tcp_rack_advance`: where a hole stands before it, the echo for the copy of a segment is that of the last one before the
+/// hole, and says nothing about the copy. That it was delivered shows that a copy sent earlier was lost, without a timeout.
+#[test]
+fn a_copy_acknowledged_beyond_a_hole_shows_that_an_earlier_copy_was_lost() {
+    let mut script = Script::established(TcpConfig { hz: 1000, ..TcpConfig::default() }, 1000, 0.1);
+    script.run(
+        "0.1 write 10000
+         0.1 > 1:10001
+         0.2 < . ack 1 echo 1 sack 1001:2001
+         0.2 < . ack 1 echo 1 sack 1001:3001
+         0.2 < . ack 1 echo 1 sack 1001:4001
+         0.2 > 1:1001
+         0.21 < . ack 1 echo 1 sack 5001:6001,1001:4001
+         0.21 > 4001:5001
+         0.22 < . ack 1 echo 1 sack 5001:10001,1001:4001
+         0.32 < . ack 1 echo 1 sack 1001:10001
+         0.32 > 1:1001     // its copy, sent before the other, was lost
+         0.42 < . ack 10001 echo 321
+         0.42 state Open",
+    );
+}
+
+/// The same: a copy that took less than the least round trip was none, so nothing follows from it.
+#[test]
+fn a_copy_acknowledged_too_soon_shows_nothing() {
+    let mut script = Script::established(TcpConfig { hz: 1000, ..TcpConfig::default() }, 1000, 0.1);
+    script.run(
+        "0.1 write 10000
+         0.1 > 1:10001
+         0.2 < . ack 1 echo 1 sack 1001:2001
+         0.2 < . ack 1 echo 1 sack 1001:3001
+         0.2 < . ack 1 echo 1 sack 1001:4001
+         0.2 > 1:1001
+         0.21 < . ack 1 echo 1 sack 5001:6001,1001:4001
+         0.21 > 4001:5001
+         0.22 < . ack 1 echo 1 sack 5001:10001,1001:4001
+         0.25 < . ack 1 echo 1 sack 1001:10001
+         0.29 quiet
+         0.3 < . ack 10001 echo 201
+         0.3 state Open",
+    );
+}
+
+/// `tcp_sacktag_write_queue` sorts the blocks: that the newest comes first does not make reordering of the others.
+#[test]
+fn blocks_are_taken_in_the_order_of_the_stream() {
+    let mut script = Script::established(plain(), 1000, 0.1);
+    script.run(
+        "0.1 write 6000
+         0.1 > 1:6001
+         0.2 < . ack 1 sack 4001:6001,1001:3001
+         0.2 > 1:1001
+         0.2 > 3001:4001
+         0.3 < . ack 6001
+         0.3 state Open",
+    );
+}
+
+/// An established server whose link takes several segments at once.
+fn offloading(config: TcpConfig, segment_bytes: u32, round_trip_s: f64) -> Script {
+    let mut script = Script::established(config, segment_bytes, round_trip_s);
+    script.tcp = script.tcp.clone().with_super_packets(SuperPackets::Cut);
+    script
+}
+
+/// `tcp_tso_autosize`: at least two (`tcp_min_tso_segs`), a millisecond's where that is more, and of one write.
+#[test]
+fn segments_leave_in_packets_of_a_milliseconds_worth() {
+    let mut far = offloading(plain(), 1448, 0.2);
+    far.run("0.2 write 4096\n0.2 > 1:2897 together 2\n0.2 > 2897:4097 together 1");
+    far.run("0.2 write 11059\n0.2 > 4097:6993 together 2\n0.2 > 6993:9889 together 2\n0.2 > 9889:12785 together 2");
+    // The window's last takes one alone.
+    far.run("0.2 > 12785:14233 together 1\n0.201 quiet");
+    // 20 segments of 1448 bytes in 10 ms: 2.8 in 1/1024 s; of 64 kB nothing is left after 19 halvings.
+    let mut near = offloading(plain(), 1448, 0.01);
+    near.run("0.01 write 14480\n0.01 > 1:2897 together 2");
+    let mut nearer = offloading(plain(), 1448, 0.003);
+    // 9.4 MB/s are 9.2 kB, and 2 kB: 7 segments.
+    nearer.run("0.003 write 14480\n0.003 > 1:10137 together 7\n0.003 > 10137:14481 together 3");
+}
+
+/// `tcp_send_loss_probe` and `tcp_retransmit_timer` cut one segment off; a packet of several that was lost as one takes a
+/// round trip for the probe and another for the rest.
+#[test]
+fn of_a_packet_lost_at_the_end_the_last_segment_is_the_probe() {
+    let mut script = offloading(plain(), 1000, 0.1);
+    script.run(
+        "0.1 write 3500
+         0.1 > 1:2001 together 2
+         0.1 > 2001:3501 together 2
+         0.2 < . ack 2001
+         0.402 > 3001:3501 together 1
+         0.502 < . ack 2001 sack 3001:3501
+         0.502 > 2001:3001 together 1
+         0.602 < . ack 3501",
+    );
+    let mut script = offloading(plain(), 1000, 0.1);
+    script.run(
+        "0.1 write 2000
+         0.1 > 1:2001 together 2
+         0.302 > 1001:2001 together 1
+         0.602 > 1:1001 together 1
+         0.702 < . ack 1001
+         0.702 > 1001:2001 together 1
+         0.802 < . ack 2001",
+    );
+}
+
+/// `tcp_xmit_retransmit_queue`: what was sent together is sent together again, as far as the window goes; its segments count
+/// one by one, so two packets beyond a hole are enough.
+#[test]
+fn a_packet_lost_as_one_is_sent_again_as_one() {
+    let mut script = offloading(plain(), 1000, 0.1);
+    script.run(
+        "0.1 write 10000
+         0.1 > 1:10001 together 2
+         0.2 < . ack 1 sack 2001:4001
+         0.2 < . ack 1 sack 2001:6001
+         0.2 > 1:2001 together 2
+         0.2 < . ack 1 sack 2001:8001
+         0.2 < . ack 1 sack 2001:10001
+         0.3 < . ack 10001
+         0.3 state Open",
+    );
+}
+
+/// Cut behind the queueing discipline, its segments arrive one by one and are acknowledged so; whole, as one.
+#[test]
+fn a_packet_that_was_cut_is_acknowledged_segment_by_segment() {
+    for (super_packets, acks) in
+        [(SuperPackets::Cut, "0.1 > . ack 1001\n0.1 > . ack 2001"), (SuperPackets::Whole, "0.1 > . ack 2001")]
+    {
+        let mut script = Script::established(plain(), 1000, 0.1);
+        script.tcp = script.tcp.clone().with_super_packets(super_packets);
+        script.run("0.1 < 1:2001 ack 1 more 1");
+        script.run(acks);
+    }
 }

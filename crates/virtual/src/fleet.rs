@@ -92,7 +92,8 @@ impl<'a, 'b> Fleet<'a, 'b> {
             segment_bytes: tcp.segment_bytes(class.bearer.mtu_bytes),
             ip_bytes: class.bearer.ip_bytes,
             datagram_header_bytes: class.bearer.ip_bytes + class.bearer.udp_bytes,
-            write_bytes: handshake.write_bytes.map_or(usize::MAX, |bytes| bytes as usize),
+            write_bytes: handshake.write_bytes.unwrap_or(u32::MAX),
+            super_packets: class.bearer.super_packets,
             server_clock: clock_of(seed, u64::MAX, tcp.hz),
             tcp,
         };
@@ -211,7 +212,10 @@ impl<'a, 'b> Fleet<'a, 'b> {
             waited: Ns::ZERO,
             cpu: [Ns::ZERO; 2],
             wire: Wire::new(self.bearer.path(seed, number)),
-            clock: clock_of(seed, number, self.scenario.tcp.hz),
+            clock: match self.scenario.tcp.one_clock {
+                true => self.common.hosts.server_clock,
+                false => clock_of(seed, number, self.scenario.tcp.hz),
+            },
             parties: None,
         };
         let slot = self.free.pop().unwrap_or_else(|| {

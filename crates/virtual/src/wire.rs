@@ -1,8 +1,9 @@
 //! What carries a connection's bytes: simulated TCP, or bare datagrams, over one path.
 
-use shakedown_link::{Direction, Fate, Ns, Path, Payload, RadioTimes, Unit};
+use shakedown_link::{Direction, Fate, Ns, Path, Payload, RadioTimes, SuperPackets, Unit};
 use shakedown_sim::outcome::Cause;
 use shakedown_sim::tcp::{ACK, IP_BYTES, Jiffies, Packet, RST, SYN, State, Tcp, TcpConfig};
+use shakedown_sim::written;
 use shakedown_trace::Side;
 use shakedown_trace::endpoint::Transport;
 use std::collections::VecDeque;
@@ -16,8 +17,9 @@ pub(crate) struct Hosts {
     pub ip_bytes: u32,
     /// Of IP and UDP.
     pub datagram_header_bytes: u32,
-    /// The longest write to a stream.
-    pub write_bytes: usize,
+    /// The buffer of who writes to a stream.
+    pub write_bytes: u32,
+    pub super_packets: SuperPackets,
     pub server_clock: Jiffies,
 }
 
@@ -34,7 +36,11 @@ enum Body {
     Datagram(Rc<[u8]>),
 }
 
-impl Payload for Parcel {}
+impl Payload for Parcel {
+    fn is_super_packet(&self) -> bool {
+        matches!(&self.body, Body::Segment(packet) if packet.is_super_packet())
+    }
+}
 
 /// Packets and bytes, IP headers included.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,7 +105,8 @@ impl Wire {
                 let client = Tcp::connect(now, clock, hosts.segment_bytes, &hosts.tcp, &mut self.out);
                 let server = Tcp::listen(hosts.server_clock, hosts.segment_bytes, &hosts.tcp);
                 let (written, read) = Default::default();
-                Carriage::Stream(Box::new(Stream { ends: [client, server], written, read }))
+                let ends = [client, server].map(|end| end.with_super_packets(hosts.super_packets));
+                Carriage::Stream(Box::new(Stream { ends, written, read }))
             }
         };
         self.flush(now, Side::Client, hosts);
@@ -127,7 +134,8 @@ impl Wire {
     fn flush(&mut self, now: Ns, from: Side, hosts: &Hosts) {
         let mut out = std::mem::take(&mut self.out);
         for packet in out.drain(..) {
-            let bytes = hosts.tcp.wire_bytes(&packet) - IP_BYTES + hosts.ip_bytes;
+            let (bytes, segments) = (hosts.tcp.wire_bytes(&packet), packet.segments());
+            let bytes = bytes - segments * IP_BYTES + segments * hosts.ip_bytes;
             self.offer(now, from, bytes, Body::Segment(packet));
         }
         self.out = out;
@@ -138,10 +146,9 @@ impl Wire {
         match &mut self.carriage {
             Carriage::None => {}
             Carriage::Stream(stream) => {
-                for write in unit.chunks(hosts.write_bytes) {
-                    let bytes = u32::try_from(write.len()).unwrap_or(u32::MAX);
+                written(records(&unit), hosts.write_bytes, |bytes| {
                     stream.ends[from as usize].write(now, bytes, &hosts.tcp, &mut self.out);
-                }
+                });
                 stream.written[from as usize].extend_from_slice(&unit);
                 self.flush(now, from, hosts);
             }
@@ -259,6 +266,20 @@ impl Wire {
     }
 }
 
+/// The lengths of the records in some bytes of a stream; whatever is none counts as one.
+fn records(mut bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
+    std::iter::from_fn(move || {
+        let length = match bytes {
+            [] => return None,
+            [_, _, _, high, low, ..] => 5 + usize::from(u16::from_be_bytes([*high, *low])),
+            _ => bytes.len(),
+        };
+        let (record, rest) = bytes.split_at(length.min(bytes.len()));
+        bytes = rest;
+        Some(u32::try_from(record.len()).unwrap_or(u32::MAX))
+    })
+}
+
 impl Stream {
     /// Bytes of the peer's that have come to a side, in order.
     fn has_come(&self, side: Side) -> usize {
@@ -269,7 +290,9 @@ impl Stream {
     fn wake_server(&mut self, packet: &Packet, hosts: &Hosts, out: &mut Vec<Packet>) {
         match self.ends[1].state() {
             State::TimedOut | State::Reset if packet.is(SYN) => {
-                self.ends[1] = Tcp::listen(hosts.server_clock, self.ends[0].segment_bytes(), &hosts.tcp);
+                let segment_bytes = self.ends[0].segment_bytes();
+                self.ends[1] = Tcp::listen(hosts.server_clock, segment_bytes, &hosts.tcp)
+                    .with_super_packets(hosts.super_packets);
             }
             State::TimedOut => {
                 let flags = RST | ACK;

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shakedown.models.path import Path
 
 SCHEMA = 2
+SUPER_PACKETS = ("none", "cut", "whole")
 LINK_ENCRYPTION_BYTES = {"none": 0, "wep": 8, "ccmp": 16}  # IV, key ID and ICV; header and MIC
 ASPECTS = (
     "rate",
@@ -27,6 +28,7 @@ ASPECTS = (
     "queue",
     "setup",
     "duplex",
+    "offload",
     "mtu",
     "headers",
     "overhead",
@@ -105,6 +107,8 @@ class Bearer:
         setup: what the first packet after silence waits for the radio; None: none, or unknown.
         delay_holds_s: for how long a drawn delay holds in a direction.
         half_duplex: both directions share the rate's time.
+        super_packets: what becomes of TCP's: ``none`` travel, or they are lost as one, and arrive ``cut`` or
+            ``whole``.
         mtu_bytes: largest network-layer packet.
         ip_bytes, udp_bytes: headers of a packet and of a datagram, as compressed.
         packet_overhead_bytes: link bytes added to each packet.
@@ -124,6 +128,7 @@ class Bearer:
     setup: DelayProfile | None
     delay_holds_s: float
     half_duplex: bool
+    super_packets: str
     mtu_bytes: int
     ip_bytes: int
     udp_bytes: int
@@ -218,6 +223,7 @@ class Bearer:
             "setup": None if self.setup is None else self.setup.as_json(),
             "delay_holds_s": self.delay_holds_s,
             "half_duplex": self.half_duplex,
+            "super_packets": self.super_packets,
             "mtu_bytes": self.mtu_bytes,
             "ip_bytes": self.ip_bytes,
             "udp_bytes": self.udp_bytes,
@@ -259,6 +265,7 @@ _KEYS = [
     "setup_ms",
     "delay_holds_ms",
     "half_duplex",
+    "super_packets",
     "mtu_bytes",
     "ip_bytes",
     "udp_bytes",
@@ -310,6 +317,7 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
         setup=parse_delay(top, document, "setup_ms") if "setup_ms" in document else None,
         delay_holds_s=top.number("delay_holds_ms", 0.0) * 1e-3,
         half_duplex=_flag(top, document, "half_duplex"),
+        super_packets=top.text("super_packets", "none", SUPER_PACKETS),
         mtu_bytes=_whole(top, "mtu_bytes", 1500, 8),
         ip_bytes=_whole(top, "ip_bytes", 20, 0),
         udp_bytes=_whole(top, "udp_bytes", 8, 0),

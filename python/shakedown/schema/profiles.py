@@ -254,6 +254,7 @@ class BearerProfile(Object, frozen=True, kw_only=True):
     setup: Delay | None
     delay_holds_s: Amount
     half_duplex: bool
+    super_packets: Literal["none", "cut", "whole"]
     mtu_bytes: Count
     ip_bytes: Count
     udp_bytes: Count

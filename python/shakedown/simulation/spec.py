@@ -14,7 +14,7 @@ from shakedown.schema.base import Side
 from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 
 WRITE_BYTES = 4096
-"""OpenSSL hands a flight to TCP in pieces of its buffer's size."""
+"""OpenSSL's buffer: full, it is handed to TCP; what is left of a record that is longer goes at once."""
 
 _NEGLIGIBLE = 1e-9
 
@@ -179,6 +179,7 @@ def bearer_spec(bearer: Bearer, *, from_idle: bool) -> dict[str, Any]:
         "loss_burst_packets_up": up.loss_burst_packets,
         "loss_burst_packets_down": down.loss_burst_packets,
         "half_duplex": bearer.half_duplex,
+        "super_packets": bearer.super_packets,
         "queue_bytes_up": up.queue_bytes,
         "queue_bytes_down": down.queue_bytes,
         "duty_cycle_up": up.duty_cycle,

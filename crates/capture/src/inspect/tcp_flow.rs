@@ -40,6 +40,18 @@ impl RoundTrip {
     }
 }
 
+/// What a segment comes with.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival<'a> {
+    /// 0 or 1: which end sends it.
+    pub direction: usize,
+    pub segment: &'a TcpSegment<'a>,
+    pub raw: &'a RawPacket<'a>,
+    pub keys: &'a KeyLog,
+    /// Bytes that may be held for what is missing before them.
+    pub room: usize,
+}
+
 /// State of one connection.
 pub(super) struct TcpFlow {
     number: u64,
@@ -131,23 +143,16 @@ impl TcpFlow {
                 || self.halves[direction].contradicts_start(segment.sequence))
     }
 
-    /// Takes a segment.
-    pub(super) fn segment(
-        &mut self,
-        direction: usize,
-        segment: &TcpSegment<'_>,
-        raw: &RawPacket<'_>,
-        keys: &KeyLog,
-        room: usize,
-        next_index: &mut u64,
-    ) {
+    /// Takes a segment; a connection that turns out to be TLS takes the next index.
+    pub(super) fn segment(&mut self, arrival: Arrival<'_>, next_index: &mut u64) {
+        let Arrival { direction, segment, raw, .. } = arrival;
         let was_over = self.is_over();
         self.last_ns = self.last_ns.max(raw.time_ns);
         if segment.reset {
             // What a reset carries is no part of the stream.
             self.reset |= self.believes_reset(direction, segment);
         } else {
-            self.follow(direction, segment, raw, keys, room, next_index);
+            self.follow(arrival, next_index);
         }
         match (was_over, self.is_over()) {
             (false, true) => self.over_since_ns = Some(raw.time_ns),
@@ -157,15 +162,8 @@ impl TcpFlow {
     }
 
     /// Takes a segment that is part of a stream.
-    fn follow(
-        &mut self,
-        direction: usize,
-        segment: &TcpSegment<'_>,
-        raw: &RawPacket<'_>,
-        keys: &KeyLog,
-        room: usize,
-        next_index: &mut u64,
-    ) {
+    fn follow(&mut self, arrival: Arrival<'_>, next_index: &mut u64) {
+        let Arrival { direction, segment, raw, keys, room } = arrival;
         let peer = 1 - direction;
         let repeated_syn = segment.syn && self.halves[direction].is_placed();
         let first = segment.sequence.wrapping_add(u32::from(segment.syn));

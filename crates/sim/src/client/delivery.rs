@@ -71,7 +71,8 @@ impl Client {
     pub(super) fn send_packets(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) {
         for index in 0..shared.out.len() {
             let packet = shared.out[index];
-            let bytes = shared.tcp.wire_bytes(&packet) - IP_BYTES + self.ip_bytes;
+            let (bytes, segments) = (shared.tcp.wire_bytes(&packet), packet.segments());
+            let bytes = bytes - segments * IP_BYTES + segments * self.ip_bytes;
             self.offer(now, direction, bytes, packet.into(), shared);
         }
         shared.out.clear();
@@ -179,7 +180,8 @@ impl Client {
             // A full accept queue: neither a SYN nor the acknowledgement that completes the opening is heard.
             State::Listening | State::SynReceived if !admits.connection => return,
             State::TimedOut | State::Reset if packet.is(SYN) => {
-                ends[1] = Tcp::listen(clock, ends[0].segment_bytes(), shared.tcp);
+                let (segment_bytes, super_packets) = (ends[0].segment_bytes(), ends[0].super_packets());
+                ends[1] = Tcp::listen(clock, segment_bytes, shared.tcp).with_super_packets(super_packets);
             }
             State::TimedOut => {
                 // The server has forgotten it.

@@ -179,6 +179,7 @@ impl Client {
             TransportKind::Stream => {
                 let client = Tcp::connect(now, self.clock, segment_bytes, shared.tcp, &mut shared.out);
                 let server = Tcp::listen(shared.server_clock, segment_bytes, shared.tcp);
+                let [client, server] = [client, server].map(|end| end.with_super_packets(plan.super_packets));
                 Transport::Stream(shared.spare.connection(client, server))
             }
         };

@@ -22,12 +22,21 @@ pub(crate) enum Body {
     Bytes(u32),
 }
 
-impl Payload for Parcel {}
+impl Payload for Parcel {
+    fn is_super_packet(&self) -> bool {
+        match &self.body {
+            Body::Tcp(packet) => packet.more > 0,
+            Body::Sack(packet) => packet.is_super_packet(),
+            Body::Datagram(..) | Body::Bytes(_) => false,
+        }
+    }
+}
 
 /// A packet without selective acknowledgements, as long as one is on its way: in a storm there are hundreds of thousands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lean {
     flags: u8,
+    more: u8,
     seq: u32,
     bytes: u32,
     ack: u32,
@@ -40,14 +49,14 @@ impl From<Packet> for Body {
         if packet.blocks > 0 {
             return Self::Sack(Box::new(packet));
         }
-        let Packet { flags, seq, bytes, ack, stamp, echo, .. } = packet;
-        Self::Tcp(Lean { flags, seq, bytes, ack, stamp, echo })
+        let Packet { flags, more, seq, bytes, ack, stamp, echo, .. } = packet;
+        Self::Tcp(Lean { flags, more, seq, bytes, ack, stamp, echo })
     }
 }
 
 impl From<&Lean> for Packet {
     fn from(lean: &Lean) -> Self {
-        let Lean { flags, seq, bytes, ack, stamp, echo } = *lean;
-        Self { flags, seq, bytes, ack, stamp, echo, ..Self::default() }
+        let Lean { flags, more, seq, bytes, ack, stamp, echo } = *lean;
+        Self { flags, more, seq, bytes, ack, stamp, echo, ..Self::default() }
     }
 }

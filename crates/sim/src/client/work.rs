@@ -1,7 +1,7 @@
 //! What a side has to do, how long that takes, and what it sends when it is done.
 
 use super::{Accepted, Body, Client, Shared, Transport, side};
-use crate::handshake::{Plan, Step};
+use crate::handshake::{Plan, Step, records, written};
 use crate::scenario::Flush;
 use shakedown_link::{Direction, Ns};
 
@@ -101,12 +101,10 @@ impl Client {
                 }
             }
             Transport::Stream(ends) => {
-                let mut bytes: u32 = made.map(|step| step.bytes).sum();
-                while bytes > 0 {
-                    let write = bytes.min(plan.write_bytes);
-                    ends[own].write(now, write, shared.tcp, &mut shared.out);
-                    bytes -= write;
-                }
+                let all = made.flat_map(|step| records(step.bytes));
+                written(all, plan.write_bytes, |bytes| {
+                    ends[own].write(now, bytes, shared.tcp, &mut shared.out);
+                });
                 self.look_at_end(own);
                 self.send_packets(now, direction, shared);
             }

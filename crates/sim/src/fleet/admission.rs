@@ -37,8 +37,8 @@ impl Fleet<'_> {
         let of = &setup.classes[usize::from(class)];
         let cell =
             (of.cells > 0).then(|| self.cells_of[usize::from(class)] + (number % u64::from(of.cells)) as u32);
-        let seed = self.seed;
-        let hz = self.scenario.tcp.hz;
+        let (seed, server_clock) = (self.seed, self.shared.server_clock);
+        let tcp = &self.scenario.tcp;
         let timed = !of.is_instant;
         let path = (timed && cell.is_none()).then(|| self.shared.spare.path(class, &of.bearer, seed, number));
         let client = self.client(slot);
@@ -62,7 +62,11 @@ impl Fleet<'_> {
         client.cell = cell;
         client.takes_path(path);
         if timed {
-            client.clock = Jiffies::new(hz, Ns(Stream::of(seed, number, CLOCK).below(1 << 34)));
+            client.clock = if tcp.one_clock {
+                server_clock
+            } else {
+                Jiffies::new(tcp.hz, Ns(Stream::of(seed, number, CLOCK).below(1 << 34)))
+            };
         }
         self.load.in_flight += 1;
         self.load.peak = self.load.peak.max(self.load.in_flight);

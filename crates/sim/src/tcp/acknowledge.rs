@@ -121,26 +121,31 @@ impl Tcp {
         sent.rev().find(|segment| segment.is(SACKED)).map_or(self.una, |segment| segment.end)
     }
 
-    /// Marks what the blocks acknowledge. Parts of a segment don't count.
+    /// Marks what the blocks acknowledge. Parts of a segment don't count. The peer puts its newest block first, but they are
+    /// taken in the order of the stream, as the kernel sorts them: what was delivered in order is then no reordering, and
+    /// the last is what was sent last.
     fn take_blocks(&mut self, now: Ns, packet: &Packet, prior_una: u32, news: &mut News) {
         let blocks = packet.sack();
         let mut first = 0;
         let (from, to) = blocks[0];
         let within = blocks.get(1).is_some_and(|outer| from >= outer.0 && to <= outer.1);
         if from < packet.ack || within {
-            self.duplicate_reported(from, to, news);
+            let segments = self.duplicate_reported(from, to, news);
             first = 1;
             if self.undo.is_some_and(|undo| to > undo) && self.undo_resent > 0 && to <= prior_una {
-                self.undo_resent -= 1;
+                self.undo_resent = self.undo_resent.saturating_sub_unsigned(segments).max(0);
             }
         }
-        for &(from, to) in &blocks[first..] {
+        let mut sorted = packet.sack;
+        let sorted = &mut sorted[first..usize::from(packet.blocks)];
+        sorted.sort_unstable();
+        for &(from, to) in &*sorted {
             for index in 0..self.sent as usize {
                 let segment = self.queue[index];
                 if segment.seq < from || segment.end > to || segment.is(SACKED) || segment.end <= self.una {
                     continue;
                 }
-                self.delivered_out_of_order(now, index, packet, news);
+                self.delivered_out_of_order(now, index, news);
             }
         }
         if (self.recovery != Recovery::Loss || self.undo.is_some()) && news.sacked {
@@ -148,7 +153,7 @@ impl Tcp {
         }
     }
 
-    fn delivered_out_of_order(&mut self, now: Ns, index: usize, packet: &Packet, news: &mut News) {
+    fn delivered_out_of_order(&mut self, now: Ns, index: usize, news: &mut News) {
         let highest = self.highest_sacked();
         let segment = &mut self.queue[index];
         let before = *segment;
@@ -167,23 +172,25 @@ impl Tcp {
             let earliest = news.sacked_at.map_or(before.at, |(first, _)| first);
             news.sacked_at = Some((earliest, before.at));
         }
-        self.advance_rack(now, &before, packet);
+        self.advance_rack(now, &before);
     }
 
-    fn duplicate_reported(&mut self, from: u32, to: u32, news: &mut News) {
+    /// How many segments are reported as duplicates, where the report is taken: no more of them than were sent again.
+    fn duplicate_reported(&mut self, from: u32, to: u32, news: &mut News) -> u32 {
         let segments = (to - from).div_ceil(self.segment_bytes).max(1);
         if segments == 1 && self.probe_high > 0 && self.probe_high == to {
             news.probe_duplicate = true;
         }
         self.duplicates += segments;
         if self.duplicates > self.total_resent {
-            return;
+            return 0;
         }
         if self.reordering_seen && !news.probe_duplicate {
             self.rack.duplicate_seen = true;
         }
         news.duplicate = true;
         news.delivered += segments;
+        segments
     }
 
     /// What was delivered after something sent later was reordered, unless it was sent again.
@@ -227,7 +234,9 @@ impl Tcp {
                 self.sacked -= 1;
             } else if config.sack {
                 news.delivered += 1;
-                self.advance_rack(now, &segment, packet);
+                if !Self::was_copied_needlessly(&segment, packet) {
+                    self.advance_rack(now, &segment);
+                }
             }
             self.lost -= u32::from(segment.is(LOST));
             news.data = true;

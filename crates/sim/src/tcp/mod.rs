@@ -7,15 +7,19 @@
 //! What is modelled: SYN and SYN-ACK timeouts with linear and exponential backoff, windows cut by them and restored by
 //! timestamps; segments as writes and the window cut them; slow start, Reno and CUBIC with HyStart; quick and delayed
 //! acknowledgements, ping-pong mode; SACK and D-SACK; RTO with F-RTO and Eifel undo, tail loss probe, RACK, proportional
-//! rate reduction; the kernel's timer wheel. What is not: receive windows (a handshake is shorter than the first), ECN,
-//! pacing, fast open, TSO's deferral within a millisecond, compression of SACKs within a millisecond.
+//! rate reduction; the kernel's timer wheel; super-packets of several segments where a link takes them. What is not:
+//! receive windows (a handshake is shorter than the first), ECN, pacing, fast open, TSO's deferral within a millisecond,
+//! compression of SACKs within a millisecond.
 //!
 //! The code follows what the kernel does, not how it says it; `tests/tcp_scripts.rs` replays what packetdrill's and the
 //! kernel's own scripts expect.
 
 mod acknowledge;
+mod config;
 mod congestion;
 mod connect;
+mod offload;
+mod packet;
 mod rack;
 mod receive;
 mod recovery;
@@ -23,141 +27,15 @@ mod rtt;
 mod send;
 mod timer;
 
+pub use config::TcpConfig;
 pub use congestion::Congestion;
+pub use packet::{ACK, FIN, IP_BYTES, MAX_BLOCKS, Packet, RST, SYN};
 pub use timer::Jiffies;
 
 use congestion::Window;
 use rtt::Rtt;
-use serde::{Deserialize, Serialize};
-use shakedown_link::{Ns, Payload};
+use shakedown_link::{Ns, SuperPackets};
 use std::collections::VecDeque;
-
-/// How hosts are set up; both ends of a connection alike.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TcpConfig {
-    /// Segments of the first window (RFC 6928).
-    pub initial_window: u32,
-    /// Congestion control.
-    pub congestion: Congestion,
-    /// Timestamps (RFC 7323), which take 12 bytes of each segment.
-    pub timestamps: bool,
-    /// Selective acknowledgements (RFC 2018).
-    pub sack: bool,
-    /// Hold back a small segment while others are under way (RFC 896); TLS servers and clients turn it off.
-    pub nagle: bool,
-    /// Jiffies a second.
-    pub hz: u32,
-    /// SYNs sent again with the first timeout, before it doubles (`tcp_syn_linear_timeouts`).
-    pub syn_linear_timeouts: u32,
-    /// SYNs sent again after those (`tcp_syn_retries`).
-    pub syn_retries: u32,
-    /// SYN-ACKs sent again (`tcp_synack_retries`).
-    pub synack_retries: u32,
-    /// Timeouts of data after which a connection is given up (`tcp_retries2`).
-    pub retries: u32,
-}
-
-impl Default for TcpConfig {
-    fn default() -> Self {
-        Self {
-            initial_window: 10,
-            congestion: Congestion::Cubic,
-            timestamps: true,
-            sack: true,
-            nagle: false,
-            hz: 250,
-            syn_linear_timeouts: 4,
-            syn_retries: 6,
-            synack_retries: 5,
-            retries: 15,
-        }
-    }
-}
-
-/// An IP header without options.
-pub const IP_BYTES: u32 = 20;
-const TCP_BYTES: u32 = 20;
-const TIMESTAMP_BYTES: u32 = 12;
-/// IP, TCP and the options of a SYN: MSS, SACK permitted and timestamps, window scale.
-const SYN_BYTES: u32 = 60;
-
-impl TcpConfig {
-    /// Bytes of payload in a full segment.
-    #[must_use]
-    pub fn segment_bytes(&self, mtu_bytes: u32) -> u32 {
-        mtu_bytes - IP_BYTES - TCP_BYTES - if self.timestamps { TIMESTAMP_BYTES } else { 0 }
-    }
-
-    /// Length of a packet, IP header included.
-    #[must_use]
-    pub fn wire_bytes(&self, packet: &Packet) -> u32 {
-        if packet.is(SYN) {
-            return SYN_BYTES;
-        }
-        let timestamps = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
-        // Two bytes of padding, kind and length, then eight a block.
-        let blocks = if packet.blocks > 0 { 4 + 8 * u32::from(packet.blocks) } else { 0 };
-        IP_BYTES + TCP_BYTES + timestamps + blocks + packet.bytes
-    }
-}
-
-/// Flag: synchronise.
-pub const SYN: u8 = 1;
-/// Flag: the acknowledgement number counts.
-pub const ACK: u8 = 2;
-/// Flag: no more data.
-pub const FIN: u8 = 4;
-/// Flag: the connection is gone.
-pub const RST: u8 = 8;
-
-/// Blocks of a selective acknowledgement that fit beside timestamps; without them there is room for one more.
-pub const MAX_BLOCKS: usize = 4;
-
-/// A segment on its way. Sequence numbers begin at 0 with the SYN, so the first byte of data is 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packet {
-    /// SYN, ACK, FIN, RST.
-    pub flags: u8,
-    /// How many of `sack` count.
-    pub blocks: u8,
-    /// First sequence number.
-    pub seq: u32,
-    /// Payload.
-    pub bytes: u32,
-    /// Acknowledgement number.
-    pub ack: u32,
-    /// The sender's clock, in milliseconds and never 0.
-    pub stamp: u32,
-    /// The clock that it echoes, or 0.
-    pub echo: u32,
-    /// Selective acknowledgements, (from, up to); a duplicate's first.
-    pub sack: [(u32, u32); MAX_BLOCKS],
-}
-
-impl Payload for Packet {}
-
-impl Packet {
-    /// True where it has the flag.
-    #[inline]
-    #[must_use]
-    pub fn is(&self, flag: u8) -> bool {
-        self.flags & flag != 0
-    }
-
-    /// The sequence number after it.
-    #[inline]
-    #[must_use]
-    pub fn end(&self) -> u32 {
-        self.seq + self.bytes + u32::from(self.is(SYN)) + u32::from(self.is(FIN))
-    }
-
-    /// The blocks that count.
-    #[must_use]
-    pub fn sack(&self) -> &[(u32, u32)] {
-        &self.sack[..usize::from(self.blocks)]
-    }
-}
 
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,6 +97,8 @@ const RESENT: u8 = 4;
 const EVER_RESENT: u8 = 8;
 /// It ends the stream.
 const LAST: u8 = 16;
+/// It left in one packet with the segment before it.
+const JOINED: u8 = 32;
 
 impl Segment {
     fn is(&self, flag: u8) -> bool {
@@ -232,6 +112,7 @@ pub struct Tcp {
     state: State,
     clock: Jiffies,
     segment_bytes: u32,
+    super_packets: SuperPackets,
 
     // Sending. The first `sent` segments of the queue are under way.
     queue: VecDeque<Segment>,
@@ -312,7 +193,6 @@ struct Rack {
 const RTO_MAX_US: u64 = 120_000_000;
 const FIRST_TIMEOUT_US: u64 = 1_000_000;
 const FALLBACK_TIMEOUT_US: u64 = 3_000_000;
-const MIN_TIMER_US: u64 = 2_000;
 const REORDERING: u32 = 3;
 const MAX_REORDERING: u32 = 300;
 
@@ -322,6 +202,7 @@ impl Tcp {
             state,
             clock,
             segment_bytes,
+            super_packets: SuperPackets::None,
             queue: VecDeque::new(),
             sent: 0,
             una: 0,
@@ -377,6 +258,18 @@ impl Tcp {
             end_known: false,
             last_challenge: None,
         }
+    }
+
+    /// Over a link that carries several segments as one, or not.
+    #[must_use]
+    pub fn with_super_packets(self, super_packets: SuperPackets) -> Self {
+        Self { super_packets, ..self }
+    }
+
+    /// What becomes of several segments that it hands over at once.
+    #[must_use]
+    pub fn super_packets(&self) -> SuperPackets {
+        self.super_packets
     }
 
     /// A connection that has just begun takes the place of this one, in the memory of its lists.
@@ -517,8 +410,18 @@ impl Tcp {
         }
     }
 
-    /// A packet has arrived.
+    /// A packet has arrived; one of several segments that was cut, as so many.
     pub fn receive(&mut self, now: Ns, packet: &Packet, config: &TcpConfig, out: &mut Vec<Packet>) {
+        if packet.more > 0 && self.super_packets == SuperPackets::Cut {
+            for segment in packet.cut(self.segment_bytes) {
+                self.receive_one(now, &segment, config, out);
+            }
+        } else {
+            self.receive_one(now, packet, config, out);
+        }
+    }
+
+    fn receive_one(&mut self, now: Ns, packet: &Packet, config: &TcpConfig, out: &mut Vec<Packet>) {
         if packet.is(RST) {
             if self.state != State::Listening {
                 self.close(State::Reset);

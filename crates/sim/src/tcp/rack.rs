@@ -2,20 +2,16 @@
 
 use super::acknowledge::News;
 use super::{
-    EVER_RESENT, LOST, MIN_TIMER_US, Packet, RESENT, Recovery, SACKED, Segment, Tcp, TcpConfig, Timer, stamp,
-    us_between,
+    EVER_RESENT, LOST, Packet, RESENT, Recovery, SACKED, Segment, Tcp, TcpConfig, Timer, stamp, us_between,
 };
 use shakedown_link::Ns;
 
 impl Tcp {
-    pub(super) fn advance_rack(&mut self, now: Ns, segment: &Segment, packet: &Packet) {
-        let copied = segment.is(EVER_RESENT | RESENT);
-        if copied && packet.echo > 0 && packet.echo < stamp(segment.at) {
-            // The original was delivered, not the copy.
-            return;
-        }
+    /// Something was delivered (`tcp_rack_advance`). A copy that took less than the least round trip was none: its original
+    /// was delivered.
+    pub(super) fn advance_rack(&mut self, now: Ns, segment: &Segment) {
         let us = us_between(segment.at, now);
-        if copied && self.rtt.min_us().is_some_and(|min| us < min) {
+        if segment.is(EVER_RESENT | RESENT) && self.rtt.min_us().is_some_and(|min| us < min) {
             return;
         }
         self.rack.advanced = true;
@@ -24,6 +20,13 @@ impl Tcp {
             self.rack.at = segment.at;
             self.rack.end = segment.end;
         }
+    }
+
+    /// True where the peer's echo shows that not the copy of a segment was delivered, but what was sent before it
+    /// (`tcp_skb_spurious_retrans`). That holds of what is acknowledged in order alone: beyond a hole the echo is that of
+    /// the last segment before it (RFC 7323, 4.3), whatever was delivered.
+    pub(super) fn was_copied_needlessly(segment: &Segment, packet: &Packet) -> bool {
+        segment.is(EVER_RESENT | RESENT) && packet.echo > 0 && packet.echo < stamp(segment.at)
     }
 
     /// The reordering window grows by a quarter of the least round trip with each round in which duplicates were reported
@@ -51,13 +54,14 @@ impl Tcp {
 
     /// Finds what is lost (RACK): what was sent long enough before something that was delivered. True where a timer was
     /// set for what may still turn out to be.
-    fn find_lost(&mut self, now: Ns, news: &mut News) -> bool {
+    fn find_lost(&mut self, now: Ns, news: &mut News, config: &TcpConfig) -> bool {
         if !std::mem::take(&mut self.rack.advanced) {
             return false;
         }
         let wait_us = self.mark_rack_lost(now, news);
         if wait_us > 0 {
-            let jiffies = self.clock.of_us(wait_us + MIN_TIMER_US).min(self.timeout_jiffies);
+            let jiffies =
+                self.clock.of_us(wait_us + u64::from(config.timer_floor_us)).min(self.timeout_jiffies);
             self.set_timer(now, Timer::Reorder, jiffies);
         }
         wait_us > 0
@@ -108,7 +112,7 @@ impl Tcp {
             return;
         }
         if config.sack {
-            if self.find_lost(now, news) {
+            if self.find_lost(now, news, config) {
                 news.set_timer = false;
             }
             return;

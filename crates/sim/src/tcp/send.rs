@@ -2,10 +2,10 @@
 
 use super::rtt::MIN_TIMEOUT_US;
 use super::{
-    ACK, EVER_RESENT, FIN, LAST, LOST, MIN_TIMER_US, Packet, REORDERING, RESENT, RTO_MAX_US, Recovery,
-    SACKED, Segment, State, Tcp, TcpConfig, Timer, stamp, us_between,
+    ACK, EVER_RESENT, FIN, LAST, LOST, Packet, REORDERING, RESENT, RTO_MAX_US, Recovery, SACKED, Segment,
+    State, Tcp, TcpConfig, Timer, stamp, us_between,
 };
-use shakedown_link::Ns;
+use shakedown_link::{Ns, SuperPackets};
 
 impl Tcp {
     /// Queues bytes of the stream: one write of an application. They go out as soon as the connection and the window
@@ -47,16 +47,17 @@ impl Tcp {
         }
         self.restart_after_idle(now, config);
         let mut count = 0;
+        let most = self.packet_segments();
         while let Some(segment) = self.queue.get(self.sent as usize) {
-            if self.in_flight() >= self.window.segments {
+            let room = self.window.segments.saturating_sub(self.in_flight());
+            if room == 0 {
                 break;
             }
             let is_small = segment.end - segment.seq < self.segment_bytes && !segment.is(LAST);
             if config.nagle && is_small && self.sent > 0 && self.sent as usize + 1 == self.queue.len() {
                 break;
             }
-            self.send_new(now, config, out);
-            count += 1;
+            count += self.send_new(now, most.min(room), config, out);
         }
         if count > 0 {
             if self.is_reducing() {
@@ -67,27 +68,37 @@ impl Tcp {
         self.note_usage();
     }
 
-    /// Sends the first segment that was not sent before.
-    fn send_new(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+    /// Sends the first segments that were not sent before, up to `most` in one packet; how many.
+    fn send_new(&mut self, now: Ns, most: u32, config: &TcpConfig, out: &mut Vec<Packet>) -> u32 {
         let index = self.sent as usize;
-        self.queue[index].at = now;
-        let segment = self.queue[index];
-        out.push(self.packet(now, &segment, config));
-        self.next = segment.end;
-        self.sent += 1;
+        let count = if most > 1 { self.sent_together(index, most, config.nagle) } else { 1 };
+        for segment in self.queue.range_mut(index..index + count) {
+            segment.at = now;
+        }
+        out.push(self.packet(now, index, count, config));
+        self.next = self.queue[index + count - 1].end;
+        self.sent += count as u32;
+        if count > 1 {
+            self.join(index, count);
+        }
         self.data_sent(now);
-        if self.sent == 1 || matches!(self.timer, Some((Timer::Probe, _))) {
+        if index == 0 || matches!(self.timer, Some((Timer::Probe, _))) {
             self.rearm(now);
         }
+        count as u32
     }
 
-    fn packet(&self, now: Ns, segment: &Segment, config: &TcpConfig) -> Packet {
+    /// The packet of `count` segments from `index` on.
+    fn packet(&self, now: Ns, index: usize, count: usize, config: &TcpConfig) -> Packet {
+        let (segment, last) = (&self.queue[index], &self.queue[index + count - 1]);
         let mut packet = Packet { seq: segment.seq, ..self.bare(now, config) };
         self.add_blocks(&mut packet, config);
         if segment.is(LAST) {
             packet.flags = ACK | FIN;
         }
-        packet.bytes = segment.end - segment.seq - u32::from(segment.is(LAST));
+        packet.bytes = last.end - segment.seq - u32::from(segment.is(LAST));
+        // At most 255; see `packet_segments`.
+        packet.more = (count - 1) as u8;
         packet
     }
 
@@ -126,45 +137,56 @@ impl Tcp {
         self.window_limited || self.window.in_slow_start() && self.window.segments < 2 * self.max_sent
     }
 
-    /// Sends a segment again.
-    fn resend(&mut self, index: usize, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
-        let segment = &mut self.queue[index];
-        segment.at = now;
-        segment.flags |= EVER_RESENT;
-        let segment = *segment;
-        out.push(self.packet(now, &segment, config));
-        self.total_resent += 1;
+    /// Sends segments again, in one packet.
+    fn resend(&mut self, index: usize, count: usize, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        for segment in self.queue.range_mut(index..index + count) {
+            segment.at = now;
+            segment.flags |= EVER_RESENT;
+        }
+        if self.super_packets != SuperPackets::None {
+            self.join(index, count);
+        }
+        out.push(self.packet(now, index, count, config));
+        self.total_resent += count as u32;
         self.last_sent_at = now;
         self.acknowledgement_sent();
     }
 
-    /// Sends a segment again because it counts as lost.
-    fn repair(&mut self, index: usize, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
-        self.resend(index, now, config, out);
-        self.queue[index].flags |= RESENT;
-        self.resent += 1;
+    /// Sends segments again because they count as lost.
+    fn repair(&mut self, index: usize, count: usize, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        self.resend(index, count, now, config, out);
+        for segment in self.queue.range_mut(index..index + count) {
+            segment.flags |= RESENT;
+        }
+        self.resent += count as u32;
         if self.first_resent_stamp == 0 {
             self.first_resent_stamp = stamp(now);
         }
-        self.undo_resent = self.undo_resent.max(0) + 1;
+        self.undo_resent = self.undo_resent.max(0) + count as i32;
     }
 
     /// Sends again what counts as lost, as the window allows.
     pub(super) fn repair_lost(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         let mut head_sent = false;
-        for index in 0..self.sent as usize {
-            if self.in_flight() >= self.window.segments {
+        let most = self.packet_segments();
+        let mut index = 0;
+        while index < self.sent as usize {
+            let room = self.window.segments.saturating_sub(self.in_flight());
+            if room == 0 {
                 break;
             }
             let segment = &self.queue[index];
             if segment.is(SACKED | RESENT) || !segment.is(LOST) {
+                index += 1;
                 continue;
             }
-            self.repair(index, now, config, out);
+            let count = self.resent_together(index, most.min(room));
+            self.repair(index, count, now, config, out);
             if self.is_reducing() {
-                self.prr_sent += 1;
+                self.prr_sent += count as u32;
             }
             head_sent |= index == 0 && !matches!(self.timer, Some((Timer::Reorder, _)));
+            index += count;
         }
         if head_sent {
             self.set_timer(now, Timer::Retransmit, self.timeout_jiffies);
@@ -197,7 +219,8 @@ impl Tcp {
             return false;
         }
         let mut jiffies = match self.rtt.twice_us() {
-            Some(us) => self.clock.of_us(us + if self.sent == 1 { MIN_TIMEOUT_US } else { MIN_TIMER_US }),
+            Some(us) if self.sent == 1 => self.clock.of_us(us + MIN_TIMEOUT_US),
+            Some(us) => self.clock.of_us(us + u64::from(config.timer_floor_us)),
             None => self.clock.of_us(super::FIRST_TIMEOUT_US),
         };
         let left_us =
@@ -218,10 +241,12 @@ impl Tcp {
         }
         self.probe_resent = self.sent as usize == self.queue.len();
         if self.probe_resent {
-            self.resend(self.sent as usize - 1, now, config, out);
+            // Of a packet of several its last segment alone.
+            self.resend(self.sent as usize - 1, 1, now, config, out);
         } else {
             // Even where the window is full.
-            self.send_new(now, config, out);
+            let room = self.window.segments.saturating_sub(self.in_flight());
+            self.send_new(now, self.packet_segments().min(room).max(1), config, out);
         }
         self.probe_high = self.next;
         self.timer = None;
@@ -240,7 +265,7 @@ impl Tcp {
         }
         self.enter_loss(now, config);
         self.timeouts += 1;
-        self.repair(0, now, config, out);
+        self.repair(0, 1, now, config, out);
         self.timeout_jiffies = (self.timeout_jiffies * 2).min(self.clock.of_us(RTO_MAX_US));
         self.set_timer(now, Timer::Retransmit, self.timeout_jiffies);
     }

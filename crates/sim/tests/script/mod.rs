@@ -1,6 +1,7 @@
 //! Conversations with one end of a TCP connection, as lines: packets in, packets expected at times.
 //!
 //! `0.100 < . ack 1 sack 1001:2001`   a packet arrives (`S`, `S.`, `.`, or `FROM:TO` data)
+//! `0.100 > 1:2001 together 2`        the same, two in one packet
 //! `0.100 > 1:1001`                   a segment is sent, within max(4 ms, 12.5 % of the time since the line before); a range of
 //!                                    several segments expects each of them; `S`, `S.`, `. ack N`, `F`
 //! `0.100 write 4000`, `0.100 finish` what the application does
@@ -135,6 +136,9 @@ impl Script {
                 self.fire(due);
             }
             let (sent_at, packet) = self.sent.pop_front().expect("not empty");
+            if let Some(place) = rest.iter().position(|word| *word == "together") {
+                assert_eq!(packet.segments(), number(rest[place + 1]), "{line}: {packet:?}");
+            }
             let off = Ns(sent_at.0.abs_diff(at.0));
             assert!(off <= tolerance, "{line}: sent at {sent_at}: {packet:?}");
             if let Some((_, to)) = range {
@@ -183,6 +187,7 @@ impl Script {
             match *word {
                 "ack" => packet.ack = number(value),
                 "echo" => packet.echo = number(value),
+                "more" => packet.more = number(value) as u8,
                 "seq" => packet.seq = number(value),
                 "sack" => {
                     for (place, text) in packet.sack.iter_mut().zip(value.split(',')) {

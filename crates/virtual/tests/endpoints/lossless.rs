@@ -5,16 +5,21 @@ use shakedown_link::DistributionSpec;
 use shakedown_sim::{ArrivalSpec, Outcome, RetrySpec, Sender, ServerSpec};
 use shakedown_virtual::Pricing;
 
-const SUBJECTS: [fn() -> Subject; 9] = [
+const SUBJECTS: [fn() -> Subject; 14] = [
     || openssl("tls1.3/x25519/p256/server"),
     || openssl("tls1.3/x25519/rsa2048/mutual"),
     || openssl("tls1.3/mlkem1024/p384/server"),
     || openssl("tls1.2/ecdhe_ecdsa+p256/p256/mutual"),
     || openssl("tls1.2/rsa/rsa2048/server/resumed"),
+    || openssl("tls1.2/ecdhe_ecdsa+p256/p256/server/ticket"),
+    || openssl("tls1.3/x25519/p256/server/resumed"),
     || rustls("tls1.3/x25519/p256/server"),
+    || rustls("tls1.3/x25519/p256/server/resumed"),
     || rustls("tls1.2/ecdhe_ecdsa+p256/p256/server"),
+    || rustls("tls1.2/ecdhe_ecdsa+p256/p256/server/resumed"),
     || wtls("wtls/ecdh_ecdsa/163k/mutual"),
     || wtls("wtls/rsa/rsa2048/server"),
+    || wtls("wtls/rsa/rsa2048/server/resumed"),
 ];
 
 fn seconds(histogram: &shakedown_sim::metrics::Histogram) -> f64 {

@@ -2,6 +2,7 @@
 //! losses in each.
 
 use super::common::{Subject, openssl, path, replay, run, rustls, scenario, wtls};
+use shakedown_link::{BearerSpec, SuperPackets};
 use shakedown_sim::ArrivalSpec;
 use shakedown_sim::outcome::Cause;
 use shakedown_virtual::Pricing;
@@ -14,6 +15,11 @@ const REPLAYED: u64 = 40_000;
 fn agree(subject: &Subject, loss: f64, clients: u64, tolerance: f64) {
     let mut bearer = path(60e3, 30e3, 90.0);
     bearer.loss = loss;
+    agree_over(subject, bearer, clients, tolerance);
+}
+
+fn agree_over(subject: &Subject, bearer: BearerSpec, clients: u64, tolerance: f64) {
+    let loss = bearer.loss;
     let mut scenario = scenario(subject.priced(), bearer, clients);
     // At all phases of the server's clock, and still hardly any two at once.
     scenario.arrivals = ArrivalSpec::Poisson { per_s: 0.01 };
@@ -60,6 +66,29 @@ fn so_do_other_handshakes_and_stacks() {
     // Signatures of ECDSA are 70 to 72 bytes long, by chance: up to half a millisecond on this bearer.
     agree(&openssl("tls1.2/ecdhe_ecdsa+p256/p256/mutual"), 0.05, 700, 0.002);
     agree(&rustls("tls1.3/x25519/p256/server"), 0.05, 700, 0.002);
+}
+
+#[test]
+fn so_do_sessions_that_are_resumed() {
+    for subject in [
+        openssl("tls1.2/rsa/rsa2048/server/resumed"),
+        openssl("tls1.3/x25519/p256/server/resumed"),
+        rustls("tls1.3/x25519/p256/server/resumed"),
+        wtls("wtls/rsa/rsa2048/server/resumed"),
+    ] {
+        agree(&subject, 0.05, 500, 0.002);
+    }
+}
+
+/// Test-beds: segments that are lost together, whatever writes they come from.
+#[test]
+fn so_they_do_where_super_packets_are_lost_as_one() {
+    let subject = openssl("tls1.3/x25519/mldsa65/server");
+    for super_packets in [SuperPackets::Cut, SuperPackets::Whole] {
+        let mut bearer = path(1e9, 1e9, 98.0);
+        (bearer.loss, bearer.super_packets) = (0.1, super_packets);
+        agree_over(&subject, bearer, 500, 0.002);
+    }
 }
 
 #[test]

@@ -1,0 +1,247 @@
+//! A bearer profile's figures, and the path that they make.
+
+mod spec;
+
+pub use spec::{BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryption, SuperPackets};
+
+use crate::path::Shared;
+use crate::{
+    Bound, Delay, Direction, Distribution, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Overhead,
+    Path, Payload, Probability, Purpose, Radio, Rate, RateValue, Silence, Stream, TooLong,
+};
+use spec::{probability, seconds};
+
+/// One direction of a bearer, whose links are all there, most of them without effect.
+pub type OneWay<P = Vec<u8>> = Mtu<Encapsulation<Overhead<Rate<Loss<Duplication<Delay<P>>>>>>, P>;
+
+impl<P: Payload> Path<P> {
+    /// Reads a little of both directions, so that they are in the processor's cache when they are needed. What it returns
+    /// means nothing; a simulator of many paths that knows which will be used next reads all of those at once, and waits
+    /// for memory once instead of for each.
+    #[must_use]
+    pub fn touch(&self) -> u64 {
+        let [up, down] = self.ways();
+        up.touch_links() ^ down.touch_links()
+    }
+}
+
+impl<P> OneWay<P> {
+    /// Where units are serialised.
+    #[inline]
+    #[must_use]
+    pub fn sender(&self) -> &Rate<Loss<Duplication<Delay<P>>>> {
+        &self.inner.inner.inner
+    }
+
+    /// Where units are serialised.
+    #[inline]
+    pub fn sender_mut(&mut self) -> &mut Rate<Loss<Duplication<Delay<P>>>> {
+        &mut self.inner.inner.inner
+    }
+
+    /// When the next unit, or a part of it, is due; [`Ns::MAX`] where none is under way.
+    #[inline]
+    #[must_use]
+    pub fn due(&self) -> Ns {
+        self.sender().inner.inner.inner.due()
+    }
+
+    /// Reads a little of all that the next unit needs.
+    fn touch_links(&self) -> u64 {
+        let rate = self.sender();
+        let outer = self.touch() ^ self.inner.touch() ^ u64::from(self.inner.inner.bytes);
+        outer ^ rate.touch() ^ u64::from(rate.inner.draws()) ^ rate.inner.inner.inner.touch()
+    }
+
+    /// As before the first unit, with draws of other streams, in the memory that it has.
+    fn renew(&mut self, process: &LossProcess, streams: Streams) {
+        self.renew_joining();
+        self.inner.renew();
+        let rate = self.sender_mut();
+        rate.renew();
+        rate.inner.renew(process.clone(), streams.loss);
+        rate.inner.inner.renew(streams.duplication);
+        rate.inner.inner.inner.renew(streams.delay);
+    }
+}
+
+/// What one direction draws from.
+struct Streams {
+    loss: Stream,
+    duplication: Stream,
+    delay: Stream,
+}
+
+/// A validated bearer, from which a path is made for each client.
+#[derive(Clone, Debug)]
+pub struct Bearer {
+    up: Way,
+    down: Way,
+    mtu_bytes: u32,
+    overhead_bytes: u32,
+    encryption_bytes: u32,
+    duplication: Probability,
+    reordering: Probability,
+    reordering_s: Ns,
+    holds: Ns,
+    overtaking: bool,
+    setup: Distribution,
+    shared: Option<Shared>,
+}
+
+#[derive(Clone, Debug)]
+struct Way {
+    rate: Option<RateValue>,
+    delay: Distribution,
+    loss: LossProcess,
+    bound: Bound,
+    silence: Option<Silence>,
+    purposes: [Purpose; 3],
+}
+
+impl TryFrom<&BearerSpec> for Bearer {
+    type Error = BearerError;
+
+    fn try_from(spec: &BearerSpec) -> Result<Self, BearerError> {
+        let counted = spec.rates_count == Layer::Layer2;
+        let mtu_bytes = spec.mtu_bytes;
+        if mtu_bytes < 68 {
+            return Err(BearerError::Mtu(mtu_bytes));
+        }
+        for (key, value) in [("ip_bytes", spec.ip_bytes), ("udp_bytes", spec.udp_bytes)] {
+            if value > 60 {
+                return Err(BearerError::Header { key, value });
+            }
+        }
+        if spec.packet_overhead_bytes > 65_535 {
+            return Err(BearerError::Overhead(spec.packet_overhead_bytes));
+        }
+        spec.energy.check()?;
+        let setup = spec.setup_time()?;
+        let idle_after = spec.idle_after_s.map(|s| seconds("idle_after_s", s)).transpose()?;
+        let turnaround = seconds("turnaround_s", spec.turnaround_s)?;
+        let has_setup = setup.as_constant() != Some(Ns::ZERO) || idle_after.is_some();
+        // What it takes is drawn for each path.
+        let radio = has_setup.then(|| Radio::new(Ns::ZERO, idle_after));
+        let half_duplex = spec.half_duplex.then_some(turnaround);
+        let shares = radio.is_some() || half_duplex.is_some();
+        Ok(Self {
+            up: spec.way(Direction::Up)?,
+            down: spec.way(Direction::Down)?,
+            mtu_bytes,
+            overhead_bytes: if counted { spec.packet_overhead_bytes } else { 0 },
+            encryption_bytes: if counted { spec.link_encryption.overhead_bytes() } else { 0 },
+            duplication: probability("duplication", spec.duplication)?,
+            reordering: probability("reordering", spec.reordering)?,
+            reordering_s: seconds("reordering_s", spec.reordering_s)?,
+            holds: seconds("traversal_holds_s", spec.traversal_holds_s)?,
+            overtaking: spec.traversal_reorders,
+            setup,
+            shared: shares.then_some(Shared { radio, half_duplex, last: None }),
+        })
+    }
+}
+
+impl Bearer {
+    /// Largest network-layer packet.
+    #[must_use]
+    pub fn mtu_bytes(&self) -> u32 {
+        self.mtu_bytes
+    }
+
+    /// True where nothing takes any time, is lost, doubled, or changed in length: links are then not needed.
+    #[must_use]
+    pub fn is_instant(&self) -> bool {
+        let at_once = |way: &Way| way.rate.is_none() && way.delay.as_constant() == Some(Ns::ZERO);
+        at_once(&self.up)
+            && at_once(&self.down)
+            && matches!(self.up.loss, LossProcess::None)
+            && matches!(self.down.loss, LossProcess::None)
+            && self.up.silence.is_none()
+            && self.down.silence.is_none()
+            && self.duplication.is_never()
+            && self.reordering.is_never()
+            && self.shared.is_none()
+    }
+
+    /// Mean one-way delay without serialisation, up and down.
+    #[must_use]
+    pub fn mean_delay_s(&self) -> (f64, f64) {
+        (self.up.delay.mean_s(), self.down.delay.mean_s())
+    }
+
+    /// A path of its own for a client. What exceeds the MTU is fragmented.
+    #[must_use]
+    pub fn path<P: Payload>(&self, seed: u64, entity: u64) -> Path<P> {
+        let shared = self.shared_of(seed, entity);
+        Path::new(self.way(&self.up, seed, entity), self.way(&self.down, seed, entity), shared)
+    }
+
+    /// Makes a path of this bearer, which a client has left, what [`path`](Self::path) would make for another, in the
+    /// memory that it has.
+    pub fn renew<P: Payload>(&self, path: &mut Path<P>, seed: u64, entity: u64) {
+        path.renew(self.shared_of(seed, entity));
+        path.way(Direction::Up).renew(&self.up.loss, self.streams(&self.up, seed, entity));
+        path.way(Direction::Down).renew(&self.down.loss, self.streams(&self.down, seed, entity));
+    }
+
+    fn shared_of(&self, seed: u64, entity: u64) -> Option<Shared> {
+        let mut shared = self.shared;
+        if let Some(radio) = shared.as_mut().and_then(|shared| shared.radio.as_mut()) {
+            radio.takes(self.setup_time(seed, entity));
+        }
+        shared
+    }
+
+    fn streams(&self, way: &Way, seed: u64, entity: u64) -> Streams {
+        let stream = |purpose, drawn: bool| {
+            if drawn { Stream::of(seed, entity, purpose) } else { Stream::seeded(0) }
+        };
+        let [loss, duplication, delay] = way.purposes;
+        let varies = way.delay.as_constant().is_none() || !self.reordering.is_never();
+        Streams {
+            loss: stream(loss, way.loss.draws()),
+            duplication: stream(duplication, !self.duplication.is_never()),
+            delay: stream(delay, varies),
+        }
+    }
+
+    /// How long a client's radio takes to be set up.
+    #[must_use]
+    pub fn setup_time(&self, seed: u64, entity: u64) -> Ns {
+        self.setup
+            .as_constant()
+            .unwrap_or_else(|| self.setup.draw(&mut Stream::of(seed, entity, Purpose::SETUP)))
+    }
+
+    /// The same without the set-up: a path that many clients share, each of which sets up its own radio.
+    #[must_use]
+    pub fn shared_part(&self) -> Self {
+        let mut bearer = self.clone();
+        bearer.setup = Distribution::constant(Ns::ZERO);
+        bearer.shared = self
+            .shared
+            .filter(|shared| shared.half_duplex.is_some())
+            .map(|shared| Shared { radio: None, ..shared });
+        bearer
+    }
+
+    fn way<P: Payload>(&self, way: &Way, seed: u64, entity: u64) -> OneWay<P> {
+        let streams = self.streams(way, seed, entity);
+        let mut delay = Delay::new(way.delay.clone(), streams.delay.clone()).holding(self.holds);
+        if self.overtaking {
+            delay = delay.overtaking();
+        }
+        let delay = delay.reordering(self.reordering, self.reordering_s, streams.delay);
+        let duplication = Duplication::new(self.duplication, streams.duplication, delay);
+        let loss = Loss::new(way.loss.clone(), streams.loss, duplication);
+        let rate = match way.rate {
+            Some(rate) => Rate::new(rate, loss).bounded(way.bound),
+            None => Rate::unlimited(loss),
+        };
+        let rate = rate.silent(way.silence);
+        let overhead = Overhead { inner: rate, bytes: self.overhead_bytes };
+        let encapsulation = Encapsulation::counted(self.encryption_bytes, overhead);
+        Mtu::new(self.mtu_bytes, TooLong::Fragment, encapsulation)
+    }
+}

@@ -1,0 +1,75 @@
+//! Super-packets: several segments handed to the link as one (TSO, GSO).
+
+use super::{JOINED, LAST, LOST, RESENT, SACKED, Tcp};
+use shakedown_link::SuperPackets;
+
+/// What a device takes at once, less room for headers (`sk_gso_max_size`).
+const MAX_BYTES: u64 = 65_536 - 321;
+/// Of a second's bytes at the pace a packet takes one part in 2^10, about a millisecond's (`sk_pacing_shift`).
+const PACING_SHIFT: u32 = 10;
+/// The longest packet is added, halved for each 2^9 microseconds of the least round trip (`tcp_tso_rtt_log`).
+const ROUND_TRIP_SHIFT: u32 = 9;
+/// `tcp_min_tso_segs`.
+const MIN_SEGMENTS: u32 = 2;
+
+impl Tcp {
+    /// Segments of a packet at most (`tcp_tso_autosize`): a millisecond's at the pace of twice the window a round trip, 1.2
+    /// times near the threshold, and more where the round trip is short.
+    pub(super) fn packet_segments(&self) -> u32 {
+        if self.super_packets == SuperPackets::None {
+            return 1;
+        }
+        let segment_bytes = u64::from(self.segment_bytes);
+        let most = (MAX_BYTES / segment_bytes).clamp(1, u64::from(u8::MAX));
+        let Some(round_trip_us) = self.rtt.smoothed_us() else { return most as u32 };
+        let percent = if self.window.segments < self.window.threshold / 2 { 200 } else { 120 };
+        let window_bytes = u64::from(self.window.segments.max(self.sent)) * segment_bytes;
+        let per_s = window_bytes * percent * 10_000 / round_trip_us.max(1);
+        let halvings = self.rtt.min_us().unwrap_or(u64::MAX) >> ROUND_TRIP_SHIFT;
+        let near_bytes = if halvings < 32 { MAX_BYTES >> halvings } else { 0 };
+        let segments = ((per_s >> PACING_SHIFT) + near_bytes) / segment_bytes;
+        (segments.min(most) as u32).max(MIN_SEGMENTS)
+    }
+
+    /// How many of the segments from `index` on, none of which was sent, leave in one packet: full ones but for the last,
+    /// up to `most`.
+    pub(super) fn sent_together(&self, index: usize, most: u32, nagle: bool) -> usize {
+        let mut count = 1;
+        while count < most as usize {
+            let before = &self.queue[index + count - 1];
+            let Some(next) = self.queue.get(index + count) else { break };
+            let held = nagle && next.end - next.seq < self.segment_bytes;
+            if before.end - before.seq < self.segment_bytes || next.is(LAST) || held {
+                break;
+            }
+            count += 1;
+        }
+        count
+    }
+
+    /// How many of the segments from `index` on, which is lost, are sent again in one packet: as many as had left in one, up
+    /// to `most`.
+    pub(super) fn resent_together(&self, index: usize, most: u32) -> usize {
+        let follows = |count: &usize| {
+            let next = index + count;
+            next < self.sent as usize && {
+                let segment = &self.queue[next];
+                segment.is(JOINED) && segment.is(LOST) && !segment.is(SACKED | RESENT)
+            }
+        };
+        (1..most.max(1) as usize).take_while(follows).count() + 1
+    }
+
+    /// Segments that leave in one packet now: what was cut off stays cut off.
+    pub(super) fn join(&mut self, index: usize, count: usize) {
+        for place in index..=index + count {
+            let Some(segment) = self.queue.get_mut(place).filter(|_| place < self.sent as usize) else {
+                break;
+            };
+            segment.flags &= !JOINED;
+            if place > index && place < index + count {
+                segment.flags |= JOINED;
+            }
+        }
+    }
+}
