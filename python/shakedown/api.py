@@ -527,7 +527,7 @@ def simulate_mix(
     from shakedown.simulation.site import Site
 
     of_site = {name: options.pop(name) for name in Site.__dataclass_fields__ if name in options}
-    of_fleet = set(Fleet.__struct_fields__) - {"arrivals", "endpoints"}
+    of_fleet = set(Fleet.__struct_fields__) - {"arrivals", "endpoints", "mix"}
     for name in options:
         if name not in of_fleet:
             accepted = ", ".join(sorted(of_fleet | set(Site.__dataclass_fields__)))

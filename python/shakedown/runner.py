@@ -90,6 +90,7 @@ def run_experiment(
         planned += [Planned(kind="modelled", about=one.label) for one in experiment.of("measured")]
     if experiment.fleets.fleets:
         planned += [Planned(kind="simulated", about=one.label) for one in experiment.of("measured")]
+        planned += [Planned(kind="simulated", about=mix.name) for mix in experiment.fleets.mixes]
     if experiment.live:
         planned += [Planned(kind="live", about=one.label) for one in experiment.of("measured")]
     # What cannot be read is found before anything is written.
@@ -188,12 +189,14 @@ def _made(
 def _profiles(experiment: Experiment) -> list[str]:
     """The devices and bearers on which figures depend."""
     places = experiment.places
+    kinds = [kind for mix in experiment.fleets.mixes for kind in mix.kinds]
     return list(
         dict.fromkeys(
             (
                 *(places.devices or (DEFAULT_DEVICE,)),
                 places.server_device or DEFAULT_SERVER_DEVICE,
                 *(places.bearers or (DEFAULT_BEARER,)),
+                *(name for kind in kinds for name in (kind.device, kind.bearer) if name is not None),
             )
         )
     )

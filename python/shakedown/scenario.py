@@ -230,11 +230,29 @@ class Load(Object, frozen=True, kw_only=True):
     percentile: float = DEFAULT_PERCENTILE
 
 
+class ClientKind(Object, frozen=True, kw_only=True):
+    """A kind of client of a mixture; what is None is as the fleet or its place has it."""
+
+    suite: str
+    weight: float = 1.0
+    device: str | None = None
+    bearer: str | None = None
+    resumption: float | None = None
+
+
+class Mix(Object, frozen=True, kw_only=True):
+    """Clients of several kinds at one server."""
+
+    name: str
+    kinds: tuple[ClientKind, ...]
+
+
 class Fleet(Object, frozen=True, kw_only=True):
     """Many clients of a server in virtual time: when they arrive, how patient they are, how they are served.
 
     `arrivals` is as `shakedown.simulation.arrivals` reads it. What is None has a default that goes with it.
-    `endpoints`: protocol engines shake hands in virtual time in place of a replay.
+    `endpoints`: protocol engines shake hands in virtual time in place of a replay. `mix`: clients of several
+    kinds in place of one.
     """
 
     arrivals: str
@@ -248,6 +266,7 @@ class Fleet(Object, frozen=True, kw_only=True):
     accept_queue: int | None = None
     replications: int | None = None
     endpoints: bool = False
+    mix: Mix | None = None
 
 
 DEFAULT_UTILISATION = 0.3
@@ -258,8 +277,9 @@ class Live(Object, frozen=True, kw_only=True):
     """A load on a real server on this machine's loopback.
 
     `rate_per_s` None: the rate at which what was measured fills `utilisation` of the workers' time; of no
-    meaning in a closed loop. `compare`: the same modelled and simulated, beside it. `traces`: handshakes that
-    are sampled on both sides in a load of their own, and in one for each device of `slow_to`.
+    meaning in a closed loop. `compare`: the same modelled and simulated, beside it, and with `endpoints` by
+    the protocol engines in virtual time. `traces`: handshakes that are sampled on both sides in a load of
+    their own, and in one for each device of `slow_to`.
     """
 
     rate_per_s: float | None = None
@@ -272,6 +292,7 @@ class Live(Object, frozen=True, kw_only=True):
     timeout_s: float = 10.0
     workers: int = 1
     compare: bool = False
+    endpoints: bool = False
     traces: int = 0
     slow_to: tuple[str, ...] = ()
 
@@ -310,6 +331,8 @@ class Scenario(Object, frozen=True, kw_only=True):
 
         if self.capture is not None and self.handshake is None:
             return Path(self.capture.file).name
+        if self.fleet is not None and self.fleet.mix is not None:
+            return self.fleet.mix.name
         return self.handshake.suite if self.handshake is not None else self.kind
 
     @property
@@ -322,9 +345,12 @@ class Scenario(Object, frozen=True, kw_only=True):
 
 
 class Fleets(Object, frozen=True, kw_only=True):
-    """What an experiment simulates in each of its places: a fleet for each arrival process."""
+    """What an experiment simulates in each of its places: a fleet for each arrival process, of each handshake
+    and of each mixture.
+    """
 
     fleets: tuple[Fleet, ...] = ()
+    mixes: tuple[Mix, ...] = ()
     seed: int | None = None
 
 

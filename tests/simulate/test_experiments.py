@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import polars as pl
 import pytest
 
@@ -104,6 +106,115 @@ def test_engines_stand_beside_the_replay(tmp_path):
     assert all(0.9 < ratio < 1.1 for ratio in ratios)
 
 
+MIX = """
+[[clients]]
+suite = "tls1.3/x25519/p256/server"
+weight = 3
+resumption = 0.5
+
+[[clients]]
+suite = "tls1.3/x25519mlkem768/mldsa65/server"
+device = "cortex-m4"
+bearer = "nb-iot"
+"""
+
+MIXED = """
+suites = ["tls1.3/x25519/p256/server"]
+repeat = 2
+seed = 5
+devices = ["phone", "raspberry-pi"]
+bearers = ["lte"]
+
+[simulated]
+arrivals = ["poisson:200/s", "storm:1s"]
+clients = 2000
+mix = "meters.toml"
+"""
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mixed")
+    (folder / "meters.toml").write_text(MIX)
+    outcome = run_experiment(experiment(folder, MIXED), folder / "results")
+    assert not outcome.failures
+    return load_results(folder / "results")
+
+
+def test_a_mixture_has_a_fleet_in_each_place_that_its_kinds_leave_open(mixed):
+    fleets = mixed.fleets.filter(pl.col("mix").is_not_null())
+    assert fleets["label"].to_list() == ["meters"] * 4
+    assert fleets["device"].to_list() == ["phone", "phone", "raspberry-pi", "raspberry-pi"]
+    assert (fleets["completed"] + fleets["failed"] == fleets["clients"]).all()
+    kinds = mixed.fleet_kinds
+    assert kinds.height == 8
+    first, second = kinds.filter(pl.col("scenario") == fleets["scenario"][2]).sort("item").to_dicts()
+    assert (first["device"], first["bearer"], first["share"]) == ("raspberry-pi", "lte", 0.75)
+    assert (first["resumption"], second["resumption"]) == (0.5, 0.0)
+    assert (second["suite"], second["device"]) == ("tls1.3/x25519mlkem768/mldsa65/server", "cortex-m4")
+    assert first["clients"] + second["clients"] == 2000.0
+    assert second["handshake_mean_s"] > first["handshake_mean_s"]
+    mean_s = sum(one["handshake_mean_s"] * one["clients"] for one in (first, second)) / 2000.0
+    assert fleets["handshake_mean_s"][2] == pytest.approx(mean_s, rel=1e-9)
+
+
+def test_a_mixture_of_an_experiment_is_that_of_the_command(tmp_path):
+    """Where each suite is priced from the same recordings, as those of the library that both ask."""
+    import shakedown as lab
+    from shakedown.schema.simulated import SimulatedMix
+
+    (tmp_path / "meters.toml").write_text(MIX)
+    text = MIXED.replace("tls1.3/x25519/p256/server", "tls1.2/psk").replace(', "storm:1s"', "")
+    printed = []
+    run_experiment(
+        experiment(tmp_path, text.replace(', "raspberry-pi"', "")),
+        tmp_path / "results",
+        printed=printed.append,
+    )
+    (ours,) = [one for one in printed if isinstance(one, SimulatedMix)]
+    row = lab.simulate_mix(tmp_path / "meters.toml", "poisson:200/s", clients=2000, seed=5)
+    assert ours == row
+    assert ours.mix == "meters"
+
+
+def test_report_and_terminal_have_a_line_a_kind(mixed, tmp_path):
+    from rich.console import Console
+
+    from shakedown.kinds import kind
+
+    page = write_report(mixed, tmp_path / "report.html", reported()).read_text()
+    assert "Clients of several kinds at one server" in page
+    assert "meters: how many are still outside (storm:1s)" in page
+    console = Console(width=200, record=True, file=io.StringIO())
+    for table in kind("simulated").terminal(mixed, 200):
+        console.print(table)
+    text = console.export_text()
+    assert "2,000 clients of meters to server, poisson:200/s" in text
+    assert text.count("mldsa65") == 4
+    (whole,) = [one for one in mixed.figures() if one.scenario == mixed.fleets["scenario"][-1]]
+    assert whole.suite is None
+    assert {one.suite for one in whole.figures} >= {"meters", "tls1.3/x25519mlkem768/mldsa65/server"}
+
+
+def test_two_mixtures_of_one_name_are_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    for folder in (tmp_path, tmp_path / "a"):
+        (folder / "meters.toml").write_text(MIX)
+    with pytest.raises(InputError, match="two are called meters"):
+        experiment(tmp_path, TEXT + '[simulated]\nmix = ["meters.toml", "a/meters.toml"]\n')
+
+
+def test_what_a_mixture_cannot_be_priced_with_is_said(tmp_path):
+    (tmp_path / "meters.toml").write_text(
+        '[[clients]]\nsuite = "tls1.2/rsa/rsa2048/server/resumed"\nresumption = 0.5\n'
+    )
+    found = experiment(tmp_path, TEXT + '[simulated]\nclients = 100\nmix = "meters.toml"\n')
+    outcome = run_experiment(found, tmp_path / "results")
+    assert not outcome.failures
+    rows = load_results(tmp_path / "results").fleets.filter(pl.col("unpriced").is_not_null()).to_dicts()
+    assert [row["suite"] for row in rows] == ["meters"] * 2
+
+
 def test_without_arrivals_the_rates_are_simulated(tmp_path):
     found = experiment(tmp_path, TEXT + "[simulated]\nclients = 500\nseed = 9\n")
     assert [one.arrivals for one in found.fleets.fleets] == ["poisson:500/s", "poisson:9000/s"]
@@ -139,6 +250,8 @@ def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
         ('[simulated]\ndiscipline = "lifo"', "accepted: fifo, ps"),
         ("[simulated]\nendpoints = 1", "key simulated.endpoints: found 1; accepted: true, false"),
         ("[simulated]\nendpoints = true\nresumption = 0.5", "key simulated.endpoints: resumption goes with"),
+        ("[simulated]\nmix = 3", "key simulated.mix: found 3; accepted: a file, or an array of them"),
+        ('[simulated]\nmix = ["nothing.toml"]', "line 8, key simulated.mix:"),
         ("[simulated]\nmax_handshakes = 0", "key simulated.max_handshakes: max handshakes is 0"),
     ],
 )

@@ -93,6 +93,17 @@ def test_from_python(tmp_path):
     assert read == made
 
 
+@pytest.mark.parametrize("option", ["endpoints", "client_stack"])
+def test_from_python_takes_no_option_of_one_kind(option):
+    from shakedown.simulation.mix import Kind
+
+    with pytest.raises(lab.InputError, match=f"there is no option {option}; accepted: ") as refused:
+        lab.simulate_mix([Kind(SUITE)], "storm:1s", **{option: None})
+    accepted = str(refused.value).partition("accepted: ")[2].split(", ")
+    assert {"clients", "bearer"} <= set(accepted)
+    assert not {"mix", "arrivals", option} & set(accepted)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

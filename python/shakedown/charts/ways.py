@@ -15,12 +15,13 @@ _LOOKS = {
     "live": ("circle", FILLS["key"].light),
     "modelled": ("diamond", FILLS["signature"].light),
     "simulated": ("triangle-up", INK),
+    "engines in virtual time": ("triangle-down", FILLS["busy"].light),
 }
 
 
 @dataclass(frozen=True)
 class Way:
-    """A figure (ms) by the kinds that say something of it: live, modelled, simulated; all above 0."""
+    """A figure (ms) by the ways that say something of it, live, modelled and simulated ones; all above 0."""
 
     label: str
     times_ms: dict[str, float]

@@ -26,6 +26,11 @@ MIN_LIVE_S = 0.4
 @click.command("validate")
 @click.argument("experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT.toml")
 @click.option("--live", is_flag=True, help="Lay its handshakes modelled, simulated and live side by side.")
+@click.option(
+    "--endpoints",
+    is_flag=True,
+    help="With --live: the protocol engines in virtual time, too, beside their replay.",
+)
 @click.option("--rate", type=Rate(), metavar="R", help="With --live: handshakes that are started a second.")
 @click.option(
     "--time",
@@ -42,24 +47,35 @@ MIN_LIVE_S = 0.4
 )
 @json_option
 def command(
-    experiment: Path, live: bool, rate: float | None, time_s: float | None, out: Path | None, as_json: bool
+    experiment: Path,
+    live: bool,
+    endpoints: bool,
+    rate: float | None,
+    time_s: float | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Check an experiment file without running it.
 
     With --live, check its figures against real sockets: each suite is measured in memory, then served to a
-    load on this machine's loopback, and what was live is laid beside the same modelled and simulated.
+    load on this machine's loopback, and what was live is laid beside the same modelled and simulated; with
+    --endpoints also beside the protocol engines in virtual time, of which the simulation is a replay.
     """
     from shakedown.experiment import load_experiment
+    from shakedown.units import parse_duration_s
 
     if not live:
         for name, given in (("--rate", rate), ("--time", time_s), ("--out", out)):
             if given is not None:
                 raise InputError(f"{name} goes with --live, which is missing")
+        if endpoints:
+            raise InputError("--endpoints goes with --live, which is missing")
         if as_json:
             raise InputError("--json goes with --live, which is missing")
     found = load_experiment(experiment)
     if live:
-        _compare(found, rate, time_s, out, as_json=as_json)
+        wanted_s = parse_duration_s(DEFAULT_LIVE_TIME) if time_s is None else time_s
+        _compare(found, _loads(found, rate, wanted_s, endpoints=endpoints), out, as_json=as_json)
     else:
         _check(experiment, found)
 
@@ -77,6 +93,7 @@ def _check(path: Path, found: Experiment) -> None:
         (places.bearers, "bearer"),
         (places.rates_per_s, "rate"),
         (found.of("captured"), "capture"),
+        (found.fleets.mixes, "mixture"),
         (found.live, "live load"),
     ):
         if values:
@@ -86,7 +103,9 @@ def _check(path: Path, found: Experiment) -> None:
         note(remark)
 
 
-def _loads(found: Experiment, rate_per_s: float | None, time_s: float) -> tuple[Live, ...]:
+def _loads(
+    found: Experiment, rate_per_s: float | None, time_s: float, *, endpoints: bool
+) -> tuple[Live, ...]:
     """The file's loads, or one, each compared, sharing the time evenly."""
     from shakedown.kinds.live import UNLOADED_SHARE
     from shakedown.scenario import Live
@@ -111,7 +130,9 @@ def _loads(found: Experiment, rate_per_s: float | None, time_s: float) -> tuple[
             f"--time leaves {each_s:.2g} s to each of {suites * len(loads)} loads; "
             f"accepted: {least_s:.3g} s or more"
         )
-    return tuple(_replaced(one, duration_s=each_s, compare=True) for one in loads)
+    return tuple(
+        _replaced(one, duration_s=each_s, compare=True, endpoints=endpoints or one.endpoints) for one in loads
+    )
 
 
 def _replaced(one: Live, **changes: object) -> Live:
@@ -120,9 +141,7 @@ def _replaced(one: Live, **changes: object) -> Live:
     return msgspec.structs.replace(one, **changes)
 
 
-def _compare(
-    found: Experiment, rate_per_s: float | None, time_s: float | None, out: Path | None, *, as_json: bool
-) -> None:
+def _compare(found: Experiment, loads: tuple[Live, ...], out: Path | None, *, as_json: bool) -> None:
     """Measures, loads and compares; nothing is kept but where that was asked for."""
     from shakedown.results.folder import load_results
     from shakedown.results.lock import FolderLock
@@ -130,9 +149,7 @@ def _compare(
     from shakedown.scenario import Fleets, Places
     from shakedown.schema.live import LiveRun
     from shakedown.terminal.loads import comparison_tables
-    from shakedown.units import parse_duration_s
 
-    loads = _loads(found, rate_per_s, parse_duration_s(DEFAULT_LIVE_TIME) if time_s is None else time_s)
     measured = found.of("measured")
     wanted = replace(found, scenarios=measured, places=Places(), fleets=Fleets(), live=loads)
     repeat = measured[0].options.repeat

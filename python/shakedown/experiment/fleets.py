@@ -11,11 +11,11 @@ from shakedown.errors import InputError
 from shakedown.experiment.document import Document
 from shakedown.files import limits
 from shakedown.files.toml import describe
-from shakedown.scenario import Fleet, Fleets, Options, Places
+from shakedown.scenario import Fleet, Fleets, Mix, Options, Places
 
 KEYS = (
     "arrivals", "clients", "timeout", "retries", "resumption", "from_idle", "discipline",
-    "max_handshakes", "accept_queue", "replications", "seed", "endpoints",
+    "max_handshakes", "accept_queue", "replications", "seed", "endpoints", "mix",
 )  # fmt: skip
 WHOLE = ("clients", "retries", "max_handshakes", "accept_queue", "replications", "seed")
 
@@ -37,7 +37,7 @@ def read_fleets(document: Document, places: Places, options: Options) -> Fleets:
         check_server(places.workers, seed)
     except InputError as error:
         raise document.wrong("simulated.seed", str(error)) from error
-    return Fleets(fleets=fleets, seed=seed)
+    return Fleets(fleets=fleets, mixes=_mixes(document, table), seed=seed)
 
 
 def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[float, ...]) -> list[str]:
@@ -92,3 +92,28 @@ def _of_endpoints(document: Document, fleets: tuple[Fleet, ...]) -> tuple[Fleet,
     except InputError as error:
         raise document.wrong("simulated.endpoints", str(error)) from error
     return tuple(replace(fleet, endpoints=True) for fleet in made)
+
+
+def _mixes(document: Document, table: Mapping[str, Any]) -> tuple[Mix, ...]:
+    """Mixtures of clients: files, from this one's folder."""
+    value = table.get("mix", [])
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        wanted = 'a file, or an array of them, as ["mix.toml"]'
+        raise document.wrong("simulated.mix", f"found {describe(value)}; accepted: {wanted}")
+    document.bounded("simulated.mix", names, limits.MAX_MIXES)
+    if not names:
+        return ()
+    from shakedown.simulation.mix import read_mix
+
+    found: dict[str, Mix] = {}
+    for name in names:
+        path = document.path.parent / name
+        try:
+            kinds = tuple(kind.plain for kind in read_mix(path))
+        except InputError as error:
+            raise document.wrong("simulated.mix", str(error)) from error
+        if path.stem in found:
+            raise document.wrong("simulated.mix", f"two are called {path.stem}; accepted: one of each name")
+        found[path.stem] = Mix(name=path.stem, kinds=kinds)
+    return tuple(found.values())

@@ -13,7 +13,7 @@ from shakedown.scenario import Live, Places
 
 KEYS = (
     "rate", "utilisation", "arrivals", "duration", "count", "clients", "resumption", "timeout", "workers",
-    "compare", "traces", "slow_to",
+    "compare", "endpoints", "traces", "slow_to",
 )  # fmt: skip
 
 
@@ -44,6 +44,9 @@ def read_loads(document: Document, places: Places) -> tuple[Live, ...]:
         "live.arrivals", table.get("arrivals", "poisson"), "poisson", "deterministic", "closed"
     )
     given["compare"] = document.truth("live.compare", table.get("compare", False))
+    given["endpoints"] = document.truth("live.endpoints", table.get("endpoints", False))
+    if given["endpoints"] and not given["compare"]:
+        raise document.wrong("live.endpoints", "nothing is compared; accepted with it: compare = true")
     given["slow_to"] = _slow_to(document, table, given.get("traces", 0))
     return tuple(Live(rate_per_s=rate, **given) for rate in _rates_per_s(document, table, places))
 

@@ -31,6 +31,7 @@ MAX_PLACES = 100_000
 """Pairs of device and bearer in an experiment."""
 MAX_RATES = 10_000
 MAX_KINDS = 1_000
+MAX_MIXES = 100
 """Kinds of clients in a mixture."""
 MAX_WORKERS = 100_000
 MAX_CAPTURES = 1_000

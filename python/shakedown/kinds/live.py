@@ -69,6 +69,13 @@ QUANTITIES = (
     Quantity("live.simulated.server-busy", "s", "the same"),
     Quantity("live.simulated.handshake", "s", "`live.handshake` in virtual time, lateness left out"),
     Quantity("live.simulated.wait", "s", "`live.wait` in virtual time"),
+    Quantity("live.endpoints", "", "text: the stacks whose engines ran in virtual time, too"),
+    Quantity("live.endpoints.server-cpu", "s", "`live.simulated.server-cpu` by these engines"),
+    Quantity("live.endpoints.server-busy", "s", "the same of `live.simulated.server-busy`"),
+    Quantity("live.endpoints.handshake", "s", "the same of `live.simulated.handshake`"),
+    Quantity("live.endpoints.wait", "s", "the same of `live.simulated.wait`"),
+    Quantity("live.endpoints.distance", "1", "Kolmogorov and Smirnov's, of a replay from the engines"),
+    Quantity("live.endpoints.critical", "1", "the distance that 1 % of samples so large exceed"),
     Quantity(
         "live.sampled",
         "1",
@@ -160,7 +167,7 @@ def run(scenario: Scenario, run: Run) -> Found:
             rate_per_s=quiet_per_s,
             duration_s=UNLOADED_SHARE * live.duration_s,
         )
-        comparison = compare(measured, live, one, loaded(scenario, quiet, progress).load, scenario.seed)
+        comparison = compare(measured, live, one, loaded(scenario, quiet, progress).load, scenario)
     rate_per_s = load.rate_per_s.achieved
     busy = server.busy_s
     utilisation = None if busy.mean is None else rate_per_s * busy.mean / live.workers
@@ -434,6 +441,14 @@ def _rows(one: LiveRun) -> Iterator[Row]:
                 yield figure("live.wait", "s", compared.live_s)
             yield figure(f"live.modelled.{compared.figure}", "s", compared.modelled_s)
             yield figure(f"live.simulated.{compared.figure}", "s", compared.simulated_s)
+        engines = one.comparison.endpoints
+        if engines is not None:
+            both = dict.fromkeys((engines.client_stack, engines.server_stack))
+            yield fact("live.endpoints", " and ".join(both))
+            for compared in one.comparison.figures:
+                yield figure(f"live.endpoints.{compared.figure}", "s", compared.endpoints_s)
+            yield figure("live.endpoints.distance", "1", engines.replayed.distance)
+            yield figure("live.endpoints.critical", "1", engines.replayed.critical)
     for spent in one.time_spent:
         yield from _steps(spent)
 

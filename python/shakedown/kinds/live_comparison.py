@@ -1,35 +1,47 @@
 """A live load beside the same modelled and simulated.
 
 Both start from the times that the handshake took in memory on this machine, add what a TCP connection costs
-here
-where `devices measure` has found that, and carry it over the bearer `loopback`; neither knows anything of
-the live run but the rate that it achieved.
+here where `devices measure` has found that, and carry it over the bearer `loopback`; neither knows anything
+of the live run but the rate that it achieved. Simulated are a replay of the recording and, where asked for,
+the protocol engines themselves in virtual time, whose work is priced with the same times.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shakedown.scenario import Fleet, Live
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from shakedown.errors import InputError
+from shakedown.scenario import Fleet, Live, Scenario
 from shakedown.schema.base import Side
 from shakedown.schema.live import ComparedFigure, Comparison, LoadRun
 from shakedown.schema.measured import Measurement
+from shakedown.schema.simulated import Simulated
 
 if TYPE_CHECKING:
     from shakedown.kinds.live import Loaded
     from shakedown.pricing.prices import Price
     from shakedown.pricing.scenario import Scenario as Priced
+    from shakedown.simulation.simulate import Stacks
 
 CLIENTS = 20_000
 """Simulated clients: enough for a mean wait within a few per cent at moderate utilisation."""
 
+ENDPOINT_CLIENTS = 3_000
+"""The same of engines, which work in earnest: a few seconds of this machine."""
+
 
 def compare(
-    measured: Measurement, live: Live, loaded: Loaded, unloaded: LoadRun, seed: int | None
+    measured: Measurement, live: Live, loaded: Loaded, unloaded: LoadRun, scenario: Scenario
 ) -> Comparison:
-    """The server's work per handshake, handshake time and wait in three ways."""
+    """The server's work per handshake, handshake time and wait in three ways, or in four.
+
+    Raises `InputError` where engines are asked for and cannot run.
+    """
     from shakedown.simulation.fleet import settle
     from shakedown.simulation.simulate import Job, run
     from shakedown.simulation.site import seed_of
@@ -40,48 +52,75 @@ def compare(
     fleet = Fleet(arrivals=f"{arrivals}:{rate_per_s:g}/s", clients=CLIENTS)
     # With a mixture of full and resumed handshakes there is no single handshake to lay beside.
     mixed = 0.0 < load.resumed.asked < load.completed
-    row = None
+    row = engines = None
     connection_s = connection_cost_s(measured)
     if not mixed:
         found = priced_as_measured(measured, connection_s)
-        row = run(Job(found, None, settle(fleet), live.workers, seed_of(seed)))
+        seed = seed_of(scenario.seed)
+        row = run(Job(found, None, settle(fleet), live.workers, seed))
+        if live.endpoints:
+            fewer = settle(replace(fleet, clients=ENDPOINT_CLIENTS))
+            engines = run(Job(found, None, fewer, live.workers, seed), engines_of(scenario))
     formula = None if row is None else row.modelled
     loaded_s, quiet_s = from_actual_start_s(load), from_actual_start_s(unloaded)
     wait_s = None if loaded_s is None or quiet_s is None else loaded_s - quiet_s
-    simulated_cpu_s = None if row is None or row.unstable else row.utilisation * live.workers / rate_per_s
+
+    def cpu_s(one: Simulated | None) -> float | None:
+        return None if one is None or one.unstable else one.utilisation * live.workers / rate_per_s
+
+    simulated_cpu_s, engines_cpu_s = cpu_s(row), cpu_s(engines)
     server_s = None if mixed else measured.handshake.server_us.mean * 1e-6
     kernel_s = 0.0 if connection_s is None else connection_s["server"]
     return Comparison(
         connection_s=connection_s,
         unloaded_s=quiet_s,
         unloaded_n=unloaded.completed,
+        endpoints=None if engines is None or engines.endpoints is UNSET else engines.endpoints,
         figures=(
             compared(
                 "server-cpu",
                 loaded.server_cpu_s,
                 None if server_s is None else server_s + kernel_s,
                 simulated_cpu_s,
+                engines_cpu_s,
             ),
             compared(
                 "server-busy",
                 server.busy_s.mean,
                 server_s,
                 None if simulated_cpu_s is None else simulated_cpu_s - kernel_s,
+                None if engines_cpu_s is None else engines_cpu_s - kernel_s,
             ),
             compared(
                 "handshake",
                 loaded_s,
                 None if formula is None else formula.handshake_s,
                 None if row is None else row.handshake_s.mean,
+                None if engines is None else engines.handshake_s.mean,
             ),
             compared(
                 "wait",
                 wait_s,
                 None if formula is None else formula.queue_wait_s,
                 None if row is None else row.queue_wait_s.mean,
+                None if engines is None else engines.queue_wait_s.mean,
             ),
         ),
     )
+
+
+def engines_of(scenario: Scenario) -> Stacks:
+    """The stacks whose engines stand for a handshake. Raises `InputError` where none can."""
+    from shakedown.simulation.simulate import Stacks
+
+    handshake = scenario.handshake
+    assert handshake is not None
+    if handshake.credentials != "generated":
+        raise InputError(
+            f"{handshake.suite}: engines run with generated certificates, and these are user-supplied; "
+            "accepted with endpoints: generated ones"
+        )
+    return Stacks(handshake.client_stack, handshake.server_stack)
 
 
 def from_actual_start_s(load: LoadRun) -> float | None:
@@ -92,9 +131,13 @@ def from_actual_start_s(load: LoadRun) -> float | None:
 
 
 def compared(
-    figure: str, live_s: float | None, modelled_s: float | None, simulated_s: float | None
+    figure: str,
+    live_s: float | None,
+    modelled_s: float | None,
+    simulated_s: float | None,
+    endpoints_s: float | None = None,
 ) -> ComparedFigure:
-    """A figure in three ways, and how far the others are off the live one."""
+    """A figure in several ways, and how far the others are off the live one."""
 
     def off(value_s: float | None) -> float | None:
         return value_s / live_s - 1.0 if value_s is not None and live_s is not None and live_s > 0.0 else None
@@ -104,8 +147,10 @@ def compared(
         live_s=live_s,
         modelled_s=modelled_s,
         simulated_s=simulated_s,
+        endpoints_s=endpoints_s,
         modelled_off=off(modelled_s),
         simulated_off=off(simulated_s),
+        endpoints_off=off(endpoints_s),
     )
 
 
@@ -114,7 +159,6 @@ def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
     that has none. Datagrams have no connection.
     """
     from shakedown import core
-    from shakedown.errors import InputError
     from shakedown.profiles import THIS_MACHINE, load_device
 
     if core.describe(measured.suite).get("transport") == "datagram":
@@ -137,7 +181,7 @@ def priced_as_measured(measured: Measurement, connection_s: Mapping[Side, float]
     from shakedown.schema import builtins
 
     # Prices are all given: of the device nothing counts but its name.
-    here = replace(load_device("server"), name="this-machine")
+    here = dataclasses.replace(load_device("server"), name="this-machine")
     return Priced(
         trace=parse_trace(builtins(measured), measured.suite),
         device=here,

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from shakedown.errors import InputError
 from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
-from shakedown.scenario import Load, Options, Scenario
+from shakedown.scenario import (
+    DEFAULT_BEARER,
+    DEFAULT_DEVICE,
+    DEFAULT_SERVER_DEVICE,
+    ClientKind,
+    Load,
+    Mix,
+    Options,
+    Scenario,
+)
 from shakedown.schema.identity import Identified
-from shakedown.schema.simulated import Endpoints, Simulated, Spread
+from shakedown.schema.simulated import Endpoints, Simulated, SimulatedMix, Spread
 from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
@@ -56,6 +66,9 @@ QUANTITIES = (
     Quantity("simulated.endpoints.mean-ratio", "1", "mean time of a replay of the same over the engines'"),
     Quantity("simulated.endpoints.distance", "1", "Kolmogorov and Smirnov's, of a replay from the engines"),
     Quantity("simulated.endpoints.critical", "1", "the distance that 1 % of samples so large exceed"),
+    Quantity("simulated.mix", "", "text: the mixture of clients, whose kinds have rows with an `item` each"),
+    Quantity("simulated.share", "1", "of all clients, those of kind `item`"),
+    Quantity("simulated.resumption", "1", "of these, those that resume"),
     Quantity("simulated.unpriced", "", "text: why there is no price"),
     Quantity("series.width", "s", "length of the intervals of a time series"),
     Quantity("series.arrived", "1", "clients that arrived in interval `item`, over all replications"),
@@ -89,12 +102,12 @@ _SERIES = {
 
 @dataclass(frozen=True)
 class Found:
-    """One handshake's fleet in one place, or why there is none."""
+    """One handshake's fleet in one place, or a mixture's, or why there is none; a mixture has no identity."""
 
-    identity: Identified
+    identity: Identified | None = None
     capture: str | None = None
     connection: int | None = None
-    row: Simulated | None = None
+    row: Simulated | SimulatedMix | None = None
     unpriced: str | None = None
 
 
@@ -122,6 +135,28 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
             # What was seen on a wire has no engine here.
             if capture is None or not fleet.endpoints
         )
+    for mix in wanted.mixes:
+        yield tuple(_mixed_scenarios(run, mix))
+
+
+def _mixed_scenarios(run: Run, mix: Mix) -> Iterator[Scenario]:
+    """A mixture with all fleets, in all places of which any of its kinds makes use."""
+    places = run.experiment.places
+    devices = places.devices if any(kind.device is None for kind in mix.kinds) else ()
+    bearers = places.bearers if any(kind.bearer is None for kind in mix.kinds) else ()
+    for device in devices or (DEFAULT_DEVICE,):
+        for bearer in bearers or (DEFAULT_BEARER,):
+            for fleet in run.experiment.fleets.fleets:
+                if not fleet.endpoints:
+                    yield Scenario(
+                        kind="simulated",
+                        device=device,
+                        server_device=places.server_device or DEFAULT_SERVER_DEVICE,
+                        bearer=bearer,
+                        load=Load(workers=places.workers),
+                        fleet=replace(fleet, mix=mix),
+                        options=Options(seed=run.experiment.fleets.seed),
+                    )
 
 
 def run(scenario: Scenario, run: Run) -> Found:
@@ -141,6 +176,8 @@ def job(
     from shakedown.simulation.fleet import settle
 
     assert scenario.fleet is not None
+    if scenario.fleet.mix is not None:
+        return _mixed_job(scenario, scenario.fleet.mix, run, progress)
     source = source_of(scenario)
     resumed, fleet, engines = None, scenario.fleet, None
     if fleet.endpoints:
@@ -157,6 +194,67 @@ def job(
         except InputError as error:
             return partial(_unpriced, scenario, run.traces[source], str(error))
     return partial(_simulated, scenario, run.traces[source], resumed, settle(fleet), engines, progress)
+
+
+def _mixed_job(
+    scenario: Scenario, mix: Mix, run: Run, progress: Callable[[int, int], None] | None
+) -> Callable[[], Found]:
+    """A mixture's: its suites' handshakes are the experiment's own, or else the library's."""
+    from shakedown.pricing.library import open_library
+    from shakedown.pricing.trace import parse_trace
+    from shakedown.schema import builtins
+    from shakedown.simulation.fleet import settle
+    from shakedown.simulation.mix import Kind, recorded
+
+    assert scenario.fleet is not None
+    own = {
+        trace.suite: parse_trace(builtins(trace), trace.suite)
+        for (_, capture, _), trace in run.traces.items()
+        if capture is None
+    }
+    try:
+        traces = recorded([Kind.of(one) for one in mix.kinds], scenario.fleet, open_library(), own)
+    except InputError as error:
+        return partial(Found, unpriced=str(error))
+    return partial(_simulated_mix, scenario, mix, traces, settle(scenario.fleet), progress)
+
+
+def _simulated_mix(
+    scenario: Scenario,
+    mix: Mix,
+    traces: Mapping[str, Recorded],
+    settled: Settled,
+    progress: Callable[[int, int], None] | None,
+) -> Found:
+    from shakedown.kinds.modelled import recorded_on
+    from shakedown.simulation.mix import Kind, run_mix
+    from shakedown.simulation.simulate import resumed_of
+    from shakedown.simulation.site import seed_of
+    from shakedown.simulation.spec import Client
+
+    def client(plain: ClientKind) -> Client:
+        kind = Kind.of(plain)
+        place = replace(
+            scenario, device=kind.device or scenario.device, bearer=kind.bearer or scenario.bearer
+        )
+        full = recorded_on(place, traces[kind.suite])
+        resumption = kind.share_resuming(settled.fleet)
+        again = recorded_on(place, traces[resumed_of(full.trace.suite)]) if resumption > 0.0 else None
+        return Client(full, again, kind.weight, resumption)
+
+    try:
+        clients = [client(plain) for plain in mix.kinds]
+        row = run_mix(
+            clients,
+            settled,
+            name=mix.name,
+            workers=scenario.load.workers,
+            seed=seed_of(scenario.seed),
+            progress=progress,
+        )
+    except InputError as error:
+        return Found(unpriced=str(error))
+    return Found(row=row)
 
 
 def take(scenario: Scenario, found: Found, run: Run) -> Found:
@@ -212,7 +310,7 @@ def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
     common: Row = {
         "scenario": scenario.key,
         "kind": "simulated",
-        **identity_columns(found.identity),
+        **({"suite": scenario.label} if found.identity is None else identity_columns(found.identity)),
         "device": scenario.device,
         "server_device": scenario.server_device,
         "bearer": scenario.bearer,
@@ -227,6 +325,8 @@ def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
 def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     assert scenario.fleet is not None
     yield fact("simulated.arrivals", _named(scenario.fleet.arrivals))
+    if scenario.fleet.mix is not None:
+        yield fact("simulated.mix", scenario.fleet.mix.name)
     if found.unpriced is not None:
         yield fact("simulated.unpriced", found.unpriced)
     one = found.row
@@ -245,13 +345,27 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     yield figure("simulated.in-flight", "1", one.peak_in_flight)
     yield figure("simulated.retransmissions", "1", one.traffic.retransmissions)
     yield figure("simulated.seed", "1", one.seed)
-    if one.modelled is not None:
+    if isinstance(one, SimulatedMix):
+        yield from _kinds(one)
+    elif one.modelled is not None:
         yield figure("simulated.modelled.handshake", "s", one.modelled.handshake_s)
         yield figure("simulated.modelled.wait", "s", one.modelled.queue_wait_s)
         yield figure("simulated.modelled.flights-wait", "s", one.modelled.flights_queue_wait_s)
-    if one.endpoints is not UNSET:
+    if isinstance(one, Simulated) and one.endpoints is not UNSET:
         yield from _engines(one.endpoints)
     yield from _series(one)
+
+
+def _kinds(row: SimulatedMix) -> Iterator[Row]:
+    """The kinds of a mixture's clients, by number."""
+    for item, one in enumerate(row.kinds):
+        place: Row = {"item": item, "suite": one.suite, "device": one.device, "bearer": one.bearer}
+        yield {**figure("simulated.share", "1", one.share), **place}
+        yield {**figure("simulated.resumption", "1", one.resumption), **place}
+        yield {**figure("simulated.clients", "1", one.clients), **place}
+        yield {**figure("simulated.failed", "1", one.failed), **place}
+        for made in _spread("simulated.handshake", "s", one.handshake_s):
+            yield {**made, **place}
 
 
 def _engines(found: Endpoints) -> Iterator[Row]:
@@ -274,7 +388,7 @@ def _spread(quantity: str, unit: str, spread: Spread) -> Iterator[Row]:
         yield figure(quantity, unit, getattr(spread, statistic), statistic=statistic, n=spread.n)
 
 
-def _series(one: Simulated) -> Iterator[Row]:
+def _series(one: Simulated | SimulatedMix) -> Iterator[Row]:
     if one.series is UNSET or one.series_s is UNSET:
         return
     yield figure("series.width", "s", one.series_s)
@@ -283,8 +397,8 @@ def _series(one: Simulated) -> Iterator[Row]:
             yield figure(f"series.{name}", "1", getattr(interval, field), item=item)
 
 
-def printed(found: Found) -> Iterable[Simulated]:
-    """What `simulate --json` prints."""
+def printed(found: Found) -> Iterable[Simulated | SimulatedMix]:
+    """What `simulate --json` prints, with or without `--mix`."""
     return () if found.row is None else (found.row,)
 
 
@@ -298,24 +412,28 @@ def notes(found: Found) -> list[str]:
     one = found.row
     if one is None or not one.unstable:
         return []
+    name = one.mix if isinstance(one, SimulatedMix) else one.suite
     return [
-        f"{one.suite}: {one.arrivals} asks for {one.offered or 0.0:.0%} of {one.server_device}'s workers: "
-        "unstable"
+        f"{name}: {one.arrivals} asks for {one.offered or 0.0:.0%} of {one.server_device}'s workers: unstable"
     ]
 
 
 def terminal(results: Results, width: int) -> Iterable[RenderableType]:
     """Fleets, a line each."""
+    from shakedown.terminal.mixture import mixture_tables
     from shakedown.terminal.simulated import simulated_tables
 
-    return simulated_tables(results, width)
+    yield from simulated_tables(results, width)
+    yield from mixture_tables(results)
 
 
 def sections(results: Results) -> Iterable[Section]:
-    """Storms over time, and simulated beside modelled."""
+    """Storms over time, simulated beside modelled, and mixtures of clients."""
+    from shakedown.reporting.mixture import mixture_section
     from shakedown.reporting.simulated import sections
 
-    return sections(results)
+    yield from sections(results)
+    yield from mixture_section(results)
 
 
 def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:

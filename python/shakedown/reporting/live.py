@@ -12,8 +12,10 @@ from shakedown.reporting.section import Block, Section, Table
 from shakedown.terminal.figures import rate, time
 from shakedown.terminal.loads import (
     FIGURES,
+    compared_kinds,
     compared_rows,
     comparison_cells,
+    comparison_head,
     live_figure_s,
     load_cells,
     off,
@@ -91,6 +93,7 @@ def _comparison(rows: Sequence[Row]) -> Block:
                     ("live", live_figure_s(row, key)),
                     ("modelled", row[f"modelled_{key}_s"]),
                     ("simulated", row[f"simulated_{key}_s"]),
+                    ("engines in virtual time", row[f"endpoints_{key}_s"]),
                 )
                 if value_s is not None and value_s > 0.0
             },
@@ -99,10 +102,10 @@ def _comparison(rows: Sequence[Row]) -> Block:
         for key, words in FIGURES.items()
     ]
     drawn = [way for way in shown if way.times_ms]
-    head = ["suite", "figure", "live", "modelled", "off", "simulated", "off"]
-    table = Table(
-        head, [cells for row in rows for cells in comparison_cells(row)][:MAX_LINES], 5, kind="live"
-    )
+    kinds = compared_kinds(rows)
+    head = comparison_head(kinds)
+    cells = [one for row in rows for one in comparison_cells(row, kinds)][:MAX_LINES]
+    table = Table(["suite", "figure", *head], cells, len(head), kind="live")
     if not drawn:
         return Block(table=table)
     figure = Figure(
@@ -202,5 +205,6 @@ def _flat(row: Row) -> Iterator[dict[str, Any]]:
             "live_s": live_figure_s(row, key),
             "modelled_s": row[f"modelled_{key}_s"],
             "simulated_s": row[f"simulated_{key}_s"],
+            "endpoints_s": row[f"endpoints_{key}_s"],
             "formula_wait_s": row["formula_wait_s"] if key == "wait" else None,
         }

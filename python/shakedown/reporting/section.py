@@ -23,6 +23,7 @@ PLACES = (
     "predictions",
     "queue",
     "fleets",
+    "mixtures",
     "live",
     "cases",
     "time",

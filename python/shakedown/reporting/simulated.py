@@ -38,7 +38,7 @@ def sections(results: Results) -> Iterator[Section]:
     rows = results.fleets.to_dicts()
     if not rows:
         return
-    done = [row for row in rows if row["unpriced"] is None]
+    done = [row for row in rows if row["unpriced"] is None and row["mix"] is None]
     yield from storm_section(results, [row for row in done if row["width_s"] is not None])
     yield from steady_section([row for row in done if row["rate_per_s"] is not None])
     failed = [row for row in rows if row["unpriced"] is not None]
@@ -64,7 +64,6 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
     blocks = []
     for position, (place, fleet) in enumerate(list(_groups(rows).items())[:MAX_FIGURES]):
         arrivals, device, bearer, server, _ = place
-        shown = [_storm(results, row) for row in fleet[:MAX_STORMS]]
         workers = int(fleet[0]["workers"])
         title = (
             f"{count(int(fleet[0]['clients']), 'client')} over {bearer}: "
@@ -76,8 +75,8 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
             title=title,
             kind="simulated",
             alternative="An area for each suite: clients that have arrived and are not in yet, over time",
-            define=_drawing(shown, arrive_s),
-            data=[point for row in fleet for point in _points(results, row)],
+            define=drawing(results, fleet[:MAX_STORMS], arrive_s),
+            data=[point for row in fleet for point in points(results, row)],
             caption=(
                 f"Each client is a {device}. In the shaded time clients arrive; the area is how many of "
                 "them are "
@@ -88,7 +87,9 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
     yield Section("storms", "When many come at once", _storm_lead(rows), blocks)
 
 
-def _drawing(shown: Sequence[Storm], arrive_s: float) -> Any:  # noqa: ANN401 - what `Figure.define` takes
+def drawing(results: Results, rows: Sequence[Row], arrive_s: float) -> Any:  # noqa: ANN401 - `Figure.define`'s
+    """Fleets over time, an area each."""
+    shown = [_storm(results, row) for row in rows]
     return lambda width: storms(shown, arrive_s, width)
 
 
@@ -99,10 +100,10 @@ def arrival_window_s(arrivals: str) -> float:
 
 
 def _storm(results: Results, row: Row) -> Storm:
-    points = _points(results, row)
-    outside = [(point["end_s"], point["outside"]) for point in points]
+    series = points(results, row)
+    outside = [(point["end_s"], point["outside"]) for point in series]
     inside, most_in_s = 0.0, None
-    for point in points:
+    for point in series:
         inside += point["completed"]
         if inside >= MOST * row["clients"]:
             most_in_s = point["end_s"]
@@ -110,7 +111,7 @@ def _storm(results: Results, row: Row) -> Storm:
     return Storm(row["label"], outside, row["last_in_s"] or 0.0, row["failed"], most_in_s)
 
 
-def _points(results: Results, row: Row) -> list[dict[str, Any]]:
+def points(results: Results, row: Row) -> list[dict[str, Any]]:
     """A fleet over time, an interval each."""
     series = results.fleet_series.filter(pl.col("scenario") == row["scenario"]).sort("item")
     found = []
@@ -261,7 +262,9 @@ def _steady_lead(rows: Sequence[Row]) -> str:
 def answer(results: Results) -> list[Sentence]:
     """When a storm is over."""
     rows = [
-        row for row in results.fleets.to_dicts() if row["unpriced"] is None and row["width_s"] is not None
+        row
+        for row in results.fleets.to_dicts()
+        if row["unpriced"] is None and row["mix"] is None and row["width_s"] is not None
     ]
     if not rows:
         return []

@@ -24,7 +24,8 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     `arrivals`, `clients`, `completed`, `attempts`, `failed`, `handshake_mean_s` … `handshake_max_s`,
     `wait_mean_s`,
     `wait_margin_s`, `energy_mean_j`, `utilisation`, `offered`, `last_in_s`, `in_flight`, the three
-    `modelled_…_s`, `width_s` of the time series, `unpriced`; `endpoints`: the stacks whose engines ran.
+    `modelled_…_s`, `width_s` of the time series, `unpriced`; `endpoints`: the stacks whose engines ran;
+    `mix`: the mixture of clients, null where all are of one kind.
     """
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_null())
     names: dict[tuple[str, str | None, str | None], str] = {
@@ -45,6 +46,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
         "simulated.arrivals": "arrivals",
         "simulated.unpriced": "unpriced",
         "simulated.endpoints": "endpoints",
+        "simulated.mix": "mix",
     }
     view = wide(rows, PLACE, names, texts=texts)
     failed = rows.filter(pl.col("quantity") == "simulated.failed").group_by("scenario")
@@ -55,9 +57,28 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
 
 
 @over_parts("simulated")
+def fleet_kinds(table: pl.DataFrame) -> pl.DataFrame:
+    """Kinds of clients of mixtures, one a row: `scenario`, `item`, suite, device and bearer, `share`,
+    `resumption`, `clients`, `failed`, `handshake_mean_s` … `handshake_max_s`.
+    """
+    rows = table.filter(
+        (pl.col("kind") == "simulated")
+        & pl.col("item").is_not_null()
+        & pl.col("quantity").str.starts_with("simulated.")
+    )
+    names: dict[tuple[str, str | None, str | None], str] = {
+        (f"simulated.{name}", None, None): name for name in ("share", "resumption", "clients", "failed")
+    }
+    for statistic in _STATISTICS:
+        names["simulated.handshake", None, statistic] = f"handshake_{statistic}_s"
+    return wide(rows, ("scenario", "item", "suite", "device", "bearer"), names)
+
+
+@over_parts("simulated")
 def fleet_series(table: pl.DataFrame) -> pl.DataFrame:
     """Time series of fleets, one interval a row: `scenario`, `item`, and what happened in it."""
-    rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_not_null())
+    rows = table.filter((pl.col("kind") == "simulated") & pl.col("quantity").str.starts_with("series."))
+    rows = rows.filter(pl.col("item").is_not_null())
     names: Names = {
         (f"series.{name}", None, None): name.replace("-", "_")
         for name in ("arrived", "completed", "failed", "retries", "in-flight", "waiting", "busy")

@@ -103,6 +103,11 @@ class Results:
         return fleets.fleet_series(self.source)
 
     @cached_property
+    def fleet_kinds(self) -> pl.DataFrame:
+        """Kinds of clients of simulated mixtures, one a row."""
+        return fleets.fleet_kinds(self.source)
+
+    @cached_property
     def loads(self) -> pl.DataFrame:
         """Loads on real servers, one a row."""
         return loads.loads(self.source)

@@ -10,6 +10,13 @@ from shakedown.results.queries import PLACE, labelled, wide
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
 
 
+_TEXTS = {
+    "live.arrivals": "arrivals",
+    "live.saturated": "saturated",
+    "live.endpoints": "endpoints",
+}
+
+
 @over_parts("live", labelled)
 def loads(table: pl.DataFrame) -> pl.DataFrame:
     """Loads on real servers, one a row, in the table's order; times in seconds.
@@ -17,8 +24,9 @@ def loads(table: pl.DataFrame) -> pl.DataFrame:
     `arrivals`, `planned`, `completed`, `failed`, `causes`, `rate`, `handshake_mean_s` …
     `handshake_max_s`, and so `connect`, `lateness` and `busy`; `resumed_asked`, `resumed_confirmed`,
     `server_cpu_s`, `utilisation`,
-    `formula_wait_s`, `unloaded_s`, `wait_s`, `modelled_…_s` and `simulated_…_s` of `server_cpu`,
-    `server_busy`, `handshake` and `wait`, `saturated`.
+    `formula_wait_s`, `unloaded_s`, `wait_s`, `modelled_…_s`, `simulated_…_s` and `endpoints_…_s` of
+    `server_cpu`, `server_busy`, `handshake` and `wait`, `endpoints` (the stacks whose engines ran),
+    `saturated`.
     """
     rows = table.filter(
         (pl.col("kind") == "live") & ~pl.col("quantity").str.contains(r"^live\.(step|sampled|slowdown)")
@@ -43,10 +51,10 @@ def loads(table: pl.DataFrame) -> pl.DataFrame:
     ):
         for statistic in STATISTICS:
             names[f"live.{name}", side, statistic] = f"{name}_{statistic}_s"
-    for kind in ("modelled", "simulated"):
+    for kind in ("modelled", "simulated", "endpoints"):
         for name in ("server-cpu", "server-busy", "handshake", "wait"):
             names[f"live.{kind}.{name}", None, None] = f"{kind}_{name.replace('-', '_')}_s"
-    view = wide(rows, PLACE, names, texts={"live.arrivals": "arrivals", "live.saturated": "saturated"})
+    view = wide(rows, PLACE, names, texts=_TEXTS)
     failed = rows.filter(pl.col("quantity") == "live.failed").group_by("scenario", maintain_order=True)
     causes = pl.concat_str(pl.col("value").cast(pl.Int64), pl.lit(" × "), pl.col("text")).str.join(", ")
     view = view.join(

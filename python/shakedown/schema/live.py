@@ -6,6 +6,7 @@ from typing import Literal
 
 from shakedown.schema.base import Amount, Count, Number, Object, Side, Text
 from shakedown.schema.serving import HalfTrace, Serving
+from shakedown.schema.simulated import Endpoints
 
 Arrivals = Literal["poisson", "deterministic", "closed"]
 CertificateChecked = Literal["no", "ca", "generated"]
@@ -174,16 +175,19 @@ class LoadProgress(Object, frozen=True, kw_only=True):
 
 
 class ComparedFigure(Object, frozen=True, kw_only=True):
-    """One figure (s) in three ways; null: that way says nothing. `…_off` are the others' distances from the
-    live one as a share of it, null where it is not above 0.
+    """One figure (s) in several ways; null: that way says nothing. `…_off` are the others' distances from the
+    live one as a share of it, null where it is not above 0. `endpoints` is by the protocol engines in virtual
+    time, where they were asked for.
     """
 
     figure: Literal["server-cpu", "server-busy", "handshake", "wait"]
     live_s: Number | None
     modelled_s: Number | None
     simulated_s: Number | None
+    endpoints_s: Number | None
     modelled_off: Number | None
     simulated_off: Number | None
+    endpoints_off: Number | None
 
 
 class Comparison(Object, frozen=True, kw_only=True):
@@ -194,10 +198,12 @@ class Comparison(Object, frozen=True, kw_only=True):
     profile knows it; null: it does not, or there is no connection, and the kernel's work is in the live
     figures alone. `server-busy` is the stack's time by the clock on the wall, interruptions included.
     `unloaded_s` is the mean live handshake time at a rate without a queue; the live wait is what a load adds
-    to it, and may be negative where noise exceeds it.
+    to it, and may be negative where noise exceeds it. `endpoints` says whose engines ran in virtual time, and
+    how far a replay of the same is from them; null: none did.
     """
 
     connection_s: dict[Side, Amount] | None = None
+    endpoints: Endpoints | None = None
     unloaded_s: Amount | None
     unloaded_n: Count
     figures: tuple[ComparedFigure, ...]

@@ -78,9 +78,15 @@ class Manifest(Object, frozen=True, kw_only=True):
 
 
 class Figure(Object, frozen=True, kw_only=True, omit_defaults=True):
-    """A row of the table without its scenario; what does not apply is left out."""
+    """A row of the table without its scenario; what does not apply is left out.
+
+    Of a mixture each kind of client has a `suite`, `device` and `bearer` of its own.
+    """
 
     quantity: Text
+    suite: str | None = None
+    device: str | None = None
+    bearer: str | None = None
     side: Side | None = None
     item: int | None = None
     message_index: int | None = None

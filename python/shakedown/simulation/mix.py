@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,12 @@ from shakedown import core
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.toml import describe, load_toml
-from shakedown.scenario import Fleet
+from shakedown.pricing.library import TraceLibrary
+from shakedown.pricing.trace import Trace
+from shakedown.scenario import ClientKind, Fleet
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import SimulatedMix
-from shakedown.simulation.fleet import settle
+from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.simulate import Progress, figures, resumed_of, spread
 from shakedown.simulation.site import Site
 from shakedown.simulation.spec import Client, series_width_s, simulation_spec
@@ -54,6 +57,34 @@ class Kind:
     bearer: str | None = None
     resumption: float | None = None
     where: str = ""
+
+    @property
+    def plain(self) -> ClientKind:
+        """The same, wherever it was written."""
+        return ClientKind(
+            suite=self.suite,
+            weight=self.weight,
+            device=self.device,
+            bearer=self.bearer,
+            resumption=self.resumption,
+        )
+
+    @classmethod
+    def of(cls, plain: ClientKind) -> Kind:
+        """A kind of an experiment."""
+        return cls(plain.suite, plain.weight, plain.device, plain.bearer, plain.resumption)
+
+    def share_resuming(self, fleet: Fleet) -> float:
+        """The share of its clients that resume."""
+        return fleet.resumption if self.resumption is None else self.resumption
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Complaints say where it was written."""
+        try:
+            yield
+        except InputError as error:
+            raise InputError(f"{self.where}: {error}" if self.where else str(error)) from None
 
 
 def read_mix(path: str | Path) -> tuple[Kind, ...]:
@@ -156,33 +187,58 @@ def simulate_mix(
         InputError: naming what was wrong and what is accepted.
     """
     settled = settle(fleet)
-    whole = math.fsum(one.weight for one in kinds)
-    if not whole > 0.0:
-        raise InputError("the weights of all kinds of clients are 0; accepted: at least one above 0")
-
-    def client(kind: Kind) -> Client:
-        resumption = fleet.resumption if kind.resumption is None else kind.resumption
-        full = site.priced(kind.suite, kind.device, kind.bearer)
-        resumed = None
-        if resumption > 0.0:
-            resumed = site.priced(resumed_of(full.trace.suite), kind.device, kind.bearer)
-        return Client(full, resumed, kind.weight, resumption)
-
     clients = []
     for kind in kinds:
-        try:
-            clients.append(client(kind))
-        except InputError as error:
-            raise InputError(f"{kind.where}: {error}" if kind.where else str(error)) from None
-    width_s = series_width_s(clients, settled, site.workers)
-    spec = simulation_spec(clients, settled, workers=site.workers, seed=site.draws, series_s=width_s)
+        with kind.blamed():
+            resumption = kind.share_resuming(fleet)
+            full = site.priced(kind.suite, kind.device, kind.bearer)
+            resumed = None
+            if resumption > 0.0:
+                resumed = site.priced(resumed_of(full.trace.suite), kind.device, kind.bearer)
+            clients.append(Client(full, resumed, kind.weight, resumption))
+    return run_mix(clients, settled, name=name, workers=site.workers, seed=site.draws, progress=progress)
+
+
+def recorded(
+    kinds: Sequence[Kind], fleet: Fleet, library: TraceLibrary, own: Mapping[str, Trace]
+) -> dict[str, Trace]:
+    """The traces that a mixture is priced from, by the names that its kinds have for them.
+
+    Those of `own`, by canonical names, go before the library's. Raises `InputError`.
+    """
+    found: dict[str, Trace] = {}
+    for kind in kinds:
+        with kind.blamed():
+            name = core.canonical(kind.suite)
+            found[kind.suite] = own[name] if name in own else library[name]
+            if kind.share_resuming(fleet) > 0.0:
+                again = resumed_of(name)
+                found[again] = own[again] if again in own else library[again]
+    return found
+
+
+def run_mix(
+    clients: Sequence[Client],
+    settled: Settled,
+    *,
+    name: str,
+    workers: int,
+    seed: int,
+    progress: Progress | None = None,
+) -> SimulatedMix:
+    """Simulates kinds of clients that are priced. Raises `InputError`."""
+    whole = math.fsum(one.weight for one in clients)
+    if not whole > 0.0:
+        raise InputError("the weights of all kinds of clients are 0; accepted: at least one above 0")
+    width_s = series_width_s(clients, settled, workers)
+    spec = simulation_spec(clients, settled, workers=workers, seed=seed, series_s=width_s)
     report = core.simulate(spec, progress=progress)["report"]
     found = {
         "mix": name,
         "kind": "simulated",
         "server_device": clients[0].full.server_device.name,
         "kinds": [_part(one, each, whole) for one, each in zip(clients, report["classes"], strict=True)],
-        **figures(report, settled, workers=site.workers, seed=site.draws),
+        **figures(report, settled, workers=workers, seed=seed),
     }
     return convert(found, SimulatedMix)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shakedown.terminal.figures import NOTHING, rate, share, time, whole
@@ -60,13 +60,15 @@ def load_cells(row: Mapping[str, Any]) -> list[str]:
 
 def comparison_tables(results: Results) -> Iterator[Table | str]:
     """Live beside modelled and simulated, with how far these are off."""
-    lines = [cells for row in compared_rows(results) for cells in comparison_cells(row)]
+    rows = compared_rows(results)
+    kinds = compared_kinds(rows)
+    lines = [cells for row in rows for cells in comparison_cells(row, kinds)]
     if not lines:
         return
     table = titled_table("The same modelled, simulated and live (means)")
     for name in ("suite", "figure"):
         table.add_column(name, no_wrap=True)
-    for name in ("live", "modelled", "off", "simulated", "off"):
+    for name in comparison_head(kinds):
         table.add_column(name, justify="right")
     for cells in lines[: 4 * MAX_LINES]:
         table.add_row(*cells)
@@ -78,20 +80,32 @@ def compared_rows(results: Results) -> list[dict[str, Any]]:
     return [row for row in results.loads.to_dicts() if row["unloaded_s"] is not None]
 
 
-def comparison_cells(row: Mapping[str, Any]) -> Iterator[list[str]]:
+def compared_kinds(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What live figures are compared with."""
+    engines = any(row["endpoints"] is not None for row in rows)
+    return ("modelled", "simulated", *(("endpoints",) if engines else ()))
+
+
+def comparison_head(kinds: Sequence[str]) -> list[str]:
+    """The columns of `comparison_cells` behind suite and figure."""
+    return ["live", *(name for kind in kinds for name in ({"endpoints": "engines"}.get(kind, kind), "off"))]
+
+
+def comparison_cells(row: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[list[str]]:
     """A line for each figure of a load; last the wait by formula from the server's own busy times."""
     name = f"{row['label']} at {rate(row['rate'])}/s"
     for key, words in FIGURES.items():
         live_s = live_figure_s(row, key)
         cells = [name, words, signed(live_s)]
-        for kind in ("modelled", "simulated"):
+        for kind in kinds:
             value_s = row[f"{kind}_{key}_s"]
             cells += [time(value_s), off(value_s, live_s)]
         yield cells
         name = ""
     live_s = row["wait_s"]
     words = "… from server's stack times"
-    yield ["", words, "", time(row["formula_wait_s"]), off(row["formula_wait_s"], live_s), NOTHING, NOTHING]
+    rest = [NOTHING] * (2 * len(kinds) - 2)
+    yield ["", words, "", time(row["formula_wait_s"]), off(row["formula_wait_s"], live_s), *rest]
 
 
 def live_figure_s(row: Mapping[str, Any], key: str) -> float | None:

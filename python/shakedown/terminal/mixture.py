@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from shakedown.schema.simulated import MixedClients, SimulatedMix, Spread
 from shakedown.terminal.figures import NOTHING, count, share, time
-from shakedown.terminal.simulated import UNSTABLE, failures, joules, unpriced_lines
-from shakedown.terminal.tables import fits
+from shakedown.terminal.simulated import MAX_TABLES, UNSTABLE, failures, joules, unpriced_lines
+from shakedown.terminal.tables import fits, titled_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+
+    from shakedown.results.folder import Results
 
 NAMES = ("suite", "device", "bearer")
 COLUMNS = ("share", "resume", "mean", "median", "95 % within", "99 % within", "longest", "failed")
@@ -63,6 +67,57 @@ def mix_tables(row: SimulatedMix, width: int) -> Iterator[RenderableType]:
     if row.retries and again > 0:
         yield f"clients tried again {again:,} times"
     yield from unpriced_lines(row.kinds)
+
+
+MIXTURE_COLUMNS = ("share", "resume", "mean", "median", "99 % within", "failed")
+"""Of a mixture of an experiment."""
+
+
+def mixture_tables(results: Results) -> Iterator[Table | str]:
+    """Mixtures of an experiment: a table for each and each arrival process, a line a kind and one for all."""
+    rows = mixtures(results)
+    for row in rows[:MAX_TABLES]:
+        table = titled_table(f"Simulated: {mixture_title(row)}")
+        for name in NAMES:
+            table.add_column(name, no_wrap=True)
+        for name in MIXTURE_COLUMNS:
+            table.add_column(name, justify="right")
+        for cells in mixture_cells(results, row):
+            table.add_row(*cells)
+        yield table
+    if len(rows) > MAX_TABLES:
+        yield f"{len(rows) - MAX_TABLES:,} more mixtures are in the report and the table"
+
+
+def mixtures(results: Results) -> list[dict[str, Any]]:
+    """Fleets of clients of several kinds."""
+    return results.fleets.filter(pl.col("unpriced").is_null() & pl.col("mix").is_not_null()).to_dicts()
+
+
+def mixture_title(row: Mapping[str, Any]) -> str:
+    """What all its clients have in common."""
+    many = f", {int(row['workers'])} workers" if row["workers"] > 1 else ""
+    load = max(row["utilisation"], row["offered"] or 0.0)
+    said = f"{count(int(row['clients']), 'client')} of {row['mix']} to {row['server_device']}{many}"
+    late = "" if row["rate_per_s"] is not None else f", all in after {time(row['last_in_s'])}"
+    unstable = " unstable" if (row["offered"] or 0.0) >= 1.0 else ""
+    return f"{said}, {row['arrivals']}: load {share(load)}{unstable}{late}"
+
+
+def mixture_cells(results: Results, row: Mapping[str, Any]) -> Iterator[list[str]]:
+    """A line a kind, and one for all."""
+    kinds = results.fleet_kinds.filter(pl.col("scenario") == row["scenario"]).sort("item").to_dicts()
+    for one in kinds:
+        resumes = share(one["resumption"]) if one["resumption"] else NOTHING
+        yield [*(one[name] for name in NAMES), share(one["share"]), resumes, *_mixture_times(one)]
+    yield ["all", "", "", share(1.0), "", *_mixture_times(row)]
+
+
+def _mixture_times(row: Mapping[str, Any]) -> list[str]:
+    margin = row["handshake_margin_s"]
+    mean = time(row["handshake_mean_s"]) + ("" if margin is None else f" ± {time(margin, 2)}")
+    rest = (time(row[f"handshake_{name}_s"]) for name in ("p50", "p99"))
+    return [mean, *rest, _failed(int(row["failed"]), int(row["clients"]))]
 
 
 def _table(row: SimulatedMix, columns: list[str]) -> Table:

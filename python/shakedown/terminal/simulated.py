@@ -201,7 +201,7 @@ CAUSES = {
 
 def simulated_tables(results: Results, width: int) -> Iterator[RenderableType]:
     """Fleets of an experiment: a table for each place and arrival process, a line a suite."""
-    rows = results.fleets.filter(pl.col("unpriced").is_null()).to_dicts()
+    rows = results.fleets.filter(pl.col("unpriced").is_null() & pl.col("mix").is_null()).to_dicts()
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         place = (row["arrivals"], row["device"], row["bearer"], row["server_device"], str(row["clients"]))

@@ -90,9 +90,36 @@ def test_modelled_and_simulated_start_from_what_was_measured(run):
         assert row["unloaded_s"] > 0.0
 
 
+def test_engines_in_virtual_time_stand_beside_their_replay(shakedown, tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text('suites = ["tls1.2/psk"]\nrepeat = 5\n')
+    done = shakedown(
+        *("validate", path, "--live", "--endpoints", "--time", "1s", "--rate", "50/s"),
+        *("--out", tmp_path / "results"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "engines" in done.stdout
+    (row,) = load_results(tmp_path / "results").loads.to_dicts()
+    assert row["endpoints"] == "openssl"
+    # The same work over the same loopback: three thousand of one, twenty thousand of the other.
+    assert row["endpoints_server_cpu_s"] == pytest.approx(row["simulated_server_cpu_s"], rel=0.15)
+    assert row["endpoints_handshake_s"] == pytest.approx(row["simulated_handshake_s"], rel=0.1)
+    assert row["endpoints_wait_s"] > 0.0
+    page = (tmp_path / "results" / "report.html").read_text()
+    assert "engines in virtual time" in page
+
+
+def test_without_engines_nothing_is_said_of_them(run):
+    results, printed = run
+    assert results.loads.select("endpoints", "endpoints_wait_s").null_count().row(0) == (2, 2)
+    for one in printed:
+        assert one.comparison.endpoints is None
+        assert all(figure.endpoints_s is None is figure.endpoints_off for figure in one.comparison.figures)
+
+
 def test_distances_are_shares_of_the_live_figure():
-    one = compared("wait", 2.0, 3.0, 1.0)
-    assert (one.modelled_off, one.simulated_off) == (0.5, -0.5)
+    one = compared("wait", 2.0, 3.0, 1.0, 2.5)
+    assert (one.modelled_off, one.simulated_off, one.endpoints_off) == (0.5, -0.5, 0.25)
     noise = compared("wait", -1e-3, 3.0, None)
     assert noise.live_s == -1e-3
     assert noise.modelled_off is None
@@ -136,6 +163,8 @@ def test_the_command_prints_objects_of_the_schema(shakedown, tmp_path):
         ("rat = 5", 'did you mean "rate"?'),
         ("compare = 1", "accepted: true, false"),
         ("rate = 5\nutilisation = 0.5", "accepted: one of the two"),
+        ("compare = true\nendpoints = 1", "key live.endpoints: found 1; accepted: true, false"),
+        ("endpoints = true", "key live.endpoints: nothing is compared"),
     ],
 )
 def test_wrong_keys_are_told_with_their_line(tmp_path, line, said):
@@ -155,6 +184,7 @@ def test_rates_are_the_experiments_unless_the_table_has_one(tmp_path):
     ("arguments", "said"),
     [
         (("--rate", "5/s"), "--rate goes with --live"),
+        (("--endpoints",), "--endpoints goes with --live"),
         (("--live", "--time", "0.1s"), "accepted: 0.5 s or more"),
     ],
 )
