@@ -194,7 +194,7 @@ def _time_spent(
 ) -> Iterator[TimeSpent]:
     """Handshakes sampled on both sides without a queue, by this machine's client and by slower ones."""
     from shakedown.loading.time_spent import read_halves, time_spent
-    from shakedown.pricing.slowdown import slowdown
+    from shakedown.pricing.slowdown import slowed
 
     handshake, options = scenario.handshake, scenario.options
     assert handshake is not None
@@ -208,10 +208,10 @@ def _time_spent(
         timeout_s=max(live.timeout_s, SLOW_TIMEOUT_S),
     )
     for device in (None, *live.slow_to):
-        factor = None
+        slow = None
         if device is not None:
             given = {"client_chain": options.client_chain, "client_key": options.client_key}
-            factor = slowdown(device, handshake.suite, client_stack=handshake.client_stack, **given)
+            slow = slowed(device, handshake.suite, client_stack=handshake.client_stack, **given)
         with TemporaryDirectory() as room:
             file = Path(room) / "server.jsonl"
             one = loaded(
@@ -219,9 +219,13 @@ def _time_spent(
                 quiet,
                 progress,
                 server={"traces": file, "sample": 1, "handshake_timeout_s": quiet.timeout_s},
-                generator={"traces": live.traces, "slowdown": factor},
+                generator={
+                    "traces": live.traces,
+                    "slowdown": None if slow is None else slow.factor,
+                    "client_s": None if slow is None else slow.client_s,
+                },
             )
-            found = time_spent(one.traces, read_halves(file), slow_to=device, slowdown=factor)
+            found = time_spent(one.traces, read_halves(file), slow_to=device, slowdown=one.load.slowdown)
         if found is not None:
             yield found
 

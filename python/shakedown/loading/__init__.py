@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from shakedown.errors import InputError, ShakedownError
 
 if TYPE_CHECKING:
+    from shakedown.pricing.slowdown import Slowed
     from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
 
 
@@ -106,7 +107,7 @@ def load(
         read = (ca, client_chain, client_key, server_traces)
         check_distinct([known], [None if one is None else Path(one) for one in read])
         check_writable(known, replace)
-    slowdown = None if slow_to is None else _slowdown(slow_to, name, client_stack, client_chain, client_key)
+    slowed = None if slow_to is None else _slowed(slow_to, name, client_stack, client_chain, client_key)
     config = {
         "target": target,
         "arrivals": arrivals,
@@ -127,7 +128,8 @@ def load(
         "rate_cap": rate_cap,
         "background_per_s": background_per_s,
         "traces": traces,
-        "slowdown": slowdown,
+        "slowdown": None if slowed is None else slowed.factor,
+        "client_s": None if slowed is None else slowed.client_s,
     }
     if generators is None:
         outcome = core.load(config, name, options, progress)
@@ -151,12 +153,11 @@ def load(
             for one in thresholds
         ),
         slow_to=slow_to,
-        slowdown=slowdown,
         time_spent=time_spent(
             outcome.traces,
             () if server_traces is None else read_halves(Path(server_traces)),
             slow_to=slow_to,
-            slowdown=slowdown,
+            slowdown=outcome.slowdown,
         ),
     )
     if known is not None:
@@ -214,21 +215,21 @@ def _shares(config: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
     return shares
 
 
-def _slowdown(
+def _slowed(
     device: str,
     suite: str | None,
     stack: str | None,
     chain: str | Path | None,
     key: str | Path | None,
-) -> float:
-    from shakedown.pricing.slowdown import slowdown
+) -> Slowed:
+    from shakedown.pricing.slowdown import slowed
 
     if suite is None:
         raise InputError(
             "a slowed client's time is that of a suite; accepted with a device to slow to: a SUITE"
         )
     given = [None if one is None else str(one) for one in (chain, key)]
-    return slowdown(device, suite, client_stack=stack, client_chain=given[0], client_key=given[1])
+    return slowed(device, suite, client_stack=stack, client_chain=given[0], client_key=given[1])
 
 
 def _http_request(path: str, target: str) -> str:

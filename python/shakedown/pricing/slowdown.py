@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from shakedown.errors import InputError
 from shakedown.scenario import HandshakeId, Options
 
@@ -9,15 +11,28 @@ REPEAT = 30
 """Handshakes in memory from which this machine's time is known."""
 
 
-def slowdown(
+@dataclass(frozen=True)
+class Slowed:
+    """A client as slow as a device.
+
+    Attributes:
+        factor: how many times as long as this machine in memory it takes.
+        client_s: what a handshake takes it in all.
+    """
+
+    factor: float
+    client_s: float
+
+
+def slowed(
     device: str,
     suite: str,
     *,
     client_stack: str | None = None,
     client_chain: str | None = None,
     client_key: str | None = None,
-) -> float:
-    """The client's time as `predict` has it for a device's profile, over its median in memory here.
+) -> Slowed:
+    """The client's time as `predict` has it for a device's profile, and that over its median in memory here.
 
     Raises `InputError` for a device that is unknown or faster than this machine, and for a suite that
     cannot be priced; the core's errors where it cannot be run.
@@ -36,4 +51,4 @@ def slowdown(
             f"{device} takes {there_s * 1e6:.3g} us for the client's side of {suite}, this machine "
             f"{here_s * 1e6:.3g} us; accepted: a device that is slower than this machine"
         )
-    return factor
+    return Slowed(factor, there_s)

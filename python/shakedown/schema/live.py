@@ -52,7 +52,8 @@ class NegotiatedCount(Object, frozen=True, kw_only=True):
 
 class LoadFigures(Object, frozen=True, kw_only=True):
     """What generators counted. Times count from the planned start; those of connections are of completed
-    ones. Planned starts are completed or failed. `background`: the load beside this one.
+    ones. Planned starts are completed or failed. `slowdown`: how many times as long a slowed client's steps
+    took as this machine's, in the end. `background`: the load beside this one.
     """
 
     generators: Count
@@ -73,6 +74,7 @@ class LoadFigures(Object, frozen=True, kw_only=True):
     saturated_by: tuple[str, ...]
     certificate_checked: CertificateChecked
     interrupted: bool
+    slowdown: Amount | None = None
     background: LoadFigures | None = None
 
     @property
@@ -158,7 +160,6 @@ class LoadRun(LoadFigures, frozen=True, kw_only=True):
     seed: Count
     requirements: tuple[Requirement, ...] = ()
     slow_to: Text | None = None
-    slowdown: Amount | None = None
     time_spent: TimeSpent | None = None
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import shakedown
 from live.load import servers
 from live.serve.serving import ask, serving
 from shakedown.errors import InputError
@@ -219,6 +220,21 @@ def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
     spent = found["time_spent"]
     assert (spent["slow_to"], spent["slowdown"]) == ("raspberry-pi", factor)
     assert client_us(spent) * 1e-6 <= found["handshake_s"]["max"] * 1.05
+
+
+@pytest.mark.parametrize(
+    ("suite", "device"), [(SUITE, "cortex-m4"), ("wtls/rsa/rsa1024/server", "nokia-7650")]
+)
+def test_slowed_handshakes_take_what_is_predicted_of_the_client(load, suite, device):
+    """However much longer than in memory a rare handshake takes this machine."""
+    (predicted,) = shakedown.predict(suite, device=device)
+    with serving(suite, "--handshake-timeout", "60s") as server:
+        status, found, err = load(
+            server.target, suite, "--slow-to", device, "--arrivals", "closed", "--clients", "1",
+            "--duration", "6s", "--timeout", "30s",
+        )  # fmt: skip
+    assert status == 0, err
+    assert found["handshake_s"]["p50"] == pytest.approx(predicted["client_s"], rel=0.4)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,8 @@ pub struct Config {
     pub traces: usize,
     /// How many times as long a handshake's steps take the client, as if it were slower by that.
     pub slowdown: Option<f64>,
+    /// What a full handshake shall take such a client in all (s): the factor then follows what this one's take.
+    pub client_s: Option<f64>,
     /// Starts a second of a load beside this one, at exponential gaps.
     pub background_per_s: Option<f64>,
     /// Generators like this one that run at the same time: limits hold for all of them together.
@@ -98,6 +100,7 @@ impl Default for Config {
             rate_cap: true,
             traces: 0,
             slowdown: None,
+            client_s: None,
             background_per_s: None,
             generators: 1,
         }
@@ -123,6 +126,7 @@ impl Config {
         within("clients", self.clients as f64, 1.0, MAX_CLIENTS as f64, "")?;
         within("sampled handshakes", self.traces as f64, 0.0, MAX_TRACES as f64, "")?;
         within("client's slowdown", self.slowdown.unwrap_or(1.0), 1.0, MAX_SLOWDOWN, " times this machine")?;
+        within("client's time", self.client_s.unwrap_or(1.0), 1e-9, MAX_TIMEOUT_S, " s")?;
         within("background rate", self.background_per_s.unwrap_or(1.0), 1e-3, MAX_RATE_PER_S, "/s")?;
         match (self.arrivals, self.rate_per_s) {
             (Arrivals::Closed, None) => Ok(()),
@@ -173,6 +177,7 @@ impl Config {
             seed: self.seed ^ BACKGROUND_SEED,
             traces: 0,
             slowdown: None,
+            client_s: None,
             background_per_s: None,
             ..self.clone()
         })

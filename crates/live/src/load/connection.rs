@@ -69,6 +69,10 @@ pub struct Connection {
     worked: bool,
     /// Until when a slower client would be at work: nothing leaves it and it takes nothing.
     pub held: Option<Time>,
+    /// How many times as long its steps take.
+    pub slowdown: Option<f64>,
+    /// What its steps took this machine's processor; known of slowed ones.
+    pub client_work: Time,
     /// The server has ended its side.
     peer_closed: bool,
     /// The last flight has left.
@@ -120,6 +124,8 @@ impl Connection {
             phase: Phase::Connecting,
             worked: false,
             held: None,
+            slowdown: None,
+            client_work: Time::ZERO,
             peer_closed: false,
             answered: false,
             client,
@@ -224,6 +230,8 @@ impl Connection {
     fn work(&mut self, clock: &dyn Fn() -> Time, exchange: &Exchange, input: Input<'_>) {
         let now = clock();
         let slowdown = exchange.slowdown.filter(|_| self.established.is_none());
+        // One handshake's steps are all as slow.
+        let slowdown = slowdown.map(|factor| *self.slowdown.get_or_insert(factor));
         let before = slowdown.map(|_| thread_cpu());
         let Self { endpoint, unsent, ends, .. } = self;
         endpoint.during(|endpoint| {
@@ -237,6 +245,7 @@ impl Connection {
         });
         if let (Some(slowdown), Some(before)) = (slowdown, before) {
             let worked = thread_cpu().saturating_sub(before);
+            self.client_work += worked;
             self.held = Some(now + worked.mul_f64(slowdown));
         }
         self.worked = true;
@@ -290,6 +299,7 @@ impl Connection {
             recording,
             preemptions,
             ended: SystemTime::now(),
+            slowdown: self.slowdown,
             address: self.socket.local_address(),
             connect: connected.saturating_sub(self.started),
         }));

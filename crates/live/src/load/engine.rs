@@ -7,6 +7,7 @@ use super::config::Config;
 use super::connection::{Connection, End, Exchange};
 use super::error::LoadError;
 use super::outcome::{Finished, Part, Tally};
+use super::pace::Pace;
 use super::sampling::Sampling;
 use super::schedule::{Arrivals, Schedule};
 use super::socket::Socket;
@@ -60,6 +61,7 @@ pub struct Engine<'a> {
     clients: Clients,
     stopped: &'a AtomicBool,
     exchange: Exchange,
+    pace: Pace,
     poll: Poll,
     alarm: Alarm,
     begun: Instant,
@@ -101,12 +103,14 @@ impl<'a> Engine<'a> {
             wants_session: config.resume_ratio > 0.0,
             slowdown: config.slowdown,
         };
+        let pace = Pace::new(config.slowdown, config.client_s.map(Duration::from_secs_f64));
         Ok(Self {
             config,
             target,
             clients,
             stopped,
             exchange,
+            pace,
             poll,
             alarm,
             begun,
@@ -196,7 +200,8 @@ impl<'a> Engine<'a> {
             cpu,
             checked: self.clients.checked,
             interrupted: self.is_stopped(),
-            traces: self.tally.lines(&self.clients.suites, &self.clients.stack, config.slowdown),
+            slowdown: self.pace.factor(),
+            traces: self.tally.lines(&self.clients.suites, &self.clients.stack),
             tally: self.tally,
         };
         Ok(run.into())
@@ -380,6 +385,10 @@ impl<'a> Engine<'a> {
         }
         let Some(negotiated) = connection.negotiated.take() else { return };
         tally.count(&negotiated);
+        if !negotiated.resumed {
+            self.pace.learn(connection.client_work);
+            self.exchange.slowdown = self.pace.factor();
+        }
         if let Some(sample) = connection.sample.take() {
             if sample.preemptions > 0 {
                 // Its times hold those of others.

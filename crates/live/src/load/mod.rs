@@ -14,6 +14,7 @@ mod engine;
 mod error;
 mod figures;
 mod outcome;
+mod pace;
 mod sampling;
 mod schedule;
 mod socket;

@@ -72,12 +72,11 @@ impl Tally {
 
     /// Sampled handshakes as objects of JSON, and how many were left out because the client's thread lost its
     /// processor in them: their times hold those of others.
-    pub fn lines(&self, suites: &[String], stack: &StackId, slowdown: Option<f64>) -> Traces {
+    pub fn lines(&self, suites: &[String], stack: &StackId) -> Traces {
         let (whole, preempted): (Vec<_>, Vec<_>) =
             self.samples.iter().partition(|(sample, _)| sample.preemptions == 0);
-        let line = |(sample, negotiated): &&(Box<Sample>, Box<Negotiated>)| {
-            sample.line(negotiated, suites, stack, slowdown)
-        };
+        let line =
+            |(sample, negotiated): &&(Box<Sample>, Box<Negotiated>)| sample.line(negotiated, suites, stack);
         Traces { kept: whole.iter().filter_map(line).collect(), preempted: preempted.len() as u64 }
     }
 }
@@ -150,6 +149,7 @@ pub struct Part {
     saturated_by: Vec<String>,
     checked: Checked,
     interrupted: bool,
+    slowdown: Option<f64>,
     traces: Traces,
 }
 
@@ -201,6 +201,8 @@ pub struct Outcome {
     pub certificate_checked: Checked,
     /// The run was ended early.
     pub interrupted: bool,
+    /// How many times as long a slowed client's steps took as this machine's, in the end.
+    pub slowdown: Option<f64>,
     /// Sampled handshakes; a background has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traces: Option<Traces>,
@@ -222,13 +224,15 @@ pub struct Finished {
     pub checked: Checked,
     /// It was ended early.
     pub interrupted: bool,
+    /// How many times as long a slowed client's steps took, in the end.
+    pub slowdown: Option<f64>,
     /// Sampled handshakes.
     pub traces: Traces,
 }
 
 impl From<Finished> for Part {
     fn from(run: Finished) -> Self {
-        let Finished { tally, rate_per_s, elapsed, cpu, checked, interrupted, traces } = run;
+        let Finished { tally, rate_per_s, elapsed, cpu, checked, interrupted, slowdown, traces } = run;
         let elapsed_s = elapsed.as_secs_f64();
         let failed = tally.failed.into_map();
         let mut saturated_by = Vec::new();
@@ -271,6 +275,7 @@ impl From<Finished> for Part {
             saturated_by: saturated_by.into_iter().map(Into::into).collect(),
             checked,
             interrupted,
+            slowdown,
             traces,
         }
     }
@@ -317,6 +322,7 @@ impl Part {
             self.checked = Checked::No;
         }
         self.interrupted |= other.interrupted;
+        self.slowdown = self.slowdown.or(other.slowdown);
         self.traces.kept.extend(other.traces.kept);
         self.traces.preempted += other.traces.preempted;
     }
@@ -341,6 +347,7 @@ impl Part {
             saturated_by: self.saturated_by,
             certificate_checked: self.checked,
             interrupted: self.interrupted,
+            slowdown: self.slowdown,
             traces: Some(self.traces),
             background: None,
         }

@@ -36,6 +36,8 @@ pub struct Sample {
     pub preemptions: i64,
     /// When the handshake was over.
     pub ended: SystemTime,
+    /// How many times as long the client's steps took as this machine's.
+    pub slowdown: Option<f64>,
     /// The client's end of the connection.
     pub address: Option<SocketAddr>,
     /// From the start to the transport's connection.
@@ -44,14 +46,8 @@ pub struct Sample {
 
 impl Sample {
     /// As an object of JSON; `None` where the log contradicts itself.
-    pub fn line(
-        &self,
-        negotiated: &Negotiated,
-        suites: &[String],
-        stack: &StackId,
-        slowdown: Option<f64>,
-    ) -> Option<Value> {
-        let half = match slowdown {
+    pub fn line(&self, negotiated: &Negotiated, suites: &[String], stack: &StackId) -> Option<Value> {
+        let half = match self.slowdown {
             Some(factor) => HalfTrace::stretched(Side::Client, &self.recording, factor),
             None => HalfTrace::of(Side::Client, &self.recording),
         };

@@ -1,0 +1,76 @@
+//! How many times as long a slowed client's steps take.
+
+use shakedown_trace::endpoint::Time;
+use std::collections::VecDeque;
+
+/// Handshakes whose median counts.
+const RECENT: usize = 15;
+
+/// From what the client's side of a handshake shall take in all, and what it took this machine lately. A handshake now and
+/// then takes several times the processor that one in a loop takes, because nothing of it is in the caches any more, and a
+/// slowed client's steps are far apart: so its own handshakes are what counts.
+#[derive(Debug)]
+pub struct Pace {
+    factor: Option<f64>,
+    client: Option<Time>,
+    recent: VecDeque<Time>,
+}
+
+impl Pace {
+    /// A factor to begin with, and what the client's side shall take; without the latter the factor stays.
+    pub fn new(factor: Option<f64>, client: Option<Time>) -> Self {
+        Self { factor, client, recent: VecDeque::with_capacity(RECENT) }
+    }
+
+    /// How many times as long the next handshake's steps take.
+    pub fn factor(&self) -> Option<f64> {
+        self.factor
+    }
+
+    /// A full handshake has taken the client's side so much of this machine's processor.
+    pub fn learn(&mut self, worked: Time) {
+        let (Some(_), Some(client)) = (self.factor, self.client) else { return };
+        if worked.is_zero() {
+            return;
+        }
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(worked);
+        let mut sorted: Vec<Time> = self.recent.iter().copied().collect();
+        sorted.sort_unstable();
+        let median = sorted[sorted.len() / 2];
+        self.factor = Some((client.as_secs_f64() / median.as_secs_f64()).max(1.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_handshakes_take_decides() {
+        let mut pace = Pace::new(Some(100.0), Some(Time::from_millis(50)));
+        assert_eq!(pace.factor(), Some(100.0));
+        pace.learn(Time::from_millis(2));
+        assert_eq!(pace.factor(), Some(25.0));
+        for _ in 0..RECENT {
+            pace.learn(Time::from_millis(1));
+        }
+        // One that was disturbed changes nothing.
+        pace.learn(Time::from_secs(1));
+        assert_eq!(pace.factor(), Some(50.0));
+    }
+
+    #[test]
+    fn no_client_is_faster_than_this_machine_and_a_mere_factor_stays() {
+        let mut pace = Pace::new(Some(3.0), Some(Time::from_millis(1)));
+        pace.learn(Time::from_millis(2));
+        assert_eq!(pace.factor(), Some(1.0));
+        for pace in [&mut Pace::new(Some(3.0), None), &mut Pace::new(None, Some(Time::from_secs(1)))] {
+            let before = pace.factor();
+            pace.learn(Time::from_millis(2));
+            assert_eq!(pace.factor(), before);
+        }
+    }
+}
