@@ -595,7 +595,9 @@ def test_many_runs_into_one_folder_at_once(tmp_path):
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)
     ]
     ended = [process.communicate(timeout=100) for process in running]
-    assert all(int(out) > 0 and not err for out, err in ended), ended
+    # Who wins how often is up to the scheduler.
+    assert not any(err for _, err in ended), ended
+    assert sum(int(out) for out, _ in ended) > 0
     assert not list(tmp_path.rglob("held"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -34,7 +35,7 @@ class FolderLock:
             with suppress(FileExistsError):
                 self.folder.mkdir()
                 self._made = True
-            if os.path.lexists(self.folder) and not self.folder.is_dir():
+            if self._is_taken():
                 raise FileExistsError
             with suppress(FileNotFoundError):
                 self._handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -62,6 +63,13 @@ class FolderLock:
             there = self.folder.stat()
             return (there.st_dev, there.st_ino) == (about.st_dev, about.st_ino)
         return False
+
+    def _is_taken(self) -> bool:
+        """Whether the name is something else's. What somebody removes meanwhile is not: one look decides."""
+        try:
+            return not stat.S_ISDIR(self.folder.stat().st_mode)
+        except FileNotFoundError:
+            return self.folder.is_symlink()
 
     def release(self) -> None:
         """Lets others write there. A folder that was made for the lock and holds nothing is removed."""
