@@ -37,6 +37,7 @@ pub(crate) fn goes_on() -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::{PkiError, keys};
     use shakedown_trace::suite::KeyType;

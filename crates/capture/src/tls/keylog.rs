@@ -284,13 +284,14 @@ mod tests {
     #[test]
     fn endless_key_logs_are_refused() {
         let comments = std::io::repeat(b'#').take(3).chain(&b"\n"[..]);
-        assert_eq!(KeyLog::default().read(comments, 4).ok(), Some(()));
+        let mut on = || ControlFlow::Continue(());
+        assert_eq!(KeyLog::default().read(comments, 4, &mut on).ok(), Some(()));
         let endless = std::io::repeat(b'\n');
-        let error = KeyLog::default().read(endless, 5000).unwrap_err();
+        let error = KeyLog::default().read(endless, 5000, &mut on).unwrap_err();
         assert!(matches!(&error, CaptureError::KeyLog { line: 5001, .. }), "{error}");
         assert!(error.to_string().contains("goes on beyond 5000 bytes"));
         // Without an end of line, the longest line is the end.
-        assert!(KeyLog::default().read(std::io::repeat(0), u64::MAX).is_err());
+        assert!(KeyLog::default().read(std::io::repeat(0), u64::MAX, &mut on).is_err());
     }
 
     fn master(random: u32, secret: u8) -> String {
