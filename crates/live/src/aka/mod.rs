@@ -2,6 +2,7 @@
 //! HSS as processes on sockets.
 
 mod admission;
+mod asking;
 mod files;
 mod lab;
 mod mobile;

@@ -2,9 +2,10 @@
 
 use super::AkaError;
 use super::admission::{Limits, Refusals, Standing};
+use super::asking::Asking;
 use super::files::{self, HssFile, SgsnFile};
 use super::lab::{Cache, Lab, basis};
-use super::sockets::{BREATH, Link, MAX_ANSWER, Port, Serve, accept_all, locked, read, ready};
+use super::sockets::{Link, Port, Serve, accept_all, locked, read};
 use serde::Serialize;
 use shakedown_aka::core::{Answer, Query, Unanswered};
 use shakedown_aka::frame::Frames;
@@ -15,7 +16,7 @@ use shakedown_stacks::{Exposure, Settings};
 use shakedown_trace::Endpoint;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -104,23 +105,6 @@ pub(super) fn settings() -> Settings {
     Settings { now_unix_s: now, instrumented: false, exposure: Exposure::Network, ..Settings::default() }
 }
 
-/// Asks another node.
-fn ask(address: SocketAddr, query: &Query) -> Option<Answer> {
-    let mut stream = TcpStream::connect_timeout(&address, MAX_ANSWER).ok()?;
-    ready(&stream, BREATH).then_some(())?;
-    stream.write_all(&query.to_bytes()).ok()?;
-    let (mut frames, mut buffer) = (Frames::default(), [0; 4096]);
-    let until = Instant::now() + MAX_ANSWER;
-    while Instant::now() < until {
-        let length = read(&stream, &mut buffer)?;
-        frames.push(&buffer[..length]);
-        if let Some((kind, body)) = frames.next_frame() {
-            return Answer::read(kind, &body).ok();
-        }
-    }
-    None
-}
-
 /// Answers other nodes on one connection, for as long as they ask in time.
 fn answer_all(link: &Link<'_>, answer: &dyn Fn(&Query) -> Option<Answer>) {
     let mut stream = link.stream();
@@ -178,6 +162,20 @@ pub fn serve_hss(
     Ok(HssSummary { connections: port.refusals(), ..found })
 }
 
+/// What the mobile has shown now.
+fn raise(link: &Link<'_>, attach: &Attach<Box<dyn Endpoint>>, standing: &mut Standing) {
+    let shown = match (attach.negotiated(), attach.is_asked()) {
+        // Both sides authenticate in every handshake, full or resumed.
+        (Some(_), _) => Standing::Proved,
+        (None, true) => Standing::Asked,
+        (None, false) => Standing::Silent,
+    };
+    if shown > *standing {
+        *standing = shown;
+        link.raise(shown);
+    }
+}
+
 /// Where an SGSN keeps sessions and subscribers.
 pub type Kept = Box<dyn Store + Send>;
 
@@ -186,6 +184,7 @@ struct Serving<'a> {
     node: Mutex<Node<Lab, Kept>>,
     options: &'a SgsnOptions,
     summary: Mutex<SgsnSummary>,
+    asking: Asking,
 }
 
 /// Serves mobiles until `step` stops it, and keeps what it must in `store`; `listening` is told the addresses for mobiles and for other SGSNs.
@@ -215,6 +214,7 @@ pub fn serve_sgsn(
         node: Mutex::new(Node::new(name, network, lab, sessions)),
         options,
         summary: Mutex::default(),
+        asking: Asking::default(),
     };
     let mobiles = Port::open(options.listen, options.limits)?;
     let core = options.core.map(|address| Port::open(address, options.limits.of_nodes())).transpose()?;
@@ -260,6 +260,7 @@ impl Serving<'_> {
         attach: &Attach<Box<dyn Endpoint>>,
         network: &Network,
         query: &Query,
+        link: &Link<'_>,
     ) -> Result<Answer, Unanswered> {
         let address = match query {
             _ if query.is_for_sgsn() => {
@@ -267,7 +268,8 @@ impl Serving<'_> {
             }
             _ => self.options.homes.get(network),
         };
-        ask(*address.ok_or(Unanswered::Unknown)?, query).ok_or(Unanswered::Silent)
+        let address = *address.ok_or(Unanswered::Unknown)?;
+        self.asking.ask(address, query, &|| link.is_over()).ok_or(Unanswered::Silent)
     }
 
     /// One mobile's connection.
@@ -294,9 +296,14 @@ impl Serving<'_> {
                     attach.handle_input(&mut *node, wall(), &buffer[..length]);
                 }
             }
+            // Before others are asked: that may take long.
+            raise(link, &attach, &mut standing);
             while let Some((network, query)) = attach.poll_query() {
                 // Nobody else's attach waits for it: the node is free meanwhile.
-                let answer = self.ask(&attach, &network, &query);
+                let answer = self.ask(&attach, &network, &query, link);
+                if link.is_over() {
+                    return attach.handle_close(&mut *locked(&self.node));
+                }
                 let mut node = locked(&self.node);
                 attach.handle_answer(&mut *node, wall(), answer);
             }
@@ -313,16 +320,7 @@ impl Serving<'_> {
                     }
                 }
             }
-            let shown = match (attach.negotiated(), attach.is_asked()) {
-                // Both sides authenticate in every handshake, full or resumed.
-                (Some(_), _) => Standing::Proved,
-                (None, true) => Standing::Asked,
-                (None, false) => Standing::Silent,
-            };
-            if shown > standing {
-                standing = shown;
-                link.raise(standing);
-            }
+            raise(link, &attach, &mut standing);
             let mut out = Vec::new();
             if attach.poll_transmit(&mut out) && stream.write_all(&out).is_err() {
                 return attach.handle_close(&mut *locked(&self.node));

@@ -5,12 +5,13 @@ use super::admission::{Admission, Limits, Origin, Refusals, Standing, Table};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use socket2::{Domain, Protocol, Socket, Type};
+use std::collections::HashMap;
 use std::io::{ErrorKind, Read};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,12 +21,61 @@ pub const BREATH: Duration = Duration::from_millis(20);
 const PULSE: Duration = Duration::from_millis(200);
 /// How long a write may take, and another node to answer.
 pub const MAX_ANSWER: Duration = Duration::from_secs(5);
-/// Threads for each place in a table: those of displaced connections may take some time to end.
+/// Threads for each place in a table, and for each that an address may have: those of displaced connections take a moment
+/// to end.
 const THREADS_PER_PLACE: usize = 2;
 /// Connections that are accepted between two looks at whether to stop.
 const BATCH: usize = 64;
 
-type Connections = Mutex<Table<Arc<TcpStream>>>;
+type Connections = Mutex<Table<Arc<Connection>>>;
+
+/// An accepted connection.
+struct Connection {
+    stream: TcpStream,
+    over: AtomicBool,
+}
+
+impl Connection {
+    fn new(stream: TcpStream) -> Arc<Self> {
+        Arc::new(Self { stream, over: AtomicBool::new(false) })
+    }
+
+    /// Its thread leaves: where it reads or writes at once, where it waits for another node at the next look.
+    fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Threads that run, of all and by address.
+#[derive(Default)]
+struct Threads {
+    all: usize,
+    of: HashMap<Origin, usize>,
+}
+
+impl Threads {
+    fn may_begin(&self, origin: Origin, limits: Limits) -> bool {
+        let most = |places: usize| THREADS_PER_PLACE.saturating_mul(places);
+        let own = self.of.get(&origin).copied().unwrap_or(0);
+        self.all < most(limits.connections) && own < most(limits.connections_per_address)
+    }
+
+    fn begin(&mut self, origin: Origin) {
+        self.all += 1;
+        *self.of.entry(origin).or_default() += 1;
+    }
+
+    fn end(&mut self, origin: Origin) {
+        self.all -= 1;
+        if let Some(own) = self.of.get_mut(&origin) {
+            *own -= 1;
+            if *own == 0 {
+                self.of.remove(&origin);
+            }
+        }
+    }
+}
 
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -36,32 +86,33 @@ pub struct Port {
     listener: TcpListener,
     limits: Limits,
     table: Connections,
-    threads: AtomicUsize,
+    threads: Mutex<Threads>,
 }
 
 /// What a connection holds for as long as its thread runs, however that ends: a thread, and its place in the table.
 struct Place<'a> {
     port: &'a Port,
     number: u64,
+    origin: Origin,
 }
 
 impl<'a> Place<'a> {
-    fn take(port: &'a Port, number: u64) -> Self {
-        port.threads.fetch_add(1, Ordering::Relaxed);
-        Self { port, number }
+    fn take(port: &'a Port, number: u64, origin: Origin) -> Self {
+        locked(&port.threads).begin(origin);
+        Self { port, number, origin }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         locked(&self.port.table).leave(self.number);
-        self.port.threads.fetch_sub(1, Ordering::Relaxed);
+        locked(&self.port.threads).end(self.origin);
     }
 }
 
 /// A connection that has been admitted. It reads and writes as a socket does, and says when it was closed from here.
 pub struct Link<'a> {
-    stream: Arc<TcpStream>,
+    connection: Arc<Connection>,
     number: u64,
     table: &'a Connections,
     /// For the first message.
@@ -81,7 +132,7 @@ impl Port {
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let table = Mutex::new(Table::new(limits));
-        Ok(Self { listener, limits, table, threads: AtomicUsize::new(0) })
+        Ok(Self { listener, limits, table, threads: Mutex::default() })
     }
 
     /// Where.
@@ -110,26 +161,24 @@ impl Port {
                     return place > 0;
                 }
             };
-            if self.threads.load(Ordering::Relaxed)
-                >= THREADS_PER_PLACE.saturating_mul(self.limits.connections)
-            {
+            let origin = Origin::of(from.ip());
+            if !locked(&self.threads).may_begin(origin, self.limits) {
                 locked(&self.table).count_turned_away();
                 continue;
             }
-            let stream = Arc::new(stream);
-            let admission = locked(&self.table).admit(Origin::of(from.ip()), Arc::clone(&stream));
+            let connection = Connection::new(stream);
+            let admission = locked(&self.table).admit(origin, Arc::clone(&connection));
             let Admission::Admitted { number, displaced } = admission else { continue };
             if let Some(displaced) = displaced {
-                // Its thread reads the end of the stream, and leaves.
-                let _ = displaced.shutdown(Shutdown::Both);
+                displaced.end();
             }
-            let place = Place::take(self, number);
+            let place = Place::take(self, number, origin);
             let work = move || {
                 // All of it: of its fields alone the closure would take copies.
                 let place = place;
                 let patience = self.limits.first_message;
-                let link = Link { stream, number: place.number, table: &place.port.table, patience };
-                if ready(&link.stream, PULSE) {
+                let link = Link { connection, number: place.number, table: &place.port.table, patience };
+                if ready(link.stream(), PULSE) {
                     // What one connection brings about is no other's business: the node goes on, and the panic has been
                     // printed.
                     let _ = catch_unwind(AssertUnwindSafe(|| serve(&link)));
@@ -146,17 +195,17 @@ impl Port {
     /// has ended, so the next goes only if that was not enough.
     fn relieve(&self) {
         let mut table = locked(&self.table);
-        if self.threads.load(Ordering::Relaxed) <= table.len()
+        if locked(&self.threads).all <= table.len()
             && let Some(gone) = table.relieve()
         {
-            let _ = gone.shutdown(Shutdown::Both);
+            gone.end();
         }
     }
 
     /// Ends all connections.
     fn close(&self) {
-        for stream in locked(&self.table).connections() {
-            let _ = stream.shutdown(Shutdown::Both);
+        for connection in locked(&self.table).connections() {
+            connection.end();
         }
     }
 }
@@ -164,7 +213,13 @@ impl Port {
 impl Link<'_> {
     /// The socket.
     pub fn stream(&self) -> &TcpStream {
-        &self.stream
+        &self.connection.stream
+    }
+
+    /// It was closed from here: displaced by another, or with all others. Whoever waits for something else than this
+    /// connection looks here now and then.
+    pub fn is_over(&self) -> bool {
+        self.connection.over.load(Ordering::Relaxed)
     }
 
     /// The other end has shown more than before.
@@ -264,7 +319,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use std::io::Write;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::AtomicUsize;
 
     /// A thread that panics gives back its place and its share of threads, and takes nobody with it.
     #[test]
@@ -306,7 +361,7 @@ mod tests {
             "a place is held while its thread runs"
         );
         assert_eq!(port.refusals(), Refusals::default());
-        assert_eq!((port.threads.load(Ordering::Relaxed), locked(&port.table).len()), (0, 0));
+        assert_eq!((locked(&port.threads).all, locked(&port.table).len()), (0, 0));
     }
 
     #[test]
@@ -323,9 +378,9 @@ mod tests {
                     break accepted;
                 }
             };
-            let admission = locked(&port.table).admit(Origin::of(from.ip()), Arc::new(stream));
+            let admission = locked(&port.table).admit(Origin::of(from.ip()), Connection::new(stream));
             let Admission::Admitted { number, .. } = admission else { panic!("turned away") };
-            places.push(Place::take(&port, number));
+            places.push(Place::take(&port, number, Origin::of(from.ip())));
         }
         port.relieve();
         port.relieve();
@@ -333,6 +388,51 @@ mod tests {
         drop(places.remove(0));
         port.relieve();
         assert_eq!(port.refusals().displaced, 2);
+    }
+
+    /// What serves one waits for something else than its connection, and never looks whether it was displaced: its
+    /// address runs out of threads, and no other does.
+    #[test]
+    fn threads_of_one_address_do_not_keep_out_another() {
+        let limits = Limits { connections: 8, connections_per_address: 2, ..Limits::default() };
+        let port = Port::open("127.0.0.1:0".parse().unwrap(), limits).unwrap();
+        let to = port.address("127.0.0.1:0".parse().unwrap());
+        let (over, held) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let serve = |link: &Link<'_>| {
+            if link.stream().peer_addr().is_ok_and(|from| from.ip().to_string() == "127.0.0.1") {
+                let _ = link.stream().write_all(&[1]);
+                return;
+            }
+            held.fetch_add(1, Ordering::Relaxed);
+            while !over.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // That of the last two places alone was not closed.
+            held.fetch_sub(usize::from(link.is_over()), Ordering::Relaxed);
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                accept_all(&[(&port, &serve)], &mut || match over.load(Ordering::Relaxed) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                });
+            });
+            let mut flood = Vec::new();
+            for _ in 0..30 {
+                let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).unwrap();
+                socket.bind(&"127.0.0.2:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+                socket.connect(&to.into()).unwrap();
+                flood.push(socket);
+            }
+            let mut mobile = TcpStream::connect(to).unwrap();
+            let mut answer = [0];
+            assert_eq!(mobile.read(&mut answer).unwrap_or(0), 1, "the other address is served");
+            assert_eq!(port.refusals().turned_away, 26, "four threads for two places");
+            over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(port.refusals().displaced, 2);
+        assert!(locked(&port.threads).of.is_empty());
+        assert!(held.load(Ordering::Relaxed) <= 2, "who was displaced is told");
     }
 
     #[test]

@@ -1,0 +1,140 @@
+//! Questions of an SGSN to other nodes: none longer than the attach that asks, and not too many of one node at a time.
+
+use super::sockets::{BREATH, MAX_ANSWER, connect, locked, read, ready};
+use shakedown_aka::core::{Answer, Query};
+use shakedown_aka::frame::Frames;
+use std::collections::HashMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Questions to one node at a time that whoever connects can bring about. What is beyond is not asked: a stranger who names
+/// a node that is silent, or has all its subscribers asked for, takes neither its places nor ours. Those of mobiles that
+/// have authenticated themselves have places of their own at this node, and are not counted.
+pub(super) const MAX_UNPROVED: usize = 32;
+
+/// Questions that are under way.
+pub(super) struct Asking {
+    /// For an answer.
+    patience: Duration,
+    unproved: Mutex<HashMap<SocketAddr, usize>>,
+}
+
+impl Default for Asking {
+    fn default() -> Self {
+        Self { patience: MAX_ANSWER, unproved: Mutex::default() }
+    }
+}
+
+/// One of them, until it is over.
+struct Counted<'a> {
+    asking: &'a Asking,
+    address: SocketAddr,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        let mut unproved = locked(&self.asking.unproved);
+        if let Some(count) = unproved.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                unproved.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// True of what is asked before a mobile has authenticated itself.
+fn is_unproved(query: &Query) -> bool {
+    matches!(query, Query::Context { .. } | Query::CrossCertificate { .. })
+}
+
+impl Asking {
+    /// Asks a node, until `is_over`; `None` where it does not answer in time, or may not be asked now.
+    pub(super) fn ask(
+        &self,
+        address: SocketAddr,
+        query: &Query,
+        is_over: &dyn Fn() -> bool,
+    ) -> Option<Answer> {
+        let _counted = if is_unproved(query) { Some(self.count(address)?) } else { None };
+        let until = Instant::now() + self.patience;
+        let mut step = || if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let mut stream = connect(address, self.patience, &mut step).ok()?;
+        ready(&stream, BREATH).then_some(())?;
+        stream.write_all(&query.to_bytes()).ok()?;
+        let (mut frames, mut buffer) = (Frames::default(), [0; 4096]);
+        while Instant::now() < until && !is_over() {
+            let length = read(&stream, &mut buffer)?;
+            frames.push(&buffer[..length]);
+            if let Some((kind, body)) = frames.next_frame() {
+                return Answer::read(kind, &body).ok();
+            }
+        }
+        None
+    }
+
+    fn count(&self, address: SocketAddr) -> Option<Counted<'_>> {
+        let mut unproved = locked(&self.unproved);
+        let count = unproved.entry(address).or_default();
+        if *count >= MAX_UNPROVED {
+            return None;
+        }
+        *count += 1;
+        Some(Counted { asking: self, address })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use shakedown_aka::names::{Imsi, Network, NodeName};
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// To a node that says nothing: as many as may, and no more; each ends with the attach that asks.
+    #[test]
+    fn a_silent_node_is_asked_by_so_many_and_by_nobody_longer_than_he_is_there() {
+        let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = mute.local_addr().unwrap();
+        // They end because they are stopped, and not because their time is over.
+        let asking = Asking { patience: Duration::from_secs(600), ..Asking::default() };
+        let over = AtomicBool::new(false);
+        let is_over = || over.load(Ordering::Relaxed);
+        let context = Query::Context { ptmsi: 1 };
+        let location = Query::Location {
+            serving: Network::new("20801").unwrap(),
+            node: NodeName::new("sgsn-1").unwrap(),
+            imsi: Imsi::new("202010000000000").unwrap(),
+            certificate: None,
+        };
+        std::thread::scope(|scope| {
+            let asked: Vec<_> =
+                (0..MAX_UNPROVED).map(|_| scope.spawn(|| asking.ask(address, &context, &is_over))).collect();
+            let mut accepted: Vec<_> = (0..MAX_UNPROVED).map(|_| mute.accept().unwrap().0).collect();
+            assert_eq!(asking.ask(address, &context, &|| panic!("it is asked")), None);
+            assert_eq!(locked(&asking.unproved)[&address], MAX_UNPROVED);
+            // Who has authenticated himself is not kept from asking; nor is another node kept from being asked.
+            let other = scope.spawn(|| asking.ask(address, &location, &is_over));
+            let mut proved = mute.accept().unwrap().0;
+            proved.read_exact(&mut [0; 3]).unwrap();
+            proved.write_all(&Answer::Located.to_bytes()).unwrap();
+            assert_eq!(other.join().unwrap(), Some(Answer::Located));
+            over.store(true, Ordering::Relaxed);
+            for one in asked {
+                assert_eq!(one.join().unwrap(), None);
+            }
+            // They have hung up: behind the question there is the end.
+            for one in &mut accepted {
+                let mut said = Vec::new();
+                let _ = one.read_to_end(&mut said);
+                assert!(said.len() <= context.to_bytes().len());
+            }
+        });
+        assert!(locked(&asking.unproved).is_empty());
+    }
+}
