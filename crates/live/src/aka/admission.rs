@@ -1,11 +1,13 @@
 //! Who may hold a connection to a node: a table of connections with room for so many, and for fewer of one address.
 //!
 //! Whoever connects has proved nothing, so connections that have proved nothing yield to new ones: those of the address
-//! that has most of them, if that is more than one in 32 of all places; among these first those that have said nothing, then those that have asked for something and
-//! not shown who they are, the oldest first in each. A connection whose other end has authenticated itself yields to
+//! that has most of them, if that is more than one and more than one in 32 of all places that no mobile has proved itself
+//! for; among these first those that have said nothing, then those that have asked for something and not shown who they
+//! are, the oldest first in each. A connection whose other end has authenticated itself yields to
 //! nobody; where there are only such, the new one is turned away. So a flood of silent connections costs a mobile
 //! nothing, as long as its own first message arrives before as many newer connections of its address as that may have;
-//! and a flood from fewer than 32 other addresses costs it nothing at all.
+//! and a flood from fewer than 32 other addresses costs it nothing at all, nor one from fewer than the places that are
+//! left, less one, where those are fewer.
 
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -13,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// A flood from fewer addresses than these takes places from itself alone.
+/// A flood from fewer addresses than these takes places from itself alone, as long as there are more places left.
 const ADDRESSES_OF_A_FLOOD: usize = 32;
 
 /// Bounds of what the other ends of a listening socket can hold.
@@ -159,8 +161,10 @@ impl<C> Table<C> {
         for (_, held) in candidates() {
             *of_origin.entry(held.origin).or_default() += 1;
         }
-        // Some mobiles behind one address are no crowd.
-        let few = self.limits.connections / ADDRESSES_OF_A_FLOOD;
+        // Some mobiles behind one address are no crowd. Those that have proved themselves stay, so the rest share what they
+        // leave.
+        let proved = self.held.values().filter(|held| held.standing == Standing::Proved).count();
+        let few = (self.limits.connections.saturating_sub(proved) / ADDRESSES_OF_A_FLOOD).max(1);
         let share = |origin: &Origin| of_origin.get(origin).copied().unwrap_or(0).max(few);
         let first =
             candidates().min_by_key(|(number, held)| (Reverse(share(&held.origin)), held.standing, **number));
@@ -337,6 +341,32 @@ mod tests {
             }
             table.raise(silent, Standing::Asked);
             assert!([5000, 5001].iter().all(|mobile| held(&table).contains(mobile)), "{hosts} hosts");
+        }
+    }
+
+    /// The same where most places are those of mobiles that have attached and stay.
+    #[test]
+    fn a_flood_beside_many_attached_mobiles_takes_places_from_itself_alone() {
+        for (proved, hosts, each) in [(200, 7, 8), (200, 31, 8), (248, 1, 8), (248, 6, 3), (253, 1, 3)] {
+            let mut table = Table::new(Limits::default());
+            let flood = |table: &mut Table<u32>, from: u32| {
+                for number in 0..hosts * each {
+                    let (place, _) = admitted(table, host(1 + number % hosts), from + number);
+                    table.raise(place, Standing::Asked);
+                }
+            };
+            for number in 0..proved {
+                let (place, _) = admitted(&mut table, host(1000 + number), number);
+                table.raise(place, Standing::Proved);
+            }
+            flood(&mut table, 10_000);
+            let (mobile, _) = admitted(&mut table, host(5000), 5000);
+            table.raise(mobile, Standing::Asked);
+            flood(&mut table, 20_000);
+            flood(&mut table, 30_000);
+            let held = held(&table);
+            assert!(held.contains(&5000), "{proved} proved, {hosts} hosts with {each} each");
+            assert!((0..proved).all(|mobile| held.contains(&mobile)));
         }
     }
 
