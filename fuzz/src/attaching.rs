@@ -192,7 +192,7 @@ pub fn message_seeds() -> Vec<Vec<u8>> {
         Query::CrossCertificate { serving: home.clone() },
         Query::Location { serving: home.clone(), node, imsi: imsi.clone(), certificate: Some(vec![48, 0]) },
         Query::Context { ptmsi: 7 },
-        Query::Claim { ptmsi: 7 },
+        Query::Claim { ptmsi: 7, imsi: imsi.clone() },
     ];
     let answers = [
         Answer::CrossCertificate(b"certificate".to_vec()),

@@ -38,6 +38,8 @@ pub enum Query {
     Claim {
         /// The temporary identity.
         ptmsi: u32,
+        /// Who has authenticated. Of a temporary identity that is another's by now, nothing is forgotten.
+        imsi: Imsi,
     },
 }
 
@@ -114,8 +116,8 @@ impl Query {
                 writer.u32(*ptmsi);
                 kind::CONTEXT
             }
-            Self::Claim { ptmsi } => {
-                writer.u32(*ptmsi);
+            Self::Claim { ptmsi, imsi } => {
+                writer.u32(*ptmsi).bytes(imsi.as_str().as_bytes());
                 kind::CLAIM
             }
         };
@@ -143,7 +145,11 @@ impl Query {
                 reader.end(Self::Location { serving, node, imsi, certificate })
             })(),
             kind::CONTEXT => reader.u32().and_then(|ptmsi| reader.end(Self::Context { ptmsi })),
-            kind::CLAIM => reader.u32().and_then(|ptmsi| reader.end(Self::Claim { ptmsi })),
+            kind::CLAIM => (|| {
+                let ptmsi = reader.u32()?;
+                let imsi = Imsi::new(reader.text()?).ok()?;
+                reader.end(Self::Claim { ptmsi, imsi })
+            })(),
             kind => return Err(FrameError::Kind { kind }),
         };
         read.ok_or(FrameError::Body { kind })

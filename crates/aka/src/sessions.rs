@@ -3,7 +3,7 @@
 //!
 //! Anybody can offer a session whose ID he has overheard. So an offer changes nothing: a resumption counts when the mobile
 //! has ended the handshake, which takes the session's secret, and before the network accepts the attach. What the
-//! thresholds say then is what holds.
+//! thresholds say then is what holds. A session from a time to come aside: whoever offers it, it is refused and forgotten.
 
 use crate::names::{Imsi, Network};
 use shakedown_trace::endpoint::Time;
@@ -213,7 +213,8 @@ pub enum Decision {
     TooOften,
     /// The last time is too long ago.
     TooOld,
-    /// The last time is later than now: the clock has been set back since, and nobody knows how old the session is.
+    /// The last time is later than now: the clock has been set back since, and nobody knows how old the session is. It is
+    /// forgotten.
     ClockSetBack,
     /// It was made for another suite, or under other roots.
     OtherBasis,
@@ -332,8 +333,16 @@ impl<S: Store> Sessions<S> {
         let guest = self.guest.as_ref().filter(|guest| held.is_none() && guest.0 == id);
         let (is_guest, record) = (guest.is_some(), guest.map(|guest| guest.1.clone()).or(held));
         let decision = record.as_ref().map_or(Decision::Unknown, |record| self.decide(record, self.now));
+        if !is_guest {
+            self.forget_if_set_back(id, decision)?;
+        }
         let record = record.filter(|_| decision == Decision::Resume);
         Ok(Offered { id: id.to_vec(), decision, record, is_guest })
+    }
+
+    /// Nobody knows how old such a session is, nor will when the clock has caught up with it: then it would seem young.
+    fn forget_if_set_back(&mut self, id: &[u8], decision: Decision) -> Result<(), StoreError> {
+        if decision == Decision::ClockSetBack { self.store.forget_session(id) } else { Ok(()) }
     }
 
     fn decide(&self, record: &SessionRecord, now: Time) -> Decision {
@@ -372,6 +381,7 @@ impl<S: Store> Sessions<S> {
             record.last = now;
             self.store.keep_session(id, &record)?;
         }
+        self.forget_if_set_back(id, decision)?;
         Ok(decision)
     }
 
@@ -477,6 +487,32 @@ mod tests {
             assert_eq!((kept.resumptions, kept.last), (resumptions, at(1002)));
         }
         assert_eq!(sessions.resume(at(1003), b"other", None).unwrap(), Decision::Unknown);
+    }
+
+    #[test]
+    fn a_session_from_a_time_to_come_is_forgotten_and_not_young_when_that_time_has_come() {
+        // Refused where it is offered, and where it was offered before the clock was set back.
+        for is_offered in [true, false] {
+            let mut sessions = sessions();
+            sessions.store().keep_session(b"id", &record(0, 1000, BASIS)).unwrap();
+            if is_offered {
+                sessions.begin(at(500), None);
+                assert_eq!(sessions.get(b"id"), None);
+                assert_eq!(sessions.take_offered().unwrap().decision, Decision::ClockSetBack);
+            } else {
+                assert_eq!(sessions.resume(at(500), b"id", None).unwrap(), Decision::ClockSetBack);
+            }
+            sessions.begin(at(1001), None);
+            assert_eq!(sessions.get(b"id"), None);
+            assert_eq!(sessions.take_offered().unwrap().decision, Decision::Unknown);
+        }
+        // What another SGSN holds is not this one's to forget.
+        let mut sessions = sessions();
+        let guest = (b"guest".to_vec(), record(1, 1000, BASIS));
+        sessions.begin(at(500), Some(&guest));
+        assert_eq!(sessions.get(b"guest"), None);
+        sessions.begin(at(1000), Some(&guest));
+        assert!(sessions.get(b"guest").is_some());
     }
 
     #[test]

@@ -92,12 +92,15 @@ impl<V: Environment, S: Store> Node<V, S> {
     /// # Errors
     /// [`StoreError`].
     pub fn answer(&mut self, query: &Query) -> Result<Answer, StoreError> {
-        let (Query::Context { ptmsi } | Query::Claim { ptmsi }) = query else {
-            return Ok(Answer::Refused(Cause::Protocol));
+        let (ptmsi, claimer) = match query {
+            Query::Context { ptmsi } => (ptmsi, None),
+            Query::Claim { ptmsi, imsi } => (ptmsi, Some(imsi)),
+            _ => return Ok(Answer::Refused(Cause::Protocol)),
         };
         let found = self.sessions().context(*ptmsi)?;
+        let found = found.filter(|(subscriber, _)| claimer.is_none_or(|imsi| *imsi == subscriber.imsi));
         let Some((subscriber, session)) = found else { return Ok(Answer::UnknownContext) };
-        if matches!(query, Query::Claim { .. }) {
+        if claimer.is_some() {
             self.sessions().let_go(*ptmsi)?;
             self.tally.handed_over += 1;
         }
@@ -439,10 +442,11 @@ impl<E: Endpoint> Attach<E> {
                 admitted.map_err(|error| (Cause::NoRoamingAgreement, error.to_string()))?;
                 self.shake_hands(node, now, &home)
             }
-            (Phase::Location, Ok(Answer::Located)) => match &self.temporary {
-                Some(given) if self.is_known() => {
+            (Phase::Location, Ok(Answer::Located)) => match (&self.temporary, &self.imsi) {
+                (Some(given), Some(imsi)) if self.is_known() => {
                     self.phase = Phase::Claim;
-                    self.query = Some((node.network.clone(), Query::Claim { ptmsi: given.ptmsi }));
+                    let query = Query::Claim { ptmsi: given.ptmsi, imsi: imsi.clone() };
+                    self.query = Some((node.network.clone(), query));
                     Ok(())
                 }
                 _ => self.accept(node, now),
@@ -629,7 +633,8 @@ impl<E: Endpoint> Attach<E> {
         let resumed = self.offered.as_ref().filter(|_| self.is_resumed());
         let made = self.fresh.take().filter(|_| resumed.is_none());
         if let Some(Offered { id, is_guest, .. }) = resumed {
-            let claimed = self.claimed.take();
+            // A session that this node holds itself counts as it does here, whatever another says of it.
+            let claimed = self.claimed.take().filter(|_| *is_guest);
             if *is_guest && claimed.is_none() {
                 return Err((Cause::NetworkFailure, "the old SGSN does not let the session go".into()));
             }
