@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import select
@@ -88,6 +89,53 @@ def test_a_mobile_attaches_while_silent_connections_flood_sgsn_and_hss(
     printed = processes[0].stop()
     assert "0 refused\n" in printed
     assert "displaced by others" in printed
+
+
+def test_mobiles_attach_while_one_host_names_a_silent_sgsn(shakedown, site, hss, processes):
+    """The SGSN asks it for each; those that have been displaced since do not wait for its answer."""
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as mute, contextlib.ExitStack() as closing:
+        neighbour = f"sgsn-2=127.0.0.1:{mute.getsockname()[1]}"
+        processes.append(sgsn(site, hss, "sgsn-1", "--neighbour", neighbour))
+        node = processes[-1]
+        host, port = node.addresses[0].rsplit(":", 1)
+        # An attach request of network 20201 with a temporary identity of the silent one.
+        body = b"\x00\x0520201\x01\x00\x06sgsn-2\x00\x00\x30\x39"
+        over = threading.Event()
+
+        def flood() -> None:
+            while not over.wait(0.0005):
+                one = closing.enter_context(socket.socket())
+                one.settimeout(5.0)
+                with contextlib.suppress(OSError):  # turned away
+                    one.bind(("127.0.0.2", 0))
+                    one.connect((host, int(port)))
+                    one.sendall(b"\x01" + len(body).to_bytes(2, "big") + body)
+                sent.append(one)
+                if len(sent) > 300:
+                    sent.pop(0).close()
+                made.append(1)
+                if len(made) > 2 * FIRST:
+                    ready.set()
+
+        sent: list[socket.socket] = []
+        made: list[int] = []
+        ready = threading.Event()
+        thread = threading.Thread(target=flood, daemon=True)
+        thread.start()
+        try:
+            assert ready.wait(60)
+            done = shakedown(
+                *("aka", "mobile", "--sgsn", node.addresses[0], "--card", site / "card-0.json", "--json"),
+                *("--attaches", "3", "--timeout", "20s"),
+            )
+        finally:
+            over.set()
+            thread.join()
+        assert done.returncode == 0, done.stderr
+        (found,) = json.loads(done.stdout)
+        assert (found["completed"], found["failed"]) == (3, {})
+        (did,) = json.loads(node.stop())
+        assert (did["full"], did["resumed"]) == (1, 2)
 
 
 def closed_after(connection: socket.socket, limit_s: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sqlite3
 import subprocess
@@ -126,6 +127,85 @@ def test_sessions_of_other_roots_are_not_resumed(site, hss, processes, tmp_path)
     assert (found["full"]["attaches"], found["resumed"], found["failed"]) == (2, None, {})
     (did,) = json.loads(processes[-1].stop())
     assert did["not_resumed"] == {"other_basis": 1}
+
+
+@pytest.mark.parametrize("kind", [SgsnState, EapSessions])
+@pytest.mark.parametrize("before", [None, b"", "ours"], ids=["no file", "an empty one", "ours"])
+def test_no_file_beside_it_is_ever_others_to_read(tmp_path, monkeypatch, kind, before):
+    """Looked at after each statement: SQLite makes journals as open as the file was when it first wrote."""
+    path = tmp_path / "state.sqlite"
+    if before == "ours":
+        filled(kind, path)
+    elif before is not None:
+        path.write_bytes(before)
+    if before is not None:
+        path.chmod(0o644)
+    modes: dict[str, set[int]] = {}
+    connect = sqlite3.connect
+
+    class Watched(sqlite3.Connection):
+        def execute(self, *arguments):
+            result = super().execute(*arguments)
+            for one in tmp_path.iterdir():
+                modes.setdefault(one.name, set()).add(one.stat().st_mode & 0o777)
+            return result
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Watched))
+    umask = os.umask(0)
+    try:
+        filled(kind, path)
+    finally:
+        os.umask(umask)
+    beside = "state.sqlite-journal" if kind is SgsnState else "state.sqlite-wal"
+    assert modes.keys() >= {"state.sqlite", beside}
+    assert set().union(*modes.values()) == {0o600}
+
+
+@pytest.mark.parametrize("kind", [SgsnState, EapSessions])
+def test_a_file_without_our_tables_or_of_another_layout_says_what_to_do(tmp_path, kind):
+    path = tmp_path / "state.sqlite"
+    kind(path).close()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DROP TABLE session")
+    with pytest.raises(InputError, match=r"has other tables than it should; accepted: .*, or a new file$"):
+        kind(path)
+    path.unlink()
+    kind(path).close()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"PRAGMA user_version = {kind.LAYOUT - 1}")
+    with pytest.raises(InputError, match=r"has layout .* \(delete this one: \w+ then .* in full once\)$"):
+        kind(path)
+
+
+@pytest.mark.parametrize("column", ["imsi = 'x'", "basis = X'00'", "resumptions = -1", "secret = 'text'"])
+def test_a_session_that_cannot_be_read_is_one_that_nobody_knows(
+    shakedown, site, hss, processes, tmp_path, column
+):
+    state = tmp_path / "state.sqlite"
+    processes.append(sgsn(site, hss, "sgsn-1", "--state", str(state)))
+    address = processes[-1].addresses[0]
+    command = (sys.executable, "-m", "shakedown", "aka", "mobile", "--sgsn", address, "--json")
+    options = ("--card", str(site / "card-0.json"), "--attaches", "2", "--gap", "6s")
+    mobile = subprocess.Popen((*command, *options), stdout=subprocess.PIPE, text=True)
+    try:
+        until = time.monotonic() + 60
+        while not has_subscriber(state):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        time.sleep(1.0)
+        processes[-1].stop()
+        with closing(sqlite3.connect(state)) as database:
+            assert database.execute(f"UPDATE session SET {column}").rowcount == 1
+            database.commit()
+        processes.append(sgsn(site, hss, "sgsn-1", "--state", str(state), listen=address))
+        printed, _ = mobile.communicate(timeout=60)
+    finally:
+        mobile.kill()
+        mobile.communicate()
+    (found,) = json.loads(printed)
+    assert (found["full"]["attaches"], found["resumed"], found["failed"]) == (2, None, {})
+    (did,) = json.loads(processes[-1].stop())
+    assert did["not_resumed"] == {"unknown": 1}
 
 
 def has_subscriber(state: Path) -> bool:

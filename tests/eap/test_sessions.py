@@ -131,6 +131,26 @@ def test_with_state_a_ticket_names_a_session_and_without_it_holds_one(shakedown,
     assert large - small > 500
 
 
+@pytest.mark.parametrize("how", ["offered", "opened"])
+def test_a_session_of_a_clock_that_was_set_back_is_forgotten(tmp_path, how):
+    """Else it would be young again when the clock has caught up with it, whatever its age."""
+    now = [2_000_000]
+    path = tmp_path / "sessions.sqlite"
+    kept = EapSessions(path, clock=lambda: now[0])
+    kept.put(b"ahead", b"b", b"s", now[0])
+    now[0] = 1_000_000
+    kept.put(b"now", b"b", b"t", now[0])
+    if how == "offered":
+        assert kept.get(b"ahead", b"b") is None
+    else:
+        kept.close()
+        kept = EapSessions(path, clock=lambda: now[0])
+    assert kept.get(b"now", b"b") == b"t"
+    now[0] = 2_000_001
+    assert kept.get(b"ahead", b"b") is None
+    kept.close()
+
+
 def test_what_is_kept_is_bounded_by_number_and_by_time(tmp_path):
     times = itertools.count(1_000_000)
     now = [next(times)]
@@ -166,7 +186,9 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path):
     first.close()
     with contextlib.closing(sqlite3.connect(tmp_path / "own.sqlite")) as database:
         database.execute("PRAGMA user_version = 9")
-    with pytest.raises(InputError, match="has layout 9; accepted: 1"):
+    with pytest.raises(
+        InputError, match="has layout 9, another version's; accepted: layout 1, or a new file"
+    ):
         EapSessions(tmp_path / "own.sqlite")
     assert (tmp_path / "own.sqlite").stat().st_mode & 0o777 == 0o600
 

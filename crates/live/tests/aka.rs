@@ -4,15 +4,15 @@
 use proptest::prelude::*;
 use shakedown_aka::core::{Answer, Query, Unanswered};
 use shakedown_aka::message::{Cause, Message};
-use shakedown_aka::mobile::{AttachFailure, MobileEvent};
+use shakedown_aka::mobile::{AttachFailure, Mobile, MobileEvent};
 use shakedown_aka::names::{Imsi, Network};
-use shakedown_aka::sessions::{Policy, Store};
+use shakedown_aka::sessions::{Decision, Policy, Store};
 use shakedown_aka::sgsn::{Attach, AttachEvent};
 use shakedown_live::aka::{Card, Operator, Plan, World, simulate, suite_of};
 use shakedown_pki::Profile;
 use shakedown_trace::suite::KeyType;
 use shakedown_trace::{Endpoint, Suite};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -414,8 +414,9 @@ fn what_tls_did_not_resume_was_a_full_attach_and_leaves_a_session() {
 #[test]
 fn a_clock_that_is_set_back_makes_no_session_younger() {
     let mut world = world(1, Policy { max_resumptions: 9, max_age: Duration::from_secs(100) });
-    let resumes = |world: &mut World, at_s: u64| {
-        let seen = attach(world, 0, 0, Duration::from_secs(at_s), untouched);
+    let at_s = Duration::from_secs;
+    let resumes = |world: &mut World, second: u64| {
+        let seen = attach(world, 0, 0, at_s(second), untouched);
         assert!(seen.attached(), "{seen:?}");
         seen.session_ids().0 == seen.session_ids().1
     };
@@ -425,6 +426,186 @@ fn a_clock_that_is_set_back_makes_no_session_younger() {
     assert_eq!(world.nodes[0].tally().not_resumed, BTreeMap::from([("clock_set_back", 1)]));
     assert!(resumes(&mut world, 1001), "and what is made now ages from now on");
     assert!(!resumes(&mut world, 1101));
+    // Refused when the clock was behind, in an attach that came to nothing, and offered again when it has caught up.
+    let overheard = first_words(&world, 0, at_s(1101));
+    replay(&mut world, &overheard, 0, at_s(500));
+    assert!(!resumes(&mut world, 1102), "nobody knows how old it is");
+}
+
+#[test]
+fn a_claim_takes_nothing_under_a_temporary_identity_that_is_anothers() {
+    let mut world = world(2, Policy::default());
+    let now = Duration::from_secs(1);
+    assert!(attach(&mut world, 0, 0, now, untouched).attached());
+    let ptmsi = world.temporary(0).unwrap().ptmsi;
+    let claim = |world: &mut World, place: usize| {
+        let imsi = world.cards[place].imsi.clone();
+        world.nodes[0].answer(&Query::Claim { ptmsi, imsi }).unwrap()
+    };
+    assert_eq!(claim(&mut world, 1), Answer::UnknownContext);
+    assert_eq!(world.nodes[0].tally().handed_over, 0);
+    let own = claim(&mut world, 0);
+    assert!(matches!(&own, Answer::Context { imsi, .. } if *imsi == world.cards[0].imsi), "{own:?}");
+    assert_eq!(claim(&mut world, 0), Answer::UnknownContext, "it is gone");
+}
+
+/// An attach under way.
+struct Flight {
+    place: usize,
+    node: usize,
+    mobile: Mobile<Box<dyn Endpoint>>,
+    attach: Attach<Box<dyn Endpoint>>,
+    seen: Seen,
+    counted: bool,
+}
+
+impl Flight {
+    fn new(world: &World, place: usize, node: usize) -> Self {
+        let (mobile, attach) = (world.mobile(place).unwrap(), Attach::default());
+        Self { place, node, mobile, attach, seen: Seen::default(), counted: false }
+    }
+
+    /// What the mobile has to say goes to the SGSN, and what that has to say comes back; one query is answered. False where
+    /// nothing was said.
+    fn step(&mut self, world: &mut World, now: Duration) -> bool {
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        self.mobile.poll_transmit(now, &mut up);
+        self.seen.up.extend(&up);
+        let query = self.attach.poll_query();
+        if let Some((network, query)) = &query {
+            let answer = answer(world, &self.attach, network, query);
+            self.attach.handle_answer(&mut world.nodes[self.node], now, answer);
+        }
+        self.attach.handle_input(&mut world.nodes[self.node], now, &up);
+        self.attach.poll_transmit(&mut down);
+        self.seen.down.extend(&down);
+        self.mobile.handle_input(now, &down);
+        self.seen.mobile.extend(std::iter::from_fn(|| self.mobile.poll_event()));
+        self.seen.sgsn.extend(std::iter::from_fn(|| self.attach.poll_event()));
+        query.is_some() || !up.is_empty() || !down.is_empty()
+    }
+
+    /// It is over: what the mobile keeps of it.
+    fn land(&mut self, world: &mut World) -> bool {
+        self.attach.handle_close(&mut world.nodes[self.node]);
+        let given = self.seen.mobile.iter().find_map(|event| match event {
+            MobileEvent::Attached(temporary) => Some(temporary.clone()),
+            _ => None,
+        });
+        let Some(given) = given else { return false };
+        let resumed = self.mobile.negotiated().unwrap().resumed;
+        let session = self.mobile.endpoint().session().filter(|_| !resumed);
+        world.keep(self.place, given, session);
+        true
+    }
+}
+
+/// What happens while two attaches are under way.
+#[derive(Clone, Debug)]
+enum Turn {
+    /// One of them goes on.
+    Step(usize),
+    /// One of them ends as it is, and another begins: of a mobile, at an SGSN.
+    Begin { flight: usize, place: usize, node: usize },
+    /// The clock is set, to seconds after a time.
+    Clock(u64),
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    prop_oneof![
+        24 => (0..2_usize).prop_map(Turn::Step),
+        4 => (0..2_usize, 0..2_usize, 0..2_usize)
+            .prop_map(|(flight, place, node)| Turn::Begin { flight, place, node }),
+        3 => (0..100_u64).prop_map(Turn::Clock),
+    ]
+}
+
+/// What is known of sessions from the wire, and from what SGSNs decided on offers.
+#[derive(Default)]
+struct Known {
+    /// How often each was resumed, and when last.
+    sessions: HashMap<Vec<u8>, (u32, Duration)>,
+    /// Those that the SGSN which held them refused as of a time to come.
+    refused: HashSet<Vec<u8>>,
+    resumed: u64,
+}
+
+impl Known {
+    /// Looks at an attach after each of its steps.
+    fn look(&mut self, flight: &mut Flight, now: Duration, policy: Policy) -> Result<(), TestCaseError> {
+        let offered = flight.attach.offered();
+        if let Some(offered) = offered.filter(|one| one.decision == Decision::ClockSetBack && !one.is_guest) {
+            self.refused.insert(offered.id.clone());
+        }
+        if flight.counted || !flight.attach.is_accepted() {
+            return Ok(());
+        }
+        flight.counted = true;
+        let (offered, answered) = flight.seen.session_ids();
+        prop_assert!(!answered.is_empty());
+        if offered != answered {
+            prop_assert!(self.sessions.insert(answered, (0, now)).is_none(), "a new session has an old ID");
+            return Ok(());
+        }
+        self.resumed += 1;
+        prop_assert!(!self.refused.contains(&answered), "its age was not known, and now it is young");
+        let Some((count, last)) = self.sessions.get_mut(&answered) else {
+            return Err(TestCaseError::fail("a session that nobody made was resumed"));
+        };
+        *count += 1;
+        prop_assert!(*count <= policy.max_resumptions, "resumed {count} times");
+        prop_assert!(*last <= now && now - *last < policy.max_age, "resumed at {now:?}, last at {last:?}");
+        *last = now;
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    /// The same with two attaches under way at once, of one mobile or of two, each cut short anywhere, and a clock that is
+    /// put forward and back between any two messages.
+    #[test]
+    fn nor_by_attaches_at_the_same_time_under_a_clock_that_is_set(
+        max_resumptions in 0..4_u32,
+        max_age in 1..100_u64,
+        turns in prop::collection::vec(turn(), 40..200),
+    ) {
+        let policy = Policy { max_resumptions, max_age: Duration::from_secs(max_age) };
+        let mut world = world(2, policy);
+        let base = Duration::from_secs(1_000_000);
+        let mut now = base;
+        let mut known = Known::default();
+        let mut flights = [Flight::new(&world, 0, 0), Flight::new(&world, 1, 0)];
+        for turn in turns {
+            match turn {
+                Turn::Clock(seconds) => now = base + Duration::from_secs(seconds),
+                Turn::Step(flight) => {
+                    let flight = &mut flights[flight];
+                    let goes_on = flight.step(&mut world, now);
+                    known.look(flight, now, policy)?;
+                    if !goes_on {
+                        flight.land(&mut world);
+                        *flight = Flight::new(&world, flight.place, flight.node);
+                    }
+                }
+                Turn::Begin { flight, place, node } => {
+                    flights[flight].land(&mut world);
+                    flights[flight] = Flight::new(&world, place, node);
+                }
+            }
+        }
+        // Whatever was left behind: a mobile that is alone and tries again gets in.
+        for place in 0..2 {
+            let attached = (0..3).any(|_| {
+                let mut flight = Flight::new(&world, place, 1);
+                while flight.step(&mut world, now) {}
+                flight.land(&mut world)
+            });
+            prop_assert!(attached, "mobile {place} is locked out");
+        }
+        let resumed: u64 = world.nodes.iter().map(|node| node.tally().resumed).sum();
+        prop_assert!(resumed <= known.resumed + 2, "{resumed}, and {} seen", known.resumed);
+    }
 }
 
 #[test]

@@ -26,9 +26,8 @@ fn failed(error: PyErr) -> StoreError {
     StoreError(Python::attach(|py| error.value(py).to_string()))
 }
 
-fn names(imsi: &str, home: &str) -> PyResult<(Imsi, Network)> {
-    let wrong = |error: shakedown_aka::names::NameError| CoreError::new_err(error.to_string());
-    Ok((Imsi::new(imsi).map_err(wrong)?, Network::new(home).map_err(wrong)?))
+fn names(imsi: &str, home: &str) -> Option<(Imsi, Network)> {
+    Imsi::new(imsi).ok().zip(Network::new(home).ok())
 }
 
 fn nanoseconds(time: Duration) -> i64 {
@@ -48,12 +47,13 @@ impl Store for PythonStore {
     fn session(&mut self, id: &[u8]) -> Result<Option<SessionRecord>, StoreError> {
         self.ask(|py, store| {
             let found = store.call_method1("session", (PyBytes::new(py, id),))?;
-            let Some((secret, imsi, home, resumptions, last_ns, basis)) =
-                found.extract::<Option<(Vec<u8>, String, String, u32, u64, [u8; 32])>>()?
+            // A row that is no session is none that anybody knows: its mobile attaches in full.
+            let Ok(Some((secret, imsi, home, resumptions, last_ns, basis))) =
+                found.extract::<Option<(Vec<u8>, String, String, u32, u64, [u8; 32])>>()
             else {
                 return Ok(None);
             };
-            let (imsi, home) = names(&imsi, &home)?;
+            let Some((imsi, home)) = names(&imsi, &home) else { return Ok(None) };
             let last = Duration::from_nanos(last_ns);
             Ok(Some(SessionRecord { secret, imsi, home, resumptions, last, basis }))
         })
@@ -81,11 +81,12 @@ impl Store for PythonStore {
     fn subscriber(&mut self, ptmsi: u32) -> Result<Option<Subscriber>, StoreError> {
         self.ask(|_, store| {
             let found = store.call_method1("subscriber", (ptmsi,))?;
-            let Some((imsi, home, session)) = found.extract::<Option<(String, String, Option<Vec<u8>>)>>()?
+            let Ok(Some((imsi, home, session))) =
+                found.extract::<Option<(String, String, Option<Vec<u8>>)>>()
             else {
                 return Ok(None);
             };
-            let (imsi, home) = names(&imsi, &home)?;
+            let Some((imsi, home)) = names(&imsi, &home) else { return Ok(None) };
             Ok(Some(Subscriber { imsi, home, session }))
         })
     }

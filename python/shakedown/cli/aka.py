@@ -364,7 +364,11 @@ def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
 
 @command.command("sgsn")
 @click.option("--listen", required=True, metavar="ADDR:PORT", help="For mobiles; port 0: any free one.")
-@click.option("--core", metavar="ADDR:PORT", help="For other SGSNs.  [default: nobody asks]")
+@click.option(
+    "--core",
+    metavar="ADDR:PORT",
+    help="For other SGSNs; no address that strangers reach.  [default: nobody asks]",
+)
 @click.option("--node", "node", required=True, type=_file, help="What provision wrote.")
 @click.option("--hss", "homes", multiple=True, metavar="NETWORK=ADDR:PORT", help="A home network's HSS.")
 @click.option(

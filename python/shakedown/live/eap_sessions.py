@@ -29,6 +29,7 @@ class EapSessions(StateFile):
     APPLICATION = 0x53684570  # ShEp
     LAYOUT = 1
     WHAT = "the sessions of an EAP-TLS server"
+    WITHOUT_IT = "peers then authenticate in full once"
     TABLES = (
         "CREATE TABLE session (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, bound BLOB NOT NULL,"
         " secret BLOB NOT NULL, made_s INTEGER NOT NULL)",
@@ -67,14 +68,18 @@ class EapSessions(StateFile):
     def get(self, session: bytes, bound: bytes) -> bytes | None:
         """A session that is not too old, of a server with the same `bound`.
 
-        One that was made later than now is of a clock that has been set back since: its age is not known.
+        One that was made later than now is of a clock that has been set back since: its age is not known, nor
+        will be when the clock has caught up with it. So it is forgotten.
         """
         now_s = int(self._clock())
         try:
-            found: tuple[bytes] | None = self._database.execute(
-                "SELECT secret FROM session WHERE id = ? AND bound = ? AND made_s > ? AND made_s <= ?",
-                (session, bound, now_s - MAX_AGE_S, now_s),
+            found: tuple[bytes, int] | None = self._database.execute(
+                "SELECT secret, made_s FROM session WHERE id = ? AND bound = ? AND made_s > ?",
+                (session, bound, now_s - MAX_AGE_S),
             ).fetchone()
+            if found is not None and found[1] > now_s:
+                self._database.execute("DELETE FROM session WHERE id = ?", (session,))
+                return None
         except sqlite3.Error as error:
             self._fail(error)
             return None
@@ -85,8 +90,9 @@ class EapSessions(StateFile):
 
     def _prune(self) -> None:
         self._since_pruned = 0
+        now_s = int(self._clock())
         self._all(
-            ("DELETE FROM session WHERE made_s <= ?", (int(self._clock()) - MAX_AGE_S,)),
+            ("DELETE FROM session WHERE made_s <= ? OR made_s > ?", (now_s - MAX_AGE_S, now_s)),
             (
                 "DELETE FROM session WHERE number <= (SELECT max(number) FROM session) - ?",
                 (self._max_sessions,),

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from shakedown.errors import InputError, os_reason
+
+HEADER_BYTES = 100
+MAGIC = b"SQLite format 3\0"
+APPLICATION_AT = slice(68, 72)
+"""Of the header of SQLite's files (https://www.sqlite.org/fileformat2.html, section 1.3)."""
+
+
+def columns(database: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Tables and their columns."""
+    return set(
+        database.execute(
+            "SELECT made.name, of.name FROM sqlite_master AS made JOIN pragma_table_info(made.name) AS of"
+            " WHERE made.type = 'table'"
+        )
+    )
 
 
 class StateFile:
@@ -18,6 +34,8 @@ class StateFile:
     WHAT: str
     """In a line: `accepted: WHAT, or a new file`."""
     TABLES: tuple[str, ...]
+    WITHOUT_IT: str
+    """What a new file costs, in a line."""
     PRAGMAS: tuple[str, ...]
     """How far a change is on the disk when it returns."""
 
@@ -25,8 +43,7 @@ class StateFile:
         """Opens a file, or begins one. Raises `InputError` where it is another program's, or in use."""
         self._path = Path(path)
         try:
-            # Whoever reads the secrets of sessions can resume them: the file is the owner's alone.
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._keep_to_owner()
         except OSError as error:
             raise InputError(f"{path}: {os_reason(error)}") from error
         except ValueError as error:
@@ -39,6 +56,31 @@ class StateFile:
         except ValueError as error:
             raise InputError(f"{path}: {error}") from error
 
+    def _keep_to_owner(self) -> None:
+        """Makes the file, or takes from others what they may do with it where it is ours or empty.
+
+        Whoever reads the secrets of sessions can resume them: the file is the owner's alone. That holds
+        before SQLite first writes, for it makes the files beside it (`-journal`, `-wal`) as open as this one.
+        """
+        try:
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            return
+        except FileExistsError:
+            descriptor = os.open(self._path, os.O_RDWR)
+        try:
+            header = os.pread(descriptor, HEADER_BYTES, 0)
+            ours = header.startswith(MAGIC) and header[APPLICATION_AT] == self.APPLICATION.to_bytes(4, "big")
+            if header and not ours:
+                return
+            if os.fstat(descriptor).st_mode & 0o077:
+                os.fchmod(descriptor, 0o600)
+        finally:
+            os.close(descriptor)
+        for suffix in ("-journal", "-wal"):
+            beside = Path(f"{self._path}{suffix}")
+            if beside.exists() and beside.stat().st_mode & 0o077:
+                beside.chmod(0o600)
+
     def _open(self) -> None:
         database = self._database
         # Two servers of one file would each count in their own time.
@@ -48,23 +90,33 @@ class StateFile:
         layout = database.execute("PRAGMA user_version").fetchone()[0]
         tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if (application, layout, tables) == (0, 0, 0):
-            for statement in self.TABLES:
-                database.execute(statement)
+            self._make_tables(database)
             database.execute(f"PRAGMA application_id = {self.APPLICATION}")
             database.execute(f"PRAGMA user_version = {self.LAYOUT}")
         elif application != self.APPLICATION:
             raise ValueError(f"is another program's database; accepted: {self.WHAT}, or a new file")
         elif layout != self.LAYOUT:
-            raise ValueError(f"has layout {layout}; accepted: {self.LAYOUT}")
+            raise ValueError(
+                f"has layout {layout}, another version's; accepted: layout {self.LAYOUT}, or a new file"
+                f" (delete this one: {self.WITHOUT_IT})"
+            )
         elif (found := database.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise ValueError(f"is damaged ({found.splitlines()[-1]}); accepted: {self.WHAT}, or a new file")
+        elif columns(database) != self._own_columns():
+            raise ValueError(f"has other tables than it should; accepted: {self.WHAT}, or a new file")
         database.execute("COMMIT")
-        # It is known to be ours now; one that was there before may be everybody's to read.
-        if self._path.stat().st_mode & 0o077:
-            self._path.chmod(0o600)
         # Some of them change the file.
         for pragma in self.PRAGMAS:
             database.execute(f"PRAGMA {pragma}")
+
+    def _make_tables(self, database: sqlite3.Connection) -> None:
+        for statement in self.TABLES:
+            database.execute(statement)
+
+    def _own_columns(self) -> set[tuple[str, str]]:
+        with closing(sqlite3.connect(":memory:")) as empty:
+            self._make_tables(empty)
+            return columns(empty)
 
     def close(self) -> None:
         """Lets go of the file."""
