@@ -86,7 +86,7 @@ def test_a_run_in_which_nobody_attached_is_a_failure_and_one_in_which_somebody_d
 
 
 def test_work_without_a_figure_is_named_as_elsewhere(shakedown):
-    options = ("aka", "run", "--attaches", "2", "--device", "palm-v", "--suite", "tls1.0/rsa/rsa1024/mutual")
+    options = ("aka", "run", "--attaches", "2", "--device", "stm32n6", "--suite", "tls1.0/rsa/rsa1024/mutual")
     said = shakedown(*options)
     assert said.returncode == 0, said.stderr
     (found,) = json.loads(shakedown(*options, "--json").stdout)
