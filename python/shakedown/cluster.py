@@ -6,6 +6,7 @@ again where a worker was lost. Dask is an optional part: `pip install shakedown-
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -194,6 +195,8 @@ def local(workers: int) -> Iterator[Client]:
     if not 1 <= workers <= 1024:
         raise InputError(f"workers is {workers}; accepted: a whole number of processes from 1 to 1024")
     distributed = _distributed()
+    # What LocalCluster silences speaks again when it ends, in the middle of which it is.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
     def begin() -> Any:  # noqa: ANN401 - Dask's
         cluster = distributed.LocalCluster(

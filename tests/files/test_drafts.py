@@ -18,7 +18,9 @@ from shakedown.files.write import Destination, write
 from shakedown.results.folder import load_results
 
 WRITER = (
-    "import sys, time\n"
+    "import signal, sys, time\n"
+    # Whatever the shell or nohup above the tests ignores.
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
     "from pathlib import Path\n"
     "from shakedown.files.write import Destination\n"
     "made = Destination(Path(sys.argv[1]), replace=True)\n"
