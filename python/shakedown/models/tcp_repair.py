@@ -9,7 +9,7 @@ segment that is not known to have arrived, and by chance that one had.
 
 States are counts, so that their number is small, and ways to the same state are one, with the times at which
 it is reached. They are followed forward in time; ways that are rare go on one for several, so that the number
-of states stays bounded and no probability is lost.
+of states stays bounded. Rare outcomes of one round are left out, and the others take their probability.
 """
 
 from __future__ import annotations
