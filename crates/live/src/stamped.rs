@@ -1,7 +1,9 @@
 //! Input with the time that has passed since the system took it from the network: how long it waited to be read.
 
 use nix::errno::Errno;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, SockaddrLike, SockaddrStorage, recvmsg, setsockopt, sockopt,
+};
 use nix::sys::time::TimeSpec;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -27,17 +29,39 @@ pub fn enable(socket: &impl AsFd) -> io::Result<()> {
     Ok(setsockopt(socket, sockopt::ReceiveTimestampns, &true)?)
 }
 
-/// Receives a chunk or a datagram.
+/// Receives a datagram.
 ///
 /// # Errors
 /// As of any read.
 pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> {
+    let (bytes, address, waited) = read::<SockaddrStorage>(socket, buffer)?;
+    let peer = address.and_then(|address| {
+        let four = address.as_sockaddr_in().map(|four| SocketAddr::V4((*four).into()));
+        four.or_else(|| address.as_sockaddr_in6().map(|six| SocketAddr::V6((*six).into())))
+    });
+    Ok(Stamped { bytes, peer, waited })
+}
+
+/// Receives a chunk of a stream.
+///
+/// # Errors
+/// As of any read.
+pub fn receive_chunk(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> {
+    // The system writes no address for a stream, so none is asked for: nobody could tell it from what was in memory.
+    let (bytes, _, waited) = read::<()>(socket, buffer)?;
+    Ok(Stamped { bytes, peer: None, waited })
+}
+
+fn read<A: SockaddrLike>(
+    socket: &impl AsRawFd,
+    buffer: &mut [u8],
+) -> io::Result<(usize, Option<A>, Option<Duration>)> {
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut parts = [IoSliceMut::new(buffer)];
     let fd = socket.as_raw_fd();
     // Reading is work already.
     let asked = SystemTime::now();
-    let received = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), MsgFlags::empty())
+    let received = recvmsg::<A>(fd, &mut parts, Some(&mut control), MsgFlags::empty())
         .map_err(|error: Errno| io::Error::from(error))?;
     let waited = received.cmsgs().ok().and_then(|mut messages| {
         messages.find_map(|message| match message {
@@ -47,11 +71,7 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> 
             _ => None,
         })
     });
-    let peer = received.address.as_ref().and_then(|address| {
-        let four = address.as_sockaddr_in().map(|four| SocketAddr::V4((*four).into()));
-        four.or_else(|| address.as_sockaddr_in6().map(|six| SocketAddr::V6((*six).into())))
-    });
-    Ok(Stamped { bytes: received.bytes, peer, waited })
+    Ok((received.bytes, received.address, waited))
 }
 
 #[cfg(test)]
@@ -88,7 +108,7 @@ mod tests {
         let (socket, _) = listener.accept().unwrap();
         socket.peek(&mut [0; 1]).unwrap();
         sleep(NAP);
-        let received = receive(&socket, &mut [0; 64]).unwrap();
+        let received = receive_chunk(&socket, &mut [0; 64]).unwrap();
         assert_eq!((received.bytes, received.peer), (5, None));
         assert!(received.waited.unwrap() >= NAP);
     }

@@ -374,7 +374,7 @@ impl Connection {
             return self.hear(tools, received);
         }
         let begun = Instant::now();
-        let (received, waited) = match stamped::receive(&self.stream, tools.input) {
+        let (received, waited) = match stamped::receive_chunk(&self.stream, tools.input) {
             Ok(received) => (Ok(received.bytes), received.waited.filter(|_| received.bytes > 0)),
             Err(error) => (Err(error), None),
         };
