@@ -179,7 +179,10 @@ def test_a_cluster_that_begins_works_or_ends_hears_ctrl_c(tmp_path, seed):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=120)
-        left = of_group(process.pid)
+        # multiprocessing's resource tracker ends when its parent has.
+        patience_s = time.monotonic() + 20.0
+        while (left := of_group(process.pid)) and time.monotonic() < patience_s:
+            time.sleep(0.05)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
