@@ -67,8 +67,7 @@ class Cluster:
                     return
                 yield _result(waiting.popleft())
         finally:
-            for future in waiting:
-                future.cancel()
+            _give_up(waiting)
 
 
 class Generators:
@@ -103,8 +102,14 @@ class Generators:
                 time.sleep(LOOK_EVERY_S)
             return [_result(future) for future in futures]
         finally:
-            for future in futures:
-                future.cancel()
+            _give_up(futures)
+
+
+def _give_up(futures: Iterable[Any]) -> None:
+    """Cancels jobs that nobody waits for. An interrupted run may come here when its client has gone already."""
+    for future in futures:
+        with suppress(Exception):
+            future.cancel()
 
 
 def _call(job: Job[T]) -> T:

@@ -1,8 +1,8 @@
 """Flights of many segments under loss: mean and median against the simulator.
 
 The simulator's TCP was written apart from the model, from the kernel's behaviour. Each end's clock has a
-phase of its own, and every packet is lost by itself, in both directions alike. Percentiles beyond the median are
-held against the other simulation (``test_network``).
+phase of its own, and every packet is lost by itself, in both directions alike. Percentiles beyond the median
+are held against the other simulation (``test_network``).
 
 The rule for the median: times are made of steps, of round trips and of timeouts, and where one lies there
 either side of it will do. The simulated median is within 5 % of what the model has between the shares 0.49
