@@ -106,7 +106,7 @@ class Generators:
 
 
 def _give_up(futures: Iterable[Any]) -> None:
-    """Cancels jobs that nobody waits for. An interrupted run may come here when its client has gone already."""
+    """Cancels jobs that nobody waits for. An interrupted run may come here when its client has gone."""
     for future in futures:
         with suppress(Exception):
             future.cancel()
