@@ -203,7 +203,7 @@ const NOT_MET: [(&str, f64, f64); 5] = [
 ];
 /// How far they may be off all the same, and how many are.
 const OFF: f64 = 0.25;
-const MOST_OFF: usize = 27;
+const MAX_OFF: usize = 27;
 
 /// All that is published must follow: of seven shares at each loss, the times lie where ours are within two points of that
 /// share. What the work of their hosts is and how it varies, their lines without loss say.
@@ -245,7 +245,7 @@ fn all_shares_are_met() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(off <= MOST_OFF, "{off} are off");
+    assert!(off <= MAX_OFF, "{off} are off");
 }
 
 /// How far shares may lie apart.

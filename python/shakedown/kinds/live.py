@@ -219,11 +219,7 @@ def _time_spent(
                 quiet,
                 progress,
                 server={"traces": file, "sample": 1, "handshake_timeout_s": quiet.timeout_s},
-                generator={
-                    "traces": live.traces,
-                    "slowdown": None if slow is None else slow.factor,
-                    "client_s": None if slow is None else slow.client_s,
-                },
+                generator={"traces": live.traces, **({} if slow is None else slow.config())},
             )
             found = time_spent(one.traces, read_halves(file), slow_to=device, slowdown=one.load.slowdown)
         if found is not None:

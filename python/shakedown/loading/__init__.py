@@ -128,8 +128,7 @@ def load(
         "rate_cap": rate_cap,
         "background_per_s": background_per_s,
         "traces": traces,
-        "slowdown": None if slowed is None else slowed.factor,
-        "client_s": None if slowed is None else slowed.client_s,
+        **({} if slowed is None else slowed.config()),
     }
     if generators is None:
         outcome = core.load(config, name, options, progress)

@@ -23,6 +23,10 @@ class Slowed:
     factor: float
     client_s: float
 
+    def config(self) -> dict[str, float]:
+        """As `core.load` is told."""
+        return {"slowdown": self.factor, "client_s": self.client_s}
+
 
 def slowed(
     device: str,
