@@ -2,10 +2,10 @@
 
 use crate::CertsError;
 use serde::Serialize;
-use std::io::{ErrorKind, Write};
+use shakedown_pki::draft::Draft;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// One file that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -55,10 +55,10 @@ pub(crate) fn write(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Ve
     let mut written = Vec::new();
     for (sheet, draft) in sheets.iter().zip(drafts) {
         let path = folder.join(sheet.name);
-        let named = if replace { draft.persist(&path) } else { draft.persist_noclobber(&path) };
-        named.map_err(|error| match error.error.kind() {
+        let named = if replace { draft.replace(&path) } else { draft.name(&path) };
+        named.map_err(|source| match source.kind() {
             ErrorKind::AlreadyExists => CertsError::Exists { path: path.clone() },
-            _ => CertsError::File { path: path.clone(), action: "writing", source: error.error },
+            _ => CertsError::File { path: path.clone(), action: "writing", source },
         })?;
         written.push(Written { path, what: sheet.what, bytes: sheet.content.len() });
     }
@@ -66,19 +66,15 @@ pub(crate) fn write(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Ve
 }
 
 /// A sheet in a file that has no name of its own yet.
-fn draft(folder: &Path, sheet: &Sheet) -> Result<NamedTempFile, CertsError> {
-    let fail = |source| CertsError::File { path: folder.join(sheet.name), action: "writing", source };
+fn draft(folder: &Path, sheet: &Sheet) -> Result<Draft, CertsError> {
+    let path = folder.join(sheet.name);
     let mode = if sheet.is_private { 0o600 } else { 0o644 };
-    let mode = mode_of(&folder.join(sheet.name))
-        .map_or(mode, |there| if sheet.is_private { there & mode } else { there });
-    let mut file = tempfile::Builder::new()
-        .prefix(".new-")
-        .permissions(std::fs::Permissions::from_mode(mode))
-        .tempfile_in(folder)
-        // Its own words would name the draft.
-        .map_err(|error| fail(error.kind().into()))?;
-    file.write_all(&sheet.content).and_then(|()| file.as_file().sync_all()).map_err(fail)?;
-    Ok(file)
+    let mode = mode_of(&path).map_or(mode, |there| if sheet.is_private { there & mode } else { there });
+    Draft::write(folder, mode, &sheet.content).map_err(|source| CertsError::File {
+        path,
+        action: "writing",
+        source,
+    })
 }
 
 /// Who may do what with a file that is to be replaced: its successor is open to nobody else.

@@ -1,9 +1,9 @@
 //! Files that are made once and kept, safe against other processes doing the same and against damage.
 
+use crate::draft::Draft;
 use crate::error::PkiError;
 use crate::limits;
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -89,13 +89,9 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
 
 /// Writes a file that appears whole or not at all, and never in place of another.
 fn write_new(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = tempfile::Builder::new()
-        .prefix(".new-")
-        .permissions(std::fs::Permissions::from_mode(0o600))
-        .tempfile_in(folder)?;
-    file.write_all(format!("{HEADER}{}\n{text}", hex(&openssl::sha::sha256(text.as_bytes()))).as_bytes())?;
-    match file.persist_noclobber(path) {
-        Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.error),
+    let content = format!("{HEADER}{}\n{text}", hex(&openssl::sha::sha256(text.as_bytes())));
+    match Draft::write(folder, 0o600, content.as_bytes())?.name(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }
 }

@@ -6,6 +6,7 @@
 //! - [`issue`]: certificates to a user's order;
 //! - [`keys`]: keys of every type that a suite can name;
 //! - [`dh`]: the finite-field groups that OpenSSL has no short cut for;
+//! - [`draft`]: files that appear whole or not at all;
 //! - [`limits`]: how much is read of what people give;
 //! - [`patience`]: giving up keys that take too long.
 //!
@@ -16,6 +17,7 @@ mod certificate;
 pub mod credentials;
 pub mod date;
 pub mod dh;
+pub mod draft;
 mod error;
 mod extension;
 mod ffi;
