@@ -266,6 +266,7 @@ def predict(
     over: str = "bare",
     fragment_bytes: int | None = None,
     radius_hop_s: float | None = None,
+    battery_j: float | None = None,
 ) -> list[Any]:
     """What handshakes cost elsewhere: a row a suite, priced from recorded traces and profiles.
 
@@ -288,6 +289,7 @@ def predict(
             over=over,
             fragment_bytes=fragment_bytes,
             radius_hop_s=radius_hop_s,
+            battery_j=battery_j,
         )
     )
 

@@ -12,6 +12,8 @@ MIN_RATE_PER_S = 1e-9
 MAX_RATE_PER_S = 1e12
 MAX_DURATION_S = 1e12
 """Beyond any use, and still numbers that every part of the program can hold."""
+MIN_CHARGE_J, MAX_CHARGE_J = 1e-6, 1e12
+_JOULES = {"J": 1.0, "kJ": 1e3, "mWh": 3.6, "Wh": 3600.0, "mAh": 3.6, "Ah": 3600.0}
 _PER = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
@@ -42,6 +44,20 @@ def parse_duration_s(text: str | float) -> float:
         )
     if value > MAX_DURATION_S:
         raise InputError(f'"{_text(text)[:40]}" is out of range; accepted: {MAX_DURATION_S:g} s at most')
+    return value
+
+
+def parse_charge_j(text: str | float) -> float:
+    """`9000J`, `2.5Wh`, `230mAh@3V`: a battery's charge in joules. Raises `InputError`."""
+    match = re.fullmatch(_NUMBER + r"(J|kJ|mWh|Wh|mAh|Ah)\s*(?:@" + _NUMBER + r"V\s*)?", _text(text))
+    value = math.nan
+    if match and (match[3] is not None) == match[2].endswith("Ah"):
+        value = float(match[1]) * _JOULES[match[2]] * float(match[3] or 1.0)
+    if not (math.isfinite(value) and MIN_CHARGE_J <= value <= MAX_CHARGE_J):
+        raise InputError(
+            f'"{_text(text)[:40]}" is no charge; accepted: energy, as 9000J or 2.5Wh, or charge at a voltage, '
+            f"as 230mAh@3V, from {MIN_CHARGE_J:g} to {MAX_CHARGE_J:g} J"
+        )
     return value
 
 

@@ -204,3 +204,53 @@ def test_lists_of_profiles_cut_nothing_at_eighty_columns(monkeypatch, capsys):
         assert set(names) - {"this-machine"} <= set(firsts)
         if command == "bearers":
             assert len(out.splitlines()) == 1 + len(names)  # no figure is folded
+
+
+def test_a_battery_lasts_for_so_many_handshakes(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    place = ("--device", "cortex-m4", "--bearer", "nb-iot")
+    (row,) = asked(capsys, "predict", "tls1.2/psk", *place, "--battery", "1.2Ah@3.6V")
+    assert row["handshakes_per_charge"] == pytest.approx(1.2 * 3600 * 3.6 / row["energy_j"]["mean"])
+    assert exit_status(["predict", "tls1.2/psk", *place, "--battery", "15552J"]) == 0
+    out = capsys.readouterr().out
+    assert "per charge" in out
+    assert re.search(r"\d\d,000 \(\d\d,000 – \d\d,000\)", out)
+    for wrong in ("5", "5mAh", "3V", "5Wh@3V", "0J", "1e300J", "-5J"):
+        line = refused(capsys, "predict", "tls1.2/psk", *place, "--battery", wrong)
+        assert "is no charge; accepted: energy, as 9000J or 2.5Wh" in line
+
+
+def test_many_workers_and_few_handshakes_wait_for_nobody(capsys):
+    (row,) = asked(capsys, "predict", "tls1.2/psk", "--rate", "300/s", "--workers", "5000")
+    assert row["done_s"]["p99"] < 1.0
+    assert row["queue_s"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_load_is_a_least_value_only_where_the_server_has_no_figure(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert exit_status(["predict", P256, "--device", "nrf52840", "--bearer", "ble"]) == 0
+    out = capsys.readouterr().out
+    assert "≥ 0%" not in out
+    assert "  0%" in out
+    assert "other builds of nrf52840: nrf52840:c, nrf52840:asm" in out
+
+
+def test_one_broken_profile_does_not_hide_the_others(capsys):
+    from shakedown.profiles.registry import user_data_dir
+
+    folder = user_data_dir() / "devices"
+    folder.mkdir(parents=True)
+    (folder / "broken.toml").write_text("garbage\n")
+    assert exit_status(["devices", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert {"phone", "server"} <= {one["name"] for one in json.loads(captured.out)}
+    assert captured.err.startswith("left out: ")
+    assert "broken.toml, line 1: not valid TOML" in captured.err
+
+
+def test_many_workers_are_shown_with_the_digits_that_their_range_carries():
+    from shakedown.cli._scenario import whole
+
+    assert [whole(count) for count in (1, 99, 100, 101, 9470, 22029)] == [
+        "1", "99", "100", "110", "9,500", "23,000"
+    ]  # fmt: skip

@@ -12,8 +12,10 @@ from predict import handmade
 from shakedown.errors import InputError
 from shakedown.models.ranges import Range, combined, ratio
 from shakedown.pricing.extrapolation import call_figure
+from shakedown.pricing.library import open_library
 from shakedown.pricing.prices import price
 from shakedown.pricing.relations import SIZE_EXPONENTS
+from shakedown.pricing.stack_work import reference
 from shakedown.pricing.trace import parse_trace
 from shakedown.profiles import device_names, load_device, parse_device
 
@@ -46,6 +48,57 @@ def test_own_figures_are_not_scaled():
     assert own.low == pytest.approx(own.mean / device.spread)
     assert {row["operation"] for row in priced.figures} == {"import", "stack"}
     assert all(row["basis"] == "assumed" and row["time_s"] > 0.0 for row in priced.figures)
+
+
+def test_a_signature_by_rejection_varies_where_its_source_gives_the_mean_alone():
+    """Published by pqm4 for one board with its least time; known for all from the scheme's expected rounds."""
+    known = load_device("cortex-m4:c").costs
+    alone = board(*(("sign", "mldsa", token, 1.0) for token in ("mldsa44", "mldsa65", "mldsa87")))
+    for token, rounds in (("mldsa44", 4.25), ("mldsa65", 5.1), ("mldsa87", 3.85)):
+        figure = call_figure(alone, ("sign", "mldsa", token))
+        share = figure.sd_s / figure.mean_s
+        there = known["sign", "mldsa", token]
+        of_all_rounds = math.sqrt(rounds * (rounds - 1)) / rounds
+        assert 0.8 * there.sd_s / there.mean_s < share < of_all_rounds
+    assert call_figure(load_device("server"), ("verify", "mldsa", "mldsa65")).sd_s == 0.0
+    one = board(("sign", "mldsa", "mldsa44", 1.0))
+    scaled = call_figure(one, ("sign", "mldsa", "mldsa65"))
+    assert scaled.basis == "scaled"
+    assert scaled.sd_s == pytest.approx(0.7 * scaled.mean_s)
+
+
+def test_the_basis_is_that_of_parts_that_may_be_large():
+    """A cipher of a fortieth of the work, but perhaps of a third of it, is not nothing."""
+    device = software(
+        ("derive", "ecdh", "p256", 60.0),
+        ("keygen", "ecdh", "p256", 60.0),
+        overhead={"per_handshake_us": 0.0},
+    )
+    trace = handmade.entry(
+        "tls1.3/p256/p256/server",
+        [("client", "ClientHello", 1, 200), ("server", "Certificate", 2, 900)],
+        [("client", 0, "derive", "ecdh", "p256"), ("client", 1, "cipher", "aes-128-gcm", "")],
+    )
+    trace["operations"][1] |= {"count": 1, "bytes": 500}
+    priced = price(parse_trace(trace, "x"), "client", device)
+    assert not priced.unpriced
+    assert priced.bases["assumed"] < 0.05 * priced.total.mean < priced.upper_bases["assumed"]
+    assert priced.basis == "assumed"
+
+
+def test_stacks_take_less_where_no_public_key_leaves_caches_cold():
+    """On large cores: what the reference's own handshakes of either kind took."""
+    shown = reference()
+    warm, cold = (
+        shown.message("tls1.2", "ClientHello", "process", public_keys=one) for one in (False, True)
+    )
+    assert warm is not None
+    assert cold is not None
+    assert warm.mean_s < 0.7 * cold.mean_s
+    library = open_library()
+    psk = price(library["tls1.2/psk"], "server", load_device("server")).total
+    measured = price(library["tls1.2/psk"], "server", load_device("epyc-turin")).total
+    assert 0.6 < psk.mean / measured.mean < 1.7
 
 
 def test_symmetric_work_with_both_figures_is_priced_by_call_and_kib():

@@ -198,3 +198,10 @@ def test_profiles_accept_every_algorithm_that_handshakes_name():
     assert set(named) == set(ALGORITHMS)
     for operation, algorithms in named.items():
         assert set(algorithms) <= set(ALGORITHMS[operation]), operation
+
+
+@pytest.mark.parametrize("name", ["nb-iot", "nb-iot-ce1", "nb-iot-ce2"])
+def test_a_module_that_is_connected_listens(name):
+    """Without discontinuous reception it reads the control channel all the time; 1.2 mA are of one in idle."""
+    energy = load_bearer(name).energy
+    assert energy.idle_w == energy.receive_w == 0.09

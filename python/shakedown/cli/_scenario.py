@@ -59,6 +59,18 @@ class PromisedTime(Duration):
         return super().convert(value, param, ctx)
 
 
+class Charge(click.ParamType[float]):
+    """What a battery holds, in joules."""
+
+    name = "charge"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Reads `9000J`, `2.5Wh`, `230mAh@3V`."""
+        from shakedown.units import parse_charge_j
+
+        return _converted(self, parse_charge_j, value, param, ctx)
+
+
 def _converted(
     kind: click.ParamType[float],
     parse: Callable[[str | float], float],
@@ -151,20 +163,37 @@ def _prediction_cell(row: Row, heading: str) -> str:
     if heading == "p99":
         return "–" if row["done_s"] is None else unknown + seconds(row["done_s"]["p99"], 2)
     if heading == "load":
-        return ("≥ " if row["unpriced"] else "") + load(row["utilisation"])
+        unknown = any(one["side"] == "server" for one in row["unpriced"])
+        return ("≥ " if unknown else "") + load(row["utilisation"])
+    if heading == "per charge":
+        return _per_charge(row)
     return joules(row["energy_j"], row["energy_missing"])
 
 
+def _per_charge(row: Row) -> str:
+    """How many handshakes a charge lasts for, with its range; ≤ where a part of the energy is missing."""
+    count, energy = row["handshakes_per_charge"], row["energy_j"]
+    if count is None:
+        return "–"
+    if row["energy_missing"]:
+        return f"≤ {_significant(count, 2)}"
+    least, most = (count * energy["mean"] / energy[end] for end in ("high", "low"))
+    digits = digits_of(count, least, most)
+    return f"{_significant(count, digits)} ({_significant(least, 2)} – {_significant(most, 2)})"
+
+
 def _mark(row: Row, side: str) -> str:
+    from shakedown.pricing.prices import MATTERS
+
     if any(one["side"] == side for one in row["unpriced"]):
         return "≥ "
     whole = row[f"{side}_s"]
     guessed: dict[str, float] = {}
     for one in row["extrapolated"]:
         if one["side"] in (side, ""):
-            guessed[one["basis"]] = guessed.get(one["basis"], 0.0) + one["time_s"]
+            guessed[one["basis"]] = guessed.get(one["basis"], 0.0) + one["range_s"][1]
     for basis in ("assumed", "scaled"):
-        if guessed.get(basis, 0.0) > 0.05 * whole:
+        if guessed.get(basis, 0.0) > MATTERS * whole:
             return BASIS_MARKS[basis] + " "
     return ""
 
@@ -195,7 +224,24 @@ def _legend(rows: Sequence[Row]) -> list[str]:
         )
     if without and any(row.get("energy_j") for row in rows):
         lines.append("energy without " + ", ".join(without))
-    return lines
+    return lines + _other_builds(rows)
+
+
+def _other_builds(rows: Sequence[Row]) -> list[str]:
+    """The other builds of boards of which something has no figure."""
+    from shakedown.profiles import load_device
+
+    keys = {"client": "device", "server": "server_device"}
+    names = {row[keys[one["side"]]]: None for row in rows for one in row["unpriced"]}
+    found = []
+    for name in names:
+        try:
+            others = [one.name for one in load_device(name.partition(":")[0]).variants if one.name != name]
+        except InputError:
+            continue
+        if others:
+            found.append(f"other builds of {name.partition(':')[0]}: {', '.join(others)}")
+    return found
 
 
 def capacity_tables(rows: Sequence[Row], width: int) -> list[RenderableType]:
@@ -250,8 +296,14 @@ def _capacity_cell(row: Row, heading: str) -> str:
     needed, (least, most_workers) = row["workers_needed"], row["workers_range"]
     if needed is None:
         return "none is enough"
-    spread = f" ({least} – {'?' if most_workers is None else most_workers})" if least != most_workers else ""
-    return f"{'≥ ' if row['unpriced'] else ''}{needed}{spread}"
+    ends = f" ({whole(least)} – {'?' if most_workers is None else whole(most_workers)})"
+    return f"{'≥ ' if row['unpriced'] else ''}{whole(needed)}{ends if least != most_workers else ''}"
+
+
+def whole(count: int) -> str:
+    """A number of workers: beyond a hundred two digits, rounded up."""
+    step = 10 ** max(0, len(str(count)) - 2) if count > 100 else 1
+    return f"{-(-count // step) * step:,}"
 
 
 def _unreachable(rows: Sequence[Row]) -> list[str]:
@@ -267,7 +319,7 @@ def _legend_of_capacity(rows: Sequence[Row]) -> list[str]:
     lines = []
     # What is unreachable has no figure to mark.
     bases = {row["basis"] for row in rows if row["rate_per_s"] != 0.0}
-    texts = {**LEGEND, "≥": "≤ a greatest value: a part of the server's work has no figure"}
+    texts = {**LEGEND, "≥": "≤ a greatest value: a part of the work has no figure"}
     shown = [texts[mark] for basis, mark in BASIS_MARKS.items() if basis in bases and mark in texts]
     if shown:
         lines.append("; ".join(shown))
@@ -276,7 +328,7 @@ def _legend_of_capacity(rows: Sequence[Row]) -> list[str]:
         for one in row["unpriced"]:
             what = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)
             missing[f"no figure: {one['side']} {what}: {one['reason']}"] = None
-    return [*lines, *missing]
+    return [*lines, *missing, *_other_builds(rows)]
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
@@ -295,6 +347,8 @@ def _fitted(
     if not any(row.get("energy_j") for row in rows):
         whole = tuple(one for one in whole if one != "energy")
         short = tuple(one for one in short if one != "energy")
+    elif any(row.get("handshakes_per_charge") for row in rows):
+        whole, short = (*whole, "per charge"), (*short, "per charge")
     if any(row.get("eap") for row in rows):
         whole, short = ((_EAP_COLUMN, *columns) for columns in (whole, short))
     names = [row["suite"] for row in rows]
@@ -382,7 +436,9 @@ def seconds(value: float | None, digits: int = 3) -> str:
     for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if abs(float(f"{value:.{digits}g}")) >= size:
             return f"{_significant(value / size, digits)} {unit}"
-    return "0" if value == 0.0 else f"{_significant(value / 1e-9, digits)} ns"
+    if value == 0.0:
+        return "0"
+    return f"{_significant(value / 1e-9, digits)} ns" if abs(value) >= 0.5e-9 else "< 1 ns"
 
 
 def _significant(value: float, digits: int) -> str:

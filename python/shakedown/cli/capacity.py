@@ -81,7 +81,7 @@ def command(
     if as_json:
         print_json(rows)
         return
-    promise = "the mean" if percentile is None else f"{percentile:g} % of handshakes"
+    promise = "the mean" if percentile is None else f"{percentile:.12g} % of handshakes"
     echo(f"modelled: {promise} within {seconds(within)}")
     echo(f"{device} over {bearer} to {server_device}, workers: {workers}")
     screen = console()

@@ -10,6 +10,7 @@ import click
 
 from shakedown.cli._options import FiniteRange
 from shakedown.cli._output import console, echo, force_option, json_option, note, print_json
+from shakedown.errors import InputError
 
 
 class Listing(click.Group):
@@ -36,7 +37,12 @@ def command(ctx: click.Context, as_json: bool) -> None:
     from shakedown.profiles import THIS_MACHINE, device_names, load_device, this_machine_path
 
     names = [name for name in device_names() if name != THIS_MACHINE or this_machine_path().exists()]
-    profiles = [load_device(name) for name in names]
+    profiles = []
+    for name in names:
+        try:
+            profiles.append(load_device(name))
+        except InputError as error:
+            note(f"left out: {error}")
     if as_json:
         print_json([profile.summary() for profile in profiles])
         return

@@ -8,7 +8,7 @@ import click
 
 from shakedown.cli._options import suites_argument
 from shakedown.cli._output import console, echo, json_option, note, print_json
-from shakedown.cli._scenario import Duration, Rate, per_second, prediction_tables, scenario_options
+from shakedown.cli._scenario import Charge, Duration, Rate, per_second, prediction_tables, scenario_options
 from shakedown.pricing.literature import LITERATURE
 
 
@@ -33,6 +33,12 @@ from shakedown.pricing.literature import LITERATURE
     metavar="TIME",
     help="Access point to RADIUS server and back.  [default: 5ms, assumed]",
 )
+@click.option(
+    "--battery",
+    type=Charge(),
+    metavar="CHARGE",
+    help="What the client's battery holds, 9000J, 2.5Wh or 230mAh@3V: how many handshakes is that?",
+)
 @json_option
 def command(
     suites: tuple[str, ...],
@@ -47,6 +53,7 @@ def command(
     over: str,
     fragment: int | None,
     radius_hop: float | None,
+    battery: float | None,
     as_json: bool,
 ) -> None:
     """Predict what handshakes cost elsewhere, from recorded traces and profiles.
@@ -72,6 +79,7 @@ def command(
         over=over,
         fragment_bytes=fragment,
         radius_hop_s=radius_hop,
+        battery_j=battery,
     )
     if as_json:
         print_json(rows)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,7 @@ def predict(
     over: str = "bare",
     fragment_bytes: int | None = None,
     radius_hop_s: float | None = None,
+    battery_j: float | None = None,
 ) -> list[Row]:
     """Predict handshakes: one row a suite, as `shakedown.schema.predictions.Prediction` says.
 
@@ -88,6 +90,7 @@ def predict(
         over: the carrier, ``bare`` or ``eap``: EAP-TLS over RADIUS.
         fragment_bytes: TLS bytes in an EAP packet; default 1398.
         radius_hop_s: round trip between access point and RADIUS server; default 5 ms, assumed.
+        battery_j: what the client's battery holds; default: what its profile says.
 
     Raises:
         InputError: naming what was wrong and what is accepted.
@@ -96,12 +99,17 @@ def predict(
     check_model(model, workers)
     if not (math.isfinite(rate_per_s) and rate_per_s >= 0.0):
         raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, 0 or more")
+    if battery_j is not None and not (math.isfinite(battery_j) and battery_j > 0.0):
+        raise InputError(f"battery is {battery_j}; accepted: joules, above 0")
     library = traces or open_library()
 
     def one(suite: str) -> tuple[Scenario, Row]:
         found = scenario(
             suite, device, server_device, bearer, traces=library, scale_from=scale_from, inside_eap=inside_eap
         )
+        if battery_j is not None:
+            energy = replace(found.device.energy, battery_j=battery_j)
+            found = replace(found, device=replace(found.device, energy=energy))
         return found, row(found, model, rate_per_s, workers)
 
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}

@@ -7,6 +7,7 @@ then it is named in `unpriced`, and the sum is a least value. Nothing unknown co
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +26,9 @@ from shakedown.schema.base import Side
 CLOCK_SPREAD = 2.0
 """How far, ×/÷, figures may be off that were scaled by the ratio of two clocks."""
 MATTERS = 0.05
-"""A part that is a smaller share of the total than this does not decide what the total stands on."""
+"""Parts that are, even at the upper ends of their ranges, a smaller share of the total than this do not decide
+what the total stands on.
+"""
 WIDE_SHARE = 0.5
 """Figures with a range wider than ×/÷ 4 count where their upper ends are at most so much of all else."""
 
@@ -40,6 +43,7 @@ class Price:
         message_s: mean seconds by index of the message the work belongs to; None for work outside any.
         message_sd_s: standard deviations by the same; only messages whose work varies.
         bases: mean seconds by what they stand on.
+        upper_bases: the same at the upper ends of their ranges.
         figures: rows naming every figure that is not the device's own.
         unpriced: rows naming what has no figure; the total is then a least value.
         connection: seconds of a TCP connection, kernel included; not in the total.
@@ -51,6 +55,7 @@ class Price:
     message_s: dict[int | None, float] = field(default_factory=dict)
     message_sd_s: dict[int | None, float] = field(default_factory=dict)
     bases: dict[Basis, float] = field(default_factory=dict)
+    upper_bases: dict[Basis, float] = field(default_factory=dict)
     figures: list[dict[str, Any]] = field(default_factory=list)
     unpriced: list[dict[str, Any]] = field(default_factory=list)
     connection: Range | None = None
@@ -64,10 +69,7 @@ class Price:
     @property
     def basis(self) -> Basis:
         """What the total stands on: the weakest that matters, `unknown` where anything has no price."""
-        if self.unpriced:
-            return "unknown"
-        whole = math.fsum(self.bases.values())
-        return weakest(basis for basis, share in self.bases.items() if share > MATTERS * whole)
+        return basis_of([self])
 
     def _add(self, part: Part, at: int | None) -> None:
         self.parts[part.cause] = (
@@ -75,6 +77,19 @@ class Price:
         )
         self.message_s[at] = self.message_s.get(at, 0.0) + part.time.mean
         self.bases[part.basis] = self.bases.get(part.basis, 0.0) + part.time.mean
+        self.upper_bases[part.basis] = self.upper_bases.get(part.basis, 0.0) + part.time.high
+
+
+def basis_of(prices: Sequence[Price]) -> Basis:
+    """What a sum of prices stands on: the weakest that matters, `unknown` where anything has no price."""
+    if any(one.unpriced for one in prices):
+        return "unknown"
+    whole = math.fsum(seconds for one in prices for seconds in one.bases.values())
+    upper: dict[Basis, float] = {}
+    for one in prices:
+        for basis, seconds in one.upper_bases.items():
+            upper[basis] = upper.get(basis, 0.0) + seconds
+    return weakest(basis for basis, seconds in upper.items() if seconds > MATTERS * whole)
 
 
 def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = None) -> Price:
@@ -158,7 +173,7 @@ class _Pricing:
         figure = call_figure(self.device, operation.triple)
         own = self._own(operation)
         if own is not None and own is not self.device.costs.get(operation.triple):
-            figure = own_figure(self.device, own)
+            figure = own_figure(self.device, operation.triple, own)
         if figure.time is None:
             self._missing(operation, figure.method)
             return None
@@ -218,6 +233,8 @@ class _Pricing:
             return
         protocol = self.trace.protocol
         public_keys = any(is_public_key(one.triple[0]) for one in self.trace.operations)
+        # Caches that public-key work leaves cold are those of large cores.
+        cold = public_keys or self.device.core.word_bits != 64
         inside: dict[int | None, list[Triple]] = {}
         for operation in self.trace.operations:
             if operation.side == self.side:
@@ -229,7 +246,7 @@ class _Pricing:
             cost = own.of(protocol, kind, verb, key, public_keys=public_keys)
             seconds = None
             if cost is None:
-                cost = reference().message(protocol, kind, verb)
+                cost = reference().message(protocol, kind, verb, public_keys=cold)
                 if cost is None:
                     self._unpriced_stack(message, verb)
                     continue
@@ -248,7 +265,7 @@ class _Pricing:
             outside = within(rest.mean_s * self.slower_stack, self.device.spread)
             self._stack_part(Part(f"{self.device.name}: own", outside, "own", ""), None)
             return
-        rest = reference().handshake(protocol, self.side)
+        rest = reference().handshake(protocol, self.side, public_keys=cold)
         if rest is not None:
             self._stack_part(self._assumed(rest.mean_s), None)
 
@@ -376,6 +393,7 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
         message_sd_s={at: seconds * ratio for at, seconds in found.message_sd_s.items()},
         message_s={at: seconds * ratio for at, seconds in found.message_s.items()},
         bases={"assumed": whole.mean},
+        upper_bases={"assumed": whole.high},
         figures=rows,
         unpriced=found.unpriced,
         connection=None if found.connection is None else found.connection.times(ratio).widened(CLOCK_SPREAD),

@@ -22,11 +22,11 @@ from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
 from shakedown.pricing import eap
 from shakedown.pricing.eap import Carried
 from shakedown.pricing.energy import Energy, client_energy, link_bytes
-from shakedown.pricing.extrapolation import Basis, weakest
+from shakedown.pricing.extrapolation import Basis
 from shakedown.pricing.library import TraceLibrary, open_library
 from shakedown.pricing.literature import LITERATURE, load_model
 from shakedown.pricing.network import carry
-from shakedown.pricing.prices import Price, price
+from shakedown.pricing.prices import Price, basis_of, price
 from shakedown.pricing.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device
 
@@ -50,16 +50,8 @@ class Scenario:
 
     @property
     def basis(self) -> Basis:
-        """What the two prices stand on: the weaker of them, where its side matters to the sum."""
-        client, server = self.client, self.server
-        if client.unpriced or server.unpriced:
-            return "unknown"
-        bases: dict[Basis, float] = {}
-        for one in (client, server):
-            for basis, seconds in one.bases.items():
-                bases[basis] = bases.get(basis, 0.0) + seconds
-        whole = math.fsum(bases.values())
-        return weakest(basis for basis, share in bases.items() if share > 0.05 * whole)
+        """What the two prices stand on: the weakest that matters to their sum."""
+        return basis_of([self.client, self.server])
 
     @cached_property
     def exchange(self) -> Exchange:

@@ -20,7 +20,7 @@ from typing import Any
 from shakedown.models.ranges import Range
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.device import Device
-from shakedown.profiles.overhead import MessageKey, MessageWork
+from shakedown.profiles.overhead import MessageKey, MessageWork, handshake_kind
 
 DATA = Path(__file__).parent.parent / "data" / "overhead.json"
 SOFTWARE_SPREAD = 1.5
@@ -54,18 +54,24 @@ class Reference:
     plain_cycles: tuple[float, float] = (0.0, 1.0)
     lineages: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def message(self, protocol: str, kind: str, work: str) -> MessageWork | None:
+    def message(
+        self, protocol: str, kind: str, work: str, *, public_keys: bool = True
+    ) -> MessageWork | None:
         """The work on a kind of message, of the nearest protocol that was measured."""
         while True:
-            found = self.messages.get((protocol, kind, work, ""))
+            alike = handshake_kind(protocol, public_keys=public_keys)
+            found = self.messages.get((alike, kind, work, "")) or self.messages.get(
+                (protocol, kind, work, "")
+            )
             if found is not None or protocol not in NEAREST_PROTOCOL:
                 return found
             protocol = NEAREST_PROTOCOL[protocol]
 
-    def handshake(self, protocol: str, side: str) -> MessageWork | None:
+    def handshake(self, protocol: str, side: str, *, public_keys: bool = True) -> MessageWork | None:
         """The work outside any message."""
         while True:
-            found = self.handshakes.get((protocol, side))
+            alike = handshake_kind(protocol, public_keys=public_keys)
+            found = self.handshakes.get((alike, side)) or self.handshakes.get((protocol, side))
             if found is not None or protocol not in NEAREST_PROTOCOL:
                 return found
             protocol = NEAREST_PROTOCOL[protocol]

@@ -67,6 +67,8 @@ def read_primitive(table: Table, clock_hz: float, sources: int) -> tuple[Triple,
         return triple, Cost(per_call_s, 0.0, per_call_s, per_call_s, per_kib_s, energy_j, int(source), note)
     mean_s, sd_s, low_s, high_s = _distribution(table, clock_hz)
     table.finish([*_COMMON[:3], _FORMS, *_COMMON[3:]])
+    if mean_s == 0.0 and not note:
+        raise table.fail("the time is 0; accepted: above 0, or a note that says why the call costs nothing")
     return triple, Cost(mean_s, sd_s, low_s, high_s, 0.0, energy_j, int(source), note)
 
 

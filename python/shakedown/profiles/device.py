@@ -17,6 +17,8 @@ from shakedown.profiles.tables import Table
 __all__ = ["Cost", "Device", "Triple", "parse_device"]
 
 SCHEMA = 1
+SLOWEST_HZ, FASTEST_HZ = 1e3, 1e12
+"""No processor's clock is outside: one that is was written in another unit."""
 DEFAULT_SPREAD = 1.1
 """How far, ×/÷, a published figure may be from what the same build does elsewhere, where nothing else is
 said: two benchmarks of one build on one core differ by so much."""
@@ -212,7 +214,7 @@ def parse_device(document: Mapping[str, Any], where: str) -> Device:
     assumed = top.assumptions()
     name = top.text("name")
     title, chip = top.text("title"), top.text("chip")
-    clock_hz = top.number("clock_hz", above=0)
+    clock_hz = _clock_hz(top)
     variant = top.text("variant", "")
     library, build, date = top.text("library", ""), top.text("build", ""), top.text("date")
     source, note = top.texts("source"), top.text("note", "")
@@ -268,7 +270,7 @@ def _variants(tables: list[Table], device: Device) -> tuple[Device, ...]:
         name = table.text("name")
         if name in found:
             raise table.fail(f"duplicate variant {name!r}; accepted: a name of its own")
-        clock_hz = table.number("clock_hz", device.clock_hz, above=0)
+        clock_hz = _clock_hz(table, device.clock_hz)
         library, build, date = table.text("library"), table.text("build"), table.text("date")
         source, note = table.texts("source"), table.text("note", "")
         spread, reference = _trust(table)
@@ -307,6 +309,10 @@ def variant_of(device: Device, variant: str) -> Device | None:
 def variant_names(device: Device) -> list[str]:
     """The names of a board's builds, its usual one first."""
     return [device.variant, *(one.variant for one in device.variants)] if device.variants else []
+
+
+def _clock_hz(table: Table, default: float | None = None) -> float:
+    return table.number("clock_hz", default, minimum=SLOWEST_HZ, maximum=FASTEST_HZ)
 
 
 def _trust(table: Table) -> tuple[float, bool]:

@@ -9,6 +9,10 @@ from typing import Any
 from shakedown.errors import InputError, did_you_mean
 
 
+LARGEST, LEAST = 1e18, 1e-18
+"""Sizes beyond which no figure of a profile is: sums and squares of what is between are numbers still."""
+
+
 class Table:
     """A TOML table being read; ``where`` names file and table in every complaint."""
 
@@ -51,8 +55,11 @@ class Table:
         limits = {"above": above, "at least": minimum if above is None else None, "at most": maximum}
         bounds = " and ".join(f"{word} {limit:g}" for word, limit in limits.items() if limit is not None)
         accepted = f"a number {bounds}".strip()
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise self.fail(f"{key} is {value!r}; accepted: {accepted}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+            raise self.fail(f"{key} is {value!r:.40}; accepted: {accepted}")
+        if abs(value) > LARGEST or 0 < abs(value) < LEAST:
+            sizes = f"of a size from {LEAST:g} to {LARGEST:g}"
+            raise self.fail(f"{key} is {value!r:.40}; accepted: {accepted}, {sizes}")
         low = value <= above if above is not None else minimum is not None and value < minimum
         if low or (maximum is not None and value > maximum):
             raise self.fail(f"{key} is {value!r}; accepted: {accepted}")

@@ -27,6 +27,8 @@ from shakedown.profiles.registry import shipped_names, user_data_dir
 from shakedown.profiles.vocabulary import triple_fault
 
 MAX_REASON = 120
+RESERVED = ("import", "measure", "show")
+"""Words after `devices` that are no names."""
 
 
 def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
@@ -119,6 +121,8 @@ def profile_path(name: str, out: Path | None, *, replace: bool) -> Path:
     """Where a profile of the user's goes. Raises `InputError` for a bad or taken name."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise InputError(f"name is {name!r}; accepted: lower-case letters, digits and hyphens")
+    if name in RESERVED:
+        raise InputError(f"name is {name!r}, a word of this command; accepted: a name of its own")
     if out is None and name in shipped_names("devices"):
         raise InputError(f"name is {name!r}, which the package ships; accepted: a name of its own")
     path = out or user_data_dir() / "devices" / f"{name}.toml"

@@ -42,7 +42,11 @@ def read_openssl_speed(text: str) -> Imported:
     def put(operation: str, algorithm: str, parameters: str, figure: str) -> None:
         per_s = float(figure)
         triple = (operation, algorithm, parameters)
-        if 0 < per_s < math.inf and triple_fault(*triple) is None:
+        if triple_fault(*triple) is not None:
+            return
+        if not 0 < per_s < math.inf:
+            result.left_out.append(f"line {found.line}: {' '.join(triple)}: {figure}, which is no time or rate")
+        else:
             found[triple] = {"time_us": 1e6 / per_s if per_s >= 1 else per_s * 1e6}
 
     sizes: list[int] = []
