@@ -55,8 +55,8 @@ def parse_charge_j(text: str | float) -> float:
         value = float(match[1]) * _JOULES[match[2]] * float(match[3] or 1.0)
     if not (math.isfinite(value) and MIN_CHARGE_J <= value <= MAX_CHARGE_J):
         raise InputError(
-            f'"{_text(text)[:40]}" is no charge; accepted: energy, as 9000J or 2.5Wh, or charge at a voltage, '
-            f"as 230mAh@3V, from {MIN_CHARGE_J:g} to {MAX_CHARGE_J:g} J"
+            f'"{_text(text)[:40]}" is no charge; accepted: energy, as 9000J or 2.5Wh, or charge at a '
+            f"voltage, as 230mAh@3V, from {MIN_CHARGE_J:g} to {MAX_CHARGE_J:g} J"
         )
     return value
 

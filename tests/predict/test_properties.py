@@ -33,8 +33,8 @@ def test_a_faster_clock_of_the_same_core_never_costs_more(device, suite, faster)
     quicker = dataclasses.replace(device, clock_hz=device.clock_hz * faster)
     for side in ("client", "server"):
         slow, quick = price(trace, side, device), price(trace, side, quicker)
-        # A rough cipher counts where it hardly matters: on the slower one it may have no price, whose total is
-        # then a least value.
+        # A rough cipher counts where it hardly matters: on the slower one it may have no price, and the
+        # total is a least value.
         unknown, more = ({_key(row): row["count"] for row in one.unpriced} for one in (slow, quick))
         assert more.items() <= unknown.items()
         added = {key: row for key, row in _figures(quick).items() if key in unknown and key not in more}

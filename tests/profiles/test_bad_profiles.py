@@ -81,7 +81,7 @@ def bearer(**changes: object) -> dict[str, object]:
         (device(clock_hz=0), ["clock_hz is 0", "at least 1000"]),
         (device(clock_hz=80), ["clock_hz is 80", "at least 1000 and at most 1e+12"]),
         (device(clock_hz=1e300), ["clock_hz is 1e+300", "at most 1e+12"]),
-        (device(primitive=[{**SIGN, "time_ms": 1e300}]), ["time_ms is 1e+300", "of a size from 1e-18 to 1e+18"]),
+        (device(primitive=[{**SIGN, "time_ms": 1e300}]), ["time_ms is 1e+300", "of a size from 1e-18 to"]),
         (device(primitive=[{**SIGN, "time_ms": 1e-300}]), ["time_ms is 1e-300", "of a size"]),
         (device(primitive=[{**SIGN, "time_ms": float("inf")}]), ["time_ms is inf", "a number at least 0"]),
         (device(primitive=[{**SIGN, "time_ms": float("nan")}]), ["time_ms is nan", "a number at least 0"]),

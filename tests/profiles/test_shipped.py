@@ -202,6 +202,6 @@ def test_profiles_accept_every_algorithm_that_handshakes_name():
 
 @pytest.mark.parametrize("name", ["nb-iot", "nb-iot-ce1", "nb-iot-ce2"])
 def test_a_module_that_is_connected_listens(name):
-    """Without discontinuous reception it reads the control channel all the time; 1.2 mA are of one in idle."""
+    """Without discontinuous reception it reads the control channel all the time."""
     energy = load_bearer(name).energy
     assert energy.idle_w == energy.receive_w == 0.09

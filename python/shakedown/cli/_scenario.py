@@ -163,8 +163,8 @@ def _prediction_cell(row: Row, heading: str) -> str:
     if heading == "p99":
         return "–" if row["done_s"] is None else unknown + seconds(row["done_s"]["p99"], 2)
     if heading == "load":
-        unknown = any(one["side"] == "server" for one in row["unpriced"])
-        return ("≥ " if unknown else "") + load(row["utilisation"])
+        least = any(one["side"] == "server" for one in row["unpriced"])
+        return ("≥ " if least else "") + load(row["utilisation"])
     if heading == "per charge":
         return _per_charge(row)
     return joules(row["energy_j"], row["energy_missing"])

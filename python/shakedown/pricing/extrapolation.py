@@ -29,9 +29,9 @@ STRENGTH: dict[Basis, int] = {"own": 0, "scaled": 1, "assumed": 2, "unknown": 3}
 REJECTION_SD = {"mldsa44": 0.72, "mldsa65": 0.70, "mldsa87": 0.66}
 """Deviation of an ML-DSA signature's time as a share of its mean, where a source gives the mean alone.
 
-Of 3,000 signatures each by OpenSSL 3.6. FIPS 204 expects 4.25, 5.1 and 3.85 rounds, of which every one is the last
-with the same probability; with the least time measured (0.36, 0.34 and 0.39 of the mean, one round) that makes
-0.73, 0.74 and 0.71.
+Of 3,000 signatures each by OpenSSL 3.6. FIPS 204 expects 4.25, 5.1 and 3.85 rounds, of which every one is
+the last with the same probability; with the least time measured (0.36, 0.34 and 0.39 of the mean, one
+round) that makes 0.73, 0.74 and 0.71.
 """
 
 

@@ -54,9 +54,7 @@ class Reference:
     plain_cycles: tuple[float, float] = (0.0, 1.0)
     lineages: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def message(
-        self, protocol: str, kind: str, work: str, *, public_keys: bool = True
-    ) -> MessageWork | None:
+    def message(self, protocol: str, kind: str, work: str, *, public_keys: bool = True) -> MessageWork | None:
         """The work on a kind of message, of the nearest protocol that was measured."""
         while True:
             alike = handshake_kind(protocol, public_keys=public_keys)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shakedown.errors import InputError, did_you_mean
-
 
 LARGEST, LEAST = 1e18, 1e-18
 """Sizes beyond which no figure of a profile is: sums and squares of what is between are numbers still."""

@@ -45,7 +45,8 @@ def read_openssl_speed(text: str) -> Imported:
         if triple_fault(*triple) is not None:
             return
         if not 0 < per_s < math.inf:
-            result.left_out.append(f"line {found.line}: {' '.join(triple)}: {figure}, which is no time or rate")
+            what = " ".join(triple)
+            result.left_out.append(f"line {found.line}: {what}: {figure}, which is no time or rate")
         else:
             found[triple] = {"time_us": 1e6 / per_s if per_s >= 1 else per_s * 1e6}
 
