@@ -8,7 +8,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shakedown.pricing.calibration import clock_trials, fitted, pair_trials, reference_builds, trials
+from shakedown.pricing.calibration import (
+    clock_trials,
+    fitted,
+    pair_trials,
+    reference_builds,
+    software_trials,
+    trials,
+)
 from shakedown.pricing.coverage import coverage_tables
 from shakedown.pricing.ratios import DATA, Ratios, from_json, to_json
 
@@ -35,7 +42,7 @@ def main() -> None:
     """Fit, write, and say how often the ranges hold."""
     # Through the file's rounding, so that the page says of the package's data what they do.
     ratios = from_json(to_json(fitted(reference_builds())))
-    found = [*trials(ratios), *pair_trials(ratios), *clock_trials(ratios)]
+    found = [*trials(ratios), *pair_trials(ratios), *software_trials(ratios), *clock_trials(ratios)]
     DATA.write_text(data_text(ratios), encoding="utf-8")
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(page_text(page, coverage_tables(ratios, found)), encoding="utf-8")

@@ -166,6 +166,17 @@ def test_the_command_refuses_a_program_before_it_measures(shakedown):
     assert "Traceback" not in done.stderr
 
 
+def test_nothing_is_measured_for_a_program_that_is_refused(monkeypatch, capsys):
+    from shakedown.cli import exit_status
+
+    def measured(**_: object) -> None:
+        raise AssertionError("measured before the program was looked at")
+
+    monkeypatch.setattr("shakedown.pricing.connection_cost.connection_cost", measured)
+    assert exit_status(["devices", "measure", "--openssl", "/bin/true", "--name", "other"]) == 2
+    assert "no shared libssl" in capsys.readouterr().err
+
+
 def test_neighbours_work_and_leave():
     affinity = os.sched_getaffinity(0)
     children = set(multiprocessing.active_children())

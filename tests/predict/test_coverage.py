@@ -15,9 +15,11 @@ from shakedown.pricing.calibration import (
     CLOCK,
     PAIR,
     SCENARIOS,
+    SOFTWARE,
     clock_trials,
     pair_trials,
     reference_builds,
+    software_trials,
     trials,
 )
 from shakedown.pricing.coverage import coverage_tables
@@ -29,7 +31,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "extrapolation.md"
 
 @pytest.fixture(scope="module")
 def found():
-    return [*trials(shipped()), *pair_trials(shipped()), *clock_trials(shipped())]
+    ratios = shipped()
+    return [*trials(ratios), *pair_trials(ratios), *software_trials(ratios), *clock_trials(ratios)]
 
 
 def test_the_shipped_builds_are_those_of_the_profiles():
@@ -50,8 +53,15 @@ def test_nine_ranges_of_ten_hold(found, scenario):
 
 def test_nine_ranges_of_ten_hold_between_curves_of_one_size(found):
     trials_of = [trial for trial in found if trial.scenario == PAIR]
-    assert len(trials_of) > 80
+    assert len(trials_of) >= 80
     assert 0.87 <= sum(trial.held for trial in trials_of) / len(trials_of) <= 0.96
+
+
+def test_nine_ranges_of_ten_hold_of_curves_in_a_library_s_c(found):
+    trials_of = [trial for trial in found if trial.scenario == SOFTWARE and trial.known]
+    assert len(trials_of) >= 80
+    assert 0.9 <= sum(trial.held for trial in trials_of) / len(trials_of) <= 0.97
+    assert len({trial.board for trial in trials_of}) >= 9
 
 
 @pytest.mark.parametrize("mode", ["gcm", "ccm", "cbc", "poly1305"])

@@ -345,6 +345,30 @@ def test_what_an_accelerator_does_not_offer_is_unknown():
     assert call_figure(device, ("derive", "ecdh", "x25519")).basis == "unknown"
 
 
+def test_what_an_accelerator_does_not_offer_its_library_computes_in_c():
+    """By the board's own build of that library in C; else as on at least five other boards of it."""
+    x25519 = ("derive", "ecdh", "x25519")
+    there = load_device("k82:c")
+    figure = call_figure(load_device("k82"), x25519)
+    assert (figure.basis, figure.source, figure.time) == ("assumed", "k82:c", call_figure(there, x25519).time)
+    assert figure.method.startswith("in software, as k82:c has it: curve of the same size")
+    alike = call_figure(load_device("lpc55s36"), x25519)
+    assert alike.basis == "assumed"
+    assert alike.time is not None
+    assert alike.method.endswith("as on 7 boards alike in library and word size")
+    cycles = [device.costs[x25519].mean_s * device.clock_hz for device in map(load_device, IN_C)]
+    clock_hz = load_device("lpc55s36").clock_hz
+    assert min(cycles) < alike.time.mean * clock_hz < max(cycles)
+    assert 0.5 * alike.time.low * clock_hz < min(cycles)
+    assert max(cycles) < alike.time.high * clock_hz < 4.0 * alike.time.mean * clock_hz
+    for name in ("nrf52840", "k230", "efr32"):  # no other board of the library, or these differ too much
+        assert call_figure(load_device(name), x25519).basis == "unknown"
+
+
+IN_C = ("k32w148", "kw47", "mcx-n947", "imx-rt1180", "rw612:c", "nrf52840:c", "k64f")
+"""Boards of mbedTLS in C that publish X25519."""
+
+
 @pytest.mark.parametrize(("time_ms", "counted"), [(500.0, True), (0.5, False)])
 def test_a_rough_cipher_counts_only_beside_much_longer_work(time_ms, counted):
     """No figure for any cipher: a C core's AES-GCM is known within a factor of about twenty."""

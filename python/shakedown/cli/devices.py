@@ -160,6 +160,8 @@ def measure(
 
     may_replace = force or name == THIS_MACHINE
     path = profile_path(name, None, replace=may_replace)
+    if program is not None:
+        libssl_of(program)  # refused before anything is measured
     begun = perf_counter()
     with progress_bar(1000, "a served connection") as update:
         connection = connection_cost(progress=lambda done, total: update(1000 * done // total, ""))
@@ -172,9 +174,6 @@ def measure(
         nonlocal may_replace
         write_profile(path, profile_of(name, timed, measured, connection), replace=may_replace)
         may_replace = True
-
-    if program is not None:
-        libssl_of(program)  # refused before anything is measured
 
     with busy_neighbours(busy=busy), progress_bar(1000, "handshakes") as update:
         measured = measure_suites(

@@ -27,6 +27,7 @@ from shakedown.pricing.ratios import (
     fit_key,
 )
 from shakedown.pricing.relations import GROUPS, TWINS, group, kind, relation
+from shakedown.pricing.software import Software
 from shakedown.profiles.costs import Triple
 
 LEVEL = 0.90
@@ -66,6 +67,8 @@ SCENARIOS: dict[str, tuple[str, Hide]] = {
 """What is hidden of a build before a figure of it is estimated."""
 PAIR = "pair"
 """The scenario in which a curve is known from one of another family, by the ratio of all boards."""
+SOFTWARE = "software"
+"""The scenario in which a curve is known from its library's builds in C alone."""
 CLOCK = "clock"
 """The scenario in which symmetric work is known from the clock alone."""
 
@@ -186,6 +189,17 @@ def pair_trials(ratios: Ratios) -> list[Trial]:
     return [trial for trial in found if trial.estimate is not None]
 
 
+def software_trials(ratios: Ratios) -> list[Trial]:
+    """Estimate every curve's figure of a build in C from its library's other boards."""
+    software = Software(ratios)
+    return [
+        Trial(SOFTWARE, build.board, target, truth, software.estimate(target, build))
+        for build in ratios.builds
+        for target, truth in build.log_s.items()
+        if group(target) == "curves" and build.kinds["curves"] == "c"
+    ]
+
+
 def clock_trials(ratios: Ratios) -> list[Trial]:
     """Estimate every symmetric figure from its build's clock alone, its board left out of the reference."""
     cycles = Cycles(ratios)
@@ -216,6 +230,9 @@ def fitted(builds: list[Build]) -> Ratios:
     ratios.fit.factors = factors
     ratios.fit.families = _families(trials(ratios))
     _fit_cycles(ratios)
+    ratios.fit.software = {"deviation": Software(ratios).deviation()}
+    estimated = [trial for trial in software_trials(ratios) if trial.estimate is not None]
+    ratios.fit.software["factor"] = _level(estimated, any_width=False)
     return ratios
 
 

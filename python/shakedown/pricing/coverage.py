@@ -7,7 +7,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from shakedown.pricing.calibration import CLOCK, PAIR, SCENARIOS, Trial
+from shakedown.pricing.calibration import CLOCK, PAIR, SCENARIOS, SOFTWARE, Trial
 from shakedown.pricing.ratios import Ratios
 from shakedown.pricing.relations import group, kind
 
@@ -48,6 +48,8 @@ def coverage_tables(ratios: Ratios, found: Sequence[Trial]) -> str:
         "### All hidden but one figure on another curve of the size",
         _HEAD + "\n" + "\n".join(_rows(by_pair)),
     ]
+    in_c = [trial for trial in found if trial.scenario == SOFTWARE]
+    parts += ["### Curves in C by the library's other boards", _HEAD + "\n" + "\n".join(_rows(in_c))]
     by_clock = [trial for trial in found if trial.scenario == CLOCK]
     parts += [_WIDE, _HEAD + "\n" + "\n".join(_wide_rows(by_clock))]
     parts += [

@@ -16,6 +16,7 @@ from shakedown.models.ranges import Range, combined, within
 from shakedown.pricing.clock import shipped_cycles
 from shakedown.pricing.pairs import RELATION, shipped_pairs
 from shakedown.pricing.ratios import LEVELS, WIDEST, Scaled, build_of, shipped
+from shakedown.pricing.software import is_left_to_software, shipped_software
 from shakedown.profiles.costs import Cost, Triple
 from shakedown.profiles.device import Device
 from shakedown.profiles.vocabulary import HYBRID_PARTS, SYMMETRIC_OPERATIONS
@@ -102,6 +103,9 @@ def _call_figure(key: _Key, triple: Triple) -> Figure:
     pair = shipped_pairs().estimate(triple, like)
     if pair is not None:
         return _scaled(device, triple, pair)
+    left = _in_software(device, triple)
+    if left is not None:
+        return left
     if triple[0] in SYMMETRIC_OPERATIONS:
         assumed = shipped_cycles().estimate(triple, like)
         if assumed is not None:
@@ -158,6 +162,35 @@ def _assumed(device: Device, triple: Triple, found: Scaled) -> Figure:
     method = f"clock: {found.ratio:.3g} cycles a KiB, as on {found.boards} boards{where}"
     time = Range(middle_s * math.exp(-found.half), middle_s, middle_s * math.exp(found.half))
     return Figure(time, 0.0, "assumed", method, device.name, f"{device.name}: symmetric work by the clock")
+
+
+def _in_software(device: Device, triple: Triple) -> Figure | None:
+    """What the device's accelerator leaves to its library: as its build in C has it, else by the clock."""
+    like = build_of(device)
+    if not is_left_to_software(triple, like):
+        return None
+    for build in device.variants:
+        if build.implementation.curves == "c" and build.lineage == device.lineage:
+            there = call_figure(build, triple)
+            if there.time is not None:
+                how = f": {there.method}" if there.method else ""
+                return Figure(
+                    there.time,
+                    there.sd_s,
+                    "assumed",
+                    f"in software, as {build.name} has it{how}",
+                    build.name,
+                    f"{device.name}: {triple[2]} in software",
+                )
+    found = shipped_software().left(triple, like)
+    if found is None:
+        return None
+    middle_s, apart = math.exp(found.log_s), math.exp(found.half)
+    method = (
+        f"in software: {found.ratio:.3g} cycles, as on {found.boards} boards alike in library and word size"
+    )
+    time = Range(middle_s / apart, middle_s, middle_s * apart)
+    return Figure(time, 0.0, "assumed", method, device.name, f"{device.name}: curves in software")
 
 
 def _unknown(triple: Triple, found: Scaled | None) -> Figure:

@@ -26,8 +26,8 @@ from shakedown.schema.base import Side
 CLOCK_SPREAD = 2.0
 """How far, ×/÷, figures may be off that were scaled by the ratio of two clocks."""
 MATTERS = 0.05
-"""Parts that are, at the upper ends of their ranges, a smaller share of the total than this do not decide what
-the total stands on.
+"""Parts that are, at the upper ends of their ranges, a smaller share of the total than this do not decide
+what the total stands on.
 """
 WIDE_SHARE = 0.5
 """Figures with a range wider than ×/÷ 4 count where their upper ends are at most so much of all else."""

@@ -44,7 +44,7 @@ LEVELS = (
 )
 MIN_BOARDS = {"related family": 3, "other family": 5}
 """Between families a few boards' ratio is no method."""
-_HARDWARE = ("accelerator", "secure element")
+HARDWARE = ("accelerator", "secure element")
 _T90 = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812)
 _T90_TENS = {15: 1.753, 20: 1.725, 30: 1.697}
 _NORMAL90 = 1.645
@@ -84,8 +84,8 @@ _Classes = list[dict[tuple[object, ...], dict[str, float]]]
 @dataclass
 class Fit:
     """What was fitted: the relations' own deviations by class level, and the ranges' factors, by relation and
-    by the family of the figure that is wanted; and of cycles the deviations by class level, and the ranges'
-    factors by mode.
+    by the family of the figure that is wanted; of cycles the deviations by class level, and the ranges'
+    factors by mode; and of curves in a library's C the deviation and the factor.
     """
 
     deviations: dict[str, float] = field(default_factory=dict)
@@ -93,6 +93,7 @@ class Fit:
     families: dict[str, float] = field(default_factory=dict)
     cycles: dict[str, float] = field(default_factory=dict)
     cycle_factors: dict[str, float] = field(default_factory=dict)
+    software: dict[str, float] = field(default_factory=dict)
 
 
 def log_costs(device: Device) -> dict[Triple, float]:
@@ -130,7 +131,7 @@ def class_key(build: Build, of: str, level: int) -> tuple[object, ...]:
 
 def levels_of(target: Triple, like: Build) -> range:
     """The class levels that may speak for a build: one with an accelerator is no software build."""
-    return range(2 if like.kinds[group(target)] in _HARDWARE else len(LEVELS))
+    return range(2 if like.kinds[group(target)] in HARDWARE else len(LEVELS))
 
 
 class Ratios:
