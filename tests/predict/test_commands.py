@@ -160,10 +160,15 @@ def test_tables_fit_the_screen_and_cut_no_number(monkeypatch, library_path, comm
 
     screen = Console(width=width, highlight=False, markup=False, emoji=False)
     with screen.capture() as captured:
-        screen.print(tables[0])
+        for table in tables:
+            screen.print(table)
     text = captured.get()
     assert "…" not in text
     assert all(len(line) <= width for line in text.splitlines())
+    # What does not fit beside the first columns stands below them.
+    headings = ("p99", "queue", "energy", "90 % within") if command == "predict" else ("workers for 2,000/s",)
+    for heading in (*headings, "load"):
+        assert text.count(heading) == 1
 
 
 def test_a_promise_needs_its_unit(capsys, library_path):

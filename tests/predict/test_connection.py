@@ -5,7 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -185,6 +189,25 @@ def test_neighbours_work_and_leave():
         assert len(set(multiprocessing.active_children()) - children) == len(affinity) - 1
     assert os.sched_getaffinity(0) == affinity
     assert set(multiprocessing.active_children()) == children
+
+
+@pytest.mark.parametrize("which", ["shared(min(os.sched_getaffinity(0)))", "busy_neighbours()"])
+def test_neighbours_end_with_a_parent_that_is_killed(which):
+    """Such a parent ends nobody; neighbours would hold the processors for ever."""
+    script = f"""
+import multiprocessing, os, signal
+from shakedown.pricing.neighbours import busy_neighbours, shared
+with {which}:
+    print(*[one.pid for one in multiprocessing.active_children()], flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    children = [Path(f"/proc/{pid}") for pid in done.stdout.split()]
+    assert children or len(os.sched_getaffinity(0)) == 1
+    for child in children:
+        while child.exists() and child.joinpath("stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.01)
 
 
 def test_nobody_works_unasked():

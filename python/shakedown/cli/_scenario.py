@@ -141,6 +141,7 @@ def _prediction_table(rows: Sequence[Row], names: Sequence[str], columns: Sequen
 _EAP_COLUMN = "round trips"
 _PREDICTED = ("client", "server", "network", "queue", "total", "90 % within", "p99", "load", "energy")
 _PREDICTED_SHORT = ("client", "server", "network", "total", "90 % within", "energy")
+_PREDICTED_BATTERY = ("client", "server", "total", "energy", "per charge")
 
 
 def _prediction_cell(row: Row, heading: str) -> str:
@@ -338,7 +339,7 @@ def _failures(rows: Sequence[Row]) -> list[str]:
 def _fitted(
     make: Callable[[Sequence[Row], Sequence[str], Sequence[str]], Table], rows: Sequence[Row], width: int
 ) -> list[RenderableType]:
-    """The widest form that fits: all columns; suites numbered and named below; fewer columns."""
+    """The widest form that fits: all columns; suites numbered and named below; columns in two tables."""
     whole: tuple[str, ...]
     short: tuple[str, ...]
     whole, short = (
@@ -348,7 +349,7 @@ def _fitted(
         whole = tuple(one for one in whole if one != "energy")
         short = tuple(one for one in short if one != "energy")
     elif any(row.get("handshakes_per_charge") for row in rows):
-        whole, short = (*whole, "per charge"), (*short, "per charge")
+        whole, short = (*whole, "per charge"), _PREDICTED_BATTERY
     if any(row.get("eap") for row in rows):
         whole, short = ((_EAP_COLUMN, *columns) for columns in (whole, short))
     names = [row["suite"] for row in rows]
@@ -357,14 +358,37 @@ def _fitted(
     for labels, columns in ((names, whole), (numbers, whole), (names, short), (numbers, short)):
         table = make(rows, labels, columns)
         if _fits(table, width):
-            return [table] if labels is names else [table, below]
+            rest = _rest(make, rows, labels, [one for one in whole if one not in columns], width)
+            return [table, *rest] if labels is names else [table, *rest, below]
     narrow = short
     while len(narrow) > 2:
         narrow = narrow[:-1]
         table = make(rows, numbers, narrow)
         if _fits(table, width):
             break
-    return [table, below]
+    rest = _rest(make, rows, numbers, [one for one in whole if one not in narrow], width)
+    return [table, *rest, below]
+
+
+def _rest(
+    make: Callable[[Sequence[Row], Sequence[str], Sequence[str]], Table],
+    rows: Sequence[Row],
+    labels: Sequence[str],
+    columns: Sequence[str],
+    width: int,
+) -> list[RenderableType]:
+    """What did not fit beside the first columns, in as many tables as that needs."""
+    found: list[RenderableType] = []
+    left = list(columns)
+    while left:
+        count = len(left)
+        while count > 1 and not _fits(make(rows, labels, left[:count]), width):
+            count -= 1
+        table = make(rows, labels, left[:count])
+        if len(table.columns) > 1:
+            found.append(table)
+        left = left[count:]
+    return found
 
 
 def _fits(table: Table, width: int) -> bool:

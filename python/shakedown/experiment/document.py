@@ -113,13 +113,19 @@ class Document:
     def profiles(self, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names, each of which must be a profile's."""
         if names:
-            from shakedown.profiles import bearer_names, device_names
+            from shakedown.profiles import bearer_names, device_names, load_device
 
             known = bearer_names() if key == "bearers" else device_names()
             for name in names:
-                if name not in known:
+                board, variant, _ = name.partition(":") if key != "bearers" else (name, "", "")
+                if board not in known:
                     hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
                     raise self.wrong(key, f"there is no profile {describe(name)}{hint}", name)
+                if variant:
+                    try:
+                        load_device(name)
+                    except InputError as error:
+                        raise self.wrong(key, str(error), name) from None
         return names
 
     def entry(self, table: Mapping[str, Any], inside: str, key: str) -> str | None:

@@ -13,6 +13,8 @@ from multiprocessing import get_context
 
 SUITE = "tls1.3/x25519/p256/server"
 """What neighbours do: handshakes, as clients and other workers would."""
+LOOPS = 100_000
+"""Between two looks at whether the parent lives: some milliseconds."""
 IDLERS = 2
 """Processes that do nothing beside a server, which then has a third of its processor."""
 
@@ -25,7 +27,8 @@ def busy_neighbours(*, busy: bool = True) -> Iterator[None]:
         return
     processors = sorted(os.sched_getaffinity(0))
     context = get_context("fork")
-    others = [context.Process(target=_work, args=(one,), daemon=True) for one in processors[1:]]
+    me = os.getpid()
+    others = [context.Process(target=_work, args=(one, me), daemon=True) for one in processors[1:]]
     for other in others:
         other.start()
     os.sched_setaffinity(0, {processors[0]})
@@ -41,13 +44,14 @@ def busy_neighbours(*, busy: bool = True) -> Iterator[None]:
 
 @contextlib.contextmanager
 def shared(processor: int) -> Iterator[None]:
-    """Processes that do nothing for ever on a processor, so that a server there has a part of it.
+    """Processes that do nothing on a processor, so that a server there has a part of it.
 
     Clients are then never too slow for the server: it finds work whenever it looks, and is never woken. What
     it does is counted by its own CPU time.
     """
     context = get_context("fork")
-    idlers = [context.Process(target=_spin, args=(processor,), daemon=True) for _ in range(IDLERS)]
+    me = os.getpid()
+    idlers = [context.Process(target=_spin, args=(processor, me), daemon=True) for _ in range(IDLERS)]
     for one in idlers:
         one.start()
     try:
@@ -59,17 +63,19 @@ def shared(processor: int) -> Iterator[None]:
             one.join(5)
 
 
-def _spin(processor: int) -> None:
+def _spin(processor: int, parent: int) -> None:
+    """Nothing, until the parent is gone: one that is killed cannot end its children."""
     with contextlib.suppress(OSError):
         os.sched_setaffinity(0, {processor})
-    while True:
-        pass
+    while os.getppid() == parent:
+        for _ in range(LOOPS):
+            pass
 
 
-def _work(processor: int) -> None:
+def _work(processor: int, parent: int) -> None:
     from shakedown import core
     from shakedown.scenario import HandshakeId, Options
 
     os.sched_setaffinity(0, {processor})
-    while True:
+    while os.getppid() == parent:
         core.measure(HandshakeId(suite=SUITE), Options(repeat=20))
