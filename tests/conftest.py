@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import fakecore
 
@@ -19,6 +20,10 @@ ROOT = Path(__file__).parent.parent
 HOME = tempfile.TemporaryDirectory(prefix="shakedown-tests-")
 """A data folder without profiles, before tests are collected: a user's own are not among the shipped."""
 os.environ["XDG_DATA_HOME"] = HOME.name
+
+# No example has a time limit: on a busy machine any would be exceeded.
+settings.register_profile("shakedown", deadline=None)
+settings.load_profile("shakedown")
 
 
 @pytest.fixture

@@ -174,9 +174,10 @@ def _in_software(device: Device, triple: Triple) -> Figure | None:
             there = call_figure(build, triple)
             if there.time is not None:
                 how = f": {there.method}" if there.method else ""
+                slower = build.clock_hz / device.clock_hz
                 return Figure(
-                    there.time,
-                    there.sd_s,
+                    there.time.times(slower),
+                    there.sd_s * slower,
                     "assumed",
                     f"in software, as {build.name} has it{how}",
                     build.name,
