@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from hashlib import sha256
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,9 +26,14 @@ if TYPE_CHECKING:
 AHEAD = 4
 """Jobs a worker thread that are on their way at a time, so that none waits for work."""
 
+WORKERS_LOOKED_FOR_S = 5.0
+"""How often somebody who waits for a result looks whether any worker is left."""
+
 CONNECT_S = 10.0
 LOOK_EVERY_S = 0.2
 """How often somebody looks whether all workers are still there."""
+
+_LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Job = Callable[[], T]
@@ -46,8 +52,10 @@ class Cluster:
 
     def __init__(self, client: Client, profiles: Sequence[str] = ()) -> None:
         """Raises `ShakedownError` where a worker has another version of this program, or of a profile."""
-        self.client = client
-        check_workers(client, profiles)
+        self.client, self.profiles = client, tuple(profiles)
+        with _kept(client):
+            check_workers(client, profiles)
+        self._ours = fingerprint(profiles)
 
     def threads(self) -> int:
         """Threads of all workers that are there now."""
@@ -55,19 +63,41 @@ class Cluster:
         return sum(int(worker["nthreads"]) for worker in known)
 
     def results(self, jobs: Iterable[Job[T]]) -> Iterator[T]:
-        """Each job's result, in order; few jobs are ahead of the last result. Raises what a job raises."""
+        """Each job's result, in order; few jobs are ahead of the last result. Raises what a job raises, and
+        `ShakedownError` where the scheduler is lost, or a worker came later and is another.
+        """
         waiting: deque[Any] = deque()
         source = iter(jobs)
         try:
             while True:
-                room = AHEAD * max(1, self.threads())
-                while len(waiting) < room and (job := next(source, None)) is not None:
-                    waiting.append(self.client.submit(_call, job, pure=False))
-                if not waiting:
-                    return
-                yield _result(waiting.popleft())
+                with _kept(self.client):
+                    room = AHEAD * max(1, self.threads())
+                    while len(waiting) < room and (job := next(source, None)) is not None:
+                        sent = self.client.submit(_call, job, self._ours, self.profiles, pure=False)
+                        waiting.append(sent)
+                    if not waiting:
+                        return
+                    found = self._result(waiting.popleft())
+                yield found
         finally:
             _give_up(waiting)
+
+    def _result(self, future: Any) -> Any:  # noqa: ANN401 - a future, and a job's result
+        said = False
+        while not future.done():
+            with suppress(TimeoutError):
+                future.result(timeout=WORKERS_LOOKED_FOR_S)
+            if not said and not future.done() and not self.threads():
+                said = True
+                _LOG.warning('no worker is left: waiting for one, as "dask worker ADDRESS" starts it')
+        try:
+            return _result(future)
+        except ShakedownError:
+            raise
+        except Exception:
+            # A worker that came after the first look may be another: that says more than what it raised.
+            check_workers(self.client, self.profiles)
+            raise
 
 
 class Generators:
@@ -90,8 +120,11 @@ class Generators:
         """Each job's result, in order. Raises what a job raises, and `ShakedownError` where a worker is
         lost.
         """
+        ours = fingerprint(())
         futures: list[Any] = [
-            self.client.submit(_call, job, pure=False, workers=[worker], allow_other_workers=False, retries=0)
+            self.client.submit(
+                _call, job, ours, (), pure=False, workers=[worker], allow_other_workers=False, retries=0
+            )
             for worker, job in zip(self.workers, jobs, strict=True)
         ]
         try:
@@ -112,9 +145,31 @@ def _give_up(futures: Iterable[Any]) -> None:
             future.cancel()
 
 
-def _call(job: Job[T]) -> T:
+@contextmanager
+def _kept(client: Client) -> Iterator[None]:
+    """Raises `ShakedownError` where the scheduler is lost meanwhile."""
+    from concurrent.futures import CancelledError
+
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except (CancelledError, CommClosedError) as error:
+        reason = str(error).replace("\\n", "\n").splitlines()[0].rstrip(".") if str(error) else "no answer"
+        address = getattr(client.scheduler, "address", None)
+        place = f" {address}" if address else ""
+        raise ShakedownError(f"the scheduler{place} was lost ({reason}); what was finished is kept") from None
+
+
+class OtherWorkerError(Exception):
+    """A job came to a worker with another version of this program, or of a profile."""
+
+
+def _call(job: Job[T], ours: dict[str, str], profiles: tuple[str, ...]) -> T:
     from shakedown import core
 
+    if _known_fingerprint(profiles) != ours:
+        raise OtherWorkerError(str(_known_fingerprint(profiles)))
     # There are as many workers as processors: one that took all would take them from the others.
     core.use_threads(1)
     return job()
@@ -172,10 +227,18 @@ def _fingerprint(profiles: list[str]) -> dict[str, str]:
     return fingerprint(profiles)
 
 
+@cache
+def _known_fingerprint(profiles: tuple[str, ...]) -> dict[str, str]:
+    """This process's, made once: it goes with every job."""
+    return fingerprint(profiles)
+
+
 @contextmanager
 def connected(scheduler: str) -> Iterator[Client]:
     """A client of a scheduler that runs already. Raises `InputError` where it cannot be reached."""
     distributed = _distributed()
+    # A connection that breaks is told in one line, not by Dask's tracebacks.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     # Made in two steps: a client that could not connect still wants to say goodbye when it is forgotten.
     client = distributed.Client.__new__(distributed.Client)
     try:

@@ -9,9 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import InputError
+from shakedown.pricing.library import open_library
+from shakedown.pricing.scenario import scenario
 from shakedown.scenario import Fleet
+from shakedown.simulation import room
 from shakedown.simulation.arrivals import parse_arrivals
 from shakedown.simulation.fleet import settle
+from shakedown.simulation.room import at_once, check_room
+from shakedown.simulation.spec import Client
 
 
 @pytest.mark.parametrize(
@@ -81,7 +86,15 @@ def test_any_text_is_read_or_refused(text):
 def test_a_file_holds_rising_times(tmp_path):
     path = tmp_path / "times.txt"
     path.write_text("# seconds\n0\n0.5  # half\n\n0.5\n12\n")
-    assert parse_arrivals("file:times.txt", tmp_path).at_s == (0.0, 0.5, 0.5, 12.0)
+    found = parse_arrivals("file:times.txt", tmp_path)
+    assert list(found.at_s) == [0.0, 0.5, 0.5, 12.0]
+    assert found.spec() == {"kind": "times", "at_s": [0.0, 0.5, 0.5, 12.0]}
+    assert found.span_s == 12.0
+
+
+def test_a_file_of_another_system_is_read_too(tmp_path):
+    (tmp_path / "times.txt").write_bytes(b"\xef\xbb\xbf0.25\r\n1\r\n")
+    assert list(parse_arrivals("file:times.txt", tmp_path).at_s) == [0.25, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -90,6 +103,10 @@ def test_a_file_holds_rising_times(tmp_path):
         ("0\nsoon\n", 'line 2: "soon" is no time'),
         ("0\n-1\n", "line 2"),
         ("0\ninf\n", "line 2"),
+        ("0\n1_0\n", 'line 2: "1_0" is no time'),
+        ("0\n\u0661\n", "line 2"),
+        ("0\n1\0\n", "line 2"),
+        ("0\n" + "9" * 5000, "line 2"),
         ("# none\n5\n4\n", "line 3: 4 comes after 5"),
         ("# none\n", "holds no times"),
     ],
@@ -122,6 +139,46 @@ def test_options_that_cannot_be_are_refused(options, says):
     with pytest.raises(InputError, match="accepted") as found:
         settle(Fleet(arrivals="poisson:5/s", **options))
     assert says in str(found.value)
+
+
+@pytest.mark.parametrize("arrivals", ["poisson:1e-9/s", "fixed:1e-8/s", "bursts:1@1e-9/s"])
+def test_clients_that_virtual_time_does_not_last_for_are_refused(arrivals):
+    """Virtual time ends after 584 years: who came later was missing from every count, without a word."""
+    with pytest.raises(
+        InputError, match=r"clients is 200 and .* years for them; accepted: 100 years at most"
+    ):
+        settle(Fleet(arrivals=arrivals, clients=200))
+    # As few as there is time for.
+    assert settle(Fleet(arrivals="poisson:1e-7/s", clients=200)).clients == 200
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "clients", "workers", "many"),
+    [
+        ("storm:1s", 1_000_000, 1, 1_000_000),
+        ("storm:0", 1_000_000, 1, 1_000_000),
+        ("storm:10000s", 1_000_000, 1, 15),
+        ("poisson:9000/s", 1_000_000, 1, 61_000),
+        ("poisson:100/s", 1_000_000, 1, 15),
+        ("bursts:5000@1/h", 1_000_000, 1, 5_000),
+    ],
+)
+def test_who_is_under_way_at_once_is_known_beforehand(arrivals, clients, workers, many):
+    found = Client(scenario("tls1.3/x25519/p256/server", traces=open_library()))
+    settled = settle(Fleet(arrivals=arrivals, clients=clients))
+    assert at_once([found], settled, workers) == pytest.approx(many, rel=0.15)
+
+
+def test_more_than_memory_holds_is_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr(room, "free_bytes", lambda: 1 << 30)
+    found = [Client(scenario("tls1.3/x25519/p256/server", traces=open_library()))]
+    check_room(found, settle(Fleet(arrivals="storm:1s", clients=300_000)), 1)
+    with pytest.raises(InputError, match=r"about 1,000,000 of them .* 2\.8 GiB .* 1\.0 are free; accepted"):
+        check_room(found, settle(Fleet(arrivals="storm:1s", clients=1_000_000)), 1)
+    with pytest.raises(InputError, match="would be under way at once"):
+        check_room(found, settle(Fleet(arrivals="storm:1s", clients=100_000)), 1, engines=True)
+    # Served as they come, as many as one likes.
+    check_room(found, settle(Fleet(arrivals="poisson:100/s", clients=1_000_000_000)), 1)
 
 
 def test_a_file_tells_how_many_come(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -147,7 +148,7 @@ class _Words:
             [
                 row.claim_id or "",
                 row.quantity,
-                _with_unit(figure_text(row.published), row),
+                _printed(row, _with_unit(figure_text(row.published), row)),
                 _with_unit(figure_text(row.replication), row),
                 "**differs**" if row.verdict == DIFFERS else row.verdict,
                 _why(row),
@@ -162,7 +163,7 @@ class _Words:
             [
                 row.item.split()[1],
                 row.quantity,
-                figure_text(row.published),
+                _printed(row, figure_text(row.published)),
                 figure_text(row.replication),
                 "**differs**" if row.verdict == DIFFERS else row.verdict,
                 _why(row),
@@ -215,6 +216,17 @@ def _why(row: Row) -> str:
     if row.interval is None or row.interval[0] == row.interval[1]:
         return row.reason
     return f"{row.reason}; from {figure_text(row.interval[0])} to {figure_text(row.interval[1])}"
+
+
+def _printed(row: Row, figure: str) -> str:
+    """What a paper prints, with what difference agrees where that is not its digits'."""
+    tolerance = row.tolerance or ""
+    if row.verdict == UNTESTABLE or tolerance in ("", "exact", "none"):
+        return figure
+    if re.fullmatch(r"[0-9.]+", tolerance):
+        unit = row.unit if row.unit != "%" else "point" if tolerance == "1" else "points"
+        return f"{figure} ± {tolerance} {unit}".rstrip()
+    return f"{figure} ± {tolerance}" if tolerance.endswith("%") else f"{figure} ({tolerance})"
 
 
 def _with_unit(figure: str, row: Row) -> str:

@@ -22,9 +22,12 @@ COMMON_OFF = 0.12
 
 RULE = f"""\
 A verdict compares one figure with one statement. The unit is that of the statement's text; all
-statements of a section count alike. The tolerance stands beside the statement and was set before
-anything was computed: the paper's own spread where it prints one, else half of its last printed digit;
-a bound is exact where the paper says "at least" or "every", and holds to its printed digits elsewhere.
+statements of a section count alike. The tolerance was set before anything was computed. For a printed
+figure it is the paper's own digits or spread: half of the last printed digit, or all of it where the paper
+cuts digits off. Words that leave room ("about", "similar", "equal"), figures read off a curve and sums of
+figures that are themselves rounded have the tolerance that stands with them (±); it was noted when the
+statement was collected, and so was that above a table whose cells follow from each other. A bound is
+exact where the paper says "at least" or "every", and holds to its printed digits elsewhere.
 What is measured here is measured in several rounds, all suites in turn, and of each part of a handshake
 the least time counts, for whatever else a machine does only adds; a primitive costs the same in every suite
 of a protocol that uses it in the same message. The interval holds what follows from

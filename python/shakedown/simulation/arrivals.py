@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import io
 import math
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -36,7 +39,7 @@ class Arrivals:
         size: clients a burst.
         within_s: the time in which a storm's clients arrive, each anywhere in it.
         backoff: clients that fail try again after pauses that double, and of which all is drawn.
-        at_s: a file's times, in rising order.
+        at_s: a file's times, in rising order; eight bytes each, for there may be millions.
     """
 
     text: str
@@ -45,7 +48,12 @@ class Arrivals:
     size: int = 1
     within_s: float = 0.0
     backoff: bool = False
-    at_s: tuple[float, ...] = ()
+    at_s: Sequence[float] = ()
+
+    @property
+    def span_s(self) -> float:
+        """From the first arrival to the last of a storm or a file."""
+        return self.at_s[-1] - self.at_s[0] if self.at_s else self.within_s
 
     @property
     def steady(self) -> bool:
@@ -123,24 +131,28 @@ def _storm(written: str, rest: str) -> Arrivals:
 
 def _file(written: str, path: Path) -> Arrivals:
     """One time a line, in seconds, rising; empty lines and what follows a # are nothing."""
-    times: list[float] = []
+    times = array("d")
+    before_s = 0.0
     accepted = "accepted: one time a line, in seconds from the start, in rising order"
-    for number, line in enumerate(read_text(path, MAX_TIMES_BYTES, "file of times").splitlines(), start=1):
+    text = read_text(path, MAX_TIMES_BYTES, "file of times")
+    # A line at a time: as a list of lines, millions of them would take many times the file.
+    for number, line in enumerate(io.StringIO(text.removeprefix("\ufeff")), start=1):
         word = line.partition("#")[0].strip()
         if not word:
             continue
         try:
-            at_s = float(word)
+            at_s = float(word) if word.isascii() and "_" not in word else math.nan
         except ValueError:
             at_s = math.nan
         if not (math.isfinite(at_s) and 0.0 <= at_s <= MAX_STORM_S):
             raise InputError(f'{path}, line {number}: "{_cut(word)}" is no time; {accepted}')
-        if times and at_s < times[-1]:
-            raise InputError(f"{path}, line {number}: {word} comes after {times[-1]:g}; {accepted}")
+        if at_s < before_s:
+            raise InputError(f"{path}, line {number}: {word} comes after {before_s:g}; {accepted}")
         times.append(at_s)
+        before_s = at_s
     if not times:
         raise InputError(f"{path}: holds no times; {accepted}")
-    return Arrivals(written, "file", at_s=tuple(times))
+    return Arrivals(written, "file", at_s=times)
 
 
 def _wrong(written: str, what: str) -> InputError:

@@ -16,6 +16,10 @@ MAX_CLIENTS = 1_000_000_000
 MAX_RETRIES = 1000
 MAX_REPLICATIONS = 1000
 
+YEAR_S = 365.25 * 86_400.0
+MAX_SPAN_S = 100.0 * YEAR_S
+"""Virtual time ends after 584 years, and clients that had not come by then would be missing."""
+
 REPLICATIONS = 10
 """Replications of a steady load, where as many clients can be shared out evenly."""
 
@@ -92,6 +96,13 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
     if fleet.discipline not in ("fifo", "ps"):
         raise InputError(f'discipline is "{fleet.discipline}"; accepted: fifo, ps (processor sharing)')
     warmup = math.ceil(WARMUP * clients / replications) if arrivals.steady else 0
+    if arrivals.rate_per_s is not None:
+        span_s = (clients / replications + warmup) / arrivals.rate_per_s
+        if span_s > MAX_SPAN_S:
+            raise InputError(
+                f'clients is {clients:,} and "{arrivals.text}" takes {span_s / YEAR_S:,.0f} years for them; '
+                f"accepted: {MAX_SPAN_S / YEAR_S:,.0f} years at most"
+            )
     return Settled(fleet, arrivals, clients, replications, warmup, timeout_s, retries)
 
 

@@ -35,6 +35,7 @@ from shakedown.scenario import ClientKind, Fleet
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import SimulatedMix
 from shakedown.simulation.fleet import Settled, settle
+from shakedown.simulation.room import check_room
 from shakedown.simulation.simulate import Progress, figures, resumed_of, spread
 from shakedown.simulation.site import Site
 from shakedown.simulation.spec import Client, series_width_s, simulation_spec
@@ -230,6 +231,7 @@ def run_mix(
     whole = math.fsum(one.weight for one in clients)
     if not whole > 0.0:
         raise InputError("the weights of all kinds of clients are 0; accepted: at least one above 0")
+    check_room(clients, settled, workers)
     width_s = series_width_s(clients, settled, workers)
     spec = simulation_spec(clients, settled, workers=workers, seed=seed, series_s=width_s)
     report = core.simulate(spec, progress=progress)["report"]

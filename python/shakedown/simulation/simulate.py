@@ -20,6 +20,7 @@ from shakedown.schema.base import convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import Arrivals
 from shakedown.simulation.fleet import Settled, settle
+from shakedown.simulation.room import check_room
 from shakedown.simulation.site import Site
 from shakedown.simulation.spec import Client, series_width_s, simulation_spec
 
@@ -131,6 +132,7 @@ class Job:
 
 def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = None) -> Simulated:
     """Simulates one priced handshake's fleet. Raises `InputError`."""
+    check_room([Client(job.priced, job.resumed)], job.settled, job.workers, engines=endpoints is not None)
     if endpoints is None:
         return row(job, core.simulate(job.spec(), progress=progress)["report"])
     handshake = HandshakeId(

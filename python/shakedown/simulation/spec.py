@@ -69,6 +69,19 @@ def series_width_s(clients: Sequence[Client], settled: Settled, workers: int) ->
     return rounded(expected_s / SERIES_INTERVALS)
 
 
+def mean_work_s(clients: Sequence[Client], settled: Settled) -> float:
+    """The server's work on one client, on average over the kinds and those that resume."""
+
+    def work_s(one: Client) -> float:
+        full_s = one.full.service_s.mean
+        if one.resumed is None:
+            return full_s
+        share = settled.fleet.resumption if one.resumption is None else one.resumption
+        return share * one.resumed.service_s.mean + (1.0 - share) * full_s
+
+    return sum(one.weight * work_s(one) for one in clients) / sum(one.weight for one in clients)
+
+
 def rounded(width_s: float) -> float:
     """The least of 1, 2, 5 times a power of ten that is no less."""
     power = 10.0 ** math.floor(math.log10(max(width_s, 1e-6)))

@@ -175,19 +175,6 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             ratios[worst] < 0.5, ratios[worst], f"greatest of {len(ratios)} ratios: {worst}", "measured"
         )
 
-    def server_below_client() -> Check:
-        broken = [
-            f"{case.name} ({how})"
-            for case, how in thesis.all()
-            if time(case, how, "server") >= time(case, how, "client")
-        ]
-        return order_check(
-            broken,
-            "server < client",
-            "both on this machine: what the thesis saw is the gateway's faster chip",
-            "measured",
-        )
-
     def mutual_above() -> Check:
         broken = [
             case.name
@@ -198,7 +185,6 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
 
     return [
         ModernRerun("wn-001", "orders of client's and server's time", everything, ecc_before_rsa),
-        ModernRerun("wn-011", "server's time below the client's", everything, server_below_client),
         ModernRerun(
             "wn-012",
             "orders of the client's time, category 1",

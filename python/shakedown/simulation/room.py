@@ -1,0 +1,66 @@
+"""Is there memory for all clients that are under way at once?
+
+A simulation needs memory for clients that have come and are not through, not for those that are. In a storm,
+or where more comes than the workers can do, that is nearly all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from shakedown.errors import InputError
+from shakedown.simulation.fleet import Settled
+from shakedown.simulation.spec import Client, mean_work_s
+
+REPLAYED_BYTES = 3_000
+"""Of a client under way, measured; taken low, for what is refused must not have been possible."""
+
+ENGINE_BYTES = 80_000
+"""The same of two protocol engines."""
+
+GIB = 1 << 30
+
+
+def check_room(clients: Sequence[Client], settled: Settled, workers: int, *, engines: bool = False) -> None:
+    """Raises `InputError` where the clients that are under way at once do not fit into this machine's
+    memory.
+    """
+    many = at_once(clients, settled, workers) * min(settled.replications, os.cpu_count() or 1)
+    needed = many * (ENGINE_BYTES if engines else REPLAYED_BYTES)
+    free = free_bytes()
+    if free is not None and needed > free:
+        raise InputError(
+            f"clients is {settled.clients}: about {many:,.0f} of them would be under way at once, which "
+            f"takes {needed / GIB:,.1f} GiB of memory where {free / GIB:,.1f} are free; accepted: fewer "
+            "clients, more workers, or arrivals over a longer time"
+        )
+
+
+def at_once(clients: Sequence[Client], settled: Settled, workers: int) -> float:
+    """About how many clients of a replication are under way at the worst time."""
+    each = settled.clients / settled.replications + settled.warmup
+    arrivals = settled.arrivals
+    span_s = each / arrivals.rate_per_s if arrivals.rate_per_s is not None else arrivals.span_s
+    rate = each / span_s if span_s > 0.0 else math.inf
+    work_s = mean_work_s(clients, settled) / workers
+    piled = each * max(0.0, 1.0 - 1.0 / (rate * work_s)) if work_s > 0.0 else 0.0
+    alone_s = max(one.full.unloaded()[0].mean for one in clients)
+    found = min(each, max(piled, float(min(arrivals.size, each))) + rate * alone_s)
+    if settled.timeout_s is not None and not settled.retries:
+        found = min(found, max(rate * settled.timeout_s, float(arrivals.size)))
+    return found
+
+
+def free_bytes() -> int | None:
+    """The memory that is free on this machine; None where nobody says."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            name, _, rest = line.partition(":")
+            if name == "MemAvailable":
+                return int(rest.split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
