@@ -84,20 +84,23 @@ class Cluster:
 
     def _result(self, future: Any) -> Any:  # noqa: ANN401 - a future, and a job's result
         said = False
-        while not future.done():
-            with suppress(TimeoutError):
-                future.result(timeout=WORKERS_LOOKED_FOR_S)
-            if not said and not future.done() and not self.threads():
+        while True:
+            try:
+                return _result(future, WORKERS_LOOKED_FOR_S)
+            except TimeoutError:
+                if future.done():
+                    raise
+            except ShakedownError:
+                raise
+            except _lost():
+                raise
+            except Exception:
+                # A worker that came after the first look may be another: that says more than what it raised.
+                check_workers(self.client, self.profiles)
+                raise
+            if not said and not self.threads():
                 said = True
                 _LOG.warning('no worker is left: waiting for one, as "dask worker ADDRESS" starts it')
-        try:
-            return _result(future)
-        except ShakedownError:
-            raise
-        except Exception:
-            # A worker that came after the first look may be another: that says more than what it raised.
-            check_workers(self.client, self.profiles)
-            raise
 
 
 class Generators:
@@ -145,20 +148,24 @@ def _give_up(futures: Iterable[Any]) -> None:
             future.cancel()
 
 
+def _lost() -> tuple[type[Exception], ...]:
+    """What Dask raises where the scheduler has gone."""
+    from concurrent.futures import CancelledError
+
+    from distributed.comm.core import CommClosedError
+
+    return CancelledError, CommClosedError
+
+
 @contextmanager
 def _kept(client: Client) -> Iterator[None]:
     """Raises `ShakedownError` where the scheduler is lost meanwhile."""
-    from concurrent.futures import CancelledError
-
-    from distributed.comm import CommClosedError
-
     try:
         yield
-    except (CancelledError, CommClosedError) as error:
-        reason = str(error).replace("\\n", "\n").splitlines()[0].rstrip(".") if str(error) else "no answer"
+    except _lost():
         address = getattr(client.scheduler, "address", None)
         place = f" {address}" if address else ""
-        raise ShakedownError(f"the scheduler{place} was lost ({reason}); what was finished is kept") from None
+        raise ShakedownError(f"the scheduler{place} was lost; what was finished by then is kept") from None
 
 
 class OtherWorkerError(Exception):
@@ -175,11 +182,11 @@ def _call(job: Job[T], ours: dict[str, str], profiles: tuple[str, ...]) -> T:
     return job()
 
 
-def _result(future: Any) -> Any:  # noqa: ANN401 - a future, and a job's result
+def _result(future: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN401 - a future, a job's result
     from distributed import KilledWorker
 
     try:
-        return future.result()
+        return future.result(timeout=timeout_s)
     except KilledWorker as error:
         raise ShakedownError(
             f"a job was given up: each worker that tried it was lost ({error.last_worker})"
@@ -238,7 +245,8 @@ def connected(scheduler: str) -> Iterator[Client]:
     """A client of a scheduler that runs already. Raises `InputError` where it cannot be reached."""
     distributed = _distributed()
     # A connection that breaks is told in one line, not by Dask's tracebacks.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     # Made in two steps: a client that could not connect still wants to say goodbye when it is forgotten.
     client = distributed.Client.__new__(distributed.Client)
     try:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import signal
 import socket
+import subprocess
+import sys
 from functools import partial
 
 import polars as pl
@@ -95,6 +99,68 @@ def test_a_workers_missing_or_other_profile_is_told(client, monkeypatch):
     monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), "profile phone": "1"})
     with pytest.raises(ShakedownError, match="another profile phone"):
         cluster.check_workers(client, ["phone"])
+
+
+def test_a_worker_that_came_later_and_is_another_is_told(client, monkeypatch):
+    """The first look passed; what differs goes with every job."""
+    pool = cluster.Cluster(client)
+    assert list(pool.results([partial(pow, 2, 3)])) == [8]
+    real = cluster.fingerprint
+    other = {"shakedown": "9.9 (release)"}
+    monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), **other})
+    pool._ours = cluster.fingerprint(())
+    with pytest.raises(ShakedownError, match=r"worker tcp://.* has another shakedown: .*accepted: 9\.9"):
+        list(pool.results([partial(pow, 2, 3)]))
+
+
+def test_what_a_job_raises_is_raised(client):
+    with pytest.raises(ZeroDivisionError):
+        list(cluster.Cluster(client).results([partial(divmod, 1, 0)]))
+
+
+def test_a_scheduler_that_is_lost_in_the_middle_is_told_in_one_line(tmp_path):
+    """Dask's own word for it is a cancelled future, with tracebacks of its reconnection."""
+    (tmp_path / "spread.toml").write_text(EXPERIMENT.replace("clients = 400", "clients = 200000"))
+    with start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard") as scheduler:
+        address = told(scheduler, r"Scheduler at:\s+(tcp://\S+)")
+        with start("dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard") as worker:
+            told(worker, r"Registered to:\s+(\S+)")
+            command = [sys.executable, "-m", "shakedown", "run", "spread.toml", "--out", "results"]
+            with subprocess.Popen(
+                [*command, "--scheduler", address, "--json"],
+                cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            ) as run:  # fmt: skip
+                assert run.stdout is not None
+                while '"kind": "modelled"' not in run.stdout.readline():
+                    assert run.poll() is None
+                scheduler.kill()
+                _, said = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert f"error: the scheduler {address} was lost; what was finished by then is kept" in said
+    assert "Traceback" not in said
+    assert load_results(tmp_path / "results").height
+
+
+@contextlib.contextmanager
+def start(program: str, *arguments: str):
+    """One of Dask's programs, as long as it is needed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.{program}", *arguments],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def told(process, pattern: str) -> str:
+    """What a program says of itself once it is there."""
+    for line in process.stderr:
+        if found := re.search(pattern, line):
+            return found[1]
+    raise AssertionError(f"ended with {process.wait()}")
 
 
 def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
