@@ -262,6 +262,7 @@ def connected(scheduler: str) -> Iterator[Client]:
             "accepted: the address of a Dask scheduler, as tcp://HOST:8786"
         ) from None
     with client:
+        _no_callbacks()
         yield client
 
 
@@ -301,12 +302,20 @@ def local(workers: int) -> Iterator[Client]:
     except KeyboardInterrupt:
         # Broken off in its middle it would leave processes that complain.
         with suppress(Exception):
-            _Undisturbed(lambda: end(beginning.result())).result_at_last()
+            _to_the_end(lambda: end(beginning.result()))
         raise
+    _no_callbacks()
     try:
         yield client
     finally:
-        _Undisturbed(lambda: end(client)).result_at_last()
+        _to_the_end(lambda: end(client))
+
+
+def _no_callbacks() -> None:
+    """Dask's look at each garbage collection: a Ctrl-C that comes just then would be swallowed by it."""
+    from distributed.gc import disable_gc_diagnosis
+
+    disable_gc_diagnosis(force=True)  # type: ignore[no-untyped-call]
 
 
 class _Undisturbed:
@@ -339,21 +348,23 @@ class _Undisturbed:
             raise self._raised
         return self._found
 
-    def result_at_last(self) -> Any:  # noqa: ANN401 - as above
-        """The same, but Ctrl-C is raised only once the work is done."""
-        interrupted: KeyboardInterrupt | None = None
-        while True:
-            try:
-                found = self.result()
-            except KeyboardInterrupt as error:
-                if self._raised is error:
-                    raise
-                interrupted = error
-            else:
-                break
-        if interrupted is not None:
-            raise interrupted
-        return found
+
+def _to_the_end(work: Callable[[], Any]) -> None:
+    """Does work; Ctrl-C is raised only once it is done.
+
+    Half done it would be begun anew by Dask, when the program ends, while a thread is still at it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        work()
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        _Undisturbed(work).result()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _distributed() -> Any:  # noqa: ANN401 - a module

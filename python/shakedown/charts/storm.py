@@ -11,6 +11,8 @@ from shakedown.charts.figure import Definition, fitted
 from shakedown.charts.theme import FILLS, INK, LANE, MUTED, STEPS
 from shakedown.terminal.figures import time, whole
 
+AXIS = "seconds since the first client could arrive (shaded: they come; area: how many are still outside)"
+
 _ROW_PX, _AREA_PX, _LABEL_PX = 96, 62, 20
 
 _FEW_PX = 210
@@ -40,7 +42,9 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
 
     `arrive_s` is the time within which all arrive; it is shaded.
     """
-    end_s = max(max(one.last_in_s for one in fleets), arrive_s) * 1.02 or 1.0
+    # Who gives up is outside for longer than the last one who gets in.
+    gone_s = max((at_s for one in fleets for at_s, many in one.outside if many > 0.0), default=0.0)
+    end_s = max(gone_s, arrive_s, *(one.last_in_s for one in fleets)) * 1.02 or 1.0
     most = max((many for one in fleets for _, many in one.outside), default=1.0) or 1.0
     inner = width - 40
     per_s = inner / end_s
@@ -80,7 +84,7 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
     total = len(fleets) * _ROW_PX
     x, y = across(0, end_s), down(total)
     blue = STEPS["step3"].light
-    axis = ticks("seconds since the first client could arrive", width, grid=False)
+    axis = ticks(AXIS, width, grid=False)
     at_x, at_y = {"field": "at", **x}, {"field": "y", **y}
     return {
         "width": inner,

@@ -138,7 +138,7 @@ def points(results: Results, row: Row) -> list[dict[str, Any]]:
 
 
 def _storm_table(rows: Sequence[Row]) -> Table:
-    head = ["suite", "median", "99 % within", "longest", "all in after", "failed", "attempts", "energy (J)"]
+    head = ["suite", "median", "99 % within", "longest", "last in after", "failed", "attempts", "energy (J)"]
     cells = [
         [
             row["label"],
@@ -155,14 +155,26 @@ def _storm_table(rows: Sequence[Row]) -> Table:
 
 def _storm_lead(rows: Sequence[Row]) -> str:
     first = next(iter(_groups(rows).values()))
-    quick, slow = min(first, key=_last), max(first, key=_last)
-    if quick is slow:
-        return f"The last client is in after {time(quick['last_in_s'])}."
-    return (
-        f"With {quick['label']} the last client is in after {time(quick['last_in_s'])}, with "
-        f"{slow['label']} after "
-        f"{time(slow['last_in_s'])}."
-    )
+    through = sorted((row for row in first if not row["failed"]), key=_last)
+    said = []
+    if through:
+        quick, slow = through[0], through[-1]
+        said.append(f"with {quick['label']} the last client is in after {time(quick['last_in_s'])}")
+        if quick is not slow:
+            said.append(f"with {slow['label']} after {time(slow['last_in_s'])}")
+    broken = max(first, key=_failed)
+    if broken["failed"]:
+        said.append(f"with {broken['label']} {_share_failed(broken)} of the clients give up")
+    text = ", ".join(said)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _failed(row: Row) -> float:
+    return float(row["failed"] or 0.0)
+
+
+def _share_failed(row: Row) -> str:
+    return share(_failed(row) / row["clients"], 1)
 
 
 def _last(row: Row) -> float:
@@ -269,14 +281,19 @@ def answer(results: Results) -> list[Sentence]:
     if not rows:
         return []
     first = next(iter(_groups(rows).values()))
-    quick, slow = min(first, key=_last), max(first, key=_last)
-    pieces = {
-        "suite": quick["label"],
-        "time": time(quick["last_in_s"]),
-        "clients": count(int(quick["clients"]), "client"),
-    }
-    if quick is slow:
-        return [sentence("A storm of {!clients} is over after {!time} with {suite}.", **pieces)]
-    pieces |= {"other": slow["label"], "more": time(slow["last_in_s"])}
-    template = "A storm of {!clients} is over after {!time} with {suite}, after {!more} with {other}."
-    return [sentence(template, **pieces)]
+    clients = count(int(first[0]["clients"]), "client")
+    through = sorted((row for row in first if not row["failed"]), key=_last)
+    broken = max(first, key=_failed)
+    if not through:
+        template = "In a storm of {!clients} {!share} of them give up with {suite}."
+        return [sentence(template, clients=clients, share=_share_failed(broken), suite=broken["label"])]
+    quick, slow = through[0], through[-1]
+    pieces = {"suite": quick["label"], "time": time(quick["last_in_s"]), "clients": clients}
+    template = "A storm of {!clients} is over after {!time} with {suite}"
+    if broken["failed"]:
+        pieces |= {"other": broken["label"], "share": _share_failed(broken)}
+        template += "; with {other} {!share} of them give up"
+    elif quick is not slow:
+        pieces |= {"other": slow["label"], "more": time(slow["last_in_s"])}
+        template += ", after {!more} with {other}"
+    return [sentence(f"{template}.", **pieces)]

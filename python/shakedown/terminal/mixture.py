@@ -55,7 +55,7 @@ def mix_tables(row: SimulatedMix, width: int) -> Iterator[RenderableType]:
     if known:
         said.append(f"{joules(row.energy_j)} each")
     if row.rate_per_s is None:
-        said.append(f"all in after {time(row.last_in_s)}")
+        said.append(f"{'the last one' if row.failed else 'all'} in after {time(row.last_in_s)}")
     yield ", ".join(said)
     if known and row.energy_missing:
         yield "energy without " + ", ".join(row.energy_missing)
@@ -99,7 +99,8 @@ def mixture_title(row: Mapping[str, Any]) -> str:
     many = f", {int(row['workers'])} workers" if row["workers"] > 1 else ""
     load = max(row["utilisation"], row["offered"] or 0.0)
     said = f"{count(int(row['clients']), 'client')} of {row['mix']} to {row['server_device']}{many}"
-    late = "" if row["rate_per_s"] is not None else f", all in after {time(row['last_in_s'])}"
+    who = "the last one" if row["failed"] else "all"
+    late = "" if row["rate_per_s"] is not None else f", {who} in after {time(row['last_in_s'])}"
     unstable = " unstable" if (row["offered"] or 0.0) >= 1.0 else ""
     return f"{said}, {row['arrivals']}: load {share(load)}{unstable}{late}"
 

@@ -115,7 +115,7 @@ def _cell(row: Simulated, name: str) -> str:
     if name == "failed":
         return share(sum(row.failed.values()) / row.clients, 1) if row.failed else "none"
     if name == "all in after":
-        return time(row.last_in_s)
+        return NOTHING if row.failed else time(row.last_in_s)
     return joules(row.energy_j)
 
 
@@ -134,7 +134,9 @@ def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
         yield UNSTABLE
     for row in rows:
         if row.failed:
-            yield f"{row.suite}: failed: {failures(row.failed)}"
+            last = row.completed and row.rate_per_s is None
+            late = f"; the last one in after {time(row.last_in_s)}" if last else ""
+            yield f"{row.suite}: failed: {failures(row.failed)}{late}"
         again = row.attempts - row.clients - row.warmup_clients * row.replications
         if row.retries and again > 0:
             yield f"{row.suite}: clients tried again {again:,} times"
@@ -230,7 +232,7 @@ def _cells(row: dict[str, Any], *, steady: bool) -> list[str]:
     failed = share(row["failed"] / row["clients"], 1) if row["failed"] else "none"
     if not steady:
         median, late = time(row["handshake_p50_s"]), time(row["handshake_p99_s"])
-        return [median, late, busy, failed, time(row["last_in_s"])]
+        return [median, late, busy, failed, NOTHING if row["failed"] else time(row["last_in_s"])]
     margin = row["handshake_margin_s"]
     mean = time(row["handshake_mean_s"]) + ("" if margin is None else f" ± {time(margin, 2)}")
     return [mean, time(row["handshake_p99_s"]), time(row["modelled_handshake_s"]), busy, failed]
