@@ -89,8 +89,8 @@ format: .venv/.tools ## Format the sources
 docs: build ## Run the documents' examples and write down what they print
 	$(BIN)/python tests/docs_examples.py
 
-schema: build ## Write the JSON Schema of everything that is printed or saved
-	$(BIN)/python -m shakedown.schema docs/reference
+schema: build ## Write the reference that the program knows: JSON Schema, quantities, keys of experiments
+	$(BIN)/python -m tools.reference docs/reference
 
 lock: .venv/.tools ## Update the pinned versions of Python packages
 	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 pyproject.toml -o requirements.lock

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from shakedown import cluster
-from shakedown.experiment import load_experiment
+from shakedown.kinds import load_experiment
 from shakedown.results.folder import load_results
 from shakedown.runner import run_experiment
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     )
     from shakedown.core import canonical, describe
     from shakedown.errors import InputError, ShakedownError
-    from shakedown.experiment import Experiment, load_experiment
+    from shakedown.experiment import Experiment
+    from shakedown.kinds import load_experiment
     from shakedown.loading import load
     from shakedown.results.folder import Results, load_results
     from shakedown.runner import run_experiment
@@ -51,7 +52,8 @@ _HOMES = {
     ),
     "core": ("canonical", "describe"),
     "errors": ("InputError", "ShakedownError"),
-    "experiment": ("Experiment", "load_experiment"),
+    "experiment": ("Experiment",),
+    "kinds": ("load_experiment",),
     "loading": ("load",),
     "results.folder": ("Results", "load_results"),
     "runner": ("run_experiment",),

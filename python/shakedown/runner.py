@@ -85,14 +85,7 @@ def run_experiment(
             progress(measured, done, label)
 
     run = Run(experiment, tell)
-    planned = [Planned(kind=one.kind, about=one.label) for one in experiment.scenarios]
-    if experiment.places:
-        planned += [Planned(kind="modelled", about=one.label) for one in experiment.of("measured")]
-    if experiment.fleets.fleets:
-        planned += [Planned(kind="simulated", about=one.label) for one in experiment.of("measured")]
-        planned += [Planned(kind="simulated", about=mix.name) for mix in experiment.fleets.mixes]
-    if experiment.live:
-        planned += [Planned(kind="live", about=one.label) for one in experiment.of("measured")]
+    planned = [one for name in KINDS for one in kind(name).planned(experiment)]
     # What cannot be read is found before anything is written.
     first: dict[Scenario, Any] = {one: kind("captured").run(one, run) for one in experiment.of("captured")}
     total = len(experiment.of("measured"))
@@ -189,14 +182,13 @@ def _made(
 def _profiles(experiment: Experiment) -> list[str]:
     """The devices and bearers on which figures depend."""
     places = experiment.places
-    kinds = [kind for mix in experiment.fleets.mixes for kind in mix.kinds]
     return list(
         dict.fromkeys(
             (
                 *(places.devices or (DEFAULT_DEVICE,)),
                 places.server_device or DEFAULT_SERVER_DEVICE,
                 *(places.bearers or (DEFAULT_BEARER,)),
-                *(name for kind in kinds for name in (kind.device, kind.bearer) if name is not None),
+                *(one for name in KINDS for one in kind(name).profiles(experiment)),
             )
         )
     )

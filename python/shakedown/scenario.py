@@ -305,7 +305,10 @@ class CaptureFile(Object, frozen=True, kw_only=True):
 
 
 class Scenario(Object, frozen=True, kw_only=True):
-    """What a figure is about. What a kind of figure has no use for is None."""
+    """What a figure is about. What a kind of figure has no use for is None.
+
+    `asked` is what its kind alone knows: a `Fleet`, a `Live` load.
+    """
 
     kind: Kind
     handshake: HandshakeId | None = None
@@ -314,8 +317,7 @@ class Scenario(Object, frozen=True, kw_only=True):
     server_device: str | None = None
     bearer: str | None = None
     load: Load = Load()
-    fleet: Fleet | None = None
-    live: Live | None = None
+    asked: Object | None = None
     capture: CaptureFile | None = None
     connection: int | None = None
 
@@ -331,8 +333,8 @@ class Scenario(Object, frozen=True, kw_only=True):
 
         if self.capture is not None and self.handshake is None:
             return Path(self.capture.file).name
-        if self.fleet is not None and self.fleet.mix is not None:
-            return self.fleet.mix.name
+        if isinstance(self.asked, Fleet) and self.asked.mix is not None:
+            return self.asked.mix.name
         return self.handshake.suite if self.handshake is not None else self.kind
 
     @property

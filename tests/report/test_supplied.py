@@ -8,8 +8,7 @@ import pytest
 
 import supplied
 from browser import Browser
-from shakedown.experiment import load_experiment
-from shakedown.kinds import reported
+from shakedown.kinds import load_experiment, reported
 from shakedown.reporting import write_report
 from shakedown.results.folder import Results, load_results
 from shakedown.runner import run_experiment

@@ -14,8 +14,7 @@ import supplied
 from shakedown import core
 from shakedown.charts.ladder import waits
 from shakedown.errors import InputError
-from shakedown.experiment import load_experiment
-from shakedown.kinds import captured, reported
+from shakedown.kinds import captured, load_experiment, reported
 from shakedown.kinds.unsaved import results_of_json
 from shakedown.pricing.predict import predict
 from shakedown.pricing.trace import parse_trace

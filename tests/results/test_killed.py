@@ -71,7 +71,7 @@ def test_a_run(tmp_path, capsys, seed):
 
 
 def run_again(experiment: Path, folder: Path, *, force: bool) -> None:
-    from shakedown.experiment import load_experiment
+    from shakedown.kinds import load_experiment
     from shakedown.runner import run_experiment
 
     run_experiment(load_experiment(experiment), folder, replace=force)

@@ -203,7 +203,7 @@ def test_work_grows_with_places_and_rates_and_no_faster(monkeypatch):
 
 def test_what_is_priced_in_many_places_is_saved_in_several_parts(monkeypatch, tmp_path, fake):
     from shakedown import runner
-    from shakedown.experiment import load_experiment
+    from shakedown.kinds import load_experiment
 
     path = tmp_path / "e.toml"
     path.write_text(

@@ -615,7 +615,7 @@ VIEWS = (
 
 def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monkeypatch):
     """The same views, objects and CSV, whether parts are decoded together or each by itself."""
-    from shakedown.experiment import load_experiment
+    from shakedown.kinds import load_experiment
     from shakedown.results import parts, queries
     from shakedown.runner import run_experiment
 

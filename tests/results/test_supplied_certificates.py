@@ -10,10 +10,10 @@ import pytest
 import supplied
 from shakedown import core
 from shakedown.errors import InputError
-from shakedown.experiment import Experiment, load_experiment
+from shakedown.experiment import Experiment
 from shakedown.experiment.credentials import leaves_keys_out
 from shakedown.files.toml import locate
-from shakedown.kinds import reported
+from shakedown.kinds import load_experiment, reported
 from shakedown.reporting import write_report
 from shakedown.results.folder import load_results
 from shakedown.runner import run_experiment

@@ -13,6 +13,7 @@ import click
 import jsonschema
 import msgspec
 import pytest
+from tools.reference import written
 
 from shakedown.cli import app
 from shakedown.errors import InputError
@@ -172,6 +173,11 @@ def test_what_the_core_says_of_machine_and_capture(printed, home):
 def test_the_published_schema_is_fresh():
     there = {path.name: path.read_text() for path in (ROOT / "docs/reference").glob("*.schema.json")}
     assert there == published(), "make schema rewrites it"
+
+
+def test_the_reference_that_the_program_knows_is_fresh():
+    for name, text in written(ROOT / "docs/reference").items():
+        assert (ROOT / "docs/reference" / name).read_text() == text, "make schema rewrites it"
 
 
 def everything(kind: type, found: set[type]) -> set[type]:

@@ -16,7 +16,7 @@ import pytest
 
 from shakedown import cluster
 from shakedown.errors import InputError, ShakedownError
-from shakedown.experiment import load_experiment
+from shakedown.kinds import load_experiment
 from shakedown.results.folder import load_results
 from shakedown.runner import run_experiment
 

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from shakedown.errors import InputError
-from shakedown.experiment import load_experiment
-from shakedown.kinds import reported
+from shakedown.kinds import load_experiment, reported
 from shakedown.reporting import write_report
 from shakedown.reporting.simulated import sections
 from shakedown.results.folder import load_results
@@ -217,14 +216,14 @@ def test_what_a_mixture_cannot_be_priced_with_is_said(tmp_path):
 
 def test_without_arrivals_the_rates_are_simulated(tmp_path):
     found = experiment(tmp_path, TEXT + "[simulated]\nclients = 500\nseed = 9\n")
-    assert [one.arrivals for one in found.fleets.fleets] == ["poisson:500/s", "poisson:9000/s"]
-    assert found.fleets.seed == 9
+    assert [one.arrivals for one in found.asked["simulated"].fleets] == ["poisson:500/s", "poisson:9000/s"]
+    assert found.asked["simulated"].seed == 9
 
 
 def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
     (tmp_path / "times.txt").write_text("0\n1\n")
     found = experiment(tmp_path, TEXT + '[simulated]\narrivals = ["file:times.txt"]\n')
-    assert found.fleets.fleets[0].arrivals == f"file:{tmp_path / 'times.txt'}"
+    assert found.asked["simulated"].fleets[0].arrivals == f"file:{tmp_path / 'times.txt'}"
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def command(
     Where it also prices and simulates, --workers and --scheduler spread that over processes and machines: the
     figures are the same, and a worker that is lost loses nothing.
     """
-    from shakedown.experiment import load_experiment
+    from shakedown.kinds import load_experiment
     from shakedown.results.folder import load_results
     from shakedown.results.lock import FolderLock
     from shakedown.runner import free_folder, run_experiment

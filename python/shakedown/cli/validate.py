@@ -61,7 +61,7 @@ def command(
     load on this machine's loopback, and what was live is laid beside the same modelled and simulated; with
     --endpoints also beside the protocol engines in virtual time, of which the simulation is a replay.
     """
-    from shakedown.experiment import load_experiment
+    from shakedown.kinds import load_experiment
     from shakedown.units import parse_duration_s
 
     if not live:
@@ -81,6 +81,7 @@ def command(
 
 
 def _check(path: Path, found: Experiment) -> None:
+    from shakedown.kinds import counted
     from shakedown.runner import chain_lines
     from shakedown.terminal.figures import count
 
@@ -88,16 +89,15 @@ def _check(path: Path, found: Experiment) -> None:
     parts = (
         [count(len(measured), "suite"), count(measured[0].options.repeat, "repetition")] if measured else []
     )
-    for values, what in (
-        (places.devices, "device"),
-        (places.bearers, "bearer"),
-        (places.rates_per_s, "rate"),
-        (found.of("captured"), "capture"),
-        (found.fleets.mixes, "mixture"),
-        (found.live, "live load"),
+    for many, what in (
+        (len(places.devices), "device"),
+        (len(places.bearers), "bearer"),
+        (len(places.rates_per_s), "rate"),
+        (len(found.of("captured")), "capture"),
+        *counted(found),
     ):
-        if values:
-            parts.append(count(len(values), what))
+        if many:
+            parts.append(count(many, what))
     echo(f"{path}: valid: {', '.join(parts)}")
     for remark in (*chain_lines(found), *found.notes):
         note(remark)
@@ -113,7 +113,7 @@ def _loads(
     suites = len(found.of("measured"))
     if not suites:
         raise InputError(f"{found.name}: has no suites to be run live; accepted with --live: suites")
-    loads = found.live or (Live(workers=found.places.workers),)
+    loads: tuple[Live, ...] = found.asked.get("live") or (Live(workers=found.places.workers),)
     if rate_per_s is not None:
         if rate_per_s <= 0.0:
             raise InputError("--rate is 0; accepted: a rate above 0")
@@ -146,12 +146,12 @@ def _compare(found: Experiment, loads: tuple[Live, ...], out: Path | None, *, as
     from shakedown.results.folder import load_results
     from shakedown.results.lock import FolderLock
     from shakedown.runner import run_experiment
-    from shakedown.scenario import Fleets, Places
+    from shakedown.scenario import Places
     from shakedown.schema.live import LiveRun
     from shakedown.terminal.loads import comparison_tables
 
     measured = found.of("measured")
-    wanted = replace(found, scenarios=measured, places=Places(), fleets=Fleets(), live=loads)
+    wanted = replace(found, scenarios=measured, places=Places(), asked={"live": loads})
     repeat = measured[0].options.repeat
     array = JsonArray() if as_json else None
     with TemporaryDirectory() as room, FolderLock(out or Path(room) / "results") as lock:

@@ -14,29 +14,29 @@ A table for each side names the user's certificates, and captures are inspected 
     chain = "gateway.pem"
     key = "gateway.key"
 
-Every complaint is one line: file, line, key, what was found, what is accepted.
+Every complaint is one line: file, line, key, what was found, what is accepted. What several kinds of figures
+need is read here; a kind's own table is read by the kind, which declares it (`table.py`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.experiment.captures import read_captures
 from shakedown.experiment.credentials import SideFiles
 from shakedown.experiment.document import Document
-from shakedown.experiment.fleets import read_fleets
-from shakedown.experiment.loads import read_loads
 from shakedown.experiment.options import keys, read_options
 from shakedown.experiment.places import KEYS as PLACE_KEYS
 from shakedown.experiment.places import read_places
 from shakedown.experiment.suites import KEYS as SUITE_KEYS
 from shakedown.experiment.suites import read_side_files, read_suites
-from shakedown.scenario import Fleets, Live, Places, Scenario
+from shakedown.experiment.table import Table
+from shakedown.scenario import Options, Places, Scenario
 from shakedown.schema.base import Side
 from shakedown.schema.saved import AboutExperiment
 
@@ -45,14 +45,15 @@ from shakedown.schema.saved import AboutExperiment
 class Experiment:
     """What to run, and where to price it; scenarios are in the order of the file.
 
-    With user-supplied certificates, a suite that presents them is called by their keys.
+    With user-supplied certificates, a suite that presents them is called by their keys. `asked` is what the
+    tables of single kinds ask for, by kind.
     """
 
     about: AboutExperiment
     scenarios: tuple[Scenario, ...]
     places: Places = field(default_factory=Places)
-    fleets: Fleets = field(default_factory=Fleets)
-    live: tuple[Live, ...] = ()
+    options: Options = field(default_factory=Options)
+    asked: Mapping[str, Any] = field(default_factory=dict)
     chains: Mapping[Side, SideFiles] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -61,8 +62,8 @@ class Experiment:
         """Its name: the file's, where it gives none."""
         return self.about.name
 
-    def of(self, kind: Literal["measured", "captured"]) -> tuple[Scenario, ...]:
-        """Scenarios of a kind."""
+    def of(self, kind: str) -> tuple[Scenario, ...]:
+        """Scenarios of a kind that records handshakes; those of others are made of them while it runs."""
         return tuple(one for one in self.scenarios if one.kind == kind)
 
     @property
@@ -75,11 +76,11 @@ class Experiment:
         return tuple(one.label for one in self.of("measured") if side in one.options.user_supplied)
 
 
-def load_experiment(path: str | Path) -> Experiment:
-    """Reads and checks an experiment; raises `InputError`."""
+def read_experiment(path: str | Path, tables: Mapping[str, Table]) -> Experiment:
+    """Reads and checks an experiment; `tables` are those of single kinds. Raises `InputError`."""
     document = Document(Path(path))
-    known = {"name", "title", "question", "captures", "simulated", "live", "wtls"}
-    document.no_others(document.data, {*known, *PLACE_KEYS, *SUITE_KEYS, *keys()})
+    known = {"name", "title", "question", "captures", "wtls", *PLACE_KEYS, *SUITE_KEYS, *keys(), *tables}
+    document.no_others(document.data, known)
     if "suites" not in document.data and "captures" not in document.data:
         raise InputError(f'{document.path}: key suites is missing; accepted: suites = ["tls1.2/psk", …]')
     options = read_options(document)
@@ -88,19 +89,22 @@ def load_experiment(path: str | Path) -> Experiment:
     # User-supplied certificates are for the world as it is, not for the laboratory's fixed day.
     today = int(time.time()) if options.now is None else options.now
     measured, notes = read_suites(document, files, today, options)
-    places = read_places(document)
-    name = document.string("name", document.path.stem, pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-    return Experiment(
+    found = Experiment(
         about=AboutExperiment(
-            name=name,
+            name=document.string("name", document.path.stem, pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
             title=document.string("title", ""),
             question=document.string("question", ""),
             text=document.text,
         ),
         scenarios=(*captures, *measured),
-        places=places,
-        fleets=read_fleets(document, places, options),
-        live=read_loads(document, places),
+        places=read_places(document),
+        options=options,
         chains=files,
         notes=notes,
     )
+    asked = {}
+    for name, table in tables.items():
+        if name in document.data:
+            given = document.table(name, [key.name for key in table.keys])
+            asked[name] = table.read(document, given, found)
+    return replace(found, asked=asked)

@@ -2,39 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, cast
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec.structs import replace
 
 from shakedown.errors import InputError
-from shakedown.experiment.document import Document
+from shakedown.experiment.table import Key, Table
 from shakedown.files import limits
 from shakedown.files.toml import describe
-from shakedown.scenario import Fleet, Fleets, Mix, Options, Places
+from shakedown.scenario import Fleet, Fleets, Mix
+
+if TYPE_CHECKING:
+    from shakedown.experiment import Experiment
+    from shakedown.experiment.document import Document
 
 KEYS = (
-    "arrivals", "clients", "timeout", "retries", "resumption", "from_idle", "discipline",
-    "max_handshakes", "accept_queue", "replications", "seed", "endpoints", "mix",
-)  # fmt: skip
+    Key(
+        "arrivals",
+        'array of arrival processes: `"poisson:50/s"`, `"fixed:50/s"`, `"bursts:100@2/min"`, `"storm:10s"`, '
+        '`"storm:10s+backoff"`, `"file:PATH"`',
+        "Poisson's at each of `rates`",
+    ),
+    Key("clients", "clients that are counted", "100,000 at a rate, 10,000 in a storm, a file's times"),
+    Key(
+        "timeout",
+        'a client\'s patience with one attempt: `"30s"`',
+        "its transport's; 30 s where clients try again",
+    ),
+    Key("retries", "attempts after the first", "0; 10 with `+backoff`"),
+    Key("resumption", "share of the clients that resume", "0"),
+    Key("from_idle", "`true`: radios begin idle", "`false`"),
+    Key("discipline", '`"fifo"` or `"ps"`, processor sharing', '`"fifo"`'),
+    Key("max_handshakes", "handshakes that the server works on at once", "any number"),
+    Key("accept_queue", "connections that wait meanwhile", "any number"),
+    Key("replications", "runs that share the clients", "10 at a rate"),
+    Key("seed", "of what is drawn", "the file's `seed`, or 1"),
+    Key(
+        "endpoints",
+        "`true`: beside each replayed fleet, one of the protocol engines themselves, of a thousand clients",
+        "`false`",
+    ),
+    Key(
+        "mix",
+        "a file, or an array of them, from this file's folder: [clients of several kinds]"
+        "(../how-to/simulate.md#clients-of-several-kinds), a fleet for each arrival process",
+        "none",
+    ),
+)
 WHOLE = ("clients", "retries", "max_handshakes", "accept_queue", "replications", "seed")
 
 
-def read_fleets(document: Document, places: Places, options: Options) -> Fleets:
-    """The fleets that a file asks for, none without the table. Raises `InputError`."""
+def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experiment) -> Fleets:
+    """The fleets that a file asks for. Raises `InputError`."""
     from shakedown.simulation.site import check_server
 
-    if "simulated" not in document.data:
-        return Fleets()
-    table = document.table("simulated", KEYS)
     given = {name: document.whole(f"simulated.{name}", table[name]) for name in WHOLE if name in table}
-    seed = given.pop("seed", options.seed)
-    arrivals = _arrivals(document, table, places.rates_per_s)
+    seed = given.pop("seed", experiment.options.seed)
+    arrivals = _arrivals(document, table, experiment.places.rates_per_s)
     fleets = tuple(_fleet(document, text, table, given) for text in arrivals)
     if document.truth("simulated.endpoints", table.get("endpoints", False)):
         fleets += _of_endpoints(document, fleets)
     try:
-        check_server(places.workers, seed)
+        check_server(experiment.places.workers, seed)
     except InputError as error:
         raise document.wrong("simulated.seed", str(error)) from error
     return Fleets(fleets=fleets, mixes=_mixes(document, table), seed=seed)
@@ -78,7 +108,7 @@ def _fleet(document: Document, arrivals: str, table: Mapping[str, Any], given: M
         settle(fleet)
     except InputError as error:
         word = str(error).split(" ", 1)[0]
-        key = next((name for name in KEYS if name.startswith(word)), "arrivals")
+        key = next((one.name for one in KEYS if one.name.startswith(word)), "arrivals")
         raise document.wrong(f"simulated.{key}", str(error)) from error
     return fleet
 
@@ -117,3 +147,10 @@ def _mixes(document: Document, table: Mapping[str, Any]) -> tuple[Mix, ...]:
             raise document.wrong("simulated.mix", f"two are called {path.stem}; accepted: one of each name")
         found[path.stem] = Mix(name=path.stem, kinds=kinds)
     return tuple(found.values())
+
+
+def _counted(asked: Fleets) -> Iterator[tuple[int, str]]:
+    yield len(asked.mixes), "mixture"
+
+
+TABLE = Table(KEYS, read_fleets, _counted)

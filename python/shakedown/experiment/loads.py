@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from shakedown.errors import InputError
-from shakedown.experiment.document import Document
+from shakedown.experiment.table import Key, Table
 from shakedown.files import limits
 from shakedown.files.toml import describe
 from shakedown.scenario import Live, Places
 
+if TYPE_CHECKING:
+    from shakedown.experiment import Experiment
+    from shakedown.experiment.document import Document
+
 KEYS = (
-    "rate", "utilisation", "arrivals", "duration", "count", "clients", "resumption", "timeout", "workers",
-    "compare", "endpoints", "traces", "slow_to",
-)  # fmt: skip
+    Key("rate", 'connections that are started a second: `"100/s"`', "each of `rates`"),
+    Key(
+        "utilisation",
+        "without any rate: the share of the workers' time that the handshake's work, as measured, fills",
+        "0.3",
+    ),
+    Key(
+        "arrivals",
+        '`"poisson"`, `"deterministic"`, or `"closed"`, where a client\'s next begins when its last is over',
+        '`"poisson"`',
+    ),
+    Key("duration", 'how long connections are started: `"10s"`, at most an hour', "10 s"),
+    Key("count", "the most connections", "any number"),
+    Key("clients", "clients, each with a session of its own", "16"),
+    Key("resumption", "share of the connections that resume", "0; all in suites that resume"),
+    Key("timeout", "the longest that a connection may take", "10 s"),
+    Key("workers", "the server's threads, at most 256", "the experiment's `workers`"),
+    Key("compare", "`true`: the same modelled and simulated, beside it", "`false`"),
+    Key(
+        "endpoints", "`true`: the protocol engines in virtual time, too, where `compare` is `true`", "`false`"
+    ),
+    Key(
+        "traces",
+        "handshakes that are sampled on both sides, in a load of their own without a queue: where the time "
+        "goes",
+        "none",
+    ),
+    Key("slow_to", "a device, or an array of them: the same with a client that takes their time", "none"),
+)
 
 
-def read_loads(document: Document, places: Places) -> tuple[Live, ...]:
-    """The loads, one a rate; none without the table. Raises `InputError`."""
-    if "live" not in document.data:
-        return ()
-    table = document.table("live", KEYS)
+def read_loads(document: Document, table: Mapping[str, Any], experiment: Experiment) -> tuple[Live, ...]:
+    """The loads, one a rate. Raises `InputError`."""
+    places = experiment.places
     given: dict[str, Any] = {"workers": places.workers}
     for name, most in (
         ("count", limits.MAX_LIVE_STARTS),
@@ -96,3 +124,10 @@ def _slow_to(document: Document, table: Mapping[str, Any], traces: int) -> tuple
         except InputError as error:
             raise document.wrong("live.slow_to", str(error)) from error
     return tuple(dict.fromkeys(names))
+
+
+def _counted(asked: tuple[Live, ...]) -> Iterator[tuple[int, str]]:
+    yield len(asked), "live load"
+
+
+TABLE = Table(KEYS, read_loads, _counted)

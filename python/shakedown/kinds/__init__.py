@@ -1,22 +1,29 @@
 """Kinds of figures: one module each, and this registry. A new kind is a module here, and its line in `KINDS`.
 
-A module says what its figures are (`QUANTITIES`), how they are made (`run` turns a scenario into the object
+A module says what its figures are (`QUANTITIES`), which table of an experiment it reads (`TABLE`), what of an
+experiment it makes (`planned`, `scenarios`), how its figures are made (`run` turns a scenario into the object
 that is printed, `rows` that object into rows of the table), how they look on a terminal (`terminal`) and in
-the report (`sections`, `answer`). Terminal and report query the table, and nothing else.
+the report (`sections`, `answer`). What it does not say is as in `defaults.py`. Terminal and report query the
+table, and nothing else; runner, command line and reference ask this registry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import polars as pl
     from rich.console import RenderableType
 
     from shakedown.experiment import Experiment
+    from shakedown.experiment.table import Table
     from shakedown.reporting.section import Section
     from shakedown.reporting.text import Sentence
     from shakedown.results.folder import Results
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from shakedown.scenario import CaptureFile, HandshakeId, Scenario
     from shakedown.schema.base import Object
     from shakedown.schema.measured import Measurement
+    from shakedown.schema.saved import Planned
     from shakedown.schema.trace import Trace
 
 KINDS = (
@@ -38,6 +46,9 @@ KINDS = (
 
 Source = tuple["HandshakeId", "CaptureFile | None", "int | None"]
 """Where a trace comes from: a measured handshake, or a connection of a capture."""
+
+Need = Literal["traces", "measurements"]
+"""What a kind may look at of what earlier ones found."""
 
 
 @dataclass
@@ -55,18 +66,37 @@ class Run:
 
     def keep(self, scenario: Scenario, found: Any) -> list[str]:  # noqa: ANN401 - an object of the schema
         """Keeps what later kinds need; returns what a user should know of it."""
+        from shakedown.schema.measured import Measurement
+
         module = kind(scenario.kind)
-        if self.experiment.places or self.experiment.fleets.fleets:
+        if "traces" in self.needed:
             self.traces.update(module.traces(scenario, found))
-        if self.experiment.live and scenario.kind == "measured" and scenario.handshake is not None:
+        if "measurements" in self.needed and isinstance(found, Measurement):
+            assert scenario.handshake is not None
             self.measurements[scenario.handshake] = found
         return module.notes(found)
 
+    @cached_property
+    def needed(self) -> frozenset[Need]:
+        """What is kept, because some kind looks at it."""
+        return frozenset(one for name in KINDS for one in kind(name).needs(self.experiment))
+
 
 class Kind(Protocol):
-    """What each module here has."""
+    """What each module here has, of its own or from `defaults.py`."""
 
     QUANTITIES: tuple[Quantity, ...]
+    TABLE: Table | None
+    """The experiment's table of this name; None where it has none."""
+
+    def planned(self, experiment: Experiment) -> Iterable[Planned]:
+        """The parts of the table that a run means to write, as far as that is known beforehand."""
+
+    def needs(self, experiment: Experiment) -> Collection[Need]:
+        """What it looks at of what earlier kinds found; of what no kind needs nothing is kept."""
+
+    def profiles(self, experiment: Experiment) -> Iterable[str]:
+        """Devices and bearers on which its figures depend, beside those of the experiment's places."""
 
     def scenarios(self, run: Run) -> Iterable[Sequence[Scenario]]:
         """The scenarios of an experiment, a batch for each part of the table."""
@@ -110,8 +140,34 @@ class Spreading(Kind, Protocol):
 
 
 def kind(name: str) -> Kind:
-    """A kind's module."""
-    return cast(Kind, import_module(f"{__name__}.{name}"))
+    """A kind's module, with the defaults for what it leaves out."""
+    from shakedown.kinds import defaults
+
+    module = import_module(f"{__name__}.{name}")
+    return cast(Kind, SimpleNamespace(**{**vars(defaults), **vars(module)}))
+
+
+def load_experiment(path: str | Path) -> Experiment:
+    """Reads and checks an experiment's file; raises `InputError`."""
+    from shakedown.experiment import read_experiment
+
+    return read_experiment(path, tables())
+
+
+def tables() -> dict[str, Table]:
+    """The tables of an experiment that kinds read, by kind."""
+    found = {name: kind(name).TABLE for name in KINDS}
+    return {name: table for name, table in found.items() if table is not None}
+
+
+def counted(experiment: Experiment) -> list[tuple[int, str]]:
+    """How many of what the kinds' own tables ask for."""
+    return [
+        one
+        for name, table in tables().items()
+        if name in experiment.asked
+        for one in table.counted(experiment.asked[name])
+    ]
 
 
 def reported() -> list[Kind]:

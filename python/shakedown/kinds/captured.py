@@ -24,12 +24,14 @@ from shakedown.schema.captured import (
     KeptTrace,
     Range,
 )
+from shakedown.schema.saved import Planned
 from shakedown.schema.trace import CapturedTrace, Trace
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+    from shakedown.experiment import Experiment
     from shakedown.kinds import Run, Source
     from shakedown.reporting.section import Section
     from shakedown.reporting.text import Sentence
@@ -117,6 +119,11 @@ def cut_short(capture: object, problem: str) -> str:
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
     """Each capture of the experiment by itself."""
     return ((one,) for one in run.experiment.of("captured"))
+
+
+def planned(experiment: Experiment) -> Iterator[Planned]:
+    """A part a capture."""
+    return (Planned(kind=one.kind, about=one.label) for one in experiment.of("captured"))
 
 
 def run(scenario: Scenario, run: Run) -> Capture:

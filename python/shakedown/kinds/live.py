@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from shakedown.errors import InputError
+from shakedown.experiment import loads
 from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
 from shakedown.scenario import Live, Load, Options, Scenario
 from shakedown.schema.identity import Identified
 from shakedown.schema.live import LiveRun, LoadOutcome, LoadProgress, LoadRun, SampledHandshakes, TimeSpent
+from shakedown.schema.saved import Planned
 from shakedown.schema.serving import Serving
-from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
-    from shakedown.kinds import Run, Source
+    from shakedown.experiment import Experiment
+    from shakedown.kinds import Need, Run
     from shakedown.reporting.section import Section
-    from shakedown.reporting.text import Sentence
     from shakedown.results.folder import Results
 
 QUANTITIES = (
@@ -124,6 +125,21 @@ class Found:
     row: LiveRun
 
 
+TABLE = loads.TABLE
+
+
+def planned(experiment: Experiment) -> Iterator[Planned]:
+    """A part a suite."""
+    if experiment.asked.get("live"):
+        for one in experiment.of("measured"):
+            yield Planned(kind="live", about=one.label, after="measured")
+
+
+def needs(experiment: Experiment) -> tuple[Need, ...]:
+    """Measured handshakes, whose work says how many a second fill a server's time."""
+    return ("measurements",) if experiment.asked.get("live") else ()
+
+
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
     """Every handshake that was measured, with each load; a batch a handshake."""
     for handshake in run.measurements:
@@ -134,17 +150,17 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
                 handshake=handshake,
                 bearer="loopback",
                 load=Load(workers=live.workers),
-                live=live,
+                asked=live,
                 options=options,
             )
-            for live in run.experiment.live
+            for live in run.experiment.asked.get("live", ())
         )
 
 
 def run(scenario: Scenario, run: Run) -> Found:
     """Starts a server, loads it, stops it. Raises `InputError`, and the core's errors."""
-    live, handshake = scenario.live, scenario.handshake
-    assert live is not None
+    live, handshake = scenario.asked, scenario.handshake
+    assert isinstance(live, Live)
     assert handshake is not None
     measured = run.measurements[handshake]
     saturation_per_s = live.workers / (measured.handshake.server_us.mean * 1e-6)
@@ -481,11 +497,6 @@ def printed(found: Found) -> Iterable[LiveRun]:
     return (found.row,)
 
 
-def traces(scenario: Scenario, found: Found) -> dict[Source, Trace]:
-    """Nothing: what is loaded was measured before."""
-    return {}
-
-
 def notes(found: Found) -> list[str]:
     """A generator that was the bottleneck, and resumptions that the server did not confirm."""
     one, load = found.row, found.row.load
@@ -521,8 +532,3 @@ def sections(results: Results) -> Iterable[Section]:
     from shakedown.reporting.live import sections
 
     return sections(results)
-
-
-def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
-    """Nothing that the measured handshakes do not answer."""
-    return [], []

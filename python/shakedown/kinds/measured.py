@@ -11,12 +11,14 @@ from msgspec import UNSET, UnsetType
 from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
 from shakedown.schema.base import SIDES
 from shakedown.schema.measured import Measurement, Spread
+from shakedown.schema.saved import Planned
 from shakedown.schema.trace import Message, Trace, bare
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+    from shakedown.experiment import Experiment
     from shakedown.kinds import Run, Source
     from shakedown.reporting.section import Section
     from shakedown.reporting.text import Sentence
@@ -52,6 +54,11 @@ STATISTICS = ("median", "mean", "sd", "min", "max")
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
     """Each suite of the experiment by itself."""
     return ((one,) for one in run.experiment.of("measured"))
+
+
+def planned(experiment: Experiment) -> Iterator[Planned]:
+    """A part a suite."""
+    return (Planned(kind=one.kind, about=one.label) for one in experiment.of("measured"))
 
 
 def run(scenario: Scenario, run: Run) -> Measurement:
@@ -212,11 +219,6 @@ def traces(scenario: Scenario, found: Measurement) -> dict[Source, Trace]:
     """Itself."""
     assert scenario.handshake is not None
     return {(scenario.handshake, None, None): bare(found)}
-
-
-def notes(found: Measurement) -> list[str]:
-    """Nothing to tell."""
-    return []
 
 
 def terminal(results: Results, width: int) -> Iterable[RenderableType]:

@@ -13,13 +13,15 @@ from shakedown.errors import InputError
 from shakedown.results.table import Quantity, Row, complete, fact, figure, frame
 from shakedown.scenario import Load, Scenario
 from shakedown.schema.identity import Identified
+from shakedown.schema.saved import Planned
 from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
-    from shakedown.kinds import Run, Source
+    from shakedown.experiment import Experiment
+    from shakedown.kinds import Need, Run, Source
     from shakedown.pricing.library import TraceLibrary
     from shakedown.pricing.predict import Scenario as Priced
     from shakedown.pricing.trace import Trace as Recorded
@@ -107,6 +109,18 @@ class Modelled:
     workers: tuple[tuple[int | None, int | None, int | None], ...] = ()
     queue: Queue | None = None
     unpriced: str | None = None
+
+
+def planned(experiment: Experiment) -> Iterator[Planned]:
+    """A part a suite; which captured connections can be priced is not known before they are read."""
+    if experiment.places:
+        for one in experiment.of("measured"):
+            yield Planned(kind="modelled", about=one.label, after="measured")
+
+
+def needs(experiment: Experiment) -> tuple[Need, ...]:
+    """What was recorded."""
+    return ("traces",) if experiment.places else ()
 
 
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
@@ -317,16 +331,6 @@ def printed(found: Modelled) -> Iterable[Any]:
     """What `predict --json` prints."""
     place = {} if found.capture is None else {"capture": found.capture, "connection": found.connection}
     return ({**one, **place} for one in found.predictions)
-
-
-def traces(scenario: Scenario, found: Modelled) -> dict[Source, Trace]:
-    """Nothing: what is priced was recorded before."""
-    return {}
-
-
-def notes(found: Modelled) -> list[str]:
-    """Nothing to tell."""
-    return []
 
 
 def terminal(results: Results, width: int) -> Iterable[RenderableType]:

@@ -6,24 +6,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from shakedown.errors import InputError
+from shakedown.experiment import fleets
 from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
 from shakedown.scenario import (
     DEFAULT_BEARER,
     DEFAULT_DEVICE,
     DEFAULT_SERVER_DEVICE,
     ClientKind,
+    Fleet,
+    Fleets,
     Load,
     Mix,
     Options,
     Scenario,
 )
 from shakedown.schema.identity import Identified
+from shakedown.schema.saved import Planned
 from shakedown.schema.simulated import Endpoints, Simulated, SimulatedMix, Spread
 from shakedown.schema.trace import Trace
 
@@ -31,7 +35,8 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
-    from shakedown.kinds import Run, Source
+    from shakedown.experiment import Experiment
+    from shakedown.kinds import Need, Run, Source
     from shakedown.pricing.trace import Trace as Recorded
     from shakedown.reporting.section import Section
     from shakedown.reporting.text import Sentence
@@ -111,9 +116,43 @@ class Found:
     unpriced: str | None = None
 
 
+TABLE = fleets.TABLE
+
+
+def planned(experiment: Experiment) -> Iterator[Planned]:
+    """A part a suite and a mixture."""
+    wanted = _wanted(experiment)
+    if wanted.fleets:
+        for one in experiment.of("measured"):
+            yield Planned(kind="simulated", about=one.label, after="measured")
+    for mix in wanted.mixes:
+        yield Planned(kind="simulated", about=mix.name)
+
+
+def needs(experiment: Experiment) -> tuple[Need, ...]:
+    """What was recorded."""
+    return ("traces",) if _wanted(experiment).fleets else ()
+
+
+def profiles(experiment: Experiment) -> Iterator[str]:
+    """Those of the mixtures' clients."""
+    for mix in _wanted(experiment).mixes:
+        for one in mix.kinds:
+            yield from (name for name in (one.device, one.bearer) if name is not None)
+
+
+def _wanted(experiment: Experiment) -> Fleets:
+    return cast(Fleets, experiment.asked.get("simulated", Fleets()))
+
+
+def _fleet(scenario: Scenario) -> Fleet:
+    assert isinstance(scenario.asked, Fleet)
+    return scenario.asked
+
+
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
     """What was recorded, in all places, with all fleets; a batch a handshake, measured ones first."""
-    wanted = run.experiment.fleets
+    wanted = _wanted(run.experiment)
     if not wanted.fleets:
         return
     for handshake, capture, connection in sorted(run.traces, key=lambda source: source[1] is not None):
@@ -125,7 +164,7 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
                 server_device=place.server_device,
                 bearer=place.bearer,
                 load=Load(workers=place.load.workers),
-                fleet=fleet,
+                asked=fleet,
                 options=Options(seed=wanted.seed),
                 capture=capture,
                 connection=connection,
@@ -141,12 +180,12 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
 
 def _mixed_scenarios(run: Run, mix: Mix) -> Iterator[Scenario]:
     """A mixture with all fleets, in all places of which any of its kinds makes use."""
-    places = run.experiment.places
+    places, wanted = run.experiment.places, _wanted(run.experiment)
     devices = places.devices if any(kind.device is None for kind in mix.kinds) else ()
     bearers = places.bearers if any(kind.bearer is None for kind in mix.kinds) else ()
     for device in devices or (DEFAULT_DEVICE,):
         for bearer in bearers or (DEFAULT_BEARER,):
-            for fleet in run.experiment.fleets.fleets:
+            for fleet in wanted.fleets:
                 if not fleet.endpoints:
                     yield Scenario(
                         kind="simulated",
@@ -154,8 +193,8 @@ def _mixed_scenarios(run: Run, mix: Mix) -> Iterator[Scenario]:
                         server_device=places.server_device or DEFAULT_SERVER_DEVICE,
                         bearer=bearer,
                         load=Load(workers=places.workers),
-                        fleet=replace(fleet, mix=mix),
-                        options=Options(seed=run.experiment.fleets.seed),
+                        asked=replace(fleet, mix=mix),
+                        options=Options(seed=wanted.seed),
                     )
 
 
@@ -175,11 +214,11 @@ def job(
     from shakedown.kinds.modelled import source_of
     from shakedown.simulation.fleet import settle
 
-    assert scenario.fleet is not None
-    if scenario.fleet.mix is not None:
-        return _mixed_job(scenario, scenario.fleet.mix, run, progress)
+    fleet = _fleet(scenario)
+    if fleet.mix is not None:
+        return _mixed_job(scenario, fleet.mix, run, progress)
     source = source_of(scenario)
-    resumed, fleet, engines = None, scenario.fleet, None
+    resumed, engines = None, None
     if fleet.endpoints:
         from shakedown.simulation.simulate import Stacks
 
@@ -188,7 +227,7 @@ def job(
             why = "engines run with generated certificates, and these are user-supplied"
             return partial(_unpriced, scenario, run.traces[source], why)
         engines = Stacks(scenario.handshake.client_stack, scenario.handshake.server_stack)
-    if scenario.fleet.resumption > 0.0:
+    if fleet.resumption > 0.0:
         try:
             resumed = _resumed(run, source)
         except InputError as error:
@@ -206,17 +245,17 @@ def _mixed_job(
     from shakedown.simulation.fleet import settle
     from shakedown.simulation.mix import Kind, recorded
 
-    assert scenario.fleet is not None
+    fleet = _fleet(scenario)
     own = {
         trace.suite: parse_trace(builtins(trace), trace.suite)
         for (_, capture, _), trace in run.traces.items()
         if capture is None
     }
     try:
-        traces = recorded([Kind.of(one) for one in mix.kinds], scenario.fleet, open_library(), own)
+        traces = recorded([Kind.of(one) for one in mix.kinds], fleet, open_library(), own)
     except InputError as error:
         return partial(Found, unpriced=str(error))
-    return partial(_simulated_mix, scenario, mix, traces, settle(scenario.fleet), progress)
+    return partial(_simulated_mix, scenario, mix, traces, settle(fleet), progress)
 
 
 def _simulated_mix(
@@ -323,10 +362,10 @@ def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
 
 
 def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
-    assert scenario.fleet is not None
-    yield fact("simulated.arrivals", _named(scenario.fleet.arrivals))
-    if scenario.fleet.mix is not None:
-        yield fact("simulated.mix", scenario.fleet.mix.name)
+    fleet = _fleet(scenario)
+    yield fact("simulated.arrivals", _named(fleet.arrivals))
+    if fleet.mix is not None:
+        yield fact("simulated.mix", fleet.mix.name)
     if found.unpriced is not None:
         yield fact("simulated.unpriced", found.unpriced)
     one = found.row
@@ -400,11 +439,6 @@ def _series(one: Simulated | SimulatedMix) -> Iterator[Row]:
 def printed(found: Found) -> Iterable[Simulated | SimulatedMix]:
     """What `simulate --json` prints, with or without `--mix`."""
     return () if found.row is None else (found.row,)
-
-
-def traces(scenario: Scenario, found: Found) -> dict[Source, Trace]:
-    """Nothing: what is simulated was recorded before."""
-    return {}
 
 
 def notes(found: Found) -> list[str]:

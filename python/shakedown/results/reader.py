@@ -136,13 +136,9 @@ def missing(manifest: Manifest, there: Sequence[Part]) -> list[Planned]:
     """What the run meant to write and did not, failures apart."""
     done = {(part.kind, part.about) for part in there}
     known = done | {(one.kind, one.suite) for one in manifest.failures}
-    lacking = [
-        one for one in manifest.planned if (one.kind, one.about) not in known and one.kind != "modelled"
-    ]
     # A price is missing only where there is a handshake to be priced.
-    unpriced = [
+    return [
         one
         for one in manifest.planned
-        if one.kind == "modelled" and ("modelled", one.about) not in done and ("measured", one.about) in done
+        if (one.kind, one.about) not in known and (one.after is None or (one.after, one.about) in done)
     ]
-    return [*lacking, *unpriced]

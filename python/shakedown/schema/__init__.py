@@ -1,7 +1,7 @@
 """The one definition of everything that is saved or printed.
 
-Each module holds the objects of one command or file. `PRINTED` lists those that commands print and files
-hold; from it the published JSON Schema is made (`python -m shakedown.schema FOLDER`).
+Each module holds the objects of one command or file, and lists in `PRINTED` those that commands print and
+files hold; from these lists the published JSON Schema is made (`publish.py`).
 """
 
 from __future__ import annotations

@@ -181,3 +181,11 @@ class ProvisionedFiles(Object, frozen=True, kw_only=True):
 
     suite: Text
     files: tuple[str, ...]
+
+
+PRINTED = {
+    "attaches": (AttachRun, "The object of aka run --json."),
+    "live-attaches": (LiveAttaches, "The object of aka mobile --json."),
+    "sgsn": (SgsnSummary, "The object of aka sgsn --json."),
+    "provisioned": (ProvisionedFiles, "The object of aka provision --json."),
+}

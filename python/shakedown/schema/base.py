@@ -12,7 +12,6 @@ from shakedown.errors import InputError
 Side = Literal["client", "server"]
 Class = Literal["key", "signature", "common"]
 Carrier = Literal["bare", "eap"]
-Kind = Literal["measured", "modelled", "simulated", "live", "captured"]
 
 SIDES: tuple[Side, Side] = ("client", "server")
 CLASSES: tuple[Class, Class, Class] = ("key", "signature", "common")
@@ -27,6 +26,8 @@ Amount = Annotated[int, _AMOUNT] | Annotated[float, _AMOUNT]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
 NOT_EMPTY = r"\S"
 Text = Annotated[str, msgspec.Meta(pattern=NOT_EMPTY)]
+Kind = Text
+"""A kind of figure, by its name in the registry `shakedown.kinds`, which alone lists them."""
 
 MAX_SHOWN_TEXT = 60
 

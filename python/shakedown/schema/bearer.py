@@ -89,3 +89,9 @@ class MeasuredPath(Object, frozen=True, kw_only=True):
     loss_down: float | None
     mtu_bytes: int
     profile: str
+
+
+PRINTED = {
+    "bearer-check": (BearerCheck, "An object of bearer check --json."),
+    "measured-path": (MeasuredPath, "An object of bearer measure --json."),
+}

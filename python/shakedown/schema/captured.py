@@ -219,3 +219,8 @@ class Capture(Object, frozen=True, kw_only=True):
     uncounted: Count
     traces: tuple[KeptTrace, ...]
     unpriced: tuple[str, ...]
+
+
+PRINTED = {
+    "connection": (Connection, "An object of inspect --json."),
+}

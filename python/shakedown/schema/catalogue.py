@@ -29,3 +29,9 @@ class Build(Object, frozen=True, kw_only=True):
     shakedown: str
     profile: str
     openssl: str
+
+
+PRINTED = {
+    "suite": (SuiteEntry, "An object of suites --json."),
+    "stack": (StackEntry, "An object of stacks --json."),
+}

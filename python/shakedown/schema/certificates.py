@@ -132,3 +132,10 @@ class UserChain(Description, frozen=True, kw_only=True):
     files: ChainFiles
     verification_time: Annotated[int, msgspec.Meta(ge=0, lt=253_402_300_800)]
     level: Count
+
+
+PRINTED = {
+    "certificate": (DescribedFile, "An object of certs show --json."),
+    "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
+    "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),
+}

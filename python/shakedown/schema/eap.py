@@ -55,3 +55,8 @@ class Authentications(Object, frozen=True, kw_only=True):
     radius_bytes: Count | None
     authentication_s: AuthenticationTimes | None
     msk_sha256: str | None
+
+
+PRINTED = {
+    "authentications": (Authentications, "The object of eap peer --json."),
+}

@@ -233,3 +233,9 @@ class LiveRun(Object, frozen=True, kw_only=True):
     server: Serving
     comparison: Comparison | None
     time_spent: tuple[TimeSpent, ...] = ()
+
+
+PRINTED = {
+    "load": (LoadRun, "An object of load --json."),
+    "live": (LiveRun, "A live object of run --json, and an object of validate --live --json."),
+}

@@ -185,3 +185,8 @@ class Measurement(Trace, frozen=True, kw_only=True):
                 split[operation.class_] += operation.mean_us
         split["common"] = self.handshake.of(side).mean - split["key"] - split["signature"]
         return split
+
+
+PRINTED = {
+    "measurement": (Measurement, "An object of measure --json."),
+}

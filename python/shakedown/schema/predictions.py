@@ -187,3 +187,11 @@ class FailedCapacity(Object, frozen=True, kw_only=True):
     device: Text
     bearer: Text
     error: Text
+
+
+PRINTED = {
+    "prediction": (Prediction, "An object of predict --json."),
+    "prediction-failure": (FailedPrediction, "An object of predict --json where a suite has no prediction."),
+    "capacity": (Capacity, "An object of capacity --json."),
+    "capacity-failure": (FailedCapacity, "An object of capacity --json where a suite has no capacity."),
+}

@@ -40,3 +40,8 @@ class Timing(Object, frozen=True, kw_only=True, rename={"class_": "class"}):
     bytes: Count
     per_call_us: Number | UnsetType = UNSET
     per_kib_us: Number | UnsetType = UNSET
+
+
+PRINTED = {
+    "primitive": (Timing, "An object of primitives --json."),
+}

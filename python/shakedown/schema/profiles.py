@@ -265,3 +265,10 @@ class BearerProfile(Object, frozen=True, kw_only=True):
     energy: BearerEnergy
     source: dict[str, tuple[str, ...]]
     assumed: dict[str, str]
+
+
+PRINTED = {
+    "device": (DeviceEntry, "An object of devices --json."),
+    "device-profile": (DeviceProfile, "An object of devices show --json."),
+    "bearer": (BearerProfile, "An object of bearers --json."),
+}

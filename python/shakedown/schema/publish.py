@@ -1,63 +1,34 @@
-"""The published JSON Schema: made from the objects' definitions, one file an object."""
+"""The published JSON Schema: made from the objects' definitions, one file an object.
+
+A module of this package lists in `PRINTED` which of its objects commands print and files hold, by the name of
+the schema's file, and who prints or writes them; nothing else has to know of a new one.
+"""
 
 from __future__ import annotations
 
 import json
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import msgspec
 
-from shakedown.schema.aka import AttachRun, LiveAttaches, ProvisionedFiles, SgsnSummary
-from shakedown.schema.bearer import BearerCheck, MeasuredPath
-from shakedown.schema.captured import Connection
-from shakedown.schema.catalogue import StackEntry, SuiteEntry
-from shakedown.schema.certificates import CertificateProfile, DescribedFile, MadeChain
-from shakedown.schema.eap import Authentications
-from shakedown.schema.live import LiveRun, LoadRun
-from shakedown.schema.measured import Measurement
-from shakedown.schema.predictions import Capacity, FailedCapacity, FailedPrediction, Prediction
-from shakedown.schema.primitives import Timing
-from shakedown.schema.profiles import BearerProfile, DeviceEntry, DeviceProfile
-from shakedown.schema.replication import Comparison
-from shakedown.schema.saved import Manifest, ScenarioFigures
-from shakedown.schema.serving import HalfTrace, Serving
-from shakedown.schema.simulated import Simulated, SimulatedMix
-from shakedown.schema.trace import CapturedTrace
+from shakedown import schema
 
-PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
-    "measurement": (Measurement, "An object of measure --json."),
-    "connection": (Connection, "An object of inspect --json."),
-    "trace": (CapturedTrace, "An object of the file that inspect --traces writes."),
-    "serving": (Serving, "The object of serve --json."),
-    "half-trace": (HalfTrace, "An object of the file that serve --traces writes."),
-    "suite": (SuiteEntry, "An object of suites --json."),
-    "stack": (StackEntry, "An object of stacks --json."),
-    "primitive": (Timing, "An object of primitives --json."),
-    "authentications": (Authentications, "The object of eap peer --json."),
-    "attaches": (AttachRun, "The object of aka run --json."),
-    "live-attaches": (LiveAttaches, "The object of aka mobile --json."),
-    "sgsn": (SgsnSummary, "The object of aka sgsn --json."),
-    "provisioned": (ProvisionedFiles, "The object of aka provision --json."),
-    "certificate": (DescribedFile, "An object of certs show --json."),
-    "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
-    "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),
-    "device": (DeviceEntry, "An object of devices --json."),
-    "device-profile": (DeviceProfile, "An object of devices show --json."),
-    "bearer": (BearerProfile, "An object of bearers --json."),
-    "prediction": (Prediction, "An object of predict --json."),
-    "prediction-failure": (FailedPrediction, "An object of predict --json where a suite has no prediction."),
-    "capacity": (Capacity, "An object of capacity --json."),
-    "capacity-failure": (FailedCapacity, "An object of capacity --json where a suite has no capacity."),
-    "comparison": (Comparison, "An object of reproduce --json."),
-    "load": (LoadRun, "An object of load --json."),
-    "live": (LiveRun, "A live object of run --json, and an object of validate --live --json."),
-    "simulation": (Simulated, "An object of simulate --json."),
-    "simulation-mix": (SimulatedMix, "An object of simulate --mix --json."),
-    "figures": (ScenarioFigures, "An object of report --json."),
-    "bearer-check": (BearerCheck, "An object of bearer check --json."),
-    "measured-path": (MeasuredPath, "An object of bearer measure --json."),
-    "manifest": (Manifest, "The file manifest.json of a results folder."),
-}
+
+def _printed() -> dict[str, tuple[type[msgspec.Struct], str]]:
+    found: dict[str, tuple[type[msgspec.Struct], str]] = {}
+    for module in iter_modules(schema.__path__):
+        if module.name not in ("__main__", "publish"):
+            for name, entry in getattr(
+                import_module(f"{schema.__name__}.{module.name}"), "PRINTED", {}
+            ).items():
+                assert name not in found, f"two objects are published as {name}"
+                found[name] = entry
+    return found
+
+
+PRINTED = _printed()
 """Objects by the name of their schema's file, and who prints or writes them."""
 
 

@@ -29,3 +29,8 @@ class Comparison(Object, frozen=True, kw_only=True):
     reason: Text
     interval: tuple[Number, Number] | None
     depends_on: Text
+
+
+PRINTED = {
+    "comparison": (Comparison, "An object of reproduce --json."),
+}

@@ -46,10 +46,11 @@ class Failure(Object, frozen=True, kw_only=True):
 
 
 class Planned(Object, frozen=True, kw_only=True):
-    """A part that a run means to write."""
+    """A part that a run means to write; `after` names the kind without whose part of the same there is none."""
 
     kind: Text
     about: str
+    after: str | None = None
 
 
 class Manifest(Object, frozen=True, kw_only=True):
@@ -131,3 +132,9 @@ class ScenarioFigures(Object, frozen=True, kw_only=True, omit_defaults=True):
         where = [self.suite, self.capture, self.device, self.bearer]
         what = " ".join(one for one in where if one)
         return f"ScenarioFigures({self.kind} {what}: {len(self.figures)} figures)"
+
+
+PRINTED = {
+    "figures": (ScenarioFigures, "An object of report --json."),
+    "manifest": (Manifest, "The file manifest.json of a results folder."),
+}

@@ -128,3 +128,9 @@ class HalfTrace(Object, frozen=True, kw_only=True):
     unattributed_us: Amount
     messages: tuple[HalfMessage, ...]
     operations: tuple[HalfOperation, ...]
+
+
+PRINTED = {
+    "serving": (Serving, "The object of serve --json."),
+    "half-trace": (HalfTrace, "An object of the file that serve --traces writes."),
+}

@@ -259,3 +259,9 @@ class FailedSimulatedCapacity(Object, frozen=True, kw_only=True):
     bearer: Text
     kind: Literal["simulated"]
     error: Text
+
+
+PRINTED = {
+    "simulation": (Simulated, "An object of simulate --json."),
+    "simulation-mix": (SimulatedMix, "An object of simulate --mix --json."),
+}

@@ -116,3 +116,8 @@ def bare(trace: Trace) -> Trace:
             for one in trace.operations
         ),
     )
+
+
+PRINTED = {
+    "trace": (CapturedTrace, "An object of the file that inspect --traces writes."),
+}

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from shakedown.errors import InputError
-from shakedown.experiment import load_experiment
-from shakedown.kinds import reported
+from shakedown.kinds import load_experiment, reported
 from shakedown.kinds.live_comparison import compared
 from shakedown.reporting import write_report
 from shakedown.results.folder import load_results
@@ -175,8 +174,11 @@ def test_wrong_keys_are_told_with_their_line(tmp_path, line, said):
 
 def test_rates_are_the_experiments_unless_the_table_has_one(tmp_path):
     text = 'suites = ["tls1.2/psk"]\nrates = ["5/s", "9/s"]\nworkers = 2\n[live]\n'
-    assert [(one.rate_per_s, one.workers) for one in experiment(tmp_path, text).live] == [(5.0, 2), (9.0, 2)]
-    (one,) = experiment(tmp_path, text + 'rate = "7/s"\nworkers = 1\n').live
+    assert [(one.rate_per_s, one.workers) for one in experiment(tmp_path, text).asked["live"]] == [
+        (5.0, 2),
+        (9.0, 2),
+    ]
+    (one,) = experiment(tmp_path, text + 'rate = "7/s"\nworkers = 1\n').asked["live"]
     assert (one.rate_per_s, one.workers) == (7.0, 1)
 
 
