@@ -10,6 +10,7 @@ from typing import Any
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.toml import describe, load_toml, locate
+from shakedown.text import visible
 from shakedown.units import parse_duration_s, parse_rate_per_s
 
 
@@ -26,7 +27,8 @@ class Document:
 
     def wrong(self, key: str, what: str, element: str | None = None) -> InputError:
         """A complaint about a key, or about an element of its array."""
-        return InputError(f"{self.path}, line {locate(self.text, key, element)}, key {key}: {what}")
+        where = f"{self.path}, line {locate(self.text, key, element)}, key {key}"
+        return InputError(visible(f"{where}: {what}"))
 
     def no_others(self, table: Mapping[str, Any], known: Collection[str], inside: str = "") -> None:
         """Refuses keys that mean nothing."""

@@ -61,10 +61,9 @@ def locate(text: str, key: str, element: str | None = None) -> int:
     if inner:
         start = locate(text, table)
         at = re.compile(rf"""(?:^|[\s{{,.])["']?{re.escape(inner)}["']?\s*=""")
-        for number, line in enumerate(lines[start - 1 :], start=start):
-            if at.search(line) and (element is None or element in line):
-                return number
-        return start
+        found = [number for number, line in enumerate(lines[start - 1 :], start=start) if at.search(line)]
+        holding = [number for number in found if element is not None and element in lines[number - 1]]
+        return next(iter((*holding, *found)), start)
     at = re.compile(rf"""\s*(?:\[+\s*)?["']?{re.escape(key)}["']?\s*(?:=|\.|\])""")
     for number, line in enumerate(lines, start=1):
         if not at.match(line):

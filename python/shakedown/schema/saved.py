@@ -46,7 +46,7 @@ class Failure(Object, frozen=True, kw_only=True):
 
 
 class Planned(Object, frozen=True, kw_only=True):
-    """A part that a run means to write; `after` names the kind without whose part of the same there is none."""
+    """A part that a run means to write; `after`: the kind without whose part of the same there is none."""
 
     kind: Text
     about: str
