@@ -21,7 +21,7 @@ need is read here; a kind's own table is read by the kind, which declares it (`t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -76,11 +76,15 @@ class Experiment:
         return tuple(one.label for one in self.of("measured") if side in one.options.user_supplied)
 
 
+def known_keys(tables: Iterable[str]) -> set[str]:
+    """What may stand at the top of a file, `tables` of single kinds among it."""
+    return {"name", "title", "question", "captures", "wtls", *PLACE_KEYS, *SUITE_KEYS, *keys(), *tables}
+
+
 def read_experiment(path: str | Path, tables: Mapping[str, Table]) -> Experiment:
     """Reads and checks an experiment; `tables` are those of single kinds. Raises `InputError`."""
     document = Document(Path(path))
-    known = {"name", "title", "question", "captures", "wtls", *PLACE_KEYS, *SUITE_KEYS, *keys(), *tables}
-    document.no_others(document.data, known)
+    document.no_others(document.data, known_keys(tables))
     if "suites" not in document.data and "captures" not in document.data:
         raise InputError(f'{document.path}: key suites is missing; accepted: suites = ["tls1.2/psk", …]')
     options = read_options(document)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +62,16 @@ class Document:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.wrong(key, f'found {describe(value)}; accepted: an array of strings, as ["…", "…"]')
         self.bounded(key, value, most)
-        seen: set[str] = set()
-        for item in value:
-            if item in seen:
-                raise self.wrong(key, f"{describe(item)} is repeated", item)
-            seen.add(item)
+        self.different(key, value, value)
         return tuple(value)
+
+    def different(self, key: str, written: Sequence[object], meant: Sequence[object]) -> None:
+        """Refuses an array of which two elements mean the same."""
+        seen: set[object] = set()
+        for item, meaning in zip(written, meant, strict=True):
+            if meaning in seen:
+                raise self.wrong(key, f"{describe(item)} is repeated", describe(item).strip('"'))
+            seen.add(meaning)
 
     def bounded(self, key: str, value: Collection[object], most: int) -> None:
         """Refuses more than there may be."""

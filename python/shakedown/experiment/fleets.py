@@ -57,6 +57,8 @@ def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experi
     """The fleets that a file asks for. Raises `InputError`."""
     from shakedown.simulation.site import check_server
 
+    if experiment.options.over == "eap":
+        raise document.wrong("over", 'fleets over EAP are not simulated; accepted with [simulated]: "bare"')
     given = {name: document.whole(f"simulated.{name}", table[name]) for name in WHOLE if name in table}
     seed = given.pop("seed", experiment.options.seed)
     arrivals = _arrivals(document, table, experiment.places.rates_per_s)
@@ -80,6 +82,7 @@ def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[f
         what = "is empty" if "arrivals" in table else "is missing, and there are no rates"
         raise document.wrong("simulated.arrivals", f"{what}; accepted: {shape}")
     document.bounded("simulated.arrivals", value, limits.MAX_RATES)
+    document.different("simulated.arrivals", value, value)
     return value
 
 

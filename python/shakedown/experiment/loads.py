@@ -49,6 +49,8 @@ KEYS = (
 
 def read_loads(document: Document, table: Mapping[str, Any], experiment: Experiment) -> tuple[Live, ...]:
     """The loads, one a rate. Raises `InputError`."""
+    if experiment.options.over == "eap":
+        raise document.wrong("over", 'live loads know no EAP; accepted with [live]: "bare"')
     places = experiment.places
     given: dict[str, Any] = {"workers": places.workers}
     for name, most in (

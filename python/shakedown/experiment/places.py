@@ -38,7 +38,9 @@ def _rates_per_s(document: Document) -> tuple[float, ...]:
         shape = 'an array of rates, as ["10/s", "300/s"]'
         raise document.wrong("rates", f"found {describe(value)}; accepted: {shape}")
     document.bounded("rates", value, limits.MAX_RATES)
-    return tuple(document.rate_per_s("rates", item) for item in value)
+    rates_per_s = tuple(document.rate_per_s("rates", item) for item in value)
+    document.different("rates", value, rates_per_s)
+    return rates_per_s
 
 
 def _within_s(document: Document) -> float | None:

@@ -72,6 +72,7 @@ def read_suites(
             credentials="user-supplied" if one.sides else "generated",
         )
         chosen = _options_of(one, files, today, options)
+        _check_stacks(document, handshake, name)
         scenarios.append(Scenario(kind="measured", handshake=handshake, options=chosen))
     for side, side_files in files.items():
         if not any(side in one.options.user_supplied for one in scenarios):
@@ -93,6 +94,26 @@ def _stacks(document: Document) -> dict[Side, str | None]:
                 hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
                 raise document.wrong(key, f"there is no stack {describe(name)}{hint}")
     return found
+
+
+def _check_stacks(document: Document, handshake: HandshakeId, written: str) -> None:
+    """Refuses a suite of a protocol of which a stack that was asked for is no client, or no server."""
+    asked: dict[Side, str | None] = {"client": handshake.client_stack, "server": handshake.server_stack}
+    if not any(asked.values()):
+        return
+    from shakedown import core
+
+    protocol = core.describe(handshake.suite)["protocol"]
+    for side, name in asked.items():
+        known = [
+            one.name for one in core.stacks() if protocol in (one.client if side == "client" else one.server)
+        ]
+        if name is not None and name not in known:
+            raise document.wrong(
+                "suites",
+                f"{written}: the stack {name} runs no {side} of {protocol}; accepted: {', '.join(known)}",
+                written,
+            )
 
 
 def _assigned(document: Document, name: str, files: Mapping[Side, SideFiles], today: int) -> Assigned:

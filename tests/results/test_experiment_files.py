@@ -1,0 +1,100 @@
+"""Experiment files: what is accepted is documented, and whatever is wrong is one line that says where."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from shakedown.errors import InputError
+from shakedown.experiment import known_keys
+from shakedown.experiment.suites import FILE_KEYS
+from shakedown.kinds import load_experiment, tables
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/experiments.md").read_text()
+SUITES = 'suites = ["tls1.3/x25519"]\n'
+
+
+def documented(head: str) -> set[str]:
+    """The keys in the first column of the table under a head."""
+    rows = PAGE.split(f"\n| {head} |")[1].split("\n\n")[0].splitlines()[2:]
+    first = [row.split("|")[1] for row in rows if row.startswith("|")]
+    return {name for cell in first for name in re.findall(r"`(\w+)`", cell)}
+
+
+def test_the_page_has_every_key_and_no_other():
+    assert documented("key") == known_keys(tables())
+    assert documented("key of `[server]`, `[client]`") == set(FILE_KEYS)
+    for name, table in tables().items():
+        assert documented(f"key of `[{name}]`") == {key.name for key in table.keys}
+
+
+def complaint(folder: Path, text: str | bytes) -> str:
+    path = folder / "e.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError) as found:
+        load_experiment(path)
+    line = str(found.value)
+    assert line.isprintable()
+    assert line.startswith(str(path))
+    return line.removeprefix(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (SUITES + "rates = [10, '20/s', '10/s']", ', line 2, key rates: "10/s" is repeated'),
+        (
+            SUITES + '[simulated]\narrivals = ["storm:1s", "storm:1s"]',
+            ', line 3, key simulated.arrivals: "storm:1s" is repeated',
+        ),
+        (SUITES + "[live]\nclients = 2\nrate = inf", ', line 4, key live.rate: "inf" is no rate; accepted:'),
+        (
+            SUITES + "fragment = 300",
+            ", line 2, key fragment: bounds the packets of EAP; accepted beside over",
+        ),
+        (SUITES + 'over = "eap"\n[live]', ", line 2, key over: live loads know no EAP"),
+        (SUITES + 'over = "eap"\nrates = [1]\n[simulated]', ", line 2, key over: fleets over EAP are not"),
+        (
+            SUITES + 'stack = "wtls"',
+            ", line 1, key suites: tls1.3/x25519: the stack wtls runs no client of tls1.3; accepted: openssl,",
+        ),
+        (
+            'suites = ["tls1.2/psk",\n  "ssl3/rsa"]\nserver_stack = "rustls"',
+            ", line 2, key suites: ssl3/rsa: the stack rustls runs no server of ssl3; accepted: openssl",
+        ),
+        (SUITES + 'devices = ["a\\nb"]', ', line 2, key devices: there is no profile "a\\nb"'),
+        (SUITES + "[[live]]\nrate = 1", ", line 2, key live: found an array; accepted: a table, as [live]"),
+        (
+            SUITES + "simulated = true",
+            ", line 2, key simulated: found a truth value (True); accepted: a table",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(tmp_path, text, said):
+    assert complaint(tmp_path, text).startswith(said)
+
+
+def test_damage_of_any_sort_is_one_line(tmp_path):
+    """Bytes of a whole file changed, removed, repeated: no traceback, and one line says what is wrong."""
+    whole = (
+        SUITES + 'repeat = 3\ndevices = ["phone"]\nrates = ["5/s", 20]\nwithin = "1s"\npercentile = 95\n'
+        '[simulated]\narrivals = ["storm:1s"]\nclients = 5\ntimeout = "3s"\n'
+        '[live]\nrate = "7/s"\ncompare = true\n'
+        '[server]\nchain = "nothing.pem"\n'
+    ).encode()
+    draw = random.Random(5)
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for _ in range(draw.randint(1, 3)):
+            at = draw.randrange(len(damaged))
+            match draw.randrange(3):
+                case 0:
+                    damaged[at] = draw.randrange(256)
+                case 1:
+                    del damaged[at : at + draw.randint(1, 12)]
+                case _:
+                    damaged[at:at] = damaged[draw.randrange(len(damaged)) :][: draw.randint(1, 30)]
+        complaint(tmp_path, bytes(damaged))
