@@ -538,7 +538,7 @@ def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
 
 
 def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
-    """Makes, issues or describes certificates: `request["do"]` is show, make, issue or profiles.
+    """Makes, issues or describes certificates: `request["do"]` is show, make, issue, profiles or profile.
 
     Fields and answers are those of `Request` and `Response` in `crates/certs/src/request.rs`; fields that are
     None are left out, and what was made comes as a list of one. Raises `InputError` with the core's one line.

@@ -19,18 +19,18 @@ const KU_KEY_CERT_SIGN: u32 = 0x04;
 const X509_PURPOSE_SSL_CLIENT: c_int = 1;
 const X509_PURPOSE_SSL_SERVER: c_int = 2;
 
-/// OpenSSL's `BN_GENCB`: whom it tells of its search for a prime.
+/// OpenSSL's `BN_GENCB`: called during its search for a prime.
 #[repr(C)]
-struct Told {
+struct GenCallback {
     _opaque: [u8; 0],
 }
 
 unsafe extern "C" {
-    fn BN_GENCB_new() -> *mut Told;
-    fn BN_GENCB_free(told: *mut Told);
+    fn BN_GENCB_new() -> *mut GenCallback;
+    fn BN_GENCB_free(callback: *mut GenCallback);
     fn BN_GENCB_set(
-        told: *mut Told,
-        tell: Option<unsafe extern "C" fn(c_int, c_int, *mut Told) -> c_int>,
+        callback: *mut GenCallback,
+        function: Option<unsafe extern "C" fn(c_int, c_int, *mut GenCallback) -> c_int>,
         argument: *mut c_void,
     );
     fn X509_get_signature_info(
@@ -55,7 +55,7 @@ unsafe extern "C" {
 }
 
 /// Whether the search for a prime goes on; OpenSSL ends it at 0.
-unsafe extern "C" fn search_on(_: c_int, _: c_int, _: *mut Told) -> c_int {
+unsafe extern "C" fn search_on(_: c_int, _: c_int, _: *mut GenCallback) -> c_int {
     c_int::from(goes_on())
 }
 
@@ -66,15 +66,15 @@ pub(crate) fn generate_rsa(bits: c_int, exponent: &BigNumRef) -> Result<Rsa<Priv
     // its argument; OpenSSL passes its structure on without looking into it after it is freed. `openssl_sys` declares
     // the same structure as an opaque type of its own.
     unsafe {
-        let told = BN_GENCB_new();
-        if told.is_null() {
+        let callback = BN_GENCB_new();
+        if callback.is_null() {
             return Err(ErrorStack::get());
         }
-        BN_GENCB_set(told, Some(search_on), std::ptr::null_mut());
+        BN_GENCB_set(callback, Some(search_on), std::ptr::null_mut());
         let key = openssl_sys::RSA_new();
         let made = !key.is_null()
-            && openssl_sys::RSA_generate_key_ex(key, bits, exponent.as_ptr(), told.cast()) == 1;
-        BN_GENCB_free(told);
+            && openssl_sys::RSA_generate_key_ex(key, bits, exponent.as_ptr(), callback.cast()) == 1;
+        BN_GENCB_free(callback);
         if made {
             return Ok(Rsa::from_ptr(key));
         }

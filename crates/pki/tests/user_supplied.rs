@@ -283,26 +283,29 @@ fn keys_that_no_suite_has_are_refused_by_name() {
 fn what_a_peer_would_refuse_is_found() {
     let laid = Laid::out("rsa1024@p256@p256");
     let whole = laid.file("whole.pem", pems(&laid.issued));
-    let look = |chain: &Path, key: Option<&Path>, ca: Option<&Path>, criteria: &Criteria| {
+    let findings = |chain: &Path, key: Option<&Path>, ca: Option<&Path>, criteria: &Criteria| {
         inspect::describe(chain, key, ca, None, criteria).unwrap()
     };
     let server = criteria(Side::Server);
-    assert!(look(&whole, Some(&laid.key()), None, &server).violations.is_empty());
+    assert!(findings(&whole, Some(&laid.key()), None, &server).violations.is_empty());
 
     let late = Criteria { now_unix_s: 2_600_000_000, ..server.clone() };
-    assert_eq!(reasons(&look(&whole, None, None, &late)), [Reason::Expired; 3]);
+    assert_eq!(reasons(&findings(&whole, None, None, &late)), [Reason::Expired; 3]);
     let early = Criteria { now_unix_s: 0, ..server.clone() };
-    assert_eq!(reasons(&look(&whole, None, None, &early)), [Reason::NotYetValid; 3]);
+    assert_eq!(reasons(&findings(&whole, None, None, &early)), [Reason::NotYetValid; 3]);
     let strict = Criteria { security_level: 2, ..server.clone() };
-    let weak = look(&whole, None, None, &strict);
+    let weak = findings(&whole, None, None, &strict);
     assert_eq!(reasons(&weak), [Reason::WeakKey]);
     assert_eq!(weak.violations[0].detail, "rsa1024 gives 80 bits; security level 2 wants 112");
     assert_eq!(weak.security_level, 1);
     let sent = laid.file("sent.pem", pems(&laid.issued[..2]));
-    assert!(look(&sent, None, None, &server).violations.is_empty(), "the peer may trust who issued the last");
+    assert!(
+        findings(&sent, None, None, &server).violations.is_empty(),
+        "the peer may trust who issued the last"
+    );
     let strictest = Criteria { security_level: 4, ..server.clone() };
     let root = laid.file("root.pem", pem(&laid.issued[2].certificate));
-    let rooted = look(&sent, None, Some(&root), &strictest);
+    let rooted = findings(&sent, None, Some(&root), &strictest);
     assert!(
         rooted
             .violations
@@ -310,54 +313,54 @@ fn what_a_peer_would_refuse_is_found() {
             .any(|violation| violation.detail.starts_with("the trusted root's p256 gives 128 bits"))
     );
     let elsewhere = Criteria { host: Some("elsewhere.test".into()), ..server.clone() };
-    let wrong = look(&whole, None, None, &elsewhere);
+    let wrong = findings(&whole, None, None, &elsewhere);
     assert_eq!(reasons(&wrong), [Reason::WrongName]);
     assert_eq!(wrong.violations[0].detail, "is not for 'elsewhere.test' but for dns:server.shakedown.test");
     let client = Criteria { side: Side::Client, ..server.clone() };
-    assert_eq!(reasons(&look(&whole, None, None, &client)), [Reason::WrongPurpose]);
+    assert_eq!(reasons(&findings(&whole, None, None, &client)), [Reason::WrongPurpose]);
     let other = laid.file("other.pem", key_pem(&laid.issued[1]));
     let holder = laid.file("leaf-only.pem", pem(&laid.issued[0].certificate));
     let root = laid.file("root.pem", pem(&laid.issued[2].certificate));
-    let alone = look(&holder, Some(&other), Some(&root), &server);
+    let alone = findings(&holder, Some(&other), Some(&root), &server);
     assert_eq!(reasons(&alone), [Reason::IssuerMissing, Reason::KeyMismatch]);
     assert_eq!(alone.violations[1].detail, "the private key (p256) is not that of the leaf (rsa1024)");
     let stranger = Laid::out("p256@p256");
     let mixed = laid.file("mixed.pem", [pems(&laid.issued), pem(&stranger.issued[0].certificate)].concat());
-    assert_eq!(reasons(&look(&mixed, Some(&laid.key()), None, &server)), [Reason::Unrelated]);
+    assert_eq!(reasons(&findings(&mixed, Some(&laid.key()), None, &server)), [Reason::Unrelated]);
     let mut forged = laid.issued[0].certificate.clone();
     *forged.last_mut().unwrap() ^= 1;
     let forged = laid.file("forged.pem", [pem(&forged), pem(&laid.issued[1].certificate)].concat());
-    assert!(reasons(&look(&forged, None, Some(&root), &server)).contains(&Reason::BadSignature));
+    assert!(reasons(&findings(&forged, None, Some(&root), &server)).contains(&Reason::BadSignature));
 }
 
 #[test]
 fn flaws_of_profiles_are_found() {
     let lab = include_str!("../profiles/lab.toml");
     let criteria = criteria(Side::Server);
-    let look = |text: &str| {
+    let findings = |text: &str| {
         let profile = Profile::parse(text, "flawed").unwrap();
         let issued = chain(&profile, Side::Server, "p256@p256@p256@p256");
         let folder = tempfile::tempdir().unwrap();
         inspect::describe(&file(folder.path(), "chain.pem", pems(&issued)), None, None, None, &criteria)
             .unwrap()
     };
-    assert!(look(lab).violations.is_empty());
+    assert!(findings(lab).violations.is_empty());
     let nameless = lab.replace("subject_alternative_names = [\"dns:server.shakedown.test\"]", "");
-    assert_eq!(reasons(&look(&nameless)), [Reason::NoAlternativeName]);
+    assert_eq!(reasons(&findings(&nameless)), [Reason::NoAlternativeName]);
     let (root, between) = lab.split_once("[[intermediate]]").unwrap();
     let no_ca = format!("{root}[[intermediate]]{}", between.replacen("ca = true", "ca = false", 1));
-    assert_eq!(reasons(&look(&no_ca)), [Reason::IssuerIsNoCa; 2]);
+    assert_eq!(reasons(&findings(&no_ca)), [Reason::IssuerIsNoCa; 2]);
     let no_signing = format!("{root}[[intermediate]]{}", between.replacen("\"key_cert_sign\", ", "", 1));
-    assert_eq!(reasons(&look(&no_signing)), [Reason::IssuerIsNoCa; 2]);
+    assert_eq!(reasons(&findings(&no_signing)), [Reason::IssuerIsNoCa; 2]);
     let short = lab.replacen("ca = true }", "ca = true, path_length = 1 }", 1);
-    let found = look(&short);
+    let found = findings(&short);
     assert_eq!(reasons(&found), [Reason::PathTooLong]);
     assert_eq!(found.violations[0].detail, "allows 1 CA(s) between itself and the leaf; there are 2");
     let sha1 = lab.replace("ec = \"sha256\"", "ec = \"sha1\"");
-    assert_eq!(reasons(&look(&sha1)), [Reason::WeakDigest; 3]);
+    assert_eq!(reasons(&findings(&sha1)), [Reason::WeakDigest; 3]);
     let unknown =
         lab.replace("[server]", "[server]\nopaque = [{ oid = \"1.2.3.4.5\", critical = true, bytes = 40 }]");
-    let found = look(&unknown);
+    let found = findings(&unknown);
     assert_eq!(reasons(&found), [Reason::UnknownCriticalExtension]);
     let extension = found.certificates[0].extensions.last().unwrap();
     assert_eq!((&extension.oid[..], &extension.value[..], extension.bytes), ("1.2.3.4.5", "40 bytes", 53));

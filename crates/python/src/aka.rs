@@ -208,8 +208,8 @@ pub fn aka_hss(
     let mut raised = None;
     let mut summary = None;
     let served = serve(py, |step| {
-        let mut tell = |at: SocketAddr| tell(&mut raised, |py| listening.call1(py, (at.to_string(),)));
-        summary = Some(aka::serve_hss(&options, &mut tell, step)?);
+        let mut emit = |at: SocketAddr| call_back(&mut raised, |py| listening.call1(py, (at.to_string(),)));
+        summary = Some(aka::serve_hss(&options, &mut emit, step)?);
         Ok(())
     });
     if let (None, Some(summary)) = (&raised, summary) {
@@ -218,7 +218,10 @@ pub fn aka_hss(
     raised.map_or(served, Err)
 }
 
-fn tell(raised: &mut Option<PyErr>, call: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) -> ControlFlow<()> {
+fn call_back(
+    raised: &mut Option<PyErr>,
+    call: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>,
+) -> ControlFlow<()> {
     match Python::attach(|py| call(py).map(drop)) {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
@@ -286,12 +289,12 @@ pub fn aka_sgsn(
     let mut raised = None;
     let mut summary = None;
     let served = serve(py, |step| {
-        let mut tell = |at: SocketAddr, core: Option<SocketAddr>| {
-            tell(&mut raised, |py| {
+        let mut emit = |at: SocketAddr, core: Option<SocketAddr>| {
+            call_back(&mut raised, |py| {
                 listening.call1(py, (at.to_string(), core.map(|address| address.to_string())))
             })
         };
-        summary = Some(aka::serve_sgsn(&options, store, &mut tell, step)?);
+        summary = Some(aka::serve_sgsn(&options, store, &mut emit, step)?);
         Ok(())
     });
     if let (None, Some(summary)) = (&raised, summary) {

@@ -130,22 +130,22 @@ fn machine(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(pythonize(py, &Machine::detect())?)
 }
 
-/// Looks for Ctrl-C and reports progress, every so often; keeps what is raised meanwhile.
-struct Lookout {
+/// Polls for Ctrl-C and reports progress, every so often; keeps what is raised meanwhile.
+struct Interrupts {
     progress: Option<Py<PyAny>>,
-    /// Of how much; told where it is known.
+    /// Of how much; reported where it is known.
     total: Option<u64>,
     last: Instant,
     raised: Option<PyErr>,
 }
 
-impl Lookout {
+impl Interrupts {
     fn new(progress: Option<Py<PyAny>>, total: Option<u64>) -> Rc<RefCell<Self>> {
         Rc::new(RefCell::new(Self { progress, total, last: Instant::now(), raised: None }))
     }
 
-    /// Looks; tells how much is done where that is known.
-    fn look(&mut self, done: Option<usize>) -> ControlFlow<()> {
+    /// Polls; reports how much is done where that is known.
+    fn poll(&mut self, done: Option<usize>) -> ControlFlow<()> {
         if self.raised.is_some() {
             return ControlFlow::Break(());
         }
@@ -181,7 +181,7 @@ fn with_progress<T: Send>(
     with_progress_of(py, progress, None, work)
 }
 
-/// The same, and progress is told of how much.
+/// The same, and progress is reported with the total.
 fn with_progress_of<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -189,17 +189,18 @@ fn with_progress_of<T: Send>(
     work: impl FnOnce(&mut dyn FnMut(usize) -> ControlFlow<()>) -> T + Send,
 ) -> PyResult<T> {
     py.detach(|| {
-        let lookout = Lookout::new(progress, total);
-        let result = looking_out(&lookout, || work(&mut |done| lookout.borrow_mut().look(Some(done))));
-        let raised = lookout.borrow_mut().raised.take();
+        let interrupts = Interrupts::new(progress, total);
+        let result =
+            interruptible(&interrupts, || work(&mut |done| interrupts.borrow_mut().poll(Some(done))));
+        let raised = interrupts.borrow_mut().raised.take();
         raised.map_or(Ok(result), Err)
     })
 }
 
-/// Does some work, and looks out while keys are made for it.
-fn looking_out<T>(lookout: &Rc<RefCell<Lookout>>, work: impl FnOnce() -> T) -> T {
-    let lookout = Rc::clone(lookout);
-    watched(move || lookout.borrow_mut().look(None), work)
+/// Does some work, and polls while keys are made for it.
+fn interruptible<T>(interrupts: &Rc<RefCell<Interrupts>>, work: impl FnOnce() -> T) -> T {
+    let interrupts = Rc::clone(interrupts);
+    watched(move || interrupts.borrow_mut().poll(None), work)
 }
 
 /// Measures one suite.

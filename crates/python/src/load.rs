@@ -2,7 +2,7 @@
 
 use crate::errors::{CoreError, InvalidOption, to_python};
 use crate::options::Options;
-use crate::{Lookout, looking_out};
+use crate::{Interrupts, interruptible};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use shakedown_live::load::{Config, LoadError, Parts, Progress, merge, run};
@@ -36,16 +36,16 @@ pub fn load<'py>(
     };
     let mut raised = None;
     let (counted, early) = py.detach(|| {
-        let lookout = Lookout::new(None, None);
-        let mut step = |now: &Progress| match tell(progress.as_ref(), now) {
+        let interrupts = Interrupts::new(None, None);
+        let mut step = |now: &Progress| match report(progress.as_ref(), now) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 raised.get_or_insert(error);
                 ControlFlow::Break(())
             }
         };
-        let counted = looking_out(&lookout, || run(&config, suite.as_ref(), &settings, &mut step));
-        let early = lookout.borrow_mut().raised.take();
+        let counted = interruptible(&interrupts, || run(&config, suite.as_ref(), &settings, &mut step));
+        let early = interrupts.borrow_mut().raised.take();
         (counted, early)
     });
     crate::notices::keep(&settings.notices);
@@ -69,7 +69,7 @@ pub fn merge_loads<'py>(py: Python<'py>, parts: &Bound<'py, PyAny>) -> PyResult<
     Ok(pythonize(py, &merge(parts))?)
 }
 
-fn tell(progress: Option<&Py<PyAny>>, now: &Progress) -> PyResult<()> {
+fn report(progress: Option<&Py<PyAny>>, now: &Progress) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
         let Some(callback) = progress else { return Ok(()) };

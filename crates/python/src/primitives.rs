@@ -1,7 +1,7 @@
 //! Timing primitives, and writing them down as a device profile.
 
 use crate::errors::CoreError;
-use crate::{Lookout, looking_out};
+use crate::{Interrupts, interruptible};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -26,7 +26,7 @@ pub fn time<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Options { filter: filter.unwrap_or_default(), seconds, back_to_back, cache };
     let timed = py.detach(|| {
-        let lookout = Lookout::new(None, None);
+        let interrupts = Interrupts::new(None, None);
         let mut step = |state: primitives::Progress<'_>| {
             let outcome = Python::attach(|py| {
                 py.check_signals()?;
@@ -37,13 +37,13 @@ pub fn time<'py>(
             match outcome {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
-                    lookout.borrow_mut().raised = Some(error);
+                    interrupts.borrow_mut().raised = Some(error);
                     ControlFlow::Break(())
                 }
             }
         };
-        let timed = looking_out(&lookout, || primitives::time(&options, &mut step));
-        let raised = lookout.borrow_mut().raised.take();
+        let timed = interruptible(&interrupts, || primitives::time(&options, &mut step));
+        let raised = interrupts.borrow_mut().raised.take();
         raised.map_or(Ok(timed), Err)
     })?;
     Ok(pythonize(py, &timed.map_err(to_python)?)?)

@@ -20,7 +20,7 @@ fn answer(outcome: &Outcome) -> PyResult<String> {
     serde_json::to_string(&answer).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Simulates a scenario. `progress` is told of (clients through, clients in all) now and then; what it raises, and
+/// Simulates a scenario. `progress` is reported of (clients through, clients in all) now and then; what it raises, and
 /// Ctrl-C, breaks the simulation off. Replications share `threads` threads, by default one a processor.
 #[pyfunction]
 #[pyo3(signature = (spec, progress = None, threads = None))]
@@ -47,14 +47,14 @@ pub fn simulate(
                 return ControlFlow::Continue(());
             }
             looked = Instant::now();
-            let told = Python::attach(|py| {
+            let reported = Python::attach(|py| {
                 py.check_signals()?;
                 if let Some(progress) = &progress {
                     progress.call1(py, (through, total))?;
                 }
                 Ok(())
             });
-            match told {
+            match reported {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     raised = Some(error);

@@ -135,7 +135,7 @@ pub(crate) struct Connection {
     warnings: Bucket,
     duplicates: Bucket,
     /// When a record that authenticates came last.
-    pub heard_at: Duration,
+    pub last_input_at: Duration,
     pub closed: bool,
     pub output: Output,
 }
@@ -165,7 +165,7 @@ impl Connection {
             last_received: Checksum::NOTHING,
             warnings: Bucket::new(WARNINGS),
             duplicates: Bucket::new(DUPLICATES),
-            heard_at: now,
+            last_input_at: now,
             closed: false,
             output: Output::default(),
         };
@@ -231,7 +231,7 @@ impl Connection {
         let verdict = match self.decryptor.decrypt(cx.provider, record, &mut plaintext) {
             Ok(()) => {
                 self.last_received = Checksum::of(record.raw);
-                self.heard_at = cx.now.elapsed;
+                self.last_input_at = cx.now.elapsed;
                 self.handle(cx, content, &plaintext);
                 Verdict::Authentic
             }

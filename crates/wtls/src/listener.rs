@@ -273,8 +273,8 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
     fn postpone(&mut self, due: Duration, id: ConnectionId) -> bool {
         let Some(held) = self.connections.get_mut(&id) else { return true };
         let connection = self.peers.get(&held.address).and_then(|entry| entry.peer.connection(id));
-        let heard_at = connection.map(|connection| connection.heard_at);
-        let next = heard_at.map_or(due, |heard_at| heard_at.saturating_add(self.limits.idle));
+        let last_input_at = connection.map(|connection| connection.last_input_at);
+        let next = last_input_at.map_or(due, |last_input_at| last_input_at.saturating_add(self.limits.idle));
         if next > due {
             held.due = next;
             self.idle.insert((next, id));

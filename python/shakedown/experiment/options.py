@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from shakedown.errors import did_you_mean
+from shakedown.errors import InputError, did_you_mean
 from shakedown.experiment.document import Document
 from shakedown.files import limits
 from shakedown.files.toml import describe
@@ -67,12 +67,17 @@ def _unix_s(document: Document, key: str, value: object) -> int:
 
 def _profile(document: Document, key: str, name: str) -> str:
     """A certificate profile: its name, or the path of a file beside the experiment."""
-    if name.endswith(".toml") or "/" in name:
-        if not (document.path.parent / name).is_file():
-            raise document.wrong(key, f'there is no file "{name}" beside the experiment')
-        return str(document.path.parent / name)
     from shakedown import core
 
+    if name.endswith(".toml") or "/" in name:
+        path = document.path.parent / name
+        if not path.is_file():
+            raise document.wrong(key, f'there is no file "{name}" beside the experiment')
+        try:
+            core.certs({"do": "profile", "name": str(path)})
+        except InputError as error:
+            raise document.wrong(key, str(error)) from error
+        return str(path)
     known = [str(one["name"]) for one in core.certs({"do": "profiles"})]
     if name not in known:
         hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}, or a .toml file"

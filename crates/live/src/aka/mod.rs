@@ -19,7 +19,7 @@ pub use mobile::{Attached, Attaches, MobileOptions, attach};
 pub use nodes::{HssOptions, HssSummary, Kept, SgsnOptions, SgsnSummary, serve_hss, serve_sgsn};
 pub use operator::Operator;
 pub use provision::{Provisioned, Site, provision};
-pub use simulate::{Outcome, Plan, World, simulate};
+pub use simulate::{Deployment, Outcome, Plan, simulate};
 
 use shakedown_stacks::SetupError;
 use std::path::PathBuf;

@@ -73,7 +73,7 @@ pub struct Outcome {
 }
 
 /// The nodes of a laboratory, and its subscribers.
-pub struct World {
+pub struct Deployment {
     suite: Suite,
     settings: Settings,
     /// Of the serving network.
@@ -93,7 +93,7 @@ const HOME: &str = "20201";
 const ABROAD: &str = "20801";
 const NODES: [&str; 2] = ["sgsn-1", "sgsn-2"];
 
-impl World {
+impl Deployment {
     /// Two SGSNs of one network, under a policy, and so many subscribers of the same network or, roaming, of another.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl World {
         let mut hss = Hss::new();
         hss.certify(serving.network().clone(), home.certify(serving)?);
         let serving = serving.network().clone();
-        let mut world = Self {
+        let mut deployment = Self {
             suite,
             settings,
             nodes,
@@ -134,9 +134,9 @@ impl World {
             operators: [home, abroad],
         };
         for _ in 0..mobiles {
-            world.subscribe()?;
+            deployment.subscribe()?;
         }
-        Ok(world)
+        Ok(deployment)
     }
 
     /// Adds a subscriber of the home network; its place among the mobiles.
@@ -282,7 +282,7 @@ fn run(
         patience: Ns::from_secs_f64(seconds("patience", plan.patience_s)?),
         seed: plan.seed,
     };
-    let mut world = World::new(suite, plan.mobiles.max(1), plan.roaming, policy)?;
+    let mut deployment = Deployment::new(suite, plan.mobiles.max(1), plan.roaming, policy)?;
     let mut runner = Runner::new(setting, plan.workers, plan.background_per_s);
     let mut gaps = Stream::of(plan.seed, 0, GAP);
     let mut moved = Stream::of(plan.seed, 0, MOVE);
@@ -297,11 +297,11 @@ fn run(
         if number >= at.len() && moves.happens(&mut moved) {
             at[place] = 1 - at[place];
         }
-        attaches.push(world.attach(&mut runner, place, at[place])?);
+        attaches.push(deployment.attach(&mut runner, place, at[place])?);
     }
     let mut not_resumed = BTreeMap::new();
     let mut handed_over = 0;
-    for node in &world.nodes {
+    for node in &deployment.nodes {
         handed_over += node.tally().handed_over;
         for (decision, times) in &node.tally().not_resumed {
             *not_resumed.entry(*decision).or_default() += times;

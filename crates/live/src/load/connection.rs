@@ -2,6 +2,7 @@
 
 use super::cause::{self, Doing};
 use super::engine::thread_cpu;
+use super::pace::Pace;
 use super::sampling::Sample;
 use super::socket::Socket;
 use crate::watched::Watched;
@@ -24,7 +25,7 @@ pub struct Exchange {
     /// A session to resume is waited for.
     pub wants_session: bool,
     /// How many times as long each step of a handshake takes, as if the client were slower by that.
-    pub slowdown: Option<f64>,
+    pub pace: Pace,
 }
 
 /// What an endpoint works on.
@@ -229,7 +230,7 @@ impl Connection {
     /// Lets the endpoint work; what it makes of its input waits in `unsent` and among its events.
     fn work(&mut self, clock: &dyn Fn() -> Time, exchange: &Exchange, input: Input<'_>) {
         let now = clock();
-        let slowdown = exchange.slowdown.filter(|_| self.established.is_none());
+        let slowdown = exchange.pace.factor().filter(|_| self.established.is_none());
         // One handshake's steps are all as slow.
         let slowdown = slowdown.map(|factor| *self.slowdown.get_or_insert(factor));
         let before = slowdown.map(|_| thread_cpu());

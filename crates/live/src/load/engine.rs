@@ -61,7 +61,6 @@ pub struct Engine<'a> {
     clients: Clients,
     stopped: &'a AtomicBool,
     exchange: Exchange,
-    pace: Pace,
     poll: Poll,
     alarm: Alarm,
     begun: Instant,
@@ -101,16 +100,14 @@ impl<'a> Engine<'a> {
             request: config.request.clone().map(String::into_bytes),
             await_first_byte: config.await_first_byte,
             wants_session: config.resume_ratio > 0.0,
-            slowdown: config.slowdown,
+            pace: Pace::new(config.slowdown, config.client_s.map(Duration::from_secs_f64)),
         };
-        let pace = Pace::new(config.slowdown, config.client_s.map(Duration::from_secs_f64));
         Ok(Self {
             config,
             target,
             clients,
             stopped,
             exchange,
-            pace,
             poll,
             alarm,
             begun,
@@ -200,7 +197,7 @@ impl<'a> Engine<'a> {
             cpu,
             checked: self.clients.checked,
             interrupted: self.is_stopped(),
-            slowdown: self.pace.factor(),
+            slowdown: self.exchange.pace.factor(),
             traces: self.tally.lines(&self.clients.suites, &self.clients.stack),
             tally: self.tally,
         };
@@ -234,7 +231,8 @@ impl<'a> Engine<'a> {
             }
             let next_start = starts.next_at().filter(|_| self.open < self.max_open);
             // A slowed client's next step must not wait for a poll's whole milliseconds.
-            let next_step = self.exchange.slowdown.and_then(|_| self.deadlines.peek().map(|next| next.0.0));
+            let next_step =
+                self.exchange.pace.factor().and_then(|_| self.deadlines.peek().map(|next| next.0.0));
             let wake_at = [next_start, next_step].into_iter().flatten().min();
             self.alarm.set(wake_at).map_err(system("set a timer"))?;
             let sleep = if more { Duration::ZERO } else { self.sleep() };
@@ -386,8 +384,7 @@ impl<'a> Engine<'a> {
         let Some(negotiated) = connection.negotiated.take() else { return };
         tally.count(&negotiated);
         if !negotiated.resumed {
-            self.pace.learn(connection.client_work);
-            self.exchange.slowdown = self.pace.factor();
+            self.exchange.pace.learn(connection.client_work);
         }
         if let Some(sample) = connection.sample.take() {
             if sample.preemptions > 0 {

@@ -9,7 +9,7 @@ const RECENT: usize = 15;
 /// From what the client's side of a handshake shall take in all, and what it took this machine lately. A handshake now and
 /// then takes several times the processor that one in a loop takes, because nothing of it is in the caches any more, and a
 /// slowed client's steps are far apart: so its own handshakes are what counts.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Pace {
     factor: Option<f64>,
     client: Option<Time>,

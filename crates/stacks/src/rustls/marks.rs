@@ -80,10 +80,10 @@ pub struct Marks {
     protects: bool,
 }
 
-/// Tells the marks of the connection that has the processor, if one is being recorded.
-pub fn tell(news: impl FnOnce(&mut Marks)) {
+/// Updates the marks of the connection that has the processor, if one is being recorded.
+pub fn update_marks(update: impl FnOnce(&mut Marks)) {
     if recorder::is_recording() {
-        CURRENT.with_borrow_mut(|current| current.as_deref_mut().map(news));
+        CURRENT.with_borrow_mut(|current| current.as_deref_mut().map(update));
     }
 }
 

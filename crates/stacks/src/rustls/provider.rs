@@ -3,7 +3,7 @@
 //! All wrappers are here, because rustls 0.24 changes these traits. They are made once and live as long as the
 //! program, as the traits ask for `&'static` objects. A bare connection takes the provider inside.
 
-use super::marks::{Marks, tell};
+use super::marks::{Marks, update_marks};
 use rustls::crypto::cipher::{
     AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, KeyBlockShape, MessageDecrypter,
     MessageEncrypter, OutboundOpaqueMessage, OutboundPlainMessage, Tls12AeadAlgorithm, Tls13AeadAlgorithm,
@@ -474,7 +474,7 @@ impl Context for TimedContext {
         let digest = symmetric(Operation::Digest, self.names.digest);
         recorder::operation(digest, start, recorder::ticks(), length(data.len()), false);
         if self.transcript {
-            tell(|marks| marks.hashed(data));
+            update_marks(|marks| marks.hashed(data));
         }
     }
 }
@@ -509,7 +509,7 @@ impl Hkdf for TimedHkdf {
     }
 
     fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> hmac::Tag {
-        tell(|marks| {
+        update_marks(|marks| {
             // The check of the peer's Finished begins here.
             if marks.next_is(MessageName::Finished) {
                 recorder::boundary();
@@ -571,7 +571,7 @@ impl Prf for TimedPrf {
     }
 
     fn for_secret(&self, output: &mut [u8], secret: &[u8], label: &[u8], seed: &[u8]) {
-        tell(|marks| marks.prf(label));
+        update_marks(|marks| marks.prf(label));
         let bytes = length(output.len());
         recorder::timed(symmetric(Operation::Prf, self.names.prf), bytes, || {
             self.inner.for_secret(output, secret, label, seed);
@@ -593,7 +593,7 @@ struct Tls13Aead {
 impl Tls13AeadAlgorithm for Tls13Aead {
     fn encrypter(&self, key: AeadKey, iv: Iv) -> Box<dyn MessageEncrypter> {
         let inner = self.inner.encrypter(key, iv);
-        tell(Marks::write_keys);
+        update_marks(Marks::write_keys);
         Box::new(Encrypter { inner, names: self.names })
     }
 
@@ -663,7 +663,7 @@ impl MessageEncrypter for Encrypter {
     ) -> Result<OutboundOpaqueMessage, Error> {
         let bytes = message.payload.len();
         let handshake = message.typ == ContentType::Handshake;
-        tell(|marks| marks.protected(handshake.then_some(bytes)));
+        update_marks(|marks| marks.protected(handshake.then_some(bytes)));
         recorder::timed(symmetric(Operation::Cipher, self.names.cipher), length(bytes), || {
             self.inner.encrypt(message, sequence)
         })
@@ -690,7 +690,7 @@ impl MessageDecrypter for Decrypter {
             self.inner.decrypt(message, sequence)
         })?;
         if plain.typ == ContentType::Handshake {
-            tell(|marks| marks.read(plain.payload));
+            update_marks(|marks| marks.read(plain.payload));
         }
         Ok(plain)
     }

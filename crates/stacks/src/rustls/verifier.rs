@@ -1,6 +1,6 @@
 //! Verifiers that say where the check of a CertificateVerify begins; the checks are webpki's.
 
-use super::marks::tell;
+use super::marks::update_marks;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
@@ -23,7 +23,7 @@ impl<V: ?Sized> Observed<V> {
 
 /// The chain has been checked, which belongs to Certificate; the signature over the handshake comes next.
 fn signature_begins() {
-    tell(|marks| {
+    update_marks(|marks| {
         if marks.next_is(MessageName::CertificateVerify) {
             recorder::boundary();
         }

@@ -378,7 +378,7 @@ impl<P: Provider> Peer<P> {
         if self.connections.len() > self.max_connections {
             // The newest is the last one, and heard no less recently than any.
             let others = &self.connections[..self.connections.len() - 1];
-            let silent = others.iter().min_by_key(|slot| slot.connection.heard_at).map(|slot| slot.id);
+            let silent = others.iter().min_by_key(|slot| slot.connection.last_input_at).map(|slot| slot.id);
             self.collect();
             silent.into_iter().for_each(|id| self.drop_connection(id, CloseReason::Evicted));
         }

@@ -1,0 +1,170 @@
+//! Two attaches under way at once, cut short anywhere, under a clock that is set.
+
+use crate::lab::{Seen, answer, deployment};
+use proptest::prelude::*;
+use shakedown_aka::mobile::{Mobile, MobileEvent};
+use shakedown_aka::sessions::{Decision, Policy};
+use shakedown_aka::sgsn::Attach;
+use shakedown_live::aka::Deployment;
+use shakedown_trace::Endpoint;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// An attach under way.
+struct Flight {
+    place: usize,
+    node: usize,
+    mobile: Mobile<Box<dyn Endpoint>>,
+    attach: Attach<Box<dyn Endpoint>>,
+    seen: Seen,
+    counted: bool,
+}
+
+impl Flight {
+    fn new(deployment: &Deployment, place: usize, node: usize) -> Self {
+        let (mobile, attach) = (deployment.mobile(place).unwrap(), Attach::default());
+        Self { place, node, mobile, attach, seen: Seen::default(), counted: false }
+    }
+
+    /// What the mobile has to say goes to the SGSN, and what that has to say comes back; one query is answered. False where
+    /// nothing was said.
+    fn step(&mut self, deployment: &mut Deployment, now: Duration) -> bool {
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        self.mobile.poll_transmit(now, &mut up);
+        self.seen.up.extend(&up);
+        let query = self.attach.poll_query();
+        if let Some((network, query)) = &query {
+            let answer = answer(deployment, &self.attach, network, query);
+            self.attach.handle_answer(&mut deployment.nodes[self.node], now, answer);
+        }
+        self.attach.handle_input(&mut deployment.nodes[self.node], now, &up);
+        self.attach.poll_transmit(&mut down);
+        self.seen.down.extend(&down);
+        self.mobile.handle_input(now, &down);
+        self.seen.mobile.extend(std::iter::from_fn(|| self.mobile.poll_event()));
+        self.seen.sgsn.extend(std::iter::from_fn(|| self.attach.poll_event()));
+        query.is_some() || !up.is_empty() || !down.is_empty()
+    }
+
+    /// It is over: what the mobile keeps of it.
+    fn land(&mut self, deployment: &mut Deployment) -> bool {
+        self.attach.handle_close(&mut deployment.nodes[self.node]);
+        let given = self.seen.mobile.iter().find_map(|event| match event {
+            MobileEvent::Attached(temporary) => Some(temporary.clone()),
+            _ => None,
+        });
+        let Some(given) = given else { return false };
+        let resumed = self.mobile.negotiated().unwrap().resumed;
+        let session = self.mobile.endpoint().session().filter(|_| !resumed);
+        deployment.keep(self.place, given, session);
+        true
+    }
+}
+
+/// What happens while two attaches are under way.
+#[derive(Clone, Debug)]
+enum Turn {
+    /// One of them goes on.
+    Step(usize),
+    /// One of them ends as it is, and another begins: of a mobile, at an SGSN.
+    Begin { flight: usize, place: usize, node: usize },
+    /// The clock is set, to seconds after a time.
+    Clock(u64),
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    prop_oneof![
+        24 => (0..2_usize).prop_map(Turn::Step),
+        4 => (0..2_usize, 0..2_usize, 0..2_usize)
+            .prop_map(|(flight, place, node)| Turn::Begin { flight, place, node }),
+        3 => (0..100_u64).prop_map(Turn::Clock),
+    ]
+}
+
+/// What is known of sessions from the wire, and from what SGSNs decided on offers.
+#[derive(Default)]
+struct Known {
+    /// How often each was resumed, and when last.
+    sessions: HashMap<Vec<u8>, (u32, Duration)>,
+    /// Those that the SGSN which held them refused as of a time to come.
+    refused: HashSet<Vec<u8>>,
+    resumed: u64,
+}
+
+impl Known {
+    /// Looks at an attach after each of its steps.
+    fn look(&mut self, flight: &mut Flight, now: Duration, policy: Policy) -> Result<(), TestCaseError> {
+        let offered = flight.attach.offered();
+        if let Some(offered) = offered.filter(|one| one.decision == Decision::ClockSetBack && !one.is_guest) {
+            self.refused.insert(offered.id.clone());
+        }
+        if flight.counted || !flight.attach.is_accepted() {
+            return Ok(());
+        }
+        flight.counted = true;
+        let (offered, answered) = flight.seen.session_ids();
+        prop_assert!(!answered.is_empty());
+        if offered != answered {
+            prop_assert!(self.sessions.insert(answered, (0, now)).is_none(), "a new session has an old ID");
+            return Ok(());
+        }
+        self.resumed += 1;
+        prop_assert!(!self.refused.contains(&answered), "its age was not known, and now it is young");
+        let Some((count, last)) = self.sessions.get_mut(&answered) else {
+            return Err(TestCaseError::fail("a session that nobody made was resumed"));
+        };
+        *count += 1;
+        prop_assert!(*count <= policy.max_resumptions, "resumed {count} times");
+        prop_assert!(*last <= now && now - *last < policy.max_age, "resumed at {now:?}, last at {last:?}");
+        *last = now;
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    /// The same with two attaches under way at once, of one mobile or of two, each cut short anywhere, and a clock that is
+    /// put forward and back between any two messages.
+    #[test]
+    fn nor_by_attaches_at_the_same_time_under_a_clock_that_is_set(
+        max_resumptions in 0..4_u32,
+        max_age in 1..100_u64,
+        turns in prop::collection::vec(turn(), 40..200),
+    ) {
+        let policy = Policy { max_resumptions, max_age: Duration::from_secs(max_age) };
+        let mut deployment = deployment(2, policy);
+        let base = Duration::from_secs(1_000_000);
+        let mut now = base;
+        let mut known = Known::default();
+        let mut flights = [Flight::new(&deployment, 0, 0), Flight::new(&deployment, 1, 0)];
+        for turn in turns {
+            match turn {
+                Turn::Clock(seconds) => now = base + Duration::from_secs(seconds),
+                Turn::Step(flight) => {
+                    let flight = &mut flights[flight];
+                    let goes_on = flight.step(&mut deployment, now);
+                    known.look(flight, now, policy)?;
+                    if !goes_on {
+                        flight.land(&mut deployment);
+                        *flight = Flight::new(&deployment, flight.place, flight.node);
+                    }
+                }
+                Turn::Begin { flight, place, node } => {
+                    flights[flight].land(&mut deployment);
+                    flights[flight] = Flight::new(&deployment, place, node);
+                }
+            }
+        }
+        // Whatever was left behind: a mobile that is alone and tries again gets in.
+        for place in 0..2 {
+            let attached = (0..3).any(|_| {
+                let mut flight = Flight::new(&deployment, place, 1);
+                while flight.step(&mut deployment, now) {}
+                flight.land(&mut deployment)
+            });
+            prop_assert!(attached, "mobile {place} is locked out");
+        }
+        let resumed: u64 = deployment.nodes.iter().map(|node| node.tally().resumed).sum();
+        prop_assert!(resumed <= known.resumed + 2, "{resumed}, and {} seen", known.resumed);
+    }
+}

@@ -1,0 +1,150 @@
+//! Whom networks and mobiles believe, and what is refused under protection.
+
+use crate::lab::{attach, deployment, suite, untouched};
+use shakedown_aka::message::Cause;
+use shakedown_aka::mobile::AttachFailure;
+use shakedown_aka::names::{Imsi, Network};
+use shakedown_aka::sessions::Policy;
+use shakedown_live::aka::{Card, Operator, suite_of};
+use shakedown_pki::Profile;
+use shakedown_trace::suite::KeyType;
+use std::time::Duration;
+
+/// A card of another operator.
+fn foreign(operator: &Operator, certifier: &Operator, claimed: &Network, root: Vec<u8>) -> Card {
+    let leaf = operator.subscriber("stranger.example").unwrap();
+    let serving = Network::new("20801").unwrap();
+    Card {
+        imsi: Imsi::new("202019999999999").unwrap(),
+        home: claimed.clone(),
+        root,
+        leaf: leaf.certificate,
+        key: leaf.key,
+        authorities: [(serving, certifier.certify(operator).unwrap())].into(),
+    }
+}
+
+fn operator(network: &str) -> Operator {
+    let kinds = suite_of(&suite()).unwrap().keys;
+    let kinds: [KeyType; 3] = [kinds[0], kinds[1], kinds[2]];
+    Operator::new(&Network::new(network).unwrap(), kinds, &Profile::default()).unwrap()
+}
+
+#[test]
+fn networks_without_an_agreement_are_refused_whatever_they_certify() {
+    let mut deployment = deployment(1, Policy::default());
+    let now = Duration::from_secs(1);
+    let stranger = operator("31099");
+    let home = deployment.cards[0].home.clone();
+    let root = deployment.cards[0].root.clone();
+
+    // It says who it is, and nobody knows it.
+    let place =
+        deployment.add(foreign(&stranger, &stranger, stranger.network(), stranger.root().unwrap())).unwrap();
+    let seen = attach(&mut deployment, place, 0, now, untouched);
+    assert_eq!(seen.cause(), Some(Cause::UnknownHome), "no HSS is known for it");
+    let line = format!("{:?}", seen.sgsn);
+    assert!(line.contains("no HSS of network 31099 is known here"), "{line}");
+    assert!(!seen.attached());
+
+    // Its HSS answers, with a cross-certificate of its own making.
+    let mut hss = shakedown_aka::hss::Hss::new();
+    let abroad = Network::new("20801").unwrap();
+    hss.certify(abroad.clone(), stranger.certify(&deployment.operators()[1]).unwrap());
+    deployment.homes.insert(stranger.network().clone(), hss);
+    let seen = attach(&mut deployment, place, 0, now, untouched);
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::NoRoamingAgreement)));
+    let line = format!("{:?}", seen.sgsn);
+    assert!(line.contains("network 31099 is no partner"), "{line}");
+
+    // It says that it is a partner; its subscribers' authority is certified by nobody whom the SGSN trusts.
+    let place = deployment.add(foreign(&stranger, &stranger, &home, root.clone())).unwrap();
+    let seen = attach(&mut deployment, place, 0, now, untouched);
+    assert_eq!(seen.cause(), Some(Cause::Handshake), "{seen:?}");
+    let line = format!("{:?}", seen.sgsn);
+    assert!(line.contains("certificate"), "{line}");
+
+    // The partner's HSS hands out what another network certified.
+    let wrong = stranger.certify(&deployment.operators()[1]).unwrap();
+    deployment.homes.get_mut(&home).unwrap().certify(abroad, wrong);
+    let seen = attach(&mut deployment, 0, 1, now, untouched);
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::NoRoamingAgreement)));
+    let line = format!("{:?}", seen.sgsn);
+    assert!(line.contains("was not issued by network 20201"), "{line}");
+}
+
+#[test]
+fn a_mobile_believes_no_network_that_its_own_has_not_certified() {
+    let mut deployment = deployment(1, Policy::default());
+    let stranger = operator("31099");
+    let card = Card { root: stranger.root().unwrap(), ..deployment.cards[0].clone() };
+    let imsi = card.imsi.clone();
+    let place = deployment.add(card).unwrap();
+    let seen = attach(&mut deployment, place, 0, Duration::from_secs(1), untouched);
+    assert!(matches!(seen.failure(), Some(AttachFailure::Handshake(_))), "{seen:?}");
+    assert!(!seen.queries.iter().any(|query| format!("{query:?}").contains(imsi.as_str())), "told who it is");
+}
+
+#[test]
+fn who_is_barred_or_has_another_certificate_or_is_not_known_is_rejected_under_protection() {
+    let mut deployment = deployment(2, Policy::default());
+    let now = Duration::from_secs(1);
+    let home = deployment.cards[0].home.clone();
+    let imsi = deployment.cards[0].imsi.clone();
+    deployment.homes.get_mut(&home).unwrap().bar(&imsi, true);
+    let seen = attach(&mut deployment, 0, 0, now, untouched);
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::Barred)));
+    // A reject in the clear would be a message of kind 5.
+    assert!(!kinds(&seen.down).contains(&5), "{:?}", kinds(&seen.down));
+    // A subscriber in another's name.
+    let card = Card { imsi: imsi.clone(), ..deployment.cards[1].clone() };
+    let place = deployment.add(card).unwrap();
+    let seen = attach(&mut deployment, place, 0, now, untouched);
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::UnknownSubscriber)));
+    let card = Card { imsi: Imsi::new("202010000099999").unwrap(), ..deployment.cards[1].clone() };
+    let place = deployment.add(card).unwrap();
+    let seen = attach(&mut deployment, place, 0, now, untouched);
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::UnknownSubscriber)));
+    deployment.homes.get_mut(&home).unwrap().bar(&imsi, false);
+    assert!(attach(&mut deployment, 0, 0, now, untouched).attached());
+}
+
+/// Kinds of an attach's messages in one direction.
+fn kinds(stream: &[u8]) -> Vec<u8> {
+    let (mut rest, mut found) = (stream, Vec::new());
+    while let [kind, high, low, tail @ ..] = rest {
+        found.push(*kind);
+        rest = &tail[usize::from(u16::from_be_bytes([*high, *low]))..];
+    }
+    found
+}
+
+#[test]
+fn an_attach_request_that_was_altered_on_its_way_is_noticed() {
+    let mut deployment = deployment(1, Policy::default());
+    let now = Duration::from_secs(1);
+    assert!(attach(&mut deployment, 0, 0, now, untouched).attached());
+    // The temporary identity in the second request, in its last byte.
+    let seen = attach(&mut deployment, 0, 0, now, |up| {
+        let end = 3 + usize::from(u16::from_be_bytes([up[1], up[2]]));
+        up[end - 1] ^= 1;
+    });
+    assert!(!seen.attached(), "{seen:?}");
+    assert_eq!(seen.cause(), Some(Cause::Protocol));
+}
+
+#[test]
+fn suites_that_cannot_carry_an_attach_are_refused_and_others_become_mutual_with_two_levels() {
+    let good = |name: &str| suite_of(&name.parse().unwrap()).map(|suite| suite.to_string());
+    assert_eq!(good("tls1.2/ecdhe_ecdsa/p256").unwrap(), "tls1.2/ecdhe_ecdsa+x25519/p256@p256@p256/mutual");
+    for (bad, line) in [
+        ("tls1.3/x25519/p256/mutual", "accepted: tls1.0, tls1.1, tls1.2"),
+        ("ssl3/rsa/rsa1024/mutual", "accepted: tls1.0, tls1.1, tls1.2"),
+        ("tls1.2/psk", "accepted: key exchanges with certificates"),
+        ("tls1.2/ecdhe_ecdsa/p256/mutual/resumed", "accepted: a full handshake"),
+        ("tls1.2/ecdhe_ecdsa/p256@p384/mutual", "accepted: LEAF, or LEAF@AUTHORITY@ROOT"),
+    ] {
+        let error = good(bad).unwrap_err().to_string();
+        assert!(error.ends_with(line), "{error}");
+    }
+}
