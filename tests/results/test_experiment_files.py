@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from pathlib import Path
 
 import pytest
 
+from shakedown.api import measure
 from shakedown.errors import InputError
 from shakedown.experiment import known_keys
 from shakedown.experiment.suites import FILE_KEYS
 from shakedown.kinds import load_experiment, tables
+from shakedown.pricing.library import TraceLibrary
+from shakedown.pricing.predict import predict
+from shakedown.results.folder import load_results
+from shakedown.runner import run_experiment
+from shakedown.schema import builtins
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/experiments.md").read_text()
 SUITES = 'suites = ["tls1.3/x25519"]\n'
@@ -102,3 +109,26 @@ def test_damage_of_any_sort_is_one_line(tmp_path):
                 case _:
                     damaged[at:at] = damaged[draw.randrange(len(damaged)) :][: draw.randint(1, 30)]
         complaint(tmp_path, bytes(damaged))
+
+
+def test_what_was_measured_inside_eap_is_priced_there(tmp_path):
+    """By the library's traces, which are of bare handshakes, `predict --over eap` says the same."""
+    suites = ["tls1.3/x25519/p256/server", "tls1.3/x25519/p256/server/resumed"]
+    path = tmp_path / "eap.toml"
+    path.write_text(f'suites = {suites}\nrepeat = 1\nover = "eap"\nfragment = 200\ndevices = ["phone"]\n')
+    run_experiment(load_experiment(path), tmp_path / "r")
+    found = load_results(tmp_path / "r").predictions
+    said = predict(suites, over="eap", fragment_bytes=200)
+    assert found["suite"].to_list() == suites
+    assert set(found["carrier"]) == {"eap"}
+    for row, one in zip(found.to_dicts(), said, strict=True):
+        # A signature is a byte longer or shorter.
+        assert row["total_s"] == pytest.approx(one["total_s"], rel=1e-4)
+
+
+def test_what_was_recorded_inside_eap_has_no_bare_price(tmp_path):
+    handshake = measure("tls1.3/x25519", repeat=1, over="eap")
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps([builtins(handshake)]))
+    with pytest.raises(InputError, match="was recorded inside EAP, and is priced there alone"):
+        predict([handshake.suite], traces=TraceLibrary(path))

@@ -140,7 +140,7 @@ def run(scenario: Scenario, run: Run) -> Modelled:
 
 def job(scenario: Scenario, run: Run) -> Callable[[], Modelled]:
     """Prices a handshake in one place. What nothing can price is said, and no error."""
-    return partial(_modelled, scenario, run.traces[source_of(scenario)])
+    return partial(_modelled, scenario, run.traces[source_of(scenario)], run.experiment.options.fragment)
 
 
 def source_of(scenario: Scenario) -> Source:
@@ -159,12 +159,12 @@ def take(scenario: Scenario, found: Modelled, run: Run) -> Modelled:
     return kept
 
 
-def _modelled(scenario: Scenario, trace: Trace) -> Modelled:
+def _modelled(scenario: Scenario, trace: Trace, fragment_bytes: int | None) -> Modelled:
     from shakedown.pricing import predict
 
     name = None if scenario.capture is None else Path(scenario.capture.file).name
     try:
-        priced = priced_on(scenario, trace)
+        priced = priced_on(scenario, trace, fragment_bytes)
         rows = tuple(predict.rows(priced, "default", scenario.load.rates_per_s, scenario.load.workers))
     except InputError as error:
         return Modelled(trace, name, scenario.connection, unpriced=str(error))
@@ -181,9 +181,9 @@ def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, 
     return tuple(workers_needed(priced, load.within_s, load.percentile, load.rates_per_s))
 
 
-def priced_on(scenario: Scenario, trace: Trace) -> Priced:
-    """A trace priced on a scenario's devices. Raises `InputError`."""
-    return recorded_on(scenario, _recorded(trace))
+def priced_on(scenario: Scenario, trace: Trace, fragment_bytes: int | None = None) -> Priced:
+    """A trace priced on a scenario's devices, inside EAP where it was recorded there. Raises `InputError`."""
+    return recorded_on(scenario, _recorded(trace), fragment_bytes)
 
 
 _last_recorded: list[tuple[Trace, Recorded]] = []
@@ -202,17 +202,23 @@ def _recorded(trace: Trace) -> Recorded:
     return last[1]
 
 
-def recorded_on(scenario: Scenario, trace: Recorded) -> Priced:
+def recorded_on(scenario: Scenario, trace: Recorded, fragment_bytes: int | None = None) -> Priced:
     """A trace, as pricing knows it, on a scenario's devices. Raises `InputError`."""
     from shakedown.pricing import predict
+    from shakedown.pricing.eap import carried
+    from shakedown.pricing.library import open_library
 
+    known = {trace.suite: trace}
+    inside_eap = carried(fragment_bytes, None) if trace.inside_eap else None
+    if inside_eap is not None and (full := trace.suite.removesuffix("/resumed")) != trace.suite:
+        known[full] = open_library()[full]
     # A library is asked for suites by name and nothing else.
-    traces = cast("TraceLibrary", {trace.suite: trace})
+    traces = cast("TraceLibrary", known)
     device, server, bearer = scenario.device, scenario.server_device, scenario.bearer
     assert device is not None
     assert server is not None
     assert bearer is not None
-    return predict.scenario(trace.suite, device, server, bearer, traces=traces)
+    return predict.scenario(trace.suite, device, server, bearer, traces=traces, inside_eap=inside_eap)
 
 
 def queue_of(priced: Priced, workers: int = 1) -> Queue | None:

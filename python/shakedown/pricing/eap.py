@@ -88,7 +88,7 @@ def flights_of(trace: Trace, ticket_bytes: float = 0.0) -> list[tuple[Side, floa
             continue
         size = message.size_bytes
         if later and message.name in ("ClientHello", "ServerHello"):
-            size -= eap.SESSION_ID_BYTES
+            size -= _session_id_bytes(trace)
         if runs and runs[-1][0] == message.sender:
             runs[-1] = message.sender, runs[-1][1] + size
         else:
@@ -109,7 +109,14 @@ def renewed_ticket_bytes(trace: Trace, traces: Mapping[str, Trace] | TraceLibrar
     tickets = any(message.flight is None for message in trace.messages)
     if trace.protocol != "tls1.3" or full == trace.suite or tickets:
         return 0.0
-    return trace.messages[0].size_bytes - traces[full].messages[0].size_bytes
+    first = traces[full]
+    resumed_bytes = trace.messages[0].size_bytes - _session_id_bytes(trace)
+    return resumed_bytes - (first.messages[0].size_bytes - _session_id_bytes(first))
+
+
+def _session_id_bytes(trace: Trace) -> int:
+    """What a hello of TLS 1.3 has that it has not inside EAP."""
+    return 0 if trace.inside_eap else eap.SESSION_ID_BYTES
 
 
 def packets_of(trace: Trace, how: Carried) -> list[Packet]:

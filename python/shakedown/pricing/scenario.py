@@ -214,6 +214,10 @@ def scenario(
         )
     library = traces or open_library()
     trace = library[suite]
+    if trace.inside_eap and inside_eap is None:
+        raise InputError(
+            f"{suite}: was recorded inside EAP, and is priced there alone; accepted with it: over eap"
+        )
     prices = [
         price(trace, "client", client, None if client.priced else scale),
         price(trace, "server", server, None if server.priced else scale),

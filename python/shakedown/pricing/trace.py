@@ -45,6 +45,7 @@ class _Entry(msgspec.Struct, frozen=True):
     suite: Text
     messages: Annotated[tuple[_Message, ...], msgspec.Meta(min_length=1)]
     operations: tuple[_Operation, ...]
+    carrier: str | None = None
 
 
 _DATAGRAM_PROTOCOLS = ("dtls1.2", "dtls1.3", "wtls")
@@ -88,11 +89,15 @@ class Flight:
 
 @dataclass(frozen=True)
 class Trace:
-    """What one handshake of a suite is made of; times of the machine that recorded it are left behind."""
+    """What one handshake of a suite is made of; times of the machine that recorded it are left behind.
+
+    `inside_eap`: it was recorded inside EAP-TLS, so that its hellos have no session IDs for middleboxes.
+    """
 
     suite: str
     messages: tuple[Message, ...]
     operations: tuple[Operation, ...]
+    inside_eap: bool = False
 
     @cached_property
     def flights(self) -> tuple[Flight, ...]:
@@ -148,4 +153,4 @@ def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
         )
         for one in found.operations
     )
-    return Trace(found.suite, messages, operations)
+    return Trace(found.suite, messages, operations, found.carrier == "eap")
