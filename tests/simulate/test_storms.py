@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shakedown.charts.storm import Storm, storms
-from shakedown.experiment import load_experiment
+from shakedown.kinds import load_experiment
 from shakedown.reporting.simulated import answer, sections
 from shakedown.reporting.text import plain
 from shakedown.results.folder import load_results
