@@ -51,7 +51,10 @@ class Cluster:
     """Jobs run on the workers of a Dask cluster."""
 
     def __init__(self, client: Client, profiles: Sequence[str] = ()) -> None:
-        """Raises `ShakedownError` where a worker has another version of this program, or of a profile."""
+        """Raises `ShakedownError` where a worker has another version of this program, or of a profile, and
+        `InputError` for what is no client that is connected.
+        """
+        _check_client(client)
         self.client, self.profiles = client, tuple(profiles)
         with _kept(client):
             check_workers(client, profiles)
@@ -108,6 +111,7 @@ class Generators:
 
     def __init__(self, client: Client) -> None:
         """Raises `ShakedownError` where a worker has another version of this program."""
+        _check_client(client)
         self.client = client
         check_workers(client)
         self.workers = sorted(self._known())
@@ -146,6 +150,16 @@ def _give_up(futures: Iterable[Any]) -> None:
     for future in futures:
         with suppress(Exception):
             future.cancel()
+
+
+def _check_client(client: object) -> None:
+    from distributed import Client
+
+    accepted = "accepted: a Client of dask.distributed that is connected"
+    if not isinstance(client, Client):
+        raise InputError(f"client is {client!r:.80}; {accepted}")
+    if client.status != "running":
+        raise InputError(f"client is {client.status}; {accepted}")
 
 
 def _lost() -> tuple[type[Exception], ...]:

@@ -113,6 +113,19 @@ def test_a_worker_that_came_later_and_is_another_is_told(client, monkeypatch):
         list(pool.results([partial(pow, 2, 3)]))
 
 
+@pytest.mark.parametrize("what", ["tcp://127.0.0.1:8786", 5, object()])
+def test_what_is_no_client_is_refused(what):
+    with pytest.raises(InputError, match=r"client is .*; accepted: a Client of dask\.distributed"):
+        cluster.Cluster(what)
+
+
+def test_a_client_that_was_closed_is_refused():
+    with cluster.local(1) as own:
+        pass
+    with pytest.raises(InputError, match=r"client is clos(ed|ing); accepted: a Client"):
+        cluster.Cluster(own)
+
+
 def test_what_a_job_raises_is_raised(client):
     with pytest.raises(ZeroDivisionError):
         list(cluster.Cluster(client).results([partial(divmod, 1, 0)]))

@@ -74,6 +74,10 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
 
     `folder` is where the path of a file of arrivals begins; `arrivals` are the fleet's, if read before.
     """
+    for name in ("clients", "retries", "max_handshakes", "accept_queue", "replications"):
+        value: object = getattr(fleet, name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise InputError(f"{name.replace('_', ' ')} is {value!r:.40}; accepted: a whole number")
     arrivals = arrivals or parse_arrivals(fleet.arrivals, folder)
     clients = _clients(fleet, arrivals)
     replications = _replications(fleet, arrivals, clients)
