@@ -221,13 +221,14 @@ class Load(Object, frozen=True, kw_only=True):
     """An arrival process: rates at which handshakes arrive at the server (one a figure), and its workers.
 
     With `within_s`, the workers that each rate needs are asked for: `percentile` per cent of handshakes are
-    to be done within that time.
+    to be done within that time. `battery_j` is what a client's battery holds, where not its profile says it.
     """
 
     rates_per_s: tuple[float, ...] = (0.0,)
     workers: int = 1
     within_s: float | None = None
     percentile: float = DEFAULT_PERCENTILE
+    battery_j: float | None = None
 
 
 class ClientKind(Object, frozen=True, kw_only=True):
@@ -366,6 +367,7 @@ class Places(Object, frozen=True, kw_only=True):
     workers: int = 1
     within_s: float | None = None
     percentile: float = DEFAULT_PERCENTILE
+    battery_j: float | None = None
 
     def __bool__(self) -> bool:
         return bool(self.devices or self.bearers or self.rates_per_s)
@@ -387,6 +389,7 @@ class Places(Object, frozen=True, kw_only=True):
                         workers=self.workers,
                         within_s=self.within_s,
                         percentile=self.percentile,
+                        battery_j=self.battery_j,
                     ),
                     capture=capture,
                     connection=connection,

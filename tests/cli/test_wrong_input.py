@@ -56,7 +56,7 @@ def test_usage(arguments, words, fake, capsys):
         ("suites = []\n", ["line 1", "key suites", "empty"]),
         ("\nsuites = 3\n", ["line 2", "key suites", "found 3", "array of strings"]),
         (GOOD + "repaet = 3\n", ["line 2", "key repaet", 'did you mean "repeat"']),
-        (GOOD + "zzz = 3\n", ["line 2", "key zzz", "accepted: bearers, captures"]),
+        (GOOD + "zzz = 3\n", ["line 2", "key zzz", "accepted: battery, bearers, captures"]),
         (GOOD + "repeat = 0\n", ["line 2", "key repeat", "found 0", "from 1 to"]),
         (GOOD + "repeat = true\n", ["key repeat", "truth value"]),
         (GOOD + 'repeat = "30"\n', ["key repeat", 'found "30"']),
@@ -68,6 +68,9 @@ def test_usage(arguments, words, fake, capsys):
         (GOOD + 'within = "200"\n', ["key within", 'a time with its unit, as "200ms"']),
         (GOOD + 'within = "1s"\npercentile = 100\n', ["key percentile", "above 0 and below 100"]),
         (GOOD + "percentile = 95\n", ["key percentile", 'beside "within"']),
+        (GOOD + "battery = 9000\n", ["key battery", 'a charge, as "2.5Wh"']),
+        (GOOD + 'battery = "5mAh"\n', ["key battery", '"5mAh" is no charge', "230mAh@3V"]),
+        (GOOD + 'devices = ["nrf52840:x"]\n', ["key devices", "no variant 'x'", "nrf52840:cc310"]),
         (GOOD + "bearers = [1]\n", ["key bearers", "array of strings"]),
         (GOOD + 'name = "a/b"\n', ["key name", '"a/b"']),
         (

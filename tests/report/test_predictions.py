@@ -32,6 +32,7 @@ def results() -> Results:
         bearers=("gprs", "lte"),
         rates_per_s=(10.0, 1e6),
         within_s=60.0,
+        battery_j=9000.0,
     )
     own = [real.measurement(suite) for suite in SUITES]
     run = Run(Experiment(AboutExperiment(name="e"), (), places))
@@ -112,6 +113,8 @@ def test_percentiles_energy_workers_and_what_is_missing_stand_in_tables(results)
         lacking = row["energy_missing"] is not None or row["missing"] > 0
         assert (cells[3] == "–") == (row["energy_j"] is None)
         assert row["energy_j"] is None or cells[3].startswith("≥") == lacking
+        assert row["energy_j"] is None or cells[5].startswith("≤") == lacking
+        assert (cells[5] == "–") == (row["handshakes_per_charge"] is None) == (row["energy_j"] is None)
     needed = {cells[0]: cells[1:] for cells in blocks["Workers needed"].rows}
     for row in results.predictions.filter(pl.col("missing") == 0).to_dicts():
         column = [10.0, 1e6].index(row["rate_per_s"])

@@ -106,7 +106,9 @@ def test_the_queue_has_its_knee_where_power_is_highest():
 
 
 def test_predictions_survive_the_disk(tmp_path):
-    found = priced(Places(devices=("kuo-p4", "palm-vii"), bearers=("gprs",), rates_per_s=(10.0, 1e6)))
+    devices, bearers = ("kuo-p4", "palm-vii", "cortex-m4"), ("nb-iot",)
+    places = Places(devices=devices, bearers=bearers, rates_per_s=(10.0, 1e6), battery_j=9000.0)
+    found = priced(places)
     with ResultsWriter(tmp_path / "r", Manifest(provenance="p", created="")) as writer:
         for scenario, made in found:
             writer.add("modelled", scenario.label, modelled.rows(scenario, made))
@@ -128,6 +130,8 @@ def test_predictions_survive_the_disk(tmp_path):
         assert {key: row[key] for key in same} == {key: one[key] for key in same}
         energy = one["energy_j"] or {"mean": None, "low": None, "high": None}
         assert [row[key] for key in ("energy_j", "energy_low_j", "energy_high_j")] == list(energy.values())
+        joules = energy["mean"]
+        assert row["handshakes_per_charge"] == (None if joules is None else pytest.approx(9000.0 / joules))
         for end in ("ready", "done"):
             times = one[f"{end}_s"] or dict.fromkeys(("mean", "p50", "p95", "p99"))
             assert {name: row[f"{end}_{name}_s"] for name in times} == times

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from shakedown.errors import InputError
 from shakedown.experiment.document import Document
 from shakedown.files import limits
 from shakedown.files.toml import describe
 from shakedown.scenario import DEFAULT_PERCENTILE, Places
+from shakedown.units import parse_charge_j
 
-KEYS = ("devices", "server_device", "bearers", "rates", "workers", "within", "percentile")
+KEYS = ("devices", "server_device", "bearers", "rates", "workers", "within", "percentile", "battery")
 
 
 def read_places(document: Document) -> Places:
@@ -29,7 +31,21 @@ def read_places(document: Document) -> Places:
         workers=document.whole("workers", document.data.get("workers", 1), most=limits.MAX_WORKERS),
         within_s=_within_s(document),
         percentile=_percentile(document),
+        battery_j=_battery_j(document),
     )
+
+
+def _battery_j(document: Document) -> float | None:
+    """What a client's battery holds."""
+    value = document.data.get("battery")
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise document.wrong("battery", f'found {describe(value)}; accepted: a charge, as "2.5Wh"')
+    try:
+        return parse_charge_j(value)
+    except InputError as error:
+        raise document.wrong("battery", str(error)) from None
 
 
 def _rates_per_s(document: Document) -> tuple[float, ...]:

@@ -47,6 +47,9 @@ QUANTITIES = (
     Quantity(
         "predicted.energy.missing", "", "text: the parts that the energy lacks; it is a least value then"
     ),
+    Quantity(
+        "predicted.handshakes_per_charge", "1", "handshakes that the battery lasts for; null without one"
+    ),
     Quantity("predicted.basis", "", "text: what the total stands on: own, scaled, assumed, unknown"),
     Quantity("predicted.missing", "", "text: why work has no figure; the total is a least value then"),
     Quantity(
@@ -84,6 +87,7 @@ _WIDE: dict[tuple[str, str | int | None], tuple[str, str, str | None]] = {
     ("energy_j", "mean"): ("predicted.energy", "J", None),
     ("energy_j", "low"): ("predicted.energy", "J", "low"),
     ("energy_j", "high"): ("predicted.energy", "J", "high"),
+    ("handshakes_per_charge", None): ("predicted.handshakes_per_charge", "1", None),
 }
 """Where a row of `predict` has a figure (key, place in it): quantity, unit, statistic."""
 
@@ -218,7 +222,9 @@ def recorded_on(scenario: Scenario, trace: Recorded, fragment_bytes: int | None 
     assert device is not None
     assert server is not None
     assert bearer is not None
-    return predict.scenario(trace.suite, device, server, bearer, traces=traces, inside_eap=inside_eap)
+    found = predict.scenario(trace.suite, device, server, bearer, traces=traces, inside_eap=inside_eap)
+    battery_j = scenario.load.battery_j
+    return found if battery_j is None else predict.with_battery(found, battery_j)
 
 
 def queue_of(priced: Priced, workers: int = 1) -> Queue | None:

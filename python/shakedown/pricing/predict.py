@@ -108,14 +108,19 @@ def predict(
             suite, device, server_device, bearer, traces=library, scale_from=scale_from, inside_eap=inside_eap
         )
         if battery_j is not None:
-            energy = replace(found.device.energy, battery_j=battery_j)
-            found = replace(found, device=replace(found.device, energy=energy))
+            found = with_battery(found, battery_j)
         return found, row(found, model, rate_per_s, workers)
 
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
     found = each(suites, one, place)
     compare([(pair[0], pair[1]) for pair in found if pair[0] is not None])
     return [pair[1] for pair in found]
+
+
+def with_battery(found: Scenario, battery_j: float) -> Scenario:
+    """A scenario whose client has a battery of so many joules."""
+    energy = replace(found.device.energy, battery_j=battery_j)
+    return replace(found, device=replace(found.device, energy=energy))
 
 
 def _carrier(over: str, fragment_bytes: int | None, radius_hop_s: float | None, model: str) -> Carried | None:

@@ -15,7 +15,7 @@ from shakedown.charts.queue import queue_curves
 from shakedown.reporting.section import Block, Section, Table
 from shakedown.reporting.text import Sentence, sentence
 from shakedown.results import queries
-from shakedown.terminal.figures import NOTHING, energy, legend, marked, rate, share, time, whole
+from shakedown.terminal.figures import NOTHING, energy, legend, marked, rate, rough, share, time, whole
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
@@ -215,11 +215,16 @@ def _percentiles(rows: Sequence[Row]) -> Table:
 
 def _energies(rows: Sequence[Row]) -> Table:
     """The client's energy for one handshake, with its range; a sum that lacks a part says so."""
+    charged = any(row["handshakes_per_charge"] is not None for row in rows)
     cells = []
     for row in rows:
         if row["energy_j"] is None:
             cells.append(
-                [row["label"], row["device"], row["bearer"], NOTHING, NOTHING, "the profiles give none"]
+                [
+                    *(row["label"], row["device"], row["bearer"], NOTHING, NOTHING),
+                    *([NOTHING] if charged else []),
+                    "the profiles give none",
+                ]
             )
             continue
         lacking = row["energy_missing"]
@@ -232,12 +237,25 @@ def _energies(rows: Sequence[Row]) -> Table:
                 row["bearer"],
                 f"≥ {mean}" if lacking or row["missing"] else mean,
                 f"{energy(row['energy_low_j'])} – {high}",
+                *([_per_charge(row)] if charged else []),
                 f"without {lacking}" if lacking else "",
             ]
         )
     caption = "Energy of the client for one handshake: processor, radio, its set-up and tail."
-    head = ["suite", "device", "bearer", "energy", "90 % within", "missing"]
+    many = ["per charge"] if charged else []
+    head = ["suite", "device", "bearer", "energy", "90 % within", *many, "missing"]
     return _bounded(head, cells, caption, "modelled", numbers=3)
+
+
+def _per_charge(row: Row) -> str:
+    """How many handshakes a charge lasts for, with its range; ≤ where a part of the energy is missing."""
+    count, mean = row["handshakes_per_charge"], row["energy_j"]
+    if count is None:
+        return NOTHING
+    if row["energy_missing"] or row["missing"] or row["energy_high_j"] is None:
+        return f"≤ {rough(count)}"
+    least, most = (count * mean / row[f"energy_{end}_j"] for end in ("high", "low"))
+    return f"{rough(count)} ({rough(least)} – {rough(most)})"
 
 
 def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
@@ -314,6 +332,7 @@ def _flat(view: pl.DataFrame) -> FrameRows:
         "server_low_s", "server_high_s", "transmission_s", "queue_s", "total_s", "low_s", "high_s",
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("mean", "p50", "p95", "p99")),
         "utilisation", "workers_needed", "energy_j", "energy_low_j", "energy_high_j", "energy_missing",
+        "handshakes_per_charge",
     )  # fmt: skip
     named = [pl.col(key).alias("suite") if key == "label" else pl.col(key) for key in keys]
     return FrameRows(view.select(*named, pl.lit("modelled").alias("kind")))

@@ -177,6 +177,7 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
         ("predicted.energy", None, None): "energy_j",
         ("predicted.energy", None, "low"): "energy_low_j",
         ("predicted.energy", None, "high"): "energy_high_j",
+        ("predicted.handshakes_per_charge", None, None): "handshakes_per_charge",
     }  # fmt: skip
     texts = {"predicted.basis": "basis", "predicted.energy.missing": "energy_missing"}
     by = ("scenario", "capture", "connection", "rate_per_s")

@@ -35,6 +35,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{rounded if decimals else value:,.{decimals}f}"
 
 
+def rough(value: float, digits: int = 2) -> str:
+    """`0.034`, `1.2`, `12,000`: significant digits, and zeros behind them."""
+    return number(float(f"{value:.{digits}g}"), digits)
+
+
 def time(seconds: float | None, digits: int = 3) -> str:
     """`320 ns`, `45.0 µs`, `1.22 ms`, `2.85 s`, `21 min`."""
     if seconds is None:
