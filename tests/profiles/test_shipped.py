@@ -205,3 +205,28 @@ def test_a_module_that_is_connected_listens(name):
     """Without discontinuous reception it reads the control channel all the time."""
     energy = load_bearer(name).energy
     assert energy.idle_w == energy.receive_w == 0.09
+
+
+@pytest.mark.parametrize(
+    ("text", "share", "delay_s"),
+    [
+        ({"minimum": 220, "median": 400, "p95": 720}, 0.5, 0.4),
+        ({"minimum": 220, "median": 400, "p95": 720}, 0.95, 0.72),
+        ({"minimum": 0, "maximum": 75}, 0.95, 0.07125),
+        ({"quantiles": [[0, 20], [0.5, 28], [0.99, 60], [1, 150]]}, 0.5, 0.028),
+        ({"quantiles": [[0, 20], [0.5, 28], [0.99, 60], [1, 150]]}, 0.745, 0.044),
+        ({"quantiles": [[0, 20], [0.5, 28], [0.99, 60], [1, 150]]}, 1.0, 0.15),
+        ({"fixed": 35}, 0.95, 0.035),
+    ],
+)
+def test_a_delays_percentiles_are_those_that_the_profile_states(tmp_path, text, share, delay_s):
+    shape = ", ".join(f"{key} = {value}" for key, value in text.items())
+    (tmp_path / "x.toml").write_text(
+        'schema = 2\nname = "x"\ntitle = "x"\ndate = "2024-01-01"\nsource = ["x"]\n'
+        + "".join(f"[{way}]\nrate_bps = 9600\ndelay_ms = {{ {shape} }}\n" for way in ("up", "down"))
+    )
+    delay = load_bearer(str(tmp_path / "x.toml")).up.delay
+    assert delay.quantile_s(share) == pytest.approx(delay_s, rel=1e-6)
+    assert delay.distribution.quantile(min(share, 0.95)) == pytest.approx(
+        delay.quantile_s(min(share, 0.95)), rel=0.02
+    )

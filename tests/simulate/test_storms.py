@@ -6,7 +6,7 @@ import pytest
 
 from shakedown.charts.storm import Storm, storms
 from shakedown.kinds import load_experiment
-from shakedown.reporting.simulated import answer, sections
+from shakedown.reporting.simulated import _storm, answer, sections
 from shakedown.reporting.text import plain
 from shakedown.results.folder import load_results
 from shakedown.runner import run_experiment
@@ -53,3 +53,14 @@ def test_no_area_leaves_the_axis():
         (areas,) = (layer for layer in drawn["layer"] if {"from", "to"} <= set(layer["data"]["values"][0]))
         end_s = areas["encoding"]["x"]["scale"]["domain"][1]
         assert max(one["to"] for one in areas["data"]["values"]) <= end_s < 45.0
+
+
+def test_nearly_all_are_in_no_later_than_all(results):
+    """An interval of the time series may end after the last client is in."""
+    for row in results.fleets.to_dicts():
+        drawn = _storm(results, row)
+        if row["failed"]:
+            assert drawn.most_in_s is None
+        else:
+            assert drawn.most_in_s is not None
+            assert 0.2 < drawn.most_in_s <= drawn.last_in_s

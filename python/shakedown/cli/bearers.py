@@ -33,16 +33,16 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
     for heading in ("up", "down", "one way", "95 %", "loss", "from idle"):
         table.add_column(heading, justify="right", no_wrap=True)
     for profile in profiles:
-        up, down = profile.up.delay.distribution, profile.down.delay.distribution
+        up, down = profile.up.delay, profile.down.delay
         table.add_row(
             profile.name,
             *([Text(profile.title)] if titled else []),
             _rate(profile.up_bits_per_s),
             _rate(profile.down_bits_per_s),
-            time((up.p50 + down.p50) / 2.0),
-            time((up.p95 + down.p95) / 2.0),
+            time((up.quantile_s(0.5) + down.quantile_s(0.5)) / 2.0),
+            time((up.quantile_s(0.95) + down.quantile_s(0.95)) / 2.0),
             f"{100.0 * profile.loss:.2g}%" if profile.loss else "–",
-            time(profile.setup.distribution.p50) if profile.setup else "–",
+            time(profile.setup.quantile_s(0.5)) if profile.setup else "–",
         )
     screen.print(table)
     if names:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from shakedown.profiles.tables import Table
@@ -54,6 +55,20 @@ class DelayProfile:
         return DelayProfile(
             "lognormal", minimum_s, minimum_s + excess_s * math.exp(-variance / 2.0), math.sqrt(variance)
         )
+
+    def quantile_s(self, share: float) -> float:
+        """The delay that is not exceeded with probability ``share``, as the profile states it; models take
+        it from a lattice, within a hundredth.
+        """
+        if self.kind == "constant":
+            return self.minimum_s
+        if self.kind == "lognormal":
+            score = NormalDist().inv_cdf(share)
+            return self.minimum_s + (self.median_s - self.minimum_s) * math.exp(self.sigma * score)
+        for (below, low_s), (above, high_s) in pairwise(self.points):
+            if share <= above:
+                return low_s + (high_s - low_s) * (share - below) / (above - below)
+        return self.points[-1][1]
 
     @cached_property
     def distribution(self) -> Distribution:

@@ -103,12 +103,15 @@ def _storm(results: Results, row: Row) -> Storm:
     series = points(results, row)
     outside = [(point["end_s"], point["outside"]) for point in series]
     inside, most_in_s = 0.0, None
+    last_in_s = row["last_in_s"] or 0.0
     for point in series:
+        missing = MOST * row["clients"] - inside
         inside += point["completed"]
-        if inside >= MOST * row["clients"]:
-            most_in_s = point["end_s"]
+        if missing <= point["completed"] > 0.0:
+            width_s = point["end_s"] - point["start_s"]
+            most_in_s = min(point["start_s"] + width_s * missing / point["completed"], last_in_s)
             break
-    return Storm(row["label"], outside, row["last_in_s"] or 0.0, row["failed"], most_in_s)
+    return Storm(row["label"], outside, last_in_s, row["failed"], most_in_s)
 
 
 def points(results: Results, row: Row) -> list[dict[str, Any]]:
