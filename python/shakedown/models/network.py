@@ -9,17 +9,17 @@ derived from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shakedown.models import datagrams, tcp_flow, tcp_loss
+from shakedown.models import datagrams, tcp_connection, tcp_flow, tcp_loss
 from shakedown.models.datagrams import Datagrams
 from shakedown.models.distribution import Distribution
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import Step, packed, written
-from shakedown.models.tcp import SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
+from shakedown.models.tcp import SYN_ACK_TIMEOUT_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
 
 __all__ = ["DTLS", "TCP", "WTLS", "Datagrams", "Exchange", "Path", "Step", "Tcp", "exchange", "transport"]
 
@@ -176,6 +176,63 @@ class _Node:
     off_s: float
 
 
+def _both(share: float) -> dict[str, float]:
+    return {"client": share, "server": share}
+
+
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    """What has become of both hosts' TCP.
+
+    Attributes:
+        sampled_s: what the client's first round trip counted beyond a round trip.
+        slow: probability of each side that it begins its next flight with a small window.
+        window: that window, in segments.
+        probed: probability that the client's next flight has no probe.
+        unheard: probability that the server's first round trip counted more than one.
+        unheard_s: how much more; of a flight's own hosts, what it did count.
+        begins_with: a flight's own window, 0 for the usual one.
+        probes: whether a flight has probes.
+    """
+
+    sampled_s: float = 0.0
+    slow: Mapping[str, float] = field(default_factory=lambda: _both(0.0))
+    window: Mapping[str, int] = field(default_factory=lambda: {"client": 1, "server": 1})
+    probed: float = 0.0
+    unheard: float = 0.0
+    unheard_s: float = 0.0
+    begins_with: int = 0
+    probes: bool = True
+
+    def after(self, side: str, timed_out: float) -> _Hosts:
+        """After a flight of a side: a timeout leaves its next one a window of two segments."""
+        slow = {**self.slow, side: max(self.slow[side], timed_out)}
+        return replace(self, slow=slow, window={**self.window, side: 2})
+
+    def told(self, probed: float, unheard: float, unheard_s: float) -> _Hosts:
+        """After a late first flight."""
+        return replace(self, probed=probed, unheard=unheard if unheard_s else 0.0, unheard_s=unheard_s)
+
+    def plain(self, side: str) -> _Hosts:
+        """Of a flight of a side to which nothing has happened."""
+        return _Hosts(sampled_s=self.sampled_s if side == "client" else 0.0)
+
+    def unheard_of(self) -> _Hosts:
+        """Of the server's flight after a first round trip that counted more. Where its SYN-ACK had been
+        repeated before, it has been so more than once by then, and the window is one segment.
+        """
+        begins_with = 1 if self.sampled_s else 0
+        return _Hosts(unheard_s=self.unheard_s, begins_with=begins_with)
+
+    def with_window(self, side: str, window: int) -> _Hosts:
+        """Of a flight of a side that begins with a small window."""
+        return replace(self.plain(side), begins_with=window)
+
+    def without_probe(self) -> _Hosts:
+        """Of a client's flight without a probe."""
+        return replace(self.plain("client"), probes=False)
+
+
 class _Stream:
     """A handshake over TCP."""
 
@@ -193,7 +250,8 @@ class _Stream:
         self.client_end_s, self.server_end_s = client_end_s, server_end_s
         self.setup_s = path.setup.mean if from_idle else 0.0
         self.flow = self.run(path.up.delay.mean, path.down.delay.mean)
-        self.kept: dict[tuple[int, int, float, float], tcp_loss.Extras] = {}
+        self.kept: dict[tuple[int, int, float, float, bool], tcp_loss.Extras] = {}
+        self.repeated_s: float | None = None
         up, down = path.up, path.down
         self.syn_trip_s = (
             8.0
@@ -272,7 +330,9 @@ class _Stream:
         """
         if not self.path.loses and not any(times.dropped for times in self.flow.flights):
             return []
-        ways = tcp_loss.connections(self.path.up, self.path.down, self.syn_trip_s + self.setup_s, self.tcp)
+        ways = tcp_connection.connections(
+            self.path.up, self.path.down, self.syn_trip_s + self.setup_s, self.tcp
+        )
         found = []
         for node in self.nodes():
             for group in _grouped(ways):
@@ -281,52 +341,134 @@ class _Stream:
                     found.append(self.case(group, node, until))
         return found
 
-    def case(self, group: list[tcp_loss.Connected], node: _Node, until: int) -> tuple[float, Distribution]:
+    def case(
+        self, group: list[tcp_connection.Connected], node: _Node, until: int
+    ) -> tuple[float, Distribution]:
         """Ways to connect that leave the hosts alike, then each flight's lateness."""
         weights = np.array([way.weight for way in group])
-        shares = weights / weights.sum()
-        late = Distribution.of_samples([way.extra_s for way in group], weights)
-        sampled_s = round(float(shares @ [way.sampled_s for way in group]), 3)
-        slow = {
-            "client": float(shares @ [way.client_slow for way in group]),
-            "server": float(shares @ [way.server_slow for way in group]),
-        }
-        window = {"client": 1, "server": 1}
-        # A server that misses the connection's last acknowledgement counts its round trip until data come.
-        first = self.extras(0, 0, sampled_s, node)
-        late_share = 1.0 - float(first.weights[0])
-        unheard = self.path.up.loss * late_share
-        waited_s = float(first.weights @ first.extra_s) / late_share if late_share > 0.0 else 0.0
-        for number, times in enumerate(self.flow.flights[:until]):
-            flight = self.extras(number, 0, sampled_s if times.sender == "client" else 0.0, node)
-            usual = _lateness(flight)
-            if times.sender == "server" and unheard >= _LEAST:
-                slower = self.extras(number, 0, round(waited_s, 3), node)
-                usual = Distribution.mixture([(1.0 - unheard, usual), (unheard, _lateness(slower))])
-            share = slow[times.sender]
-            if share > 0.0 and len(times.sent_s) > window[times.sender]:
-                sampled = sampled_s if times.sender == "client" else 0.0
-                slowly = self.extras(number, window[times.sender], sampled, node)
-                usual = Distribution.mixture([(1.0 - share, usual), (share, _lateness(slowly))])
-            late = late.plus(usual)
-            # After a timeout the window is two segments when the sender's next flight goes.
-            slow[times.sender], window[times.sender] = max(slow[times.sender], flight.timed_out), 2
-        return node.share * float(weights.sum()), late.shifted(node.off_s)
+        total = float(weights.sum())
+        shares = weights / total
+        connected = Distribution.of_samples([way.extra_s for way in group], weights)
+        hosts = _Hosts(
+            sampled_s=round(float(shares @ [way.sampled_s for way in group]), 3),
+            slow={
+                "client": float(shares @ [way.client_slow for way in group]),
+                "server": float(shares @ [way.server_slow for way in group]),
+            },
+        )
+        late = Distribution.mixture(
+            [
+                (weight, hello.plus(self.after_hello(after, until, node, total * weight)))
+                for weight, hello, after in self.hellos(hosts, node, total)
+            ]
+        )
+        return node.share * total, connected.plus(late).shifted(node.off_s)
 
-    def extras(self, number: int, window: int, sampled_s: float, node: _Node) -> tcp_loss.Extras:
-        """A flight's lateness with its own window (0) or a smaller one; kept, for many ways need it."""
+    def hellos(
+        self, hosts: _Hosts, node: _Node, share: float
+    ) -> Iterator[tuple[float, Distribution, _Hosts]]:
+        """What may become of the first flight: probability, lateness, and the hosts after it.
+
+        A server that heard neither the connection's last acknowledgement nor anything of the flight counts
+        its first round trip until it does, or until the client answers its SYN-ACK's repetition.
+        """
+        flight = self.extras(0, hosts, node, share)
+        slow = hosts.slow["client"]
+        times, loss = self.flow.flights[0], self.path.up.loss
+        after = hosts.after("client", flight.timed_out)
+        if slow > 0.0 and len(times.sent_s) > 1:
+            # Some of them with a window of one segment.
+            slowly = self.extras(0, hosts.with_window("client", 1), node, share * slow)
+            usual = Distribution.mixture([(1.0 - slow, _lateness(flight)), (slow, _lateness(slowly))])
+            yield 1.0, usual, after
+            return
+        if len(times.sent_s) > 1:
+            yield 1.0, _lateness(flight), after.told(flight.probed, loss ** (1 + len(times.sent_s)), 0.0)
+            return
+        on_time, probed = float(flight.weights[0]), flight.probed
+        yield on_time, Distribution.exactly(0.0), after
+        late_s, weights = flight.extra_s[1:], flight.weights[1:].copy()
+        classes: list[tuple[float, float, Distribution, float]] = []  # share, mean, all of it, probed
+        if probed > 0.0:
+            first = int(np.argmin(np.where(weights > 0.0, late_s, np.inf)))
+            probed = min(probed, float(weights[first]))
+            weights[first] -= probed
+            waited_s = float(late_s[first])
+            classes.append((probed, waited_s, Distribution.exactly(waited_s), 1.0))
+        left = float(weights.sum())
+        if left > 1e-9:
+            later = Distribution.of_samples(late_s, weights)
+            classes.append((left, later.mean, later, 0.0))
+        whole = sum(weight for weight, *_ in classes)
+        # Where the SYN-ACK was sent twice, the second is acknowledged too.
+        second = hosts.slow["server"] * (1.0 - loss) * (1.0 - self.path.down.loss)
+        unheard = loss * (1.0 - second)
+        for weight, waited_s, later, probes in classes:
+            if hosts.sampled_s:
+                # Few, and alike: their server's flight is followed once.
+                waited_s = sum(weight * mean_s for weight, mean_s, *_ in classes) / whole
+            unheard_s = self.until_answer_s(waited_s, hosts)
+            if hosts.sampled_s:
+                unheard_s = self.repeated_s = self.repeated_s or unheard_s
+            yield weight, later, after.told(probes, unheard, unheard_s)
+
+    def until_answer_s(self, waited_s: float, hosts: _Hosts) -> float:
+        """How much longer than a round trip a server waits for a client's first word, while it repeats its
+        SYN-ACK.
+        """
+        repeated_s = self.tcp.timer_s(SYN_ACK_TIMEOUT_S)
+        if hosts.sampled_s:
+            # Its timer, or a SYN that came again, has repeated the SYN-ACK before; the timer's next wait is
+            # twice as long.
+            repeated_s = (repeated_s + self.tcp.timer_s(2.0 * SYN_ACK_TIMEOUT_S)) / 2.0
+        if waited_s <= repeated_s:
+            return round(waited_s, 3)
+        answered = (1.0 - self.path.up.loss) * (1.0 - self.path.down.loss)
+        return round(answered * repeated_s + (1.0 - answered) * waited_s, 3)
+
+    def after_hello(self, hosts: _Hosts, until: int, node: _Node, share: float) -> Distribution:
+        """The lateness of the flights after the first."""
+        late = Distribution.exactly(0.0)
+        for number, times in enumerate(self.flow.flights[1:until], start=1):
+            side = times.sender
+            parts: list[tuple[float, Distribution]] = []
+            rest = 1.0
+            flight = self.extras(number, hosts.plain(side), node, share)
+            if number == 1 and hosts.unheard >= _LEAST:
+                slower = self.extras(number, hosts.unheard_of(), node, share * hosts.unheard)
+                parts.append((hosts.unheard, _lateness(slower)))
+                rest -= hosts.unheard
+            slow = hosts.slow[side] * rest
+            if slow > 0.0 and len(times.sent_s) > hosts.window[side]:
+                slowly = self.extras(number, hosts.with_window(side, hosts.window[side]), node, share * slow)
+                parts.append((slow, _lateness(slowly)))
+                rest -= slow
+            if side == "client" and number == 2 and hosts.probed > 0.0:
+                silent = self.extras(number, hosts.without_probe(), node, share * hosts.probed)
+                parts.append((rest * hosts.probed, _lateness(silent)))
+                rest *= 1.0 - hosts.probed
+            parts.append((rest, _lateness(flight)))
+            late = late.plus(Distribution.mixture(parts))
+            hosts = hosts.after(side, flight.timed_out)
+        return late
+
+    def extras(self, number: int, hosts: _Hosts, node: _Node, share: float = 1.0) -> tcp_loss.Extras:
+        """A flight's lateness, kept, for many ways need it."""
         times = self.flow.flights[number]
-        key = (number, window, sampled_s, node.off_s)
+        client = times.sender == "client"
+        sampled_s = hosts.sampled_s if client else hosts.unheard_s
+        window = hosts.begins_with
+        key = (number, window, sampled_s, node.off_s, hosts.probes)
         if key not in self.kept:
-            forward, backward = self.path.up, self.path.down
-            if times.sender == "server":
-                forward, backward = backward, forward
+            forward, backward = (self.path.up, self.path.down) if client else (self.path.down, self.path.up)
             sending = self.sending(times, sampled_s, node)
             if window:
-                self.kept[key] = tcp_loss.slowly(sending, window, forward, backward, self.tcp)
+                self.kept[key] = tcp_loss.slowly(sending, window, forward, backward, self.tcp, share)
             else:
                 varies = len(forward.delay.values_s) > 1 or len(backward.delay.values_s) > 1
-                self.kept[key] = tcp_loss.extras(sending, forward, backward, self.tcp, varies=varies)
+                self.kept[key] = tcp_loss.extras(
+                    sending, forward, backward, self.tcp, varies=varies, probes=hosts.probes, share=share
+                )
         return self.kept[key]
 
     def segment_s(self, times: tcp_flow.FlightTimes) -> float:
@@ -379,7 +521,7 @@ class _Stream:
         up, down = self.path.up.loss, self.path.down.loss
         clear = (1.0 - up) * (1.0 - down)
         for number in range(until):
-            clear *= float(self.extras(number, 0, 0.0, _Node(1.0, 0.0)).weights[0])
+            clear *= float(self.extras(number, _Hosts(), _Node(1.0, 0.0)).weights[0])
         return clear
 
 
@@ -387,12 +529,14 @@ def _lateness(extras: tcp_loss.Extras) -> Distribution:
     return Distribution.of_samples(extras.extra_s, extras.weights)
 
 
-def _grouped(ways: list[tcp_loss.Connected]) -> list[list[tcp_loss.Connected]]:
-    """Ways to connect by what the client's first round trip counted: nothing, about a second, more."""
-    groups: dict[int, list[tcp_loss.Connected]] = {}
+def _grouped(ways: list[tcp_connection.Connected]) -> list[list[tcp_connection.Connected]]:
+    """Ways to connect by what the client's first round trip counted: nothing, about a second, more; the most
+    probable first.
+    """
+    groups: dict[int, list[tcp_connection.Connected]] = {}
     for way in ways:
         groups.setdefault(0 if way.sampled_s == 0.0 else 1 if way.sampled_s < 1.5 else 2, []).append(way)
-    return list(groups.values())
+    return sorted(groups.values(), key=lambda group: -sum(way.weight for way in group))
 
 
 def _without(total: Distribution, values_s: Sequence[float], share: float) -> Distribution:

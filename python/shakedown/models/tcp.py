@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from shakedown.models.arrays import Floats
+
 TCP_BYTES = 32  # with timestamps
 SYN_OPTION_BYTES = 40  # TCP and the options of a SYN
 
 MIN_RTO_S = 0.2
 MAX_RTO_S = 120.0
 FALLBACK_RTO_S = 3.0  # TCP_TIMEOUT_FALLBACK, without any sample
+SYN_ACK_TIMEOUT_S = 1.0  # TCP_TIMEOUT_INIT
+SYN_ACK_RETRIES = 5  # net.ipv4.tcp_synack_retries
 FIRST_PROBE_S = 1.0  # TCP_TIMEOUT_INIT, a tail loss probe without any sample
 MIN_TIMEOUT_S = 0.002  # TCP_TIMEOUT_MIN_US
 DELAYED_ACK_S = 0.04  # TCP_DELACK_MIN
@@ -54,6 +60,14 @@ class Tcp:
         while after_s >= reach:
             grain, reach = grain * 8.0, reach * 8.0
         return after_s + grain / 2.0
+
+    def timers_s(self, after_s: Floats) -> Floats:
+        """``timer_s`` of many."""
+        if self.tick_s <= 0.0:
+            return after_s
+        beyond = np.maximum(after_s / (64.0 * self.tick_s), 0.125)
+        levels = np.floor(np.log2(beyond) / 3.0) + 1.0
+        return np.asarray(after_s + 8.0**levels * (self.tick_s / 2.0))
 
     def syn_times_s(self) -> list[float]:
         """When SYNs are sent as long as none is answered, the last entry being when the client gives up."""

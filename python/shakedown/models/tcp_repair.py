@@ -7,9 +7,9 @@ arrived, some not. The next round's acknowledgements clear that up. Where none a
 does, unless something is being repaired already, and then the timeout: it doubles, it repeats the first
 segment that is not known to have arrived, and by chance that one had.
 
-States are counts, so that their number is small, and ways to the same state are one, with the times at which
-it is reached. They are followed forward in time; ways that are rare go on one for several, so that the number
-of states stays bounded. Rare outcomes of one round are left out, and the others take their probability.
+States are counts, so that their number is small. What follows a state is said in two steps, the outcomes of
+its round and the ways on after one of them, so that only what is asked for is worked out. Rare outcomes of
+one round are left out, and the others take their probability. ``tcp_crossing`` follows states in time.
 """
 
 from __future__ import annotations
@@ -20,20 +20,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-import numpy as np
-
-from shakedown.models.arrays import Floats
-from shakedown.models.tcp import DUPLICATE_ACKS, MAX_RTO_S, RoundTrips, Tcp
+from shakedown.models.tcp import DUPLICATE_ACKS
 
 _RARE = 1e-5  # outcomes of one round less probable than this are not followed
 _RARE_OF_MANY = 2e-3  # the same where more than so many segments are missing
 _MANY = 14
 _TIMEOUTS = 14  # timeouts in a row that are followed
 _STRAGGLERS = 0.25  # round trips by which RACK waits outside of a repair
-_TIMES = 40  # times at which a state is reached that are kept apart
-_COARSE = 0.4  # variations of the round trip are kept apart by such steps of their logarithm
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
-_SEVERAL = 0.1  # of a rare way; rarer ones from one state are collected
 NO_THRESHOLD = 1_000
 """No threshold yet."""
 
@@ -46,12 +39,14 @@ class Odds:
     """Probabilities of one flight: a segment lost, an acknowledgement lost, and a repair not believed.
 
     A retransmission that is acknowledged faster than any segment before counts as ambiguous, and tells
-    nothing of others (``tcp_rack_advance``); round trips that vary do that now and then.
+    nothing of others (``tcp_rack_advance``); round trips that vary do that now and then. Where the least
+    round trip is that of a segment within a burst, behind others, the first of a round does it always.
     """
 
     loss: float
     ack_loss: float
     ambiguous: float
+    first_ambiguous: bool = False
 
     @property
     def unheard(self) -> float:
@@ -77,6 +72,9 @@ class State(NamedTuple):
         mode: what the sender does.
         expired: whether the timeout has just fired; then all that is under way counts as lost.
         first_arrived: whether the first of what is under way has arrived; None where nothing says so.
+        resent: whether what is under way was sent before: then it says nothing of round trips.
+        ahead: segments of the next round that are sent for the first time, but before the repair began, which
+            is not over without them.
     """
 
     lost: int
@@ -88,6 +86,8 @@ class State(NamedTuple):
     mode: Mode = "open"
     expired: bool = False
     first_arrived: bool | None = None
+    resent: bool = False
+    ahead: int = 0
 
     @property
     def missing(self) -> int:
@@ -114,7 +114,7 @@ class Wait(NamedTuple):
 
     probes_alone: int = 0
     probes: int = 0
-    timeouts: int = 0
+    timeouts: int = 0  # 0 or 1
     trips: float = 0.0
 
 
@@ -127,7 +127,10 @@ class Way(NamedTuple):
         after: the state, or None where everything has arrived.
         segments: of the last round, where everything has arrived.
         late: whether an acknowledgement comes of what was sent before the wait, and once: a long round trip
-        to the sender.
+            to the sender.
+        samples: acknowledgements that came.
+        chain: further timeouts that it may take, with probabilities.
+        advanced: whether something is acknowledged that was sent after all that had been so before.
     """
 
     weight: float
@@ -135,92 +138,196 @@ class Way(NamedTuple):
     after: State | None = None
     segments: int = 1
     late: bool = False
+    samples: int = 0
+    chain: tuple[tuple[float, int], ...] = ((1.0, 0),)
+    advanced: bool = False
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the timeout fires."""
+        return self.after is not None and self.after.expired
 
 
 _NOW = Wait()
 
 
-def binomial(count: int, share: float) -> Iterator[tuple[int, float]]:
+@lru_cache(maxsize=4096)
+def binomial(count: int, share: float) -> tuple[tuple[int, float], ...]:
     """How many of so many, each by itself, with probabilities."""
     if share <= 0.0 or count == 0:
-        yield 0, 1.0
-        return
-    for number in range(count + 1):
-        weight = math.comb(count, number) * share**number * (1.0 - share) ** (count - number)
-        if weight >= _RARE:
-            yield number, weight
+        return ((0, 1.0),)
+    weights = [math.comb(count, k) * share**k * (1.0 - share) ** (count - k) for k in range(count + 1)]
+    return tuple((number, weight) for number, weight in enumerate(weights) if weight >= _RARE)
 
 
-@lru_cache(maxsize=32_768)
-def ways_on(state: State, odds: Odds) -> tuple[Way, ...]:
-    """Every way on from a state, the most probable first; alike ones are one, and what is rare is left
-    out.
+class Outcome(NamedTuple):
+    """What becomes of one round.
+
+    Attributes:
+        weight: its probability.
+        last: the last segment of the round that was heard of, from 1; 0 where none was.
+        before: how many of those before it arrived.
+        unknown: how many of those after it arrived.
     """
-    merged: dict[tuple[Wait, State | None, int, bool], float] = {}
-    for way in _expired(state, odds) if state.expired else _round(state, odds):
-        key = (way.wait, way.after, way.segments if way.after is None else 1, way.late)
-        merged[key] = merged.get(key, 0.0) + way.weight
-    whole = sum(merged.values())
-    return tuple(
-        Way(weight / whole, wait, after, segments, late)
-        for (wait, after, segments, late), weight in sorted(merged.items(), key=lambda one: -one[1])
-    )
+
+    weight: float
+    last: int
+    before: int
+    unknown: int
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is heard."""
+        return not self.last
 
 
-def _round(state: State, odds: Odds) -> Iterator[Way]:
-    """One round is sent."""
-    room = max(1, state.window // 2 - state.unknown)
-    again = min(state.lost, room)
-    new = min(state.unsent, room - again)
-    sent = again + new
-    after = state._replace(lost=state.lost - again, unsent=state.unsent - new)
-    if not sent:
-        yield from _silence(1.0, after, odds)
-        return
-    silent = odds.unheard**sent
-    rare = _RARE if state.missing <= _MANY else _RARE_OF_MANY
-    for unknown, share in binomial(sent, odds.arrived_unheard):
-        under_way = after._replace(doubtful=state.doubtful + sent - unknown, arrived=state.arrived + unknown)
-        if not under_way.missing:
-            yield Way(silent * share, _NOW, None, sent)
-        elif silent * share >= rare:
-            yield from _silence(silent * share, under_way, odds)
+@lru_cache(maxsize=1024)
+def _outcomes(sent: int, odds: Odds) -> tuple[Outcome, ...]:
+    """What may become of a round of so many segments, the most probable first; what is rare is left out."""
+    rare = _RARE if sent <= _MANY else _RARE_OF_MANY
+    found = [
+        Outcome(odds.unheard**sent * share, 0, 0, unknown)
+        for unknown, share in binomial(sent, odds.arrived_unheard)
+    ]
     for last in range(1, sent + 1):
         # The last that was heard, so many of those before it delivered.
         until = (1.0 - odds.unheard) * odds.unheard ** (sent - last)
         for before, share in binomial(last - 1, 1.0 - odds.loss):
             for unknown, part in binomial(sent - last, odds.arrived_unheard):
-                weight = until * share * part
-                if weight < rare:
-                    continue
-                gone = last - 1 - before + state.doubtful
-                later = after._replace(
-                    lost=after.lost + gone, doubtful=sent - last - unknown, arrived=unknown
-                )
-                if not later.missing:
-                    yield Way(weight, _NOW, None, sent)
-                    continue
-                told = before + 1 + state.arrived
-                waits = gone and not state.doubtful and state.mode == "open" and told < DUPLICATE_ACKS
-                wait = Wait(trips=1.0 + (_STRAGGLERS if waits else 0.0))
-                late = state.arrived > 0 and state.mode == "open"
-                doubt = odds.ambiguous if gone and state.mode != "open" else 0.0
-                if doubt:
-                    unmarked = later._replace(lost=after.lost, doubtful=later.doubtful + gone)
-                    grown = _grown(state, unmarked, told, 0, full=sent == room)
-                    yield Way(weight * doubt, wait, grown, late=late)
-                grown = _grown(state, later, told, gone, full=sent == room)
-                yield Way(weight * (1.0 - doubt), wait, grown, late=late)
+                found.append(Outcome(until * share * part, last, before, unknown))
+    found = sorted((one for one in found if one.weight >= rare), key=lambda one: -one.weight)
+    whole = sum(one.weight for one in found)
+    return tuple(one._replace(weight=one.weight / whole) for one in found)
 
 
-def _grown(before: State, later: State, told: int, gone: int, *, full: bool) -> State:
-    """The state after a round that told of so many arrivals and so many losses, with its window."""
+def _sends(state: State) -> tuple[int, int, int]:
+    """What a round sends: again, new, and how much it might."""
+    room = max(1, state.window // 2 - state.unknown)
+    again = min(state.lost, room)
+    return again, min(state.unsent, room - again), room
+
+
+def outcomes(state: State, odds: Odds) -> tuple[Outcome, ...]:
+    """What may become of a state, before `ways_on` says what follows."""
+    again, new, _ = _sends(state)
+    return (_ONLY,) if state.expired or not again + new else _outcomes(again + new, odds)
+
+
+_ONLY = Outcome(1.0, 0, 0, 0)
+
+
+@lru_cache(maxsize=65_536)
+def ways_on(state: State, odds: Odds, outcome: Outcome) -> tuple[Way, ...]:
+    """Every way on from a state after an outcome of its round; probabilities sum to 1."""
+    found = _expired(state, odds) if state.expired else _round(state, odds, outcome)
+    return tuple(sorted(found, key=lambda way: -way.weight))
+
+
+def _round(state: State, odds: Odds, outcome: Outcome) -> Iterator[Way]:
+    """One round is sent."""
+    _, last, before, unknown = outcome
+    again, new, room = _sends(state)
+    sent = again + new
+    after = state._replace(lost=state.lost - again, unsent=state.unsent - new)
+    if not sent:
+        yield from _silence(1.0, after, odds)
+        return
+    after = after._replace(resent=not new, ahead=0)
+    if not last:
+        under_way = after._replace(doubtful=state.doubtful + sent - unknown, arrived=state.arrived + unknown)
+        if under_way.missing:
+            yield from _silence(1.0, under_way, odds)
+        else:
+            yield Way(1.0, _NOW, None, sent)
+        return
+    holes = last - 1 - before
+    gone = holes + state.doubtful
+    later = after._replace(lost=after.lost + gone, doubtful=sent - last - unknown, arrived=unknown)
+    if not later.missing:
+        yield Way(1.0, _NOW, None, sent)
+        return
+    told = before + 1 + state.arrived
+    full = sent == room
+    late = state.arrived > 0 and not state.resent
+    doubt = 0.0
+    if gone and state.mode != "open":
+        doubt = 1.0 if odds.first_ambiguous and last == 1 and again else odds.ambiguous
+    if doubt:
+        unmarked = later._replace(lost=after.lost, doubtful=later.doubtful + gone)
+        grown = _grown(state, unmarked, told, 0, told, full=full)
+        yield Way(doubt, Wait(trips=1.0), grown, late=late, samples=told)
+        if doubt == 1.0:
+            return
+    # Where all that was to be repaired is acknowledged before the round's first hole, the repair is over, and
+    # what is found lost then begins another.
+    over = 0.0
+    needed = again + min(state.ahead, new)
+    ends = not after.lost and not state.doubtful and (last > needed or (last == needed and not holes))
+    if state.mode != "open" and new and ends:
+        over = math.comb(last - 1 - needed, holes) / math.comb(last - 1, holes) if holes else 1.0
+    if over:
+        opened = state._replace(
+            mode="open", window=2 * state.threshold if state.mode == "recovery" else state.window + 2 * again
+        )
+        acked = needed + (before - needed) // (holes + 1) if holes else before + 1
+        grown = _grown(opened, later._replace(mode="open"), told, gone, acked, full=full)
+        waits = gone and before + 1 - acked < DUPLICATE_ACKS and grown.unsent <= grown.ahead
+        wait = Wait(trips=1.0 + (_STRAGGLERS if waits else 0.0))
+        yield Way((1.0 - doubt) * over, wait, grown, late=late, samples=told, advanced=True)
+    if over < 1.0:
+        advances = _advances(state, after, again, last, before, odds)
+        sacked = before + 1 - before // (holes + 1)
+        grown = _grown(state, later, told, gone, advances, full=full)
+        waits = gone and not state.doubtful and state.mode == "open" and sacked < DUPLICATE_ACKS
+        # The repair waits, but what is new does not, and if more of it follows the repair is in time.
+        wait = Wait(trips=1.0 + (_STRAGGLERS if waits and grown.unsent <= grown.ahead else 0.0))
+        fresh = state.mode == "open" and not state.doubtful and sacked <= before
+        advanced = fresh or grown.mode == "open"
+        yield Way((1.0 - doubt) * (1.0 - over), wait, grown, late=late, samples=told, advanced=advanced)
+
+
+def _advances(state: State, after: State, again: int, last: int, before: int, odds: Odds) -> int:
+    """Acknowledgements of a round that advance and tell of no loss: those before its first hole, losses
+    evenly between arrivals, as far as they are not lost themselves.
+    """
+    whole = before + 1 == last
+    acked = last if whole else before // (last - before)
+    if after.lost:
+        acked = min(acked, again)
+    heard = round((acked - whole) * (1.0 - odds.ack_loss)) + whole if acked else 0
+    return max(0, heard - 1) if state.doubtful else heard
+
+
+def _grown(before: State, later: State, told: int, gone: int, advances: int, *, full: bool) -> State:
+    """The state after a round with its window.
+
+    Args:
+        before, later: the state before the round, and after it but for the window.
+        told: arrivals of which it told.
+        gone: losses of which it told.
+        advances: acknowledgements that advance while nothing is found lost.
+        full: whether the window was what limited it.
+    """
     window, threshold, mode = before.window, before.threshold, before.mode
-    if gone and mode != "recovery":
-        threshold, mode = before.reduced(), "recovery"
+    grows = full and window < 2 * threshold
+    if gone and mode == "open":
+        acked = 0 if before.doubtful else advances
+        reached = before._replace(window=min(window + 2 * acked, 2 * threshold) if grows else window)
+        under_way, ahead = released(
+            acked, told - acked, gone, later.unknown, reached.window // 2, later.unsent, grows=grows
+        )
+        return later._replace(
+            window=2 * (under_way + later.unknown),
+            threshold=reached.reduced(),
+            mode="recovery",
+            ahead=ahead,
+        )
+    if gone and mode == "loss":
+        reached = before._replace(window=min(window + 2 * told, 2 * threshold))
+        threshold, mode = reached.reduced(), "recovery"
     if mode == "open":
         if full:
-            window = min(window + 2 * told, 2 * threshold) if window < 2 * threshold else window + 1
+            window = min(window + 2 * told, 2 * threshold) if grows else window + 1
     elif not later.lost and not later.unknown:
         # All is repaired.
         window = 2 * threshold if mode == "recovery" else min(window + 2 * told, 2 * threshold)
@@ -228,11 +335,48 @@ def _grown(before: State, later: State, told: int, gone: int, *, full: bool) -> 
     elif mode == "recovery":
         # Proportional rate reduction: as much as was delivered, and one more for each acknowledgement that
         # advances while nothing more is found lost.
-        advances = 0 if gone else told
         window = 2 * max(1, min(threshold, told + advances + later.unknown))
     else:
         window = min(window + 2 * told, 2 * threshold)
     return later._replace(window=window, threshold=threshold, mode=mode)
+
+
+@lru_cache(maxsize=32_768)
+def released(
+    acked: int, heard: int, lost: int, unknown: int, window: int, unsent: int, *, grows: bool = True
+) -> tuple[int, int]:
+    """Segments that the acknowledgements of a window let go, in which something is lost for the first time,
+    and how many of them before the repair begins.
+
+    Args:
+        acked: segments before the first loss.
+        heard: segments after it of which an acknowledgement arrives, losses evenly between them.
+        lost: losses that they tell of.
+        unknown: segments after them of which nothing is heard.
+        window: segments that may be under way when the loss is met.
+        unsent: segments that wait.
+        grows: whether acknowledgements make the window grow.
+    """
+    may, under_way, new = window - (acked if grows else 0), acked + heard + lost + unknown, 0
+    for number in range(acked + min(heard, DUPLICATE_ACKS - 1)):
+        may += grows and number < acked
+        under_way -= 1
+        sends = max(0, min(may - under_way, unsent - new))
+        under_way, new = under_way + sends, new + sends
+    # Proportional rate reduction (RFC 6937).
+    threshold = max(2, 7 * may // 10)
+    delivered, again, found = 0, 0, 0
+    for number in range(min(heard, DUPLICATE_ACKS), heard + 1):
+        known = lost if number == heard else max(1, round(lost * number / heard))
+        under_way -= known - found + (heard >= DUPLICATE_ACKS)
+        found, delivered = known, delivered + 1
+        if under_way > threshold:
+            sends = -(-threshold * delivered // may) - again
+        else:
+            sends = min(threshold - under_way, max(delivered - again, 1))
+        sends = max(sends, 0 if again else 1)
+        again, under_way = again + sends, under_way + sends
+    return new + min(again, lost + unsent - new), new
 
 
 def _silence(weight: float, state: State, odds: Odds) -> Iterator[Way]:
@@ -251,9 +395,12 @@ def _silence(weight: float, state: State, odds: Odds) -> Iterator[Way]:
             yield Way(weight * share * arrives, wait)
             continue
         later = there._replace(lost=there.doubtful, doubtful=0, arrived=0)
-        grown = _grown(state, later, there.arrived, later.lost, full=False)
-        late = state.arrived > 0 and (state.unsent > 0 or later.lost > 0)
-        yield Way(weight * share * arrives * told, wait._replace(trips=1.0), grown, late=late)
+        full = state.unknown >= state.window // 2
+        grown = _grown(state, later, there.arrived, later.lost, 0, full=full)
+        late = state.arrived > 0 and not state.resent and (state.unsent > 0 or later.lost > 0)
+        heard = weight * share * arrives * told
+        advanced = grown.mode == "open"
+        yield Way(heard, wait._replace(trips=1.0), grown, late=late, samples=1, advanced=advanced)
         yield Way(weight * share * arrives * (1.0 - told), timeout, there._replace(expired=True))
 
 
@@ -283,24 +430,48 @@ def _expired(state: State, odds: Odds) -> Iterator[Way]:
     for here, share in ((False, 1.0 - first_arrived), (True, first_arrived)):
         if not share:
             continue
-        for weight, waited, rest in _answers(left, odds, here=here, unsent=state.unsent):
-            wait = Wait(timeouts=waited)
-            if not rest + state.unsent:
-                yield Way(share * weight, wait)
+        answers, rest = _answers(left, odds, here=here, unsent=state.unsent)
+        if not rest + state.unsent:
+            yield Way(share, _NOW, chain=answers)
+            continue
+        told = state.arrived + (not here)
+        originals = state.arrived > here and not state.resent
+        for number, part in ((0, answers[:1]), (1, answers[1:])):
+            weight = sum(one for one, _ in part)
+            if not weight:
                 continue
-            told = state.arrived + (not here)
-            later = State(
-                rest,
-                state.unsent,
-                2 * min(threshold, 1 + max(1, told)),
-                threshold,
-                mode="loss" if rest else "open",
-            )
-            late = state.arrived > here and rest > 0
-            yield Way(share * weight, wait._replace(trips=1.0), later, late=late)
+            # The answer may show that the timeout was needless: the copy was a duplicate (RFC 2883), or what
+            # was never sent again has arrived (F-RTO, RFC 5682).
+            undone = (here and not number) or (originals and (state.mode == "open" or number > 0))
+            if undone:
+                later = _undone(state, rest, told)
+            else:
+                later = State(
+                    rest,
+                    state.unsent,
+                    2 * min(threshold, 1 + max(1, told)),
+                    threshold,
+                    mode="loss" if rest else "open",
+                )
+            chain = tuple((one / weight, more) for one, more in part)
+            late = originals and rest > 0
+            advanced = later.mode == "open"
+            wait = Wait(trips=1.0)
+            yield Way(share * weight, wait, later, late=late, samples=1, chain=chain, advanced=advanced)
 
 
-def _answers(left: int, odds: Odds, *, here: bool, unsent: int) -> Iterator[tuple[float, int, int]]:
+def _undone(state: State, rest: int, told: int) -> State:
+    """The state after a timeout that was taken back; what is still missing begins a repair."""
+    if not rest:
+        window = min(state.window + 2 * told, 2 * state.threshold)
+        return State(0, state.unsent, window, state.threshold)
+    threshold = state.reduced()
+    window = 2 * max(1, min(threshold, told))
+    return State(rest, state.unsent, window, threshold, mode="recovery")
+
+
+@lru_cache(maxsize=4096)
+def _answers(left: int, odds: Odds, *, here: bool, unsent: int) -> tuple[tuple[tuple[float, int], ...], int]:
     """Timeouts that repeat the first segment in doubt until its acknowledgement arrives, each twice as long.
 
     Args:
@@ -309,186 +480,18 @@ def _answers(left: int, odds: Odds, *, here: bool, unsent: int) -> Iterator[tupl
         here: whether the first segment in doubt is one that arrived.
         unsent: segments that were never sent, and wait for the acknowledgement.
 
-    Yields:
-        Probability, timeouts waited after the first, and what is still missing then. Where nothing is
-        missing, the segment's arrival ends it, acknowledged or not.
+    Returns:
+        Probabilities with the number of timeouts after the first, and what is still missing then. Where
+        nothing is missing, the segment's arrival ends it, acknowledged or not.
     """
-    loss, known = odds.loss, 1.0 - odds.ack_loss
     ends = left == 1 and not here and not unsent
-    weight, there = 1.0, float(here)  # of which in so much the segment has arrived before
-    waited, step = 0, 2
-    for _ in range(_TIMEOUTS):
-        comes = weight * (1.0 - loss)
-        heard = 0.0 if ends else comes * known
-        if ends:
-            yield comes, waited, 0
-        else:
-            yield heard, waited, left if here else left - 1
-        arrived_before = weight * there
-        weight_next = weight - (comes if ends else heard)
-        arrived_now = 0.0 if ends else arrived_before + (weight - arrived_before) * (1.0 - loss) - heard
-        weight = weight_next
+    comes = 1.0 - odds.loss if ends else (1.0 - odds.loss) * (1.0 - odds.ack_loss)
+    chain = []
+    weight = 1.0
+    for waited in range(_TIMEOUTS):
+        chain.append((weight * comes, waited))
+        weight *= 1.0 - comes
         if weight < _RARE:
-            return
-        there = arrived_now / weight
-        waited += step
-        step *= 2
-
-
-Estimator = tuple[float, float]
-"""Smoothed round trip, and the variation that the timeout adds, in seconds."""
-
-
-def estimator(round_trips: RoundTrips) -> Estimator:
-    """What an estimator says, as far as it matters here."""
-    return round_trips.srtt_s, round_trips.rttvar_s
-
-
-@dataclass(frozen=True, slots=True)
-class Crossed:
-    """When everything has arrived: probabilities and seconds.
-
-    Attributes:
-        weights: probabilities; they sum to what was begun with, less `dropped`.
-        end_s: when.
-        timed_out: probability that a timeout shrank the window.
-        dropped: probability that was collected last and went on with no way: less than one rare way.
-    """
-
-    weights: Floats
-    end_s: Floats
-    timed_out: float
-    dropped: float
-
-
-class Crossing:
-    """Follows states forward in time until everything has arrived.
-
-    Args:
-        odds: of the flight.
-        tcp: the hosts'.
-        trip_s: a round trip, a segment's serialisation included.
-        segment_s: a segment's serialisation.
-        grain_s: times closer together are one.
-        slight: ways less probable than this, of the whole flight, are rare.
-    """
-
-    def __init__(
-        self,
-        odds: Odds,
-        tcp: Tcp,
-        trip_s: float,
-        segment_s: float,
-        grain_s: float,
-        slight: float,
-    ) -> None:
-        self.odds, self.tcp, self.trip_s, self.segment_s, self.grain_s = odds, tcp, trip_s, segment_s, grain_s
-        self.slight = slight
-        self.reached: dict[tuple[State, Estimator], list[tuple[Floats, Floats]]] = {}
-        self.ends: list[tuple[Floats, Floats]] = []
-        self.timed_out = self.begun = self.rare = self.share = 0.0
-
-    def add(self, weight: float, at_s: float, state: State, measured: Estimator) -> None:
-        """A state that is reached at ``at_s``; where nothing is missing, that is the end."""
-        self.begun += weight
-        if not state.missing:
-            self.ends.append((np.array([weight]), np.array([at_s + self.segment_s])))
-            return
-        at_s = round(at_s / self.grain_s) * self.grain_s
-        self.reached.setdefault((state, measured), []).append((np.array([weight]), np.array([at_s])))
-
-    def run(self) -> Crossed:
-        """Follows them all."""
-        while self.reached:
-            reached, self.reached = self.reached, {}
-            for (state, measured), parts in reached.items():
-                self.follow(state, measured, parts)
-        weights = np.concatenate([weights for weights, _ in self.ends])
-        end_s = np.concatenate([end_s for _, end_s in self.ends])
-        return Crossed(weights, end_s, self.timed_out, self.rare)
-
-    def follow(self, state: State, measured: Estimator, parts: list[tuple[Floats, Floats]]) -> None:
-        """One state, at all times when it is reached."""
-        weights, at_s = self.together(parts)
-        whole = float(weights.sum())
-        if state.expired:
-            self.timed_out += whole
-        for mass, way in self.followed(whole, ways_on(state, self.odds)):
-            wait_s, scaled = self.lasts_s(way.wait, measured), weights * (mass / whole)
-            if way.after is None:
-                self.ends.append((scaled, at_s + (wait_s + way.segments * self.segment_s)))
-                continue
-            later = self.sampled(measured, wait_s) if way.late else measured
-            self.reached.setdefault((way.after, later), []).append((scaled, at_s + wait_s))
-
-    def followed(self, whole: float, ways: tuple[Way, ...]) -> Iterator[tuple[float, Way]]:
-        """Ways on from a state of so much probability: those that are not rare, and one for all others.
-
-        Which one, shares say that fill the range between 0 and 1 evenly, the multiples of the golden ratio,
-        so that each goes on as often as it is probable. What is rare all together goes on with the next that
-        is not.
-        """
-        least, count = self.slight * self.begun, 0
-        for way in ways:
-            if way.weight * whole < least:
-                break
-            count += 1
-            yield way.weight * whole, way
-        rest = sum(way.weight for way in ways[count:])
-        mass = rest * whole
-        if mass < _SEVERAL * least:
-            self.rare += mass
-            return
-        mass, self.rare = mass + self.rare, 0.0
-        self.share = (self.share + _GOLDEN) % 1.0
-        until = self.share * rest
-        for way in ways[count:]:
-            until -= way.weight
-            if until < 0.0:
-                break
-        yield mass, way
-
-    def together(self, parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-        """Times as one list, close ones as one at their mean."""
-        weights = np.concatenate([weights for weights, _ in parts])
-        at_s = np.concatenate([at_s for _, at_s in parts])
-        if len(weights) == 1:
-            return weights, at_s
-        if len(weights) <= _TIMES:
-            cells, keys = np.unique(np.rint(at_s / self.grain_s), return_inverse=True)
-            if len(cells) == len(weights):
-                return weights, at_s
-        else:
-            # Finer near the least time: later ones are rare.
-            after = (at_s - at_s.min()) / self.trip_s
-            keys = np.rint(_TIMES * np.log1p(after)).astype(np.int64)
-        mass: Floats = np.bincount(keys, weights).astype(np.float64)
-        moment: Floats = np.bincount(keys, weights * at_s).astype(np.float64)
-        filled = mass > 0.0
-        return mass[filled], moment[filled] / mass[filled]
-
-    def lasts_s(self, wait: Wait, measured: Estimator) -> float:
-        """How long a wait is."""
-        srtt_s, rttvar_s = measured
-        rto_s = min(srtt_s + rttvar_s, MAX_RTO_S)
-        timer_s = self.tcp.timer_s
-        total_s = wait.trips * self.trip_s
-        if wait.timeouts:
-            total_s += wait.timeouts * timer_s(rto_s)
-        if wait.probes:
-            total_s += timer_s(min(2.0 * srtt_s + 0.002, rto_s))
-        if wait.probes_alone:
-            total_s += timer_s(min(2.0 * srtt_s + 0.2, rto_s))
-        return total_s
-
-    def sampled(self, measured: Estimator, waited_s: float) -> Estimator:
-        """The estimator after a round trip so long, beyond the usual one; coarse, so that few are kept
-        apart.
-        """
-        srtt_s, rttvar_s = measured
-        error_s = max(self.trip_s, waited_s) + self.trip_s - srtt_s
-        variation_s = 0.75 * rttvar_s + error_s
-        if variation_s <= 1.1 * rttvar_s:
-            return measured
-        grown = math.exp(round(math.log(variation_s / rttvar_s) / _COARSE) * _COARSE)
-        return srtt_s, rttvar_s * grown
+            break
+    whole = sum(share for share, _ in chain)
+    return tuple((share / whole, waited) for share, waited in chain), left - (not here)
