@@ -160,7 +160,12 @@ def _prediction_cell(row: Row, heading: str) -> str:
         return unknown + ranged(row["total_s"], *row["range_s"]) if steady else "no steady state"
     if heading == "90 % within":
         low, high = row["range_s"]
-        return "–" if low is None else f"{seconds(low, 2)} – {'?' if high is None else seconds(high, 2)}"
+        digits = max(2, digits_of(row["total_s"], low, high))
+        return (
+            "–"
+            if low is None
+            else f"{seconds(low, digits)} – {'?' if high is None else seconds(high, digits)}"
+        )
     if heading == "p99":
         return "–" if row["done_s"] is None else unknown + seconds(row["done_s"]["p99"], 2)
     if heading == "load":
