@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 
+import click
 import pytest
 
 import shakedown
 from shakedown.cli import SECTIONS
+from shakedown.live.path_probe import Reflector
 
-NO_FIGURES = {"validate"}
-"""Commands that print none."""
-
-OTHER_NAMES = {"run": "run_experiment", "bearer": "check_bearer", "eap": "authenticate", "aka": "attach"}
+OTHER_NAMES = {
+    "run": "run_experiment", "validate": "compare_live", "bearer check": "check_bearer",
+    "bearer measure": "measure_path", "eap peer": "authenticate", "aka run": "attach",
+    "aka mobile": "attach_live",
+}  # fmt: skip
+NO_FIGURES = {"aka provision": "writes files", "aka sgsn": "serves until it is stopped"}
 
 
 def test_every_command_is_a_function():
@@ -23,12 +29,64 @@ def test_every_command_is_a_function():
 
     from shakedown.cli import app
 
-    commands = set(app.list_commands(None)) - NO_FIGURES
-    assert commands <= {name for names in SECTIONS.values() for name in names}
-    for name in commands:
-        assert callable(getattr(shakedown, OTHER_NAMES.get(name, name))), name
+    assert set(app.list_commands(None)) <= {name for names in SECTIONS.values() for name in names}
+    found = dict(printing(app))
+    for path in found.keys() - NO_FIGURES.keys():
+        name = OTHER_NAMES.get(path, path.split()[0])
+        assert callable(getattr(shakedown, name)), path
+    assert NO_FIGURES.keys() | OTHER_NAMES.keys() <= found.keys()
     modules = {one.name for one in pkgutil.iter_modules(shakedown.__path__)}
     assert modules & set(shakedown.__all__) == set()
+
+
+def printing(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    """The commands that take `--json`, groups' own included, by their whole name."""
+    if any("--json" in one.opts for one in command.params):
+        yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from printing(inner, f"{path} {name}".strip())
+
+
+def test_paths_are_measured_against_a_reflector(tmp_path):
+    reflector, stop = Reflector(("127.0.0.1", 0)), threading.Event()
+    thread = threading.Thread(target=reflector.serve, args=(stop.is_set,))
+    thread.start()
+    try:
+        target = f"127.0.0.1:{reflector.port}"
+        found = shakedown.measure_path(target, tmp_path / "path.toml", name="path", seconds=0.5)
+        with pytest.raises(shakedown.InputError, match="exists already"):
+            shakedown.measure_path(target, tmp_path / "path.toml", name="path")
+    finally:
+        stop.set()
+        thread.join(20)
+    assert found.target == target
+    assert 0.0 < found.round_trip_s.min <= found.round_trip_s.p50 <= found.round_trip_s.max
+    assert 'name = "path"' in (tmp_path / "path.toml").read_text()
+    for bad in ("nowhere", "127.0.0.1:x", ":4"):
+        with pytest.raises(shakedown.InputError, match="is no address; accepted: HOST:PORT"):
+            shakedown.measure_path(bad, tmp_path / "other.toml")
+
+
+def test_a_mobile_of_sockets_takes_sound_arguments_alone(tmp_path):
+    with pytest.raises(shakedown.InputError, match="timeout_s: 0; accepted: a time above 0"):
+        shakedown.attach_live("127.0.0.1:1", tmp_path / "card.json", timeout_s=0.0)
+    with pytest.raises(shakedown.InputError, match=r"card\.json"):
+        shakedown.attach_live("127.0.0.1:1", tmp_path / "card.json")
+
+
+def test_kinds_are_laid_side_by_side(tmp_path):
+    [one] = shakedown.compare_live(experiment(tmp_path), rate_per_s=20.0, time_s=1.0)
+    assert one.suite == "tls1.2/psk"
+    assert one.comparison is not None
+    assert {figure.figure for figure in one.comparison.figures} >= {"handshake", "wait"}
+    path = tmp_path / "eap.toml"
+    path.write_text('suites = ["tls1.3/x25519"]\nover = "eap"\n')
+    with pytest.raises(shakedown.InputError, match="live loads know no EAP"):
+        shakedown.compare_live(path)
 
 
 @pytest.mark.parametrize("name", shakedown.__all__)

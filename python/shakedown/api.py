@@ -15,12 +15,14 @@ from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DE
 
 if TYPE_CHECKING:
     from shakedown.core import Inspection
+    from shakedown.experiment import Experiment
     from shakedown.results.folder import Results
     from shakedown.scenario import HandshakeId, Options
-    from shakedown.schema.aka import AttachRun
-    from shakedown.schema.bearer import BearerCheck
+    from shakedown.schema.aka import AttachRun, LiveAttaches
+    from shakedown.schema.bearer import BearerCheck, MeasuredPath
     from shakedown.schema.catalogue import StackEntry, SuiteEntry
     from shakedown.schema.eap import Authentications
+    from shakedown.schema.live import LiveRun
     from shakedown.schema.measured import Machine, Measurement
     from shakedown.schema.primitives import Timing
     from shakedown.schema.simulated import FailedSimulation, Simulated, SimulatedMix
@@ -363,6 +365,64 @@ def check_bearer(name: str, *, seed: int = 0, seconds: float = 5.0) -> BearerChe
     return check(load_bearer(name), seed=seed, seconds=seconds)
 
 
+def measure_path(
+    target: str,
+    profile: str | Path | None = None,
+    *,
+    name: str = "measured",
+    replace: bool = False,
+    seconds: float = 5.0,
+) -> MeasuredPath:
+    """Measures the path to a reflector (`shakedown bearer measure --reflect`) and writes it as a profile.
+
+    Args:
+        target: the reflector's HOST:PORT.
+        profile: the profile's file; left out, NAME.toml among the user's own profiles.
+        name: of the profile.
+        replace: a file that is there.
+        seconds: for each of three parts: round trips, rate up, rate down.
+
+    Raises:
+        InputError: for an address or a name that is none, and a file that is there.
+        ShakedownError: where the reflector does not answer.
+    """
+    import re
+    from datetime import date
+
+    from shakedown.files.write import check_free, write
+    from shakedown.live import path_probe
+    from shakedown.live.measured_profile import profile_text, quantile
+    from shakedown.profiles.registry import user_data_dir
+    from shakedown.schema.bearer import MeasuredPath, Percentiles
+
+    if re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name) is None:
+        raise InputError(f"name is {name!r}; accepted: small letters, digits, dots, hyphens")
+    if not 0.5 <= seconds <= 30.0:
+        raise InputError(f"seconds is {seconds}; accepted: from 0.5 to 30")
+    host, port = path_probe.address(target)
+    file = user_data_dir() / "bearers" / f"{name}.toml" if profile is None else Path(profile)
+    if profile is None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    check_free(file, replace)
+    found = path_probe.measure(host, port, seconds=seconds)
+    text = profile_text(found, name=name, target=target, date=date.today().isoformat())
+    write(file, text, replace=replace)
+    trips_s = sorted(found.round_trips_s)
+    return MeasuredPath(
+        target=target,
+        pings=found.pings,
+        round_trip_s=Percentiles(
+            min=trips_s[0], p50=quantile(trips_s, 0.5), p95=quantile(trips_s, 0.95), max=trips_s[-1]
+        ),
+        up_bits_per_s=found.up_bits_per_s,
+        down_bits_per_s=found.down_bits_per_s,
+        loss_up=found.loss_up,
+        loss_down=found.loss_down,
+        mtu_bytes=found.mtu_bytes,
+        profile=str(file),
+    )
+
+
 def authenticate(
     server: str,
     secret: str,
@@ -454,6 +514,85 @@ def attach(
         samples=samples,
         progress=progress,
     )
+
+
+def attach_live(
+    sgsns: str | Sequence[str],
+    card: str | Path,
+    *,
+    serving: str = "20801",
+    attaches: int = 1,
+    gap_s: float = 0.0,
+    timeout_s: float = 60.0,
+    data: str | None = None,
+    samples: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> LiveAttaches:
+    """Attaches to SGSNs on sockets (ADDR:PORT, in turn), each time with what the last attach left.
+
+    `card` is what `aka provision` wrote; `serving` the network of the SGSNs; `data` is sent under the derived
+    keys, and the SGSN returns it. Failed attaches are counted by cause. Raises `InputError`.
+    """
+    from shakedown.simulation import attaches as attaching
+
+    if timeout_s <= 0.0:
+        raise InputError("timeout_s: 0; accepted: a time above 0")
+    found, _ = attaching.attach_live(
+        {
+            "sgsns": _several(sgsns),
+            "serving": serving,
+            "card": Path(card),
+            "attaches": attaches,
+            "gap_s": gap_s,
+            "timeout_s": timeout_s,
+            "data": data,
+        },
+        samples=samples,
+        progress=progress or (lambda done: None),
+    )
+    return found
+
+
+def compare_live(
+    experiment: Experiment | str | Path,
+    *,
+    rate_per_s: float | None = None,
+    time_s: float = 20.0,
+    endpoints: bool = False,
+    folder: str | Path | None = None,
+) -> list[LiveRun]:
+    """Lays handshakes modelled, simulated and live side by side, as `validate --live` does.
+
+    Each suite is measured in memory, then served to a load on this machine's loopback. What fails is left
+    out.
+
+    Args:
+        experiment: read already, or its file.
+        rate_per_s: handshakes that are started a second; left out, the experiment's.
+        time_s: how long all loads take together.
+        endpoints: the protocol engines in virtual time, too.
+        folder: keeps the results there.
+
+    Raises:
+        InputError: where there is nothing to compare.
+    """
+    from tempfile import TemporaryDirectory
+
+    from shakedown.kinds import load_experiment
+    from shakedown.kinds.live import compared
+    from shakedown.runner import run_experiment
+    from shakedown.schema.live import LiveRun
+
+    wanted = load_experiment(experiment) if isinstance(experiment, str | Path) else experiment
+    wanted = compared(wanted, rate_per_s, time_s, endpoints=endpoints)
+    found: list[LiveRun] = []
+    with TemporaryDirectory() as temporary:
+        run_experiment(
+            wanted,
+            Path(temporary) / "results" if folder is None else folder,
+            printed=lambda one: found.append(one) if isinstance(one, LiveRun) else None,
+        )
+    return found
 
 
 def simulate(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -192,13 +191,14 @@ def measure(
     At the far end runs "shakedown bearer measure --reflect ADDRESS:PORT". Datagrams cross the path: round
     trips and loss from pings, rates from the spacing of trains of packets.
     """
-    from shakedown.live.path_probe import Reflector
+    from shakedown.live.path_probe import Reflector, address
 
     if (target is None) == (reflect is None):
         raise click.UsageError("accepted: HOST:PORT of a reflector, or --reflect ADDRESS:PORT to be one")
     if reflect is not None:
-        reflector = Reflector(_address(reflect))
-        echo(f"reflecting at {_address(reflect)[0]}:{reflector.port}")
+        host, port = address(reflect)
+        reflector = Reflector((host, port))
+        echo(f"reflecting at {host}:{reflector.port}")
         sys.stdout.flush()
         reflector.serve(lambda: False)
     elif target is not None:
@@ -206,53 +206,18 @@ def measure(
 
 
 def _measure(target: str, name: str, out: Path | None, force: bool, seconds: float, as_json: bool) -> None:
-    from datetime import date
-
-    from shakedown.files.write import check_free, write
-    from shakedown.live import path_probe
-    from shakedown.live.measured_profile import profile_text, quantile
-    from shakedown.profiles.registry import user_data_dir
-    from shakedown.schema.bearer import MeasuredPath, Percentiles
+    from shakedown import api
     from shakedown.terminal.figures import time
 
-    if re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name) is None:
-        raise click.UsageError(f"--name is {name!r}; accepted: small letters, digits, dots, hyphens")
-    if out is None:
-        out = user_data_dir() / "bearers" / f"{name}.toml"
-        out.parent.mkdir(parents=True, exist_ok=True)
-    check_free(out, force)
-    found = path_probe.measure(*_address(target), seconds=seconds)
-    write(out, profile_text(found, name=name, target=target, date=date.today().isoformat()), replace=force)
-    trips_s = sorted(found.round_trips_s)
+    found = api.measure_path(target, out, name=name, replace=force, seconds=seconds)
     if as_json:
-        trips = Percentiles(
-            min=trips_s[0], p50=quantile(trips_s, 0.5), p95=quantile(trips_s, 0.95), max=trips_s[-1]
-        )
-        row = MeasuredPath(
-            target=target,
-            pings=found.pings,
-            round_trip_s=trips,
-            up_bits_per_s=found.up_bits_per_s,
-            down_bits_per_s=found.down_bits_per_s,
-            loss_up=found.loss_up,
-            loss_down=found.loss_down,
-            mtu_bytes=found.mtu_bytes,
-            profile=str(out),
-        )
-        print_json([row])
+        print_json([found])
         return
-    echo(f"round trip: {time(quantile(trips_s, 0.5))}, 95 %: {time(quantile(trips_s, 0.95))}")
+    echo(f"round trip: {time(found.round_trip_s.p50)}, 95 %: {time(found.round_trip_s.p95)}")
     echo(f"up: {_rate(found.up_bits_per_s)}, down: {_rate(found.down_bits_per_s)}")
     lost = [_percent(loss) if loss is not None else "unknown" for loss in (found.loss_up, found.loss_down)]
     echo(f"lost: {lost[0]} up, {lost[1]} down")
-    echo(f"profile: {out}")
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit() or not int(port) < 65536:
-        raise click.UsageError(f"{text!r} is no address; accepted: HOST:PORT, [IPv6]:PORT")
-    return host.strip("[]"), int(port)
+    echo(f"profile: {found.profile}")
 
 
 def _seconds(value_s: float) -> str:

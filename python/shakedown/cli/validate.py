@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -16,11 +15,8 @@ from shakedown.errors import InputError
 
 if TYPE_CHECKING:
     from shakedown.experiment import Experiment
-    from shakedown.scenario import Live
 
 DEFAULT_LIVE_TIME = "20s"
-MIN_LIVE_S = 0.4
-"""The least time that a suite's load takes: with less it says nothing."""
 
 
 @click.command("validate")
@@ -62,6 +58,7 @@ def command(
     --endpoints also beside the protocol engines in virtual time, of which the simulation is a replay.
     """
     from shakedown.kinds import load_experiment
+    from shakedown.kinds.live import compared
     from shakedown.units import parse_duration_s
 
     if not live:
@@ -75,7 +72,7 @@ def command(
     found = load_experiment(experiment)
     if live:
         wanted_s = parse_duration_s(DEFAULT_LIVE_TIME) if time_s is None else time_s
-        _compare(found, _loads(found, rate, wanted_s, endpoints=endpoints), out, as_json=as_json)
+        _compare(compared(found, rate, wanted_s, endpoints=endpoints), out, as_json=as_json)
     else:
         _check(experiment, found)
 
@@ -103,55 +100,15 @@ def _check(path: Path, found: Experiment) -> None:
         note(remark)
 
 
-def _loads(
-    found: Experiment, rate_per_s: float | None, time_s: float, *, endpoints: bool
-) -> tuple[Live, ...]:
-    """The file's loads, or one, each compared, sharing the time evenly."""
-    from shakedown.kinds.live import UNLOADED_SHARE
-    from shakedown.scenario import Live
-
-    suites = len(found.of("measured"))
-    if not suites:
-        raise InputError(f"{found.name}: has no suites to be run live; accepted with --live: suites")
-    loads: tuple[Live, ...] = found.asked.get("live") or (Live(workers=found.places.workers),)
-    if rate_per_s is not None:
-        if rate_per_s <= 0.0:
-            raise InputError("--rate is 0; accepted: a rate above 0")
-        loads = tuple(dict.fromkeys(_replaced(one, rate_per_s=rate_per_s) for one in loads))
-    if any(one.arrivals == "closed" for one in loads):
-        raise InputError(
-            f"{found.name}: a closed loop has no queue to model; accepted with --live: poisson or "
-            "deterministic arrivals"
-        )
-    each_s = time_s / (suites * len(loads)) / (1.0 + UNLOADED_SHARE)
-    if each_s < MIN_LIVE_S:
-        least_s = MIN_LIVE_S * suites * len(loads) * (1.0 + UNLOADED_SHARE)
-        raise InputError(
-            f"--time leaves {each_s:.2g} s to each of {suites * len(loads)} loads; "
-            f"accepted: {least_s:.3g} s or more"
-        )
-    return tuple(
-        _replaced(one, duration_s=each_s, compare=True, endpoints=endpoints or one.endpoints) for one in loads
-    )
-
-
-def _replaced(one: Live, **changes: object) -> Live:
-    import msgspec
-
-    return msgspec.structs.replace(one, **changes)
-
-
-def _compare(found: Experiment, loads: tuple[Live, ...], out: Path | None, *, as_json: bool) -> None:
+def _compare(wanted: Experiment, out: Path | None, *, as_json: bool) -> None:
     """Measures, loads and compares; nothing is kept but where that was asked for."""
     from shakedown.results.folder import load_results
     from shakedown.results.lock import FolderLock
     from shakedown.runner import run_experiment
-    from shakedown.scenario import Places
     from shakedown.schema.live import LiveRun
     from shakedown.terminal.loads import comparison_tables
 
-    measured = found.of("measured")
-    wanted = replace(found, scenarios=measured, places=Places(), asked={"live": loads})
+    measured = wanted.of("measured")
     repeat = measured[0].options.repeat
     array = JsonArray() if as_json else None
     with TemporaryDirectory() as room, FolderLock(out or Path(room) / "results") as lock:

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ import msgspec
 from shakedown.errors import InputError
 from shakedown.experiment import loads
 from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
-from shakedown.scenario import Live, Load, Options, Scenario
+from shakedown.scenario import Live, Load, Options, Places, Scenario
 from shakedown.schema.identity import Identified
 from shakedown.schema.live import LiveRun, LoadOutcome, LoadProgress, LoadRun, SampledHandshakes, TimeSpent
 from shakedown.schema.saved import Planned
@@ -102,6 +102,8 @@ SLOW_TIMEOUT_S = 120.0
 """How long a handshake of a slowed client may take."""
 UNLOADED_SHARE = 0.25
 """Its time, as a share of the load's."""
+MIN_LIVE_S = 0.4
+"""The least time that a suite's load takes where it is compared: with less it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,41 @@ def planned(experiment: Experiment) -> Iterator[Planned]:
 def needs(experiment: Experiment) -> tuple[Need, ...]:
     """Measured handshakes, whose work says how many a second fill a server's time."""
     return ("measurements",) if experiment.asked.get("live") else ()
+
+
+def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endpoints: bool) -> Experiment:
+    """An experiment's suites, each run live by the loads of its file, or one, and compared with other kinds.
+
+    All loads share the time evenly. Raises `InputError`.
+    """
+    suites = len(found.of("measured"))
+    if found.options.over == "eap":
+        raise InputError(f'{found.name}: live loads know no EAP; accepted with --live: over = "bare"')
+    if not suites:
+        raise InputError(f"{found.name}: has no suites to be run live; accepted with --live: suites")
+    wanted: tuple[Live, ...] = found.asked.get("live") or (Live(workers=found.places.workers),)
+    if rate_per_s is not None:
+        if rate_per_s <= 0.0:
+            raise InputError("--rate is 0; accepted: a rate above 0")
+        given = (msgspec.structs.replace(one, rate_per_s=rate_per_s) for one in wanted)
+        wanted = tuple(dict.fromkeys(given))
+    if any(one.arrivals == "closed" for one in wanted):
+        raise InputError(
+            f"{found.name}: a closed loop has no queue to model; accepted with --live: poisson or "
+            "deterministic arrivals"
+        )
+    each_s = time_s / (suites * len(wanted)) / (1.0 + UNLOADED_SHARE)
+    if each_s < MIN_LIVE_S:
+        least_s = MIN_LIVE_S * suites * len(wanted) * (1.0 + UNLOADED_SHARE)
+        raise InputError(
+            f"--time leaves {each_s:.2g} s to each of {suites * len(wanted)} loads; "
+            f"accepted: {least_s:.3g} s or more"
+        )
+    every = tuple(
+        msgspec.structs.replace(one, duration_s=each_s, compare=True, endpoints=endpoints or one.endpoints)
+        for one in wanted
+    )
+    return replace(found, scenarios=found.of("measured"), places=Places(), asked={"live": every})
 
 
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:

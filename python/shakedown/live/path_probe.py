@@ -36,6 +36,14 @@ ANSWER_WITHIN_S = 8.0
 """Three times the round trip of the slowest bearer that ships."""
 
 
+def address(text: str) -> tuple[str, int]:
+    """Host and port of HOST:PORT. Raises `InputError`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit() or not int(port) < 65536:
+        raise InputError(f"{text!r} is no address; accepted: HOST:PORT, [IPv6]:PORT")
+    return host.strip("[]"), int(port)
+
+
 @dataclass(frozen=True, slots=True)
 class PathFigures:
     """What was measured.
@@ -101,11 +109,12 @@ class Reflector:
         return int(self.socket.getsockname()[1])
 
     def serve(self, stop: Callable[[], bool]) -> None:
-        """Answers until `stop()` is true; it is asked every 0.2 s, and after each packet."""
-        while not stop():
-            if select.select([self.socket], [], [], 0.2)[0]:
-                data, address = self.socket.recvfrom(2048)
-                self._answer(data, address, time.monotonic_ns())
+        """Answers until `stop()` is true, which is asked every 0.2 s and after each packet; then closes."""
+        with self.socket:
+            while not stop():
+                if select.select([self.socket], [], [], 0.2)[0]:
+                    data, address = self.socket.recvfrom(2048)
+                    self._answer(data, address, time.monotonic_ns())
 
     def _answer(self, data: bytes, address: tuple[object, ...], now_ns: int) -> None:
         if len(data) < HEADER.size:
