@@ -1,7 +1,7 @@
 //! The calls that the `openssl` crate has no safe face for.
 
+use crate::cancellation::is_wanted;
 use crate::error::{Doing, PkiError};
-use crate::patience::goes_on;
 use foreign_types::{ForeignType, ForeignTypeRef};
 use libc::{c_char, c_int, c_uint, c_void, size_t};
 use openssl::bn::BigNumRef;
@@ -56,10 +56,10 @@ unsafe extern "C" {
 
 /// Whether the search for a prime goes on; OpenSSL ends it at 0.
 unsafe extern "C" fn search_on(_: c_int, _: c_int, _: *mut GenCallback) -> c_int {
-    c_int::from(goes_on())
+    c_int::from(is_wanted())
 }
 
-/// Makes an RSA key, as [`Rsa::generate_with_e`] does; given up where [nobody waits for it](crate::patience).
+/// Makes an RSA key, as [`Rsa::generate_with_e`] does; given up where [nobody waits for it](crate::cancellation).
 pub(crate) fn generate_rsa(bits: c_int, exponent: &BigNumRef) -> Result<Rsa<Private>, ErrorStack> {
     // SAFETY: the key is made, filled in and freed or handed over here; the exponent is alive for the call, and OpenSSL
     // copies it. The callback is a static function that is called on this thread, during the call alone, and ignores

@@ -1,7 +1,7 @@
 //! Keys of every type that a suite can name: made, recognised, and moved about as PKCS #8.
 
+use crate::cancellation::is_wanted;
 use crate::error::{Doing, PkiError};
-use crate::patience::goes_on;
 use openssl::bn::{BigNum, BigNumContext, BigNumRef, MsbOption};
 use openssl::dsa::Dsa;
 use openssl::ec::{Asn1Flag, EcGroup, EcKey};
@@ -46,9 +46,9 @@ impl Family {
 ///
 /// # Errors
 /// [`PkiError::OpenSsl`] where OpenSSL can't, [`PkiError::Interrupted`] where nobody waits for it any more
-/// ([`crate::patience`]).
+/// ([`crate::cancellation`]).
 pub fn generate(key: KeyType) -> Result<PKey<Private>, PkiError> {
-    if !goes_on() {
+    if !is_wanted() {
         return Err(PkiError::Interrupted);
     }
     let made = match key {
@@ -59,7 +59,7 @@ pub fn generate(key: KeyType) -> Result<PKey<Private>, PkiError> {
         KeyType::MlDsa(level) => generate_ml_dsa(level),
     };
     match made {
-        Err(_) if !goes_on() => Err(PkiError::Interrupted),
+        Err(_) if !is_wanted() => Err(PkiError::Interrupted),
         made => made.doing(format!("make a {} key", key.standard_name())),
     }
 }

@@ -8,11 +8,12 @@
 //! - [`dh`]: the finite-field groups that OpenSSL has no short cut for;
 //! - [`draft`]: files that appear whole or not at all;
 //! - [`limits`]: how much is read of what people give;
-//! - [`patience`]: giving up keys that take too long.
+//! - [`cancellation`]: giving up keys that take too long.
 //!
 //! No clock is read here: the time at which something must be valid comes in as an argument.
 
 mod cache;
+pub mod cancellation;
 mod certificate;
 pub mod credentials;
 pub mod date;
@@ -27,7 +28,6 @@ pub mod keys;
 pub mod limits;
 pub mod name;
 mod order;
-pub mod patience;
 mod profile;
 mod signature;
 mod store;

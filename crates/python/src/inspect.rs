@@ -1,7 +1,7 @@
 //! Captures: connections as they end, what the file as a whole told, and traces for predictions.
 
 use crate::errors::{CaptureError, CoreError};
-use crate::{BREATH, with_progress};
+use crate::{POLL_INTERVAL, with_progress};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use shakedown_capture::CaptureError as Reason;
@@ -107,7 +107,7 @@ impl Inspection {
                 let begun = Instant::now();
                 loop {
                     match inspector.step(STRIDE_PACKETS) {
-                        Step::NoneYet if begun.elapsed() < BREATH => {}
+                        Step::NoneYet if begun.elapsed() < POLL_INTERVAL => {}
                         step => return (step, inspector.bytes_read()),
                     }
                 }

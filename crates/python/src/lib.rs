@@ -20,7 +20,7 @@ use options::Options;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::pythonize;
-use shakedown_pki::patience::watched;
+use shakedown_pki::cancellation::cancellable;
 use shakedown_stacks::machine::{BUILD_PROFILE, Machine};
 use shakedown_stacks::measure;
 use shakedown_stacks::{Registry, capture as captures, catalogue};
@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 static ALLOCATOR: shakedown_ossl::memory::Counting = shakedown_ossl::memory::Counting;
 
 /// How often a long computation looks for Ctrl-C and tells its progress.
-const BREATH: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 fn parse(suite: &str) -> PyResult<Suite> {
     suite
@@ -149,7 +149,7 @@ impl Interrupts {
         if self.raised.is_some() {
             return ControlFlow::Break(());
         }
-        if self.last.elapsed() < BREATH {
+        if self.last.elapsed() < POLL_INTERVAL {
             return ControlFlow::Continue(());
         }
         self.last = Instant::now();
@@ -200,7 +200,7 @@ fn with_progress_of<T: Send>(
 /// Does some work, and polls while keys are made for it.
 fn interruptible<T>(interrupts: &Rc<RefCell<Interrupts>>, work: impl FnOnce() -> T) -> T {
     let interrupts = Rc::clone(interrupts);
-    watched(move || interrupts.borrow_mut().poll(None), work)
+    cancellable(move || interrupts.borrow_mut().poll(None), work)
 }
 
 /// Measures one suite.

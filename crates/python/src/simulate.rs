@@ -1,6 +1,6 @@
 //! Simulations: a scenario's JSON in, its report and exact outcome out.
 
-use crate::BREATH;
+use crate::POLL_INTERVAL;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -40,13 +40,13 @@ pub fn simulate(
         None => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
     let mut raised = None;
-    let mut looked = Instant::now();
+    let mut polled = Instant::now();
     let outcome = py.detach(|| {
         simulation.run_on(threads, &mut |through| {
-            if looked.elapsed() < BREATH {
+            if polled.elapsed() < POLL_INTERVAL {
                 return ControlFlow::Continue(());
             }
-            looked = Instant::now();
+            polled = Instant::now();
             let reported = Python::attach(|py| {
                 py.check_signals()?;
                 if let Some(progress) = &progress {

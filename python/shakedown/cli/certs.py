@@ -11,7 +11,7 @@ from shakedown.cli._options import Time
 from shakedown.cli._output import console, echo, echo_lines, force_option, json_option, note, print_json
 
 if TYPE_CHECKING:
-    from shakedown.schema.certificates import Description, MadeChain
+    from shakedown.schema.certificates import Description, GeneratedChain
 
 _file = click.Path(path_type=Path)
 _password = click.option(
@@ -237,7 +237,7 @@ def profiles(name: str | None, as_json: bool) -> None:
             echo(f"{entry.name:<20} {entry.keys}")
 
 
-def _print_made(made: MadeChain, out: Path, as_json: bool) -> None:
+def _print_made(made: GeneratedChain, out: Path, as_json: bool) -> None:
     if as_json:
         print_json([made])
         return

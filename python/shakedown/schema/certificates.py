@@ -102,7 +102,7 @@ class WrittenFile(Object, frozen=True, kw_only=True):
     bytes: Count
 
 
-class MadeChain(Object, frozen=True, kw_only=True):
+class GeneratedChain(Object, frozen=True, kw_only=True):
     """A new chain."""
 
     files: tuple[WrittenFile, ...]
@@ -136,6 +136,6 @@ class UserChain(Description, frozen=True, kw_only=True):
 
 PRINTED = {
     "certificate": (DescribedFile, "An object of certs show --json."),
-    "chain": (MadeChain, "An object of certs make --json and certs issue --json."),
+    "chain": (GeneratedChain, "An object of certs make --json and certs issue --json."),
     "certificate-profile": (CertificateProfile, "An object of certs profiles --json."),
 }

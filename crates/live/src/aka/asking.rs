@@ -1,6 +1,6 @@
 //! Questions of an SGSN to other nodes: none longer than the attach that asks, and not too many of one node at a time.
 
-use super::sockets::{BREATH, MAX_ANSWER, connect, locked, read, ready};
+use super::sockets::{MAX_ANSWER, POLL_INTERVAL, connect, locked, read, ready};
 use shakedown_aka::core::{Answer, Query};
 use shakedown_aka::frame::Frames;
 use std::collections::HashMap;
@@ -63,7 +63,7 @@ impl Asking {
         let until = Instant::now() + self.patience;
         let mut step = || if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let mut stream = connect(address, self.patience, &mut step).ok()?;
-        ready(&stream, BREATH).then_some(())?;
+        ready(&stream, POLL_INTERVAL).then_some(())?;
         stream.write_all(&query.to_bytes()).ok()?;
         let (mut frames, mut buffer) = (Frames::default(), [0; 4096]);
         while Instant::now() < until && !is_over() {

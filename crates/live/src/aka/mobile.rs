@@ -3,7 +3,7 @@
 use super::AkaError;
 use super::files::{self, CardFile, words};
 use super::nodes::settings;
-use super::sockets::{BREATH, connect, read, ready};
+use super::sockets::{POLL_INTERVAL, connect, read, ready};
 use serde::Serialize;
 use shakedown_aka::message::MAX_DATA_BYTES;
 use shakedown_aka::mobile::{AttachFailure, Mobile, MobileEvent, Subscription};
@@ -86,7 +86,7 @@ pub fn attach(
             if step(number).is_break() {
                 return Err(AkaError::Interrupted);
             }
-            std::thread::sleep(BREATH.min(until.saturating_duration_since(Instant::now())));
+            std::thread::sleep(POLL_INTERVAL.min(until.saturating_duration_since(Instant::now())));
         }
         if step(number).is_break() {
             return Err(AkaError::Interrupted);
@@ -112,7 +112,7 @@ fn attach_once(
     let connected = connect(address, options.timeout, step);
     let mut found = Attached { nrt_s: Some(start.elapsed().as_secs_f64()), ..Attached::default() };
     let mut stream = match connected {
-        Ok(stream) if ready(&stream, BREATH) => stream,
+        Ok(stream) if ready(&stream, POLL_INTERVAL) => stream,
         Err(None) => return Err(AkaError::Interrupted),
         other => {
             let lost = || "the connection was lost".into();

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a wait for a node's answer is broken to look at the time.
-pub const BREATH: Duration = Duration::from_millis(20);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The same of a node's own connections. One that is closed wakes its thread at once.
 const PULSE: Duration = Duration::from_millis(200);
 /// How long a write may take, and another node to answer.
@@ -298,7 +298,8 @@ pub fn connect(
         let left = until.saturating_duration_since(Instant::now());
         let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
         // Cut short by a signal: `step` will know what to do about it.
-        let found = ppoll(&mut polled, Some(TimeSpec::from_duration(left.min(BREATH))), None).unwrap_or(0);
+        let found =
+            ppoll(&mut polled, Some(TimeSpec::from_duration(left.min(POLL_INTERVAL))), None).unwrap_or(0);
         if found > 0 {
             return match socket.take_error()? {
                 None => Ok(socket.into()),

@@ -118,11 +118,11 @@ impl DatagramWorker {
         let mut events = Events::with_capacity(8);
         let timed = self.parts.config.queue_times;
         loop {
-            let patience = self.patience();
-            if timed && patience != Some(Duration::ZERO) {
+            let timeout = self.poll_timeout();
+            if timed && timeout != Some(Duration::ZERO) {
                 self.parts.tally.sleeps(self.now());
             }
-            match self.poll.poll(&mut events, patience) {
+            match self.poll.poll(&mut events, timeout) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
@@ -159,7 +159,7 @@ impl DatagramWorker {
         self.parts.epoch.elapsed()
     }
 
-    fn patience(&self) -> Option<Duration> {
+    fn poll_timeout(&self) -> Option<Duration> {
         if self.readable && self.unsent.is_none() {
             return Some(Duration::ZERO);
         }

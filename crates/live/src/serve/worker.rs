@@ -188,11 +188,11 @@ impl Worker {
         let mut events = Events::with_capacity(EVENTS);
         let timed = self.parts.config.queue_times;
         loop {
-            let patience = self.patience();
-            if timed && patience != Some(Duration::ZERO) {
+            let timeout = self.poll_timeout();
+            if timed && timeout != Some(Duration::ZERO) {
                 self.parts.tally.sleeps(self.parts.epoch.elapsed());
             }
-            match self.poll.poll(&mut events, patience) {
+            match self.poll.poll(&mut events, timeout) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
@@ -242,7 +242,7 @@ impl Worker {
     }
 
     /// How long the poll may wait.
-    fn patience(&self) -> Option<Duration> {
+    fn poll_timeout(&self) -> Option<Duration> {
         if !self.ready.is_empty() || self.accept == Accept::Ready {
             return Some(Duration::ZERO);
         }

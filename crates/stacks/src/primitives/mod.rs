@@ -149,7 +149,7 @@ pub fn time(
         let mut workload = workload::prepare(target, evp, &|key| private_key(key, options))?;
         let mut last = Instant::now();
         let mut breathe = || {
-            if last.elapsed() < BREATH {
+            if last.elapsed() < POLL_INTERVAL {
                 return ControlFlow::Continue(());
             }
             last = Instant::now();
@@ -162,7 +162,7 @@ pub fn time(
 }
 
 /// How often progress is told within one target.
-const BREATH: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A private key from the store; where there is no place for one, a new key that nobody keeps.
 fn private_key(key: KeyType, options: &Options) -> Result<Vec<u8>, Failure> {

@@ -21,13 +21,13 @@ impl Drop for Restored {
 
 /// Does some work; while this thread makes keys for it, `watch` is asked whether to go on. Where it is not, the key at
 /// hand and all later ones end in [`PkiError::Interrupted`](crate::PkiError::Interrupted).
-pub fn watched<T>(watch: impl FnMut() -> ControlFlow<()> + 'static, work: impl FnOnce() -> T) -> T {
+pub fn cancellable<T>(watch: impl FnMut() -> ControlFlow<()> + 'static, work: impl FnOnce() -> T) -> T {
     let _restored = Restored(WATCH.replace(Some(Box::new(watch))));
     work()
 }
 
 /// Whether whoever waits wants to go on.
-pub(crate) fn goes_on() -> bool {
+pub(crate) fn is_wanted() -> bool {
     WATCH.with(|watch| {
         // A watch that makes keys itself is not asked about them.
         let Ok(mut watch) = watch.try_borrow_mut() else { return true };
@@ -49,7 +49,7 @@ mod tests {
         let asked = Rc::new(Cell::new(0));
         let counted = Rc::clone(&asked);
         let rsa = KeyType::Rsa { bits: 2048, exponent_3: false };
-        watched(
+        cancellable(
             move || {
                 counted.set(counted.get() + 1);
                 ControlFlow::Continue(())
@@ -65,7 +65,7 @@ mod tests {
     fn a_key_is_given_up_in_its_middle() {
         let left = Cell::new(3);
         let mut seen = Vec::new();
-        watched(
+        cancellable(
             move || {
                 left.set(left.get() - 1);
                 if left.get() > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn the_watch_before_is_back_afterwards() {
-        watched(
+        cancellable(
             || ControlFlow::Break(()),
             || {
-                watched(|| ControlFlow::Continue(()), || assert!(goes_on()));
-                assert!(!goes_on());
+                cancellable(|| ControlFlow::Continue(()), || assert!(is_wanted()));
+                assert!(!is_wanted());
             },
         );
-        assert!(goes_on());
+        assert!(is_wanted());
     }
 }
