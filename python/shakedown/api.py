@@ -742,7 +742,12 @@ def certs(do: str, **request: object) -> list[Any]:
     from shakedown.schema import convert
     from shakedown.schema.certificates import CertificateProfile, DescribedFile, GeneratedChain
 
-    kinds = {"show": DescribedFile, "make": GeneratedChain, "issue": GeneratedChain, "profiles": CertificateProfile}
+    kinds = {
+        "show": DescribedFile,
+        "make": GeneratedChain,
+        "issue": GeneratedChain,
+        "profiles": CertificateProfile,
+    }
     if do not in kinds:
         raise InputError(f'"{do}" is nothing that certs does; accepted: {", ".join(kinds)}')
     now = {} if do == "profiles" else {"now": int(time.time())}
