@@ -566,7 +566,7 @@ def simulate(
     progress: Callable[[int, int], None] | None = None,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Runs a simulation in virtual time; `spec` and what is returned are `Scenario` and the outcome of
+    """Runs a simulation in virtual time; `spec` and `report` of what is returned are `Scenario` and `Report` of
     `crates/sim`.
 
     `progress` is called with the clients that are through, of how many. Ctrl-C stops it. Replications share
@@ -579,9 +579,10 @@ def simulate(
     if not hasattr(core, "simulate"):
         raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
     count = _threads if threads is None else threads
-    options = {} if count is None else {"threads": count}
+    options: dict[str, Any] = {} if count is None else {"threads": count}
     try:
-        return cast("dict[str, Any]", json.loads(core.simulate(json.dumps(spec), progress, **options)))
+        text = core.simulate(json.dumps(spec), progress, with_outcome=False, **options)
+        return cast("dict[str, Any]", json.loads(text))
     except ValueError as error:
         raise InputError(str(error)) from error
 

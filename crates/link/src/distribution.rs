@@ -154,6 +154,7 @@ impl Distribution {
     }
 
     /// The one value that is ever drawn, if there is only one.
+    #[inline]
     #[must_use]
     pub fn as_constant(&self) -> Option<Ns> {
         if let Shape::Constant(time) = self.0 { Some(time) } else { None }

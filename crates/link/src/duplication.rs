@@ -24,22 +24,35 @@ impl<L> Duplication<L> {
     }
 }
 
-impl<P: Payload, L: Link<P>> Link<P> for Duplication<L> {
-    fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
-        if self.probability.is_never() || !self.probability.happens(&mut self.stream) {
-            return self.inner.offer(at, unit);
-        }
+impl<L> Duplication<L> {
+    #[cold]
+    fn offer_twice<P: Payload>(&mut self, at: Ns, unit: Unit<P>) -> Fate
+    where
+        L: Link<P>,
+    {
         match (self.inner.offer(at, unit.clone()), self.inner.offer(at, unit)) {
             (Fate::Dropped(why), Fate::Dropped(_)) => Fate::Dropped(why),
             (Fate::Dropped(_), fate) | (fate, Fate::Dropped(_)) => fate,
             _ => Fate::Duplicated,
         }
     }
+}
 
+impl<P: Payload, L: Link<P>> Link<P> for Duplication<L> {
+    #[inline]
+    fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
+        if self.probability.is_never() || !self.probability.happens(&mut self.stream) {
+            return self.inner.offer(at, unit);
+        }
+        self.offer_twice(at, unit)
+    }
+
+    #[inline]
     fn next(&self) -> Option<Ns> {
         self.inner.next()
     }
 
+    #[inline]
     fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
         self.inner.take(until)
     }

@@ -70,6 +70,7 @@ impl<L: fmt::Debug> fmt::Debug for Encapsulation<L> {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Encapsulation<L> {
+    #[inline]
     fn offer(&mut self, at: Ns, mut unit: Unit<P>) -> Fate {
         unit.bytes += self.overhead_bytes;
         if let (Some(ends), Some(frame)) = (&mut self.ends, unit.payload.as_mut().and_then(P::frame))
@@ -80,10 +81,12 @@ impl<P: Payload, L: Link<P>> Link<P> for Encapsulation<L> {
         self.inner.offer(at, unit)
     }
 
+    #[inline]
     fn next(&self) -> Option<Ns> {
         self.inner.next()
     }
 
+    #[inline]
     fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
         loop {
             let (at, mut unit) = self.inner.take(until)?;

@@ -65,11 +65,13 @@ impl LossProcess {
     }
 
     /// True where it draws random numbers.
+    #[inline]
     #[must_use]
     pub fn draws(&self) -> bool {
         matches!(self, Self::Independent(_) | Self::GilbertElliott { .. })
     }
 
+    #[inline]
     fn loses(&mut self, stream: &mut Stream) -> bool {
         match self {
             Self::None => false,
@@ -123,6 +125,7 @@ impl<L> Loss<L> {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Loss<L> {
+    #[inline]
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         if self.process.loses(&mut self.stream) {
             return Fate::Dropped(Drop::Lost);
@@ -130,10 +133,12 @@ impl<P: Payload, L: Link<P>> Link<P> for Loss<L> {
         self.inner.offer(at, unit)
     }
 
+    #[inline]
     fn next(&self) -> Option<Ns> {
         self.inner.next()
     }
 
+    #[inline]
     fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
         self.inner.take(until)
     }

@@ -57,6 +57,7 @@ impl<L, P> Mtu<L, P> {
 }
 
 impl<P: Payload, L: Link<P>> Mtu<L, P> {
+    #[cold]
     fn offer_parts(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         let each = (self.limit_bytes - IP_HEADER_BYTES) / 8 * 8;
         let content = unit.bytes.saturating_sub(IP_HEADER_BYTES);
@@ -83,6 +84,7 @@ impl<P: Payload, L: Link<P>> Mtu<L, P> {
     }
 
     /// The whole unit, where this was its last missing part.
+    #[cold]
     fn join(&mut self, unit: Unit<P>) -> Option<Unit<P>> {
         let Fragment { of, index, count } = unit.fragment;
         let place = self.joining.iter().position(|joining| joining.of == of).unwrap_or_else(|| {
@@ -111,6 +113,7 @@ impl<P: Payload, L: Link<P>> Mtu<L, P> {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Mtu<L, P> {
+    #[inline]
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         match self.too_long {
             _ if unit.bytes <= self.limit_bytes => self.inner.offer(at, unit),
@@ -120,10 +123,12 @@ impl<P: Payload, L: Link<P>> Link<P> for Mtu<L, P> {
         }
     }
 
+    #[inline]
     fn next(&self) -> Option<Ns> {
         self.inner.next()
     }
 
+    #[inline]
     fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
         loop {
             let (at, unit) = self.inner.take(until)?;

@@ -12,15 +12,18 @@ pub struct Overhead<L> {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Overhead<L> {
+    #[inline]
     fn offer(&mut self, at: Ns, mut unit: Unit<P>) -> Fate {
         unit.bytes += self.bytes;
         self.inner.offer(at, unit)
     }
 
+    #[inline]
     fn next(&self) -> Option<Ns> {
         self.inner.next()
     }
 
+    #[inline]
     fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
         let (at, mut unit) = self.inner.take(until)?;
         unit.bytes -= self.bytes;

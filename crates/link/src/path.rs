@@ -16,6 +16,7 @@ pub enum Direction {
 
 impl Direction {
     /// The other way.
+    #[inline]
     #[must_use]
     pub fn reverse(self) -> Self {
         match self {
@@ -144,6 +145,7 @@ impl<P: Payload> Path<P> {
     }
 
     /// Offers a unit that goes one way.
+    #[inline]
     pub fn offer(&mut self, direction: Direction, at: Ns, unit: Unit<P>) -> Fate {
         if self.shared.is_some() {
             self.hold(direction, at);
@@ -218,6 +220,7 @@ impl<P: Payload> Path<P> {
     }
 
     /// One direction.
+    #[inline]
     pub fn way(&mut self, direction: Direction) -> &mut OneWay<P> {
         match direction {
             Direction::Up => &mut self.up,

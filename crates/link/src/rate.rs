@@ -86,6 +86,7 @@ pub struct Silence {
 }
 
 impl Silence {
+    #[inline]
     fn after(self, sending: Ns) -> Ns {
         self.pause + Ns::from_secs_f64(sending.as_secs_f64() * (1.0 / self.duty_cycle - 1.0))
     }
@@ -182,18 +183,21 @@ impl<L> Rate<L> {
     }
 
     /// When everything accepted so far has been sent, and any silence after it kept.
+    #[inline]
     #[must_use]
     pub fn free_at(&self) -> Ns {
         self.free_at
     }
 
     /// How long it has been sending in all.
+    #[inline]
     #[must_use]
     pub fn busy(&self) -> Ns {
         self.busy
     }
 
     /// Bytes sent in all, with everything that links before this one added.
+    #[inline]
     #[must_use]
     pub fn sent_bytes(&self) -> u64 {
         self.sent_bytes
@@ -246,6 +250,7 @@ impl<L> Rate<L> {
 
 impl Queue {
     /// True where there is room at that time.
+    #[inline]
     fn admits(&mut self, at: Ns, bytes: u32) -> bool {
         while let Some(&(departure, length)) = self.departures.front() {
             if departure > at {
@@ -260,6 +265,7 @@ impl Queue {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Rate<L> {
+    #[inline]
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         if self.queue.as_mut().is_some_and(|queue| !queue.admits(at, unit.bytes)) {
             return Fate::Dropped(Drop::QueueFull);
@@ -283,10 +289,12 @@ impl<P: Payload, L: Link<P>> Link<P> for Rate<L> {
         self.inner.offer(sent_at, unit)
     }
 
+    #[inline]
     fn next(&self) -> Option<Ns> {
         self.inner.next()
     }
 
+    #[inline]
     fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
         self.inner.take(until)
     }

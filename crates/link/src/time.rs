@@ -20,18 +20,21 @@ impl Ns {
     pub const MAX: Self = Self(u64::MAX);
 
     /// A number of microseconds.
+    #[inline]
     #[must_use]
     pub const fn from_us(microseconds: u64) -> Self {
         Self(microseconds * 1_000)
     }
 
     /// A number of milliseconds.
+    #[inline]
     #[must_use]
     pub const fn from_ms(milliseconds: u64) -> Self {
         Self(milliseconds * 1_000_000)
     }
 
     /// A number of seconds.
+    #[inline]
     #[must_use]
     pub const fn from_s(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1_000_000_000))
@@ -39,6 +42,7 @@ impl Ns {
 
     /// Seconds, to the nearest nanosecond; what is negative or not a number counts as none, what is too long as
     /// [`MAX`](Self::MAX).
+    #[inline]
     #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {
         // Saturating, and 0 for NaN: the semantics of `as`. Adding one half rounds without `f64::round`, which
@@ -47,12 +51,14 @@ impl Ns {
     }
 
     /// In seconds.
+    #[inline]
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
     /// What lies between, none where `earlier` is later.
+    #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
@@ -62,12 +68,14 @@ impl Ns {
 impl Add for Ns {
     type Output = Self;
 
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Ns {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -76,6 +84,7 @@ impl AddAssign for Ns {
 impl Sub for Ns {
     type Output = Self;
 
+    #[inline]
     fn sub(self, other: Self) -> Self {
         debug_assert!(self.0 >= other.0, "{self} - {other}: time goes backwards");
         self.since(other)

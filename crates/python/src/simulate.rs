@@ -12,23 +12,26 @@ use std::time::Instant;
 #[derive(Serialize)]
 struct Answer<'a> {
     report: Report,
-    outcome: &'a Outcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'a Outcome>,
 }
 
-fn answer(outcome: &Outcome) -> PyResult<String> {
-    let answer = Answer { report: outcome.report(), outcome };
+fn answer(outcome: &Outcome, with_outcome: bool) -> PyResult<String> {
+    let answer = Answer { report: outcome.report(), outcome: with_outcome.then_some(outcome) };
     serde_json::to_string(&answer).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Simulates a scenario. `progress` is reported of (clients through, clients in all) now and then; what it raises, and
-/// Ctrl-C, breaks the simulation off. Replications share `threads` threads, by default one a processor.
+/// Ctrl-C, breaks the simulation off. Replications share `threads` threads, by default one a processor. The exact outcome,
+/// which merges with others, is longer than the report by far and can be left out.
 #[pyfunction]
-#[pyo3(signature = (spec, progress = None, threads = None))]
+#[pyo3(signature = (spec, progress = None, threads = None, with_outcome = true))]
 pub fn simulate(
     py: Python<'_>,
     spec: &str,
     progress: Option<Py<PyAny>>,
     threads: Option<usize>,
+    with_outcome: bool,
 ) -> PyResult<String> {
     let scenario: Scenario =
         serde_json::from_str(spec).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -65,7 +68,7 @@ pub fn simulate(
     });
     match (outcome, raised) {
         (_, Some(error)) => Err(error),
-        (Some(outcome), None) => answer(&outcome),
+        (Some(outcome), None) => py.detach(|| answer(&outcome, with_outcome)),
         (None, None) => Err(PyValueError::new_err("the simulation was broken off")),
     }
 }
@@ -87,6 +90,6 @@ pub fn simulate_merge(py: Python<'_>, outcomes: Vec<String>) -> PyResult<String>
         }
         let all =
             all.ok_or_else(|| PyValueError::new_err("there are no outcomes; accepted: at least one"))?;
-        answer(&all)
+        answer(&all, true)
     })
 }

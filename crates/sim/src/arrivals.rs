@@ -3,7 +3,10 @@
 use crate::scenario::{ArrivalSpec, Scenario};
 use shakedown_link::{Ns, Stream};
 
-/// Gives the times of arrival, one after another, holding none of them back.
+/// Times that are drawn together, so that their logarithms do not wait for each other, nor the next event for them.
+const TOGETHER: usize = 16;
+
+/// Gives the times of arrival, one after another, drawing a few ahead.
 #[derive(Debug)]
 pub struct Arrivals<'a> {
     spec: &'a ArrivalSpec,
@@ -16,6 +19,9 @@ pub struct Arrivals<'a> {
     last_s: f64,
     /// What the clock began at when `last_s` did: times stay small, and exact, for however long it runs.
     base: Ns,
+    /// Variates that were drawn ahead: those from `used` on have yet to be used.
+    gaps: [f64; TOGETHER],
+    used: usize,
 }
 
 impl<'a> Arrivals<'a> {
@@ -27,9 +33,21 @@ impl<'a> Arrivals<'a> {
     }
 
     fn of(spec: &'a ArrivalSpec, clients: u64, until: Ns, stream: Stream) -> Self {
-        Self { spec, stream, clients, until, given: 0, last_s: 0.0, base: Ns::ZERO }
+        Self { spec, stream, clients, until, given: 0, last_s: 0.0, base: Ns::ZERO, gaps: [0.0; TOGETHER], used: TOGETHER }
     }
 
+    /// An exponential variate of mean 1.
+    #[inline]
+    fn exponential(&mut self) -> f64 {
+        if self.used == TOGETHER {
+            self.stream.exponentials(&mut self.gaps);
+            self.used = 0;
+        }
+        self.used += 1;
+        self.gaps[self.used - 1]
+    }
+
+    #[inline]
     fn after(&mut self, gap_s: f64) -> Ns {
         self.last_s += gap_s;
         if self.last_s >= 1000.0 {
@@ -52,13 +70,13 @@ impl Iterator for Arrivals<'_> {
         self.given += 1;
         let at = match self.spec {
             ArrivalSpec::Poisson { per_s } => {
-                let gap_s = self.stream.exponential() / per_s;
+                let gap_s = self.exponential() / per_s;
                 self.after(gap_s)
             }
             ArrivalSpec::Fixed { per_s } => self.after(if number == 0 { 0.0 } else { 1.0 / per_s }),
             ArrivalSpec::Bursts { per_s, size } => {
                 let begins = number.is_multiple_of(u64::from(*size));
-                let gap_s = if begins { self.stream.exponential() / per_s } else { 0.0 };
+                let gap_s = if begins { self.exponential() / per_s } else { 0.0 };
                 self.after(gap_s)
             }
             ArrivalSpec::Storm { within_s } => {

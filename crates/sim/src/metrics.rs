@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shakedown_link::Ns;
+use std::ops::Range;
 
 /// Buckets a doubling: the width of a bucket is at most a 1024th of its values.
 const PRECISION_BITS: u32 = 10;
@@ -17,6 +18,8 @@ const BUCKETS: usize = (MAX_BITS - PRECISION_BITS + 1) as usize * HALF;
 pub struct Histogram {
     /// Allocated with the first value.
     counts: Vec<u64>,
+    /// Which runs of [`HALF`] buckets hold anything, by bit: most of a histogram's memory is never looked at.
+    runs: u64,
     count: u64,
     sum: u128,
     minimum: u64,
@@ -25,7 +28,7 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: Vec::new(), count: 0, sum: 0, minimum: u64::MAX, maximum: 0 }
+        Self { counts: Vec::new(), runs: 0, count: 0, sum: 0, minimum: u64::MAX, maximum: 0 }
     }
 }
 
@@ -48,20 +51,38 @@ impl Histogram {
     /// Counts a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        match self.counts.get_mut(bucket(value)) {
-            Some(count) => *count += 1,
-            None => self.begin(value),
+        self.record_times(value, 1);
+    }
+
+    /// Counts a value that came so many times; not 0.
+    #[inline]
+    fn record_times(&mut self, value: u64, times: u64) {
+        let place = bucket(value);
+        match self.counts.get_mut(place) {
+            Some(count) => {
+                if *count == 0 {
+                    self.runs |= 1 << (place / HALF);
+                }
+                *count += times;
+            }
+            None => self.begin(place, times),
         }
-        self.count += 1;
-        self.sum += u128::from(value);
-        self.minimum = self.minimum.min(value);
-        self.maximum = self.maximum.max(value);
+        self.count += times;
+        self.sum += u128::from(value) * u128::from(times);
+        // Rarely, so that a branch is cheaper than what it saves.
+        if value < self.minimum {
+            self.minimum = value;
+        }
+        if value > self.maximum {
+            self.maximum = value;
+        }
     }
 
     #[cold]
-    fn begin(&mut self, value: u64) {
+    fn begin(&mut self, place: usize, times: u64) {
         self.counts = vec![0; BUCKETS];
-        self.counts[bucket(value)] = 1;
+        self.counts[place] = times;
+        self.runs = 1 << (place / HALF);
     }
 
     /// Counts a time.
@@ -78,13 +99,28 @@ impl Histogram {
         if self.counts.is_empty() {
             self.counts = vec![0; BUCKETS];
         }
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
+        for run in other.filled() {
+            for (count, more) in self.counts[run.clone()].iter_mut().zip(&other.counts[run]) {
+                *count += more;
+            }
         }
+        self.runs |= other.runs;
         self.count += other.count;
         self.sum += other.sum;
         self.minimum = self.minimum.min(other.minimum);
         self.maximum = self.maximum.max(other.maximum);
+    }
+
+    /// Runs of buckets that hold anything, in order.
+    fn filled(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let runs = self.runs;
+        (0..BUCKETS / HALF).filter(move |run| runs >> run & 1 == 1).map(|run| run * HALF..(run + 1) * HALF)
+    }
+
+    /// The buckets that hold anything, with their counts, in order.
+    fn counted(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let all = self.filled().flat_map(|run| run.clone().zip(&self.counts[run]));
+        all.filter(|(_, count)| **count > 0).map(|(index, count)| (index, *count))
     }
 
     /// How many values.
@@ -119,7 +155,7 @@ impl Histogram {
         }
         let wanted = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
-        for (index, count) in self.counts.iter().enumerate() {
+        for (index, count) in self.counted() {
             seen += count;
             if seen >= wanted {
                 let (low, next) = bounds(index);
@@ -142,10 +178,9 @@ impl Histogram {
 
     /// Buckets that hold anything: least value, least value of the next bucket, count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        filled.map(|(index, count)| {
+        self.counted().map(|(index, count)| {
             let (low, next) = bounds(index);
-            (low, next, *count)
+            (low, next, count)
         })
     }
 }
@@ -166,14 +201,13 @@ const LAYOUT: &str = "hdr-ns-1024-48";
 
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         Saved {
             layout: LAYOUT.into(),
             // More digits than a JSON number keeps.
             sum: self.sum.to_string(),
             minimum: if self.count == 0 { 0 } else { self.minimum },
             maximum: self.maximum,
-            counts: filled.map(|(index, count)| (index as u32, *count)).collect(),
+            counts: self.counted().map(|(index, count)| (index as u32, count)).collect(),
         }
         .serialize(serializer)
     }
@@ -197,6 +231,7 @@ impl<'de> Deserialize<'de> for Histogram {
         for (index, count) in saved.counts {
             let place = histogram.counts.get_mut(index as usize);
             *place.ok_or_else(|| D::Error::custom(format!("a histogram has no bucket {index}")))? += count;
+            histogram.runs |= u64::from(count > 0) << (index as usize / HALF);
             histogram.count += count;
         }
         histogram.sum =
@@ -204,6 +239,49 @@ impl<'de> Deserialize<'de> for Histogram {
         histogram.minimum = saved.minimum;
         histogram.maximum = saved.maximum;
         Ok(histogram)
+    }
+}
+
+/// A histogram in the making: values that come several times in a row, as constant costs do, are counted together.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    /// What came last, and how often in a row.
+    last: u64,
+    repeats: u64,
+    histogram: Histogram,
+}
+
+impl Recorder {
+    /// Counts a value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        if value == self.last {
+            self.repeats += 1;
+        } else {
+            self.count_last();
+            (self.last, self.repeats) = (value, 1);
+        }
+    }
+
+    /// Counts a time.
+    #[inline]
+    pub fn record_time(&mut self, time: Ns) {
+        self.record(time.0);
+    }
+
+    #[inline]
+    fn count_last(&mut self) {
+        // Only before the first value.
+        if self.repeats > 0 {
+            self.histogram.record_times(self.last, self.repeats);
+        }
+    }
+
+    /// All that was counted.
+    #[must_use]
+    pub fn histogram(mut self) -> Histogram {
+        self.count_last();
+        self.histogram
     }
 }
 

@@ -1,6 +1,5 @@
 //! What came out of a simulation: what merges exactly, and the summary that is read.
 
-use crate::energy::{ClientEnergy, nanojoules};
 use crate::metrics::{Histogram, Interval, Series, Summary};
 use serde::{Deserialize, Serialize};
 use shakedown_link::Drop;
@@ -306,21 +305,6 @@ impl Outcome {
             busy_workers: interval.busy.0 as f64 / width,
             in_flight: interval.in_flight.0 as f64 / width,
             waiting: interval.waiting.0 as f64 / width,
-        }
-    }
-
-    /// Counts a client's energy, as far as it is known.
-    #[inline]
-    pub(crate) fn record_energy(&mut self, energy: &ClientEnergy) {
-        if let Some(joules) = energy.radio_j {
-            self.radio.record(nanojoules(joules));
-        }
-        if let Some(joules) = energy.processor_j {
-            self.processor.record(nanojoules(joules));
-        }
-        if energy.radio_j.is_some() || energy.processor_j.is_some() {
-            let sum = energy.radio_j.unwrap_or(0.0) + energy.processor_j.unwrap_or(0.0);
-            self.energy.record(nanojoules(sum));
         }
     }
 

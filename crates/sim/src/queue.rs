@@ -28,6 +28,8 @@ const SORTED_AT_ONCE: usize = 48;
 /// Entries near enough to be kept sorted; beyond, the later ones go back into slots.
 const MAX_NEAR: usize = 160;
 const KEPT_NEAR: usize = 32;
+/// Of those, the next that are moved one by one to make room for another, which is cheapest while there are few.
+const AT_HAND: usize = 4;
 
 type Entry = (Ns, Entity);
 
@@ -106,7 +108,7 @@ impl EventQueue {
         }
         let index = entity as usize;
         if index >= self.times.len() {
-            self.times.resize(index + 1, Ns::MAX);
+            self.admit(index);
         }
         let before = std::mem::replace(&mut self.times[index], time);
         if before == time {
@@ -118,6 +120,11 @@ impl EventQueue {
         if self.held > 2 * self.live + 1024 {
             self.sweep();
         }
+    }
+
+    #[cold]
+    fn admit(&mut self, index: usize) {
+        self.times.resize(index + 1, Ns::MAX);
     }
 
     /// Takes an entity's time away, if it has any.
@@ -164,13 +171,20 @@ impl EventQueue {
             self.put(entry, tick);
             return;
         }
-        if self.near.last().is_none_or(|soonest| *soonest > entry) {
-            self.near.push(entry);
-        } else {
-            let place = self.near.partition_point(|other| *other > entry);
-            self.near.insert(place, entry);
+        let length = self.near.len();
+        self.near.push(entry);
+        let first = length.saturating_sub(AT_HAND);
+        let mut place = length;
+        while place > first && self.near[place - 1] < entry {
+            self.near[place] = self.near[place - 1];
+            place -= 1;
         }
-        if self.near.len() > MAX_NEAR {
+        if place == first && first > 0 {
+            place = self.near[..first].partition_point(|other| *other > entry);
+            self.near.copy_within(place..first, place + 1);
+        }
+        self.near[place] = entry;
+        if length >= MAX_NEAR {
             self.spill();
         }
     }
@@ -266,6 +280,7 @@ impl EventQueue {
     }
 
     /// Throws out what no longer agrees with its entity's time.
+    #[cold]
     fn sweep(&mut self) {
         let times = &self.times;
         let mut held = 0;

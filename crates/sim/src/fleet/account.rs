@@ -73,10 +73,7 @@ impl Fleet<'_> {
         assert_eq!(load.in_system_ns, self.sojourn_ns, "Little's law fails for the server's jobs");
         assert_eq!((load.in_flight, load.in_system), (0, 0), "somebody is still there");
         let outcome = &mut self.outcome;
-        // Every client is of one class.
-        for class in &outcome.classes {
-            outcome.ready.merge(&class.ready);
-        }
+        std::mem::take(&mut self.records).end(outcome);
         let traffic = self.shared.traffic;
         outcome.traffic = TrafficOutcome {
             packets: traffic.packets,

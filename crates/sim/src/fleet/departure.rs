@@ -21,9 +21,9 @@ impl Fleet<'_> {
         }
         if client.counted {
             self.outcome.completed += 1;
-            self.outcome.classes[usize::from(client.class)].ready.record_time(took);
+            self.records.ready[usize::from(client.class)].record_time(took);
             if let Some(connected) = client.connected {
-                self.outcome.connect.record_time(connected - client.planned);
+                self.records.connect.record_time(connected - client.planned);
             }
         }
     }
@@ -32,7 +32,7 @@ impl Fleet<'_> {
     pub(super) fn done(&mut self, now: Ns, slot: u32) {
         let client = &self.clients[slot as usize];
         if client.counted {
-            self.outcome.done.record_time(now - client.planned);
+            self.records.done.record_time(now - client.planned);
         }
         self.retire(now, slot);
     }
@@ -43,14 +43,14 @@ impl Fleet<'_> {
         let client = &mut self.clients[slot as usize];
         self.shared.traffic.resent += client.retransmissions();
         if client.counted {
-            self.outcome.client_wait.record_time(client.waited);
-            self.outcome.client_cpu.record_time(client.sides[0].cpu);
-            self.outcome.server_cpu.record_time(client.sides[1].cpu);
+            self.records.client_wait.record_time(client.waited);
+            self.records.client_cpu.record_time(client.sides[0].cpu);
+            self.records.server_cpu.record_time(client.sides[1].cpu);
             let class = &setup.classes[usize::from(client.class)];
             let plan = Self::plan(setup, client);
             let energy = client_energy(client, class, plan, now);
             self.energy_missing |= energy.missing;
-            self.outcome.record_energy(&energy);
+            self.records.record_energy(&energy);
         }
         client.is_active = false;
         self.shared.spare.keep(client.hangs_up());

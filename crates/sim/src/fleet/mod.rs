@@ -3,6 +3,7 @@
 mod account;
 mod admission;
 mod departure;
+mod records;
 mod service;
 mod turn;
 
@@ -17,6 +18,7 @@ use crate::server::Server;
 use crate::tcp::Jiffies;
 use account::Load;
 pub(crate) use account::offered;
+use records::Records;
 use shakedown_link::{Ns, Stream};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -55,6 +57,7 @@ pub(crate) struct Fleet<'a> {
     cells_of: Vec<u32>,
     load: Load,
     outcome: Outcome,
+    records: Records,
     arrived: u64,
     /// Sums of what Little's law is checked against.
     flight_ns: u128,
@@ -130,6 +133,7 @@ impl<'a> Fleet<'a> {
                 offered_e9: offered(scenario, setup).map(|offered| (offered * 1e9 + 0.5) as u64),
                 ..Outcome::default()
             },
+            records: Records::of(setup.classes.len()),
             arrived: 0,
             flight_ns: 0,
             sojourn_ns: 0,

@@ -15,7 +15,7 @@ impl Fleet<'_> {
             let counts = self.counts(&job);
             if self.scenario.server.discipline == Discipline::Fifo {
                 if counts {
-                    self.outcome.wait.record_time(waited);
+                    self.records.wait.record_time(waited);
                 }
                 if job.orphaned.is_none() {
                     self.client(job.slot).waited += waited;
@@ -93,13 +93,13 @@ impl Fleet<'_> {
         self.sojourn_ns += u128::from(sojourn.0);
         let counts = self.counts(&job);
         if counts {
-            self.outcome.sojourn.record_time(sojourn);
+            self.records.sojourn.record_time(sojourn);
         }
         if self.scenario.server.discipline == Discipline::Ps {
             // Under sharing, waiting is what service took longer than alone.
             let waited = sojourn.since(job.served);
             if counts {
-                self.outcome.wait.record_time(waited);
+                self.records.wait.record_time(waited);
             }
             if job.orphaned.is_none() {
                 self.client(job.slot).waited += waited;
