@@ -372,7 +372,8 @@ mod tests {
         let root = std::f64::consts::FRAC_1_SQRT_2.to_bits();
         let halved = 0x3fe6_a09e_u64 << 32;
         let near = (root - 3000..root + 3000).chain(halved - 3000..halved + 3000).map(f64::from_bits);
-        let ends = (0..3000).flat_map(|step| [least + f64::from(step) * 2.0 * least, 1.0 - least * f64::from(2 * step + 1)]);
+        let ends = (0..3000)
+            .flat_map(|step| [least + f64::from(step) * 2.0 * least, 1.0 - least * f64::from(2 * step + 1)]);
         let mut stream = Stream::seeded(4);
         let random: Vec<f64> = (0..2_000_000).map(|_| stream.uniform()).collect();
         for x in near.chain(ends).chain(random).chain([0.5, 0.25, 0.75]) {

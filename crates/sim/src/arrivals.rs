@@ -33,7 +33,17 @@ impl<'a> Arrivals<'a> {
     }
 
     fn of(spec: &'a ArrivalSpec, clients: u64, until: Ns, stream: Stream) -> Self {
-        Self { spec, stream, clients, until, given: 0, last_s: 0.0, base: Ns::ZERO, gaps: [0.0; TOGETHER], used: TOGETHER }
+        Self {
+            spec,
+            stream,
+            clients,
+            until,
+            given: 0,
+            last_s: 0.0,
+            base: Ns::ZERO,
+            gaps: [0.0; TOGETHER],
+            used: TOGETHER,
+        }
     }
 
     /// An exponential variate of mean 1.

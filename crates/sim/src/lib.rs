@@ -86,7 +86,11 @@ impl Simulation {
         number: u32,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Option<Outcome> {
-        fleet::Fleet::new(&self.scenario, &self.setup, number).run(number, progress)
+        if self.setup.network {
+            fleet::Fleet::<true>::new(&self.scenario, &self.setup, number).run(number, progress)
+        } else {
+            fleet::Fleet::<false>::new(&self.scenario, &self.setup, number).run(number, progress)
+        }
     }
 
     /// Runs all replications, one after another. `progress` is told of clients over all replications.

@@ -1,6 +1,6 @@
 //! What is simulated, as plain data.
 
-use crate::handshake::{HandshakeError, Plan, PricedHandshake};
+use crate::handshake::{HandshakeError, Plan, PricedHandshake, TransportKind};
 use crate::tcp::TcpConfig;
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Bearer, BearerError, BearerSpec, EnergySpec, MAX_SECONDS, Ns, Probability};
@@ -257,6 +257,12 @@ pub(crate) struct Class {
 }
 
 impl Class {
+    /// True where anything has to be brought, by links or by a transport.
+    fn needs_network(&self) -> bool {
+        let plans = [Some(&self.full), self.resumed.as_ref()];
+        !self.is_instant || plans.into_iter().flatten().any(|plan| plan.transport != TransportKind::Ideal)
+    }
+
     /// What a client of the class speaks.
     #[inline]
     pub fn plan(&self, resumes: bool) -> &Plan {
@@ -273,6 +279,8 @@ pub(crate) struct Setup {
     pub classes: Vec<Class>,
     /// Sums of the weights up to and including each class, in shares of all.
     pub shares: Vec<f64>,
+    /// False where all that is sent is there at once.
+    pub network: bool,
     pub timeout: Option<Ns>,
     pub series: Ns,
     /// Seconds of server per client, on average.
@@ -306,6 +314,7 @@ impl Setup {
             server_mean_s += mean * spec.weight / total;
         }
         Ok(Self {
+            network: classes.iter().any(Class::needs_network),
             classes,
             shares,
             timeout: scenario.timeout_s.map(Ns::from_secs_f64),

@@ -35,6 +35,21 @@ impl Client {
         }
     }
 
+    /// Hands a parcel over without a link.
+    #[inline]
+    pub(super) fn hand_over(
+        &mut self,
+        direction: Direction,
+        bytes: u32,
+        body: Body,
+        shared: &mut Shared<'_>,
+    ) {
+        let parcel = Parcel { slot: self.slot, generation: self.generation, body };
+        shared.traffic.packets += 1;
+        shared.traffic.bytes[side(direction)] += u64::from(bytes);
+        shared.instant.push_back((direction, parcel));
+    }
+
     /// Puts a parcel on its way.
     pub(super) fn offer(
         &mut self,
@@ -103,7 +118,7 @@ impl Client {
     }
 
     /// Something has arrived. `admits` says whether the server's system takes another connection.
-    pub fn deliver(
+    pub fn deliver<const NETWORK: bool>(
         &mut self,
         now: Ns,
         direction: Direction,
@@ -116,7 +131,13 @@ impl Client {
             return Ok(());
         }
         let receiver = side(direction.reverse());
-        if self.refuses(direction, admits) {
+        if self.refuses::<NETWORK>(direction, admits) {
+            return Ok(());
+        }
+        if !NETWORK {
+            if let Body::Bytes(bytes) = parcel.body {
+                self.come[receiver] += bytes;
+            }
             return Ok(());
         }
         match (&mut self.transport, &parcel.body) {
@@ -168,8 +189,9 @@ impl Client {
     }
 
     /// A datagram for a server that has no room for another handshake is dropped.
-    fn refuses(&self, direction: Direction, admits: Admits) -> bool {
-        let is_stream = matches!(self.transport, Transport::Stream(_));
+    #[inline]
+    fn refuses<const NETWORK: bool>(&self, direction: Direction, admits: Admits) -> bool {
+        let is_stream = NETWORK && matches!(self.transport, Transport::Stream(_));
         !is_stream && direction == Direction::Up && self.accepted == Accepted::No && !admits.handshake
     }
 

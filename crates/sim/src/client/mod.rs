@@ -51,7 +51,7 @@ impl Progress {
     }
 
     /// Draws the time of a step that has a spread.
-    #[inline]
+    #[inline(never)]
     fn draw(&mut self, work: &Distribution, seed: u64, number: u64, own: usize) -> Ns {
         let stream = self.stream.get_or_insert_with(|| Stream::of(seed, number, SERVICE[own]));
         work.draw(stream)
@@ -156,12 +156,17 @@ impl Client {
     }
 
     /// Begins an attempt.
-    pub fn begin(&mut self, now: Ns, plan: &Plan, segment_bytes: u32, shared: &mut Shared<'_>) {
+    pub fn begin<const NETWORK: bool>(
+        &mut self,
+        now: Ns,
+        plan: &Plan,
+        segment_bytes: u32,
+        shared: &mut Shared<'_>,
+    ) {
         self.generation = self.generation.wrapping_add(1);
         self.ip_bytes = plan.ip_bytes;
         self.attempt += 1;
         self.resumes_at = NEVER;
-        self.connected = None;
         self.computes_until = NEVER;
         self.job = None;
         self.accepted = Accepted::No;
@@ -170,6 +175,15 @@ impl Client {
             progress.flushed = 0;
             progress.busy = false;
         }
+        self.come = [0; 2];
+        self.connected = Some(now);
+        if NETWORK {
+            self.open(now, plan, segment_bytes, shared);
+        }
+    }
+
+    /// What an attempt begins with where there is a transport.
+    fn open(&mut self, now: Ns, plan: &Plan, segment_bytes: u32, shared: &mut Shared<'_>) {
         self.transport = match plan.transport {
             TransportKind::Ideal => Transport::Ideal,
             TransportKind::Datagram => Transport::Datagram(Box::new([
@@ -183,14 +197,11 @@ impl Client {
                 Transport::Stream(shared.spare.connection(client, server))
             }
         };
-        self.come = [0; 2];
         if matches!(self.transport, Transport::Stream(_)) {
+            self.connected = None;
             self.look_at_end(0);
             self.look_at_end(1);
             self.send_packets(now, Direction::Up, shared);
-        } else {
-            // Nothing is to be opened, and no timer runs.
-            self.connected = Some(now);
         }
     }
 
@@ -209,6 +220,7 @@ impl Client {
     /// It leaves what carried its attempt.
     pub fn hangs_up(&mut self) -> Transport {
         self.timers = [NEVER; 2];
+        self.come = [0; 2];
         std::mem::replace(&mut self.transport, Transport::None)
     }
 
@@ -226,9 +238,12 @@ impl Client {
     }
 
     /// True where the server's system has a connection that its application could accept.
-    pub fn is_acceptable(&self) -> bool {
+    pub fn is_acceptable<const NETWORK: bool>(&self) -> bool {
         if self.accepted != Accepted::No {
             return false;
+        }
+        if !NETWORK {
+            return self.come[1] > 0;
         }
         match &self.transport {
             Transport::None => false,
@@ -246,7 +261,10 @@ impl Client {
 
     /// When anything of it wants to act next, or [`NEVER`].
     #[inline]
-    pub fn next(&self) -> Ns {
+    pub fn next<const NETWORK: bool>(&self) -> Ns {
+        if !NETWORK {
+            return self.gives_up.min(self.computes_until).min(self.resumes_at);
+        }
         self.timer().min(self.resumes_at).min(self.arrives[0]).min(self.arrives[1])
     }
 

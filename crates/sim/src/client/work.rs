@@ -13,7 +13,10 @@ pub(crate) struct Work {
 
 impl Client {
     #[inline]
-    fn has_come(&self, own: usize, step: &Step) -> bool {
+    fn has_come<const NETWORK: bool>(&self, own: usize, step: &Step) -> bool {
+        if !NETWORK {
+            return self.come[own] >= step.end;
+        }
         match &self.transport {
             Transport::None => false,
             Transport::Stream(_) | Transport::Ideal => self.come[own] >= step.end,
@@ -23,7 +26,7 @@ impl Client {
 
     /// True where a side could do something.
     #[inline]
-    pub fn has_work(&self, direction: Direction, plan: &Plan) -> bool {
+    pub fn has_work<const NETWORK: bool>(&self, direction: Direction, plan: &Plan) -> bool {
         let own = side(direction);
         let progress = &self.sides[own];
         let may = match direction {
@@ -35,25 +38,43 @@ impl Client {
             && plan
                 .steps
                 .get(usize::from(at))
-                .is_some_and(|step| step.from == direction || self.has_come(own, step))
+                .is_some_and(|step| step.from == direction || self.has_come::<NETWORK>(own, step))
     }
 
     /// The side's next piece of work, if it has any, up to where it sends something, becomes ready or has nothing more:
     /// how long it takes. The side is at it until [`finish`](Self::finish).
     #[inline]
-    pub fn work(
+    pub fn work<const NETWORK: bool>(
         &mut self,
         now: Ns,
         direction: Direction,
         plan: &Plan,
         shared: &mut Shared<'_>,
     ) -> Option<Work> {
-        self.has_work(direction, plan).then(|| self.begin_work(now, direction, plan, shared))
+        if !self.has_work::<NETWORK>(direction, plan) {
+            return None;
+        }
+        Some(if NETWORK {
+            self.begin_work(now, direction, plan, shared)
+        } else {
+            self.take_up::<false>(now, direction, plan, shared)
+        })
     }
 
     fn begin_work(&mut self, now: Ns, direction: Direction, plan: &Plan, shared: &mut Shared<'_>) -> Work {
+        self.take_up::<true>(now, direction, plan, shared)
+    }
+
+    #[inline(always)]
+    fn take_up<const NETWORK: bool>(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        plan: &Plan,
+        shared: &mut Shared<'_>,
+    ) -> Work {
         let own = side(direction);
-        if let Transport::Stream(ends) = &mut self.transport {
+        if NETWORK && let Transport::Stream(ends) = &mut self.transport {
             ends[own].read(now, shared.tcp, &mut shared.out);
             if !shared.out.is_empty() {
                 self.look_at_end(own);
@@ -63,7 +84,7 @@ impl Client {
         let mut takes = Ns::ZERO;
         let mut at = usize::from(self.sides[own].at);
         while let Some(step) = plan.steps.get(at) {
-            if step.from != direction && !self.has_come(own, step) {
+            if step.from != direction && !self.has_come::<NETWORK>(own, step) {
                 break;
             }
             takes += match step.constant(direction) {
@@ -86,12 +107,41 @@ impl Client {
     }
 
     /// The piece of work is done: what it made is sent.
-    pub fn finish(&mut self, now: Ns, direction: Direction, plan: &Plan, shared: &mut Shared<'_>) {
+    #[inline]
+    pub fn finish<const NETWORK: bool>(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        plan: &Plan,
+        shared: &mut Shared<'_>,
+    ) {
         let own = side(direction);
         let progress = &mut self.sides[own];
         progress.busy = false;
         let (from, to) = (usize::from(progress.flushed), usize::from(progress.at));
         progress.flushed = progress.at;
+        let made = plan.steps[from..to].iter().filter(|step| step.from == direction);
+        if !NETWORK {
+            let bytes: u32 = made.map(|step| step.bytes).sum();
+            if bytes > 0 {
+                self.hand_over(direction, bytes, Body::Bytes(bytes), shared);
+            }
+            return;
+        }
+        self.send(now, direction, from, to, plan, shared);
+    }
+
+    /// Sends what is its own of the steps from one to another.
+    fn send(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        from: usize,
+        to: usize,
+        plan: &Plan,
+        shared: &mut Shared<'_>,
+    ) {
+        let own = side(direction);
         let made = plan.steps[from..to].iter().filter(|step| step.from == direction);
         match &mut self.transport {
             Transport::Ideal => {

@@ -18,7 +18,7 @@ pub(super) struct Load {
     pub peak: u64,
 }
 
-impl Fleet<'_> {
+impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// Brings the integrals up to now, before anything that they are of changes.
     #[inline]
     pub(super) fn advance(&mut self, now: Ns) {

@@ -5,7 +5,7 @@ use crate::client::{Accepted, CLOCK, Client, KIND, NEVER, Progress};
 use crate::tcp::Jiffies;
 use shakedown_link::{Ns, Stream};
 
-impl Fleet<'_> {
+impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     pub(super) fn arrive(&mut self, now: Ns) {
         self.advance(now);
         while self.next_arrival.is_some_and(|next| next <= now) {
@@ -35,11 +35,11 @@ impl Fleet<'_> {
         });
         let setup = self.setup;
         let of = &setup.classes[usize::from(class)];
-        let cell =
-            (of.cells > 0).then(|| self.cells_of[usize::from(class)] + (number % u64::from(of.cells)) as u32);
+        let cell = (NETWORK && of.cells > 0)
+            .then(|| self.cells_of[usize::from(class)] + (number % u64::from(of.cells)) as u32);
         let (seed, server_clock) = (self.seed, self.shared.server_clock);
         let tcp = &self.scenario.tcp;
-        let timed = !of.is_instant;
+        let timed = NETWORK && !of.is_instant;
         let path = (timed && cell.is_none()).then(|| self.shared.spare.path(class, &of.bearer, seed, number));
         let client = self.client(slot);
         client.number = number;
@@ -60,7 +60,9 @@ impl Fleet<'_> {
         client.waited = Ns::ZERO;
         client.sides.iter_mut().for_each(Progress::renew);
         client.cell = cell;
-        client.takes_path(path);
+        if NETWORK {
+            client.takes_path(path);
+        }
         if timed {
             client.clock = if tcp.one_clock {
                 server_clock
@@ -77,7 +79,7 @@ impl Fleet<'_> {
         if let Some(interval) = self.outcome.series.at(now) {
             interval.arrived += 1;
         }
-        let setup_time = if of.cells > 0 { of.bearer.setup_time(seed, number) } else { Ns::ZERO };
+        let setup_time = if NETWORK && of.cells > 0 { of.bearer.setup_time(seed, number) } else { Ns::ZERO };
         if setup_time > Ns::ZERO {
             // A cell is shared, but each client sets up its own radio.
             self.client(slot).resumes_at = now + setup_time;
@@ -104,7 +106,7 @@ impl Fleet<'_> {
         let client = &mut self.clients[slot as usize];
         let plan = Self::plan(setup, client);
         let segment = setup.classes[usize::from(client.class)].segment_bytes;
-        client.begin(now, plan, segment, &mut self.shared);
+        client.begin::<NETWORK>(now, plan, segment, &mut self.shared);
         client.gives_up = setup.timeout.map_or(NEVER, |timeout| now + timeout);
         self.outcome.attempts += 1;
         if client.attempt > 1

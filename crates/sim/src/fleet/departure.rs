@@ -6,7 +6,7 @@ use crate::energy::client_energy;
 use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns, Stream};
 
-impl Fleet<'_> {
+impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     pub(super) fn ready(&mut self, now: Ns, slot: u32) {
         self.advance(now);
         self.load.in_flight -= 1;
@@ -41,7 +41,9 @@ impl Fleet<'_> {
     pub(super) fn retire(&mut self, now: Ns, slot: u32) {
         let setup = self.setup;
         let client = &mut self.clients[slot as usize];
-        self.shared.traffic.resent += client.retransmissions();
+        if NETWORK {
+            self.shared.traffic.resent += client.retransmissions();
+        }
         if client.counted {
             self.records.client_wait.record_time(client.waited);
             self.records.client_cpu.record_time(client.sides[0].cpu);
@@ -53,9 +55,11 @@ impl Fleet<'_> {
             self.records.record_energy(&energy);
         }
         client.is_active = false;
-        self.shared.spare.keep(client.hangs_up());
-        if let Some(path) = client.leaves_path() {
-            self.shared.spare.keep_path(client.class, path);
+        if NETWORK {
+            self.shared.spare.keep(client.hangs_up());
+            if let Some(path) = client.leaves_path() {
+                self.shared.spare.keep_path(client.class, path);
+            }
         }
         client.generation = client.generation.wrapping_add(1);
         self.queue.clear(self.first_client + slot);
@@ -125,7 +129,7 @@ impl Fleet<'_> {
             return;
         }
         let mut left = Ns::ZERO;
-        while let Some(work) = client.work(now, Direction::Down, plan, &mut self.shared) {
+        while let Some(work) = client.work::<NETWORK>(now, Direction::Down, plan, &mut self.shared) {
             left += work.takes;
             client.sides[1].busy = false;
         }

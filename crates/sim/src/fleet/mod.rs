@@ -37,7 +37,9 @@ const TOGETHER: usize = 16;
 const PROGRESS_TURNS: u32 = 4096;
 
 /// Everything of a run.
-pub(crate) struct Fleet<'a> {
+///
+/// Without a `NETWORK` it is a queue and nothing else: every class's links take no time, and what is sent is there.
+pub(crate) struct Fleet<'a, const NETWORK: bool> {
     scenario: &'a Scenario,
     setup: &'a Setup,
     seed: u64,
@@ -72,7 +74,7 @@ pub(crate) struct Fleet<'a> {
     now: Ns,
 }
 
-impl<'a> Fleet<'a> {
+impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
     pub fn new(scenario: &'a Scenario, setup: &'a Setup, replication: u32) -> Self {
         let seed = crate::replication_seed(scenario.seed, replication);
         let clock_of = |entity| {
@@ -170,7 +172,7 @@ impl<'a> Fleet<'a> {
             }
             if fetched > 0 {
                 fetched -= 1;
-            } else if self.load.in_flight > MANY {
+            } else if NETWORK && self.load.in_flight > MANY {
                 fetched = self.fetch();
             }
             if entity >= self.first_client {
@@ -185,8 +187,10 @@ impl<'a> Fleet<'a> {
                 self.arrive(now);
             }
             self.start_jobs(now);
-            // Also what a client put into its cell that has left since.
-            self.schedule_cells();
+            if NETWORK {
+                // Also what a client put into its cell that has left since.
+                self.schedule_cells();
+            }
         }
         self.end(replication);
         Some(self.outcome)

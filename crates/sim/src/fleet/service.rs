@@ -5,7 +5,7 @@ use crate::scenario::Discipline;
 use crate::server::{Job, JobId};
 use shakedown_link::{Direction, Ns};
 
-impl Fleet<'_> {
+impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// Starts what can be started.
     pub(super) fn start_jobs(&mut self, now: Ns) {
         while let Some(id) = self.server.next_to_start() {
@@ -59,7 +59,7 @@ impl Fleet<'_> {
             return None;
         }
         let plan = Self::plan(setup, client);
-        let work = client.work(now, Direction::Down, plan, &mut self.shared)?;
+        let work = client.work::<NETWORK>(now, Direction::Down, plan, &mut self.shared)?;
         self.server.job(id).served += work.takes;
         Some(work.takes)
     }
@@ -73,7 +73,7 @@ impl Fleet<'_> {
         let is_there = job.orphaned.is_none() && client.is_active && client.generation == job.generation;
         if is_there {
             let plan = Self::plan(setup, client);
-            client.finish(now, Direction::Down, plan, &mut self.shared);
+            client.finish::<NETWORK>(now, Direction::Down, plan, &mut self.shared);
         }
         let next = self.next_piece(now, id);
         if next.is_none() {

@@ -6,7 +6,7 @@ use crate::handshake::Plan;
 use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns};
 
-impl Fleet<'_> {
+impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// Whatever of a client is due.
     pub(super) fn act(&mut self, now: Ns, slot: u32) {
         let plan = Self::plan(self.setup, &self.clients[slot as usize]);
@@ -15,7 +15,7 @@ impl Fleet<'_> {
             if !client.is_active {
                 return;
             }
-            let next = client.next();
+            let next = client.next::<NETWORK>();
             if next <= now {
                 self.happen(now, slot, plan);
             } else if let Some((direction, parcel)) = self.shared.instant.pop_front() {
@@ -36,12 +36,12 @@ impl Fleet<'_> {
             self.begin(now, slot);
             return;
         }
-        if let Some((direction, parcel)) = client.take(now) {
+        if NETWORK && let Some((direction, parcel)) = client.take(now) {
             self.events += 1;
             self.deliver(now, direction, &parcel);
             return;
         }
-        if client.timer() > now {
+        if NETWORK && client.timer() > now {
             // A part of what is not yet whole.
             return;
         }
@@ -50,7 +50,7 @@ impl Fleet<'_> {
             self.computed(now, slot, plan);
         } else if client.gives_up <= now {
             self.fail(now, slot, Cause::Timeout);
-        } else if let Err(cause) = client.expire(now, plan, &mut self.shared) {
+        } else if NETWORK && let Err(cause) = client.expire(now, plan, &mut self.shared) {
             self.fail(now, slot, cause);
         }
     }
@@ -60,7 +60,7 @@ impl Fleet<'_> {
     fn computed(&mut self, now: Ns, slot: u32, plan: &Plan) {
         let client = &mut self.clients[slot as usize];
         client.computes_until = NEVER;
-        client.finish(now, Direction::Up, plan, &mut self.shared);
+        client.finish::<NETWORK>(now, Direction::Up, plan, &mut self.shared);
         if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
             self.ready(now, slot);
         }
@@ -72,9 +72,9 @@ impl Fleet<'_> {
     fn think(&mut self, now: Ns, slot: u32, plan: &Plan) -> bool {
         let client = &mut self.clients[slot as usize];
         if client.computes_until == NEVER
-            && let Some(work) = client.work(now, Direction::Up, plan, &mut self.shared)
+            && let Some(work) = client.work::<NETWORK>(now, Direction::Up, plan, &mut self.shared)
         {
-            if work.takes == Ns::ZERO && client.next() > now {
+            if work.takes == Ns::ZERO && client.next::<NETWORK>() > now {
                 // Nothing else is due meanwhile.
                 self.events += 1;
                 self.computed(now, slot, plan);
@@ -83,7 +83,7 @@ impl Fleet<'_> {
             }
             return true;
         }
-        if client.is_acceptable() {
+        if client.is_acceptable::<NETWORK>() {
             let generation = client.generation;
             if self.acceptable.is_empty() && self.has_room() {
                 self.client(slot).accepted = Accepted::Yes;
@@ -95,7 +95,7 @@ impl Fleet<'_> {
             }
         }
         let client = &mut self.clients[slot as usize];
-        if client.job.is_none() && client.has_work(Direction::Down, plan) {
+        if client.job.is_none() && client.has_work::<NETWORK>(Direction::Down, plan) {
             let generation = client.generation;
             self.advance(now);
             let id = self.server.enqueue(slot, generation, now);
@@ -136,7 +136,7 @@ impl Fleet<'_> {
         let admits = self.admits();
         let client = &mut self.clients[parcel.slot as usize];
         let plan = Self::plan(self.setup, client);
-        let delivered = client.deliver(now, direction, parcel, plan, admits, &mut self.shared);
+        let delivered = client.deliver::<NETWORK>(now, direction, parcel, plan, admits, &mut self.shared);
         if let Err(cause) = delivered {
             self.fail(now, parcel.slot, cause);
         }
@@ -166,7 +166,9 @@ impl Fleet<'_> {
 
     /// After anything that happened to a client: is it through, and if not, when will it act next?
     fn settle(&mut self, now: Ns, slot: u32, plan: &Plan, next: Ns) {
-        self.schedule_cells();
+        if NETWORK {
+            self.schedule_cells();
+        }
         let client = &mut self.clients[slot as usize];
         let entity = self.first_client + slot;
         let over = client.is_over(plan);
