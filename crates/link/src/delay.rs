@@ -132,7 +132,7 @@ impl Process {
 }
 
 impl<P: Payload> Link<P> for Delay<P> {
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         let (mut due, keeps_place) = match (&mut self.process, self.delay.as_constant()) {
             (Some(process), _) => process.due(at, &self.delay),

@@ -1,5 +1,6 @@
 //! How long something takes, as a distribution.
 
+use crate::elementary::exp;
 use crate::{MAX_SECONDS, Ns, Stream};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -179,7 +180,7 @@ impl Distribution {
                 }
             },
             Shape::Lognormal { minimum_s, excess_median_s, sigma } => {
-                Ns::from_secs_f64(minimum_s + excess_median_s * libm::exp(sigma * stream.normal()))
+                Ns::from_secs_f64(minimum_s + excess_median_s * exp(sigma * stream.normal()))
             }
             Shape::Quantiles(points) => Ns::from_secs_f64(between(points, stream.uniform())),
             Shape::Samples(samples) => samples[stream.below(samples.len() as u64) as usize],

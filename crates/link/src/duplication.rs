@@ -39,7 +39,7 @@ impl<L> Duplication<L> {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Duplication<L> {
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         if self.probability.is_never() || !self.probability.happens(&mut self.stream) {
             return self.inner.offer(at, unit);

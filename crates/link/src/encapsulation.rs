@@ -70,7 +70,7 @@ impl<L: fmt::Debug> fmt::Debug for Encapsulation<L> {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Encapsulation<L> {
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, at: Ns, mut unit: Unit<P>) -> Fate {
         unit.bytes += self.overhead_bytes;
         if let (Some(ends), Some(frame)) = (&mut self.ends, unit.payload.as_mut().and_then(P::frame))

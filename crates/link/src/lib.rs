@@ -31,6 +31,7 @@ pub mod cipher;
 mod delay;
 mod distribution;
 mod duplication;
+mod elementary;
 mod encapsulation;
 mod loss;
 mod mtu;

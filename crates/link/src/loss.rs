@@ -125,7 +125,7 @@ impl<L> Loss<L> {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Loss<L> {
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         if self.process.loses(&mut self.stream) {
             return Fate::Dropped(Drop::Lost);

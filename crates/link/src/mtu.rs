@@ -115,9 +115,11 @@ impl<P: Payload, L: Link<P>> Mtu<L, P> {
 impl<P: Payload, L: Link<P>> Link<P> for Mtu<L, P> {
     #[inline]
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
+        let fits = unit.bytes <= self.limit_bytes;
+        if fits || unit.payload.as_ref().is_some_and(Payload::is_super_packet) {
+            return self.inner.offer(at, unit);
+        }
         match self.too_long {
-            _ if unit.bytes <= self.limit_bytes => self.inner.offer(at, unit),
-            _ if unit.payload.as_ref().is_some_and(Payload::is_super_packet) => self.inner.offer(at, unit),
             TooLong::Drop => Fate::Dropped(Drop::TooLong),
             TooLong::Fragment => self.offer_parts(at, unit),
         }

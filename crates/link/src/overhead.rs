@@ -12,7 +12,7 @@ pub struct Overhead<L> {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Overhead<L> {
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, at: Ns, mut unit: Unit<P>) -> Fate {
         unit.bytes += self.bytes;
         self.inner.offer(at, unit)

@@ -4,6 +4,8 @@
 //! is xoshiro256++ (Blackman and Vigna, <https://prng.di.unimi.it>), seeded through SplitMix64 as its authors advise;
 //! floating-point variates use basic arithmetic and `libm` alone, never the platform's mathematics library.
 
+use crate::elementary::ln;
+
 /// What a stream is for. Numbers below 100 are taken by links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Purpose(pub u32);
@@ -44,7 +46,7 @@ impl Stream {
     /// A stream from one number.
     #[inline]
     #[must_use]
-    pub fn seeded(seed: u64) -> Self {
+    pub const fn seeded(seed: u64) -> Self {
         let mut mix = SplitMix(seed);
         // SplitMix64 never gives four zeros in a row, which is the one state that xoshiro can't leave.
         Self { state: [mix.next(), mix.next(), mix.next(), mix.next()] }
@@ -108,45 +110,12 @@ impl Stream {
     }
 }
 
-/// The natural logarithm of a positive, normal and finite number other than 1, to the bit as `libm::log` (FreeBSD's `e_log.c`)
-/// gives it: the same steps, without the cases that a variate never is, so that they can be inlined.
-#[inline]
-fn ln(x: f64) -> f64 {
-    const LN2_HI: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
-    const LN2_LO: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
-    /// The coefficients of log(1 + f) in even powers of f / (2 + f).
-    const LG: [f64; 7] = [
-        f64::from_bits(0x3fe5_5555_5555_5593),
-        f64::from_bits(0x3fd9_9999_9997_fa04),
-        f64::from_bits(0x3fd2_4924_9422_9359),
-        f64::from_bits(0x3fcc_71c5_1d8e_78af),
-        f64::from_bits(0x3fc7_4664_96cb_03de),
-        f64::from_bits(0x3fc3_9a09_d078_c69f),
-        f64::from_bits(0x3fc2_f112_df3e_5244),
-    ];
-    const ONE: u64 = 0x3ff0_0000 << 32;
-    /// √2/2, to 20 bits.
-    const ROOT: u64 = 0x3fe6_a09e << 32;
-    const MANTISSA: u64 = (1 << 52) - 1;
-    let bits = x.to_bits() + (ONE - ROOT);
-    let power = f64::from((bits >> 52) as i32 - 0x3ff);
-    let f = f64::from_bits((bits & MANTISSA) + ROOT) - 1.0;
-    let half_square = 0.5 * f * f;
-    let s = f / (2.0 + f);
-    let z = s * s;
-    let w = z * z;
-    let even = w * (LG[1] + w * (LG[3] + w * LG[5]));
-    let odd = z * (LG[0] + w * (LG[2] + w * (LG[4] + w * LG[6])));
-    let r = odd + even;
-    s * (half_square + r) + power * LN2_LO - half_square + f + power * LN2_HI
-}
-
 /// SplitMix64 (Steele, Lea and Flood; Vigna's public-domain form).
 struct SplitMix(u64);
 
 impl SplitMix {
     #[inline]
-    fn next(&mut self) -> u64 {
+    const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -363,22 +332,6 @@ mod tests {
             counts[stream.below(7) as usize] += 1;
         }
         assert!(counts.iter().all(|count| (*count as i32 - 100_000).abs() < 1_500), "{counts:?}");
-    }
-
-    /// Against `libm`, at both ends, about 1 and √2/2 and at random.
-    #[test]
-    fn logarithms_are_those_of_libm_to_the_bit() {
-        let least = 0.5 / (1_u64 << 52) as f64;
-        let root = std::f64::consts::FRAC_1_SQRT_2.to_bits();
-        let halved = 0x3fe6_a09e_u64 << 32;
-        let near = (root - 3000..root + 3000).chain(halved - 3000..halved + 3000).map(f64::from_bits);
-        let ends = (0..3000)
-            .flat_map(|step| [least + f64::from(step) * 2.0 * least, 1.0 - least * f64::from(2 * step + 1)]);
-        let mut stream = Stream::seeded(4);
-        let random: Vec<f64> = (0..2_000_000).map(|_| stream.uniform()).collect();
-        for x in near.chain(ends).chain(random).chain([0.5, 0.25, 0.75]) {
-            assert_eq!(ln(x).to_bits(), libm::log(x).to_bits(), "{x:e}");
-        }
     }
 
     #[test]

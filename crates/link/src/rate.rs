@@ -265,7 +265,7 @@ impl Queue {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Rate<L> {
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         if self.queue.as_mut().is_some_and(|queue| !queue.admits(at, unit.bytes)) {
             return Fate::Dropped(Drop::QueueFull);

@@ -82,6 +82,10 @@ pub(crate) fn client_energy(client: &Client, class: &Class, plan: &Plan, now: Ns
         // Without links there is no radio.
         return ClientEnergy { missing: PROCESSOR, ..ClientEnergy::default() };
     }
+    used(client, class, plan, now)
+}
+
+fn used(client: &Client, class: &Class, plan: &Plan, now: Ns) -> ClientEnergy {
     let mut energy = ClientUse {
         elapsed: now - client.planned,
         computing: client.sides[0].cpu,

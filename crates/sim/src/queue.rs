@@ -106,11 +106,10 @@ impl EventQueue {
             self.clear(entity);
             return;
         }
-        let index = entity as usize;
-        if index >= self.times.len() {
-            self.admit(index);
-        }
-        let before = std::mem::replace(&mut self.times[index], time);
+        let before = match self.times.get_mut(entity as usize) {
+            Some(present) => std::mem::replace(present, time),
+            None => self.admit(entity, time),
+        };
         if before == time {
             return;
         }
@@ -122,9 +121,12 @@ impl EventQueue {
         }
     }
 
+    /// Gives a time to an entity that never had one.
     #[cold]
-    fn admit(&mut self, index: usize) {
-        self.times.resize(index + 1, Ns::MAX);
+    fn admit(&mut self, entity: Entity, time: Ns) -> Ns {
+        self.times.resize(entity as usize, Ns::MAX);
+        self.times.push(time);
+        Ns::MAX
     }
 
     /// Takes an entity's time away, if it has any.
@@ -171,20 +173,21 @@ impl EventQueue {
             self.put(entry, tick);
             return;
         }
-        let length = self.near.len();
         self.near.push(entry);
-        let first = length.saturating_sub(AT_HAND);
-        let mut place = length;
-        while place > first && self.near[place - 1] < entry {
-            self.near[place] = self.near[place - 1];
+        let length = self.near.len();
+        let first = length.saturating_sub(1 + AT_HAND);
+        let at_hand = &mut self.near[first..];
+        let mut place = at_hand.len() - 1;
+        while place > 0 && at_hand[place - 1] < entry {
+            at_hand[place] = at_hand[place - 1];
             place -= 1;
         }
-        if place == first && first > 0 {
-            place = self.near[..first].partition_point(|other| *other > entry);
-            self.near.copy_within(place..first, place + 1);
+        at_hand[place] = entry;
+        if place == 0 && first > 0 {
+            let place = self.near[..first].partition_point(|other| *other > entry);
+            self.near[place..=first].rotate_right(1);
         }
-        self.near[place] = entry;
-        if length >= MAX_NEAR {
+        if length > MAX_NEAR {
             self.spill();
         }
     }

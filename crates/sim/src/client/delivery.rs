@@ -1,6 +1,6 @@
 //! Parcels that a client and its end of the server send and receive, and timers that send them again.
 
-use super::{Accepted, Body, Client, Parcel, Shared, Transport, side};
+use super::{Accepted, Body, Client, Parcel, Place, Shared, Transport, side};
 use crate::datagram::Reaction;
 use crate::handshake::Plan;
 use crate::outcome::Cause;
@@ -104,7 +104,7 @@ impl Client {
     ) {
         for index in which {
             let bytes = plan.flights[usize::from(flight)].datagrams[index] + plan.datagram_header_bytes;
-            self.offer(now, direction, bytes, Body::Datagram(flight, index as u16), shared);
+            self.offer(now, direction, bytes, Body::Datagram(Place { flight, index: index as u16 }), shared);
         }
     }
 
@@ -145,7 +145,7 @@ impl Client {
                 self.come[receiver] += bytes;
                 Ok(())
             }
-            (Transport::Datagram(sides), &Body::Datagram(flight, index)) => {
+            (Transport::Datagram(sides), &Body::Datagram(Place { flight, index })) => {
                 let reaction = sides[receiver].receive(flight, index, plan);
                 self.look_at_end(receiver);
                 if reaction == Reaction::SendAgain {

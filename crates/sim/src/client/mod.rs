@@ -6,7 +6,7 @@ mod shared;
 mod work;
 
 pub(crate) use delivery::Admits;
-pub(crate) use parcel::{Body, Parcel};
+pub(crate) use parcel::{Body, Parcel, Place};
 pub(crate) use shared::{Shared, Spare, Traffic};
 
 use crate::datagram;
@@ -191,10 +191,15 @@ impl Client {
                 datagram::Side::new(Direction::Down, plan),
             ])),
             TransportKind::Stream => {
-                let client = Tcp::connect(now, self.clock, segment_bytes, shared.tcp, &mut shared.out);
-                let server = Tcp::listen(shared.server_clock, segment_bytes, shared.tcp);
-                let [client, server] = [client, server].map(|end| end.with_super_packets(plan.super_packets));
-                Transport::Stream(shared.spare.connection(client, server))
+                let mut ends =
+                    shared.spare.connection(|| Tcp::listen(shared.server_clock, segment_bytes, shared.tcp));
+                let [client, server] = &mut *ends;
+                client.replace(Tcp::connect(now, self.clock, segment_bytes, shared.tcp, &mut shared.out));
+                server.replace(Tcp::listen(shared.server_clock, segment_bytes, shared.tcp));
+                for end in [client, server] {
+                    end.set_super_packets(plan.super_packets);
+                }
+                Transport::Stream(ends)
             }
         };
         if matches!(self.transport, Transport::Stream(_)) {

@@ -44,15 +44,9 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    pub(super) fn connection(&mut self, client: Tcp, server: Tcp) -> Box<[Tcp; 2]> {
-        match self.connections.pop() {
-            Some(mut ends) => {
-                ends[0].replace(client);
-                ends[1].replace(server);
-                ends
-            }
-            None => Box::new([client, server]),
-        }
+    /// Both ends of a connection that is over, or ends that were not used before.
+    pub(super) fn connection(&mut self, unused: impl Fn() -> Tcp) -> Box<[Tcp; 2]> {
+        self.connections.pop().unwrap_or_else(|| Box::new([unused(), unused()]))
     }
 
     /// A path for a client of a class.

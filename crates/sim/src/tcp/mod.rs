@@ -266,6 +266,12 @@ impl Tcp {
         Self { super_packets, ..self }
     }
 
+    /// As [`with_super_packets`](Self::with_super_packets).
+    #[inline]
+    pub(crate) fn set_super_packets(&mut self, super_packets: SuperPackets) {
+        self.super_packets = super_packets;
+    }
+
     /// What becomes of several segments that it hands over at once.
     #[must_use]
     pub fn super_packets(&self) -> SuperPackets {
@@ -273,12 +279,13 @@ impl Tcp {
     }
 
     /// A connection that has just begun takes the place of this one, in the memory of its lists.
+    #[inline]
     pub(crate) fn replace(&mut self, mut new: Self) {
         debug_assert!(new.queue.is_empty() && new.out_of_order.is_empty(), "it has begun before");
+        self.queue.clear();
+        self.out_of_order.clear();
         std::mem::swap(&mut self.queue, &mut new.queue);
         std::mem::swap(&mut self.out_of_order, &mut new.out_of_order);
-        new.queue.clear();
-        new.out_of_order.clear();
         *self = new;
     }
 
