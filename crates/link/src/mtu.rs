@@ -113,7 +113,7 @@ impl<P: Payload, L: Link<P>> Mtu<L, P> {
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Mtu<L, P> {
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         let fits = unit.bytes <= self.limit_bytes;
         if fits || unit.payload.as_ref().is_some_and(Payload::is_super_packet) {

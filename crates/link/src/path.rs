@@ -145,7 +145,7 @@ impl<P: Payload> Path<P> {
     }
 
     /// Offers a unit that goes one way.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, direction: Direction, at: Ns, unit: Unit<P>) -> Fate {
         if self.shared.is_some() {
             self.hold(direction, at);

@@ -51,6 +51,26 @@ impl Client {
     }
 
     /// Puts a parcel on its way.
+    ///
+    /// All of it where it is called, from what the parcel is made of to the list of what is under way: a parcel that is put
+    /// together in memory and copied at once makes the processor wait.
+    #[inline(always)]
+    fn put(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
+        let Some(path) = &mut self.path else {
+            self.offer_elsewhere(now, direction, bytes, body, shared);
+            return;
+        };
+        let parcel = Parcel { slot: self.slot, generation: self.generation, body };
+        shared.traffic.packets += 1;
+        shared.traffic.bytes[side(direction)] += u64::from(bytes);
+        let fate = path.offer(direction, now, Unit::new(bytes, parcel));
+        self.arrives[side(direction)] = path.due(direction);
+        if let Fate::Dropped(cause) = fate {
+            shared.traffic.dropped[cause as usize] += 1;
+        }
+    }
+
+    /// Puts a parcel on its way.
     pub(super) fn offer(
         &mut self,
         now: Ns,
@@ -59,24 +79,27 @@ impl Client {
         body: Body,
         shared: &mut Shared<'_>,
     ) {
+        self.put(now, direction, bytes, body, shared);
+    }
+
+    /// Puts a parcel on its way in a cell, or hands it over.
+    fn offer_elsewhere(
+        &mut self,
+        now: Ns,
+        direction: Direction,
+        bytes: u32,
+        body: Body,
+        shared: &mut Shared<'_>,
+    ) {
+        let Some(cell) = self.cell else {
+            self.hand_over(direction, bytes, body, shared);
+            return;
+        };
         let parcel = Parcel { slot: self.slot, generation: self.generation, body };
         shared.traffic.packets += 1;
         shared.traffic.bytes[side(direction)] += u64::from(bytes);
-        let fate = match (&mut self.path, self.cell) {
-            (Some(path), _) => {
-                let fate = path.offer(direction, now, Unit::new(bytes, parcel));
-                self.arrives[side(direction)] = path.due(direction);
-                fate
-            }
-            (None, Some(cell)) => {
-                shared.touched_cells.push(cell);
-                shared.cells[cell as usize].offer(direction, now, Unit::new(bytes, parcel))
-            }
-            (None, None) => {
-                shared.instant.push_back((direction, parcel));
-                Fate::Accepted
-            }
-        };
+        shared.touched_cells.push(cell);
+        let fate = shared.cells[cell as usize].offer(direction, now, Unit::new(bytes, parcel));
         if let Fate::Dropped(cause) = fate {
             shared.traffic.dropped[cause as usize] += 1;
         }
@@ -84,13 +107,14 @@ impl Client {
 
     /// Sends what a TCP has put out.
     pub(super) fn send_packets(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) {
-        for index in 0..shared.out.len() {
-            let packet = shared.out[index];
-            let (bytes, segments) = (shared.tcp.wire_bytes(&packet), packet.segments());
+        let mut out = std::mem::take(&mut shared.out);
+        for packet in &out {
+            let (bytes, segments) = (shared.tcp.wire_bytes(packet), packet.segments());
             let bytes = bytes - segments * IP_BYTES + segments * self.ip_bytes;
-            self.offer(now, direction, bytes, packet.into(), shared);
+            self.put(now, direction, bytes, packet.into(), shared);
         }
-        shared.out.clear();
+        out.clear();
+        shared.out = out;
     }
 
     pub(super) fn send_datagrams(

@@ -54,12 +54,13 @@ pub(crate) struct Lean {
     echo: u32,
 }
 
-impl From<Packet> for Body {
-    fn from(packet: Packet) -> Self {
+impl From<&Packet> for Body {
+    #[inline]
+    fn from(packet: &Packet) -> Self {
         if packet.blocks > 0 {
-            return Self::Sack(Box::new(packet));
+            return Self::Sack(Box::new(*packet));
         }
-        let Packet { flags, more, seq, bytes, ack, stamp, echo, .. } = packet;
+        let Packet { flags, more, seq, bytes, ack, stamp, echo, .. } = *packet;
         Self::Tcp(Lean { flags, more, seq, bytes, ack, stamp, echo })
     }
 }
