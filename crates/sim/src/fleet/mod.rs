@@ -219,3 +219,75 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         setup.classes[usize::from(client.class)].plan(client.resumes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn work() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            Just(json!({"kind": "constant", "s": 0.0})),
+            Just(json!({"kind": "constant", "s": 0.25})),
+            Just(json!({"kind": "exponential", "minimum_s": 0.1, "mean_s": 0.4})),
+        ]
+    }
+
+    fn handshake() -> impl Strategy<Value = Value> {
+        let message = (any::<bool>(), 1_u32..3, work(), work()).prop_map(|(up, flight, generate, process)| {
+            json!({"from": if up { "client" } else { "server" }, "name": "Finished", "bytes": 7, "flight": flight,
+                   "unit": 0, "generate": generate, "process": process})
+        });
+        prop::collection::vec(message, 1..6).prop_map(|mut messages| {
+            messages[0]["from"] = json!("client");
+            json!({"name": "customer", "transport": "ideal", "messages": messages, "client_cpu_w": 2.0})
+        })
+    }
+
+    /// Scenarios in which all that is sent is there at once, with whatever else there is.
+    fn scenario() -> impl Strategy<Value = Value> {
+        let arrivals = prop_oneof![
+            Just(json!({"kind": "poisson", "per_s": 2.0})),
+            Just(json!({"kind": "fixed", "per_s": 4.0})),
+            Just(json!({"kind": "bursts", "per_s": 0.5, "size": 5})),
+            Just(json!({"kind": "storm", "within_s": 2.0})),
+        ];
+        let retry = prop::option::of((0.0..2.0_f64, 0.0..=1.0_f64).prop_map(
+            |(delay, jitter)| json!({"attempts": 3, "delay_s": delay, "factor": 2.0, "jitter": jitter}),
+        ));
+        let room = (prop::option::of(1_u32..4), prop::option::of(0_u32..3));
+        let server = (1_u32..3, any::<bool>(), room).prop_map(|(workers, shares, (handshakes, queue))| {
+            json!({"workers": workers, "discipline": if shares { "ps" } else { "fifo" },
+                   "max_handshakes": handshakes, "accept_queue": queue})
+        });
+        let timeout = prop::option::of(prop::sample::select(&[0.25, 0.5, 1.0, 5.0][..]));
+        let flush = prop::sample::select(&["flight", "message"][..]);
+        let classes = ((handshake(), handshake()), handshake(), 0.0..=1.0_f64);
+        (classes, arrivals, (retry, timeout, flush), server, 0_u64..1000).prop_map(
+            |(((full, resumed), other, resumption), arrivals, (retry, timeout, flush), server, seed)| {
+                let bearer = json!({"up_bits_per_s": null, "down_bits_per_s": null, "traversal_s": 0.0});
+                json!({"classes": [
+                           {"handshake": full, "resumed": resumed, "resumption": resumption, "bearer": bearer},
+                           {"handshake": other, "bearer": bearer}],
+                       "clients": 60, "warmup_clients": 5, "arrivals": arrivals, "retry": retry, "timeout_s": timeout,
+                       "flush": flush, "server": server, "series_s": 0.5, "seed": seed})
+            },
+        )
+    }
+
+    proptest! {
+        /// Without a network the same comes out, to the byte, as over one that takes no time.
+        #[test]
+        fn a_network_that_takes_no_time_is_none(spec in scenario()) {
+            let scenario: Scenario = serde_json::from_value(spec).expect("a scenario");
+            let setup = Setup::new(&scenario).expect("valid");
+            prop_assert!(!setup.network);
+            let go = &mut |_| ControlFlow::Continue(());
+            let with = Fleet::<true>::new(&scenario, &setup, 0).run(0, go).expect("not broken off");
+            let without = Fleet::<false>::new(&scenario, &setup, 0).run(0, go).expect("not broken off");
+            let text = |outcome: &Outcome| serde_json::to_string(outcome).expect("serialises");
+            prop_assert_eq!(text(&with), text(&without));
+        }
+    }
+}
