@@ -566,8 +566,8 @@ def simulate(
     progress: Callable[[int, int], None] | None = None,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Runs a simulation in virtual time; `spec` is a `Scenario` and `report` of what is returned a `Report` of
-    `crates/sim`.
+    """Runs a simulation in virtual time; `spec` and `report` in what is returned are `Scenario` and `Report`
+    of `crates/sim`.
 
     `progress` is called with the clients that are through, of how many. Ctrl-C stops it. Replications share
     `threads` threads, by default one a processor (`use_threads`); the figures are the same. Raises
