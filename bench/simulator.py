@@ -80,8 +80,7 @@ def ours(seed: int) -> tuple[float, float]:
 def _simulate(spec: dict[str, Any]) -> dict[str, Any]:
     from shakedown import core
 
-    found: dict[str, Any] = core.simulate(spec)["report"]
-    return found
+    return core.simulated_report(spec)
 
 
 def with_ciw(seed: int) -> tuple[float, float]:

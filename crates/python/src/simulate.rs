@@ -12,26 +12,23 @@ use std::time::Instant;
 #[derive(Serialize)]
 struct Answer<'a> {
     report: Report,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<&'a Outcome>,
+    outcome: &'a Outcome,
 }
 
-fn answer(outcome: &Outcome, with_outcome: bool) -> PyResult<String> {
-    let answer = Answer { report: outcome.report(), outcome: with_outcome.then_some(outcome) };
+fn answer(outcome: &Outcome) -> PyResult<String> {
+    let answer = Answer { report: outcome.report(), outcome };
     serde_json::to_string(&answer).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Simulates a scenario. `progress` is reported of (clients through, clients in all) now and then; what it raises, and
-/// Ctrl-C, breaks the simulation off. Replications share `threads` threads, by default one a processor. The exact outcome,
-/// which merges with others, is longer than the report by far and can be left out.
+/// Ctrl-C, breaks the simulation off. Replications share `threads` threads, by default one a processor.
 #[pyfunction]
-#[pyo3(signature = (spec, progress = None, threads = None, with_outcome = true))]
+#[pyo3(signature = (spec, progress = None, threads = None))]
 pub fn simulate(
     py: Python<'_>,
     spec: &str,
     progress: Option<Py<PyAny>>,
     threads: Option<usize>,
-    with_outcome: bool,
 ) -> PyResult<String> {
     let scenario: Scenario =
         serde_json::from_str(spec).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -68,7 +65,7 @@ pub fn simulate(
     });
     match (outcome, raised) {
         (_, Some(error)) => Err(error),
-        (Some(outcome), None) => py.detach(|| answer(&outcome, with_outcome)),
+        (Some(outcome), None) => answer(&outcome),
         (None, None) => Err(PyValueError::new_err("the simulation was broken off")),
     }
 }
@@ -90,6 +87,6 @@ pub fn simulate_merge(py: Python<'_>, outcomes: Vec<String>) -> PyResult<String>
         }
         let all =
             all.ok_or_else(|| PyValueError::new_err("there are no outcomes; accepted: at least one"))?;
-        answer(&all, true)
+        answer(&all)
     })
 }

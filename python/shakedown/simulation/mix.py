@@ -234,7 +234,7 @@ def run_mix(
     check_room(clients, settled, workers)
     width_s = series_width_s(clients, settled, workers)
     spec = simulation_spec(clients, settled, workers=workers, seed=seed, series_s=width_s)
-    report = core.simulate(spec, progress=progress)["report"]
+    report = core.simulated_report(spec, progress=progress)
     found = {
         "mix": name,
         "kind": "simulated",

@@ -134,7 +134,7 @@ def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = N
     """Simulates one priced handshake's fleet. Raises `InputError`."""
     check_room([Client(job.priced, job.resumed)], job.settled, job.workers, engines=endpoints is not None)
     if endpoints is None:
-        return row(job, core.simulate(job.spec(), progress=progress)["report"])
+        return row(job, core.simulated_report(job.spec(), progress=progress))
     handshake = HandshakeId(
         suite=job.priced.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
     )
