@@ -196,6 +196,9 @@ class Crossing:
         Which ones, shares say that fill the range between 0 and 1 evenly, the multiples of the golden ratio,
         so that each goes on as often as it is probable. What is very little goes on with the next such.
         """
+        if len(ways) == 1:
+            yield whole, ways[0]
+            return
         least = self.slight * self.begun
         count, masses = 0, [0.0, 0.0]
         for way in ways:

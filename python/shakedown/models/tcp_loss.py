@@ -34,7 +34,7 @@ from shakedown.models.tcp_repair import Odds, State, begun, released
 _LEAST = 1e-7  # ways less probable than this are left out
 _SEVERAL = 10.0  # ways of acknowledgements that are less probable than those by this factor are left out
 _MANY = 200  # ways of one flight that are kept apart
-_SLIGHT = 1e-4  # ways less probable than this, of a whole flight, are followed one for several
+_SLIGHT = 8e-5  # ways less probable than this, of a whole flight, are followed one for several
 _LONG = 8  # segments beyond which fewer ways are followed
 _COLLECTED = 0.03  # of a rare way: beginnings of repairs less probable than this are put one for several
 _LATE = 1.05  # round trips: a first one longer than this was measured late
@@ -220,7 +220,7 @@ class _Found:
         self.on_time_s = sending.left_s[-1] + sending.forth_s
         count = len(sending.left_s)
         # Long flights have more ways, and each matters less.
-        slight = _SLIGHT * max(1.0, count / _LONG) ** 1.5 / max(share, _LEAST_SHARE)
+        slight = _SLIGHT * max(1.0, count / _LONG) ** 1.2 / max(share, _LEAST_SHARE)
         self.few = _COLLECTED * slight
         # A first round trip that was measured late is no measure of others.
         self.unmeasured = not odds.ambiguous and sending.round_trips.min_s > _LATE * self.trip_s

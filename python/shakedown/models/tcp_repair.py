@@ -25,6 +25,7 @@ from shakedown.models.tcp import DUPLICATE_ACKS
 _RARE = 1e-5  # outcomes of one round less probable than this are not followed
 _RARE_OF_MANY = 2e-3  # the same where more than so many segments are missing
 _MANY = 14
+_RARE_CHAIN = 1e-4  # timeouts in a row less probable than this are not followed
 _TIMEOUTS = 14  # timeouts in a row that are followed
 _STRAGGLERS = 0.25  # round trips by which RACK waits outside of a repair
 NO_THRESHOLD = 1_000
@@ -228,11 +229,21 @@ def _round(state: State, odds: Odds, outcome: Outcome) -> Iterator[Way]:
     _, last, before, unknown = outcome
     again, new, room = _sends(state)
     sent = again + new
-    after = state._replace(lost=state.lost - again, unsent=state.unsent - new)
     if not sent:
-        yield from _silence(1.0, after, odds)
+        yield from _silence(1.0, state, odds)
         return
-    after = after._replace(resent=not new, ahead=0)
+    left = state.lost - again
+    after = State(
+        left,
+        state.unsent - new,
+        state.window,
+        state.threshold,
+        state.doubtful,
+        state.arrived,
+        state.mode,
+        first_arrived=state.first_arrived,
+        resent=not new,
+    )
     if not last:
         under_way = after._replace(doubtful=state.doubtful + sent - unknown, arrived=state.arrived + unknown)
         if under_way.missing:
@@ -242,7 +253,18 @@ def _round(state: State, odds: Odds, outcome: Outcome) -> Iterator[Way]:
         return
     holes = last - 1 - before
     gone = holes + state.doubtful
-    later = after._replace(lost=after.lost + gone, doubtful=sent - last - unknown, arrived=unknown)
+    doubtful = sent - last - unknown
+    later = State(
+        left + gone,
+        after.unsent,
+        state.window,
+        state.threshold,
+        doubtful,
+        unknown,
+        state.mode,
+        first_arrived=state.first_arrived,
+        resent=not new,
+    )
     if not later.missing:
         yield Way(1.0, _NOW, None, sent)
         return
@@ -491,7 +513,7 @@ def _answers(left: int, odds: Odds, *, here: bool, unsent: int) -> tuple[tuple[t
     for waited in range(_TIMEOUTS):
         chain.append((weight * comes, waited))
         weight *= 1.0 - comes
-        if weight < _RARE:
+        if weight < _RARE_CHAIN:
             break
     whole = sum(share for share, _ in chain)
     return tuple((share / whole, waited) for share, waited in chain), left - (not here)
