@@ -17,6 +17,7 @@ from shakedown.kinds import load_experiment, tables
 from shakedown.pricing.library import TraceLibrary
 from shakedown.pricing.predict import predict
 from shakedown.results.folder import load_results
+from shakedown.results.reader import missing
 from shakedown.runner import run_experiment
 from shakedown.schema import builtins
 
@@ -132,3 +133,21 @@ def test_what_was_recorded_inside_eap_has_no_bare_price(tmp_path):
     path.write_text(json.dumps([builtins(handshake)]))
     with pytest.raises(InputError, match="was recorded inside EAP, and is priced there alone"):
         predict([handshake.suite], traces=TraceLibrary(path))
+
+
+def test_nothing_is_missing_where_its_handshake_failed(tmp_path):
+    """Neither a price nor a fleet: the run is whole, and says what failed."""
+    path = tmp_path / "e.toml"
+    path.write_text(
+        'suites = ["tls1.3/x25519", "tls1.2/psk"]\nrepeat = 1\nstack = "rustls"\ndevices = ["phone"]\n'
+        '[simulated]\narrivals = ["storm:1s"]\nclients = 10\n'
+    )
+    outcome = run_experiment(load_experiment(path), tmp_path / "r")
+    assert [suite for suite, _ in outcome.failures] == ["tls1.2/psk"]
+    found = load_results(tmp_path / "r")
+    assert found.is_whole
+    assert set(found.table["kind"]) == {"measured", "modelled", "simulated"}
+    # Without its part a fleet is missing.
+    one = next(part for part in found.manifest.parts if part.kind == "simulated")
+    parts = [part for part in found.manifest.parts if part != one]
+    assert [(lost.kind, lost.about) for lost in missing(found.manifest, parts)] == [(one.kind, one.about)]
