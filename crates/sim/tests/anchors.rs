@@ -29,9 +29,26 @@ fn tls13(hello: u32, share: u32, certificate: u32, signature: u32) -> PricedHand
     handshake
 }
 
+/// Segments after which their client takes packets to be lost and not reordered. Linux' three are met by none of the
+/// cells in which it sends several segments (Frodo's hello, seven): after a loss it always waited the quarter of a round
+/// trip that RACK gives stragglers, and repaired one segment of a pair, while the server did neither. Their scripts do not
+/// say why. Its host cannot remember it from other connections, for all of them end by a reset (`SO_LINGER` 0), after which
+/// Linux saves no metrics; and this kernel, 6.18, which the same pairs were sent through, does not do so.
+const CLIENT_REORDERING: u32 = 6;
+
+fn cell(handshake: &PricedHandshake, trip_ms: f64, loss: f64, clients: u64) -> Outcome {
+    cell_with(handshake, trip_ms, loss, clients, CLIENT_REORDERING)
+}
+
 /// Their path is netem on interfaces of one machine, `gso off gro off tso off`, and a Linux whose TCP makes super-packets all
 /// the same: of its first window, pairs of segments.
-fn cell(handshake: &PricedHandshake, trip_ms: f64, loss: f64, clients: u64) -> Outcome {
+fn cell_with(
+    handshake: &PricedHandshake,
+    trip_ms: f64,
+    loss: f64,
+    clients: u64,
+    client_reordering: u32,
+) -> Outcome {
     let path = bearer(&format!(
         r#"{{"up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "traversal_s": {}, "loss": {loss},
              "super_packets": "cut"}}"#,
@@ -44,6 +61,7 @@ fn cell(handshake: &PricedHandshake, trip_ms: f64, loss: f64, clients: u64) -> O
     scenario.tcp.syn_linear_timeouts = 0;
     scenario.tcp.timer_floor_us = 8_000;
     scenario.tcp.one_clock = true;
+    scenario.tcp.client_reordering = client_reordering;
     run(scenario)
 }
 
@@ -190,26 +208,30 @@ fn cases() -> [Case; 8] {
     ]
 }
 
-/// Lines of which some times are not met within two points: name, round trip (ms), least loss (%). Theirs take longer. In
-/// Frodo's at 195 ms those that lost one packet waited a quarter of a round trip before it was sent again, which at 79 and
-/// 31 ms they did not, and ours do not: hosts that remember reordering from earlier connections (`tcp_no_metrics_save` is
-/// 0) would. The others lost several packets of long flights.
-const NOT_MET: [(&str, f64, f64); 5] = [
-    ("P-256 and Kyber512", 195.719, 20.0),
-    ("Frodo640", 195.719, 5.0),
-    ("Frodo640", 31.169, 10.0),
-    ("qTESLA-p-I", 195.634, 15.0),
-    ("qTESLA-p-I", 31.086, 15.0),
-];
+/// Handshakes of each of their cells (`emulation-exp/code/kex/experiment.py`: 50 clients of 100), and of ours.
+const THEIR_HANDSHAKES: f64 = 5_000.0;
+const OUR_HANDSHAKES: u64 = 20_000;
+
+/// Lines of which some times are not met within two points: name, round trip (ms), least loss (%). Theirs take longer:
+/// those whose server loses several packets of its flight.
+const NOT_MET: [(&str, f64, f64); 3] =
+    [("P-256 and Kyber512", 195.719, 20.0), ("qTESLA-p-I", 195.634, 15.0), ("qTESLA-p-I", 31.086, 15.0)];
 /// How far they may be off all the same, and how many are.
 const OFF: f64 = 0.25;
-const MAX_OFF: usize = 27;
+const MAX_OFF: usize = 13;
 
-/// All that is published must follow: of seven shares at each loss, the times lie where ours are within two points of that
-/// share. What the work of their hosts is and how it varies, their lines without loss say.
-#[test]
-fn all_shares_are_met() {
-    let (mut wrong, mut off) = (Vec::new(), 0);
+/// A time that is not met.
+struct Off {
+    said: String,
+    name: &'static str,
+    /// In one of the lines of which some are not, within `OFF`, and not a 95th percentile.
+    excused: bool,
+}
+
+/// All that is published: of seven shares at each loss, the times lie where ours are within two points of that share, or
+/// are off. What the work of their hosts is and how it varies, their lines without loss say.
+fn off_with(client_reordering: u32) -> Vec<Off> {
+    let mut off = Vec::new();
     for (name, mut handshake, trip_ms, lines) in cases() {
         let (_, quiet_ms) = lines[0];
         handshake.messages[1].generate = constant(0.0);
@@ -217,7 +239,7 @@ fn all_shares_are_met() {
         handshake.messages[1].generate = constant(quiet_ms[2] * 1e-3 - bare_s);
         let spread_ms = quiet_ms[6] - quiet_ms[0];
         for (loss, published) in lines {
-            let outcome = cell(&handshake, trip_ms, loss / 100.0, 20_000);
+            let outcome = cell_with(&handshake, trip_ms, loss / 100.0, OUR_HANDSHAKES, client_reordering);
             let at_ms = |share: f64| outcome.ready.quantile(share).expect("ready") * 1e-6;
             let ours: Vec<_> = SHARES.iter().map(|share| format!("{:.1}", at_ms(*share))).collect();
             println!("{name}, {trip_ms} ms, {loss} %: ours {}, published {published:?}", ours.join(" "));
@@ -236,16 +258,39 @@ fn all_shares_are_met() {
                     "{name}, {trip_ms} ms, {loss} %: {theirs_ms} at {share}, ours {low_ms:.1} to {high_ms:.1}"
                 );
                 println!("{said}");
-                off += 1;
-                // The 95th percentile everywhere.
-                if !not_met || share == 0.95 || !lies(OFF) {
-                    wrong.push(said);
-                }
+                off.push(Off { said, name, excused: not_met && share != 0.95 && lies(OFF) });
             }
         }
     }
+    off
+}
+
+/// How many shares of an exact model would be off by chance, theirs and ours, at most.
+fn by_chance() -> f64 {
+    let in_a_line: f64 = SHARES
+        .iter()
+        .map(|share| {
+            let variance = share * (1.0 - share) * (1.0 / THEIR_HANDSHAKES + 1.0 / OUR_HANDSHAKES as f64);
+            libm::erfc(POINTS / (2.0 * variance).sqrt())
+        })
+        .sum();
+    in_a_line * 5.0 * cases().len() as f64
+}
+
+/// Of 336, 280 with loss; chance puts one or two off. With Linux' three duplicates for their client a dozen more are, all
+/// of them where it sends several segments.
+#[test]
+fn all_shares_are_met() {
+    let off = off_with(CLIENT_REORDERING);
+    let wrong: Vec<_> = off.iter().filter(|off| !off.excused).map(|off| off.said.as_str()).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(off <= MAX_OFF, "{off} are off");
+    assert!(off.len() <= MAX_OFF, "{} are off", off.len());
+    assert!((1.0..2.0).contains(&by_chance()), "{}", by_chance());
+    let of_frodo = |off: &[Off]| off.iter().filter(|off| off.name == "Frodo640").count();
+    let as_linux = off_with(TcpConfig::default().client_reordering);
+    assert_eq!(of_frodo(&off), 0);
+    assert!(of_frodo(&as_linux) >= 10, "{}", of_frodo(&as_linux));
+    assert_eq!(as_linux.len() - of_frodo(&as_linux), off.len());
 }
 
 /// How far shares may lie apart.

@@ -29,6 +29,12 @@ pub struct TcpConfig {
     pub syn_retries: u32,
     /// SYN-ACKs sent again (`tcp_synack_retries`).
     pub synack_retries: u32,
+    /// Segments by which the client takes its own packets to be reordered on this path at most: what three duplicates count
+    /// as otherwise (`tcp_reordering`), or what its host remembers of earlier connections (`tcp_metrics`, `reordering`).
+    /// With fewer segments acknowledged out of order it waits a quarter of a round trip before it repairs.
+    pub client_reordering: u32,
+    /// The same of the server.
+    pub server_reordering: u32,
     /// Timeouts of data after which a connection is given up (`tcp_retries2`).
     pub retries: u32,
 }
@@ -47,6 +53,8 @@ impl Default for TcpConfig {
             syn_linear_timeouts: 4,
             syn_retries: 6,
             synack_retries: 5,
+            client_reordering: 3,
+            server_reordering: 3,
             retries: 15,
         }
     }

@@ -236,7 +236,11 @@ impl Tcp {
             prr_delivered: 0,
             prr_sent: 0,
             duplicates: 0,
-            reordering: REORDERING,
+            reordering: if state == State::Listening {
+                config.server_reordering
+            } else {
+                config.client_reordering
+            },
             reordering_seen: false,
             rack: Rack { steps: 1, ..Rack::default() },
             received: 0,
