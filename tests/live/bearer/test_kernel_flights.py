@@ -8,7 +8,7 @@ import math
 from tools.kernel_flights import Cell, disagreements, measured, modelled, row, simulated
 
 
-def test_flights_take_what_the_simulator_says():
+def test_flights_take_what_the_simulator_says() -> None:
     cell = Cell(trip_s=0.04, loss=0.1, segments=4)
     times = measured(cell, count=400, parallel=100, seed=1)
     ordered = sorted(ready_s for _, ready_s in times)
@@ -21,7 +21,7 @@ def test_flights_take_what_the_simulator_says():
     assert not disagreements(ordered, theirs), said
 
 
-def test_shares_that_differ_are_told():
+def test_shares_that_differ_are_told() -> None:
     theirs = {"min": 0.08, "p50": 0.1, "p90": 0.4, "p95": 0.5, "p99": 2.0}
     even = [0.08] * 400 + [0.1] * 200 + [0.4] * 300 + [0.5] * 50 + [2.0] * 40 + [3.0] * 10
     assert not disagreements(even, theirs)
