@@ -29,6 +29,9 @@ AHEAD = 4
 WORKERS_LOOKED_FOR_S = 5.0
 """How often somebody who waits for a result looks whether any worker is left."""
 
+STARTS = 3
+"""How often the start of a cluster of processes is tried."""
+
 CONNECT_S = 10.0
 LOOK_EVERY_S = 0.2
 """How often somebody looks whether all workers are still there."""
@@ -310,14 +313,21 @@ def local(workers: int) -> Iterator[Client]:
 
     # Where it is started with the first process, it lets the signal through to that.
     resource_tracker.ensure_running()
-    beginning = _Undisturbed(begin)
-    try:
-        client = beginning.result()
-    except KeyboardInterrupt:
-        # Broken off in its middle it would leave processes that complain.
-        with suppress(Exception):
-            _to_the_end(lambda: end(beginning.result()))
-        raise
+    for tries_left in reversed(range(STARTS)):
+        beginning = _Undisturbed(begin)
+        try:
+            client = beginning.result()
+        except KeyboardInterrupt:
+            # Broken off in its middle it would leave processes that complain.
+            with suppress(Exception):
+                _to_the_end(lambda begun=beginning: end(begun.result()))
+            raise
+        except (RuntimeError, OSError) as error:
+            # One that was killed, for want of memory perhaps, while it started.
+            if not tries_left:
+                raise ShakedownError(f"worker processes could not be started: {error}") from None
+        else:
+            break
     _no_callbacks()
     try:
         yield client

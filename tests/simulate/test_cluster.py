@@ -213,6 +213,29 @@ def test_processes_that_there_cannot_be_are_refused(workers):
         pass
 
 
+@pytest.mark.parametrize(("lost", "starts"), [(1, True), (cluster.STARTS, False)])
+def test_a_worker_that_is_lost_while_it_starts_is_started_again(monkeypatch, lost, starts):
+    """Dask says then that a nanny failed to start."""
+    import distributed
+
+    real, tried = distributed.LocalCluster, []
+
+    def cluster_of(**options):
+        tried.append(options)
+        if len(tried) <= lost:
+            raise RuntimeError("Nanny failed to start.")
+        return real(**options)
+
+    monkeypatch.setattr(distributed, "LocalCluster", cluster_of)
+    if starts:
+        with cluster.local(1) as found:
+            assert found.submit(pow, 2, 3).result() == 8
+        return
+    with pytest.raises(ShakedownError, match="worker processes could not be started: Nanny failed"):
+        cluster.local(1).__enter__()
+    assert len(tried) == cluster.STARTS
+
+
 def test_results_come_in_order_and_few_are_ahead(client):
     asked = []
 
