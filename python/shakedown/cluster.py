@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -179,7 +179,10 @@ def _kept(client: Client) -> Iterator[None]:
     """Raises `ShakedownError` where the scheduler is lost meanwhile."""
     try:
         yield
-    except _lost():
+    except Exception as error:
+        gone = client.status != "running" and not isinstance(error, ShakedownError)
+        if not gone and not isinstance(error, _lost()):
+            raise
         address = getattr(client.scheduler, "address", None)
         place = f" {address}" if address else ""
         raise ShakedownError(f"the scheduler{place} was lost; what was finished by then is kept") from None
@@ -278,9 +281,13 @@ def connected(scheduler: str) -> Iterator[Client]:
             f'scheduler "{scheduler}" cannot be reached: {reason[:1].lower()}{reason[1:]}; '
             "accepted: the address of a Dask scheduler, as tcp://HOST:8786"
         ) from None
-    with client:
+    try:
         _no_callbacks()
         yield client
+    finally:
+        # Of a scheduler that has gone nobody can take leave.
+        with suppress(Exception):
+            client.close()
 
 
 @contextmanager
@@ -320,7 +327,7 @@ def local(workers: int) -> Iterator[Client]:
         except KeyboardInterrupt:
             # Broken off in its middle it would leave processes that complain.
             with suppress(Exception):
-                _to_the_end(lambda begun=beginning: end(begun.result()))
+                _to_the_end(partial(lambda begun: end(begun.result()), beginning))
             raise
         except (RuntimeError, OSError) as error:
             # One that was killed, for want of memory perhaps, while it started.
