@@ -592,3 +592,20 @@ fn a_packet_that_was_cut_is_acknowledged_segment_by_segment() {
         script.run(acks);
     }
 }
+
+/// `tcp_sequence`: a segment of which all was acknowledged is answered, but its clock is not the one that is echoed from then
+/// on; one that ends where the acknowledgement stands is looked at as any other.
+#[test]
+fn an_old_segment_is_acknowledged_with_the_clock_of_one_before_it() {
+    let mut script = Script::established(TcpConfig::default(), 1000, 0.1);
+    script.run(
+        "0.1 < 1:1001 ack 1 stamp 101
+         0.1 > . ack 1001 echo 101
+         0.2 < 1001:2001 ack 1 stamp 201
+         0.2 > . ack 2001 echo 201
+         0.5 < 1:1001 ack 1 stamp 501
+         0.5 > . ack 2001 sack 1:1001 echo 201
+         0.7 < 1001:2001 ack 1 stamp 701
+         0.7 > . ack 2001 sack 1001:2001 echo 701",
+    );
+}

@@ -26,6 +26,10 @@ impl Tcp {
             }
             return;
         }
+        if packet.end() < self.acknowledged {
+            self.answer_old(now, packet, config, out);
+            return;
+        }
         if packet.seq <= self.acknowledged && packet.stamp >= self.stamp_to_echo {
             self.stamp_to_echo = packet.stamp;
         }
@@ -37,6 +41,18 @@ impl Tcp {
         }
         self.push(now, config, out);
         self.acknowledge_now_or_later(now, config, out);
+    }
+
+    /// All of it was acknowledged before: it is answered and nothing else in it is looked at (`tcp_sequence`), its clock
+    /// neither. What is echoed is then the clock of something sent long before, and the peer takes the time since for a
+    /// round trip: its timeout grows by what the repair took.
+    fn answer_old(&mut self, now: Ns, packet: &Packet, config: &TcpConfig, out: &mut Vec<Packet>) {
+        if packet.bytes > 0 || packet.is(FIN) {
+            self.take(now, packet);
+        } else if !self.may_challenge(now) {
+            return;
+        }
+        self.acknowledge(now, config, out);
     }
 
     fn take(&mut self, now: Ns, packet: &Packet) {

@@ -162,6 +162,9 @@ impl Script {
                 let blocks: Vec<_> = rest[place + 1].split(',').map(block).collect();
                 assert_eq!(packet.sack(), blocks, "{line}");
             }
+            if let Some(place) = rest.iter().position(|word| *word == "echo") {
+                assert_eq!(packet.echo, number(rest[place + 1]), "{line}: {packet:?}");
+            }
             if range.is_none_or(|(_, to)| reached == to) {
                 self.now = self.now.max(sent_at);
                 self.lag += sent_at.since(at);
@@ -189,6 +192,7 @@ impl Script {
                 "echo" => packet.echo = number(value),
                 "more" => packet.more = number(value) as u8,
                 "seq" => packet.seq = number(value),
+                "stamp" => packet.stamp = number(value),
                 "sack" => {
                     for (place, text) in packet.sack.iter_mut().zip(value.split(',')) {
                         *place = block(text);
@@ -199,7 +203,7 @@ impl Script {
             }
         }
         if self.timestamps {
-            packet.stamp = 1;
+            packet.stamp = packet.stamp.max(1);
         }
         if packet.ack == 0 && packet.flags & ACK != 0 {
             packet.ack = 1;
