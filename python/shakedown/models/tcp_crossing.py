@@ -169,12 +169,28 @@ class Crossing:
         timers = _Timers(self.tcp, rows)
         for mass, outcome in self.followed(whole, outcomes(state, self.odds)):
             for part, way in self.followed(mass, ways_on(state, self.odds, outcome)):
-                for share, more in way.chain:
+                for share, more, echoed in way.chain:
                     wait_s = way.wait.trips * self.trip_s + timers.lasts_s(way.wait, more)
-                    self.goes_on(way, part * share * shares, rows, wait_s)
+                    old_s = None
+                    if way.late:
+                        old_s = rows[_AGE] + wait_s
+                    elif echoed:
+                        old_s = self.trip_s + echoed * timers.doubled_s(more)
+                    self.goes_on(way, part * share * shares, rows, wait_s, old_s)
 
-    def goes_on(self, way: Way, weights: Floats, rows: Rows, wait_s: Floats | float) -> None:
-        """Goes one way, with probabilities, from times, after a wait."""
+    def goes_on(
+        self, way: Way, weights: Floats, rows: Rows, wait_s: Floats | float, old_s: Floats | None
+    ) -> None:
+        """Goes one way, with probabilities, from times, after a wait.
+
+        Args:
+            way: the way.
+            weights: probabilities.
+            rows: when its beginning is reached.
+            wait_s: how long it takes.
+            old_s: how long ago that was sent which the first acknowledgement is of, if longer than a round
+                trip.
+        """
         end_s = rows[_AT] + wait_s
         if way.after is None:
             self.ends.append((weights, end_s + way.segments * self.segment_s))
@@ -182,7 +198,7 @@ class Crossing:
         after = np.empty_like(rows)
         after[_WEIGHT] = weights
         after[_AT] = end_s
-        self.sampled(rows, after, way, rows[_AGE] + wait_s)
+        self.sampled(rows, after, way, old_s)
         if not way.after.unknown:
             after[_AGE] = 0.0
         else:
@@ -251,7 +267,7 @@ class Crossing:
         sums[1:] /= sums[_WEIGHT]
         return sums
 
-    def sampled(self, before: Rows, after: Rows, way: Way, age_s: Floats) -> None:
+    def sampled(self, before: Rows, after: Rows, way: Way, old_s: Floats | None) -> None:
         """The sender's estimator after a way: ``RoundTrips.sample``, for all acknowledgements of a round."""
         if not way.samples:
             after[_SRTT:_AGE] = before[_SRTT:_AGE]
@@ -259,9 +275,9 @@ class Crossing:
         srtt_s, variation_s = before[_SRTT], before[_VARIATION]
         largest_s, deviation_s = before[_LARGEST], before[_DEVIATION]
         rest = way.samples
-        if way.late:
+        if old_s is not None:
             # The first acknowledgement is of what was sent long ago.
-            error_s = np.maximum(age_s - srtt_s, 0.0)
+            error_s = np.maximum(old_s - srtt_s, 0.0)
             srtt_s = srtt_s + error_s / 8.0
             deviation_s = np.maximum(0.75 * deviation_s + error_s, deviation_s)
             largest_s = np.maximum(largest_s, deviation_s)

@@ -103,7 +103,7 @@ def extras(
         share: of the handshakes that this flight is for: the fewer, the coarser.
     """
     count = len(sending.left_s)
-    odds = Odds(round(forward.loss, 9), round(backward.loss, 9), 0.25 if varies else 0.0)
+    odds = Odds(round(forward.loss, 9), round(backward.loss, 9), 0.25 if varies else 0.0, segments=count)
     found = _Found(sending, odds, tcp, probes=probes, share=share)
     if sending.dropped:
         first = sending.dropped[0]
@@ -127,8 +127,10 @@ def slowly(
     sending: Sending, window: int, forward: Direction, backward: Direction, tcp: Tcp, share: float = 1.0
 ) -> Extras:
     """How late a flight is that starts with a small window, which each round of acknowledgements doubles."""
-    found = _Found(sending, Odds(round(forward.loss, 9), round(backward.loss, 9), 0.0), tcp, share=share)
-    found.put(1.0, 0.0, begun(len(sending.left_s), window))
+    count = len(sending.left_s)
+    odds = Odds(round(forward.loss, 9), round(backward.loss, 9), 0.0, segments=count)
+    found = _Found(sending, odds, tcp, share=share)
+    found.put(1.0, 0.0, begun(count, window))
     return found.collected(0.0)
 
 
@@ -389,7 +391,7 @@ class _Found:
             if share < self.few / _SEVERAL:
                 break
             known = first - silent
-            under_way = state._replace(arrived=state.arrived + silent, first_arrived=silent > 0)
+            under_way = state._replace(arrived=state.arrived + silent, first_arrived=min(silent, 2))
             early = 2 * (known - begin)
             if self.in_windows and state.unsent and early > 0:
                 # What the acknowledgements let go tells of the others.

@@ -42,12 +42,14 @@ class Odds:
     A retransmission that is acknowledged faster than any segment before counts as ambiguous, and tells
     nothing of others (``tcp_rack_advance``); round trips that vary do that now and then. Where the least
     round trip is that of a segment within a burst, behind others, the first of a round does it always.
+    Of the flight's ``segments``, any may be missing.
     """
 
     loss: float
     ack_loss: float
     ambiguous: float
     first_ambiguous: bool = False
+    segments: int = 1
 
     @property
     def unheard(self) -> float:
@@ -72,7 +74,8 @@ class State(NamedTuple):
         arrived: the same, but they did.
         mode: what the sender does.
         expired: whether the timeout has just fired; then all that is under way counts as lost.
-        first_arrived: whether the first of what is under way has arrived; None where nothing says so.
+        first_arrived: how many at the beginning of what is under way have arrived, 2 for more; None where
+            nothing says so.
         resent: whether what is under way was sent before: then it says nothing of round trips.
         ahead: segments of the next round that are sent for the first time, but before the repair began, which
             is not over without them.
@@ -86,7 +89,7 @@ class State(NamedTuple):
     arrived: int = 0
     mode: Mode = "open"
     expired: bool = False
-    first_arrived: bool | None = None
+    first_arrived: int | None = None
     resent: bool = False
     ahead: int = 0
 
@@ -119,6 +122,20 @@ class Wait(NamedTuple):
     trips: float = 0.0
 
 
+class Answered(NamedTuple):
+    """One number of timeouts until an answer comes.
+
+    Attributes:
+        weight: its probability.
+        more: timeouts after the first.
+        echoed: share of their time that the sender takes for a round trip.
+    """
+
+    weight: float
+    more: int = 0
+    echoed: float = 0.0
+
+
 class Way(NamedTuple):
     """One way on: probability, how long it takes, and the state then.
 
@@ -127,8 +144,8 @@ class Way(NamedTuple):
         wait: how long it takes.
         after: the state, or None where everything has arrived.
         segments: of the last round, where everything has arrived.
-        late: whether an acknowledgement comes of what was sent before the wait, and once: a long round trip
-            to the sender.
+        late: whether an acknowledgement comes of what was sent before the wait, and once, or one that echoes
+            its clock: a long round trip to the sender.
         samples: acknowledgements that came.
         chain: further timeouts that it may take, with probabilities.
         advanced: whether something is acknowledged that was sent after all that had been so before.
@@ -140,7 +157,7 @@ class Way(NamedTuple):
     segments: int = 1
     late: bool = False
     samples: int = 0
-    chain: tuple[tuple[float, int], ...] = ((1.0, 0),)
+    chain: tuple[Answered, ...] = (Answered(1.0),)
     advanced: bool = False
 
     @property
@@ -448,18 +465,19 @@ def _expired(state: State, odds: Odds) -> Iterator[Way]:
     threshold = state.threshold if state.mode == "loss" else state.reduced()
     first_arrived = state.arrived / (left + state.arrived)
     if state.first_arrived is not None:
-        first_arrived = float(state.first_arrived)
+        first_arrived = float(state.first_arrived > 0)
     for here, share in ((False, 1.0 - first_arrived), (True, first_arrived)):
         if not share:
             continue
-        answers, rest = _answers(left, odds, here=here, unsent=state.unsent)
+        passed = _passed(state, left, odds, here=here)
+        answers, rest = _answers(left, odds, here=here, unsent=state.unsent, passed=passed)
         if not rest + state.unsent:
             yield Way(share, _NOW, chain=answers)
             continue
         told = state.arrived + (not here)
         originals = state.arrived > here and not state.resent
         for number, part in ((0, answers[:1]), (1, answers[1:])):
-            weight = sum(one for one, _ in part)
+            weight = sum(one.weight for one in part)
             if not weight:
                 continue
             # The answer may show that the timeout was needless: the copy was a duplicate (RFC 2883), or what
@@ -475,11 +493,13 @@ def _expired(state: State, odds: Odds) -> Iterator[Way]:
                     threshold,
                     mode="loss" if rest else "open",
                 )
-            chain = tuple((one / weight, more) for one, more in part)
-            late = originals and rest > 0
+            chain = tuple(one._replace(weight=one.weight / weight) for one in part)
             advanced = later.mode == "open"
-            wait = Wait(trips=1.0)
-            yield Way(share * weight, wait, later, late=late, samples=1, chain=chain, advanced=advanced)
+            way = Way(share * weight, Wait(trips=1.0), later, samples=1, chain=chain, advanced=advanced)
+            late = 1.0 if originals and rest else passed if here else 0.0
+            for is_late, split in ((True, late), (False, 1.0 - late)):
+                if split:
+                    yield way._replace(weight=way.weight * split, late=is_late)
 
 
 def _undone(state: State, rest: int, told: int) -> State:
@@ -492,8 +512,26 @@ def _undone(state: State, rest: int, told: int) -> State:
     return State(rest, state.unsent, window, threshold, mode="recovery")
 
 
+def _passed(state: State, left: int, odds: Odds, *, here: bool) -> float:
+    """Probability that what follows the first segment in doubt has arrived as well, so that the receiver has
+    passed that one as soon as it has it. A copy of it is then answered with the clock of what came before the
+    copy (``tcp_sequence``): the sender takes the time since for a round trip.
+    """
+    if here and state.first_arrived is not None:
+        return float(state.first_arrived > 1)
+    in_doubt = left + state.arrived
+    if here and not state.resent:
+        # One after another.
+        return (state.arrived - 1) / (in_doubt - 1) if in_doubt > 1 else 0.0
+    # Anywhere in the flight, and what lies between has been heard of.
+    missing = (left - (not here)) / (in_doubt - 1) if in_doubt > 1 else 1.0
+    return max(0.0, 1.0 - missing * in_doubt / max(1, odds.segments - state.unsent))
+
+
 @lru_cache(maxsize=4096)
-def _answers(left: int, odds: Odds, *, here: bool, unsent: int) -> tuple[tuple[tuple[float, int], ...], int]:
+def _answers(
+    left: int, odds: Odds, *, here: bool, unsent: int, passed: float
+) -> tuple[tuple[Answered, ...], int]:
     """Timeouts that repeat the first segment in doubt until its acknowledgement arrives, each twice as long.
 
     Args:
@@ -501,6 +539,7 @@ def _answers(left: int, odds: Odds, *, here: bool, unsent: int) -> tuple[tuple[t
         odds: of the flight.
         here: whether the first segment in doubt is one that arrived.
         unsent: segments that were never sent, and wait for the acknowledgement.
+        passed: probability that the receiver has passed the first segment once it has it.
 
     Returns:
         Probabilities with the number of timeouts after the first, and what is still missing then. Where
@@ -511,9 +550,29 @@ def _answers(left: int, odds: Odds, *, here: bool, unsent: int) -> tuple[tuple[t
     chain = []
     weight = 1.0
     for waited in range(_TIMEOUTS):
-        chain.append((weight * comes, waited))
+        echoes, echoed = (0.0, 0.0) if here or ends else _echoed(waited, odds.arrived_unheard)
+        echoes *= passed
+        chain.append(Answered(weight * comes * (1.0 - echoes), waited))
+        if echoes:
+            chain.append(Answered(weight * comes * echoes, waited, echoed))
         weight *= 1.0 - comes
         if weight < _RARE_CHAIN:
             break
-    whole = sum(share for share, _ in chain)
-    return tuple((share / whole, waited) for share, waited in chain), left - (not here)
+    whole = sum(one.weight for one in chain)
+    answers = tuple(one._replace(weight=one.weight / whole) for one in chain)
+    return answers, left - (not here)
+
+
+def _echoed(timeouts: int, arrived: float) -> tuple[float, float]:
+    """Probability that a copy arrived before so many further timeouts were over, and the mean share of their
+    time that passed since the first that did.
+
+    Args:
+        timeouts: after the first, each twice as long as the one before.
+        arrived: probability that a copy that was not acknowledged has arrived.
+    """
+    whole, share, weight = 2.0**timeouts - 1.0, 0.0, 1.0
+    for before in range(timeouts):
+        share += weight * arrived * (2.0**timeouts - 2.0**before) / whole
+        weight *= 1.0 - arrived
+    return 1.0 - weight, share / (1.0 - weight) if weight < 1.0 else 0.0
