@@ -16,6 +16,20 @@ from shakedown.models.steps import Flight, Side
 from shakedown.models.tcp import DELAYED_ACK_S, MAX_RTO_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
 
 _ROUNDING_BYTES = 1e-3  # sizes are means, and no whole numbers
+_MAX_COPIES = 100
+"""Times that a segment may be sent again, on average, although nothing is lost. Timers that a bearer is
+merely slow for send a few; where they send copies faster than it carries them, ever more wait before each.
+"""
+
+
+class CollapseError(ValueError):
+    """TCP's timers fill the path with copies of what is still under way: it has no answer in useful time."""
+
+    def __init__(self) -> None:
+        """Every sender's timer ends at `MAX_RTO_S`."""
+        super().__init__(
+            f"TCP's timers, of {MAX_RTO_S:g} s at most, send segments again faster than the path carries them"
+        )
 
 
 @dataclass(slots=True)
@@ -93,6 +107,7 @@ class _Host:
         self.segments: list[float] = []  # sizes, in order of sending
         self.flight_of: list[int] = []
         self.sent_s: list[float] = []
+        self.copies = 0  # of segments sent before
         self.next = 0
         self.acknowledged = 0
         self.sample_from = 0
@@ -249,7 +264,11 @@ class _Run:
     def transmit(self, host: _Host, index: int, now_s: float) -> None:
         size = host.segments[index] + self.ack_bytes
         left_s, room = self.links[host.side].send(now_s, size)
-        if index == len(host.sent_s):
+        if index < len(host.sent_s):
+            host.copies += 1
+            if host.copies > _MAX_COPIES * len(host.segments):
+                raise CollapseError
+        else:
             host.sent_s.append(now_s)
             times = self.times[host.flight_of[index]]
             if not room:
@@ -372,6 +391,9 @@ def flow(
         path, tcp: of the network and the hosts.
         client_end_s, server_end_s: what each side works after it received the last flight.
         setup_s: until when neither direction carries anything.
+
+    Raises:
+        CollapseError: where timers send copies without end.
     """
     ends: dict[Side, float] = {"client": client_end_s, "server": server_end_s}
     return _Run(flights, path, tcp, ends, setup_s).run()

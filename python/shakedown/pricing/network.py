@@ -5,6 +5,7 @@ from __future__ import annotations
 from shakedown.errors import InputError
 from shakedown.models import network
 from shakedown.models.network import Exchange, Step
+from shakedown.models.tcp_flow import CollapseError
 from shakedown.pricing.prices import Price
 from shakedown.pricing.trace import Trace
 from shakedown.profiles import Bearer
@@ -39,7 +40,8 @@ def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, *, from_id
     ``from_idle`` puts the radio's set-up before it, where the bearer says what that takes.
 
     Raises:
-        InputError: where the bearer's packets have no room for the transport's headers.
+        InputError: where the bearer's packets have no room for the transport's headers, or where
+            TCP's timers jam it.
     """
     steps, client_end_s, server_end_s = steps_of(trace, client, server)
     path, transport = bearer.path(), network.transport(trace.protocol)
@@ -50,6 +52,11 @@ def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, *, from_id
             f"{headers_bytes} bytes of headers that {trace.protocol} needs there; accepted: a bearer with "
             "larger packets"
         )
-    return network.exchange(
-        steps, path, transport, client_end_s=client_end_s, server_end_s=server_end_s, from_idle=from_idle
-    )
+    try:
+        return network.exchange(
+            steps, path, transport, client_end_s=client_end_s, server_end_s=server_end_s, from_idle=from_idle
+        )
+    except CollapseError as error:
+        raise InputError(
+            f"bearer {bearer.name!r}: {error}; accepted: a suite over datagrams, or a faster bearer"
+        ) from None
