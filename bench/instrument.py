@@ -6,12 +6,21 @@ from functools import partial
 from bench.harness import Benchmark, Pair, rust_example
 
 
+# Where a process's keys and tables lie in memory moves an RSA operation by some tenths of a per cent, for all of its
+# handshakes alike: as much as the heavy target asks about. So each benchmark is several processes' pairs.
+PROCESSES = 5
+
+
 def pairs(suite: str, count: int) -> list[Pair]:
-    """CPU time in microseconds of ``count`` handshakes of both kinds, in turn, on one processor."""
-    nanoseconds: list[list[int]] = json.loads(
-        rust_example("shakedown-stacks", "handshake_pairs", suite, str(count))
-    )
-    return [(instrumented / 1000, bare / 1000) for instrumented, bare in nanoseconds]
+    """CPU time in microseconds of ``count`` handshakes of both kinds, in turn, on one processor at a time."""
+    share = str(count // PROCESSES)
+    found: list[Pair] = []
+    for _ in range(PROCESSES):
+        nanoseconds: list[list[int]] = json.loads(
+            rust_example("shakedown-stacks", "handshake_pairs", suite, share)
+        )
+        found += [(instrumented / 1000, bare / 1000) for instrumented, bare in nanoseconds]
+    return found
 
 
 def benchmark(name: str, suite: str, target: float, count: int) -> Benchmark:
@@ -29,5 +38,5 @@ def benchmark(name: str, suite: str, target: float, count: int) -> Benchmark:
 BENCHMARKS = [
     benchmark("cheap", "tls1.3/psk", 1.04, 8000),
     benchmark("usual", "tls1.3/x25519/p256", 1.025, 6000),
-    benchmark("heavy", "tls1.2/rsa/rsa3072/mutual", 1.01, 1000),
+    benchmark("heavy", "tls1.2/rsa/rsa3072/mutual", 1.01, 3000),
 ]
