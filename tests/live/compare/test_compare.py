@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 import pytest
 
+import shakedown
+from shakedown import core
 from shakedown.errors import InputError
-from shakedown.kinds import load_experiment, reported
+from shakedown.kinds import live, load_experiment, reported
+from shakedown.kinds.live import Loaded
 from shakedown.kinds.live_comparison import compared
 from shakedown.reporting import write_report
 from shakedown.results.folder import load_results
@@ -223,10 +230,44 @@ def test_the_kernels_work_on_a_connection_is_modelled_where_this_machine_has_a_p
     assert whole.service_s.mean - bare.service_s.mean == pytest.approx(found["server"])
 
 
+SLOW = "cortex-m4"
+"""A thousand times slower than any machine that this runs on, so that no busy one takes as long."""
+
+
+@dataclass
+class Asked:
+    """What an experiment asked of the parts that it is made of, and what they answered."""
+
+    measured: list[Any] = field(default_factory=list)
+    generators: list[dict[str, Any]] = field(default_factory=list)
+    loads: list[Loaded] = field(default_factory=list)
+
+
+@contextmanager
+def listening() -> Iterator[Asked]:
+    """Nothing is changed by it."""
+    asked = Asked()
+    measure, loaded = core.measure, live.loaded
+
+    def measured(*arguments, **options):
+        asked.measured.append(measure(*arguments, **options))
+        return asked.measured[-1]
+
+    def load(*arguments, **options):
+        asked.generators.append(options.get("generator") or {})
+        asked.loads.append(loaded(*arguments, **options))
+        return asked.loads[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core, "measure", measured)
+        patch.setattr(live, "loaded", load)
+        yield asked
+
+
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory):
-    for seconds in (0.5, 1, 2, 4, 8):
-        # A busy machine takes the clients' thread its processor in most handshakes: then for longer.
+    for traces in (10, 20, 40, 80, 160):
+        # A busy machine takes the clients' thread its processor in most handshakes: then of more.
         folder = tmp_path_factory.mktemp("sampled")
         text = f"""
 suites = ["tls1.3/x25519/p256/server"]
@@ -234,27 +275,44 @@ repeat = 5
 
 [live]
 rate = "40/s"
-duration = "{seconds}s"
+duration = "0.5s"
 clients = 4
-traces = 10
-slow_to = "raspberry-pi"
+traces = {traces}
+slow_to = "{SLOW}"
 """
         printed = []
-        outcome = run_experiment(experiment(folder, text), folder / "results", printed=printed.append)
+        with listening() as asked:
+            outcome = run_experiment(experiment(folder, text), folder / "results", printed=printed.append)
         assert not outcome.failures
         row = next(one for one in printed if isinstance(one, LiveRun))
-        if {one.slow_to for one in row.time_spent} == {None, "raspberry-pi"}:
-            return load_results(folder / "results"), row
+        if {one.slow_to for one in row.time_spent} == {None, SLOW}:
+            return load_results(folder / "results"), row, asked
     pytest.fail("the clients' thread lost its processor in every sampled handshake of all runs")
 
 
-def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
-    results, row = sampled
+def test_slowed_clients_begin_with_the_devices_time_over_the_measured_one(sampled):
+    """Figures of one and the same run, so that no other work of this machine comes in between."""
+    _, row, asked = sampled
     fast, slow = row.time_spent
-    assert (fast.slowdown, fast.joined) == (None, fast.handshakes)
-    assert slow.slowdown > 2.0
+    *_, unslowed, slowed = asked.generators
+    (predicted,) = shakedown.predict(row.suite, device=SLOW)
+    here_us = asked.measured[-1].handshake.client_us.median
+    assert "slowdown" not in unslowed
+    assert slowed["client_s"] == predicted["client_s"]
+    assert slowed["slowdown"] == pytest.approx(predicted["client_s"] * 1e6 / here_us)
+    # Later handshakes are slowed by what these clients' own took: by as much as the load says.
+    *_, fast_load, slow_load = asked.loads
+    assert fast.slowdown is fast_load.load.slowdown is None
+    assert slow.slowdown == slow_load.load.slowdown
+    assert slow_load.load.completed == slow_load.load.planned
+
+
+def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
+    results, row, _ = sampled
+    fast, _ = row.time_spent
+    assert fast.joined == fast.handshakes
     steps = results.load_steps
-    assert set(steps["device"]) == {None, "raspberry-pi"}
+    assert set(steps["device"]) == {None, SLOW}
     for spent in row.time_spent:
         rows = steps.filter(pl.col("device").eq_missing(spent.slow_to) & (pl.col("side") == "client"))
         saved_us = rows["cryptography_us"].sum() + rows["other_us"].sum() + rows["waited_us"].sum()
@@ -267,7 +325,7 @@ def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
     # Loads themselves are one row, whatever was sampled beside.
     assert results.loads.height == 1
     page = write_report(results, tmp_path / "report.html", reported()).read_text()
-    assert "Where the time goes: tls1.3/x25519/p256/server: a client as slow as raspberry-pi" in page
+    assert f"Where the time goes: tls1.3/x25519/p256/server: a client as slow as {SLOW}" in page
 
 
 @pytest.mark.parametrize(
