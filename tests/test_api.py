@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -205,3 +207,87 @@ def test_stacks_meet_each_other():
     assert (one["client_stack"]["name"], one["server_stack"]["name"]) == ("rustls", "openssl")
     # A DER signature is a byte or two longer or shorter from one handshake to the next.
     assert one["bytes"]["total"] == pytest.approx(found.bytes.total, abs=4)
+
+
+def test_an_experiment_is_run_from_its_file(tmp_path):
+    path = experiment(tmp_path)
+    assert shakedown.run_experiment(str(path), str(tmp_path / "text")).measured == 1
+    assert shakedown.run_experiment(path, tmp_path / "path").measured == 1
+    with pytest.raises(shakedown.InputError, match=r"nowhere\.toml: cannot be read: no such file"):
+        shakedown.run_experiment(tmp_path / "nowhere.toml")
+
+
+WRONG = [
+    ("measure", (5,), {}, "suite is 5; accepted: a string"),
+    ("measure", ("tls1.2/psk", "5"), {}, "repeat is '5'; accepted: a whole number or None"),
+    ("measure", ("tls1.2/psk", True), {}, "repeat is True; accepted: a whole number or None"),
+    ("measure", ("tls1.2/psk",), {"transfer_bytes": 5}, "transfer_bytes is 5; accepted: a list of whole num"),
+    ("measure", ("tls1.2/psk",), {"progress": 5}, "progress is 5; accepted: a function or None"),
+    ("measure", ("tls1.2/psk",), {"chain": 5}, "chain: expected `str | null`, got `int`"),
+    ("capture", (5, "x.pcap"), {}, "suites is 5; accepted: a string or a list of strings"),
+    ("capture", ("tls9/psk", "x.pcap"), {}, "suite 'tls9/psk': unknown protocol 'tls9'"),
+    ("inspect", (5,), {}, "path is 5; accepted: a string or a path"),
+    ("suites", ("tls", 5), {}, "words is 5; accepted: a string"),
+    ("primitives", (), {"seconds": "1"}, "seconds is '1'; accepted: a number"),
+    ("predict", ("tls1.2/psk",), {"device": 5}, "device is 5; accepted: a string or a path"),
+    ("predict", (["tls1.2/psk", 5],), {}, "suites is ['tls1.2/psk', 5]; accepted: a string or a list of str"),
+    ("capacity", ("tls1.2/psk",), {"within_s": None}, "within_s is None; accepted: a number"),
+    ("serve", (5,), {}, "suites is 5; accepted: a string or a list of strings"),
+    ("serve", ("tls1.2/psk",), {"workers": "x"}, "workers is 'x'; accepted: a whole number or None"),
+    ("serve", ("tls1.2/psk",), {"queue_times": 1}, "queue_times is 1; accepted: True or False or None"),
+    ("check_bearer", (5,), {}, "name is 5; accepted: a string or a path"),
+    ("measure_path", ("127.0.0.1:1",), {"seconds": "5"}, "seconds is '5'; accepted: a number"),
+    ("authenticate", ("127.0.0.1:1", "s", "x"), {"count": "5"}, "count is '5'; accepted: a whole number"),
+    ("attach", (), {"attaches": "5"}, "attaches is '5'; accepted: a whole number"),
+    ("attach", (), {"ataches": 5}, "there is no option ataches; accepted: attaches, "),
+    ("attach_live", ("127.0.0.1:1", 5), {}, "card is 5; accepted: a string or a path"),
+    ("compare_live", (5,), {}, "experiment is 5; accepted: an Experiment or a string or a path"),
+    ("simulate", ("tls1.2/psk", 5), {}, "arrivals is 5; accepted: a string"),
+    ("simulate_mix", ([5],), {}, "mix is [5]; accepted: a string or a path or a list of kinds of clients"),
+    ("simulate_mix", ([],), {"workers": "5"}, "workers is '5'; accepted: a whole number"),
+    ("devices", (5,), {}, "names is 5; accepted: a string or a path"),
+    ("bearers", (None,), {}, "names is None; accepted: a string or a path"),
+    ("reproduce", ("wtls-palm",), {"measured": 5}, "measured is 5; accepted: a string or a path or None"),
+    ("certs", (5,), {}, "do is 5; accepted: a string"),
+    ("report", (5,), {}, "results is 5; accepted: Results or a string or a path"),
+    ("load_results", (5,), {}, "folder is 5; accepted: a string or a path"),
+    ("load_experiment", ({},), {}, "path is a dict; accepted: a string or a path"),
+    ("run_experiment", ({},), {}, "experiment is a dict; accepted: an Experiment or a string or a path"),
+    ("load", ("127.0.0.1:1",), {"generators": 5}, "generators is 5; accepted: Generators or None"),
+    ("load", ("127.0.0.1:1",), {"requirements": "x"}, "requirements is 'x'; accepted: a list of strings"),
+    ("canonical", (5,), {}, "suite is 5; accepted: a string"),
+    ("describe", (None,), {}, "suite is None; accepted: a string"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "options", "said"), WRONG)
+def test_arguments_of_another_type_are_one_line(tmp_path, monkeypatch, name, arguments, options, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(shakedown.InputError) as caught:
+        getattr(shakedown, name)(*arguments, **options)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_function_that_takes_arguments_says_which_types_it_takes():
+    takes_none = {"stacks", "machine"}
+    functions = {name for name in shakedown.__all__ if inspect.isfunction(getattr(shakedown, name))}
+    assert {name for name, *_ in WRONG} == functions - takes_none
+
+
+def test_paths_are_text_or_paths(tmp_path):
+    [made] = shakedown.certs("make", keys="p256", out=tmp_path / "made")
+    chain = tmp_path / "made" / "chain.pem"
+    assert made.files
+    assert shakedown.certs("show", files=chain) == shakedown.certs("show", files=[str(chain)])
+    device = tmp_path / "board"
+    shipped = Path(shakedown.__file__).parent / "profiles" / "devices" / "phone.toml"
+    device.write_bytes(shipped.read_bytes())
+    [priced] = shakedown.predict("tls1.2/psk", device=device)
+    assert priced["device"] == "phone"
+    assert [one.name for one in shakedown.devices(device, "server")] == ["phone", "server"]
+    files = {name: tmp_path / "made" / f"{name}.pem" for name in ("chain", "key", "ca")}
+    texts = {name: str(path) for name, path in files.items()}
+    one, other = (shakedown.measure("tls1.3/x25519/p256/server", 2, **given) for given in (files, texts))
+    assert one.credentials == other.credentials != "generated"

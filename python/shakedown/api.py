@@ -6,10 +6,12 @@ raises `ShakedownError`, wrong input `InputError`. Each loads what it needs when
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
+from shakedown.arguments import check, check_fields, checked
 from shakedown.errors import InputError
 from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from shakedown.simulation.mix import Kind
 
 
+@checked
 def suites(*words: str, all: bool = False) -> list[SuiteEntry]:
     """Suites that can be run, whose names hold all of the words; with `all`, those that cannot too."""
     from shakedown import core
@@ -56,6 +59,7 @@ def machine() -> Machine:
     return core.machine()
 
 
+@checked
 def measure(
     suite: str,
     repeat: int | None = None,
@@ -169,8 +173,9 @@ def measure_one(
     return found if samples else without_samples(found)
 
 
+@checked
 def capture(
-    suites: Sequence[str],
+    suites: str | Sequence[str],
     path: str | Path,
     *,
     keylog: str | Path | None = None,
@@ -181,10 +186,14 @@ def capture(
 
     `options` are those of `measure`. Neither file may exist, unless `replace`. Raises `InputError`.
     """
+    from shakedown import core
     from shakedown.scenario import options_of
 
     chosen = options_of(options).checked()
-    names = [named_by_chain(suite, chosen)[0] if chosen.user_supplied else suite for suite in suites]
+    names = [
+        named_by_chain(suite, chosen)[0] if chosen.user_supplied else core.canonical(suite)
+        for suite in _several(suites)
+    ]
     write_capture([identity(name, chosen) for name in names], Path(path), keylog, chosen, replace=replace)
 
 
@@ -222,6 +231,7 @@ def write_capture(
             write(target, draft.read_bytes(), replace=may_replace)
 
 
+@checked
 def primitives(
     *words: str,
     seconds: float = 1.0,
@@ -236,6 +246,7 @@ def primitives(
     return core.primitives(filter=words, seconds=seconds, back_to_back=back_to_back, progress=progress)
 
 
+@checked
 def inspect(
     path: str | Path,
     keylog: str | Path | None = None,
@@ -254,17 +265,18 @@ def inspect(
     return core.inspect(path, keylog, progress=progress)
 
 
+@checked
 def predict(
     suites: str | Sequence[str],
     *,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
+    device: str | Path = DEFAULT_DEVICE,
+    server_device: str | Path = DEFAULT_SERVER_DEVICE,
+    bearer: str | Path = DEFAULT_BEARER,
     rate_per_s: float = 0.0,
     model: str = "default",
     workers: int = 1,
     traces: str | Path | None = None,
-    scale_from: str | None = None,
+    scale_from: str | Path | None = None,
     over: str = "bare",
     fragment_bytes: int | None = None,
     radius_hop_s: float | None = None,
@@ -280,14 +292,14 @@ def predict(
     return list(
         pricing.predict(
             _several(suites),
-            device=device,
-            server_device=server_device,
-            bearer=bearer,
+            device=_profile(device),
+            server_device=_profile(server_device),
+            bearer=_profile(bearer),
             rate_per_s=rate_per_s,
             model=model,
             workers=workers,
             traces=_library(traces),
-            scale_from=scale_from,
+            scale_from=_profile(scale_from),
             over=over,
             fragment_bytes=fragment_bytes,
             radius_hop_s=radius_hop_s,
@@ -296,17 +308,18 @@ def predict(
     )
 
 
+@checked
 def capacity(
     suites: str | Sequence[str],
     *,
     within_s: float,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
+    device: str | Path = DEFAULT_DEVICE,
+    server_device: str | Path = DEFAULT_SERVER_DEVICE,
+    bearer: str | Path = DEFAULT_BEARER,
     percentile: float | None = None,
     workers: int = 1,
     traces: str | Path | None = None,
-    scale_from: str | None = None,
+    scale_from: str | Path | None = None,
 ) -> list[Any]:
     """The highest rate at which handshakes stay within a promised time: a row a suite.
 
@@ -318,19 +331,20 @@ def capacity(
         pricing.capacity(
             _several(suites),
             within_s=within_s,
-            device=device,
-            server_device=server_device,
-            bearer=bearer,
+            device=_profile(device),
+            server_device=_profile(server_device),
+            bearer=_profile(bearer),
             percentile=percentile,
             workers=workers,
             traces=_library(traces),
-            scale_from=scale_from,
+            scale_from=_profile(scale_from),
         )
     )
 
 
+@checked
 def serve(
-    suites: Sequence[str], listen: str = "127.0.0.1:0", *, stack: str | None = None, **settings: object
+    suites: str | Sequence[str], listen: str = "127.0.0.1:0", *, stack: str | None = None, **settings: object
 ) -> Server:
     """Starts a server of `suites`: as a context manager it stops in good order at the end of the block.
 
@@ -345,10 +359,11 @@ def serve(
     """
     from shakedown.serving import start
 
-    return start(suites, listen, stack=stack, **cast(Any, settings))
+    return start(_several(suites), listen, stack=stack, **cast(Any, settings))
 
 
-def check_bearer(name: str, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck:
+@checked
+def check_bearer(name: str | Path, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck:
     """Measures an emulated bearer with packets of its own, and holds it against its profile.
 
     Args:
@@ -362,9 +377,10 @@ def check_bearer(name: str, *, seed: int = 0, seconds: float = 5.0) -> BearerChe
     from shakedown.live.bearer import check
     from shakedown.profiles.registry import load_bearer
 
-    return check(load_bearer(name), seed=seed, seconds=seconds)
+    return check(load_bearer(_profile(name)), seed=seed, seconds=seconds)
 
 
+@checked
 def measure_path(
     target: str,
     profile: str | Path | None = None,
@@ -423,6 +439,7 @@ def measure_path(
     )
 
 
+@checked
 def authenticate(
     server: str,
     secret: str,
@@ -479,14 +496,15 @@ def authenticate(
     return found
 
 
+@checked
 def attach(
     suite: str | None = None,
     *,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
+    device: str | Path = DEFAULT_DEVICE,
+    server_device: str | Path = DEFAULT_SERVER_DEVICE,
+    bearer: str | Path = DEFAULT_BEARER,
     traces: str | Path | None = None,
-    scale_from: str | None = None,
+    scale_from: str | Path | None = None,
     samples: bool = False,
     progress: Callable[[int], None] | None = None,
     **attaching: float,
@@ -499,23 +517,21 @@ def attach(
     """
     from shakedown.simulation.attaches import DEFAULT_SUITE, Attaching, simulate_attaches
 
-    known = Attaching.__dataclass_fields__
-    for name in attaching:
-        if name not in known:
-            raise InputError(f"there is no option {name}; accepted: {', '.join(known)}")
+    check_fields(attaching, Attaching)
     return simulate_attaches(
         DEFAULT_SUITE if suite is None else suite,
         Attaching(**attaching),  # type: ignore[arg-type]  # checked when it is used
-        device=device,
-        server_device=server_device,
-        bearer=bearer,
+        device=_profile(device),
+        server_device=_profile(server_device),
+        bearer=_profile(bearer),
         traces=_library(traces),
-        scale_from=scale_from,
+        scale_from=_profile(scale_from),
         samples=samples,
         progress=progress,
     )
 
 
+@checked
 def attach_live(
     sgsns: str | Sequence[str],
     card: str | Path,
@@ -553,6 +569,7 @@ def attach_live(
     return found
 
 
+@checked
 def compare_live(
     experiment: Experiment | str | Path,
     *,
@@ -595,14 +612,15 @@ def compare_live(
     return found
 
 
+@checked
 def simulate(
     suites: str | Sequence[str],
     arrivals: str = "poisson:10/s",
     *,
     clients: int | None = None,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
+    device: str | Path = DEFAULT_DEVICE,
+    server_device: str | Path = DEFAULT_SERVER_DEVICE,
+    bearer: str | Path = DEFAULT_BEARER,
     workers: int = 1,
     seed: int | None = None,
     timeout_s: float | None = None,
@@ -614,7 +632,7 @@ def simulate(
     accept_queue: int | None = None,
     replications: int | None = None,
     traces: str | Path | None = None,
-    scale_from: str | None = None,
+    scale_from: str | Path | None = None,
     endpoints: bool = False,
     client_stack: str | None = None,
     server_stack: str | None = None,
@@ -643,11 +661,20 @@ def simulate(
         accept_queue=accept_queue,
         replications=replications,
     )
-    site = Site(device, server_device, bearer, workers, seed, _library(traces), scale_from)
+    site = Site(
+        _profile(device),
+        _profile(server_device),
+        _profile(bearer),
+        workers,
+        seed,
+        _library(traces),
+        _profile(scale_from),
+    )
     engines = Stacks(client_stack, server_stack) if endpoints else None
     return run(_several(suites), fleet, site, endpoints=engines, progress=progress)
 
 
+@checked
 def simulate_mix(
     mix: str | Path | Sequence[Kind],
     arrivals: str = "poisson:10/s",
@@ -673,7 +700,13 @@ def simulate_mix(
         if name not in of_fleet:
             accepted = ", ".join(sorted(of_fleet | set(Site.__dataclass_fields__)))
             raise InputError(f"there is no option {name}; accepted: {accepted}")
-    of_site["traces"] = _library(cast("str | None", of_site.get("traces")))
+    traces = of_site.pop("traces", None)
+    check("traces", traces, "str | Path | None")
+    for name in ("device", "server_device", "bearer", "scale_from"):
+        if isinstance(of_site.get(name), Path):
+            of_site[name] = _profile(cast(Path, of_site[name]))
+    check_fields(of_site, Site)
+    of_site["traces"] = _library(cast("str | None", traces))
     return run(
         read_mix(mix) if isinstance(mix, str | Path) else mix,
         convert({"arrivals": arrivals, **options}, Fleet),
@@ -687,26 +720,38 @@ def _several(suites: str | Sequence[str]) -> list[str]:
     return [suites] if isinstance(suites, str) else list(suites)
 
 
+@overload
+def _profile(name: str | Path) -> str: ...
+@overload
+def _profile(name: None) -> None: ...
+def _profile(name: str | Path | None) -> str | None:
+    """A profile's name or path as the registry takes it, where a bare word is a name."""
+    return name if name is None or isinstance(name, str) else f"{name.parent}/{name.name}"
+
+
 def _library(traces: str | Path | None) -> Any:  # noqa: ANN401 - pricing is imported late
     from shakedown.pricing.library import open_library
 
     return open_library(None if traces is None else Path(traces))
 
 
-def devices(*names: str) -> list[Any]:
+@checked
+def devices(*names: str | Path) -> list[Any]:
     """Device profiles: those of these names, or paths; without any, all."""
     from shakedown.profiles import device_names, load_device
 
-    return [load_device(name) for name in names or device_names()]
+    return [load_device(_profile(name)) for name in names or device_names()]
 
 
-def bearers(*names: str) -> list[Any]:
+@checked
+def bearers(*names: str | Path) -> list[Any]:
     """Bearer profiles: those of these names, or paths; without any, all."""
     from shakedown.profiles import bearer_names, load_bearer
 
-    return [load_bearer(name) for name in names or bearer_names()]
+    return [load_bearer(_profile(name)) for name in names or bearer_names()]
 
 
+@checked
 def reproduce(
     paper: str = "all",
     *,
@@ -729,6 +774,7 @@ def reproduce(
     return papers.reproduce(papers.names(paper), repeat=repeat, measured=known, progress=progress)
 
 
+@checked
 def certs(do: str, **request: object) -> list[Any]:
     """Makes, issues or describes certificates: `do` is `show`, `make`, `issue` or `profiles`.
 
@@ -751,11 +797,21 @@ def certs(do: str, **request: object) -> list[Any]:
     if do not in kinds:
         raise InputError(f'"{do}" is nothing that certs does; accepted: {", ".join(kinds)}')
     now = {} if do == "profiles" else {"now": int(time.time())}
-    given = {key: value for key, value in request.items() if value is not None}
+    given = {key: _as_text(value) for key, value in request.items() if value is not None}
+    if isinstance(given.get("files"), str):
+        given["files"] = [given["files"]]
     found = core.certs({"do": do, **now, **given})
     return convert(found, list[kinds[do]])  # type: ignore[valid-type]  # the types of a table
 
 
+def _as_text(value: object) -> object:
+    """Paths, and those in a list, as text."""
+    if isinstance(value, list | tuple):
+        return [_as_text(one) for one in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+@checked
 def report(results: Results | str | Path, path: str | Path | None = None, *, replace: bool = False) -> Path:
     """Writes results, or a folder of them, as a page with its figures; returns where it is.
 

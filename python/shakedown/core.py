@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from shakedown.arguments import check
 from shakedown.errors import InputError, NoUseError, ShakedownError, did_you_mean
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def is_failure(error: BaseException) -> bool:
 def canonical(suite: str) -> str:
     """The one spelling of a suite's name; raises `InputError` where it names no possible suite."""
     core = native()
+    check("suite", suite, "str")
     try:
         return cast(str, core.canonical(suite))
     except core.InvalidSuite as error:
@@ -85,6 +87,7 @@ def describe(suite: str) -> dict[str, Any]:
     group_family and the curve families of both, and operations: the public-key calls by side and message.
     """
     core = native()
+    check("suite", suite, "str")
     try:
         return cast("dict[str, Any]", core.describe(suite))
     except core.InvalidSuite as error:

@@ -13,10 +13,11 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from shakedown import core
+from shakedown.arguments import checked
 from shakedown.cluster import Cluster, InProcess
 from shakedown.errors import without_name
 from shakedown.experiment import Experiment
-from shakedown.kinds import KINDS, Kind, Run, Spreading, kind
+from shakedown.kinds import KINDS, Kind, Run, Spreading, kind, load_experiment
 from shakedown.results.lock import FolderLock
 from shakedown.results.writer import ResultsWriter
 from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, Scenario
@@ -52,8 +53,9 @@ def free_folder(name: str) -> Path:
     return folder
 
 
+@checked
 def run_experiment(
-    experiment: Experiment,
+    experiment: Experiment | str | Path,
     folder: str | Path | None = None,
     *,
     client: Client | None = None,
@@ -64,7 +66,7 @@ def run_experiment(
     printed: Callable[[Object], None] | None = None,
 ) -> Outcome:
     """Inspects the experiment's captures, measures its suites, prices and simulates both, and saves each as
-    it comes, in `folder` or a new one, results/NAME.
+    it comes, in `folder` or a new one, results/NAME. The experiment is read already, or its file.
 
     With a Dask `client`, what is priced and simulated is made on its cluster: the same figures in the same
     order, and a worker that is lost loses nothing. Measured is here, for its times are this machine's. A
@@ -74,9 +76,11 @@ def run_experiment(
     done, the repetitions done of the next, and what is being done; `printed` with each object, as commands
     print it.
 
-    Raises `InputError` where a capture cannot be read or the folder not be written, `ShakedownError` where it
-    no longer can.
+    Raises `InputError` where the experiment or a capture cannot be read or the folder not be written,
+    `ShakedownError` where it no longer can.
     """
+    if not isinstance(experiment, Experiment):
+        experiment = load_experiment(experiment)
     measured, notes = 0, list(chain_lines(experiment))
     pool = InProcess() if client is None else Cluster(client, _profiles(experiment))
 

@@ -6,6 +6,7 @@ An experiment is a list of them.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -194,7 +195,7 @@ def options_of(given: Mapping[str, object]) -> Options:
             hint = did_you_mean(name, known) or f"; accepted: {', '.join(sorted(known))}"
             raise InputError(f"unknown option {name}{hint}")
     plain = {
-        key: value if isinstance(value, (bool, int, float, str)) else str(value)
+        key: str(value) if isinstance(value, os.PathLike) else value
         for key, value in given.items()
         if value is not None
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
+from shakedown.arguments import check, checked
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
@@ -142,6 +143,11 @@ class Server:
             raise
 
 
+_LIMITS = {"payload_when": "str | None", "queue_times": "bool | None"}
+"""Types of a server's limits that are neither times nor whole numbers."""
+
+
+@checked
 def start(
     suites: Sequence[str],
     listen: str,
@@ -171,6 +177,9 @@ def start(
     from shakedown.files.write import Destination
     from shakedown.scenario import Options
 
+    for name, value in limits.items():
+        kind = _LIMITS.get(name, "float | None" if name.endswith("_s") else "int | None")
+        check(name, value, kind)
     given = (options or Options()).checked()
     if given.now is None:
         # Servers on a network live today, not on the laboratory's fixed day.

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import shakedown
 from aka.nodes import Process, free_port, sgsn
 from shakedown.schema.aka import LiveAttaches, SgsnSummary
 from shakedown.schema.base import decode
@@ -48,6 +49,29 @@ def test_a_mobile_attaches_and_its_data_comes_back_under_the_derived_keys(shaked
     assert (did["full"], did["resumed"], did["rejected"]) == (2, 4, {})
     assert did["not_resumed"] == {"too_often": 1}
     assert (len(did["scrt_full_s"]), len(did["scrt_resumed_s"])) == (2, 4)
+
+
+def test_a_mobile_attaches_from_python(site, hss, processes):
+    processes += [sgsn(site, hss, "sgsn-1", "--max-resumptions", "3"), sgsn(site, hss, "sgsn-2")]
+    told: list[int] = []
+    found = shakedown.attach_live(
+        *(processes[-2].addresses[0], site / "card-0.json"),
+        attaches=3, data="forty-two", samples=True, progress=told.append,
+    )  # fmt: skip
+    assert (found.attaches, found.completed, found.failed, found.echoed) == (3, 3, {}, 3)
+    assert (found.full.attaches, found.resumed.attaches) == (1, 2)
+    assert len(found.resumed.attach_s.samples) == 2
+    assert found.suite == "tls1.2/ecdhe_ecdsa+x25519/p256@p256@p256/mutual"
+    assert told
+    assert told == sorted(told)
+    assert set(told) <= {0, 1, 2}, "how many were done when one began"
+    assert len(summary(processes[-2].stop())["scrt_resumed_s"]) == 2
+    # In turn: the first has stopped, so every other attach of another subscriber fails there.
+    turns = [node.addresses[0] for node in processes[-2:]]
+    found = shakedown.attach_live(turns, str(site / "card-1.json"), attaches=2, timeout_s=5.0)
+    assert (found.attaches, found.completed, sum(found.failed.values())) == (2, 1, 1)
+    assert (found.full.attaches, found.resumed, found.echoed) == (1, None, None)
+    assert summary(processes[-1].stop())["full"] == 1
 
 
 def test_a_session_goes_with_its_mobile_from_sgsn_to_sgsn(shakedown, site, hss, processes):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import shakedown
 from shakedown.cli import exit_status
+from shakedown.results.writer import manifest_digest
 from shakedown.text import json_safe, visible, visible_lines
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31m\u202egnp.exe\u2066\x9b2J\r"
@@ -159,6 +160,7 @@ def test_results_with_escapes_in_them(evil, capsys):
     script = f"{HOSTILE}<script>alert(1)</script>"
     manifest |= {"command": [script], "machine": {**manifest["machine"], "cpu": script}}
     manifest["experiment"] |= {"title": script, "question": script}
+    manifest["sha256"] = manifest_digest(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert exit_status(["report", str(folder), "--force"]) == 0
     assert exit_status(["report", str(folder), "--json"]) == 0

@@ -24,7 +24,7 @@ from shakedown.reporting import write_report
 from shakedown.results.folder import load_results
 from shakedown.results.lock import FolderLock
 from shakedown.results.table import SCHEMA
-from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, ResultsWriter
+from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, ResultsWriter, manifest_digest
 from shakedown.scenario import Scenario
 from shakedown.schema.base import CLASSES, SIDES
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Planned
@@ -357,7 +357,12 @@ def drop_manifest(folder):
 
 def _edit(folder, **changes):
     path = folder / MANIFEST
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    path.write_text(json.dumps(sealed({**json.loads(path.read_text()), **changes})))
+
+
+def sealed(manifest: dict) -> dict:
+    """A manifest with the digest that belongs to it."""
+    return {**manifest, "sha256": manifest_digest(manifest)}
 
 
 @pytest.mark.parametrize(

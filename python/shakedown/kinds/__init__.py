@@ -16,6 +16,8 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
+from shakedown.arguments import checked
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -147,6 +149,7 @@ def kind(name: str) -> Kind:
     return cast(Kind, SimpleNamespace(**{**vars(defaults), **vars(module)}))
 
 
+@checked
 def load_experiment(path: str | Path) -> Experiment:
     """Reads and checks an experiment's file; raises `InputError`."""
     from shakedown.experiment import read_experiment

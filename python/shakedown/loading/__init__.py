@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from shakedown.arguments import checked
 from shakedown.errors import InputError, ShakedownError
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
 
 
+@checked
 def load(
     target: str,
     suite: str | None = None,

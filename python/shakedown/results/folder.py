@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from shakedown.arguments import checked
 from shakedown.results import fleets, loads, queries
 from shakedown.results.parts import Table, chunks
 from shakedown.results.reader import load_manifest, load_parts, missing
@@ -134,6 +135,7 @@ class Results:
             yield part.with_columns(samples=joined).write_csv(include_header=False)
 
 
+@checked
 def load_results(folder: str | Path) -> Results:
     """Reads a results folder; raises `InputError` in one line where it isn't one, or is damaged."""
     folder = Path(folder)

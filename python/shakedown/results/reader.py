@@ -16,7 +16,7 @@ from shakedown.files.limits import MAX_MANIFEST_BYTES, MAX_PART_BYTES, parse_jso
 from shakedown.files.write import digest
 from shakedown.results.parts import Parts
 from shakedown.results.table import SCHEMA
-from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY
+from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, line_digest, manifest_digest
 from shakedown.schema.base import convert, decode
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
 
@@ -46,6 +46,8 @@ def load_manifest(folder: Path) -> tuple[Manifest, bool]:
             f"{path}: results of schema version {found.get('schema')}; accepted: {SCHEMA_VERSION}"
         )
     manifest = convert(found, Manifest, f"{path}: damaged")
+    if manifest.sha256 != manifest_digest(found):
+        raise InputError(f"{path}: damaged: changed since it was written")
     if manifest.ended is not None:
         return manifest, False
     parts, failures = load_journal(folder / JOURNAL)
@@ -60,12 +62,17 @@ def load_journal(path: Path) -> tuple[list[Part], list[Failure]]:
         return parts, failures
     lines = read_bytes(path, MAX_MANIFEST_BYTES, "list of parts").split(b"\n")
     # What follows the last line's end was cut off in the middle of being written.
+    so_far = ""
     for number, line in enumerate(lines[:-1], start=1):
         where = f"{path}, line {number}: damaged"
+        content, _, noted = line.rpartition(b"\t")
         if b'"file"' in line[:20]:
-            parts.append(decode(line, Part, where))
+            parts.append(decode(content, Part, where))
         else:
-            failures.append(decode(line, Failure, where))
+            failures.append(decode(content, Failure, where))
+        so_far = line_digest(so_far, content)
+        if noted != so_far.encode():
+            raise InputError(f"{where}: it, or a line before it, changed since it was written")
     return parts, failures
 
 

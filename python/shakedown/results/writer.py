@@ -1,7 +1,8 @@
 """A results folder in the making: owned, locked, every part named and hashed before it is written.
 
     manifest.json       provenance: machine, versions, command, experiment; at the end parts and how it ended
-    parts.jsonl         while the run goes on: parts and failures, a line each
+    parts.jsonl         while the run goes on: parts and failures, a line each, with the digest of all lines
+                        so far
     part-0001.parquet   the first scenario's figures, one row a figure (see `shakedown.results.table`)
     …
 
@@ -28,11 +29,11 @@ from shakedown.files.drafts import remove_left_over
 from shakedown.files.owned import remove_page
 from shakedown.files.write import digest, digest_of, flush_folder, write_durably
 from shakedown.results.lock import FolderLock
-from shakedown.schema.base import encode, encode_pretty
+from shakedown.schema.base import builtins, encode, encode_pretty
 from shakedown.schema.saved import SCHEMA_VERSION, Failure, Manifest, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 MANIFEST, JOURNAL = "manifest.json", "parts.jsonl"
 PART_KEY = "shakedown"
@@ -64,6 +65,7 @@ class ResultsWriter:
         self.parts: list[Part] = []
         self.failures: list[Failure] = []
         self._number = 0
+        self._noted = ""
         self._journal: int | None = None
         self._lock = None if lock is not None else FolderLock(self.folder)
         try:
@@ -194,11 +196,14 @@ class ResultsWriter:
         return bool(parts or failures) or journal.stat().st_size == 0
 
     def _manifest(self) -> bytes:
-        return encode_pretty(self.manifest).encode() + b"\n"
+        sealed = msgspec.structs.replace(self.manifest, sha256=manifest_digest(builtins(self.manifest)))
+        return encode_pretty(sealed).encode() + b"\n"
 
     def _note(self, entry: Part | Failure) -> None:
         assert self._journal is not None
-        line = encode(entry) + b"\n"
+        content = encode(entry)
+        self._noted = line_digest(self._noted, content)
+        line = b"%b\t%b\n" % (content, self._noted.encode())
         while line:
             line = line[os.write(self._journal, line) :]
         os.fsync(self._journal)
@@ -215,6 +220,17 @@ class ResultsWriter:
         return ShakedownError(
             f"{self.folder}: results cannot be written: {os_reason(error)}; kept: {len(self.parts)} parts"
         )
+
+
+def manifest_digest(manifest: Mapping[str, object]) -> str:
+    """The digest of a manifest as it is in JSON, however that is written."""
+    rest = {key: value for key, value in manifest.items() if key != "sha256"}
+    return digest(json.dumps(rest, sort_keys=True).encode())
+
+
+def line_digest(before: str, content: bytes) -> str:
+    """The digest of a list of parts up to a line, from that up to the line before."""
+    return digest(before.encode() + content)
 
 
 def own_files(results: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from shakedown.schema.identity import StackId
 from shakedown.schema.measured import Machine
 
 FORMAT: Literal["shakedown results"] = "shakedown results"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 PartName = Annotated[str, msgspec.Meta(pattern=r"^part-[0-9]{4,9}\.parquet$")]
@@ -57,9 +57,11 @@ class Manifest(Object, frozen=True, kw_only=True):
     """Where a run's figures come from, which parts it wrote, and how it ended.
 
     `ended` is null while the run goes on, and for ever where it was killed; parts and failures are then
-    listed in `parts.jsonl`, a line each, written before the part itself.
+    listed in `parts.jsonl`, a line each, written before the part itself. `sha256` is the digest of all else
+    (`shakedown.results.writer.manifest_digest`).
     """
 
+    sha256: Sha256 | Literal[""] = ""
     format: Literal["shakedown results"] = FORMAT
     schema: int = SCHEMA_VERSION
     provenance: Text

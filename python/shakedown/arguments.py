@@ -1,0 +1,101 @@
+"""Arguments of public functions are held against their annotations; a wrong one is one clear line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ParamSpec, TypeVar
+
+from shakedown.errors import InputError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_WORDS = {
+    "None": "None",
+    "bool": "True or False",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a string",
+    "Path": "a path",
+    "Sequence[str]": "a list of strings",
+    "Sequence[int]": "a list of whole numbers",
+    "Callable": "a function",
+    "Experiment": "an Experiment",
+    "Results": "Results",
+    "Sequence[Kind]": "a list of kinds of clients",
+    "Generators": "Generators",
+}
+"""Annotations that are checked, and what their values are called; one with any other part is not."""
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that raises `InputError` for arguments that are of no type in their annotation.
+
+    Missing and unknown arguments remain Python's `TypeError`.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        import inspect
+
+        signature = inspect.signature(function)
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            parameter = signature.parameters[name]
+            if parameter.kind is not parameter.VAR_KEYWORD:
+                for one in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
+                    check(name, one, str(parameter.annotation))
+        return function(*args, **kwargs)
+
+    return call
+
+
+def check_fields(values: Mapping[str, Any], kind: type) -> None:
+    """Holds values against the annotations of a class's fields. Raises `InputError`, also for other names."""
+    accepted: dict[str, str] = kind.__annotations__
+    for name, value in values.items():
+        if name not in accepted:
+            raise InputError(f"there is no option {name}; accepted: {', '.join(accepted)}")
+        check(name, value, accepted[name])
+
+
+def check(name: str, value: object, annotation: str) -> None:
+    """Raises `InputError` for a value that is of no type in an annotation, as far as those are known."""
+    parts = re.split(r" \| (?![^\[]*\])", annotation)
+    kinds = ["Callable" if one.startswith("Callable[") else one for one in parts]
+    if not all(one in _WORDS for one in kinds) or any(_is(value, one) for one in kinds):
+        return
+    words = " or ".join(_WORDS[one] for one in kinds)
+    plain = value is None or isinstance(value, str | bytes | Real | list | tuple)
+    shown = repr(value) if plain else f"a {type(value).__name__}"
+    raise InputError(f"{name} is {shown[:80]}; accepted: {words}")
+
+
+def _is(value: object, kind: str) -> bool:
+    match kind:
+        case "None":
+            return value is None
+        case "bool":
+            return isinstance(value, bool)
+        case "int":
+            return isinstance(value, Integral) and not isinstance(value, bool)
+        case "float":
+            return isinstance(value, Real) and not isinstance(value, bool)
+        case "str":
+            return isinstance(value, str)
+        case "Path":
+            return isinstance(value, PathLike)
+        case "Callable":
+            return callable(value)
+    if kind.startswith("Sequence["):
+        inner = kind.removeprefix("Sequence[").removesuffix("]")
+        return (
+            isinstance(value, Collection)
+            and not isinstance(value, str | bytes | Mapping)
+            and all(_is(one, inner) for one in value)
+        )
+    # A class whose module need not be loaded to tell.
+    return any(one.__name__ == kind for one in type(value).__mro__)
