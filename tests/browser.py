@@ -25,7 +25,7 @@ FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
-ANSWER_WITHIN_S = 60.0
+ANSWER_WITHIN_S = 300.0
 
 
 class Browser:
@@ -74,7 +74,7 @@ class Browser:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ):
         self._process.terminate()
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=120)
         os.close(self._to)
         os.close(self._from)
         shutil.rmtree(self._profile, ignore_errors=True)

@@ -17,6 +17,9 @@ import fakecore
 
 ROOT = Path(__file__).parent.parent
 
+PATIENCE_S = 600.0
+"""After which a command hangs; a busy machine makes any of them many times slower."""
+
 HOME = tempfile.TemporaryDirectory(prefix="shakedown-tests-")
 """A data folder without profiles, before tests are collected: a user's own are not among the shipped."""
 os.environ["XDG_DATA_HOME"] = HOME.name
@@ -63,7 +66,7 @@ def shakedown() -> Callable[..., subprocess.CompletedProcess[str]]:
             [sys.executable, "-m", "shakedown", *map(str, arguments)],
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=PATIENCE_S,
             env=environment,
             **options,
         )

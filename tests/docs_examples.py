@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = ("make ", "git ", "pip ", "sudo ", "xdg-open ")
 ANYTHING = "…"
-TIMEOUT_S = 300
+TIMEOUT_S = 600
 
 
 @dataclass(frozen=True)

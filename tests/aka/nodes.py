@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+PATIENCE_S = 300.0
+"""After which something hangs; a busy machine makes anything many times slower."""
 
 
 class Process:
@@ -26,7 +32,7 @@ class Process:
 
     def stop(self) -> str:
         self.child.send_signal(signal.SIGTERM)
-        printed, complaints = self.child.communicate(timeout=60)
+        printed, complaints = self.child.communicate(timeout=PATIENCE_S)
         assert (self.child.returncode, complaints) == (0, "")
         return printed
 
@@ -47,3 +53,64 @@ def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+class Access:
+    """Between a mobile and its SGSN: a new connection waits until the SGSN is there, as long as that takes.
+
+    So a test restarts an SGSN between two attaches, whenever they come.
+    """
+
+    def __init__(self, sgsn: str) -> None:
+        self.front = socket.create_server(("127.0.0.1", 0))
+        self.address = "{}:{}".format(*self.front.getsockname())
+        self.sgsn = sgsn
+        self.is_there = threading.Event()
+        self.is_there.set()
+        self.over = threading.Event()
+        self.ended = threading.Semaphore(0)
+        self.thread = threading.Thread(target=self.relay, daemon=True)
+
+    def relay(self) -> None:
+        while True:
+            try:
+                mobile, _ = self.front.accept()
+            except OSError:
+                return
+            self.is_there.wait()
+            if self.over.is_set():
+                mobile.close()
+                return
+            host, port = self.sgsn.rsplit(":", 1)
+            with mobile, socket.create_connection((host, int(port))) as node, contextlib.suppress(OSError):
+                other = {mobile: node, node: mobile}
+                while other and not self.over.is_set():
+                    for ready in select.select(list(other), [], [], 0.05)[0]:
+                        sink = other[ready]
+                        if data := ready.recv(65_536):
+                            sink.sendall(data)
+                        else:
+                            del other[ready]
+                            sink.shutdown(socket.SHUT_WR)
+            # Before the next connection is taken: whoever waits for an end restarts what that one meets.
+            self.is_there.clear()
+            self.ended.release()
+
+    def attach_ended(self) -> None:
+        """Waits until an attach is over, for both; the next one waits for `go_on`."""
+        assert self.ended.acquire(timeout=PATIENCE_S)
+
+    def go_on(self) -> None:
+        """The SGSN is there."""
+        self.is_there.set()
+
+    def __enter__(self) -> Access:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.is_there.set()
+        self.front.shutdown(socket.SHUT_RDWR)
+        self.front.close()
+        self.thread.join()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from aka.nodes import sgsn
+from aka.nodes import PATIENCE_S, Access, sgsn
 from shakedown.errors import InputError
 from shakedown.live.eap_sessions import EapSessions
 from shakedown.live.sgsn_state import SgsnState
@@ -176,34 +176,22 @@ def not_resumed(site, hss, processes, tmp_path, change: Callable[[Path], None]) 
     state = tmp_path / "state.sqlite"
     processes.append(sgsn(site, hss, "sgsn-1", "--state", str(state)))
     address = processes[-1].addresses[0]
-    command = (sys.executable, "-m", "shakedown", "aka", "mobile", "--sgsn", address, "--json")
-    options = ("--card", str(site / "card-0.json"), "--attaches", "2", "--gap", "8s")
-    mobile = subprocess.Popen((*command, *options), stdout=subprocess.PIPE, text=True)
-    try:
-        until = time.monotonic() + 60
-        while not has_subscriber(state):
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        time.sleep(1.0)
-        processes[-1].stop()
-        change(state)
-        processes.append(sgsn(site, hss, "sgsn-1", "--state", str(state), listen=address))
-        printed, _ = mobile.communicate(timeout=60)
-    finally:
-        mobile.kill()
-        mobile.communicate()
+    with Access(address) as access:
+        command = (sys.executable, "-m", "shakedown", "aka", "mobile", "--sgsn", access.address, "--json")
+        options = ("--card", str(site / "card-0.json"), "--attaches", "2", "--timeout", "600s")
+        mobile = subprocess.Popen((*command, *options), stdout=subprocess.PIPE, text=True)
+        try:
+            access.attach_ended()
+            processes[-1].stop()
+            change(state)
+            processes.append(sgsn(site, hss, "sgsn-1", "--state", str(state), listen=address))
+            access.go_on()
+            access.attach_ended()
+            printed, _ = mobile.communicate(timeout=PATIENCE_S)
+        finally:
+            mobile.kill()
+            mobile.communicate()
     (found,) = json.loads(printed)
     assert (found["full"]["attaches"], found["resumed"], found["failed"]) == (2, None, {})
     (did,) = json.loads(processes[-1].stop())
     return dict(did["not_resumed"])
-
-
-def has_subscriber(state: Path) -> bool:
-    """True once the file, copied as it is, holds a subscriber."""
-    copy = state.with_suffix(".copy")
-    copy.write_bytes(state.read_bytes())
-    try:
-        with closing(sqlite3.connect(copy)) as database:
-            return bool(database.execute("SELECT count(*) FROM subscriber").fetchone()[0])
-    except sqlite3.Error:
-        return False

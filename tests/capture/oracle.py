@@ -46,7 +46,7 @@ def inspector() -> Path:
 
 def inspect(program: Path, capture: Path, key_log: Path | None = None) -> list[dict]:
     arguments = [str(program), str(capture), *([str(key_log)] if key_log else [])]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -186,3 +186,15 @@ class Captured:
     def theirs(self, protocol: str = "tls", *, keys: bool = True) -> dict[str, Observed]:
         servers = DATAGRAM_PORTS if protocol == "dtls" else range(PORTS.start, DATAGRAM_PORTS.start)
         return observe(self.path, self.key_log if keys else None, servers, protocol)
+
+    def opened_in_s(self) -> dict[str, float]:
+        """From each SYN to its answer, as Wireshark has it, by the client's "address:port"."""
+        command = ["tshark", "-r", str(self.path), "-Y", "tcp.flags.syn == 1 && tcp.flags.ack == 1"]
+        fields = ("ip.dst", "ipv6.dst", "tcp.dstport", "tcp.analysis.ack_rtt")
+        command += ["-T", "fields", "-E", "separator=|", *(part for one in fields for part in ("-e", one))]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+        found = {}
+        for line in done.stdout.splitlines():
+            address4, address6, port, took_s = line.split("|")
+            found[f"{address4 or f'[{address6}]'}:{port}"] = float(took_s)
+        return found

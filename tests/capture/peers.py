@@ -30,7 +30,7 @@ def capturing(path: Path, ports: range) -> Iterator[None]:
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
         try:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 120
             text = ""
             while "Capture started" not in text:
                 if process.poll() is not None:
@@ -41,12 +41,14 @@ def capturing(path: Path, ports: range) -> Iterator[None]:
                 log.seek(0)
                 text = log.read().decode()
             # It says so a little early, and writes a little late.
-            time.sleep(0.3)
+            time.sleep(2.0)
             yield
-            time.sleep(1.5)
+            size = -1
+            while size != (size := path.stat().st_size):
+                time.sleep(3.0)
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(20)
+            process.wait(120)
 
 
 @contextlib.contextmanager
@@ -63,7 +65,7 @@ def server(command: list[str | Path], port: int, *, datagrams: bool = False, **o
         # Local address, remote address, state: 0A listens; what lingers of connections before is of another.
         wanted = re.compile(rf":{port:04X} \S+ {'07' if datagrams else '0A'} ")
         tables = ("udp", "udp6") if datagrams else ("tcp", "tcp6")
-        for _ in range(500):
+        for _ in range(5000):
             if any(wanted.search(Path(f"/proc/net/{table}").read_text()) for table in tables):
                 break
             if process.poll() is not None:
@@ -75,7 +77,7 @@ def server(command: list[str | Path], port: int, *, datagrams: bool = False, **o
             process.stdin.close()
         process.terminate()
         try:
-            process.wait(5)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -120,9 +122,9 @@ class Site:
             command.append("-quiet")
             # It has no end of its own: the server's line ends it.
             with contextlib.suppress(subprocess.TimeoutExpired):
-                subprocess.run(command, input=b"hello\n", capture_output=True, timeout=1.0)
+                subprocess.run(command, input=b"hello\n", capture_output=True, timeout=5.0)
             return
-        subprocess.run([*command, "-ign_eof"], input=REQUEST, capture_output=True, timeout=10)
+        subprocess.run([*command, "-ign_eof"], input=REQUEST, capture_output=True, timeout=120)
 
     def nginx(self, port: int) -> contextlib.AbstractContextManager[None]:
         configuration = self.folder / "nginx.conf"
@@ -157,7 +159,7 @@ class Site:
             *options,
             f"https://localhost:{port}/large",
         ]
-        subprocess.run(command, env=self.environment, capture_output=True, timeout=20, check=True)
+        subprocess.run(command, env=self.environment, capture_output=True, timeout=120, check=True)
 
     def gnutls_server(self, port: int, *options: str) -> contextlib.AbstractContextManager[None]:
         command = ["gnutls-serv", "--quiet", "--port", str(port), "--x509keyfile", self.key]
@@ -167,7 +169,7 @@ class Site:
     def gnutls_client(self, port: int, *options: str) -> None:
         command = ["gnutls-cli", "--no-ca-verification", "--port", str(port), *options, "localhost"]
         with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, input=REQUEST, env=self.environment, capture_output=True, timeout=3)
+            subprocess.run(command, input=REQUEST, env=self.environment, capture_output=True, timeout=10)
 
     def nss_client(self, port: int, *options: str) -> None:
         """NSS, which Debian builds without key logging; -Q ends it after the handshake, mostly."""
@@ -185,7 +187,7 @@ class Site:
             *options,
         ]
         with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=2)
+            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
 
     def go_client(self, port: int, version: str) -> None:
         program = self.folder / "go-client"
@@ -194,7 +196,7 @@ class Site:
             subprocess.run(
                 [shutil.which("go") or "go", "build", "-o", program, source], check=True, timeout=300
             )
-        subprocess.run([program, f"localhost:{port}", version, self.key_log], check=True, timeout=10)
+        subprocess.run([program, f"localhost:{port}", version, self.key_log], check=True, timeout=120)
 
     @contextlib.contextmanager
     def python_server(self, port: int, *, start_tls: bool = False, piece: int = 1 << 14) -> Iterator[None]:
@@ -237,7 +239,7 @@ class Site:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.maximum_version = version
         context.keylog_filename = str(self.key_log)
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
             if start_tls:
                 connection.recv(100)
                 connection.sendall(b"STARTTLS\r\n")

@@ -133,14 +133,15 @@ def test_without_keys_what_is_readable_is_the_same(captured: Captured) -> None:
 
 
 def test_waits_add_up(captured: Captured) -> None:
+    opened_in_s = captured.opened_in_s()
     for one in captured.ours():
         for message in one["messages"]:
             assert message["wait_s"] >= 0
             if message["peer_s"] is not None:
                 assert abs(message["peer_s"] + message["network_s"] - message["wait_s"]) < 1e-9
         if one["transport"] == "tcp":
-            # Loopback: a round trip takes next to nothing.
-            assert 0 <= one["round_trip"]["server_side_s"] < 0.05
+            # The shortest of a connection: none is longer than that which opened it.
+            assert 0 <= one["round_trip"]["server_side_s"] <= opened_in_s[one["client"]] + 1.5e-6
             first_answer = next(message for message in one["messages"] if message["from"] == "server")
             assert first_answer["peer_s"] is not None
 

@@ -27,7 +27,7 @@ HEAVY = ("polars", "rich", "vl_convert", "jinja2", "numpy", "msgspec", "shakedow
 def loaded_by(statement: str) -> set[str]:
     code = f"import sys\n{statement}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
     )
     return set(done.stdout.split())
 

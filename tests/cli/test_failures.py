@@ -126,7 +126,7 @@ def test_a_broken_pipe_is_quiet(arguments):
         stdout=writer,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     os.close(writer)
     assert (process.returncode, process.stderr) == (141, "")
@@ -145,6 +145,6 @@ def test_a_full_disk_behind_standard_output():
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=300,
         )
     assert (process.returncode, process.stderr) == (1, "error: no space left on device\n")

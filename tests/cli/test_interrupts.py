@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -30,15 +31,19 @@ WORK = {
 }
 
 
-WELL_BEGUN_S = 2.0
-"""CPU time after which a simulation is under way: several times what the program takes to start."""
-
-
 def worked_s(process: subprocess.Popen[str]) -> float:
     """CPU time of a process that runs."""
     assert process.poll() is None, process.communicate()
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def ended_after_s(command: list[str]) -> float:
+    """CPU time of a command from its start to its end."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, capture_output=True, check=True, timeout=300)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @pytest.mark.parametrize("work", WORK)
@@ -63,7 +68,7 @@ def test_the_core_hears_ctrl_c(tmp_path, work):
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=0.5)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     finally:
         process.kill()
         process.wait()
@@ -79,14 +84,16 @@ def test_tickets_are_bounded(shakedown):
 
 @pytest.mark.parametrize("rates", ["--arrivals=poisson:1000/s", "--arrivals=storm:10000s"])
 def test_a_simulation_hears_ctrl_c(rates):
-    command = [sys.executable, "-m", "shakedown", "simulate", SUITE, rates, "--clients", "10000000"]
+    command = [sys.executable, "-m", "shakedown", "simulate", SUITE, rates, "--clients"]
+    begun_s = 2.0 * ended_after_s([*command, "1"])
+    command.append("10000000")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         # By the processor's time, for on a busy machine a program may take long to begin.
-        while worked_s(process) < WELL_BEGUN_S:
+        while worked_s(process) < begun_s:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
     finally:
         process.kill()
         process.wait()
@@ -102,7 +109,7 @@ def test_reading_an_endless_key_log_hears_ctrl_c(tmp_path):
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
     )
     lines = f"CLIENT_RANDOM {0:064x} {0:096x}\n".encode() * 2000
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     written = 0
     try:
         with keys.open("wb", buffering=0) as pipe, suppress(BrokenPipeError):
@@ -112,7 +119,7 @@ def test_reading_an_endless_key_log_hears_ctrl_c(tmp_path):
                 if written == 20:
                     process.send_signal(signal.SIGINT)
                 time.sleep(0.02)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
     finally:
         process.kill()
         process.wait()
@@ -138,7 +145,7 @@ def test_checking_a_bearer_hears_ctrl_c():
             time.sleep(0.02)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     finally:
         process.kill()
         process.wait()
@@ -156,7 +163,6 @@ def of_group(group: int) -> list[int]:
     return found
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_cluster_that_begins_works_or_ends_hears_ctrl_c(tmp_path, seed):
     """A terminal sends the signal to all processes, the workers included."""
@@ -180,7 +186,7 @@ def test_a_cluster_that_begins_works_or_ends_hears_ctrl_c(tmp_path, seed):
             os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=120)
         # multiprocessing's resource tracker ends when its parent has.
-        patience_s = time.monotonic() + 20.0
+        patience_s = time.monotonic() + 120.0
         while (left := of_group(process.pid)) and time.monotonic() < patience_s:
             time.sleep(0.05)
     finally:

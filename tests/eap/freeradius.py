@@ -143,7 +143,7 @@ def freeradius(
         )
     try:
         wanted = f":{port:04X} "
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while wanted not in Path("/proc/net/udp").read_text():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(FreeRadius(port, folder, process.pid).log)
@@ -152,7 +152,7 @@ def freeradius(
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

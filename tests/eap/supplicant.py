@@ -62,7 +62,7 @@ def eapol_test(
     tls13: bool,
     again: int = 0,
     fragment: int = 1398,
-    wait_s: int = 10,
+    wait_s: int = 120,
 ) -> Outcome:
     """One authentication, and as many by resumption as are wanted."""
     configuration = folder / "eapol_test.conf"
@@ -78,6 +78,6 @@ def eapol_test(
     command = ["eapol_test", "-c", configuration, "-a", "127.0.0.1", "-p", str(port), "-s", secret]
     command += [f"-r{again}", f"-t{wait_s}"]
     done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, timeout=60, errors="replace"
+        list(map(str, command)), capture_output=True, text=True, timeout=300, errors="replace"
     )
     return Outcome(done.stdout + done.stderr, done.returncode)

@@ -33,7 +33,7 @@ def serving(suite: str, *options: str, tallies: list[str] | None = None) -> Iter
         assert found, line + process.stderr.read()
         yield int(found[2])
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
         tally = process.stdout.read()
         assert re.match(r"[\d,]+ accepted \([\d,]+ resumed\), [\d,]+ rejected, ", tally), tally
         if tallies is not None:
@@ -71,9 +71,11 @@ def test_our_peer_authenticates_with_generated_certificates(shakedown):
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "20 completed, 0 resumed" in done.stdout
-    assert tallies == [
-        "20 accepted (0 resumed), 0 rejected, 0 abandoned, 0 turned away; 0 duplicates, 0 discarded\n"
-    ]
+    # On a busy machine an answer may take longer than the peer waits before it asks again.
+    assert re.fullmatch(
+        r"20 accepted \(0 resumed\), 0 rejected, 0 abandoned, 0 turned away; \d+ duplicates, 0 discarded\n",
+        *tallies,
+    )
 
 
 class Lossy(threading.Thread):
@@ -88,6 +90,7 @@ class Lossy(threading.Thread):
         self.port = self.front.getsockname()[1]
         self.lost = {self.front: up, self.back: down}
         self.seen = {self.front: 0, self.back: 0}
+        self.requests: list[bytes] = []
         self.client: object = None
         self.over = threading.Event()
 
@@ -102,6 +105,7 @@ class Lossy(threading.Thread):
                 if number in self.lost[arrived]:
                     continue
                 if arrived is self.front:
+                    self.requests.append(datagram)
                     self.back.send(datagram)
                 else:
                     self.front.sendto(datagram, self.client)
@@ -134,10 +138,13 @@ def test_lost_requests_and_answers_are_sent_again_and_counted_once(shakedown, up
     (found,) = json.loads(done.stdout)
     assert (found["completed"], found["failed"]) == (1, {})
     # A request that was sent again is one round trip, and its answer came from what the server had kept.
-    assert found["round_trips"] == 4
+    assert found["round_trips"] == 4 == len(set(path.requests))
+    repeated = len(path.requests) - len(set(path.requests))
+    # More, where a busy machine took longer than the peer waits.
+    assert repeated >= duplicates
     assert tallies == [
         "1 accepted (0 resumed), 0 rejected, 0 abandoned, 0 turned away; "
-        f"{duplicates} duplicates, 0 discarded\n"
+        f"{repeated} duplicates, 0 discarded\n"
     ]
 
 

@@ -40,7 +40,7 @@ def writing_to(path: Path) -> subprocess.Popen[str]:
 
 def kill(process: subprocess.Popen[str]) -> None:
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
 
 
 def left_over(path: Path, token: str = "01234567", content: str = "half") -> Path:
@@ -225,6 +225,6 @@ def test_a_run_removes_what_a_killed_one_left(fake, tmp_path):
 def test_whatever_ends_a_writer(tmp_path, number):
     process = writing_to(tmp_path / "x")
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     write(tmp_path / "x", "whole")
     assert names(tmp_path) == ["x"]

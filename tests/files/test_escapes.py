@@ -176,7 +176,7 @@ def test_identities_that_peers_send(tmp_path, capsys):
                 peer.sendto(request, ("127.0.0.1", port))
         time.sleep(0.3)
         server.terminate()
-        rest, _ = server.communicate(timeout=60)
+        rest, _ = server.communicate(timeout=300)
     finally:
         server.kill()
         server.wait()

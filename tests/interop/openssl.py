@@ -13,7 +13,7 @@ from interop.ours import Message
 _LINE = re.compile(
     r"(?P<way>>>>|<<<) [^,]+, (?P<what>[A-Za-z]+) \[length (?P<length>[0-9a-f]+)\](, (?P<name>\w+))?"
 )
-_SECONDS = 20
+_SECONDS = 300
 
 
 @dataclass(frozen=True)

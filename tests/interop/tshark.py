@@ -29,7 +29,7 @@ def connections(program: str, capture: Path, key_log: Path, port: int = 443) -> 
     done = subprocess.run(
         [program, "-r", capture, "-o", f"tls.keylog_file:{key_log}", "-T", "pdml", "-Y", "tls"],
         capture_output=True,
-        timeout=100,
+        timeout=300,
         check=True,
     )
     found: dict[int, list[Message]] = {}

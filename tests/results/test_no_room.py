@@ -55,7 +55,7 @@ def test_files_that_may_not_grow(inputs, tmp_path, what, most_bytes):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)),
     )
     assert (out / "mine.txt").read_text() == "mine"

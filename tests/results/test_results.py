@@ -599,7 +599,7 @@ def test_many_runs_into_one_folder_at_once(tmp_path):
     running = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)
     ]
-    ended = [process.communicate(timeout=100) for process in running]
+    ended = [process.communicate(timeout=300) for process in running]
     # Who wins how often is up to the scheduler.
     assert not any(err for _, err in ended), ended
     assert sum(int(out) for out, _ in ended) > 0
@@ -679,7 +679,7 @@ def test_millions_of_rows_take_little_memory(tmp_path):
         "print(found.height, found.predictions.height, most, file=sys.stderr)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "r")], capture_output=True, text=True, timeout=110
+        [sys.executable, "-c", code, str(tmp_path / "r")], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     height, predictions, most_mib = done.stderr.splitlines()[-1].split()

@@ -81,7 +81,7 @@ def test_a_worker_is_killed_in_the_middle_and_nothing_is_lost(experiment, client
     assert printed == 2 + 24 + 24
     assert not outcome.failures
     assert figures(tmp_path / "results") == serial
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     assert victims[0] not in client.run(os.getpid).values()
 
 
@@ -147,7 +147,7 @@ def test_a_scheduler_that_is_lost_in_the_middle_is_told_in_one_line(tmp_path):
                 while '"kind": "modelled"' not in run.stdout.readline():
                     assert run.poll() is None
                 scheduler.kill()
-                _, said = run.communicate(timeout=60)
+                _, said = run.communicate(timeout=300)
     assert run.returncode == 1
     assert f"error: the scheduler {address} was lost; what was finished by then is kept" in said
     assert "Traceback" not in said

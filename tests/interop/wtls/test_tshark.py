@@ -52,7 +52,7 @@ def dissect(tshark: str, capture: Path) -> list[Frame]:
         "json",
         "--no-duplicate-keys",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     frames = []
     for packet in json.loads(done.stdout):
         layers = packet["_source"]["layers"]

@@ -157,7 +157,7 @@ import socket
 socket.create_connection(("{GATEWAY}", {listener.getsockname()[1]})).sendall(b"x" * 4000)
 """
     assert shakedown("bearer", "run", "gprs", "--", *python(code)).returncode == 0
-    server.join(timeout=60)
+    server.join(timeout=300)
     listener.close()
     assert sum(map(len, got)) == 4000
 
@@ -176,14 +176,14 @@ def test_datagrams_reach_the_host_and_come_back(shakedown: Run) -> None:
         code = f"""
 import socket
 client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-client.settimeout(60)
+client.settimeout(300)
 client.connect(("{GATEWAY}", {server.getsockname()[1]}))
 for word in (b"one", b"two", b"three"):
     client.send(word)
     print(client.recv(100).decode())
 """
         inside = shakedown("bearer", "run", "lte", "--", *python(code))
-        thread.join(timeout=60)
+        thread.join(timeout=300)
     assert inside.stdout.split() == ["ONE", "TWO", "THREE"]
 
 
@@ -215,7 +215,7 @@ time.sleep(1000)
         time.sleep(0.02)
     own, child, namespace = marker.read_text().split()
     running.send_signal(sent)
-    status = running.wait(timeout=20)
+    status = running.wait(timeout=300)
     # Python ends with 1 where Ctrl-C interrupts it before it can tell.
     assert status in ({130, 1} if sent == signal.SIGINT else {143})
     assert not _runs(own)

@@ -43,7 +43,7 @@ def test_handshakes_take_what_model_and_simulator_say(tmp_path: Path, peer: Call
         }
         running = [start(profiles[name], captures[name, count], servers[count]) for name, count in captures]
         for one in running:
-            assert one.communicate(timeout=60)[1] == ""
+            assert one.communicate(timeout=300)[1] == ""
         for (name, count), capture in captures.items():
             handshake = timed(capture, tshark)
             steps = openssl_steps(handshake)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-START_TIMEOUT_S = 60.0
-LOAD_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 300.0
+LOAD_TIMEOUT_S = 300.0
 
 
 def free_port() -> int:
@@ -115,7 +115,7 @@ def counts(openssl: str, port: int) -> Counts:
         [openssl, "s_client", "-connect", f"127.0.0.1:{port}", "-quiet"],
         input=b"GET / HTTP/1.0\r\n\r\n",
         capture_output=True,
-        timeout=20,
+        timeout=300,
     )
     page = asked.stdout.decode(errors="replace")
 

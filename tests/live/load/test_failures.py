@@ -94,7 +94,7 @@ def test_ctrl_c_before_there_are_figures_is_no_failure_of_the_target():
         )
         with listener.accept()[0]:
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (130, "error: interrupted\n")
 
 
@@ -129,58 +129,65 @@ def test_a_server_that_dies_and_comes_back(load, start, peer, pair, tmp_path):
     def restart() -> None:
         servers.wait_for_requests(folder)
         server.stop()
-        time.sleep(0.7)
+        time.sleep(2.0)
         server.start()
+        # What is answered from here on is answered by the server that came back.
+        answered.append(len((folder / "access.log").read_bytes().splitlines()))
 
+    answered: list[int] = []
     outage = threading.Thread(target=restart)
     outage.start()
     status, found, err = load(
-        *(server.target, SUITE, "--rate", "100/s", "--arrivals", "deterministic", "--duration", "8s"),
+        *(server.target, SUITE, "--rate", "100/s", "--arrivals", "deterministic", "--duration", "12s"),
         *("--http", "/"),
     )
     outage.join()
     assert status == 0, err
-    assert found["planned"] == 800 == found["completed"] + sum(found["failed"].values())
+    assert found["planned"] == 1200 == found["completed"] + sum(found["failed"].values())
     assert found["failed"]["connection refused"] > 20
-    assert found["completed"] > 200
+    before = answered[0]
+    assert min(found["completed"], before) >= 50
+    assert len((folder / "access.log").read_bytes().splitlines()) > before
 
 
 def test_a_stalled_server_cannot_hide(load, start, peer, pair, tmp_path):
-    """Stopped for 500 ms of 5 s at 300/s, 10 per cent of all starts wait for 250 ms on average."""
+    """Stopped for 600 ms of 5 s at 60/s, 12 per cent of all starts wait for 300 ms on average."""
     folder = tmp_path / "nginx"
     server = start(servers.nginx(peer("nginx"), folder, pair, ""))
 
     def stall() -> None:
-        servers.wait_for_requests(folder)
+        servers.wait_for_requests(folder, 20)
         server.signal(signal.SIGSTOP)
-        time.sleep(0.5)
+        time.sleep(0.6)
         server.signal(signal.SIGCONT)
 
     stalled = threading.Thread(target=stall)
     stalled.start()
     status, found, err = load(
-        *(server.target, SUITE, "--rate", "300/s", "--arrivals", "deterministic", "--duration", "5s"),
+        *(server.target, SUITE, "--rate", "60/s", "--arrivals", "deterministic", "--duration", "5s"),
         *("--http", "/"),
     )
     stalled.join()
     assert status == 0, err
-    assert found["planned"] == found["completed"] == 1500
+    assert found["planned"] == found["completed"] == 300
     times = found["handshake_s"]
     assert times["p95"] >= 0.25
     assert times["p99"] >= 0.44
     assert times["max"] >= 0.49
-    # The kernel takes connections for a server that does not: a tenth of the handshakes waits for 250 ms, no
-    # connection does.
+    # The kernel takes connections for a server that does not: an eighth of the handshakes waits for 300 ms,
+    # no connection does.
     assert times["mean"] - found["connect_s"]["mean"] >= 0.02
 
 
 def test_thresholds_set_the_status(load, start, peer, pair, tmp_path):
     server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, ""))
-    met = ("--require", "handshake.p99<5s", "--require", "failed.share<=0%", "--require", "rate>1")
+    met = ("--require", "handshake.p99<600s", "--require", "failed.share<=0%", "--require", "rate>0.01")
     status, found, err = load(server.target, *SHORT, *met)
     assert status == 0, err
     assert [one["met"] for one in found["requirements"]] == [True, True, True]
-    status, found, err = load(server.target, *SHORT, "--require", "handshake.p50<1us", "--require", "rate>1")
+    status, found, err = load(
+        server.target, *SHORT, "--require", "handshake.p50<1us", "--require", "rate>0.01"
+    )
     assert status == 1
     assert [one["met"] for one in found["requirements"]] == [False, True]
     assert "required handshake.p50<1us, got" in err
@@ -197,8 +204,8 @@ def test_starts_beyond_the_cap_are_planned_all_the_same(load, start, peer, pair,
         def one_then_silence() -> None:
             first, _ = listener.accept()
             with first, socket.create_connection(("127.0.0.1", server.port)) as upstream:
-                first.settimeout(20)
-                upstream.settimeout(20)
+                first.settimeout(120)
+                upstream.settimeout(120)
                 for source, sink in ((first, upstream), (upstream, first), (first, upstream)):
                     sink.sendall(source.recv(16384))
 

@@ -14,13 +14,13 @@ SUITE = "tls1.3/x25519/p256/server"
 
 def test_a_background_loads_beside_a_measured_client(load):
     with serving(SUITE) as server:
-        status, found, err = load(server.target, SUITE, "--background", "80/s", "--duration", "1s")
+        status, found, err = load(server.target, SUITE, "--background", "40/s", "--duration", "3s")
         counted = server.stop()
     assert status == 0, err
     beside = found["background"]
     assert (found["arrivals"], found["clients"]) == ("closed", 1)
-    assert beside["rate_per_s"]["planned"] == 80
-    assert 40 < beside["planned"] == beside["completed"] < 130
+    assert beside["rate_per_s"]["planned"] == 40
+    assert 60 < beside["planned"] == beside["completed"] < 190
     assert found["completed"] == found["planned"] > 0
     assert beside["background"] is None
     # Each of the two generators meets the server once before.

@@ -19,6 +19,8 @@ from shakedown.schema.base import decode
 from shakedown.schema.serving import Serving
 
 SUITE = "tls1.3/x25519/p256/server"
+PATIENCE_S = 120.0
+"""After which nobody answers any more; a busy machine may take long."""
 LISTENING = re.compile(r"listening on (?P<host>[^ ]+):(?P<port>\d+) \((?P<about>[^)]*)\)(?P<rest>.*)")
 
 
@@ -49,7 +51,7 @@ class Running:
     def stop(self, number: int = signal.SIGTERM) -> dict[str, Any]:
         """Ends it; what it counted."""
         self.process.send_signal(number)
-        output, errors = self.process.communicate(timeout=30)
+        output, errors = self.process.communicate(timeout=300)
         assert self.process.returncode == 0, errors
         assert "Traceback" not in errors, errors
         assert "panicked" not in errors, errors
@@ -76,7 +78,7 @@ def serving(*arguments: object, prefix: tuple[str, ...] = (), **options: Any) ->
         try:
             line = process.stderr.readline()
             if not line.startswith("listening on"):
-                raise AssertionError(line + process.communicate(timeout=10)[1])
+                raise AssertionError(line + process.communicate(timeout=300)[1])
             running = Running(process, line)
             yield running
             if process.poll() is None:
@@ -102,7 +104,7 @@ ANY = client_context()
 def connect(
     server: Running, context: ssl.SSLContext | None = None, session: ssl.SSLSession | None = None
 ) -> ssl.SSLSocket:
-    plain = socket.create_connection(server.address, timeout=10)
+    plain = socket.create_connection(server.address, timeout=PATIENCE_S)
     # Else a request waits for the acknowledgement of the handshake's last flight.
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return (context or ANY).wrap_socket(plain, session=session)

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from live.serve.serving import SUITE, ask, client_context, connect, serving
+from live.serve.serving import PATIENCE_S, SUITE, ask, client_context, connect, serving
 
 PAYLOAD = ("--payload", 5)
 FLOOD = 10_000
@@ -51,7 +51,7 @@ class HalfClient:
 
 def closed_by_peer(stream: socket.socket) -> bool:
     """Whether the peer ends the connection, whatever it says before."""
-    stream.settimeout(10)
+    stream.settimeout(PATIENCE_S)
     try:
         while stream.recv(65536):
             pass
@@ -64,27 +64,24 @@ def closed_by_peer(stream: socket.socket) -> bool:
 
 def test_a_handshake_that_trickles_is_cut_off():
     hello = HalfClient().flight()
-    with serving(SUITE, "--handshake-timeout", "300ms", *PAYLOAD) as server:
-        with socket.create_connection(server.address) as stream:
-            begun_s = time.monotonic()
-            try:
-                for byte in hello:
-                    stream.sendall(bytes([byte]))
-                    time.sleep(0.02)
-            except OSError:
-                pass
-            assert time.monotonic() - begun_s < 0.02 * len(hello)
+    # An honest client, which comes afterwards, has as long: more than a busy machine takes for it.
+    with serving(SUITE, "--handshake-timeout", "4s", *PAYLOAD) as server:
+        with socket.create_connection(server.address) as stream, suppress(OSError):
+            for byte in hello:
+                stream.sendall(bytes([byte]))
+                time.sleep(0.05)
+            pytest.fail("nobody cut it off")
         assert ask(server).endswith(b".....")
         counted = server.stop()
     assert counted["handshakes"]["failed"] == {"timeout": 1}
 
 
 def test_a_request_that_trickles_is_cut_off():
-    with serving(SUITE, "--idle-timeout", "400ms", *PAYLOAD) as server:
+    with serving(SUITE, "--idle-timeout", "4s", *PAYLOAD) as server:
         with connect(server) as stream, suppress(OSError):
             for _ in range(500):
                 stream.sendall(b"G")
-                time.sleep(0.02)
+                time.sleep(0.05)
             pytest.fail("nobody cut it off")
         assert ask(server).endswith(b".....")
         counted = server.stop()
@@ -128,7 +125,7 @@ def test_half_open_clients_keep_nobody_out():
     half = HalfClient().flight()[:50]
     with (
         descriptors(FLOOD + 200),
-        serving(SUITE, "--handshake-timeout", "60s", *PAYLOAD) as server,
+        serving(SUITE, "--handshake-timeout", "900s", *PAYLOAD) as server,
         ExitStack() as streams,
     ):
         before_kib = server.resident_kib()
@@ -160,7 +157,7 @@ def test_garbage_is_refused_and_survived():
         b"\x00" * 20_000,
         b"\x16\x03\x01\xff\xff" * 9,
     ]
-    with serving(SUITE, "--handshake-timeout", "2s", *PAYLOAD) as server:
+    with serving(SUITE, "--handshake-timeout", "60s", *PAYLOAD) as server:
         for piece in [*damaged, *pieces]:
             with socket.create_connection(server.address) as stream, suppress(OSError):
                 stream.sendall(piece)
@@ -187,7 +184,7 @@ def test_renegotiation_is_refused(peer):
             input="R\nR\nR\n",
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=300,
         )
         assert "RENEGOTIATING" in done.stdout + done.stderr
         assert "no renegotiation" in done.stdout + done.stderr
@@ -205,7 +202,7 @@ def test_disconnects_at_every_byte_of_a_handshake():
         length = 0
         while True:
             client = HalfClient()
-            with socket.create_connection(server.address, timeout=10) as stream:
+            with socket.create_connection(server.address, timeout=PATIENCE_S) as stream:
                 stream.sendall(client.flight())
                 finished = b""
                 while not finished:
@@ -233,7 +230,7 @@ def test_a_full_descriptor_table_keeps_nobody_out():
         with ExitStack() as streams:
             held = []
             for _ in range(200):
-                plain = socket.create_connection(server.address, timeout=3)
+                plain = socket.create_connection(server.address, timeout=10)
                 try:
                     held.append(client_context().wrap_socket(plain))
                 except TimeoutError:

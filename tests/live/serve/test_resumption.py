@@ -38,7 +38,7 @@ def test_openssl_resumes(peer, tmp_path: Path, suite: str, stack: str):
                 input="GET / HTTP/1.0\n\n",
                 capture_output=True,
                 text=True,
-                timeout=30,
+                timeout=300,
             )
             return done.stdout
 

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 const BUCKETS_S: [f64; 15] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// How long whoever asks may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long whoever asks may take: more than a busy machine keeps its processor from it, less than Prometheus waits.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Who may ask at once; the others wait to be accepted. Each has a thread, so that silent ones keep nobody out.
 const MAX_ASKING: usize = 32;
 /// How often it is looked whether one of them is done.
