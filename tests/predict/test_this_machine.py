@@ -34,7 +34,8 @@ def test_measured_handshakes_leave_the_stacks_work():
 
 @pytest.mark.parametrize("suite", [FULL, SYMMETRIC])
 def test_a_profile_of_a_handshake_prices_that_handshake(tmp_path, suite):
-    measured = builtins(real.measurement(suite))
+    # Medians of many: a message's time is that of its operations, whoever has the processors meanwhile.
+    measured = builtins(real.measurement(suite, 50))
     path = tmp_path / "it.toml"
     path.write_text(profile_of("it", [], [measured], None))
     device = load_device(str(path))
