@@ -11,6 +11,9 @@ import click
 
 from shakedown.files.limits import MAX_UNIX_S
 
+FILE = click.Path(dir_okay=False, path_type=Path)
+"""A file's path; what is a folder is none."""
+
 suites_argument = click.argument("suites", nargs=-1, required=True, metavar="SUITE…")
 
 
@@ -108,7 +111,7 @@ def _option(field: Any) -> click.Option:  # noqa: ANN401 - msgspec's description
     elif form == "secret":
         more |= {"envvar": "SHAKEDOWN_PASSWORD", "show_envvar": True}
     elif form:
-        more["type"] = click.Path(dir_okay=False, path_type=Path)
+        more["type"] = FILE
         more["metavar"] = more["metavar"] or "FILE"
     elif isinstance(inner, types.LiteralType):
         more["type"] = click.Choice([str(one) for one in inner.values])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from shakedown.cli._options import FILE
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
 from shakedown.terminal.figures import BASIS_MARKS, LEGEND
@@ -84,35 +84,38 @@ def _converted(
         kind.fail(str(error), param, ctx)
 
 
+traces_option = click.option(
+    "--traces",
+    type=FILE,
+    help="Recorded handshakes, as measure --json prints them.  [default: the shipped library]",
+)
+scale_from_option = click.option(
+    "--scale-from", metavar="DEVICE", help="Stands in, by the clock, for a device without figures."
+)
+bearer_option = click.option(
+    "--bearer", default="lte", show_default=True, help="Network: a name, or a profile's path."
+)
+_workers_option = click.option(
+    "--workers",
+    type=click.IntRange(1, MAX_WORKERS),
+    default=1,
+    show_default=True,
+    help="Workers of the server.",
+)
+_server_device_option = click.option(
+    "--server-device", default="server", show_default=True, help="Where the server runs."
+)
+_device_option = click.option(
+    "--device", default="phone", show_default=True, help="Where the client runs: NAME or NAME:VARIANT."
+)
+
+
 def scenario_options(command: F) -> F:
     """Adds the options that say where a handshake runs: devices, bearer, workers, traces."""
     for option in (
-        click.option(
-            "--traces",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="Recorded handshakes, as measure --json prints them.  [default: the shipped library]",
-        ),
-        click.option(
-            "--scale-from", metavar="DEVICE", help="Stands in, by the clock, for a device without figures."
-        ),
-        click.option(
-            "--workers",
-            type=click.IntRange(1, MAX_WORKERS),
-            default=1,
-            show_default=True,
-            help="Workers of the server.",
-        ),
-        click.option(
-            "--bearer", default="lte", show_default=True, help="Network: a name, or a profile's path."
-        ),
-        click.option("--server-device", default="server", show_default=True, help="Where the server runs."),
-        click.option(
-            "--device",
-            default="phone",
-            show_default=True,
-            help="Where the client runs: NAME or NAME:VARIANT.",
-        ),
-    ):
+        traces_option, scale_from_option, _workers_option,
+        bearer_option, _server_device_option, _device_option,
+    ):  # fmt: skip
         command = option(command)
     return command
 

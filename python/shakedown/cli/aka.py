@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from shakedown.cli._options import FILE
 from shakedown.cli._output import echo, json_option, note, print_json, progress_bar
-from shakedown.cli._scenario import Duration, Rate
+from shakedown.cli._scenario import Duration, Rate, bearer_option, scale_from_option, traces_option
 from shakedown.errors import InputError, ShakedownError
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
     for option in (
         click.option(
             "--max-age",
+            "max_age_s",
             type=Duration(),
             default="1h",
             show_default=True,
@@ -77,7 +79,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
 
 @command.command("run")
 @_suite
-@click.option("--bearer", default="lte", show_default=True, help="Network: a name, or a profile's path.")
+@bearer_option
 @click.option("--attaches", type=int, default=50, show_default=True, help="One after the other.")
 @click.option("--device", default="phone", show_default=True, help="The mobile.")
 @click.option("--server-device", default="server", show_default=True, help="What the SGSNs run on.")
@@ -85,6 +87,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
 @click.option("--mobiles", type=int, default=1, show_default=True, help="That attach in turn.")
 @click.option(
     "--gap",
+    "gap_s",
     type=Duration(),
     default="60s",
     show_default=True,
@@ -100,6 +103,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
 )
 @click.option(
     "--background",
+    "background_per_s",
     type=Rate(),
     default="0",
     show_default=True,
@@ -108,6 +112,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
 @_policy
 @click.option(
     "--core-round-trip",
+    "core_round_trip_s",
     type=Duration(),
     default="40ms",
     show_default=True,
@@ -115,21 +120,23 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
 )
 @click.option(
     "--preparation",
+    "preparation_s",
     type=Duration(),
     default="0s",
     show_default=True,
     help="What a mobile does between connection and handshake (reading certificates); assumed.",
 )
 @click.option(
-    "--patience", type=Duration(), default="120s", show_default=True, help="A mobile's, with one attach."
+    "--patience",
+    "patience_s",
+    type=Duration(),
+    default="120s",
+    show_default=True,
+    help="A mobile's, with one attach.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Of everything that is drawn.")
-@click.option(
-    "--traces",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Recorded handshakes, as measure --json prints them.  [default: the shipped library]",
-)
-@click.option("--scale-from", metavar="DEVICE", help="Stands in, by the clock, for a device without figures.")
+@traces_option
+@scale_from_option
 @click.option("--samples", is_flag=True, help="Print each attach's times too (with --json).")
 @json_option
 def run(
@@ -138,22 +145,12 @@ def run(
     attaches: int,
     device: str,
     server_device: str,
-    workers: int,
-    mobiles: int,
-    gap: float,
     at_home: bool,
-    moves: float,
-    background: float,
-    max_resumptions: int,
-    max_age: float,
-    core_round_trip: float,
-    preparation: float,
-    patience: float,
-    seed: int,
     traces: Path | None,
     scale_from: str | None,
     samples: bool,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - fields of `Attaching`
 ) -> None:
     """Attach mobiles to two SGSNs in virtual time: real messages and handshakes over TCP on a bearer.
 
@@ -163,21 +160,7 @@ def run(
     from shakedown.pricing.library import open_library
     from shakedown.simulation.attaches import Attaching, simulate_attaches
 
-    asked = Attaching(
-        attaches=attaches,
-        mobiles=mobiles,
-        gap_s=gap,
-        roaming=not at_home,
-        moves=moves,
-        background_per_s=background,
-        workers=workers,
-        max_resumptions=max_resumptions,
-        max_age_s=max_age,
-        core_round_trip_s=core_round_trip,
-        preparation_s=preparation,
-        patience_s=patience,
-        seed=seed,
-    )
+    asked = Attaching(attaches=attaches, roaming=not at_home, **given)
     with progress_bar(max(attaches, 1), "attaching") as update:
         found = simulate_attaches(
             suite,
@@ -303,6 +286,7 @@ def _announce(line: str) -> None:
 
 _first_message = click.option(
     "--first-message",
+    "first_message_s",
     type=Duration(),
     default="10s",
     show_default=True,
@@ -329,7 +313,7 @@ def _show_refusals(whose: str, found: Refusals) -> None:
 @click.option("--listen", required=True, metavar="ADDR:PORT", help="For SGSNs; port 0: any free one.")
 @click.option("--register", "register", required=True, type=_file, help="What provision wrote.")
 @_first_message
-def hss(listen: str, register: Path, first_message: float) -> None:
+def hss(listen: str, register: Path, first_message_s: float) -> None:
     """Serve a home network's register to SGSNs, until SIGTERM or Ctrl-C."""
     from shakedown import core
 
@@ -343,7 +327,7 @@ def hss(listen: str, register: Path, first_message: float) -> None:
         core.aka_hss(
             listen,
             register,
-            first_message_s=_patience(first_message),
+            first_message_s=_patience(first_message_s),
             listening=lambda address: _announce(f"HSS on {address}"),
             stopped=stopped,
         )
@@ -376,7 +360,7 @@ def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
 )
 @click.option(
     "--state",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Where sessions and subscribers are kept (SQLite).  [default: memory]",
 )
 @_policy
@@ -389,10 +373,9 @@ def sgsn(
     homes: tuple[str, ...],
     neighbours: tuple[str, ...],
     state: Path | None,
-    max_resumptions: int,
-    max_age: float,
-    first_message: float,
+    first_message_s: float,
     as_json: bool,
+    **policy: float,
 ) -> None:
     """Serve mobiles, until SIGTERM or Ctrl-C. With --state, sessions survive the end of the SGSN."""
     from shakedown import core as native
@@ -414,18 +397,12 @@ def sgsn(
         "file": node,
         "homes": _named(homes, "--hss"),
         "neighbours": _named(neighbours, "--neighbour"),
-        "max_resumptions": max_resumptions,
-        "max_age_s": max_age,
-        "first_message_s": _patience(first_message),
+        "first_message_s": _patience(first_message_s),
+        **policy,
     }
     kept = None if state is None else SgsnState(state)
     with _until_stopped():
-        native.aka_sgsn(
-            options,
-            store=kept,
-            listening=listening,
-            stopped=stopped,
-        )
+        native.aka_sgsn(options, store=kept, listening=listening, stopped=stopped)
     if kept is not None:
         kept.close()
 
@@ -458,38 +435,31 @@ def _show_summary(found: SgsnSummary) -> None:
 )
 @click.option("--card", required=True, type=_file, help="What provision wrote.")
 @click.option("--attaches", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many.")
-@click.option("--gap", type=Duration(), default="0s", show_default=True, help="Between two attaches.")
-@click.option("--timeout", type=Duration(), default="60s", show_default=True, help="For one attach.")
+@click.option(
+    "--gap", "gap_s", type=Duration(), default="0s", show_default=True, help="Between two attaches."
+)
+@click.option(
+    "--timeout", "timeout_s", type=Duration(), default="60s", show_default=True, help="For one attach."
+)
 @click.option("--data", metavar="TEXT", help="User data to send under the derived keys; the SGSN returns it.")
 @click.option("--samples", is_flag=True, help="Print each attach's times too (with --json).")
 @json_option
 def mobile(
     sgsns: tuple[str, ...],
-    serving: str,
-    card: Path,
     attaches: int,
-    gap: float,
-    timeout: float,
-    data: str | None,
+    timeout_s: float,
     samples: bool,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - as the core takes them
 ) -> None:
     """Attach to an SGSN on a socket, each time with what the last attach left."""
-    if timeout <= 0.0:
+    if timeout_s <= 0.0:
         raise InputError("--timeout: 0; accepted: a time above 0")
     from shakedown.simulation.attaches import attach_live
 
     with progress_bar(attaches, "attaching") as update:
         found, reason = attach_live(
-            {
-                "sgsns": list(sgsns),
-                "serving": serving,
-                "card": card,
-                "attaches": attaches,
-                "gap_s": gap,
-                "timeout_s": timeout,
-                "data": data,
-            },
+            {"sgsns": list(sgsns), "attaches": attaches, "timeout_s": timeout_s, **given},
             samples=samples,
             progress=lambda done: update(done, "attaching"),
         )

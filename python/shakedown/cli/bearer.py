@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._options import FiniteRange
+from shakedown.cli._options import FILE, FiniteRange
 from shakedown.cli._output import console, echo, force_option, json_option, note, print_json
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def command() -> None:
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND…", type=click.UNPROCESSED)
 @seed_option
 @click.option("--pair", metavar="'COMMAND'", help="Run this at the far end, in place of this host's servers.")
-@click.option("--pcap", type=click.Path(dir_okay=False, path_type=Path), help="Capture at the client's end.")
+@click.option("--pcap", type=FILE, help="Capture at the client's end.")
 @force_option
 @click.option(
     "--congestion-control", default="reno", show_default=True, help="Of TCP at both ends: reno, cubic, bbr."
@@ -166,7 +166,7 @@ def _show(one: BearerCheck) -> None:
 @click.option("--name", default="measured", show_default=True, help="Of the profile.")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="The profile's file.  [default: NAME.toml among your own profiles]",
 )
 @force_option

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -60,33 +60,18 @@ def command() -> None:
 @click.option("--host", help="Whom the peer means to talk to.")
 @_side
 @click.option("--level", type=int, default=2, show_default=True, help="The peer's security level, 0 to 5.")
-@click.option("--at", type=Time(), help="Verification time.  [default: now]")
+@click.option("--at", "now", type=Time(), help="Verification time.  [default: now]")
 @json_option
 def show(
     files: tuple[Path, ...],
-    key: Path | None,
-    ca: Path | None,
-    password: str | None,
-    host: str | None,
-    side: str,
     level: int,
-    at: int | None,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - as `api.certs` takes them
 ) -> None:
     """Describe certificates: X.509 in PEM, DER, PKCS #12; WTLS in PEM or as it is sent."""
     from shakedown import api
 
-    found = api.certs(
-        "show",
-        files=[str(file) for file in files],
-        key=key,
-        ca=ca,
-        password=password,
-        host=host,
-        side=side,
-        level=level,
-        now=at,
-    )
+    found = api.certs("show", files=files, level=level, **given)
     if as_json:
         print_json(found)
         return
@@ -113,18 +98,10 @@ def show(
 )
 @json_option
 def make(
-    keys: str | None,
     out: Path,
     force: bool,
-    wtls: bool,
-    side: str,
-    profile: str,
-    name: str | None,
-    alternative_names: tuple[str, ...],
-    not_before: str | None,
-    days: int | None,
-    password: str | None,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - as `api.certs` takes them
 ) -> None:
     """Make a chain of new keys: leaf, issuers and root.
 
@@ -133,20 +110,7 @@ def make(
     """
     from shakedown import api
 
-    [made] = api.certs(
-        "make",
-        keys=keys,
-        out=out,
-        replace=force,
-        wtls=wtls,
-        side=side,
-        profile=profile,
-        name=name,
-        alternative_names=list(alternative_names),
-        not_before=not_before,
-        days=days,
-        password=password,
-    )
+    [made] = api.certs("make", out=out, replace=force, **given)
     _print_made(made, out, as_json)
 
 
@@ -173,42 +137,19 @@ def make(
 @_days
 @json_option
 def issue(
-    place: str,
-    key: str,
     out: Path,
     force: bool,
-    wtls: bool,
     ca: Path | None,
     ca_key: Path | None,
-    ca_password: str | None,
-    profile: str,
-    name: str | None,
-    alternative_names: tuple[str, ...],
-    not_before: str | None,
-    days: int | None,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - as `api.certs` takes them
 ) -> None:
     """Make one certificate with a new key: a root, or what an issuer of yours issues."""
     from shakedown import api
     from shakedown.files.write import check_distinct
 
     check_distinct([out / "chain.pem", out / "key.pem"], [ca, ca_key])
-    [made] = api.certs(
-        "issue",
-        place=place,
-        key=key,
-        out=out,
-        replace=force,
-        wtls=wtls,
-        ca=ca,
-        ca_key=ca_key,
-        ca_password=ca_password,
-        profile=profile,
-        name=name,
-        alternative_names=list(alternative_names),
-        not_before=not_before,
-        days=days,
-    )
+    [made] = api.certs("issue", out=out, replace=force, ca=ca, ca_key=ca_key, **given)
     _print_made(made, out, as_json)
 
 

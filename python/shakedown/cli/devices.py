@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from shakedown.cli._options import FiniteRange
+from shakedown.cli._options import FILE, FiniteRange
 from shakedown.cli._output import console, echo, force_option, json_option, note, print_json
 from shakedown.errors import InputError
 
@@ -196,7 +196,7 @@ def measure(
 
 
 @command.command("import")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=FILE)
 @click.option("--name", required=True, help="Name of the profile.")
 @click.option("--chip", required=True, help="Chip, as in 'STM32L4A6 (Cortex-M4)'.")
 @click.option("--clock", required=True, type=click.FloatRange(0, 1e6, min_open=True), help="Clock in MHz.")
@@ -207,22 +207,19 @@ def measure(
 @click.option("--source", help="Where the figures stand.  [default: the file's name]")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Profile to write.  [default: among your own]",
 )
 @force_option
 def import_(
     file: Path,
     name: str,
-    chip: str,
     clock: float,
     title: str | None,
-    library: str | None,
-    build: str,
     date: str | None,
     source: str | None,
-    out: Path | None,
     force: bool,
+    **given: Any,  # noqa: ANN401 - as `save_import` takes them
 ) -> None:
     """Make a device profile from benchmark output.
 
@@ -235,15 +232,12 @@ def import_(
     saved = save_import(
         file,
         name=name,
-        chip=chip,
         clock_hz=clock * 1e6,
         title=title or name,
-        library=library,
-        build=build,
         date=date or datetime.now(UTC).date().isoformat(),
         source=source or file.name,
-        out=out,
         replace=force,
+        **given,
     )
     for line in saved.left_out:
         note(f"left out: {line}")

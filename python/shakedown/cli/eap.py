@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shakedown.cli._options import FILE
 from shakedown.cli._output import echo, json_option, note, print_json, progress_bar
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class _StopError(Exception):
 @click.option("--no-resume", is_flag=True, help="Leave peers no session to resume.")
 @click.option(
     "--state",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Where sessions are kept (SQLite), so that they survive the server.  [default: memory]",
 )
 def serve(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shakedown.cli._options import FILE
 from shakedown.cli._output import console, echo, force_option, json_option, note, progress_bar, raw_json
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ MAX_REFUSALS = 5
 )
 @click.option(
     "--traces",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write what predict --traces takes: the connections whose suite is fully visible.",
 )
 @force_option

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from shakedown.cli._options import Share
+from shakedown.cli._options import FILE, Share
 from shakedown.cli._output import echo, force_option, json_option, live_line, note, print_json, show
 from shakedown.cli._scenario import Duration, Rate
 from shakedown.errors import InputError
@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 
 ARRIVALS = ("poisson", "deterministic", "closed")
 
-_file = click.Path(dir_okay=False, path_type=Path)
-
 
 @click.command("load")
 @click.argument("target", metavar="TARGET")
 @click.argument("suite", required=False, metavar="[SUITE]")
-@click.option("--rate", type=Rate(), metavar="R", help="Starts a second: 300/s, 20/min.")
+@click.option("--rate", "rate_per_s", type=Rate(), metavar="R", help="Starts a second: 300/s, 20/min.")
 @click.option(
     "--arrivals",
     type=click.Choice(ARRIVALS),
@@ -35,19 +33,21 @@ _file = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option(
     "--background",
+    "background_per_s",
     type=Rate(),
     metavar="R",
     help="Starts a second, at exponential gaps, of another load beside this one.",
 )
 @click.option(
     "--duration",
+    "duration_s",
     type=Duration(),
     default="10s",
     show_default=True,
     metavar="T",
     help="How long connections are started.",
 )
-@click.option("--count", type=click.IntRange(1, 10**9), metavar="N", help="The most starts.")
+@click.option("--count", "max_starts", type=click.IntRange(1, 10**9), metavar="N", help="The most starts.")
 @click.option(
     "--clients",
     type=click.IntRange(1, 100_000),
@@ -66,6 +66,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.option("--seed", type=click.IntRange(0, 2**53), default=1, show_default=True, metavar="N")
 @click.option(
     "--timeout",
+    "timeout_s",
     type=Duration(),
     default="10s",
     show_default=True,
@@ -73,14 +74,14 @@ _file = click.Path(dir_okay=False, path_type=Path)
     help="The longest that a connection may take from its start.",
 )
 @click.option("--max-open", type=click.IntRange(1, 100_000), metavar="N", help="The most open connections.")
-@click.option("--http", "path", metavar="PATH", help="Send an HTTP request for PATH and await the answer.")
+@click.option("--http", metavar="PATH", help="Send an HTTP request for PATH and await the answer.")
 @click.option("--await-first-byte", is_flag=True, help="Await the first byte of a server that speaks first.")
-@click.option("--ca", type=_file, metavar="FILE", help="Certificates to trust: the target's is checked.")
+@click.option("--ca", type=FILE, metavar="FILE", help="Certificates to trust: the target's is checked.")
 @click.option("--server-name", metavar="NAME", help="Name to ask for and to check.  [default: the host]")
 @click.option("--no-check", is_flag=True, help="Do not check generated certificates either.")
 @click.option("--client-stack", metavar="NAME", help='Runs the client; "stacks" lists them.')
-@click.option("--client-chain", type=_file, metavar="FILE", help="What clients present in mutual suites.")
-@click.option("--client-key", type=_file, metavar="FILE", help="Its key, where the chain's file has none.")
+@click.option("--client-chain", type=FILE, metavar="FILE", help="What clients present in mutual suites.")
+@click.option("--client-key", type=FILE, metavar="FILE", help="Its key, where the chain's file has none.")
 @click.option(
     "--require",
     "requirements",
@@ -91,9 +92,9 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--traces", type=click.IntRange(1, 10_000), metavar="N", help="Sample N handshakes: where time goes."
 )
-@click.option("--traces-out", type=_file, metavar="FILE", help="Write the clients' halves of them.")
+@click.option("--traces-out", type=FILE, metavar="FILE", help="Write the clients' halves of them.")
 @click.option(
-    "--server-traces", type=_file, metavar="FILE", help='Join them with what "serve --traces" wrote.'
+    "--server-traces", type=FILE, metavar="FILE", help='Join them with what "serve --traces" wrote.'
 )
 @click.option("--slow-to", metavar="DEVICE", help="Let clients take the time of this device, by waiting.")
 @click.option("--workers", type=int, metavar="N", help="Load from N processes here.  [default: this one]")
@@ -105,35 +106,20 @@ _file = click.Path(dir_okay=False, path_type=Path)
 def command(
     target: str,
     suite: str | None,
-    rate: float | None,
+    rate_per_s: float | None,
     arrivals: str | None,
-    background: float | None,
-    duration: float,
-    count: int | None,
+    background_per_s: float | None,
+    duration_s: float,
     clients: int | None,
-    resume_ratio: float,
-    seed: int,
-    timeout: float,
-    max_open: int | None,
-    path: str | None,
-    await_first_byte: bool,
-    ca: Path | None,
-    server_name: str | None,
-    no_check: bool,
-    client_stack: str | None,
-    client_chain: Path | None,
-    client_key: Path | None,
-    requirements: tuple[str, ...],
     traces: int | None,
     traces_out: Path | None,
-    server_traces: Path | None,
-    slow_to: str | None,
     workers: int | None,
     scheduler: str | None,
-    may_load: str | None,
+    no_check: bool,
     no_rate_cap: bool,
     force: bool,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - as `loading.load` takes them
 ) -> None:
     """Load a TLS server or a WTLS gateway, and say what its clients saw.
 
@@ -147,41 +133,26 @@ def command(
     if traces_out is not None:
         check_free(traces_out, force)
     if arrivals is None:
-        arrivals = "closed" if background is not None and rate is None else "poisson"
+        arrivals = "closed" if background_per_s is not None and rate_per_s is None else "poisson"
     unwritten: UnwrittenTracesError | None = None
-    with _live_view(duration) as update, _generators(workers, scheduler) as generators:
+    with _live_view(duration_s) as update, _generators(workers, scheduler) as generators:
         try:
             run = load(
                 target,
                 suite,
-                rate_per_s=rate,
+                rate_per_s=rate_per_s,
                 arrivals=cast("Arrivals", arrivals),
-                background_per_s=background,
+                background_per_s=background_per_s,
+                duration_s=duration_s,
+                clients=clients if clients is not None else 16 if background_per_s is None else 1,
                 traces=traces or 0,
                 traces_out=traces_out,
                 replace=force,
-                server_traces=server_traces,
-                slow_to=slow_to,
                 generators=generators,
-                duration_s=duration,
-                max_starts=count,
-                clients=clients if clients is not None else 16 if background is None else 1,
-                resume_ratio=resume_ratio,
-                seed=seed,
-                timeout_s=timeout,
-                max_open=max_open,
-                http=path,
-                await_first_byte=await_first_byte,
-                ca=ca,
-                server_name=server_name,
                 check=not no_check,
-                client_stack=client_stack,
-                client_chain=client_chain,
-                client_key=client_key,
-                requirements=requirements,
-                may_load=may_load,
                 rate_cap=not no_rate_cap,
                 progress=update,
+                **given,
             )
         except UnwrittenTracesError as error:
             # The run is not lost with them.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._options import MeasureCommand, suites_argument
+from shakedown.cli._options import FILE, MeasureCommand, suites_argument
 from shakedown.cli._output import echo, force_option, json_option, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ WTLS_ONLY = ("certificate_form", "private_curves")
 )
 @click.option(
     "--pcap",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Write a handshake of each suite as a capture.",
 )
 @click.option(
     "--keylog",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Write the key log that decrypts the capture.",
 )
 @force_option

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,7 +17,12 @@ from shakedown.pricing.literature import LITERATURE
 @suites_argument
 @scenario_options
 @click.option(
-    "--rate", type=Rate(), default="0", show_default=True, help="Handshakes that arrive: 300/s, 20/min."
+    "--rate",
+    "rate_per_s",
+    type=Rate(),
+    default="0",
+    show_default=True,
+    help="Handshakes that arrive: 300/s, 20/min.",
 )
 @click.option("--model", default="default", show_default=True, help=f"default, {', '.join(LITERATURE)}.")
 @click.option(
@@ -26,15 +32,23 @@ from shakedown.pricing.literature import LITERATURE
     show_default=True,
     help="What carries the handshake: the suite's own transport, or EAP-TLS over RADIUS.",
 )
-@click.option("--fragment", type=int, metavar="BYTES", help="TLS bytes in an EAP packet.  [default: 1398]")
+@click.option(
+    "--fragment",
+    "fragment_bytes",
+    type=int,
+    metavar="BYTES",
+    help="TLS bytes in an EAP packet.  [default: 1398]",
+)
 @click.option(
     "--radius-hop",
+    "radius_hop_s",
     type=Duration(),
     metavar="TIME",
     help="Access point to RADIUS server and back.  [default: 5ms, assumed]",
 )
 @click.option(
     "--battery",
+    "battery_j",
     type=Charge(),
     metavar="CHARGE",
     help="What the client's battery holds, 9000J, 2.5Wh or 230mAh@3V: how many handshakes is that?",
@@ -46,15 +60,12 @@ def command(
     server_device: str,
     bearer: str,
     workers: int,
-    scale_from: str | None,
     traces: Path | None,
-    rate: float,
+    rate_per_s: float,
     model: str,
     over: str,
-    fragment: int | None,
-    radius_hop: float | None,
-    battery: float | None,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - as `pricing.predict.predict` takes them
 ) -> None:
     """Predict what handshakes cost elsewhere, from recorded traces and profiles.
 
@@ -71,15 +82,12 @@ def command(
         device=device,
         server_device=server_device,
         bearer=bearer,
-        rate_per_s=rate,
+        rate_per_s=rate_per_s,
         model=model,
         workers=workers,
         traces=open_library(traces, say=note),
-        scale_from=scale_from,
         over=over,
-        fragment_bytes=fragment,
-        radius_hop_s=radius_hop,
-        battery_j=battery,
+        **given,
     )
     if as_json:
         print_json(rows)
@@ -87,7 +95,7 @@ def command(
     many = f", {workers} workers" if workers > 1 else ""
     to = f"{bearer} to {server_device}{many}"
     inside = " inside EAP" if over == "eap" else ""
-    echo(f"modelled ({model}{inside}): {device} over {to}, {per_second(rate)} handshakes/s")
+    echo(f"modelled ({model}{inside}): {device} over {to}, {per_second(rate_per_s)} handshakes/s")
     screen = console()
     for table in prediction_tables(rows, screen.width):
         screen.print(table)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shakedown.cli._options import FILE
 from shakedown.cli._output import console, force_option, json_option, note, print_json, progress_bar
 from shakedown.cli._scenario import Duration
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Write the device profile there, under the file's own name.  [default: this-machine's place, "
     "unless WORDs leave some out]",
 )

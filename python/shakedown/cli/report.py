@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from shakedown.cli._options import FILE
 from shakedown.cli._output import JsonArray, json_option, note, show_results
 
 
@@ -13,13 +14,11 @@ from shakedown.cli._output import JsonArray, json_option, note, show_results
 @click.argument("results", type=click.Path(path_type=Path), metavar="RESULTS|TRACES.json")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="The page.  [default: RESULTS/report.html or TRACES.html]",
 )
 @click.option("--force", is_flag=True, help="Replace files that exist; RESULTS/report.html always is.")
-@click.option(
-    "--csv", "csv_path", type=click.Path(dir_okay=False, path_type=Path), help="Write the tidy table as CSV."
-)
+@click.option("--csv", "csv_path", type=FILE, help="Write the tidy table as CSV.")
 @json_option
 def command(results: Path, out: Path | None, force: bool, csv_path: Path | None, as_json: bool) -> None:
     """Write saved results as one self-contained HTML page, with its figures beside it.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shakedown.cli._options import FILE
 from shakedown.cli._output import console, force_option, json_option, note, print_json, progress_bar
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--no-measure", is_flag=True, help="Compute from the papers' own inputs only.")
 @click.option(
     "--measured",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Figures measured before (measured.jsonl of an --out folder) in place of measuring now.",
 )
 @force_option

@@ -6,11 +6,11 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import suites_argument
+from shakedown.cli._options import FILE, suites_argument
 from shakedown.cli._output import echo, force_option, json_option, note, print_json
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.2
 """How often the main thread, which sees signals, looks after the server."""
-
-_file = click.Path(dir_okay=False, path_type=Path)
 
 
 class Duration(click.ParamType[float]):
@@ -55,6 +53,7 @@ class Duration(click.ParamType[float]):
 )
 @click.option(
     "--payload",
+    "payload_bytes",
     type=click.IntRange(0, 1 << 40),
     default=0,
     show_default=True,
@@ -68,25 +67,40 @@ class Duration(click.ParamType[float]):
     show_default=True,
     help="Answer requests, or send the payload as soon as the handshake is over.",
 )
-@click.option("--chain", type=_file, help="The server's chain, leaf first.  [default: generated]")
-@click.option("--key", type=_file, help="Its private key, if not in the same file.")
-@click.option("--ca", type=_file, help="The root that clients trust, if not at the chain's end.")
+@click.option("--chain", type=FILE, help="The server's chain, leaf first.  [default: generated]")
+@click.option("--key", type=FILE, help="Its private key, if not in the same file.")
+@click.option("--ca", type=FILE, help="The root that clients trust, if not at the chain's end.")
 @click.option(
-    "--client-ca", type=_file, help="The root of clients' certificates, in suites that ask for them."
+    "--client-ca", type=FILE, help="The root of clients' certificates, in suites that ask for them."
 )
-@click.option("--ca-out", type=_file, help="Write the roots that clients are to trust, as PEM.")
+@click.option("--ca-out", type=FILE, help="Write the roots that clients are to trust, as PEM.")
 @click.option("--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Password of these files.")
 @click.option(
     "--tickets", type=click.IntRange(0, 16), metavar="N", help="Tickets after a full handshake.  [default: 0]"
 )
 @click.option(
-    "--handshake-timeout", type=Duration(), default="10s", show_default=True, help="For one handshake."
+    "--handshake-timeout",
+    "handshake_timeout_s",
+    type=Duration(),
+    default="10s",
+    show_default=True,
+    help="For one handshake.",
 )
 @click.option(
-    "--idle-timeout", type=Duration(), default="60s", show_default=True, help="Between two requests."
+    "--idle-timeout",
+    "idle_timeout_s",
+    type=Duration(),
+    default="60s",
+    show_default=True,
+    help="Between two requests.",
 )
 @click.option(
-    "--drain-timeout", type=Duration(), default="5s", show_default=True, help="For connections at the end."
+    "--drain-timeout",
+    "drain_timeout_s",
+    type=Duration(),
+    default="5s",
+    show_default=True,
+    help="For connections at the end.",
 )
 @click.option(
     "--max-handshakes",
@@ -103,7 +117,7 @@ class Duration(click.ParamType[float]):
     help="Connections; beyond, none is accepted until one ends.",
 )
 @click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics at /metrics there.")
-@click.option("--traces", type=_file, help="Write sampled handshakes, as JSON lines, as they come.")
+@click.option("--traces", type=FILE, help="Write sampled handshakes, as JSON lines, as they come.")
 @click.option(
     "--sample",
     type=click.IntRange(1, 1 << 40),
@@ -118,10 +132,6 @@ class Duration(click.ParamType[float]):
 def command(
     suites: tuple[str, ...],
     listen: str,
-    stack: str | None,
-    workers: int,
-    payload: int,
-    payload_when: str,
     chain: Path | None,
     key: Path | None,
     ca: Path | None,
@@ -129,17 +139,11 @@ def command(
     ca_out: Path | None,
     password: str | None,
     tickets: int | None,
-    handshake_timeout: float,
-    idle_timeout: float,
-    drain_timeout: float,
-    max_handshakes: int,
-    max_connections: int,
-    metrics: str | None,
     traces: Path | None,
-    sample: int,
     queue_times: bool,
     force: bool,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - as `serving.start` takes them
 ) -> None:
     """Serve suites on a socket: TLS over TCP, WTLS over UDP, until SIGTERM or Ctrl-C.
 
@@ -158,22 +162,12 @@ def command(
     server = serving.start(
         suites,
         listen,
-        stack=stack,
         options=options,
-        metrics=metrics,
         client_ca=client_ca,
         traces=traces,
         replace=force,
-        workers=workers,
-        payload_bytes=payload,
-        payload_when=payload_when,
-        handshake_timeout_s=handshake_timeout,
-        idle_timeout_s=idle_timeout,
-        drain_timeout_s=drain_timeout,
-        max_handshakes=max_handshakes,
-        max_connections=max_connections,
-        sample=sample,
         queue_times=queue_times or None,
+        **given,
     )
     for remark in core.take_notices():
         note(remark)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from shakedown.cli._options import FILE
 from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar
 from shakedown.cli._scenario import Duration, scenario_options
 from shakedown.errors import InputError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("suites", nargs=-1, metavar="SUITE…")
 @click.option(
     "--mix",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="In place of suites: clients of several kinds, each with its suite, weight, device, bearer.",
 )
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, metavar="K", help="Of everything that is drawn.  [default: 1]")
 @click.option(
     "--timeout",
+    "timeout_s",
     type=Duration(),
     help="A client's patience with one attempt.  [default: its transport's; 30s where clients try again]",
 )
@@ -90,22 +92,13 @@ def command(
     workers: int,
     scale_from: str | None,
     traces: Path | None,
-    arrivals: str,
-    clients: int | None,
     seed: int | None,
-    timeout: float | None,
-    retries: int | None,
-    resumption: float,
-    from_idle: bool,
-    discipline: str,
-    max_handshakes: int | None,
-    accept_queue: int | None,
-    replications: int | None,
     endpoints: bool,
     stack: str | None,
     client_stack: str | None,
     server_stack: str | None,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - fields of `Fleet`
 ) -> None:
     """Simulate a fleet of clients of each suite, in virtual time.
 
@@ -124,25 +117,14 @@ def command(
     if bool(suites) == (mix is not None):
         found = "both suites and --mix" if suites else "neither a suite nor --mix"
         raise InputError(f"found {found}; accepted: one suite or more, or --mix FILE")
-    for name, given in (
+    for name, chosen in (
         ("--stack", stack),
         ("--client-stack", client_stack),
         ("--server-stack", server_stack),
     ):
-        if given is not None and not endpoints:
+        if chosen is not None and not endpoints:
             raise InputError(f"{name} goes with --endpoints, which is missing")
-    fleet = Fleet(
-        arrivals=arrivals,
-        clients=clients,
-        timeout_s=timeout,
-        retries=retries,
-        resumption=resumption,
-        from_idle=from_idle,
-        discipline="ps" if discipline == "ps" else "fifo",
-        max_handshakes=max_handshakes,
-        accept_queue=accept_queue,
-        replications=replications,
-    )
+    fleet = Fleet(**given)
     site = Site(device, server_device, bearer, workers, seed, open_library(traces, say=note), scale_from)
     if mix is not None:
         if endpoints:
