@@ -227,9 +227,8 @@ def _legend(rows: Sequence[Row]) -> list[str]:
     if inside is not None:
         lines.append(
             f"inside EAP: round trips are Access-Requests, each {seconds(inside['radius_hop_s'], 2)} between "
-            "access point and RADIUS server (assumed unless given); "
-            f"fragments hold {inside['fragment_bytes']:,} bytes, "
-            f"the server's {inside['server_fragment_bytes']:,}"
+            "access point and RADIUS server (assumed unless given); fragments hold "
+            f"{inside['fragment_bytes']:,} bytes, the server's {inside['server_fragment_bytes']:,}"
         )
     if without and any(row.get("energy_j") for row in rows):
         lines.append("energy without " + ", ".join(without))

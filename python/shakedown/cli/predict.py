@@ -69,10 +69,9 @@ def command(
 ) -> None:
     """Predict what handshakes cost elsewhere, from recorded traces and profiles.
 
-    Every figure is modelled. Those that are not the device's own are scaled from its others, or
-    assumed; where
-    neither can be defended, they are missing, and said to be. --json names each with its method and range.
-    "shakedown devices" and "shakedown bearers" list the profiles.
+    Every figure is modelled. Those that are not the device's own are scaled from its others, or assumed;
+    where neither can be defended, they are missing, and said to be. --json names each with its method and
+    range. "shakedown devices" and "shakedown bearers" list the profiles.
     """
     from shakedown.pricing.library import open_library
     from shakedown.pricing.predict import predict

@@ -21,9 +21,8 @@ class SgsnState(StateFile):
     WHAT = "an SGSN's state"
     WITHOUT_IT = "mobiles then attach in full once"
     TABLES = (
-        "CREATE TABLE session (id BLOB PRIMARY KEY, secret BLOB NOT NULL, imsi TEXT NOT NULL,"
-        " home TEXT NOT NULL, resumptions INTEGER NOT NULL, last_ns INTEGER NOT NULL, basis BLOB NOT NULL)"
-        " WITHOUT ROWID",
+        "CREATE TABLE session (id BLOB PRIMARY KEY, secret BLOB NOT NULL, imsi TEXT NOT NULL, home TEXT NOT "
+        "NULL, resumptions INTEGER NOT NULL, last_ns INTEGER NOT NULL, basis BLOB NOT NULL) WITHOUT ROWID",
         "CREATE INDEX session_imsi ON session (imsi)",
         "CREATE TABLE subscriber (ptmsi INTEGER PRIMARY KEY, imsi TEXT NOT NULL UNIQUE, home TEXT NOT NULL,"
         " session BLOB)",

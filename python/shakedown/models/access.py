@@ -16,9 +16,7 @@ def total_setup_s(preparation_s: Numbers, handshake_s: Numbers) -> Floats:
 
 
 def round_trips(messages: Numbers) -> Floats:
-    """Round trips of a handshake of N messages, two messages a trip (section 5.2: 10 messages, 5
-    trips).
-    """
+    """Round trips of a handshake of N messages, two messages a trip (section 5.2: 10 messages, 5 trips)."""
     return floats(messages) / 2.0
 
 

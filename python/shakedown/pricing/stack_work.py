@@ -1,11 +1,10 @@
 """What a stack does besides the primitives, on devices where nobody measured it: assumed from one that was.
 
 Measured is OpenSSL on one machine (the profile that `data/overhead.json` names): its work on every kind of
-message, what a symmetric call costs beyond its blocks, decoding of peers' keys, a TCP connection. On
-another device
-the same work takes as many times as long as SHA-256 in software takes there, times what leaner libraries need
-of OpenSSL's work. Every such figure is `assumed`, its range says so, and all of a device's are wrong
-together.
+message, what a symmetric call costs beyond its blocks, decoding of peers' keys, a TCP connection. On another
+device the same work takes as many times as long as SHA-256 in software takes there, times what leaner
+libraries need of OpenSSL's work. Every such figure is `assumed`, its range says so, and all of a device's are
+wrong together.
 """
 
 from __future__ import annotations

@@ -186,11 +186,10 @@ def _spent_figure(name: str, title: str, rows: Sequence[Row]) -> Figure:
             for row in ordered
         ],
         caption=(
-            f"Means of {rows[0]['n']:,} handshakes sampled on both sides, without a queue. Waiting is "
-            f"what passed "
-            "outside a side's own work until it had the message: the other side, the path, the kernel. "
-            "One side's "
-            "waiting is mostly the other's work. A slowed client's work is stretched, its waiting is real."
+            f"Means of {rows[0]['n']:,} handshakes sampled on both sides, without a queue. Waiting is what "
+            "passed outside a side's own work until it had the message: the other side, the path, the "
+            "kernel. One side's waiting is mostly the other's work. A slowed client's work is stretched, its "
+            "waiting is real."
         ),
     )
 

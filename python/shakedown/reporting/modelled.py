@@ -376,10 +376,9 @@ def queue_section(results: Results) -> Iterator[Section]:
     slow = min(queues, key=lambda queue: float(queue["saturation_per_s"]))
     fast = max(queues, key=lambda queue: float(queue["saturation_per_s"]))
     lead = (
-        f"{_workers_of(queues[0], capital=True)} of {server} {sustains} "
-        f"{rate(slow['saturation_per_s'])} handshakes a second of "
-        f"{slow['label']}, and {rate(fast['saturation_per_s'])} of {fast['label']}; waits grow long from "
-        "the knee on."
+        f"{_workers_of(queues[0], capital=True)} of {server} {sustains} {rate(slow['saturation_per_s'])} "
+        f"handshakes a second of {slow['label']}, and {rate(fast['saturation_per_s'])} of {fast['label']}; "
+        "waits grow long from the knee on."
     )
     yield Section("queue", "How many the server takes", lead, [Block(figure=figure)])
 

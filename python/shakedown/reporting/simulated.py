@@ -78,9 +78,8 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
             define=drawing(results, fleet[:MAX_STORMS], arrive_s),
             data=[point for row in fleet for point in points(results, row)],
             caption=(
-                f"Each client is a {device}. In the shaded time clients arrive; the area is how many of "
-                "them are "
-                "not in yet; at the stroke the last one is. All rows have the same scales."
+                f"Each client is a {device}. In the shaded time clients arrive; the area is how many of them "
+                "are not in yet; at the stroke the last one is. All rows have the same scales."
             ),
         )
         blocks.append(Block(figure=figure, table=_storm_table(fleet), folded_table="In figures"))
@@ -202,10 +201,8 @@ def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
             data=[_flat(row) for row in rows],
             caption=(
                 "A server works on a handshake flight by flight, and each flight waits in line; the usual "
-                "formula "
-                "takes the whole handshake as one customer, who waits once. The formula with each flight "
-                "as a "
-                "customer holds where round trips are long beside the queue."
+                "formula takes the whole handshake as one customer, who waits once. The formula with each "
+                "flight as a customer holds where round trips are long beside the queue."
             ),
         )
         blocks.append(Block(figure=figure))
@@ -264,9 +261,8 @@ def _steady_lead(rows: Sequence[Row]) -> str:
     if known:
         far = max(known, key=lambda row: float(row["wait_mean_s"] / row["modelled_wait_s"]))
         said.append(
-            f"At {far['arrivals']} {far['label']} waits {time(far['wait_mean_s'], 2)} for workers, where "
-            "the usual "
-            f"formula says {time(far['modelled_wait_s'], 2)}."
+            f"At {far['arrivals']} {far['label']} waits {time(far['wait_mean_s'], 2)} for workers, where the "
+            f"usual formula says {time(far['modelled_wait_s'], 2)}."
         )
     if unstable:
         names = ", ".join(dict.fromkeys(f"{row['label']} at {row['arrivals']}" for row in unstable[:5]))

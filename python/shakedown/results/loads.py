@@ -21,12 +21,11 @@ _TEXTS = {
 def loads(table: pl.DataFrame) -> pl.DataFrame:
     """Loads on real servers, one a row, in the table's order; times in seconds.
 
-    `arrivals`, `planned`, `completed`, `failed`, `causes`, `rate`, `handshake_mean_s` …
-    `handshake_max_s`, and so `connect`, `lateness` and `busy`; `resumed_asked`, `resumed_confirmed`,
-    `server_cpu_s`, `utilisation`,
-    `formula_wait_s`, `unloaded_s`, `wait_s`, `modelled_…_s`, `simulated_…_s` and `endpoints_…_s` of
-    `server_cpu`, `server_busy`, `handshake` and `wait`, `endpoints` (the stacks whose engines ran),
-    `saturated`.
+    `arrivals`, `planned`, `completed`, `failed`, `causes`, `rate`, `handshake_mean_s` … `handshake_max_s`,
+    and so `connect`, `lateness` and `busy`; `resumed_asked`, `resumed_confirmed`, `server_cpu_s`,
+    `utilisation`, `formula_wait_s`, `unloaded_s`, `wait_s`, `modelled_…_s`, `simulated_…_s` and
+    `endpoints_…_s` of `server_cpu`, `server_busy`, `handshake` and `wait`, `endpoints` (the stacks whose
+    engines ran), `saturated`.
     """
     rows = table.filter(
         (pl.col("kind") == "live") & ~pl.col("quantity").str.contains(r"^live\.(step|sampled|slowdown)")

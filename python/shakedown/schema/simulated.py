@@ -226,9 +226,8 @@ class SimulatedCapacity(Object, frozen=True, kw_only=True):
     """One row of `capacity --simulated`: `rate_per_s` is 0 if the promise cannot be kept, null if nothing
     limits it.
 
-    `done_s` (until both sides are through) and `utilisation` are those at that rate, `modelled_rate_per_s`
-    is what `capacity` says by
-    formula.
+    `done_s` (until both sides are through) and `utilisation` are those at that rate, `modelled_rate_per_s` is
+    what `capacity` says by formula.
     """
 
     suite: Text

@@ -176,9 +176,8 @@ def _agreement(row: Simulated, engines: Endpoints) -> str:
         return f"{said}; none came through in both it and the replay"
     agrees = "agree" if found.distance <= found.critical else "differ"
     return (
-        f"{said}; replayed, the mean is {100.0 * (found.mean_ratio - 1.0):+.2f} %, "
-        f"and distributions {agrees}: "
-        f"{found.distance:.3f} apart, at 1 % at most {found.critical:.3f}"
+        f"{said}; replayed, the mean is {100.0 * (found.mean_ratio - 1.0):+.2f} %, and distributions "
+        f"{agrees}: {found.distance:.3f} apart, at 1 % at most {found.critical:.3f}"
     )
 
 

@@ -80,8 +80,7 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "wp-016": verdicts.number(
             mutual65537 / stored_mutual,
             f"23838 over {1e3 * stored_mutual:.1f} ms; 10.75 comes out if the divisor is the "
-            "server-authenticated"
-            f" handshake's {1e3 * stored:.1f} ms: {mutual65537 / stored:.2f}",
+            f"server-authenticated handshake's {1e3 * stored:.1f} ms: {mutual65537 / stored:.2f}",
         ),
         "wp-017": _sizes(replication),
         "wp-018": verdicts.number(sum(signing.values()) / 3, f"mean of three devices: {_each(signing)}"),
@@ -130,8 +129,7 @@ def _clock(data: PaperData) -> Check:
         all(abs(ratio / expected - 1) <= 0.05 for ratio in ratios),
         round(furthest, 3),
         f"time ratios of the same primitives range from {min(ratios):.2f} to {max(ratios):.2f} for a clock "
-        "ratio "
-        f"of {expected:.3f}; RSA and ECC scale differently",
+        f"ratio of {expected:.3f}; RSA and ECC scale differently",
     )
 
 
@@ -160,8 +158,7 @@ def _hashing(replication: Replication) -> Check:
         max(shares.values()) < 0.01,
         words,
         "no time of hashing is printed; measured here: the master secret's share of the client's time. "
-        "Public-key "
-        "work has become so fast that hashing shows",
+        "Public-key work has become so fast that hashing shows",
         "measured",
     )
 

@@ -64,13 +64,11 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "sp-014": verdicts.number(sum_of_crypto, "almost 7 % + almost 10 % + 0.129 of 50.6 ms"),
         "sp-015": verdicts.untestable(
             "the network parts that were removed are not printed; without the blocking read alone it is "
-            f"{without:.1f} %, and "
-            f"72 % means that {pda_ms - crypto_ms / 0.72:.1f} of 50.6 ms were network"
+            f"{without:.1f} %, and 72 % means that {pda_ms - crypto_ms / 0.72:.1f} of 50.6 ms were network"
         ),
         "sp-016": verdicts.untestable(
             "the network parts that were removed are not printed; 90 % means "
-            f"{laptop_ms - laptop_crypto_ms / 0.90:.1f} of "
-            f"{laptop_ms:.1f} ms"
+            f"{laptop_ms - laptop_crypto_ms / 0.90:.1f} of {laptop_ms:.1f} ms"
         ),
         "sp-017": verdicts.untestable("printed as this share only: an input"),
         "sp-018": verdicts.untestable("printed as this share only: an input"),
@@ -86,8 +84,7 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "sp-026": verdicts.number(
             resumed["laptop"] / laptop_ms,
             f"4.18 over 0.31 x 50.6 ms; 14 % would need {0.14 * laptop_ms:.1f} ms; exchanging the two "
-            "percentages does not "
-            "help either",
+            "percentages does not help either",
         ),
         "sp-027": verdicts.untestable(DEVICE),
         "sp-028": verdicts.untestable(DEVICE),
@@ -96,9 +93,8 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "sp-031": verdicts.holds(
             gains["laptop"] > gains["pda"],
             f"laptop {100 * gains['laptop']:.0f} % < pda {100 * gains['pda']:.0f} %",
-            "1 - resumed / full by the printed times; the conclusion follows the printed percentages (28 "
-            "and 14) and "
-            "contradicts the times",
+            "1 - resumed / full by the printed times; the conclusion follows the printed percentages (28 and "
+            "14) and contradicts the times",
         ),
         "sp-032": verdicts.holds(
             min(study["pda_dh_total_over_rsa_total"], study["laptop_dh_total_over_rsa_total"]) > 1,

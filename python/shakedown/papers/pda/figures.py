@@ -47,10 +47,9 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
         (
             "2",
             "Client's time by step, full handshake with RSA",
-            "Our steps measured here; waits by the study's 10 Mbit/s and the one-way delay that the "
-            "laptop's resumed handshake "
-            f"shows ({1e3 * delay_s:.2f} ms). Of the PDA only steps 2, 3 and 6 were printed, of the laptop "
-            "none.",
+            "Our steps measured here; waits by the study's 10 Mbit/s and the one-way delay that the laptop's "
+            f"resumed handshake shows ({1e3 * delay_s:.2f} ms). Of the PDA only steps 2, 3 and 6 were "
+            "printed, of the laptop none.",
             clients,
         ),
         (
@@ -154,8 +153,7 @@ def _figure_6(replication: Replication) -> Drawing:
         "6",
         title,
         "Measured here over TLS 1.0 with AES-256, frames of 1500 bytes really enciphered with RC4 and "
-        "CRC-32. Regression: "
-        f"{'; '.join(words)}. The study drew PDA and laptop and printed no values.",
+        f"CRC-32. Regression: {'; '.join(words)}. The study drew PDA and laptop and printed no values.",
         "measured",
         charts.regression(values, x, y, "side", "what"),
         values,

@@ -78,8 +78,7 @@ def common_work(data: PaperData, replication: Replication) -> Check:
         worst <= 0.20,
         f"up to {100 * worst:.0f} % apart",
         f"µs of common work here with PSK, RSA, DHE_DSS at 1024 bit: {'; '.join(words)}. Parsing "
-        "certificates and keys is "
-        "common work too, and no longer small beside public-key work",
+        "certificates and keys is common work too, and no longer small beside public-key work",
         "measured",
     )
 
@@ -131,8 +130,7 @@ def dh_over_dss(data: PaperData, replication: Replication) -> Check:
         min(ratios) > 1,
         "; ".join(f"{ratio:.2f}" for ratio in ratios),
         "time of DH over time of DSS in DHE_DSS here at 512, 1024, 2048 bit, with exponents as long as the "
-        "prime; DHE_PSK "
-        f"saves {', '.join(f'{100 * gain:.0f} %' for gain in gains)} of DHE_DSS",
+        f"prime; DHE_PSK saves {', '.join(f'{100 * gain:.0f} %' for gain in gains)} of DHE_DSS",
         "measured",
     )
 

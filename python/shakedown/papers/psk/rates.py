@@ -54,10 +54,9 @@ def above_100k(data: PaperData, replication: Replication) -> Check:
     return verdicts.holds(
         good,
         "; ".join(replication_words) + ", 1024 bit",
-        "the printed order needs a machine slower than this one by more than "
-        f"{factors[1e5][1]:.0f} times at 100 kbit/s and {factors[1e6][1]:.1f} times at 1 Mbit/s (1024 bit), "
-        "as a Pentium 4 "
-        "with full-length exponents was: on modern processors bytes decide up to higher rates",
+        f"the printed order needs a machine slower than this one by more than {factors[1e5][1]:.0f} times at "
+        f"100 kbit/s and {factors[1e6][1]:.1f} times at 1 Mbit/s (1024 bit), as a Pentium 4 with full-length "
+        "exponents was: on modern processors bytes decide up to higher rates",
         "measured",
     )
 

@@ -69,8 +69,7 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
                     costs[0].size_bytes - costs[1].size_bytes if costs else None,
                     "10 %",
                     f"our TLS 1.0 handshakes: {costs[0].size_bytes:.0f} less {costs[1].size_bytes:.0f}; "
-                    "names in "
-                    "certificates, identity and hint are shorter here and cancel"
+                    "names in certificates, identity and hint are shorter here and cancel"
                     if costs
                     else replication.why_not(suites),
                     "measured",

@@ -157,8 +157,7 @@ def _waits(thesis: Thesis) -> list[Drawing]:
     """4.13 to 4.23: waits in the server's queue."""
     note = (
         "Equation 3.12 with 3.13 to 3.82; the rate counts messages of which a handshake sends four (mutual "
-        "ECDH), six (mutual "
-        "RSA) or five (server-authenticated)."
+        "ECDH), six (mutual RSA) or five (server-authenticated)."
     )
     mixed = (
         note
@@ -266,8 +265,7 @@ def _pings(data: PaperData) -> list[Drawing]:
                 row["figure"],
                 f"Round trips of 100 pings over GPRS, {row['time_slot']}",
                 "The series was never published: its mean (line) and one deviation either way (grey), which "
-                "is twice that of "
-                "the traversal delay in table 4.14.",
+                "is twice that of the traversal delay in table 4.14.",
                 "published",
                 charts.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
                 values,
@@ -299,9 +297,8 @@ def _pings(data: PaperData) -> list[Drawing]:
                 SLUG,
                 row["figure"],
                 f"Traversal delay over GPRS, {slot}",
-                "The series was never published: its mean and one deviation either way (grey). Equation "
-                f"4.2 gives {eight:.1f} "
-                f"ms as printed, and {without:.1f} ms without its factor 8.",
+                "The series was never published: its mean and one deviation either way (grey). Equation 4.2 "
+                f"gives {eight:.1f} ms as printed, and {without:.1f} ms without its factor 8.",
                 "modelled",
                 charts.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
                 values,
@@ -377,8 +374,7 @@ def _bearers(thesis: Thesis) -> list[Drawing]:
                 number,
                 f"Whole handshakes on CSD and GPRS, category 3, {WORDS[authentication]}",
                 "Equation 3.84 with the traversal delays of table 4.15 and the rates of table 4.13; the "
-                "sizes are not split, so "
-                "half of the bytes are taken to go each way.",
+                "sizes are not split, so half of the bytes are taken to go each way.",
                 "modelled",
                 charts.grouped_bars(
                     values, "CA/end", "bearer", y, log=True, x_title="certificate of CA / end"

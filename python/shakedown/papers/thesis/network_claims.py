@@ -65,15 +65,13 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
             coefficients[0] > abs(coefficients[1]),
             f"{coefficients[0]:+.2f} (n), {coefficients[1]:+.2f} (size)",
             "standardised coefficients of a regression of table 4.12 on both: the delay grows with neither, "
-            "and falls "
-            "a little with n",
+            "and falls a little with n",
         ),
         "wn-093": verdicts.spans(
             [(1.0 + float(apart.min()), 1.0 + float(apart.max()))],
             "least and greatest of the 48 delays over their mean, for the statement is about all; "
-            f"{int((np.abs(apart) > 0.07).sum())} lie further off than 7 %, 283r/233r mutual, an "
-            f"outlier, the "
-            f"furthest; the standard deviation is {100 * spread:.1f} % of the mean",
+            f"{int((np.abs(apart) > 0.07).sum())} lie further off than 7 %, 283r/233r mutual, an outlier, "
+            f"the furthest; the standard deviation is {100 * spread:.1f} % of the mean",
         ),
     }
 
@@ -225,8 +223,7 @@ def _overall(thesis: Thesis) -> dict[str, Check]:
             all(abs(ratio - 1) <= 0.10 for ratio in ratios),
             f"{min(ratios):.3f}..{max(ratios):.3f}",
             "GPRS (average) over CSD by equation 3.84 with the traversal delays of table 4.15, over 48 "
-            "cases; half of the "
-            "bytes taken each way",
+            "cases; half of the bytes taken each way",
         ),
         "wn-090": verdicts.untestable(
             "a statement without a bound; whole handshakes on CSD take "
