@@ -69,6 +69,20 @@ def test_the_printed_orders_are_these(family: str, how: Any, count: int, missing
         assert ("client", "Certificate") in order
 
 
+RSA_MORE = {"Certificate": 6, "ClientKeyExchange": 1}
+"""RSA: a public exponent with its length, and lengths of two bytes for one."""
+
+
+def encoding_bytes(kind: Kind, message: sizes.Message) -> int:
+    """What our messages hold besides numbers."""
+    side, name = message
+    if name == "Certificate" and side == "client" and kind.authentication == "serverauth":
+        return sum(sizes.ENCODING["empty Certificate"].values())
+    more = RSA_MORE.get(name, 0) if kind.family == "rsa" else 0
+    names = sizes.NAMES[side] if name == "Certificate" else 0
+    return sum(sizes.ENCODING[name].values()) + more + names
+
+
 @each_case
 def test_every_message_is_its_encoding_and_its_numbers(
     measured: dict[str, Measurement], case: Any, how: Any
@@ -77,7 +91,7 @@ def test_every_message_is_its_encoding_and_its_numbers(
     for one in measured[case.suite(how)].messages:
         message = (one.sender, one.name)
         numbers = messages.numbers(case, how, message)
-        assert one.bytes == sizes.encoding_bytes(kind, message) + numbers.replicated_bytes, message
+        assert one.bytes == encoding_bytes(kind, message) + numbers.replicated_bytes, message
 
 
 def test_the_fields_are_what_travels(tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,7 +10,8 @@ import click
 from shakedown.cli._options import FILE
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
-from shakedown.terminal.figures import BASIS_MARKS, LEGEND
+from shakedown.terminal.figures import BASIS_MARKS, LEGEND, no_figure, rough
+from shakedown.terminal.tables import figures_table, fits
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -133,9 +133,7 @@ def prediction_tables(rows: Sequence[Row], width: int) -> list[RenderableType]:
 
 
 def _prediction_table(rows: Sequence[Row], names: Sequence[str], columns: Sequence[str]) -> Table:
-    table = _table(names)
-    for heading in columns:
-        table.add_column(heading, justify="right")
+    table = _table(names, columns)
     for name, row in zip(names, rows, strict=True):
         table.add_row(name, *(_prediction_cell(row, heading) for heading in columns))
     return table
@@ -185,10 +183,10 @@ def _per_charge(row: Row) -> str:
     if count is None:
         return "–"
     if row["energy_missing"]:
-        return f"≤ {_significant(count, 2)}"
+        return f"≤ {rough(count, 2)}"
     least, most = (count * energy["mean"] / energy[end] for end in ("high", "low"))
     digits = digits_of(count, least, most)
-    return f"{_significant(count, digits)} ({_significant(least, 2)} – {_significant(most, 2)})"
+    return f"{rough(count, digits)} ({rough(least, 2)} – {rough(most, 2)})"
 
 
 def _mark(row: Row, side: str) -> str:
@@ -213,16 +211,8 @@ def _legend(rows: Sequence[Row]) -> list[str]:
     shown = [text for mark, text in LEGEND.items() if mark in marks]
     if shown:
         lines.append("; ".join(shown))
-    missing: dict[str, None] = {}
-    for row in rows:
-        for one in row["unpriced"]:
-            what = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)
-            missing[f"no figure: {one['side']} {what}: {one['reason']}"] = None
-    lines += missing
-    without: dict[str, None] = {}
-    for row in rows:
-        for part in row.get("energy_missing", ()):
-            without[part] = None
+    lines += _missing(rows)
+    without = dict.fromkeys(part for row in rows for part in row.get("energy_missing", ()))
     inside = next((row["eap"] for row in rows if row.get("eap")), None)
     if inside is not None:
         lines.append(
@@ -233,6 +223,14 @@ def _legend(rows: Sequence[Row]) -> list[str]:
     if without and any(row.get("energy_j") for row in rows):
         lines.append("energy without " + ", ".join(without))
     return lines + _other_builds(rows)
+
+
+def _missing(rows: Sequence[Row]) -> Iterable[str]:
+    return dict.fromkeys(
+        no_figure(*(one[key] for key in ("side", "operation", "algorithm", "parameters", "reason")))
+        for row in rows
+        for one in row["unpriced"]
+    )
 
 
 def _other_builds(rows: Sequence[Row]) -> list[str]:
@@ -269,19 +267,12 @@ _CAPACITY_SHORT = ("handshakes/s", "workers")
 
 def _capacity_table(rows: Sequence[Row], names: Sequence[str], columns: Sequence[str]) -> Table:
     asked = "workers_needed" in rows[0]
-    table = _table(names)
-    for heading in columns:
-        if heading != "workers" or asked:
-            title = (
-                f"workers for {per_second(rows[0]['asked_rate_per_s'])}/s"
-                if heading == "workers"
-                else heading
-            )
-            table.add_column(title, justify="right")
+    headings = {one: one for one in columns if one != "workers" or asked}
+    if "workers" in headings:
+        headings["workers"] = f"workers for {per_second(rows[0]['asked_rate_per_s'])}/s"
+    table = _table(names, list(headings.values()))
     for name, row in zip(names, rows, strict=True):
-        table.add_row(
-            name, *(_capacity_cell(row, heading) for heading in columns if heading != "workers" or asked)
-        )
+        table.add_row(name, *(_capacity_cell(row, heading) for heading in headings))
     return table
 
 
@@ -331,12 +322,7 @@ def _legend_of_capacity(rows: Sequence[Row]) -> list[str]:
     shown = [texts[mark] for basis, mark in BASIS_MARKS.items() if basis in bases and mark in texts]
     if shown:
         lines.append("; ".join(shown))
-    missing: dict[str, None] = {}
-    for row in rows:
-        for one in row["unpriced"]:
-            what = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)
-            missing[f"no figure: {one['side']} {what}: {one['reason']}"] = None
-    return [*lines, *missing, *_other_builds(rows)]
+    return [*lines, *_missing(rows), *_other_builds(rows)]
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
@@ -364,14 +350,14 @@ def _fitted(
     below = "\n".join(f"{number:>3}  {name}" for number, name in zip(numbers, names, strict=True))
     for labels, columns in ((names, whole), (numbers, whole), (names, short), (numbers, short)):
         table = make(rows, labels, columns)
-        if _fits(table, width):
+        if fits(table, width):
             rest = _rest(make, rows, labels, [one for one in whole if one not in columns], width)
             return [table, *rest] if labels is names else [table, *rest, below]
     narrow = short
     while len(narrow) > 2:
         narrow = narrow[:-1]
         table = make(rows, numbers, narrow)
-        if _fits(table, width):
+        if fits(table, width):
             break
     rest = _rest(make, rows, numbers, [one for one in whole if one not in narrow], width)
     return [table, *rest, below]
@@ -389,7 +375,7 @@ def _rest(
     left = list(columns)
     while left:
         count = len(left)
-        while count > 1 and not _fits(make(rows, labels, left[:count]), width):
+        while count > 1 and not fits(make(rows, labels, left[:count]), width):
             count -= 1
         table = make(rows, labels, left[:count])
         if len(table.columns) > 1:
@@ -398,18 +384,8 @@ def _rest(
     return found
 
 
-def _fits(table: Table, width: int) -> bool:
-    from rich.console import Console
-
-    return Console(width=1000, markup=False, emoji=False).measure(table).maximum <= width
-
-
-def _table(names: Sequence[str]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("#" if all(name.isdigit() for name in names) else "suite", no_wrap=True)
-    return table
+def _table(names: Sequence[str], figures: Sequence[str]) -> Table:
+    return figures_table(["#" if all(name.isdigit() for name in names) else "suite"], figures)
 
 
 def digits_of(value: float | None, low: float | None, high: float | None) -> int:
@@ -429,7 +405,7 @@ def ranged(value: float | None, low: float | None, high: float | None) -> str:
 
 def per_second(rate: float, digits: int = 3) -> str:
     """A rate with N significant digits."""
-    return _significant(rate, digits)
+    return rough(rate, digits)
 
 
 def load(share: float) -> str:
@@ -437,7 +413,7 @@ def load(share: float) -> str:
     if 0.995 <= share < 1.0:
         return "> 99%"
     if share >= 10.0:
-        return f"{_significant(share, 2)} times"
+        return f"{rough(share, 2)} times"
     return f"{share:.0%}" if share >= 0.01 or share == 0.0 else "< 1%"
 
 
@@ -451,12 +427,8 @@ def joules(energy: Mapping[str, float | None] | None, missing: Sequence[str] = (
     digits = digits_of(mean, low, high)
     for size, unit in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")):
         if mean >= size or unit == "µJ":
-            ends = (
-                f" ({_significant(low / size, 2)} – {_significant(high / size, 2)})"
-                if high is not None
-                else ""
-            )
-            return f"{'≥ ' if missing else ''}{_significant(mean / size, digits)} {unit}{ends}"
+            ends = f" ({rough(low / size, 2)} – {rough(high / size, 2)})" if high is not None else ""
+            return f"{'≥ ' if missing else ''}{rough(mean / size, digits)} {unit}{ends}"
     return "–"
 
 
@@ -466,16 +438,7 @@ def seconds(value: float | None, digits: int = 3) -> str:
         return "no steady state"
     for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if abs(float(f"{value:.{digits}g}")) >= size:
-            return f"{_significant(value / size, digits)} {unit}"
+            return f"{rough(value / size, digits)} {unit}"
     if value == 0.0:
         return "0"
-    return f"{_significant(value / 1e-9, digits)} ns" if abs(value) >= 0.5e-9 else "< 1 ns"
-
-
-def _significant(value: float, digits: int) -> str:
-    """`12`, `1.2`, `1,200`: rounded to significant digits, written out."""
-    if value == 0.0 or not math.isfinite(value):
-        return f"{value:g}"
-    rounded = float(f"{value:.{digits}g}")
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    return f"{rounded:,.{decimals}f}"
+    return f"{rough(value / 1e-9, digits)} ns" if abs(value) >= 0.5e-9 else "< 1 ns"

@@ -15,6 +15,7 @@ from shakedown.cli._options import FILE
 from shakedown.cli._output import echo, json_option, note, print_json, progress_bar
 from shakedown.cli._scenario import Duration, Rate, bearer_option, scale_from_option, traces_option
 from shakedown.errors import InputError, ShakedownError
+from shakedown.terminal.figures import no_figure
 
 if TYPE_CHECKING:
     from shakedown.schema.aka import (
@@ -197,8 +198,7 @@ def _show_run(found: AttachRun) -> None:
     if unpriced:
         echo("all times are least values: some work has no figure")
     for part in unpriced:
-        what = " ".join(word for word in (part.operation, part.algorithm, part.parameters) if word)
-        echo(f"no figure: {part.side} {what}: {part.reason}")
+        echo(no_figure(part.side, part.operation, part.algorithm, part.parameters, part.reason))
 
 
 def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None) -> None:

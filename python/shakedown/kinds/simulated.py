@@ -28,7 +28,7 @@ from shakedown.scenario import (
 )
 from shakedown.schema.identity import Identified
 from shakedown.schema.saved import Planned
-from shakedown.schema.simulated import Endpoints, Simulated, SimulatedMix, Spread
+from shakedown.schema.simulated import Counted, Endpoints, Simulated, SimulatedMix, Spread
 from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
@@ -427,7 +427,7 @@ def _spread(quantity: str, unit: str, spread: Spread) -> Iterator[Row]:
         yield figure(quantity, unit, getattr(spread, statistic), statistic=statistic, n=spread.n)
 
 
-def _series(one: Simulated | SimulatedMix) -> Iterator[Row]:
+def _series(one: Counted) -> Iterator[Row]:
     if one.series is UNSET or one.series_s is UNSET:
         return
     yield figure("series.width", "s", one.series_s)

@@ -90,13 +90,6 @@ class Wait:
         inside = np.interp(at, self.step_s * np.arange(len(self.cdf)), self.cdf)
         return np.where(at < 0.0, 0.0, inside)
 
-    def percentile_s(self, percentile: float) -> float:
-        """The wait that ``percentile`` per cent of customers do not exceed, in seconds."""
-        target = percentile / 100.0
-        if target <= self.cdf[0]:
-            return 0.0
-        return float(np.interp(target, self.cdf, self.step_s * np.arange(len(self.cdf))))
-
 
 def mg1_wait(rate_per_s: float, service: Service) -> Wait | None:
     """The wait in M/G/1 as a distribution, or None where there is no steady state."""

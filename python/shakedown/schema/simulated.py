@@ -97,22 +97,19 @@ class Endpoints(Object, frozen=True, kw_only=True):
     replayed: Replayed
 
 
-class Simulated(Object, frozen=True, kw_only=True):
-    """One row of `simulate`.
+class Counted(Object, frozen=True, kw_only=True):
+    """What is said of a fleet, of one kind of clients or of several.
 
     `clients` are those counted, over all replications: `completed` and those in `failed` by cause.
     `handshake_s` is from a client's arrival until it may send data, failed attempts and pauses before it
     included; `done_s` until both sides are through. `queue_wait_s` is a client's waiting for workers, all its
     flights together; `job_wait_s` that of each flight. `unstable`: more work arrives than the workers can do,
     so that the figures grow with the number of clients. Of a storm, `last_in_s` is when the last client was
-    in. With `endpoints` the handshakes are those of real protocol engines; else they are replayed.
+    in.
     """
 
-    suite: Text
     kind: Literal["simulated"]
-    device: Text
     server_device: Text
-    bearer: Text
     arrivals: Text
     rate_per_s: Number | None
     clients: Count
@@ -135,19 +132,29 @@ class Simulated(Object, frozen=True, kw_only=True):
     last_in_s: Number
     peak_in_flight: Count
     traffic: Traffic
-    resumption: Share
     from_idle: bool
     timeout_s: Number | None
     retries: Count
     replications: Count
     warmup_clients: Count
     seed: Count
+    series_s: Number | UnsetType = UNSET
+    series: tuple[Interval, ...] | UnsetType = UNSET
+
+
+class Simulated(Counted, frozen=True, kw_only=True):
+    """One row of `simulate`. With `endpoints` the handshakes are those of real protocol engines; else they
+    are replayed.
+    """
+
+    suite: Text
+    device: Text
+    bearer: Text
+    resumption: Share
     modelled: ClosedForm | None
     basis: Basis
     unpriced: tuple[UnpricedPart, ...]
     extrapolated: tuple[GuessedFigure, ...]
-    series_s: Number | UnsetType = UNSET
-    series: tuple[Interval, ...] | UnsetType = UNSET
     endpoints: Endpoints | UnsetType = UNSET
 
 
@@ -168,47 +175,15 @@ class MixedClients(Object, frozen=True, kw_only=True):
     extrapolated: tuple[GuessedFigure, ...]
 
 
-class SimulatedMix(Object, frozen=True, kw_only=True):
+class SimulatedMix(Counted, frozen=True, kw_only=True):
     """The row of `simulate --mix`: several kinds of clients at one server.
 
-    Figures are of all clients together, as in a row of `simulate`; each kind has its own times. `share` is a
-    kind's part of all arrivals.
+    Figures are of all clients together; each kind has its own times. `share` is a kind's part of all
+    arrivals.
     """
 
     mix: Text
-    kind: Literal["simulated"]
-    server_device: Text
     kinds: tuple[MixedClients, ...]
-    arrivals: Text
-    rate_per_s: Number | None
-    clients: Count
-    completed: Count
-    failed: dict[str, Count]
-    attempts: Count
-    handshake_s: Spread
-    done_s: Spread
-    connect_s: Spread
-    queue_wait_s: Spread
-    job_wait_s: Spread
-    utilisation: Number
-    offered: Number | None
-    unstable: bool
-    workers: Count
-    discipline: Literal["fifo", "ps"]
-    energy_j: Spread
-    energy_missing: tuple[str, ...]
-    virtual_s: Number
-    last_in_s: Number
-    peak_in_flight: Count
-    traffic: Traffic
-    from_idle: bool
-    timeout_s: Number | None
-    retries: Count
-    replications: Count
-    warmup_clients: Count
-    seed: Count
-    series_s: Number | UnsetType = UNSET
-    series: tuple[Interval, ...] | UnsetType = UNSET
 
 
 class FailedSimulation(Object, frozen=True, kw_only=True):

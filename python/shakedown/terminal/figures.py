@@ -64,6 +64,11 @@ def legend(bases: Iterable[str | None]) -> str:
     return "; ".join(text for mark, text in LEGEND.items() if mark in marks)
 
 
+def no_figure(side: str, operation: str, algorithm: str, parameters: str, reason: str) -> str:
+    """The line that says what no profile has a figure of."""
+    return f"no figure: {side} {' '.join(filter(None, (operation, algorithm, parameters)))}: {reason}"
+
+
 def energy(joules: float | None, digits: int = 2) -> str:
     """`540 mJ`, `1.2 J`."""
     if joules is None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.schema.simulated import MixedClients, SimulatedMix, Spread
-from shakedown.terminal.figures import NOTHING, count, share, time
-from shakedown.terminal.simulated import MAX_TABLES, UNSTABLE, failures, joules, unpriced_lines
-from shakedown.terminal.tables import fits, titled_table
+from shakedown.terminal.figures import NOTHING, count, energy, share, time
+from shakedown.terminal.simulated import MAX_TABLES, UNSTABLE, failures, unpriced_lines
+from shakedown.terminal.tables import figures_table, fits, titled_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,7 +53,7 @@ def mix_tables(row: SimulatedMix, width: int) -> Iterator[RenderableType]:
     said = [f"load {share(load)}", f"a client waits {time(row.queue_wait_s.mean, 2)} for workers"]
     known = row.energy_j.n == row.clients
     if known:
-        said.append(f"{joules(row.energy_j)} each")
+        said.append(f"{energy(row.energy_j.mean)} each")
     if row.rate_per_s is None:
         said.append(f"{'the last one' if row.failed else 'all'} in after {time(row.last_in_s)}")
     yield ", ".join(said)
@@ -122,13 +122,7 @@ def _mixture_times(row: Mapping[str, Any]) -> list[str]:
 
 
 def _table(row: SimulatedMix, columns: list[str]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in NAMES:
-        table.add_column(name, no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right")
+    table = figures_table(NAMES, columns)
     for one in row.kinds:
         cells = (_cell(one, name) for name in columns)
         table.add_row(one.suite, one.device, one.bearer, *cells)

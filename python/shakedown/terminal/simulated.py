@@ -15,10 +15,9 @@ from shakedown.schema.simulated import (
     MixedClients,
     Simulated,
     SimulatedCapacity,
-    Spread,
 )
-from shakedown.terminal.figures import NOTHING, count, number, rate, share, time
-from shakedown.terminal.tables import fits, titled_table
+from shakedown.terminal.figures import NOTHING, count, energy, no_figure, rate, share, time
+from shakedown.terminal.tables import figures_table, fits, titled_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -80,20 +79,9 @@ def fleet_tables(rows: Sequence[Simulated | FailedSimulation], width: int) -> It
 
 
 def _table(rows: Sequence[Simulated], columns: Sequence[str]) -> Table:
-    table = _plain(columns)
+    table = figures_table(["suite"], columns)
     for row in rows:
         table.add_row(row.suite, *(_cell(row, name) for name in columns))
-    return table
-
-
-def _plain(figures: Sequence[str]) -> Table:
-    """A line a suite, as `predict` prints them."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("suite", no_wrap=True)
-    for name in figures:
-        table.add_column(name, justify="right")
     return table
 
 
@@ -116,16 +104,7 @@ def _cell(row: Simulated, name: str) -> str:
         return share(sum(row.failed.values()) / row.clients, 1) if row.failed else "none"
     if name == "all in after":
         return NOTHING if row.failed else time(row.last_in_s)
-    return joules(row.energy_j)
-
-
-def joules(energy: Spread) -> str:
-    """A mean energy, or a dash."""
-    if energy.mean is None:
-        return NOTHING
-    units = ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
-    size, unit = next((one for one in units if energy.mean >= one[0]), units[-1])
-    return f"{number(energy.mean / size, 2)} {unit}"
+    return energy(row.energy_j.mean)
 
 
 def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
@@ -159,12 +138,11 @@ def failures(failed: Mapping[str, int]) -> str:
 
 def unpriced_lines(rows: Iterable[Simulated | MixedClients]) -> Iterable[str]:
     """A line for each figure that no profile has."""
-    missing: dict[str, None] = {}
-    for row in rows:
-        for one in row.unpriced:
-            what = " ".join(part for part in (one.operation, one.algorithm, one.parameters) if part)
-            missing[f"no figure: {one.side} {what}: {one.reason}"] = None
-    return missing
+    return dict.fromkeys(
+        no_figure(one.side, one.operation, one.algorithm, one.parameters, one.reason)
+        for row in rows
+        for one in row.unpriced
+    )
 
 
 def _agreement(row: Simulated, engines: Endpoints) -> str:
@@ -251,7 +229,7 @@ def capacity_table(
     rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity],
 ) -> Iterator[RenderableType]:
     """Highest rates for people."""
-    table = _plain(["handshakes/s", "by formula", "load", "mean", "99 % within"])
+    table = figures_table(["suite"], ["handshakes/s", "by formula", "load", "mean", "99 % within"])
     for row in rows:
         if not isinstance(row, SimulatedCapacity):
             continue

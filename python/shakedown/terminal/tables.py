@@ -26,6 +26,18 @@ def titled_table(title: str, caption: str = "") -> Table:
     )
 
 
+def figures_table(names: Sequence[str], figures: Sequence[str]) -> Table:
+    """A line a suite, as commands print predictions: names that are whole, and figures."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for name in figures:
+        table.add_column(name, justify="right")
+    return table
+
+
 def plain_table(names: Sequence[str], figures: Sequence[str] = (), caption: str = "") -> Table:
     """A list of things: columns of names on the left, of figures on the right."""
     from rich.table import Table

@@ -67,19 +67,6 @@ RC5 with 64-bit blocks and SHA-1; one key exchange is suite, parameter number an
 CA the same with the type, character set and length of its name.
 """
 
-_RSA_MORE = {"Certificate": 6, "ClientKeyExchange": 1}
-"""RSA: a public exponent with its length, and lengths of two bytes for one."""
-
-
-def encoding_bytes(kind: Kind, message: Message) -> int:
-    """What our messages hold besides numbers."""
-    side, name = message
-    if name == "Certificate" and side == "client" and kind.authentication == "serverauth":
-        return sum(ENCODING["empty Certificate"].values())
-    more = _RSA_MORE.get(name, 0) if kind.family == "rsa" else 0
-    names = NAMES[side] if name == "Certificate" else 0
-    return sum(ENCODING[name].values()) + more + names
-
 
 @dataclass(frozen=True)
 class Line:
