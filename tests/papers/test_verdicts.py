@@ -78,7 +78,7 @@ def test_figures_that_do_not_match_the_claim_are_a_defect():
 
 
 def test_an_input_cannot_be_tested():
-    row = verdicts.cell_row("p", "table 1", "q", "ms", "12.5", None, "", "an input")
+    row = verdicts.cell_row("table 1", "q", "ms", "12.5", None, "", "an input")
     assert (row.verdict, row.replication, row.difference, row.published) == (
         "cannot be tested",
         None,
@@ -88,8 +88,8 @@ def test_an_input_cannot_be_tested():
 
 
 def test_a_cell_agrees_to_its_last_printed_digit():
-    assert verdicts.cell_row("p", "t", "q", "ms", "2.47", 2.4716, "exact", "sum").verdict == "agrees"
-    assert verdicts.cell_row("p", "t", "q", "ms", "2.47", 2.4756, "exact", "sum").verdict == "differs"
+    assert verdicts.cell_row("t", "q", "ms", "2.47", 2.4716, "exact", "sum").verdict == "agrees"
+    assert verdicts.cell_row("t", "q", "ms", "2.47", 2.4756, "exact", "sum").verdict == "differs"
 
 
 def test_a_claims_row_keeps_words_and_numbers_apart():
@@ -127,14 +127,14 @@ def test_one_variant_that_strays_leaves_it_undecided():
 
 def test_a_cell_of_another_machine_keeps_its_interval_and_has_no_verdict():
     rows = [
-        verdicts.beside(verdicts.cell_row("p", "t", "q", "%", "12.5", figure, "5", "why", "measured"))
+        verdicts.beside(verdicts.cell_row("t", "q", "%", "12.5", figure, "5", "why", "measured"))
         for figure in (12.0, 11.0, 14.0)
     ]
     found = verdicts.together_row(rows[0], rows[1:])
     assert (found.verdict, found.tolerance) == ("cannot be tested", None)
     assert (found.replication, found.difference, found.interval) == (12, -0.5, (11, 14))
     assert verdicts.OTHER_MACHINES in found.reason
-    missing = verdicts.cell_row("p", "t", "q", "%", "12.5", None, "5", "not measured", "measured")
+    missing = verdicts.cell_row("t", "q", "%", "12.5", None, "5", "not measured", "measured")
     assert verdicts.beside(missing) == missing
 
 

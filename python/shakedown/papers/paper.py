@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shakedown.papers import verdicts
 from shakedown.papers.drawing import Drawing
@@ -111,7 +111,7 @@ def reproduce(
         _rerun_row(paper.slug, data, replication, modern_rerun, [one[number] for one in modern])
         for number, modern_rerun in enumerate(paper.modern_rerun(data, replication))
     ]
-    return Reproduction(paper, data, replication, tuple(rows))
+    return Reproduction(paper, data, replication, tuple(replace(row, paper=paper.slug) for row in rows))
 
 
 def _rerun_row(

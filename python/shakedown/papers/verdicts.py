@@ -231,7 +231,6 @@ OTHER_MACHINES = "the paper's figure is its devices', so nothing measured here t
 
 
 def cell_row(
-    slug: str,
     item: str,
     quantity: str,
     unit: str,
@@ -241,39 +240,40 @@ def cell_row(
     reason: str,
     kind: Kind = "modelled",
 ) -> Row:
-    """The row of a table's cell; ``replication`` None marks an input, which nothing else
-    in the paper decides.
+    """The row of a table's cell; its paper is named where all rows of one are together (`paper.reproduce`).
+
+    Where there is no ``replication``, nothing decides it.
     """
     published = float(printed)
     if replication is None or math.isnan(replication):
-        return Row(
-            slug,
-            item,
-            None,
-            quantity,
-            unit,
-            tidy_number(published),
-            None,
-            None,
-            None,
-            kind,
-            UNTESTABLE,
-            reason,
-        )
+        return replace(input_row(item, quantity, unit, printed, reason), kind=kind, depends_on="")
     agree = abs(replication - published) <= allowance(tolerance, published, printed) + 1e-12
+    return replace(
+        input_row(item, quantity, unit, printed, reason),
+        replication=tidy_number(replication),
+        difference=tidy_number(replication - published),
+        tolerance=tolerance,
+        kind=kind,
+        verdict=AGREES if agree else DIFFERS,
+        depends_on="",
+    )
+
+
+def input_row(item: str, quantity: str, unit: str, printed: str, reason: str) -> Row:
+    """The row of a cell that is an input, which nothing else in the paper decides."""
     return Row(
-        slug,
-        item,
-        None,
-        quantity,
-        unit,
-        tidy_number(published),
-        tidy_number(replication),
-        tidy_number(replication - published),
-        tolerance,
-        kind,
-        AGREES if agree else DIFFERS,
-        reason,
+        paper="",
+        item=item,
+        claim_id=None,
+        quantity=quantity,
+        unit=unit,
+        published=tidy_number(float(printed)),
+        replication=None,
+        difference=None,
+        tolerance=None,
+        kind="modelled",
+        verdict=UNTESTABLE,
+        reason=reason,
     )
 
 

@@ -11,7 +11,6 @@ from shakedown.papers.aka.inputs import (
     INPUT,
     LAPTOP,
     SETUPS,
-    SLUG,
     TIMES,
     WLAN,
     Study,
@@ -22,7 +21,7 @@ from shakedown.papers.aka.inputs import (
 from shakedown.papers.load import PaperData
 from shakedown.papers.replication import Replication
 from shakedown.papers.rows import Row
-from shakedown.papers.verdicts import cell_row
+from shakedown.papers.verdicts import cell_row, input_row
 
 
 def cells(data: PaperData) -> list[Row]:
@@ -38,7 +37,6 @@ def cells(data: PaperData) -> list[Row]:
                 )
                 rows.append(
                     cell_row(
-                        SLUG,
                         f"table {number}, {setup}",
                         f"{time.upper()}, {words}",
                         "ms",
@@ -49,9 +47,7 @@ def cells(data: PaperData) -> list[Row]:
                     )
                 )
     for row in data.tables["table_2_memory"].rows:
-        rows.append(
-            cell_row(SLUG, "table 2", row["item"].replace("_", " "), "KB", row["memory_kb"], None, "", INPUT)
-        )
+        rows.append(input_row("table 2", row["item"].replace("_", " "), "KB", row["memory_kb"], INPUT))
     return rows
 
 

@@ -8,10 +8,10 @@ from typing import Literal
 
 from shakedown.models import primitives
 from shakedown.papers.load import PaperData
-from shakedown.papers.palm.inputs import CLOCKS_MHZ, DEVICES, NEW, SLUG, TLS_ECC, TLS_RSA, TLS_RSA3, times
+from shakedown.papers.palm.inputs import CLOCKS_MHZ, DEVICES, NEW, TLS_ECC, TLS_RSA, TLS_RSA3, times
 from shakedown.papers.replication import Replication
 from shakedown.papers.rows import Row
-from shakedown.papers.verdicts import beside, cell_row
+from shakedown.papers.verdicts import beside, cell_row, input_row
 
 
 def cells(data: PaperData) -> list[Row]:
@@ -24,7 +24,6 @@ def cells(data: PaperData) -> list[Row]:
         item = f"figure {row['figure']}, step {row['step']}"
         rows.append(
             cell_row(
-                SLUG,
                 item,
                 f"{row['operation']}: {row['primitive']}".replace("_", " "),
                 "ms",
@@ -40,7 +39,6 @@ def cells(data: PaperData) -> list[Row]:
         suite = f"{row['suite']} {row['authentication']} {row['rsa_public_exponent']}".strip()
         rows.append(
             cell_row(
-                SLUG,
                 f"figure {row['figure']}, total",
                 f"client time, {suite}",
                 "ms",
@@ -53,14 +51,11 @@ def cells(data: PaperData) -> list[Row]:
     for row in data.tables["figure_8_pda_processors"].rows:
         for column in ("clock_min_mhz", "clock_max_mhz"):
             rows.append(
-                cell_row(
-                    SLUG,
+                input_row(
                     f"figure 8, {row['device']}",
                     f"{'least' if 'min' in column else 'greatest'} clock",
                     "MHz",
                     row[column],
-                    None,
-                    "",
                     "an input: a clock from a data sheet",
                 )
             )
@@ -95,7 +90,6 @@ def _figure_3(row: Mapping[str, str], device: str) -> Row:
             "the 20 MHz Palm VII's figure scaled by the clocks, as the report would",
         )
     return cell_row(
-        SLUG,
         f"figure 3, {row['family']} {row['key_bits']}, {DEVICES[device]}",
         name,
         "ms",
@@ -162,7 +156,6 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
             rows.append(
                 beside(
                     cell_row(
-                        SLUG,
                         f"figure 3 as ratios, {name}",
                         title,
                         "x",

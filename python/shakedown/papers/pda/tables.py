@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from shakedown.papers.load import PaperData
-from shakedown.papers.pda.inputs import SLUG
 from shakedown.papers.replication import Replication
 from shakedown.papers.rows import Row
-from shakedown.papers.verdicts import cell_row
+from shakedown.papers.verdicts import input_row
 
 
 def cells(data: PaperData) -> list[Row]:
@@ -15,14 +14,11 @@ def cells(data: PaperData) -> list[Row]:
     for row in data.tables["table_1_devices"].rows:
         for column, words, unit in (("clock_mhz", "clock", "MHz"), ("ram_mb", "memory", "MB")):
             rows.append(
-                cell_row(
-                    SLUG,
+                input_row(
                     f"table 1, {row['role']}",
                     words,
                     unit,
                     row[column],
-                    None,
-                    "",
                     "an input: the test-bed",
                 )
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
@@ -60,22 +60,19 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             "measured",
         )
 
-    return [
-        ModernRerun(
+    rows: list[tuple[str, str, Callable[[], Check]]] = [
+        (
             "tp-012",
             "bytes of plain PSK against all others",
-            suites,
             lambda: extreme("plain_psk", "plain_psk smallest", False),
         ),
-        ModernRerun(
-            "tp-013", "bytes of anonymous DH and DHE_PSK against certificates", suites, below_certificates
-        ),
-        ModernRerun("tp-014", "bytes of mutual against server-authenticated suites", suites, mutual_above),
-        ModernRerun(
+        ("tp-013", "bytes of anonymous DH and DHE_PSK against certificates", below_certificates),
+        ("tp-014", "bytes of mutual against server-authenticated suites", mutual_above),
+        (
             "tp-015",
             "bytes of mutual DHE_DSS",
-            suites,
             lambda: extreme("dhe_dss_mutual", "dhe_dss_mutual largest", True),
         ),
-        ModernRerun("tp-016", "bytes of DHE_PSK over anonymous DH", suites, over_anonymous),
+        ("tp-016", "bytes of DHE_PSK over anonymous DH", over_anonymous),
     ]
+    return [ModernRerun(claim, words, suites, check) for claim, words, check in rows]

@@ -7,7 +7,7 @@ from shakedown.models.transmission import (
     kuo_dhe_psk_bytes,
 )
 from shakedown.papers.load import PaperData
-from shakedown.papers.psk.inputs import CHANGING_VALUES, KEY_BITS, NAMES, SLUG, TABLE, size_bytes, suite
+from shakedown.papers.psk.inputs import CHANGING_VALUES, KEY_BITS, NAMES, TABLE, size_bytes, suite
 from shakedown.papers.replication import Replication
 from shakedown.papers.rows import Row
 from shakedown.papers.verdicts import cell_row
@@ -22,7 +22,6 @@ def cells(data: PaperData) -> list[Row]:
             replication, tolerance, reason = _law(data, name, bits)
             rows.append(
                 cell_row(
-                    SLUG,
                     f"table 4.1, {NAMES[name]}",
                     f"handshake bytes at {bits} bit",
                     "bytes",
@@ -61,7 +60,6 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
             costs = replication.all(suites)
             rows.append(
                 cell_row(
-                    SLUG,
                     f"table 4.1, growth with the key, {NAMES[name]}",
                     f"handshake bytes at {bits} bit over those at 512 bit",
                     "bytes",

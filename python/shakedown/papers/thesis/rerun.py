@@ -14,7 +14,6 @@ from shakedown.papers.thesis.inputs import (
     COLUMNS,
     SHARE_TABLES,
     SIZES,
-    SLUG,
     TIME_TABLES,
     WORDS,
     Authentication,
@@ -68,7 +67,6 @@ def _ratios(thesis: Thesis, replication: Replication) -> list[Row]:
                 suites = (case.suite(authentication), first.suite(authentication))
                 costs = replication.all(suites)
                 row = cell_row(
-                    SLUG,
                     f"table {table_number} over 160p/160p, {case.name}",
                     f"{column.split('_')[0]} {'time' if 'ms' in column else 'bytes'}, {WORDS[authentication]}"
                     if "ms" in column
@@ -98,7 +96,6 @@ def _shares(thesis: Thesis, replication: Replication) -> list[Row]:
                 rows.append(
                     beside(
                         cell_row(
-                            SLUG,
                             f"table {number} (modern rerun), {case.name}",
                             f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",
                             "%",
@@ -183,18 +180,16 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
         ]
         return order_check(broken, "mutual > serverauth", "24 pairs", "measured")
 
-    return [
-        ModernRerun("wn-001", "orders of client's and server's time", everything, ecc_before_rsa),
-        ModernRerun(
+    rows: list[tuple[str, str, Callable[[], Check]]] = [
+        ("wn-001", "orders of client's and server's time", ecc_before_rsa),
+        (
             "wn-012",
             "orders of the client's time, category 1",
-            everything,
             order(("random", "koblitz", "prime", "rsa"), "client", (1,), "163r < 163k < 160p < rsa1024"),
         ),
-        ModernRerun(
+        (
             "wn-015",
             "client's time, RSA-1024: mutual over server auth",
-            everything,
             lambda: verdicts.number(
                 time(thesis.case("rsa1024/rsa1024"), "mutual", "client")
                 / time(thesis.case("rsa1024/rsa1024"), "serverauth", "client"),
@@ -202,54 +197,46 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
                 "measured",
             ),
         ),
-        ModernRerun("wn-018", "server's time over 160p, server auth", everything, three("serverauth")),
-        ModernRerun("wn-019", "server's time over 160p, mutual", everything, three("mutual")),
-        ModernRerun(
+        ("wn-018", "server's time over 160p, server auth", three("serverauth")),
+        ("wn-019", "server's time over 160p, mutual", three("mutual")),
+        (
             "wn-022",
             "orders of the server's time, category 2",
-            everything,
             order(("prime", "koblitz"), "server", (2,), "224p < 233k"),
         ),
-        ModernRerun(
+        (
             "wn-023",
             "orders of the client's time, category 3",
-            everything,
             order(("koblitz", "random", "prime", "rsa"), "client", (3,), "283k < 283r < 256p < rsa3072"),
         ),
-        ModernRerun(
+        (
             "wn-024",
             "orders of the server's time, category 3",
-            everything,
             order(("prime", "koblitz"), "server", (3,), "256p < 283k"),
         ),
-        ModernRerun(
+        (
             "wn-025",
             "share of the server certificate's check, mutual ECDH client",
-            everything,
             ranges("mutual", "ecc", "client", "verify_server_cert_pct"),
         ),
-        ModernRerun(
+        (
             "wn-026",
             "share of the key exchange, mutual ECDH client",
-            everything,
             ranges("mutual", "ecc", "client", "client_kx_pct"),
         ),
-        ModernRerun(
+        (
             "wn-027",
             "ECDH's share of the key exchange, mutual ECDH client",
-            everything,
             above(99, "mutual", "ecc", "client", "ecdh_of_client_kx_pct"),
         ),
-        ModernRerun(
+        (
             "wn-028",
             "share of the two operations, mutual ECDH client",
-            everything,
             above(98, "mutual", "ecc", "client", "others_pct"),
         ),
-        ModernRerun(
+        (
             "wn-029",
             "shares of key exchange, certificate and CertificateVerify, mutual RSA client",
-            everything,
             ranges(
                 "mutual",
                 "rsa",
@@ -259,56 +246,49 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
                 "certificate_verify_sign_pct",
             ),
         ),
-        ModernRerun(
+        (
             "wn-030",
             "share of the three operations, mutual RSA client",
-            everything,
             above(99, "mutual", "rsa", "client", "others_pct"),
         ),
-        ModernRerun(
+        (
             "wn-031",
             "RSA's share of the key exchange, mutual RSA client",
-            everything,
             above(99, "mutual", "rsa", "client", "rsa_encrypt_of_client_kx_pct"),
         ),
-        ModernRerun(
+        (
             "wn-032",
             "share of ECDH and certificate, mutual ECDH server",
-            everything,
             above(95, "mutual", "ecc", "server", "others_pct"),
         ),
-        ModernRerun(
+        (
             "wn-033",
             "share of the key exchange, mutual RSA server",
-            everything,
             ranges("mutual", "rsa", "server", "server_kx_pct"),
         ),
-        ModernRerun(
+        (
             "wn-036",
             "share of the two operations, server-auth ECDH client",
-            everything,
             above(98, "serverauth", "ecc", "client", "others_pct"),
         ),
-        ModernRerun(
+        (
             "wn-037",
             "share of the key exchange, server-auth ECDH server",
-            everything,
             above(87, "serverauth", "ecc", "server", "server_kx_pct"),
         ),
-        ModernRerun(
+        (
             "wn-038",
             "share of the key exchange, server-auth RSA server",
-            everything,
             above(98, "serverauth", "rsa", "server", "server_kx_pct"),
         ),
-        ModernRerun("wn-083", "server's time, prime over Koblitz and random", everything, primes),
-        ModernRerun(
+        ("wn-083", "server's time, prime over Koblitz and random", primes),
+        (
             "wn-085",
             "client's time by the CA's key",
-            everything,
             lambda: order_check(
                 growth_violations(thesis, time), "category 1 < 2 < 3", "at equal end certificates", "measured"
             ),
         ),
-        ModernRerun("wn-089", "server's time, mutual and server auth", everything, mutual_above),
+        ("wn-089", "server's time, mutual and server auth", mutual_above),
     ]
+    return [ModernRerun(claim, words, everything, check) for claim, words, check in rows]

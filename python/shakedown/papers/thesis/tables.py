@@ -14,13 +14,12 @@ from shakedown.papers.thesis.inputs import (
     DELAYS,
     SHARE_TABLES,
     SIZES,
-    SLUG,
     TIME_TABLES,
     WORDS,
     Thesis,
 )
 from shakedown.papers.thesis.queue import points
-from shakedown.papers.verdicts import cell_row
+from shakedown.papers.verdicts import cell_row, input_row
 from shakedown.schema.base import SIDES
 
 TIME_TOLERANCE, SHARE_TOLERANCE, DELAY_TOLERANCE = "5 %", "1", "10 %"
@@ -49,7 +48,6 @@ def _times(thesis: Thesis, primitives: Primitives) -> Iterator[Row]:
         for case in thesis.cases:
             for side in SIDES:
                 yield cell_row(
-                    SLUG,
                     f"table {number}, {case.name}",
                     f"{side}'s processing time, {WORDS[authentication]}",
                     "ms",
@@ -68,7 +66,6 @@ def _shares(thesis: Thesis, primitives: Primitives) -> Iterator[Row]:
                 continue
             for column in columns:
                 yield cell_row(
-                    SLUG,
                     f"table {number}, {case.name}",
                     f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",
                     "%",
@@ -84,7 +81,6 @@ def _sizes_and_delays(thesis: Thesis) -> Iterator[Row]:
     for case in thesis.cases:
         for authentication in AUTHENTICATIONS:
             yield cell_row(
-                SLUG,
                 f"table 4.11, {case.name}",
                 f"handshake data, {WORDS[authentication]}",
                 "bytes",
@@ -96,7 +92,6 @@ def _sizes_and_delays(thesis: Thesis) -> Iterator[Row]:
     for case in thesis.cases:
         for authentication in AUTHENTICATIONS:
             yield cell_row(
-                SLUG,
                 f"table 4.12, {case.name}",
                 f"transmission delay on CSD, {WORDS[authentication]}",
                 "ms",
@@ -110,25 +105,19 @@ def _sizes_and_delays(thesis: Thesis) -> Iterator[Row]:
 def _gprs(data: PaperData) -> Iterator[Row]:
     for row in data.tables[network.RATES].rows:
         for way in ("upload", "download"):
-            yield cell_row(
-                SLUG,
+            yield input_row(
                 f"table 4.13, {row['time_slot']}",
                 f"GPRS {way} rate",
                 "kbit/s",
                 row[f"{way}_kbps"],
-                None,
-                "",
                 _INPUT,
             )
     for row in data.tables[network.PINGS].rows:
-        yield cell_row(
-            SLUG,
+        yield input_row(
             f"figure {row['figure']}, {row['time_slot']}",
             "mean GPRS round trip of a ping",
             "ms",
             row["average_rtt_ms"],
-            None,
-            "",
             _INPUT,
         )
     averages = data.tables["figures_4_32_to_4_38_gprs_average_traversal"]
@@ -138,14 +127,11 @@ def _gprs(data: PaperData) -> Iterator[Row]:
         )
     for row in data.tables[network.TRAVERSALS].rows:
         yield _traversal(data, "table 4.14", row["time_slot"], row["mean_ms"], with_8=True)
-        yield cell_row(
-            SLUG,
+        yield input_row(
             f"table 4.14, {row['time_slot']}",
             "standard deviation of the GPRS traversal delay",
             "ms",
             row["sd_ms"],
-            None,
-            "",
             "an input: the single pings were never published",
         )
     for row in data.tables[network.TRAVERSALS].rows:
@@ -157,7 +143,6 @@ def _gprs(data: PaperData) -> Iterator[Row]:
 def _traversal(data: PaperData, item: str, slot: str, printed: str, *, with_8: bool) -> Row:
     other = network.gprs_traversal_ms(data, slot, as_computed=with_8)
     return cell_row(
-        SLUG,
         f"{item}, {slot}",
         "mean GPRS traversal delay" + ("" if with_8 else ", rates times bytes instead of bits"),
         "ms",
@@ -187,7 +172,6 @@ def _comparison(thesis: Thesis) -> Iterator[Row]:
             reason = f"{slot}: equation 4.2 as printed; the printed mean lacks its factor 8"
         for column, words in (("mean_ms", "mean traversal delay"), ("sd_ms", "its standard deviation")):
             yield cell_row(
-                SLUG,
                 item,
                 words,
                 "ms",
@@ -207,7 +191,6 @@ def _points(thesis: Thesis) -> Iterator[Row]:
         wait = " to ".join(f"{one:g}" for one in dict.fromkeys(point.waits_ms))
         item = f"queue point, {point.what}: {point.rate_per_s:g}/s, {wait} ms"
         yield cell_row(
-            SLUG,
             item,
             "messages per second at which the printed wait is met",
             "messages/s",
@@ -218,7 +201,6 @@ def _points(thesis: Thesis) -> Iterator[Row]:
         )
         capacities = point.capacities_per_s()
         yield cell_row(
-            SLUG,
             item,
             "handshakes per second that the server takes, 1 over its time for one",
             "handshakes/s",
