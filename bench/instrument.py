@@ -6,7 +6,8 @@ from functools import partial
 from bench.harness import Benchmark, Pair, rust_example
 
 # Where a process's keys and tables lie in memory moves an RSA operation by some tenths of a per cent, for all
-# of its handshakes alike: as much as the heavy target asks about. So each benchmark is several processes' pairs.
+# of its handshakes alike: as much as the heavy target asks about. So each benchmark is several processes'
+# pairs.
 PROCESSES = 5
 
 

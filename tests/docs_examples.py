@@ -83,8 +83,10 @@ def run(command: str, folder: Path) -> tuple[int, str]:
 
 
 def plain(line: str) -> str:
-    """A line without what may differ: numbers, the dashes that stand for none, and spaces for alignment."""
+    """A line without what may differ: numbers, units of time, dashes that stand for none, and alignment."""
     line = re.sub(r"(?<![\w.+/@-])[\d][\d.,]*(?![\w+@-]|/(?!s\b))", "#", line)
+    # Which unit a time has is the machine's, and what else it does.
+    line = re.sub(r"# (ns|µs|us|ms|s|min)\b", "# s", line)
     line = re.sub(r"[─━]+", "─", line)
     return " ".join(line.split())
 

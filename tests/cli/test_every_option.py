@@ -141,7 +141,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("name", "parameter"), cases())
 def test_what_it_is_not_made_for(inputs, tmp_path, monkeypatch, capfd, name, parameter):
     for path in inputs.iterdir():
