@@ -51,7 +51,7 @@ def test_no_authentication_is_lost_over_a_restart():
             count=COUNT,
             rate_per_s=30.0,
             timeout_s=60.0,
-            progress=lambda done: well_begun.set() if done >= COUNT // 4 else None,
+            progress=lambda done: well_begun.set() if done >= COUNT // 12 else None,
         )
         assert well_begun.wait(300)
         first = stopped(before)

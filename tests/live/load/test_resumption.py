@@ -119,7 +119,7 @@ def test_a_closed_loop_runs_as_fast_as_the_server(load, start, peer, pair, tmp_p
         "--count",
         "200",
         "--duration",
-        "20s",
+        "300s",
         "--http",
         "/",
     )

@@ -15,7 +15,7 @@ from live.serve.wtls_peers import Flow, between
 SUITE = "wtls/rsa/rsa1024/server"
 ANONYMOUS = "wtls/ecdh_anon+163k"
 CLEAR_ALERTS = [b"\x01" + bytes([level, number, 0, 0, 0, 0]) for level in (1, 2, 3) for number in (0, 20, 40)]
-ONE = ("--arrivals", "closed", "--clients", "1", "--count", "8", "--duration", "20s", "--timeout", "15s")
+ONE = ("--arrivals", "closed", "--clients", "1", "--count", "8", "--duration", "300s", "--timeout", "200s")
 
 Load = Callable[..., dict]
 
