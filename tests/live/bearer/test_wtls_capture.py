@@ -21,7 +21,10 @@ def test_handshakes_between_our_processes_are_wtls_to_tshark(
     capture = tmp_path / "link.pcap"
     ours = f"{sys.executable} -m shakedown"
     server = f"exec {ours} serve {SUITE} --listen {GATEWAY}:{PORT} --payload 5 > {tmp_path}/server.log 2>&1"
-    options = f"--arrivals closed --clients 1 --count {COUNT} --duration 600s --timeout 100s --i-may-load {GATEWAY} --no-rate-cap"
+    options = (
+        f"--arrivals closed --clients 1 --count {COUNT} --duration 600s --timeout 100s "
+        f"--i-may-load {GATEWAY} --no-rate-cap"
+    )
     load = f"{ours} load wtls://{GATEWAY}:{PORT} {SUITE} {options} --http / --json"
     # The server's log is on the host's disk, which both namespaces see.
     client = f"until grep -q listening {tmp_path}/server.log; do sleep 0.1; done; exec {load}"
