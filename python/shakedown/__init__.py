@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         attach_live,
         authenticate,
         bearers,
-        capacity,
         capture,
         certs,
         check_bearer,
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
         machine,
         measure,
         measure_path,
-        predict,
         primitives,
         report,
         reproduce,
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
     from shakedown.experiment import Experiment
     from shakedown.kinds import load_experiment
     from shakedown.loading import load
+    from shakedown.pricing.capacity import capacity
+    from shakedown.pricing.predict import predict
     from shakedown.results.folder import Results, load_results
     from shakedown.runner import run_experiment
 
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "api": (
-        "attach", "attach_live", "authenticate", "bearers", "capacity", "capture", "certs", "check_bearer",
-        "compare_live", "devices", "inspect", "machine", "measure", "measure_path", "predict", "primitives",
+        "attach", "attach_live", "authenticate", "bearers", "capture", "certs", "check_bearer",
+        "compare_live", "devices", "inspect", "machine", "measure", "measure_path", "primitives",
         "report", "reproduce", "serve", "simulate", "simulate_mix", "stacks", "suites",
     ),
     "core": ("canonical", "describe"),
@@ -58,6 +58,8 @@ _HOMES = {
     "experiment": ("Experiment",),
     "kinds": ("load_experiment",),
     "loading": ("load",),
+    "pricing.capacity": ("capacity",),
+    "pricing.predict": ("predict",),
     "results.folder": ("Results", "load_results"),
     "runner": ("run_experiment",),
 }  # fmt: skip

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from shakedown.arguments import check, check_fields, checked
+from shakedown.arguments import check, check_fields, checked, profile_name, several
 from shakedown.errors import InputError
 from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 
@@ -192,7 +192,7 @@ def capture(
     chosen = options_of(options).checked()
     names = [
         named_by_chain(suite, chosen)[0] if chosen.user_supplied else core.canonical(suite)
-        for suite in _several(suites)
+        for suite in several(suites)
     ]
     write_capture([identity(name, chosen) for name in names], Path(path), keylog, chosen, replace=replace)
 
@@ -266,83 +266,6 @@ def inspect(
 
 
 @checked
-def predict(
-    suites: str | Sequence[str],
-    *,
-    device: str | Path = DEFAULT_DEVICE,
-    server_device: str | Path = DEFAULT_SERVER_DEVICE,
-    bearer: str | Path = DEFAULT_BEARER,
-    rate_per_s: float = 0.0,
-    model: str = "default",
-    workers: int = 1,
-    traces: str | Path | None = None,
-    scale_from: str | Path | None = None,
-    over: str = "bare",
-    fragment_bytes: int | None = None,
-    radius_hop_s: float | None = None,
-    battery_j: float | None = None,
-) -> list[Any]:
-    """What handshakes cost elsewhere: a row a suite, priced from recorded traces and profiles.
-
-    `traces` is a file that `measure --json` or `inspect --traces` wrote; left out, the library that comes
-    along. See `shakedown.pricing.predict.predict`.
-    """
-    from shakedown.pricing import predict as pricing
-
-    return list(
-        pricing.predict(
-            _several(suites),
-            device=_profile(device),
-            server_device=_profile(server_device),
-            bearer=_profile(bearer),
-            rate_per_s=rate_per_s,
-            model=model,
-            workers=workers,
-            traces=_library(traces),
-            scale_from=_profile(scale_from),
-            over=over,
-            fragment_bytes=fragment_bytes,
-            radius_hop_s=radius_hop_s,
-            battery_j=battery_j,
-        )
-    )
-
-
-@checked
-def capacity(
-    suites: str | Sequence[str],
-    *,
-    within_s: float,
-    device: str | Path = DEFAULT_DEVICE,
-    server_device: str | Path = DEFAULT_SERVER_DEVICE,
-    bearer: str | Path = DEFAULT_BEARER,
-    percentile: float | None = None,
-    workers: int = 1,
-    traces: str | Path | None = None,
-    scale_from: str | Path | None = None,
-) -> list[Any]:
-    """The highest rate at which handshakes stay within a promised time: a row a suite.
-
-    See `predict`, and `shakedown.pricing.predict.capacity`.
-    """
-    from shakedown.pricing import predict as pricing
-
-    return list(
-        pricing.capacity(
-            _several(suites),
-            within_s=within_s,
-            device=_profile(device),
-            server_device=_profile(server_device),
-            bearer=_profile(bearer),
-            percentile=percentile,
-            workers=workers,
-            traces=_library(traces),
-            scale_from=_profile(scale_from),
-        )
-    )
-
-
-@checked
 def serve(
     suites: str | Sequence[str], listen: str = "127.0.0.1:0", *, stack: str | None = None, **settings: object
 ) -> Server:
@@ -359,7 +282,7 @@ def serve(
     """
     from shakedown.serving import start
 
-    return start(_several(suites), listen, stack=stack, **cast(Any, settings))
+    return start(several(suites), listen, stack=stack, **cast(Any, settings))
 
 
 @checked
@@ -377,7 +300,7 @@ def check_bearer(name: str | Path, *, seed: int = 0, seconds: float = 5.0) -> Be
     from shakedown.live.bearer import check
     from shakedown.profiles.registry import load_bearer
 
-    return check(load_bearer(_profile(name)), seed=seed, seconds=seconds)
+    return check(load_bearer(profile_name(name)), seed=seed, seconds=seconds)
 
 
 @checked
@@ -521,11 +444,11 @@ def attach(
     return simulate_attaches(
         DEFAULT_SUITE if suite is None else suite,
         Attaching(**attaching),  # type: ignore[arg-type]  # checked when it is used
-        device=_profile(device),
-        server_device=_profile(server_device),
-        bearer=_profile(bearer),
+        device=profile_name(device),
+        server_device=profile_name(server_device),
+        bearer=profile_name(bearer),
         traces=_library(traces),
-        scale_from=_profile(scale_from),
+        scale_from=profile_name(scale_from),
         samples=samples,
         progress=progress,
     )
@@ -555,7 +478,7 @@ def attach_live(
         raise InputError("timeout_s: 0; accepted: a time above 0")
     found, _ = attaching.attach_live(
         {
-            "sgsns": _several(sgsns),
+            "sgsns": several(sgsns),
             "serving": serving,
             "card": Path(card),
             "attaches": attaches,
@@ -662,16 +585,16 @@ def simulate(
         replications=replications,
     )
     site = Site(
-        _profile(device),
-        _profile(server_device),
-        _profile(bearer),
+        profile_name(device),
+        profile_name(server_device),
+        profile_name(bearer),
         workers,
         seed,
         _library(traces),
-        _profile(scale_from),
+        profile_name(scale_from),
     )
     engines = Stacks(client_stack, server_stack) if endpoints else None
-    return run(_several(suites), fleet, site, endpoints=engines, progress=progress)
+    return run(several(suites), fleet, site, endpoints=engines, progress=progress)
 
 
 @checked
@@ -704,7 +627,7 @@ def simulate_mix(
     check("traces", traces, "str | Path | None")
     for name in ("device", "server_device", "bearer", "scale_from"):
         if isinstance(of_site.get(name), Path):
-            of_site[name] = _profile(cast(Path, of_site[name]))
+            of_site[name] = profile_name(cast(Path, of_site[name]))
     check_fields(of_site, Site)
     of_site["traces"] = _library(cast("str | None", traces))
     return run(
@@ -716,23 +639,10 @@ def simulate_mix(
     )
 
 
-def _several(suites: str | Sequence[str]) -> list[str]:
-    return [suites] if isinstance(suites, str) else list(suites)
-
-
-@overload
-def _profile(name: str | Path) -> str: ...
-@overload
-def _profile(name: None) -> None: ...
-def _profile(name: str | Path | None) -> str | None:
-    """A profile's name or path as the registry takes it, where a bare word is a name."""
-    return name if name is None or isinstance(name, str) else f"{name.parent}/{name.name}"
-
-
 def _library(traces: str | Path | None) -> Any:  # noqa: ANN401 - pricing is imported late
-    from shakedown.pricing.library import open_library
+    from shakedown.pricing.library import opened
 
-    return open_library(None if traces is None else Path(traces))
+    return opened(traces)
 
 
 @checked
@@ -740,7 +650,7 @@ def devices(*names: str | Path) -> list[Any]:
     """Device profiles: those of these names, or paths; without any, all."""
     from shakedown.profiles import device_names, load_device
 
-    return [load_device(_profile(name)) for name in names or device_names()]
+    return [load_device(profile_name(name)) for name in names or device_names()]
 
 
 @checked
@@ -748,7 +658,7 @@ def bearers(*names: str | Path) -> list[Any]:
     """Bearer profiles: those of these names, or paths; without any, all."""
     from shakedown.profiles import bearer_names, load_bearer
 
-    return [load_bearer(_profile(name)) for name in names or bearer_names()]
+    return [load_bearer(profile_name(name)) for name in names or bearer_names()]
 
 
 @checked

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ParamSpec, TypeVar
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, overload
 
 from shakedown.errors import InputError
 
@@ -28,6 +29,7 @@ _WORDS = {
     "Results": "Results",
     "Sequence[Kind]": "a list of kinds of clients",
     "Generators": "Generators",
+    "TraceLibrary": "a TraceLibrary",
 }
 """Annotations that are checked, and what their values are called; one with any other part is not."""
 
@@ -72,6 +74,20 @@ def check(name: str, value: object, annotation: str) -> None:
     plain = value is None or isinstance(value, str | bytes | Real | list | tuple)
     shown = repr(value) if plain else f"a {type(value).__name__}"
     raise InputError(f"{name} is {shown[:80]}; accepted: {words}")
+
+
+def several(names: str | Sequence[str]) -> list[str]:
+    """One or many, as a list."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+@overload
+def profile_name(name: str | Path) -> str: ...
+@overload
+def profile_name(name: None) -> None: ...
+def profile_name(name: str | Path | None) -> str | None:
+    """A profile's name, or its path as text that is taken for no name."""
+    return name if name is None or isinstance(name, str) else f"{name.parent}/{name.name}"
 
 
 def _is(value: object, kind: str) -> bool:

@@ -60,10 +60,8 @@ def canonical(suite: str) -> str:
     """The one spelling of a suite's name; raises `InputError` where it names no possible suite."""
     core = native()
     check("suite", suite, "str")
-    try:
+    with _complaints(suite):
         return cast(str, core.canonical(suite))
-    except core.InvalidSuite as error:
-        raise InputError(_with_suggestion(str(error), suite)) from error
 
 
 def runnable(suite: str) -> str:
@@ -88,10 +86,8 @@ def describe(suite: str) -> dict[str, Any]:
     """
     core = native()
     check("suite", suite, "str")
-    try:
+    with _complaints(suite):
         return cast("dict[str, Any]", core.describe(suite))
-    except core.InvalidSuite as error:
-        raise InputError(_with_suggestion(str(error), suite)) from error
 
 
 def suites(*, all: bool = False) -> list[SuiteEntry]:
@@ -425,14 +421,7 @@ def _load(
     config: Mapping[str, object], suite: str | None, options: Mapping[str, object], **run: object
 ) -> dict[str, Any]:
     core: Any = _release_build()
-    given, chosen = (
-        {
-            key: str(value) if isinstance(value, Path) else value
-            for key, value in one.items()
-            if value is not None
-        }
-        for one in (config, options)
-    )
+    given, chosen = map(_paths_as_text, (config, options))
     with _complaints(suite or ""):
         return cast("dict[str, Any]", core.load(given, suite=suite, options=chosen or None, **run))
 

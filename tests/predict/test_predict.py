@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from predict import handmade
 from shakedown.errors import InputError
-from shakedown.pricing.capacity import workers_needed
+from shakedown.pricing.capacity import capacity, workers_needed
 from shakedown.pricing.library import TraceLibrary, write_library
 from shakedown.pricing.literature.thesis import queued_message_s
-from shakedown.pricing.predict import MODELS, capacity, predict, rows, scenario, totals_s
+from shakedown.pricing.predict import MODELS, predict, rows, scenario, totals_s
 from shakedown.profiles import load_bearer
 
 P256 = "tls1.3/x25519/p256/server"

@@ -111,6 +111,33 @@ def console() -> Console:
     return SafeConsole(width=width, highlight=False, markup=False, emoji=False)
 
 
+class _StopError(Exception):
+    """SIGTERM has come."""
+
+
+@contextmanager
+def until_stopped() -> Iterator[None]:
+    """SIGTERM and Ctrl-C end what is inside, as they are meant to."""
+    import signal
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise _StopError
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except (_StopError, KeyboardInterrupt):
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def announce(line: str) -> None:
+    """A line that whoever waits for it sees at once."""
+    echo(line)
+    sys.stdout.flush()
+
+
 def show(tables: Iterable[RenderableType]) -> None:
     """Tables, and lines between them."""
     screen = console()

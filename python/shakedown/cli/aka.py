@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shakedown.cli._options import FILE
-from shakedown.cli._output import echo, json_option, note, print_json, progress_bar
+from shakedown.cli._output import announce, echo, json_option, note, print_json, progress_bar, until_stopped
 from shakedown.cli._scenario import Duration, Rate, bearer_option, scale_from_option, traces_option
 from shakedown.errors import InputError, ShakedownError
 from shakedown.terminal.figures import no_figure
@@ -259,31 +256,6 @@ def provision(
             echo(path)
 
 
-class _StopError(Exception):
-    """SIGTERM has come."""
-
-
-@contextmanager
-def _until_stopped() -> Iterator[None]:
-    """SIGTERM and Ctrl-C end what is inside, as they are meant to."""
-
-    def stop(_signal: int, _frame: object) -> None:
-        raise _StopError
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except (_StopError, KeyboardInterrupt):
-        pass
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _announce(line: str) -> None:
-    echo(line)
-    sys.stdout.flush()
-
-
 _first_message = click.option(
     "--first-message",
     "first_message_s",
@@ -323,12 +295,12 @@ def hss(listen: str, register: Path, first_message_s: float) -> None:
             echo(f"  refused: {_counts(found.refused)}")
         _show_refusals("SGSNs'", found.connections)
 
-    with _until_stopped():
+    with until_stopped():
         core.aka_hss(
             listen,
             register,
             first_message_s=_patience(first_message_s),
-            listening=lambda address: _announce(f"HSS on {address}"),
+            listening=lambda address: announce(f"HSS on {address}"),
             stopped=stopped,
         )
 
@@ -383,7 +355,7 @@ def sgsn(
 
     def listening(address: str, between: str | None) -> None:
         line = f"SGSN on {address}"
-        _announce(line if between is None else f"{line}, for other SGSNs on {between}")
+        announce(line if between is None else f"{line}, for other SGSNs on {between}")
 
     def stopped(found: SgsnSummary) -> None:
         if as_json:
@@ -401,7 +373,7 @@ def sgsn(
         **policy,
     }
     kept = None if state is None else SgsnState(state)
-    with _until_stopped():
+    with until_stopped():
         native.aka_sgsn(options, store=kept, listening=listening, stopped=stopped)
     if kept is not None:
         kept.close()

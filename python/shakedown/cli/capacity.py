@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar
+from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar, show
 from shakedown.cli._scenario import PromisedTime, Rate, capacity_tables, scenario_options, seconds
 from shakedown.errors import InputError
 
@@ -84,9 +84,7 @@ def command(
     promise = "the mean" if percentile is None else f"{percentile:.12g} % of handshakes"
     echo(f"modelled: {promise} within {seconds(within)}")
     echo(f"{device} over {bearer} to {server_device}, workers: {workers}")
-    screen = console()
-    for table in capacity_tables(rows, screen.width):
-        screen.print(table)
+    show(capacity_tables(rows, console().width))
 
 
 def _simulated(
@@ -108,6 +106,4 @@ def _simulated(
     from shakedown.terminal.simulated import capacity_heading, capacity_table
 
     echo(capacity_heading(rows))
-    screen = console()
-    for table in capacity_table(rows):
-        screen.print(table)
+    show(capacity_table(rows))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shakedown.cli._options import FILE
-from shakedown.cli._output import echo, json_option, note, print_json, progress_bar
+from shakedown.cli._output import announce, echo, json_option, note, print_json, progress_bar, until_stopped
 
 if TYPE_CHECKING:
     from shakedown.schema.eap import Authentications, ServerTally
@@ -133,10 +132,6 @@ def peer(
         raise click.ClickException(f"{failed} of {count} authentications failed; the first: {failure}")
 
 
-class _StopError(Exception):
-    """SIGTERM has come."""
-
-
 @command.command("serve", short_help="Serve supplicants until SIGTERM or Ctrl-C.")
 @click.option("--listen", required=True, metavar="ADDR:PORT", help="Where to listen; port 0: any free one.")
 @_common
@@ -157,8 +152,6 @@ def serve(
     With --ca peers must present a certificate under that root. Without --chain and --ca both sides'
     certificates are generated ones, as those of "eap peer" on this machine.
     """
-    import signal
-
     from shakedown import core
     from shakedown.errors import InputError
     from shakedown.live.eap_sessions import EapSessions
@@ -166,27 +159,17 @@ def serve(
     if no_resume and state is not None:
         raise InputError("--state goes without --no-resume: there would be nothing to keep")
 
-    def stop(_signal: int, _frame: object) -> None:
-        raise _StopError
-
-    def listening(address: str, suite: str) -> None:
-        echo(f"serving {suite} by EAP-TLS on {address}")
-        sys.stdout.flush()
-
     kept = None if state is None else EapSessions(state)
-    before = signal.signal(signal.SIGTERM, stop)
     try:
-        core.eap_serve(
-            {"address": listen, **common},
-            resume=not no_resume,
-            sessions=kept,
-            listening=listening,
-            stopped=_show_tally,
-        )
-    except (_StopError, KeyboardInterrupt):
-        pass
+        with until_stopped():
+            core.eap_serve(
+                {"address": listen, **common},
+                resume=not no_resume,
+                sessions=kept,
+                listening=lambda address, suite: announce(f"serving {suite} by EAP-TLS on {address}"),
+                stopped=_show_tally,
+            )
     finally:
-        signal.signal(signal.SIGTERM, before)
         if kept is not None:
             kept.close()
             if kept.failure is not None:

@@ -12,6 +12,7 @@ import click
 
 from shakedown.cli._options import FILE, suites_argument
 from shakedown.cli._output import echo, force_option, json_option, note, print_json
+from shakedown.cli._scenario import Duration
 
 if TYPE_CHECKING:
     from shakedown.schema.serving import Serving
@@ -20,23 +21,12 @@ LOOK_EVERY_S = 0.2
 """How often the main thread, which sees signals, looks after the server."""
 
 
-class Duration(click.ParamType[float]):
+class BoundedDuration(Duration):
     """A positive duration: 5s, 250ms."""
 
-    name = "duration"
-
-    def convert(  # noqa: D102 - click's own contract
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        from shakedown.errors import InputError
-        from shakedown.units import parse_duration_s
-
-        if isinstance(value, float):
-            return value
-        try:
-            found = parse_duration_s(str(value))
-        except InputError as error:
-            self.fail(str(error), param, ctx)
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Reads it, up to a day."""
+        found = super().convert(value, param, ctx)
         if not 0 < found <= 86_400:
             self.fail(f'"{value}" is no duration here; accepted: above 0 and up to 24h', param, ctx)
         return found
@@ -81,7 +71,7 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--handshake-timeout",
     "handshake_timeout_s",
-    type=Duration(),
+    type=BoundedDuration(),
     default="10s",
     show_default=True,
     help="For one handshake.",
@@ -89,7 +79,7 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--idle-timeout",
     "idle_timeout_s",
-    type=Duration(),
+    type=BoundedDuration(),
     default="60s",
     show_default=True,
     help="Between two requests.",
@@ -97,7 +87,7 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--drain-timeout",
     "drain_timeout_s",
-    type=Duration(),
+    type=BoundedDuration(),
     default="5s",
     show_default=True,
     help="For connections at the end.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shakedown.cli._options import FILE
-from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar
+from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar, show
 from shakedown.cli._scenario import Duration, scenario_options
 from shakedown.errors import InputError
 
@@ -160,9 +160,7 @@ def _simulate_suites(
     from shakedown.terminal.simulated import fleet_tables, heading
 
     echo(heading(rows))
-    screen = console()
-    for table in fleet_tables(rows, screen.width):
-        screen.print(table)
+    show(fleet_tables(rows, console().width))
 
 
 def _simulate_mix(path: Path, fleet: Fleet, site: Site, *, as_json: bool) -> None:
@@ -181,6 +179,4 @@ def _simulate_mix(path: Path, fleet: Fleet, site: Site, *, as_json: bool) -> Non
     from shakedown.terminal.mixture import mix_heading, mix_tables
 
     echo(mix_heading(row))
-    screen = console()
-    for table in mix_tables(row, screen.width):
-        screen.print(table)
+    show(mix_tables(row, console().width))

@@ -20,9 +20,9 @@ class Drawing:
         definition: Vega-Lite, or None for a figure that waits.
         data: what is drawn, as figures.
         waits_for: the part that is missing, empty where nothing is.
+        slug: the paper's, named where its figures are together.
     """
 
-    slug: str
     number: str
     title: str
     note: str
@@ -30,6 +30,7 @@ class Drawing:
     definition: Definition | None = None
     data: Values = ()
     waits_for: str = ""
+    slug: str = ""
 
     @property
     def name(self) -> str:
@@ -53,6 +54,6 @@ class Drawing:
         )
 
 
-def waiting(slug: str, number: str, title: str, waits_for: str) -> Drawing:
+def waiting(number: str, title: str, waits_for: str) -> Drawing:
     """A figure that is listed, and drawn when its part is there."""
-    return Drawing(slug, number, title, "", "measured", None, (), waits_for)
+    return Drawing(number, title, "", "measured", waits_for=waits_for)

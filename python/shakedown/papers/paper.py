@@ -61,7 +61,8 @@ class Reproduction:
 
     def drawings(self) -> list[Drawing]:
         """The paper's figures, drawn or waiting."""
-        return self.paper.figures(self.data, self.replication)
+        figures = self.paper.figures(self.data, self.replication)
+        return [replace(one, slug=self.paper.slug) for one in figures]
 
     def claims(self) -> dict[str, Row]:
         """The rows of claims by their ids."""

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
+from shakedown.arguments import checked, profile_name, several
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
 from shakedown.models.distribution import Distribution
 from shakedown.models.handshake import highest_rate_per_s, least_workers, promise_kept
 from shakedown.models.waiting import Service
-from shakedown.pricing.library import TraceLibrary, open_library
+from shakedown.pricing.library import TraceLibrary, opened
 from shakedown.pricing.predict import Row, check_model, each
 from shakedown.pricing.scenario import (
     DEFAULT_BEARER,
@@ -25,29 +27,30 @@ from shakedown.pricing.scenario import (
 """More workers than this are not searched."""
 
 
+@checked
 def capacity(
-    suites: Sequence[str],
+    suites: str | Sequence[str],
     *,
     within_s: float,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
+    device: str | Path = DEFAULT_DEVICE,
+    server_device: str | Path = DEFAULT_SERVER_DEVICE,
+    bearer: str | Path = DEFAULT_BEARER,
     percentile: float | None = None,
     workers: int = 1,
     rate_per_s: float | None = None,
-    traces: TraceLibrary | None = None,
-    scale_from: str | None = None,
+    traces: TraceLibrary | str | Path | None = None,
+    scale_from: str | Path | None = None,
 ) -> list[Row]:
     """Find the highest rate at which the whole handshake stays within a promise: one row a suite.
 
     Args:
-        suites: suite names.
+        suites: a suite's name, or several.
         within_s: the promised time.
         device, server_device, bearer: profile names or paths.
         percentile: share in per cent of handshakes that must keep the promise; default: their mean must.
         workers: the server's workers.
         rate_per_s: the rate for which the least number of workers is wanted too.
-        traces: where recorded handshakes come from; default: the shipped library.
+        traces: where recorded handshakes come from, as of `predict`.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
 
     Raises:
@@ -60,14 +63,16 @@ def capacity(
     if rate_per_s is not None and not (math.isfinite(rate_per_s) and rate_per_s > 0.0):
         raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, above 0")
     check_model("default", workers)
-    library = traces or open_library()
+    library = opened(traces)
+    device, server_device, bearer = map(profile_name, (device, server_device, bearer))
+    scale_from = profile_name(scale_from)
 
     def one(suite: str) -> tuple[Scenario, Row]:
         found = scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
         return found, capacity_row(found, within_s, percentile, workers, rate_per_s)
 
     place = {"server_device": server_device, "device": device, "bearer": bearer}
-    return [pair[1] for pair in each(suites, one, place)]
+    return [pair[1] for pair in each(several(suites), one, place)]
 
 
 def capacity_row(

@@ -174,6 +174,13 @@ class TraceLibrary:
         return entry
 
 
+def opened(traces: TraceLibrary | str | Path | None) -> TraceLibrary:
+    """A library as functions take it: itself, a file's, or the shipped one."""
+    return (
+        traces if isinstance(traces, TraceLibrary) else open_library(None if traces is None else Path(traces))
+    )
+
+
 def open_library(path: Path | None = None, say: Callable[[str], None] = lambda line: None) -> TraceLibrary:
     """Return the library as commands use it: ``path`` or the shipped one, the user's own, then recording
     here.

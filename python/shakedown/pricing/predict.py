@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shakedown.arguments import checked, profile_name, several
 from shakedown.errors import InputError, ShakedownError, did_you_mean, without_name
 from shakedown.files.limits import MAX_WORKERS
 from shakedown.models import handshake, queueing
@@ -21,7 +23,7 @@ from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.ranges import Range, ratio
 from shakedown.pricing.eap import Carried, carried, exchanged
-from shakedown.pricing.library import TraceLibrary, open_library
+from shakedown.pricing.library import TraceLibrary, opened
 from shakedown.pricing.scenario import (
     DEFAULT_BEARER,
     DEFAULT_DEVICE,
@@ -37,19 +39,11 @@ __all__ = [
     "DEFAULT_SERVER_DEVICE",
     "MODELS",
     "Scenario",
-    "capacity",
     "predict",
     "row",
     "scenario",
     "totals_s",
 ]
-
-
-def capacity(suites: Sequence[str], **options: Any) -> list[Row]:  # noqa: ANN401 - those of the function named
-    """`shakedown.pricing.capacity.capacity`, under the name that it had here."""
-    from shakedown.pricing.capacity import capacity as found
-
-    return found(suites, **options)
 
 
 INTERVAL = 0.9
@@ -58,17 +52,18 @@ INTERVAL = 0.9
 Row = dict[str, Any]
 
 
+@checked
 def predict(
-    suites: Sequence[str],
+    suites: str | Sequence[str],
     *,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
+    device: str | Path = DEFAULT_DEVICE,
+    server_device: str | Path = DEFAULT_SERVER_DEVICE,
+    bearer: str | Path = DEFAULT_BEARER,
     rate_per_s: float = 0.0,
     model: str = "default",
     workers: int = 1,
-    traces: TraceLibrary | None = None,
-    scale_from: str | None = None,
+    traces: TraceLibrary | str | Path | None = None,
+    scale_from: str | Path | None = None,
     over: str = "bare",
     fragment_bytes: int | None = None,
     radius_hop_s: float | None = None,
@@ -80,12 +75,13 @@ def predict(
     it is an error.
 
     Args:
-        suites: suite names.
+        suites: a suite's name, or several.
         device, server_device, bearer: profile names or paths.
         rate_per_s: handshakes per second that arrive at the server, in every model.
         model: one of ``MODELS``.
         workers: the server's workers (default model only).
-        traces: where recorded handshakes come from; default: the shipped library.
+        traces: where recorded handshakes come from: a file that ``measure --json`` or ``inspect --traces``
+            wrote; default: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
         over: the carrier, ``bare`` or ``eap``: EAP-TLS over RADIUS.
         fragment_bytes: TLS bytes in an EAP packet; default 1398.
@@ -101,7 +97,9 @@ def predict(
         raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, 0 or more")
     if battery_j is not None and not (math.isfinite(battery_j) and battery_j > 0.0):
         raise InputError(f"battery is {battery_j}; accepted: joules, above 0")
-    library = traces or open_library()
+    library = opened(traces)
+    device, server_device, bearer = map(profile_name, (device, server_device, bearer))
+    scale_from = profile_name(scale_from)
 
     def one(suite: str) -> tuple[Scenario, Row]:
         found = scenario(
@@ -112,7 +110,7 @@ def predict(
         return found, row(found, model, rate_per_s, workers)
 
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
-    found = each(suites, one, place)
+    found = each(several(suites), one, place)
     compare([(pair[0], pair[1]) for pair in found if pair[0] is not None])
     return [pair[1] for pair in found]
 

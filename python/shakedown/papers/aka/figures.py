@@ -7,7 +7,7 @@ import numpy as np
 from shakedown import charts
 from shakedown.models import energy
 from shakedown.papers.aka import runs
-from shakedown.papers.aka.inputs import GPRS, LAPTOP, SETUPS, SLUG, TIMES, WLAN, Study, base_current_ma
+from shakedown.papers.aka.inputs import GPRS, LAPTOP, SETUPS, TIMES, WLAN, Study, base_current_ma
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.load import PaperData
 from shakedown.papers.replication import Replication
@@ -39,7 +39,6 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
         ]
         drawings.append(
             Drawing(
-                SLUG,
                 number,
                 f"Densities of the times of an access, {setup}",
                 f"{runs.runs()['runs']:,} accesses in virtual time, {_computing(setup)}; crosses are printed "
@@ -68,7 +67,6 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
     ]
     drawings.append(
         Drawing(
-            SLUG,
             "11(a)",
             "Handshake time (THT) in the three set-ups",
             f"{runs.runs()['runs']:,} accesses in virtual time each; crosses are the printed means of the "
@@ -147,7 +145,6 @@ def _battery(study: Study) -> Drawing:
         },
     ]
     return Drawing(
-        SLUG,
         "11(b)",
         "Battery over time in four situations",
         f"Linear discharge from {charge:.0f} % of the printed {capacity:.0f} mAh; the device's own draw "

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from shakedown import charts
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.load import PaperData
-from shakedown.papers.palm.inputs import DEVICES, SLUG
+from shakedown.papers.palm.inputs import DEVICES
 from shakedown.papers.replication import Replication
 
 
@@ -46,7 +46,6 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
     note = "From the report's own primitives."
     return [
         Drawing(
-            SLUG,
             "3",
             "Execution time of primitives (logarithmic)",
             "The report's figures.",
@@ -55,7 +54,6 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
             bars,
         ),
         Drawing(
-            SLUG,
             "4 to 7",
             "Client's cryptographic time, sums of primitives",
             note,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from shakedown import charts
 from shakedown.papers.drawing import Drawing, waiting
 from shakedown.papers.load import PaperData
-from shakedown.papers.pda.inputs import CIPHERS, DH, RSA, SLUG, STEPS, SUITES, Study
+from shakedown.papers.pda.inputs import CIPHERS, DH, RSA, STEPS, SUITES, Study
 from shakedown.papers.pda.steps import client_steps_us, one_way_s, server_steps_us, with_network_us
 from shakedown.papers.pda.transfers import side_s, transfers_of, wep_growth
 from shakedown.papers.replication import Replication
@@ -25,7 +25,7 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
             "4": "Client's time by step, RSA and DH",
             "5": "Server's time by step, RSA and DH",
         }
-        return [*(waiting(SLUG, number, title, waits) for number, title in titles.items()), bulk]
+        return [*(waiting(number, title, waits) for number, title in titles.items()), bulk]
     study = Study(data)
     pda_ms = study["pda_open_full_handshake_total"]
     published = {
@@ -88,7 +88,6 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
         ]
         drawings.append(
             Drawing(
-                SLUG,
                 number,
                 title,
                 note,
@@ -139,7 +138,7 @@ def _figure_6(replication: Replication) -> Drawing:
     for side in ("client", "server"):
         pairs, growth = transfers_of(replication, RSA), wep_growth(replication, RSA, side)
         if pairs is None or growth is None:
-            return waiting(SLUG, "6", title, "transfers after a handshake, with WEP framing")
+            return waiting("6", title, "transfers after a handshake, with WEP framing")
         name = f"{side}, {'receives' if side == 'client' else 'sends'}"
         words.append(f"{side} {1e6 * 2**20 * growth.s_per_byte:.0f} µs a MiB (R² {growth.determination:.3f})")
         for size, plain, wep in pairs:
@@ -149,7 +148,6 @@ def _figure_6(replication: Replication) -> Drawing:
             line_s = growth.s_per_byte * size + growth.fixed_s
             values.append({x: size / 1024, y: round(1e3 * line_s, 6), "side": name, "what": "regression"})
     return Drawing(
-        SLUG,
         "6",
         title,
         "Measured here over TLS 1.0 with AES-256, frames of 1500 bytes really enciphered with RC4 and "

@@ -19,7 +19,6 @@ from shakedown.papers.psk.inputs import (
     KEY_BITS,
     NAMES,
     RATES_BITS_PER_S,
-    SLUG,
     SUITES,
     size_bytes,
     suite,
@@ -49,7 +48,7 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
     if missing:
         waits = "handshakes measured here (the report prints no processing time)"
         numbers = [*titles, "4.5", "4.6", "4.7"]
-        return [waiting(SLUG, number, "processing or duration", waits) for number in numbers]
+        return [waiting(number, "processing or duration", waits) for number in numbers]
     drawings = [
         _processing_figure(replication, number, "client" if side == "client" else "server", mechanisms, words)
         for number, (side, mechanisms, words) in titles.items()
@@ -76,7 +75,6 @@ def _processing_figure(
         for kind in CLASSES
     ]
     return Drawing(
-        SLUG,
         number,
         f"{side.capitalize()}'s processing time: {words}",
         "Measured here; the report printed no values. Each panel has a scale of its own.",
@@ -124,7 +122,6 @@ def _duration_figures(data: PaperData, replication: Replication) -> list[Drawing
     ]
     drawings = [
         Drawing(
-            SLUG,
             "4.5",
             "Handshake duration against throughput, 1024 bit",
             note,
@@ -155,7 +152,6 @@ def _duration_figures(data: PaperData, replication: Replication) -> list[Drawing
         ]
         drawings.append(
             Drawing(
-                SLUG,
                 number,
                 f"Handshake duration by key size, {pair}",
                 note + " Each panel has a scale of its own.",

@@ -6,7 +6,7 @@ The drawings themselves are not in the text that was used; what each shows follo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from shakedown.papers.thesis.inputs import (
     AUTHENTICATIONS,
     COLUMNS,
     SHARE_TABLES,
-    SLUG,
     WORDS,
     Authentication,
     Case,
@@ -50,10 +49,9 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
     ]
 
 
-def _processing(thesis: Thesis) -> list[Drawing]:
+def _processing(thesis: Thesis) -> Iterator[Drawing]:
     """4.1 to 4.6: tables 4.1 and 4.2, one figure for each category."""
     y = "processing time in ms (logarithmic)"
-    drawings = []
     for position, authentication in enumerate(AUTHENTICATIONS):
         for category in (1, 2, 3):
             values = [
@@ -66,31 +64,23 @@ def _processing(thesis: Thesis) -> list[Drawing]:
                 if case.category == category
                 for side in ("client", "server")
             ]
-            drawings.append(
-                Drawing(
-                    SLUG,
-                    f"4.{1 + 3 * position + category - 1}",
-                    f"Processing times, category {category}, {WORDS[authentication]}",
-                    f"Table {4.1 + position / 10:.1f}. The client is the Nokia 7650, the server the WAP "
-                    "gateway.",
-                    "published",
-                    charts.grouped_bars(
-                        values, "CA/end", "side", y, log=True, x_title="certificate of CA / end"
-                    ),
-                    values,
-                )
+            yield Drawing(
+                f"4.{1 + 3 * position + category - 1}",
+                f"Processing times, category {category}, {WORDS[authentication]}",
+                f"Table {4.1 + position / 10:.1f}. The client is the Nokia 7650, the server the WAP gateway.",
+                "published",
+                charts.grouped_bars(values, "CA/end", "side", y, log=True, x_title="certificate of CA / end"),
+                values,
             )
-    return drawings
 
 
 _PARTS = ("others_pct", "client_kx_pct", "server_kx_pct", "verify_server_cert_pct", "verify_client_cert_pct",
           "certificate_verify_sign_pct", "certificate_verify_check_pct")  # fmt: skip
 
 
-def _percentages(thesis: Thesis) -> list[Drawing]:
+def _percentages(thesis: Thesis) -> Iterator[Drawing]:
     """4.7 to 4.12: tables 4.3 to 4.8. Tables 4.9 and 4.10 have one component each and no figure."""
     y = "share of processing time in %"
-    drawings = []
     shown = [entry for entry in SHARE_TABLES.items() if entry[1][0] not in ("4.9", "4.10")]
     for number, ((authentication, family, side), (table_number, table)) in enumerate(shown, start=7):
         columns = [column for column in thesis.data.tables[table].columns if column in _PARTS]
@@ -105,21 +95,15 @@ def _percentages(thesis: Thesis) -> list[Drawing]:
             for row in thesis.data.tables[table].rows
             for column in columns
         ]
-        drawings.append(
-            Drawing(
-                SLUG,
-                f"4.{number}",
-                f"Parts of the {side}'s time, {WORDS[authentication]}, "
-                + ("ECDH_ECDSA" if family == "ecc" else "RSA"),
-                f"Table {table_number}.",
-                "published",
-                charts.stacked_bars(
-                    values, "CA/end", "part", y, y_max=100, x_title="certificate of CA / end"
-                ),
-                values,
-            )
+        yield Drawing(
+            f"4.{number}",
+            f"Parts of the {side}'s time, {WORDS[authentication]}, "
+            + ("ECDH_ECDSA" if family == "ecc" else "RSA"),
+            f"Table {table_number}.",
+            "published",
+            charts.stacked_bars(values, "CA/end", "part", y, y_max=100, x_title="certificate of CA / end"),
+            values,
         )
-    return drawings
 
 
 def _curve(one: Queue, name: str, limit_ms: float) -> list[dict[str, object]]:
@@ -153,7 +137,7 @@ def _mixtures(thesis: Thesis, authentication: Authentication, group: int) -> lis
     return [(name, queue(thesis, authentication, cases, shares)) for name, cases, shares in chosen]
 
 
-def _waits(thesis: Thesis) -> list[Drawing]:
+def _waits(thesis: Thesis) -> Iterator[Drawing]:
     """4.13 to 4.23: waits in the server's queue."""
     note = (
         "Equation 3.12 with 3.13 to 3.82; the rate counts messages of which a handshake sends four (mutual "
@@ -165,42 +149,34 @@ def _waits(thesis: Thesis) -> list[Drawing]:
         "others are ours."
     )
     printed = points(thesis)
-    drawings = []
     for group, words in GROUPS.items():
-        drawings.append(
-            _wait_figure(
-                f"4.{12 + group}",
-                f"Mean wait, mutual, group {group} ({words})",
-                mixed,
-                _mixtures(thesis, "mutual", group),
-                _WAIT_LIMIT_MS[group],
-                [one for one in printed if _belongs(one, "mutual", group)],
-            )
+        yield _wait_figure(
+            f"4.{12 + group}",
+            f"Mean wait, mutual, group {group} ({words})",
+            mixed,
+            _mixtures(thesis, "mutual", group),
+            _WAIT_LIMIT_MS[group],
+            [one for one in printed if _belongs(one, "mutual", group)],
         )
     for level, number in ((1, 17), (2, 18), (3, 19)):
         queues = [(case.name, queue(thesis, "mutual", [case])) for case in thesis.select(3, level)]
-        drawings.append(
-            _wait_figure(
-                f"4.{number}",
-                f"Mean wait, mutual, the four groups at level {level} of end certificates",
-                note,
-                queues,
-                300.0,
-                [],
-            )
+        yield _wait_figure(
+            f"4.{number}",
+            f"Mean wait, mutual, the four groups at level {level} of end certificates",
+            note,
+            queues,
+            300.0,
+            [],
         )
     for group, words in GROUPS.items():
-        drawings.append(
-            _wait_figure(
-                f"4.{19 + group}",
-                f"Mean wait, server-authenticated, group {group} ({words})",
-                mixed,
-                _mixtures(thesis, "serverauth", group),
-                _SERVER_WAIT_LIMIT_MS[group],
-                [one for one in printed if _belongs(one, "serverauth", group)],
-            )
+        yield _wait_figure(
+            f"4.{19 + group}",
+            f"Mean wait, server-authenticated, group {group} ({words})",
+            mixed,
+            _mixtures(thesis, "serverauth", group),
+            _SERVER_WAIT_LIMIT_MS[group],
+            [one for one in printed if _belongs(one, "serverauth", group)],
         )
-    return drawings
 
 
 def _belongs(point: Point, authentication: Authentication, group: int) -> bool:
@@ -231,7 +207,6 @@ def _wait_figure(
     ]
     capacities = ", ".join(f"{one.capacity_per_s:.3g} ({name})" for name, one in queues)
     return Drawing(
-        SLUG,
         number,
         title,
         f"{note} Whole handshakes a second that the server really takes: {capacities}."
@@ -244,9 +219,8 @@ def _wait_figure(
     )
 
 
-def _pings(data: PaperData) -> list[Drawing]:
+def _pings(data: PaperData) -> Iterator[Drawing]:
     """4.25 to 4.38: of the series, only means and deviations were published."""
-    drawings = []
     y = "round trip in ms"
     for row in data.tables[network.PINGS].rows:
         mean = float(row["average_rtt_ms"])
@@ -259,17 +233,14 @@ def _pings(data: PaperData) -> list[Drawing]:
                 "high": mean + sd,
             }
         ]
-        drawings.append(
-            Drawing(
-                SLUG,
-                row["figure"],
-                f"Round trips of 100 pings over GPRS, {row['time_slot']}",
-                "The series was never published: its mean (line) and one deviation either way (grey), which "
-                "is twice that of the traversal delay in table 4.14.",
-                "published",
-                charts.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
-                values,
-            )
+        yield Drawing(
+            row["figure"],
+            f"Round trips of 100 pings over GPRS, {row['time_slot']}",
+            "The series was never published: its mean (line) and one deviation either way (grey), which "
+            "is twice that of the traversal delay in table 4.14.",
+            "published",
+            charts.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
+            values,
         )
     y = "traversal delay in ms"
     for row in data.tables["figures_4_32_to_4_38_gprs_average_traversal"].rows:
@@ -292,24 +263,19 @@ def _pings(data: PaperData) -> list[Drawing]:
                 "high": eight + sd,
             },
         ]
-        drawings.append(
-            Drawing(
-                SLUG,
-                row["figure"],
-                f"Traversal delay over GPRS, {slot}",
-                "The series was never published: its mean and one deviation either way (grey). Equation 4.2 "
-                f"gives {eight:.1f} ms as printed, and {without:.1f} ms without its factor 8.",
-                "modelled",
-                charts.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
-                values,
-            )
+        yield Drawing(
+            row["figure"],
+            f"Traversal delay over GPRS, {slot}",
+            "The series was never published: its mean and one deviation either way (grey). Equation 4.2 "
+            f"gives {eight:.1f} ms as printed, and {without:.1f} ms without its factor 8.",
+            "modelled",
+            charts.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
+            values,
         )
-    return drawings
 
 
-def _overall(thesis: Thesis) -> list[Drawing]:
+def _overall(thesis: Thesis) -> Iterator[Drawing]:
     """4.39 to 4.41: whole handshakes on CSD by category."""
-    drawings = []
     y = "time in s"
     parts: tuple[tuple[str, Side], ...] = (("client", "client"), ("server", "server"))
     for category in (1, 2, 3):
@@ -331,31 +297,26 @@ def _overall(thesis: Thesis) -> list[Drawing]:
                 ),
             )
         ]
-        drawings.append(
-            Drawing(
-                SLUG,
-                f"4.{38 + category}",
-                f"Whole handshakes on CSD, category {category}",
-                "Tables 4.1, 4.2 and 4.12, no queue. Each panel has a scale of its own.",
-                "modelled",
-                charts.stacked_bars(
-                    values,
-                    "CA/end",
-                    "part",
-                    y,
-                    panels="authentication",
-                    free=True,
-                    x_title="certificate of CA / end",
-                ),
+        yield Drawing(
+            f"4.{38 + category}",
+            f"Whole handshakes on CSD, category {category}",
+            "Tables 4.1, 4.2 and 4.12, no queue. Each panel has a scale of its own.",
+            "modelled",
+            charts.stacked_bars(
                 values,
-            )
+                "CA/end",
+                "part",
+                y,
+                panels="authentication",
+                free=True,
+                x_title="certificate of CA / end",
+            ),
+            values,
         )
-    return drawings
 
 
-def _bearers(thesis: Thesis) -> list[Drawing]:
+def _bearers(thesis: Thesis) -> Iterator[Drawing]:
     """4.42, 4.43: CSD against GPRS."""
-    drawings = []
     y = "time in s (logarithmic)"
     for number, authentication in zip(("4.42", "4.43"), AUTHENTICATIONS, strict=True):
         values = [
@@ -368,26 +329,19 @@ def _bearers(thesis: Thesis) -> list[Drawing]:
             if case.category == 3
             for bearer in ("CSD", "best", "average", "worst")
         ]
-        drawings.append(
-            Drawing(
-                SLUG,
-                number,
-                f"Whole handshakes on CSD and GPRS, category 3, {WORDS[authentication]}",
-                "Equation 3.84 with the traversal delays of table 4.15 and the rates of table 4.13; the "
-                "sizes are not split, so half of the bytes are taken to go each way.",
-                "modelled",
-                charts.grouped_bars(
-                    values, "CA/end", "bearer", y, log=True, x_title="certificate of CA / end"
-                ),
-                values,
-            )
+        yield Drawing(
+            number,
+            f"Whole handshakes on CSD and GPRS, category 3, {WORDS[authentication]}",
+            "Equation 3.84 with the traversal delays of table 4.15 and the rates of table 4.13; the "
+            "sizes are not split, so half of the bytes are taken to go each way.",
+            "modelled",
+            charts.grouped_bars(values, "CA/end", "bearer", y, log=True, x_title="certificate of CA / end"),
+            values,
         )
-    return drawings
 
 
-def _with_queue(thesis: Thesis) -> list[Drawing]:
+def _with_queue(thesis: Thesis) -> Iterator[Drawing]:
     """4.44 to 4.46: whole mutual handshakes on CSD against the rate, by level of end certificates."""
-    drawings = []
     y = "whole handshake in s (logarithmic)"
     for level in (1, 2, 3):
         values = []
@@ -397,25 +351,21 @@ def _with_queue(thesis: Thesis) -> list[Drawing]:
                 total = overall_s(thesis, case, "mutual", float(wait))
                 if np.isfinite(total) and total <= 100.0:
                     values.append({_RATE: float(rate), y: round(total, 5), "certificates": case.name})
-        drawings.append(
-            Drawing(
-                SLUG,
-                f"4.{43 + level}",
-                f"Whole mutual handshakes on CSD with the queue, level {level} of end certificates",
-                "Equation 3.1 with tables 4.1 and 4.12 and one wait in the queue; each curve ends where its "
-                "queue is unstable.",
-                "modelled",
-                charts.lines(
-                    values,
-                    _RATE,
-                    y,
-                    "certificates",
-                    log_y=True,
-                    y_min=5.0,
-                    y_max=100.0,
-                    x_max=float(RATES_PER_S[-1]),
-                ),
+        yield Drawing(
+            f"4.{43 + level}",
+            f"Whole mutual handshakes on CSD with the queue, level {level} of end certificates",
+            "Equation 3.1 with tables 4.1 and 4.12 and one wait in the queue; each curve ends where its "
+            "queue is unstable.",
+            "modelled",
+            charts.lines(
                 values,
-            )
+                _RATE,
+                y,
+                "certificates",
+                log_y=True,
+                y_min=5.0,
+                y_max=100.0,
+                x_max=float(RATES_PER_S[-1]),
+            ),
+            values,
         )
-    return drawings
