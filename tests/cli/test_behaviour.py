@@ -115,6 +115,7 @@ def test_tables_name_bytes_round_trips_and_both_sides(fake, capsys):
 def test_tables_lose_nothing_on_narrow_screens(fake, width):
     from rich.console import Console
 
+    from shakedown.terminal.figures import energy
     from shakedown.terminal.measured import measured_tables
     from shakedown.terminal.modelled import predicted_tables
 
@@ -139,6 +140,13 @@ def test_tables_lose_nothing_on_narrow_screens(fake, width):
         assert f"{one.bytes.total:,}" in text
     for word in ("phone", "cortex-m4", "lte", "nb-iot"):
         assert word in text
+    assert max(map(len, text.splitlines())) <= width
+    _, _, energies = text.partition("energy of the client for one handshake")
+    assert "energy of phone without the processor" in energies
+    for bearer in ("lte", "nb-iot"):
+        assert re.search(rf"energy with the inactivity tail over {bearer}: \d+ s at \d", energies)
+    joules = priced[0].filter(pl.col("quantity") == "predicted.energy")["value"].to_list()
+    assert all(found is None or energy(found) in energies for found in joules)
 
 
 @pytest.mark.parametrize("width", [80, 200])

@@ -21,7 +21,9 @@ from shakedown.pricing.connection_cost import Served, connection_cost, fitted, s
 from shakedown.pricing.libssl import LibraryError, Libssl, Plan, libssl_of
 from shakedown.pricing.neighbours import busy_neighbours
 from shakedown.pricing.other_openssl import Factors, adjusted
+from shakedown.pricing.predict import predict
 from shakedown.pricing.prices import price
+from shakedown.pricing.scenario import scenario
 from shakedown.pricing.this_machine import profile_of
 from shakedown.pricing.trace import parse_trace
 from shakedown.profiles import load_device
@@ -95,6 +97,24 @@ def test_a_longer_handshake_takes_longer_in_its_connection(tmp_path):
     assert warm.connection.mean == pytest.approx(60e-6)
     assert more_s == pytest.approx(0.5 * warm.total.mean)
     assert cool.total.mean == warm.total.mean
+
+
+def test_connections_that_differ_wait_longer_and_widen_percentiles(tmp_path):
+    """Pollaczek and Khinchine's mean wait grows with the variance of the work."""
+    suite, rows = "tls1.3/x25519/p256/server", []
+    measured = builtins(real.measurement(suite))
+    for sd_us in (0.0, 400.0):
+        path = tmp_path / "it.toml"
+        connection = {"server_us": 60.0, "client_us": 50.0, "sd_us": sd_us}
+        path.write_text(profile_of("it", [], [measured], connection), encoding="utf-8")
+        one = scenario(suite, "phone", str(path), "loopback")
+        rate_per_s = 0.8 / one.service_s.mean
+        rows += predict([suite], server_device=str(path), bearer="loopback", rate_per_s=rate_per_s)
+    alike, apart = rows
+    assert alike["server_s"] == apart["server_s"]
+    more_s = rate_per_s * 400e-6**2 / (2 * (1 - 0.8))
+    assert apart["queue_s"] - alike["queue_s"] == pytest.approx(more_s, rel=0.02)
+    assert apart["done_s"]["p99"] > alike["done_s"]["p99"]
 
 
 def test_a_served_handshake_moves_the_bytes_that_it_moves_in_memory():

@@ -25,8 +25,8 @@ WTLS = "wtls/rsa/rsa1024@rsa3072/requested"
 KEYS = (
     "suite device server_device bearer rate_per_s kind model client_s server_s transmission_s queue_s "
     "total_s utilisation energy_j range_s extrapolated workers basis unpriced ready_s done_s client_range_s "
-    "server_range_s connection_s energy_parts_j energy_missing handshakes_per_charge ratio_to_first failed "
-    "carrier eap"
+    "server_range_s connection_s energy_parts_j energy_missing energy_tail handshakes_per_charge "
+    "ratio_to_first failed carrier eap"
 )
 CAPACITY_KEYS = (
     "suite server_device device bearer within_s percentile workers rate_per_s utilisation "
@@ -305,7 +305,7 @@ def test_suites_on_one_device_are_compared_without_what_both_assume(library):
 
 
 def test_energy_is_told_where_the_profiles_know_it(library, tmp_path):
-    assert one(RSA, library)["energy_j"] is None
+    assert one(RSA, library, bearer="gprs")["energy_j"] is None
     device = tmp_path / "device.toml"
     device.write_text(
         """schema = 1
@@ -353,7 +353,8 @@ receive_j_per_byte = 2e-6
     assert energy["mean"] == pytest.approx(0.5 * computing_s + up_bytes * 1e-6 + 2 * down_bytes * 1e-6)
     assert energy["low"] < energy["mean"]
     assert energy["high"] is None
-    assert row["energy_missing"] == ["the processor while it waits"]
+    assert row["energy_missing"] == ["the processor while it waits", "the radio's inactivity tail"]
+    assert row["energy_tail"] is None
 
 
 @pytest.mark.parametrize(

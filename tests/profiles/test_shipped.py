@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 
 import pytest
 
 from models.papers import by_certificates, table
+from shakedown.models.energy import LinkBytes
+from shakedown.pricing.energy import client_energy
 from shakedown.pricing.predict import predict
+from shakedown.pricing.prices import Price
 from shakedown.profiles import THIS_MACHINE, bearer_names, device_names, load_bearer, load_device
 
 DESCRIPTION_ONLY = """
@@ -70,14 +72,60 @@ def test_a_bearer_says_what_it_is_and_where_from(name):
         about.add("encryption")
     if bearer.ip_bytes != 20:
         about.add("headers")
-    if any(value is not None for value in dataclasses.astuple(bearer.energy)):
-        about.add("energy")
+    about.add("energy")
     if bearer.thesis is not None:
         about.add("thesis")
     assert bearer.source
     assert about <= set(bearer.source) | set(bearer.assumed)
     for way in (bearer.up, bearer.down):
         assert way.delay.distribution.sd > 0.0
+
+
+WIRED = {"cable", "datacentre", "dsl", "ethernet", "fibre", "loopback", "modem-56k"}
+UNPUBLISHED = "2g gprs edge gsm- 5g-sa leo geo ntn-"
+
+
+@pytest.mark.parametrize("name", bearer_names())
+def test_a_radio_has_an_energy_or_says_in_a_line_why_not(name):
+    bearer = load_bearer(name)
+    found = client_energy(LinkBytes(1200.0, 2400.0), load_device("cortex-m4"), bearer, Price(), 60.0)
+    assert found.total is not None
+    if name in WIRED or name.startswith(tuple(UNPUBLISHED.split())):
+        assert not bearer.energy.known
+        assert len(bearer.assumed["energy"]) < 80
+        (why,) = found.missing
+        assert f"{name} ({bearer.assumed['energy']})" in why
+        assert (found.radio, found.tail, found.tail_text) == (None, None, None)
+    else:
+        assert bearer.source["energy"]
+        assert found.missing == ()
+        assert found.radio is not None
+        assert found.tail is not None
+        assert found.tail_text is not None
+        assert found.tail_text.startswith("with the " if found.tail.mean else "without an ")
+        assert name in found.tail_text
+
+
+@pytest.mark.parametrize(
+    ("name", "up_bytes", "down_bytes", "published_j"),
+    [
+        ("nb-iot", 400, 0, 0.377),
+        ("nb-iot", 400, 40, 0.512),
+        ("lte-m", 400, 0, 0.510),
+        ("lte-m", 400, 40, 0.540),
+    ],
+)
+def test_an_exchange_costs_what_was_measured_of_one(name, up_bytes, down_bytes, published_j):
+    """An nRF9160-DK woken for one CoAP exchange over DTLS, in a power profiler (boaks/zephyr-coaps-client)."""
+    bearer = load_bearer(name)
+    header = bearer.ip_bytes + bearer.udp_bytes
+    sent = LinkBytes(up_bytes + header, down_bytes + header if down_bytes else 0.0)
+    way_s = bearer.up.delay.distribution.mean * (2 if down_bytes else 1)
+    elapsed_s = 8 * sent.up / bearer.up_bits_per_s + 8 * sent.down / bearer.down_bits_per_s + way_s
+    found = client_energy(sent, load_device("palm-vii"), bearer, Price(), elapsed_s)
+    whole = found.total
+    assert whole is not None
+    assert whole.low < published_j < whole.high
 
 
 def test_the_palms_hold_figure_3():

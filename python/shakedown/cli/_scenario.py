@@ -220,8 +220,11 @@ def _legend(rows: Sequence[Row]) -> list[str]:
             "access point and RADIUS server (assumed unless given); fragments hold "
             f"{inside['fragment_bytes']:,} bytes, the server's {inside['server_fragment_bytes']:,}"
         )
-    if without and any(row.get("energy_j") for row in rows):
-        lines.append("energy without " + ", ".join(without))
+    if any(row.get("energy_j") for row in rows):
+        if without:
+            lines.append("energy without " + ", ".join(without))
+        tails = {row["energy_tail"]: None for row in rows if row["energy_tail"]}
+        lines += [f"energy {tail}" for tail in tails]
     return lines + _other_builds(rows)
 
 

@@ -47,6 +47,7 @@ QUANTITIES = (
     Quantity(
         "predicted.energy.missing", "", "text: the parts that the energy lacks; it is a least value then"
     ),
+    Quantity("predicted.energy.tail", "", "text: whether the radio's inactivity tail is in the energy"),
     Quantity(
         "predicted.handshakes_per_charge", "1", "handshakes that the battery lasts for; null without one"
     ),
@@ -316,6 +317,8 @@ def _facts(found: Modelled) -> Iterator[Row]:
         yield fact("predicted.basis", one["basis"], rate_per_s=rate)
         if one["energy_missing"]:
             yield fact("predicted.energy.missing", ", ".join(one["energy_missing"]), rate_per_s=rate)
+        if one["energy_tail"]:
+            yield fact("predicted.energy.tail", one["energy_tail"], rate_per_s=rate)
         if found.workers:
             for statistic, value in zip((None, "low", "high"), found.workers[number], strict=True):
                 yield figure("predicted.workers", "1", value, statistic=statistic, rate_per_s=rate)

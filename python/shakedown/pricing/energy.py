@@ -15,19 +15,19 @@ from shakedown.pricing.prices import Price
 from shakedown.pricing.trace import Trace
 from shakedown.profiles import Bearer, Device
 
-RADIO_SPREAD = 1.5
-"""How far a radio's power may be off another module of its kind, where the profile does not say."""
-
 
 @dataclass(frozen=True)
 class Energy:
-    """Joules by part, None where unknown; `missing` says what is not in them."""
+    """Joules by part, None where unknown; `missing` says what is not in them, `tail_text` whether the radio's
+    inactivity tail is: None where that is missing.
+    """
 
     processor: Range | None
     radio: Range | None
     setup: Range | None
     tail: Range | None
     missing: tuple[str, ...]
+    tail_text: str | None = None
 
     @property
     def known(self) -> bool:
@@ -66,7 +66,7 @@ def client_energy(
     missing: list[str] = []
     processor = _processor(device, client, elapsed_s, missing)
     radio, setup, tail = _radio(sent, bearer, elapsed_s, missing)
-    return Energy(processor, radio, setup, tail, tuple(missing))
+    return Energy(processor, radio, setup, tail, tuple(missing), _tail_text(bearer, radio))
 
 
 def _processor(device: Device, client: Price, elapsed_s: float | None, missing: list[str]) -> Range | None:
@@ -120,17 +120,32 @@ def _radio(
         receive_j_per_byte=power.receive_j_per_byte,
     )
     if found is None:
-        missing.append("the radio: its power is not known")
+        why = bearer.assumed.get("energy", "its profile gives no power")
+        missing.append(f"the radio of {bearer.name} ({why})")
         return None, None, None
     if power.idle_w is None and power.send_j_per_byte is None:
         missing.append("the radio while it waits")
     if power.setup_j is None and bearer.setup_s > 0.0:
         missing.append("the radio's set-up")
-    setup = None if power.setup_j is None else within(power.setup_j, RADIO_SPREAD)
+    setup = None if power.setup_j is None else within(power.setup_j, power.spread)
     tail = None
-    if power.tail_w is not None and power.tail_s is not None:
-        tail = within(power.tail_w * power.tail_s, RADIO_SPREAD)
-    return within(found, RADIO_SPREAD), setup, tail
+    if power.tail_w is None or power.tail_s is None:
+        missing.append("the radio's inactivity tail")
+    else:
+        tail = within(power.tail_w * power.tail_s, power.spread)
+    return within(found, power.spread), setup, tail
+
+
+def _tail_text(bearer: Bearer, radio: Range | None) -> str | None:
+    """Whether the radio's inactivity tail is in its energy: `with …`, `without …`; None where it is unknown."""
+    power = bearer.energy
+    if radio is None or power.tail_w is None or power.tail_s is None:
+        return None
+    why = bearer.assumed.get("energy.tail_s")
+    because = f" ({why})" if why else ""
+    if power.tail_w * power.tail_s == 0.0:
+        return f"without an inactivity tail over {bearer.name}{because}"
+    return f"with the inactivity tail over {bearer.name}: {power.tail_s:g} s at {power.tail_w:g} W{because}"
 
 
 def link_bytes(trace: Trace, bearer: Bearer) -> LinkBytes:

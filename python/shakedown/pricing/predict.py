@@ -266,7 +266,7 @@ _KEYS = (
     "suite", "device", "server_device", "bearer", "rate_per_s", "kind", "model", "client_s", "server_s",
     "transmission_s", "queue_s", "total_s", "utilisation", "energy_j", "range_s", "extrapolated", "workers",
     "basis", "unpriced", "ready_s", "done_s", "client_range_s", "server_range_s", "connection_s",
-    "energy_parts_j", "energy_missing", "handshakes_per_charge", "ratio_to_first", "failed", "carrier", "eap",
+    "energy_parts_j", "energy_missing", "energy_tail", "handshakes_per_charge", "ratio_to_first", "failed", "carrier", "eap",
 )  # fmt: skip
 """Keys of a row, in order."""
 
@@ -306,6 +306,7 @@ def _energy(one: Scenario, total_s: float | None) -> Row:
         else {"mean": joules.mean, "low": joules.low, "high": None if missing else joules.high},
         "energy_parts_j": {name: None if part is None else part.mean for name, part in parts.items()},
         "energy_missing": list(missing),
+        "energy_tail": energy.tail_text,
         "handshakes_per_charge": None
         if joules is None or one.device.energy.battery_j is None or joules.mean <= 0.0
         else one.device.energy.battery_j / joules.mean,

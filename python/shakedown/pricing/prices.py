@@ -47,6 +47,7 @@ class Price:
         figures: rows naming every figure that is not the device's own.
         unpriced: rows naming what has no figure; the total is then a least value.
         connection: seconds of a TCP connection, kernel included; not in the total.
+        connection_sd_s: its standard deviation from connection to connection.
         primitive_energy_j: the sum of the primitives' own energies, or None if any is missing.
     """
 
@@ -59,6 +60,7 @@ class Price:
     figures: list[dict[str, Any]] = field(default_factory=list)
     unpriced: list[dict[str, Any]] = field(default_factory=list)
     connection: Range | None = None
+    connection_sd_s: float = 0.0
     primitive_energy_j: float | None = None
 
     @property
@@ -290,6 +292,7 @@ class _Pricing:
         own = self.device.connection.of(self.side, kib, self.price.total.mean)
         if own is not None:
             self.price.connection = within(own, self.device.spread)
+            self.price.connection_sd_s = self.device.connection.sd_s
             return
         shown = reference().connection
         seconds = shown[f"{self.side}_s"] + shown["per_kib_s"] * kib
@@ -397,6 +400,7 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
         figures=rows,
         unpriced=found.unpriced,
         connection=None if found.connection is None else found.connection.times(ratio).widened(CLOCK_SPREAD),
+        connection_sd_s=found.connection_sd_s * ratio,
     )
 
 

@@ -68,10 +68,16 @@ class Scenario:
             parts["connection"] = self.server.connection
         return combined(parts)
 
+    @property
+    def service_sd_s(self) -> float:
+        """Its deviation from handshake to handshake, the connection's included."""
+        apart_s = 0.0 if self.server.connection is None else self.server.connection_sd_s
+        return math.hypot(self.server.sd_s, apart_s)
+
     def service(self, mean_s: float) -> Service:
         """The service time as a distribution, at a mean within its range."""
         scale = mean_s / self.service_s.mean if self.service_s.mean > 0.0 else 1.0
-        return spread_service(mean_s, self.server.sd_s * scale)
+        return spread_service(mean_s, self.service_sd_s * scale)
 
     def transmission(self, model: str) -> Distribution:
         """Time on the network under a model, both sides' work left out."""
@@ -119,7 +125,7 @@ class Scenario:
         """
         if model == "default":
             mean_s = self.service_s.mean * factor
-            wait = _waits_s(tuple(rates_per_s.tolist()), mean_s, self.server.sd_s * factor, workers)
+            wait = _waits_s(tuple(rates_per_s.tolist()), mean_s, self.service_sd_s * factor, workers)
         else:
             mean_s = self.server.total.mean * factor
             wait = load_model(model).wait_s(self, rates_per_s, factor)
@@ -131,7 +137,7 @@ class Scenario:
         if rate_per_s <= 0.0 or service_s <= 0.0:
             return Distribution.exactly(0.0)
         scale = service_s / self.service_s.mean
-        return _wait(rate_per_s, service_s, self.server.sd_s * scale, workers)
+        return _wait(rate_per_s, service_s, self.service_sd_s * scale, workers)
 
     @cached_property
     def link_bytes(self) -> LinkBytes:

@@ -39,6 +39,9 @@ ASPECTS = (
 )
 """What a source or an assumption may be about."""
 
+RADIO_SPREAD = 1.5
+"""How far a radio's power may be off another module of its kind, where the profile does not say."""
+
 
 @dataclass(frozen=True, slots=True)
 class BearerEnergy:
@@ -48,7 +51,8 @@ class BearerEnergy:
         send_w, receive_w, idle_w: power while sending, receiving, and connected without either.
         send_j_per_byte, receive_j_per_byte: instead of power times time.
         setup_j: energy of the set-up from idle.
-        tail_w, tail_s: power and time for which the radio stays connected after the last byte.
+        tail_w, tail_s: power and time for which the radio stays connected after the last byte; 0 s: it does not.
+        spread: factor by which another radio of the kind may draw more or less.
     """
 
     send_w: float | None = None
@@ -59,6 +63,13 @@ class BearerEnergy:
     setup_j: float | None = None
     tail_w: float | None = None
     tail_s: float | None = None
+    spread: float = RADIO_SPREAD
+
+    @property
+    def known(self) -> bool:
+        """Whether sending and receiving have an energy."""
+        by_time = self.send_w is not None and self.receive_w is not None
+        return by_time or (self.send_j_per_byte is not None and self.receive_j_per_byte is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,7 +450,21 @@ def _whole(table: Table, key: str, default: int, minimum: int) -> int:
     return int(value)
 
 
+_TOGETHER = (
+    ("send_w", "receive_w"),
+    ("send_j_per_byte", "receive_j_per_byte"),
+    ("tail_w", "tail_s"),
+)
+"""Keys of an energy of which one says nothing."""
+
+
 def _energy(table: Table) -> BearerEnergy:
-    values = {key: table.number(key) for key in _ENERGY_KEYS if key in table}
+    values = {key: table.number(key) for key in _ENERGY_KEYS if key in table and key != "spread"}
+    if "spread" in table:
+        values["spread"] = table.number("spread", minimum=1)
+    for pair in _TOGETHER:
+        given = [key for key in pair if key in values]
+        if len(given) == 1:
+            raise table.fail(f"{given[0]} stands alone; accepted: both {' and '.join(pair)}, or neither")
     table.finish(_ENERGY_KEYS)
     return BearerEnergy(**values)

@@ -213,6 +213,10 @@ def _percentiles(rows: Sequence[Row]) -> Table:
     return _bounded(head, cells, caption, "modelled", numbers=8)
 
 
+MAX_TAILS = 3
+"""Bearers whose inactivity tail a caption names; the table of results has all."""
+
+
 def _energies(rows: Sequence[Row]) -> Table:
     """The client's energy for one handshake, with its range; a sum that lacks a part says so."""
     charged = any(row["handshakes_per_charge"] is not None for row in rows)
@@ -241,7 +245,9 @@ def _energies(rows: Sequence[Row]) -> Table:
                 f"without {lacking}" if lacking else "",
             ]
         )
+    tails = dict.fromkeys(row["energy_tail"] for row in rows if row["energy_tail"])
     caption = "Energy of the client for one handshake: processor, radio, its set-up and tail."
+    caption += "".join(f" Energy {tail}." for tail in list(tails)[:MAX_TAILS])
     many = ["per charge"] if charged else []
     head = ["suite", "device", "bearer", "energy", "90 % within", *many, "missing"]
     return _bounded(head, cells, caption, "modelled", numbers=3)

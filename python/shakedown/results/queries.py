@@ -179,7 +179,11 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
         ("predicted.energy", None, "high"): "energy_high_j",
         ("predicted.handshakes_per_charge", None, None): "handshakes_per_charge",
     }  # fmt: skip
-    texts = {"predicted.basis": "basis", "predicted.energy.missing": "energy_missing"}
+    texts = {
+        "predicted.basis": "basis",
+        "predicted.energy.missing": "energy_missing",
+        "predicted.energy.tail": "energy_tail",
+    }
     by = ("scenario", "capture", "connection", "rate_per_s")
     view = wide(rows, PLACE, names, texts=texts, by=by)
     keys = ["scenario", "capture", "connection"]

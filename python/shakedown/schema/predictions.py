@@ -103,7 +103,8 @@ class Prediction(Object, frozen=True, kw_only=True):
     `total_s` is the mean of `done_s`: client, server, transmission and queue; `ready_s` is until the
     client may
     send data. `range_s` holds 90 % of handshakes, the device figures' uncertainty included. `ratio_to_first`
-    compares with the first suite asked for: what both assume is wrong in both alike.
+    compares with the first suite asked for: what both assume is wrong in both alike. `energy_tail` says
+    whether the radio's inactivity tail is in the energy, and how much of it; null where it is missing.
     """
 
     suite: Text
@@ -132,6 +133,7 @@ class Prediction(Object, frozen=True, kw_only=True):
     connection_s: Connections
     energy_parts_j: EnergyParts
     energy_missing: tuple[str, ...]
+    energy_tail: str | None
     handshakes_per_charge: Number | None
     ratio_to_first: Uncertain | None
     failed: Number = 0.0

@@ -232,6 +232,7 @@ class BearerEnergy(Object, frozen=True, kw_only=True):
     setup_j: Amount | None
     tail_w: Amount | None
     tail_s: Amount | None
+    spread: Amount
 
 
 class ThesisBearer(Object, frozen=True, kw_only=True):

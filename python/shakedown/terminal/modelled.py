@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from shakedown.terminal.figures import NOTHING, legend, marked, share, time
+from shakedown.terminal.figures import NOTHING, energy, legend, marked, share, time
 from shakedown.terminal.tables import fits, titled_table
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ def predicted_tables(results: Results, width: int) -> Iterator[RenderableType]:
     view = results.predictions
     own = view.filter(pl.col("capture").is_null())
     yield from _measured(own, width)
+    if own.height:
+        quiet = own.filter(pl.col("rate_per_s") == pl.col("rate_per_s").min())
+        yield from _energies(quiet.filter(pl.col("energy_j").is_not_null()).to_dicts(), width)
     captured = view.filter(pl.col("capture").is_not_null())
     if captured.height:
         yield _captured(captured)
@@ -121,6 +124,42 @@ def _table(
         cells += [share(loads[suite, rate], 1) for rate in rates if rate]
         table.add_row(*cells)
     return table
+
+
+def _energies(rows: Sequence[Row], width: int) -> Iterator[RenderableType]:
+    """The client's energy by device and bearer; below it, what is missing and whether the tail is in it."""
+    if not rows:
+        return
+    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))
+    yield from _that_fit(lambda some: _energy_table(rows, some), places[:MAX_PLACES], width)
+    devices: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row["energy_missing"]:
+            devices.setdefault(row["energy_missing"], {})[row["device"]] = None
+    yield from (f"energy of {', '.join(some)} without {missing}" for missing, some in devices.items())
+    tails = dict.fromkeys(row["energy_tail"] for row in rows if row["energy_tail"])
+    yield from (f"energy {tail}" for tail in tails)
+
+
+def _energy_table(rows: Sequence[Row], places: Sequence[Place]) -> Table:
+    table = titled_table("Modelled: energy of the client for one handshake")
+    found = {(row["label"], row["device"], row["bearer"]): row for row in rows}
+    table.add_column("suite", no_wrap=True)
+    for device, bearer in places:
+        table.add_column(f"{device}\n{bearer}", justify="right")
+    for suite in dict.fromkeys(row["label"] for row in rows):
+        table.add_row(suite, *(_energy_cell(found.get((suite, *place))) for place in places))
+    return table
+
+
+def _energy_cell(row: Row | None) -> str:
+    """A least value where a part is missing; else with its range, as `predict` prints it."""
+    if row is None:
+        return NOTHING
+    low, high = row["energy_low_j"], row["energy_high_j"]
+    if row["energy_missing"] or row["missing"] or high is None:
+        return f"≥ {energy(row['energy_j'])}"
+    return f"{energy(row['energy_j'])}\n({energy(low)} – {energy(high)})"
 
 
 def _captured(view: pl.DataFrame) -> Table:
