@@ -104,7 +104,7 @@ def test_connections_that_differ_wait_longer_and_widen_percentiles(tmp_path):
     suite, rows = "tls1.3/x25519/p256/server", []
     measured = builtins(real.measurement(suite))
     for sd_us in (0.0, 400.0):
-        path = tmp_path / "it.toml"
+        path = tmp_path / f"{sd_us:.0f}.toml"
         connection = {"server_us": 60.0, "client_us": 50.0, "sd_us": sd_us}
         path.write_text(profile_of("it", [], [measured], connection), encoding="utf-8")
         one = scenario(suite, "phone", str(path), "loopback")

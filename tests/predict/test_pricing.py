@@ -330,14 +330,19 @@ def software(*primitives: tuple[str, str, str, float], **more):
     return board(*primitives, implementation=kinds, core={"word_bits": 32}, **more)
 
 
-def test_x25519_is_scaled_from_the_same_operation_on_p256_by_all_boards():
-    device = software(("derive", "ecdh", "p256", 100.0), ("verify", "ecdsa", "p256", 200.0))
-    figure = call_figure(device, ("derive", "ecdh", "x25519"))
+def test_x25519_is_scaled_from_what_boards_agree_on_of_p256():
+    figures = [("derive", "ecdh", "p256", 100.0), ("sign", "ecdsa", "p256", 110.0)]
+    figure = call_figure(software(*figures), ("derive", "ecdh", "x25519"))
     assert figure.time is not None
     assert figure.basis == "scaled"
-    assert figure.method.startswith("curve of the same size: derive ecdh p256")
+    assert figure.method.startswith("curve of the same size: sign ecdsa p256")
     assert 0.05 < figure.time.mean < 0.15
     assert figure.time.high / figure.time.mean < 4.0
+    # Of thirteen boards one has another ratio by a factor of 15: nine of ten cannot be promised.
+    unknown = call_figure(
+        software(figures[0], ("verify", "ecdsa", "p256", 200.0)), ("derive", "ecdh", "x25519")
+    )
+    assert unknown.basis == "unknown"
 
 
 def test_what_an_accelerator_does_not_offer_is_unknown():

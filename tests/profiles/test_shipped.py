@@ -116,7 +116,7 @@ def test_a_radio_has_an_energy_or_says_in_a_line_why_not(name):
     ],
 )
 def test_an_exchange_costs_what_was_measured_of_one(name, up_bytes, down_bytes, published_j):
-    """An nRF9160-DK woken for one CoAP exchange over DTLS, in a power profiler (boaks/zephyr-coaps-client)."""
+    """An nRF9160-DK woken for one exchange, by a power profiler (boaks/zephyr-coaps-client)."""
     bearer = load_bearer(name)
     header = bearer.ip_bytes + bearer.udp_bytes
     sent = LinkBytes(up_bytes + header, down_bytes + header if down_bytes else 0.0)

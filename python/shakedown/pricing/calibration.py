@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from shakedown.pricing.clock import MIN_BOARDS as CLOCK_BOARDS
 from shakedown.pricing.clock import Cycles, clock_family
-from shakedown.pricing.pairs import Pairs, base_of
+from shakedown.pricing.pairs import Pairs, bases_of
 from shakedown.pricing.ratios import (
     LEVELS,
     WIDEST,
@@ -184,7 +184,7 @@ def pair_trials(ratios: Ratios) -> list[Trial]:
         Trial(PAIR, build.board, target, truth, pairs.estimate(target, build))
         for build in ratios.builds
         for target, truth in build.log_s.items()
-        if base_of(target, list(build.log_s)) is not None
+        if bases_of(target, build.log_s)
     ]
     return [trial for trial in found if trial.estimate is not None]
 
@@ -231,8 +231,14 @@ def fitted(builds: list[Build]) -> Ratios:
     ratios.fit.families = _families(trials(ratios))
     _fit_cycles(ratios)
     ratios.fit.software = {"deviation": Software(ratios).deviation()}
-    estimated = [trial for trial in software_trials(ratios) if trial.estimate is not None]
-    ratios.fit.software["factor"] = _level(estimated, any_width=False)
+    found = [
+        (abs(trial.error) / trial.estimate.width, trial.board)
+        for trial in software_trials(ratios)
+        if trial.estimate is not None
+    ]
+    ratios.fit.software["factor"] = max(_board_quantile(found), 0.3)
+    levels = _families(software_trials(ratios))
+    ratios.fit.software |= {f"family/{family}": level for family, level in levels.items()}
     return ratios
 
 

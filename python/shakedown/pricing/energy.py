@@ -137,7 +137,7 @@ def _radio(
 
 
 def _tail_text(bearer: Bearer, radio: Range | None) -> str | None:
-    """Whether the radio's inactivity tail is in its energy: `with …`, `without …`; None where it is unknown."""
+    """Whether the inactivity tail is in the radio's energy: `with …`, `without …`; None where unknown."""
     power = bearer.energy
     if radio is None or power.tail_w is None or power.tail_s is None:
         return None

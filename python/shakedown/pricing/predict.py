@@ -266,7 +266,8 @@ _KEYS = (
     "suite", "device", "server_device", "bearer", "rate_per_s", "kind", "model", "client_s", "server_s",
     "transmission_s", "queue_s", "total_s", "utilisation", "energy_j", "range_s", "extrapolated", "workers",
     "basis", "unpriced", "ready_s", "done_s", "client_range_s", "server_range_s", "connection_s",
-    "energy_parts_j", "energy_missing", "energy_tail", "handshakes_per_charge", "ratio_to_first", "failed", "carrier", "eap",
+    "energy_parts_j", "energy_missing", "energy_tail", "handshakes_per_charge", "ratio_to_first", "failed",
+    "carrier", "eap",
 )  # fmt: skip
 """Keys of a row, in order."""
 

@@ -87,7 +87,8 @@ class Software:
         freedom = PRIOR_BOARDS + count - 1
         variance = (PRIOR_BOARDS * own**2 + sum((one - mean) ** 2 for one in values)) / freedom
         width = student_90(freedom) * math.sqrt(variance * (1.0 + 1.0 / count))
-        half = width * self.fit.software.get("factor", 1.0)
+        factors = self.fit.software
+        half = width * factors.get("factor", 1.0) * factors.get(f"family/{kind(target)}", 1.0)
         log_s = mean - math.log(like.clock_hz)
         return Scaled(log_s, half, SOFTWARE, math.exp(mean), RELATION, 0, count, width)
 

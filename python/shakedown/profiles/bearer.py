@@ -51,7 +51,8 @@ class BearerEnergy:
         send_w, receive_w, idle_w: power while sending, receiving, and connected without either.
         send_j_per_byte, receive_j_per_byte: instead of power times time.
         setup_j: energy of the set-up from idle.
-        tail_w, tail_s: power and time for which the radio stays connected after the last byte; 0 s: it does not.
+        tail_w, tail_s: power and time for which the radio stays connected after the last byte; 0: it does
+            not.
         spread: factor by which another radio of the kind may draw more or less.
     """
 
