@@ -582,18 +582,34 @@ def simulated_report(
     return cast("dict[str, Any]", msgspec.json.decode(parts["report"]))
 
 
+def _spec_text(spec: Mapping[str, object]) -> str:
+    """A simulation as JSON. Times of arrival are written some at a time: as objects, millions would take many
+    times their text.
+    """
+    import json
+    from array import array
+
+    arrivals = spec.get("arrivals")
+    times = arrivals.get("at_s") if isinstance(arrivals, Mapping) else None
+    if not isinstance(arrivals, Mapping) or not isinstance(times, array):
+        return json.dumps(spec)
+    place = '"at_s": []'
+    before, _, after = json.dumps({**spec, "arrivals": {**arrivals, "at_s": []}}).partition(place)
+    some = 1 << 16
+    written = (",".join(map(repr, times[at : at + some])) for at in range(0, len(times), some))
+    return f"{before}{place[:-1]}{','.join(written)}]{after}"
+
+
 def _simulated(
     spec: Mapping[str, object], progress: Callable[[int, int], None] | None, threads: int | None
 ) -> str:
-    import json
-
     core = native()
     if not hasattr(core, "simulate"):
         raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
     count = _threads if threads is None else threads
     options = {} if count is None else {"threads": count}
     try:
-        return cast("str", core.simulate(json.dumps(spec), progress, **options))
+        return cast("str", core.simulate(_spec_text(spec), progress, **options))
     except ValueError as error:
         raise InputError(str(error)) from error
 
@@ -620,7 +636,7 @@ def simulate_endpoints(
     try:
         with _complaints(handshake.suite):
             text = core.simulate_endpoints(
-                handshake.suite, json.dumps(spec), options=chosen, progress=progress
+                handshake.suite, _spec_text(spec), options=chosen, progress=progress
             )
     except ValueError as error:
         if isinstance(error, core.CoreError):

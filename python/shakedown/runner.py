@@ -17,7 +17,7 @@ from shakedown.arguments import checked
 from shakedown.cluster import Cluster, InProcess
 from shakedown.errors import without_name
 from shakedown.experiment import Experiment
-from shakedown.kinds import KINDS, Kind, Run, Spreading, kind, load_experiment
+from shakedown.kinds import KINDS, Kind, Run, Spreading, Together, kind, load_experiment
 from shakedown.results.lock import FolderLock
 from shakedown.results.writer import ResultsWriter
 from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, Scenario
@@ -161,8 +161,9 @@ def _made(
     size = max(1, FIGURES_A_PART // len(batch[0].load.rates_per_s))
     for begin in range(0, len(batch), size):
         made: list[tuple[Scenario, Any]] = []
-        for scenario in batch[begin : begin + size]:
-            run.progress(0, scenario.label)
+        for number, scenario in enumerate(batch[begin : begin + size], start=begin + 1):
+            run.place = f", place {number:,} of {len(batch):,}" if len(batch) > 1 else ""
+            run.progress(0, f"{scenario.label}{run.place}")
             if elsewhere is not None:
                 assert isinstance(module, Spreading)
                 made.append((scenario, module.take(scenario, next(elsewhere), run)))
@@ -176,7 +177,10 @@ def _made(
                 reason = without_name(str(error), scenario.label)
                 writer.fail(Failure(suite=scenario.label, reason=reason, kind=scenario.kind))
         if made:
-            table = pl.concat([module.rows(scenario, found) for scenario, found in made])
+            if isinstance(module, Together):
+                table = module.table(made)
+            else:
+                table = pl.concat([module.rows(scenario, found) for scenario, found in made])
             # Only the last part has the label: until it is there, the batch is not.
             more = "" if begin + size >= len(batch) else f", places {begin + 1} to {begin + len(made)}"
             writer.add(batch[0].kind, f"{batch[0].label}{more}", table)

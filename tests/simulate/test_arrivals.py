@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+from array import array
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shakedown import core
 from shakedown.errors import InputError
 from shakedown.pricing.library import open_library
 from shakedown.pricing.scenario import scenario
 from shakedown.scenario import Fleet
-from shakedown.simulation import room
+from shakedown.simulation import arrivals, room
 from shakedown.simulation.arrivals import parse_arrivals
 from shakedown.simulation.fleet import settle
 from shakedown.simulation.room import at_once, check_room
-from shakedown.simulation.spec import Client
+from shakedown.simulation.spec import Client, simulation_spec
 
 
 @pytest.mark.parametrize(
@@ -88,13 +90,55 @@ def test_a_file_holds_rising_times(tmp_path):
     path.write_text("# seconds\n0\n0.5  # half\n\n0.5\n12\n")
     found = parse_arrivals("file:times.txt", tmp_path)
     assert list(found.at_s) == [0.0, 0.5, 0.5, 12.0]
-    assert found.spec() == {"kind": "times", "at_s": [0.0, 0.5, 0.5, 12.0]}
+    assert found.spec() == {"kind": "times", "at_s": array("d", [0.0, 0.5, 0.5, 12.0])}
     assert found.span_s == 12.0
 
 
 def test_a_file_of_another_system_is_read_too(tmp_path):
     (tmp_path / "times.txt").write_bytes(b"\xef\xbb\xbf0.25\r\n1\r\n")
     assert list(parse_arrivals("file:times.txt", tmp_path).at_s) == [0.25, 1.0]
+
+
+def test_a_long_file_is_read_in_blocks_whose_lines_are_counted_on(tmp_path):
+    """Times are as written, whatever block holds them, and a line far into the file has its number."""
+    path = tmp_path / "times.txt"
+    times = [number / 1000 for number in range(400_000)]
+    lines = [f"{time!r}" for time in times]
+    lines[150_000] += "  # told apart by hand"
+    path.write_text("\n".join(lines))
+    assert path.stat().st_size > 2 << 20
+    assert list(parse_arrivals(f"file:{path}").at_s) == times
+    for wrong, says in (("1 2", '"1 2" is no time'), ("0.5", "0.5 comes after 350"), ("1e9", "is no time")):
+        path.write_text("\n".join([*lines[:350_001], wrong, *lines[350_001:]]))
+        with pytest.raises(InputError, match=f"line 350002: .*{says}"):
+            parse_arrivals(f"file:{path}")
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "times.txt"
+    path.write_bytes(b"0\n\xff\xfe\n")
+    with pytest.raises(InputError, match="line 2: not a text file in UTF-8"):
+        parse_arrivals(f"file:{path}")
+
+
+def test_a_file_that_is_too_long_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrivals, "MAX_TIMES_BYTES", 2 << 20)
+    path = tmp_path / "times.txt"
+    path.write_bytes(b"1\n" * (1 << 20))
+    assert len(parse_arrivals(f"file:{path}").at_s) == 1 << 20
+    path.write_bytes(b"1\n" * (1 << 20) + b"1")
+    with pytest.raises(InputError, match="longer than 2 MiB; accepted: a file of times of at most that"):
+        parse_arrivals(f"file:{path}")
+
+
+def test_the_core_reads_times_as_they_are_written(tmp_path):
+    """Written some at a time or at once: the same fleet."""
+    (tmp_path / "times.txt").write_text("0\n1e-1\n0.125\n")
+    found = Client(scenario("tls1.3/x25519/p256/server", traces=open_library()))
+    settled = settle(Fleet(arrivals="file:times.txt"), tmp_path)
+    spec = simulation_spec([found], settled, workers=1, seed=1)
+    plain = {**spec, "arrivals": {"kind": "times", "at_s": [0.0, 0.1, 0.125]}}
+    assert core.simulate(spec) == core.simulate(plain)
 
 
 @pytest.mark.parametrize(

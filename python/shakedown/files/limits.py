@@ -6,6 +6,7 @@ above all sensible use, and far below what would take the memory away.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,6 +67,31 @@ def read_bytes(path: Path, max_bytes: int, what: str = "file") -> bytes:
     if len(content) > max_bytes:
         raise InputError(f"{path}: longer than {max_bytes // MIB} MiB; accepted: a {what} of at most that")
     return content
+
+
+def read_lines(path: Path, max_bytes: int, what: str = "file") -> Iterator[bytes]:
+    """A file that is no longer than it may be, some whole lines at a time. Raises `InputError`."""
+    left, begun = max_bytes, list[bytes]()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(MIB):
+                left -= len(block)
+                if left < 0:
+                    raise InputError(
+                        f"{path}: longer than {max_bytes // MIB} MiB; accepted: a {what} of at most that"
+                    )
+                end = block.rfind(b"\n") + 1
+                if end:
+                    yield b"".join((*begun, block[:end]))
+                    begun.clear()
+                begun.append(block[end:])
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except ValueError as error:
+        # A NUL in the name.
+        raise InputError(f"{str(path)!r}: cannot be read: {error}") from error
+    if rest := b"".join(begun):
+        yield rest
 
 
 def read_text(path: Path, max_bytes: int, what: str = "file") -> str:

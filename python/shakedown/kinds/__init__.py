@@ -65,6 +65,8 @@ class Run:
     traces: dict[Source, Trace] = field(default_factory=dict)
     measurements: dict[HandshakeId, Measurement] = field(default_factory=dict)
     queued: set[Source] = field(default_factory=set)
+    place: str = ""
+    """Which of how many places of a handshake is next, for progress."""
 
     def keep(self, scenario: Scenario, found: Any) -> list[str]:  # noqa: ANN401 - an object of the schema
         """Keeps what later kinds need; returns what a user should know of it."""
@@ -139,6 +141,14 @@ class Spreading(Kind, Protocol):
 
     def take(self, scenario: Scenario, found: Any, run: Run) -> Any:  # noqa: ANN401 - what the job returned
         """What of a job's figures goes into the results; called in the order of the scenarios."""
+
+
+@runtime_checkable
+class Together(Kind, Protocol):
+    """A kind that has very many scenarios, whose rows are made together."""
+
+    def table(self, made: Sequence[tuple[Scenario, Any]]) -> pl.DataFrame:
+        """Their rows, one scenario's after the other's."""
 
 
 def kind(name: str) -> Kind:

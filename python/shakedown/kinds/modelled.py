@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -139,7 +139,7 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
 
 def run(scenario: Scenario, run: Run) -> Modelled:
     """Prices a handshake in one place."""
-    run.progress(0, f"pricing {scenario.label}")
+    run.progress(0, f"pricing {scenario.label}{run.place}")
     return take(scenario, job(scenario, run)(), run)
 
 
@@ -230,16 +230,22 @@ def recorded_on(scenario: Scenario, trace: Recorded, fragment_bytes: int | None 
 
 def queue_of(priced: Priced, workers: int = 1) -> Queue | None:
     """The server's queue, or None where no server cost is known, so that nothing limits it."""
+    service_s = priced.service_s.mean
+    return None if service_s <= 0 else _queue(service_s, priced.service_sd_s, workers)
+
+
+@lru_cache(maxsize=16)
+def _queue(service_s: float, sd_s: float, workers: int) -> Queue:
+    """The queue of a server, whatever its clients: one handshake's in all places."""
     import numpy as np
 
-    service_s = priced.service_s.mean
-    if service_s <= 0:
-        return None
+    from shakedown.pricing.scenario import waits_s
+
     saturation = workers / service_s
     rates = saturation * np.linspace(0, NEAREST_TO_SATURATION, CURVE_POINTS)
-    waits = priced.wait_s("default", rates, workers)
+    waits = waits_s(rates, service_s, sd_s, workers)
     fine = saturation * np.linspace(0.001, NEAREST_TO_SATURATION, 990)
-    power = fine / (service_s + priced.wait_s("default", fine, workers))
+    power = fine / (service_s + waits_s(fine, service_s, sd_s, workers))
     points = [(float(rate), float(wait)) for rate, wait in zip(rates, waits, strict=True)]
     return Queue(
         service_s=service_s,
@@ -250,12 +256,35 @@ def queue_of(priced: Priced, workers: int = 1) -> Queue | None:
 
 
 def rows(scenario: Scenario, found: Modelled) -> pl.DataFrame:
-    """Predictions as rows of the table, column by column: there may be very many rates."""
+    """Predictions as rows of the table."""
+    return table([(scenario, found)])
+
+
+def table(made: Sequence[tuple[Scenario, Modelled]]) -> pl.DataFrame:
+    """Predictions of many places as rows, one place's after the other's. All are made together, column by
+    column: there may be very many places, and very many rates.
+    """
     import polars as pl
 
+    facts = [list(_facts(found)) for _, found in made]
+    numbers = [number for number, some in enumerate(facts) for _ in some]
+    tables = [
+        frame((one for some in facts for one in some), {}).with_columns(
+            pl.Series(_PLACE, numbers, pl.Int32())
+        )
+    ]
+    predictions = [(number, one) for number, (_, found) in enumerate(made) for one in found.predictions]
+    if predictions:
+        tables.append(_predicted(predictions))
+    together = pl.concat(tables).sort(_PLACE, maintain_order=True)
+    return _placed(together, [_common(scenario, found) for scenario, found in made])
+
+
+def _common(scenario: Scenario, found: Modelled) -> Row:
+    """What holds in all rows of a place."""
     from shakedown.results.table import identity_columns
 
-    common: Row = {
+    return {
         "scenario": scenario.key,
         "kind": "modelled",
         **identity_columns(found.identity),
@@ -269,35 +298,53 @@ def rows(scenario: Scenario, found: Modelled) -> pl.DataFrame:
         else Scenario(kind="captured", capture=scenario.capture).label,
         "connection": scenario.connection,
     }
-    tables = [frame(_facts(found), common)]
-    if found.predictions:
-        tables.append(predicted_rows(found.predictions, common))
-    return pl.concat(tables)
+
+
+_PLACE = "place"
+"""Column of the number of a place while its rows are made."""
 
 
 def predicted_rows(predictions: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> pl.DataFrame:
-    """Figures of predictions as rows."""
+    """Figures of predictions of one place as rows."""
+    return _placed(_predicted([(0, one) for one in predictions]), [common])
+
+
+def _placed(rows: pl.DataFrame, commons: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows with what holds in all rows of their place."""
     import polars as pl
 
     from shakedown.results.table import SCHEMA
 
+    places = rows[_PLACE]
+    columns = [
+        pl.Series(name, [one[name] for one in commons], SCHEMA[name]).gather(places) for name in commons[0]
+    ]
+    return rows.with_columns(columns).drop(_PLACE)
+
+
+def _predicted(predictions: Sequence[tuple[int, Mapping[str, Any]]]) -> pl.DataFrame:
+    """Figures of predictions, each with the number of its place, as rows with that number."""
+    import polars as pl
+
     columns = {f"{key}|{place}": what for (key, place), what in _WIDE.items()}
     wide = pl.DataFrame(
         {
-            "rate_per_s": [one["rate_per_s"] for one in predictions],
-            **{f"{key}|{place}": [_figure(one, key, place) for one in predictions] for key, place in _WIDE},
+            _PLACE: [number for number, _ in predictions],
+            "rate_per_s": [one["rate_per_s"] for _, one in predictions],
+            **{
+                f"{key}|{place}": [_figure(one, key, place) for _, one in predictions] for key, place in _WIDE
+            },
         },
-        schema={"rate_per_s": pl.Float64(), **dict.fromkeys(columns, pl.Float64())},
+        schema={_PLACE: pl.Int32(), "rate_per_s": pl.Float64(), **dict.fromkeys(columns, pl.Float64())},
     )
-    long = wide.unpivot(index="rate_per_s", on=list(columns), variable_name="name")
+    long = wide.unpivot(index=[_PLACE, "rate_per_s"], on=list(columns), variable_name="name")
     named = {
         column: pl.col("name").replace_strict(
             {name: what[at] for name, what in columns.items()}, return_dtype=pl.String
         )
         for at, column in enumerate(("quantity", "unit", "statistic"))
     }
-    constant = {name: pl.lit(value, SCHEMA[name]) for name, value in common.items()}
-    return complete(long.with_columns(**named, **constant).drop("name"))
+    return complete(long.with_columns(**named).drop("name"), _PLACE)
 
 
 def _figure(one: Mapping[str, Any], key: str, place: str | int | None) -> float | None:

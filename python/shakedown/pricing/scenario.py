@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from shakedown.pricing.network import carry
 from shakedown.pricing.prices import Price, basis_of, price
 from shakedown.pricing.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device
+from shakedown.schema.base import Side
+
+Thing = TypeVar("Thing", covariant=True)
 
 MODELS = ("default", *LITERATURE)
 DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
@@ -124,11 +128,9 @@ class Scenario:
         ranges. Shape ``(rates,)``.
         """
         if model == "default":
-            mean_s = self.service_s.mean * factor
-            wait = _waits_s(tuple(rates_per_s.tolist()), mean_s, self.service_sd_s * factor, workers)
-        else:
-            mean_s = self.server.total.mean * factor
-            wait = load_model(model).wait_s(self, rates_per_s, factor)
+            return waits_s(rates_per_s, self.service_s.mean * factor, self.service_sd_s * factor, workers)
+        mean_s = self.server.total.mean * factor
+        wait = load_model(model).wait_s(self, rates_per_s, factor)
         return np.where(queueing.utilisation(rates_per_s, mean_s, workers) < 1.0, wait, np.nan)
 
     def wait(self, rate_per_s: float, workers: int, mean_s: float | None = None) -> Distribution | None:
@@ -149,6 +151,12 @@ class Scenario:
     def energy(self, elapsed_s: float | None) -> Energy:
         """Energy of the client for one handshake, by part."""
         return client_energy(self.link_bytes, self.device, self.bearer, self.client, elapsed_s)
+
+
+def waits_s(rates_per_s: Floats, mean_s: float, sd_s: float, workers: int) -> Floats:
+    """Mean wait at a server at each rate, NaN without a steady state. Shape ``(rates,)``."""
+    wait = _waits_s(tuple(rates_per_s.tolist()), mean_s, sd_s, workers)
+    return np.where(queueing.utilisation(rates_per_s, mean_s, workers) < 1.0, wait, np.nan)
 
 
 @lru_cache(maxsize=64)
@@ -196,6 +204,25 @@ def work_spread(*deviations_s: float) -> Distribution:
     return Distribution.of_samples(service.points_s - deviation_s, service.weights)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Same(Generic[Thing]):
+    """A thing that is the same as itself alone: profiles and traces are too large to be compared."""
+
+    thing: Thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.thing is other.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+@lru_cache(maxsize=64)
+def _priced(trace: _Same[Trace], side: Side, device: _Same[Device], scale: _Same[Device | None]) -> Price:
+    """A side's price, whatever the bearer and the other side; not to be written to."""
+    return price(trace.thing, side, device.thing, scale.thing)
+
+
 def scenario(
     suite: str,
     device: str = DEFAULT_DEVICE,
@@ -225,8 +252,8 @@ def scenario(
             f"{suite}: was recorded inside EAP, and is priced there alone; accepted with it: over eap"
         )
     prices = [
-        price(trace, "client", client, None if client.priced else scale),
-        price(trace, "server", server, None if server.priced else scale),
+        _priced(_Same(trace), "client", _Same(client), _Same(None if client.priced else scale)),
+        _priced(_Same(trace), "server", _Same(server), _Same(None if server.priced else scale)),
     ]
     if inside_eap is not None:
         prices = [replace(one, connection=None) for one in prices]

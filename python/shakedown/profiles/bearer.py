@@ -39,6 +39,8 @@ ASPECTS = (
 )
 """What a source or an assumption may be about."""
 
+_NO_SETUP = DelayProfile.constant(0.0)
+
 RADIO_SPREAD = 1.5
 """How far a radio's power may be off another module of its kind, where the profile does not say."""
 
@@ -193,7 +195,6 @@ class Bearer:
 
     def path(self) -> Path:
         """What the network model takes of this profile."""
-        from shakedown.models.distribution import Distribution
         from shakedown.models.path import Direction, Path
 
         def direction(way: BearerDirection) -> Direction:
@@ -210,7 +211,7 @@ class Bearer:
         return Path(
             direction(self.up),
             direction(self.down),
-            Distribution.exactly(0.0) if self.setup is None else self.setup.distribution,
+            (_NO_SETUP if self.setup is None else self.setup).distribution,
             self.mtu_bytes,
             self.link_bytes,
             self.delay_holds_s,

@@ -74,12 +74,27 @@ def load_bearer(name: str) -> Bearer:
 
 def shipped_names(kind: str) -> list[str]:
     """Return the names of the ``devices`` or ``bearers`` that the package ships."""
-    return sorted(path.stem for path in (_PACKAGE / kind).glob("*.toml"))
+    return sorted(_shipped(kind))
+
+
+@lru_cache(maxsize=2)
+def _shipped(kind: str) -> dict[str, Path]:
+    """The package's own, which stay as they are; not to be written to."""
+    return {path.stem: path for path in sorted((_PACKAGE / kind).glob("*.toml"))}
+
+
+def _own(kind: str) -> list[Path]:
+    """The user's, sorted; looked for each time, for any may have come meanwhile."""
+    try:
+        with os.scandir(user_data_dir() / kind) as entries:
+            return sorted(Path(entry.path) for entry in entries if entry.name.endswith(".toml"))
+    except OSError:
+        return []
 
 
 def _paths(kind: str) -> dict[str, Path]:
-    shipped = {path.stem: path for path in sorted((_PACKAGE / kind).glob("*.toml"))}
-    for path in sorted((user_data_dir() / kind).glob("*.toml")):
+    shipped = dict(_shipped(kind))
+    for path in _own(kind):
         if path.stem in shipped:
             raise InputError(
                 f"{path}: duplicate name {path.stem!r}; the package ships one; accepted: a name of its own"

@@ -126,10 +126,11 @@ def frame(rows: Iterable[Row], common: Mapping[str, Any]) -> pl.DataFrame:
     return complete(made)
 
 
-def complete(table: pl.DataFrame) -> pl.DataFrame:
-    """A table with all columns, in order; those that it lacks are null."""
-    missing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in table.columns]
-    return table.with_columns(missing).select(list(SCHEMA))
+def complete(table: pl.DataFrame, *more: str) -> pl.DataFrame:
+    """A table with all columns, in order; those that it lacks are null. `more` columns come after them."""
+    there = set(table.columns)
+    missing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in there]
+    return table.with_columns(missing).select([*SCHEMA, *more])
 
 
 def empty() -> pl.DataFrame:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import io
+import codecs
 import math
 from array import array
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shakedown.errors import InputError, did_you_mean
-from shakedown.files.limits import MIB, read_text
+from shakedown.files.limits import MIB, read_lines
 from shakedown.units import parse_duration_s, parse_rate_per_s
 
 ArrivalKind = Literal["poisson", "fixed", "bursts", "storm", "file"]
@@ -65,7 +65,7 @@ class Arrivals:
         if self.kind == "storm":
             return {"kind": "storm", "within_s": self.within_s}
         if self.kind == "file":
-            return {"kind": "times", "at_s": list(self.at_s)}
+            return {"kind": "times", "at_s": self.at_s}
         assert self.rate_per_s is not None
         if self.kind == "bursts":
             return {"kind": "bursts", "per_s": self.rate_per_s / self.size, "size": self.size}
@@ -134,12 +134,45 @@ def _storm(written: str, rest: str) -> Arrivals:
 def _file(written: str, path: Path) -> Arrivals:
     """One time a line, in seconds, rising; empty lines and what follows a # are nothing."""
     times = array("d")
-    before_s = 0.0
-    accepted = "accepted: one time a line, in seconds from the start, in rising order"
-    text = read_text(path, MAX_TIMES_BYTES, "file of times")
-    # A line at a time: as a list of lines, millions of them would take many times the file.
-    for number, line in enumerate(io.StringIO(text.removeprefix("\ufeff")), start=1):
-        word = line.partition("#")[0].strip()
+    lines = 0
+    # A mebibyte at a time: millions of lines as objects would take many times the file.
+    for begin, block in enumerate(read_lines(path, MAX_TIMES_BYTES, "file of times")):
+        text = block if begin else block.removeprefix(codecs.BOM_UTF8)
+        before_s = times[-1] if times else 0.0
+        found = _plain(text, before_s)
+        times.extend(_checked(path, text, lines, before_s) if found is None else found)
+        lines += text.count(b"\n")
+    if not times:
+        raise InputError(f"{path}: holds no times; {_ACCEPTED_TIMES}")
+    return Arrivals(written, "file", at_s=times)
+
+
+_ACCEPTED_TIMES = "accepted: one time a line, in seconds from the start, in rising order"
+
+
+def _plain(text: bytes, before_s: float) -> array[float] | None:
+    """Times of lines that hold nothing but one each, in order; None where there is more to say of them."""
+    import numpy as np
+
+    if text.translate(None, b"0123456789.eE+-\r\n"):
+        return None
+    try:
+        found = array("d", map(float, text.removesuffix(b"\n").split(b"\n")))
+    except ValueError:
+        return None
+    times = np.frombuffer(found)
+    rising = times[0] >= before_s and bool(np.all(times[1:] >= times[:-1]))
+    return found if rising and times[-1] <= MAX_STORM_S else None
+
+
+def _checked(path: Path, text: bytes, before: int, before_s: float) -> array[float]:
+    """Times of lines of any kind, with `before` lines before them. Raises `InputError`."""
+    times = array("d")
+    for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), start=before + 1):
+        try:
+            word = line.decode("utf-8").partition("#")[0].strip()
+        except UnicodeDecodeError:
+            raise InputError(f"{path}, line {number}: not a text file in UTF-8") from None
         if not word:
             continue
         try:
@@ -147,14 +180,12 @@ def _file(written: str, path: Path) -> Arrivals:
         except ValueError:
             at_s = math.nan
         if not (math.isfinite(at_s) and 0.0 <= at_s <= MAX_STORM_S):
-            raise InputError(f'{path}, line {number}: "{_cut(word)}" is no time; {accepted}')
+            raise InputError(f'{path}, line {number}: "{_cut(word)}" is no time; {_ACCEPTED_TIMES}')
         if at_s < before_s:
-            raise InputError(f"{path}, line {number}: {word} comes after {before_s:g}; {accepted}")
+            raise InputError(f"{path}, line {number}: {word} comes after {before_s:g}; {_ACCEPTED_TIMES}")
         times.append(at_s)
         before_s = at_s
-    if not times:
-        raise InputError(f"{path}: holds no times; {accepted}")
-    return Arrivals(written, "file", at_s=times)
+    return times
 
 
 def _wrong(written: str, what: str) -> InputError:
