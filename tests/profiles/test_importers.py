@@ -92,6 +92,75 @@ def test_mbedtls():
     assert found["cipher", "aes-128-cbc", ""]["per_kib_us"] == 500.0
 
 
+PQM4_CSV = """Speed Evaluation,,,,,,,,,,
+Key Encapsulation Schemes,,,,,,,,,,
+Scheme,Implementation,Key Generation [cycles] (mean),Key Generation [cycles] (min),Key Generation [cycles] (max),Encapsulation [cycles] (mean),Encapsulation [cycles] (min),Encapsulation [cycles] (max),Decapsulation [cycles] (mean),Decapsulation [cycles] (min),Decapsulation [cycles] (max)
+hqc-128 (10 executions),clean,52705201,52705180,52705224,105650897,105650877,105650927,159569179,159569176,159569183
+ml-kem-768 (10 executions),clean,988722,985880,998135,1138225,1135419,1147634,1387984,1385144,1397397
+ml-kem-768 (10 executions),m4fspeed,642096,639116,651103,658754,655785,667769,707827,704858,716842
+Signature Schemes,,,,,,,,,,
+Scheme,Implementation,Key Generation [cycles] (mean),Key Generation [cycles] (min),Key Generation [cycles] (max),Sign [cycles] (mean),Sign [cycles] (min),Sign [cycles] (max),Verify [cycles] (mean),Verify [cycles] (min),Verify [cycles] (max)
+ml-dsa-65 (1000 executions),m4f,2516006,2514337,2517453,6193171,2918295,26008621,2415944,2415109,2416730
+Memory Evaluation,,,,,,,,,,
+Key Encapsulation Schemes,,,,,,,,,,
+Scheme,Implementation,Key Generation [bytes],Encapsulation [bytes],Decapsulation [bytes],,,,,,
+ml-kem-768,m4fspeed,5396,6468,6452,,,,,,
+"""  # noqa: E501
+PQM4_MD = """# Speed Evaluation
+## Key Encapsulation Schemes
+| scheme | implementation | key generation [cycles] | encapsulation [cycles] | decapsulation [cycles] |
+| ------ | -------------- | ----------------------- | ---------------------- | ---------------------- |
+| ml-kem-768 (10 executions) | m4fspeed | AVG: 642,096 <br /> MIN: 639,116 <br /> MAX: 651,103 | AVG: 658,754 <br /> MIN: 655,785 <br /> MAX: 667,769 | AVG: 707,827 <br /> MIN: 704,858 <br /> MAX: 716,842 |
+| kyber768 (100 executions) | m4 | AVG: 976,757 <br /> MIN: 976,205 <br /> MAX: 977,165 | AVG: 1,146,556 <br /> MIN: 1,146,021 <br /> MAX: 1,146,937 | AVG: 1,094,849 <br /> MIN: 1,094,314 <br /> MAX: 1,095,229 |
+"""  # noqa: E501
+
+
+def test_pqm4_by_the_profile_that_was_read_from_it():
+    """Our Cortex-M4's figures were copied from pqm4's results by hand."""
+    library, imported = import_benchmark(PQM4_CSV, "x")
+    assert library == "pqm4"
+    here = load_device("cortex-m4")
+    for triple in (("decapsulate", "mlkem", "mlkem768"), ("sign", "mldsa", "mldsa65")):
+        cycles, cost = imported.primitives[triple], here.costs[triple]
+        assert cycles["mean_cycles"] / here.clock_hz == pytest.approx(cost.mean_s)
+    assert imported.primitives["sign", "mldsa", "mldsa65"]["max_cycles"] == 26008621
+    assert len(imported.primitives) == 6
+    assert imported.left_out == [
+        "hqc-128 clean: no suite uses it",
+        "ml-kem-768 clean: m4fspeed is faster",
+        "Memory Evaluation: no times (1 line)",
+    ]
+
+
+def test_pqm4s_two_files_say_the_same():
+    assert import_benchmark("\ufeff" + PQM4_CSV.replace("\n", "\r\n"), "x") == import_benchmark(PQM4_CSV, "x")
+    whole, table = import_benchmark(PQM4_CSV, "x")[1], import_benchmark(PQM4_MD, "x")[1]
+    kem = {triple: cost for triple, cost in whole.primitives.items() if triple[1] == "mlkem"}
+    assert table.primitives == kem
+    assert table.left_out == ["kyber768 m4: no suite uses it"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("642096,639116", "642096,0", "ml-kem-768 m4fspeed, line 6: a form that is not known"),
+        ("642096,639116", "642096,700000", "line 6: a form that is not known"),
+        ("707827", "many", "line 6: a form that is not known"),
+        ("707827,704858,716842", "707827", "line 6: a form that is not known"),
+    ],
+)
+def test_a_damaged_line_of_pqm4_is_named(old, new, words):
+    _, imported = import_benchmark(PQM4_CSV.replace(old, new), "x")
+    assert any(words in line for line in imported.left_out)
+    assert ("decapsulate", "mlkem", "mlkem768") in imported.primitives  # of the slower one
+
+
+def test_two_figures_of_one_implementation_are_refused():
+    line = next(line for line in PQM4_CSV.splitlines() if "m4fspeed" in line)
+    with pytest.raises(InputError, match="lines 6 and 7 give different figures for ml-kem-768 m4fspeed"):
+        import_benchmark(PQM4_CSV.replace(line, f"{line}\n{line.replace('642096', '642097')}"), "x")
+
+
 def test_our_own_measurements():
     def operation(name, algorithm, parameters, count, size, mean_us):
         return {

@@ -224,8 +224,8 @@ def import_(
     """Make a device profile from benchmark output.
 
     FILE holds what "openssl speed -mr", wolfCrypt's benchmark, mbedTLS's benchmark, "shakedown measure
-    --json" or
-    "shakedown primitives --json" printed. Every figure in it that no profile can hold is named.
+    --json" or "shakedown primitives --json" printed, or is pqm4's benchmarks.csv or benchmarks.md, whose
+    cycles --clock makes times. Every figure in it that no profile can hold is named.
     """
     from shakedown.profiles.importers import save_import
 

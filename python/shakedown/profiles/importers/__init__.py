@@ -1,5 +1,5 @@
 """Device profiles from benchmark output: ``openssl speed -mr``, wolfCrypt's and mbedTLS's ``benchmark``,
-ours.
+pqm4's results, ours.
 
 Each reader turns text into primitives (a triple and its cost), ours into a stack's own work too, and names
 what it leaves out. Text that holds nothing usable is refused.
@@ -21,6 +21,7 @@ from shakedown.profiles.importers.common import ContradictionError, Imported
 from shakedown.profiles.importers.mbedtls import read_mbedtls
 from shakedown.profiles.importers.measured import read_measurements, read_primitives, read_probe
 from shakedown.profiles.importers.openssl import read_openssl_speed
+from shakedown.profiles.importers.pqm4 import read_pqm4
 from shakedown.profiles.importers.wolfcrypt import read_wolfcrypt
 from shakedown.profiles.profile_text import About, profile_toml
 from shakedown.profiles.registry import shipped_names, user_data_dir
@@ -51,6 +52,7 @@ def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
         ("OpenSSL", read_openssl_speed),
         ("wolfSSL", read_wolfcrypt),
         ("mbedTLS", read_mbedtls),
+        ("pqm4", read_pqm4),
     )
     for library, reader in readers:
         try:
@@ -70,8 +72,8 @@ def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
             return found.stack or named, found
     raise InputError(
         f"{where}: no benchmark figures; accepted: output of openssl speed -mr, wolfCrypt's benchmark, "
-        "mbedTLS's benchmark, shakedown measure --json, shakedown primitives --json, "
-        "shakedown-probe --handshakes"
+        "mbedTLS's benchmark, pqm4's benchmarks.csv or .md, shakedown measure --json, "
+        "shakedown primitives --json, shakedown-probe --handshakes"
     )
 
 

@@ -9,7 +9,9 @@ from shakedown.errors import InputError
 from shakedown.profiles.costs import Triple
 
 Primitives = dict[Triple, dict[str, float]]
-"""Cost of each triple, as the keys of a profile: ``time_us``, or ``per_call_us`` and ``per_kib_us``."""
+"""Cost of each triple, as the keys of a profile: ``time_us``, ``mean_cycles`` with ``min_cycles`` and
+``max_cycles``, or ``per_call_us`` and ``per_kib_us``.
+"""
 
 
 class ContradictionError(InputError):
