@@ -261,3 +261,14 @@ def test_many_workers_are_shown_with_the_digits_that_their_range_carries():
     assert [whole(count) for count in (1, 99, 100, 101, 9470, 22029)] == [
         "1", "99", "100", "110", "9,500", "23,000"
     ]  # fmt: skip
+
+
+def test_a_bearer_says_what_its_radio_draws_or_why_nobody_knows(capsys):
+    assert exit_status(["bearers", "nb-iot", "gprs"]) == 0
+    out = capsys.readouterr().out
+    assert (
+        "nb-iot: radio: 1.1 W sending, 0.09 W receiving, 0.09 W connected, 0.255 J from idle, tail of 1 s"
+        in out
+    )
+    assert "gprs: radio" not in out
+    assert "gprs: energy: assumed: no power of a GPRS or EDGE radio by state was found published" in out

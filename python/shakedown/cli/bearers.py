@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from shakedown.cli._output import console, echo, json_option, print_json
+
+if TYPE_CHECKING:
+    from shakedown.profiles.bearer import BearerEnergy
 
 
 @click.command("bearers")
@@ -51,6 +56,8 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
                 echo(f"{profile.name}: {profile.title}")
             if profile.note:
                 echo(f"{profile.name}: {profile.note}")
+            if profile.energy.known:
+                echo(f"{profile.name}: radio: {_power(profile.energy)}")
             for aspect, texts in profile.source.items():
                 for text in texts:
                     echo(f"{profile.name}: {aspect}{': ' if aspect else ''}{text}")
@@ -60,6 +67,25 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
 
 MIN_WIDTH_WITH_TITLES = 110
 """Columns of a screen on which titles have a column of their own."""
+
+
+def _power(energy: BearerEnergy) -> str:
+    """What the radio draws, by state; one that is not known is left out."""
+    said = []
+    for watts, state in (
+        (energy.send_w, "sending"),
+        (energy.receive_w, "receiving"),
+        (energy.idle_w, "connected"),
+    ):
+        if watts is not None:
+            said.append(f"{watts:g} W {state}")
+    if energy.send_j_per_byte is not None and energy.receive_j_per_byte is not None:
+        said.append(f"{energy.send_j_per_byte:g} J a byte sent, {energy.receive_j_per_byte:g} J received")
+    if energy.setup_j is not None:
+        said.append(f"{energy.setup_j:g} J from idle")
+    if energy.tail_w is not None and energy.tail_s is not None:
+        said.append(f"tail of {energy.tail_s:g} s at {energy.tail_w:g} W" if energy.tail_s else "no tail")
+    return ", ".join(said) + f"; ×/÷ {energy.spread:g}"
 
 
 def _rate(bits_per_s: float) -> str:
