@@ -22,8 +22,6 @@ if TYPE_CHECKING:
         check_bearer,
         compare_live,
         devices,
-        inspect,
-        machine,
         measure,
         measure_path,
         primitives,
@@ -32,10 +30,9 @@ if TYPE_CHECKING:
         serve,
         simulate,
         simulate_mix,
-        stacks,
         suites,
     )
-    from shakedown.core import canonical, describe
+    from shakedown.core import canonical, describe, inspect, machine, stacks
     from shakedown.errors import InputError, ShakedownError
     from shakedown.experiment import Experiment
     from shakedown.kinds import load_experiment
@@ -50,10 +47,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "api": (
         "attach", "attach_live", "authenticate", "bearers", "capture", "certs", "check_bearer",
-        "compare_live", "devices", "inspect", "machine", "measure", "measure_path", "primitives",
-        "report", "reproduce", "serve", "simulate", "simulate_mix", "stacks", "suites",
+        "compare_live", "devices", "measure", "measure_path", "primitives",
+        "report", "reproduce", "serve", "simulate", "simulate_mix", "suites",
     ),
-    "core": ("canonical", "describe"),
+    "core": ("canonical", "describe", "inspect", "machine", "stacks"),
     "errors": ("InputError", "ShakedownError"),
     "experiment": ("Experiment",),
     "kinds": ("load_experiment",),

@@ -16,16 +16,15 @@ from shakedown.errors import InputError
 from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 
 if TYPE_CHECKING:
-    from shakedown.core import Inspection
     from shakedown.experiment import Experiment
     from shakedown.results.folder import Results
     from shakedown.scenario import HandshakeId, Options
     from shakedown.schema.aka import AttachRun, LiveAttaches
     from shakedown.schema.bearer import BearerCheck, MeasuredPath
-    from shakedown.schema.catalogue import StackEntry, SuiteEntry
+    from shakedown.schema.catalogue import SuiteEntry
     from shakedown.schema.eap import Authentications
     from shakedown.schema.live import LiveRun
-    from shakedown.schema.measured import Machine, Measurement
+    from shakedown.schema.measured import Measurement
     from shakedown.schema.primitives import Timing
     from shakedown.schema.simulated import FailedSimulation, Simulated, SimulatedMix
     from shakedown.serving import Server
@@ -43,20 +42,6 @@ def suites(*words: str, all: bool = False) -> list[SuiteEntry]:
 def all_in(words: Iterable[str], text: str) -> bool:
     """Whether a text holds every word."""
     return not [word for word in words if word not in text]
-
-
-def stacks() -> list[StackEntry]:
-    """The implementations that run suites."""
-    from shakedown import core
-
-    return core.stacks()
-
-
-def machine() -> Machine:
-    """What this machine is: the provenance of every figure measured here."""
-    from shakedown import core
-
-    return core.machine()
 
 
 @checked
@@ -244,25 +229,6 @@ def primitives(
     from shakedown import core
 
     return core.primitives(filter=words, seconds=seconds, back_to_back=back_to_back, progress=progress)
-
-
-@checked
-def inspect(
-    path: str | Path,
-    keylog: str | Path | None = None,
-    *,
-    progress: Callable[[int], None] | None = None,
-) -> Inspection:
-    """Opens a capture and reads it as it is iterated over, in bounded memory: its connections as they end.
-
-    Each item has `connection`: an object with messages, flights and bytes; `trace`: what `predict` can use,
-    or None, and then `refused`: why not. After the last, the iterator's `summary` says what the file held,
-    and `problem` why reading ended before the end of the file, else None. `progress` is called with the
-    number of bytes read. Raises `InputError` where nothing could be read.
-    """
-    from shakedown import core
-
-    return core.inspect(path, keylog, progress=progress)
 
 
 @checked

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from shakedown.arguments import check
+from shakedown.arguments import check, checked
 from shakedown.errors import InputError, NoUseError, ShakedownError, did_you_mean
 
 if TYPE_CHECKING:
@@ -494,16 +494,19 @@ class Inspection:
         return cast("str | None", self._inner.problem)
 
 
+@checked
 def inspect(
     path: str | Path,
     keylog: str | Path | None = None,
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Inspection:
-    """Opens a capture and reads it as it is iterated over, in bounded memory.
+    """Opens a capture and reads it as it is iterated over, in bounded memory: its connections as they end.
 
-    `progress` is called with the number of bytes read. Ctrl-C stops it. Raises `InputError` where nothing
-    could be read.
+    Each item has `connection`: an object with messages, flights and bytes; `trace`: what `predict` can use,
+    or None, and then `refused`: why not. After the last, the iterator's `summary` says what the file held,
+    and `problem` why reading ended before the end of the file, else None. `progress` is called with the
+    number of bytes read. Ctrl-C stops it. Raises `InputError` where nothing could be read.
     """
     core = native()
     try:

@@ -11,9 +11,9 @@ from shakedown.cli._output import console, json_option, print_json
 @json_option
 def command(as_json: bool) -> None:
     """List the stacks: the implementations that run handshakes here."""
-    from shakedown import api
+    from shakedown import core
 
-    found = api.stacks()
+    found = core.stacks()
     if as_json:
         print_json(found)
         return

@@ -141,25 +141,24 @@ class Prediction(Object, frozen=True, kw_only=True):
     eap: InsideEap | None = None
 
 
-class FailedPrediction(Object, frozen=True, kw_only=True):
-    """A suite that cannot be predicted, and why."""
+class Failed(Object, frozen=True, kw_only=True):
+    """A suite that has no figures in a place, and why."""
 
     suite: Text
     device: Text
     server_device: Text
     bearer: Text
-    kind: Literal["modelled"]
     error: Text
 
 
-class Capacity(Object, frozen=True, kw_only=True):
-    """One row of `capacity`: `rate_per_s` is 0 if the promise cannot be kept.
+class FailedPrediction(Failed, frozen=True, kw_only=True):
+    """A suite that cannot be predicted, and why."""
 
-    With anything of the server `unpriced`, the rate is a greatest value. `workers_needed` answers
-    `--rate`: null where no number of workers up to 100,000 keeps the promise. `unloaded_s` is what a
-    handshake takes without load, on the mean or at the percentile: where it is above the promise, no rate
-    keeps that.
-    """
+    kind: Literal["modelled"]
+
+
+class Promise(Object, frozen=True, kw_only=True):
+    """The highest rate at which a suite keeps a promise."""
 
     suite: Text
     server_device: Text
@@ -170,25 +169,30 @@ class Capacity(Object, frozen=True, kw_only=True):
     workers: Count
     rate_per_s: Number | None
     utilisation: Number | None
-    rate_range_per_s: Ends
+    limit_per_s: Number | None
     basis: Basis
     unpriced: tuple[UnpricedPart, ...]
+
+
+class Capacity(Promise, frozen=True, kw_only=True):
+    """One row of `capacity`: `rate_per_s` is 0 if the promise cannot be kept.
+
+    With anything of the server `unpriced`, the rate is a greatest value. `workers_needed` answers
+    `--rate`: null where no number of workers up to 100,000 keeps the promise. `unloaded_s` is what a
+    handshake takes without load, on the mean or at the percentile: where it is above the promise, no rate
+    keeps that.
+    """
+
+    rate_range_per_s: Ends
     extrapolated: tuple[GuessedFigure, ...]
-    limit_per_s: Number | None
     unloaded_s: Number
     workers_needed: Count | UnsetType | None = UNSET
     workers_range: tuple[Count | None, Count | None] | UnsetType = UNSET
     asked_rate_per_s: Number | UnsetType = UNSET
 
 
-class FailedCapacity(Object, frozen=True, kw_only=True):
+class FailedCapacity(Failed, frozen=True, kw_only=True):
     """A suite whose capacity cannot be told, and why."""
-
-    suite: Text
-    server_device: Text
-    device: Text
-    bearer: Text
-    error: Text
 
 
 PRINTED = {

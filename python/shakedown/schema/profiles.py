@@ -135,40 +135,33 @@ class DeviceTotal(Object, frozen=True, kw_only=True):
     note: str
 
 
-class DeviceEntry(Object, frozen=True, kw_only=True):
+class DescribedDevice(Object, frozen=True, kw_only=True):
+    """What a device is, and where its figures come from."""
+
+    name: Text
+    title: Text
+    chip: str
+    clock_hz: Amount
+    library: str
+    build: str
+    date: str
+    source: tuple[str, ...]
+    note: str
+    assumed: dict[str, str]
+    variant: str
+    variants: tuple[str, ...]
+
+
+class DeviceEntry(DescribedDevice, frozen=True, kw_only=True):
     """A device in the list; `primitives` counts those that have figures of their own."""
 
-    name: Text
-    title: Text
-    chip: str
-    clock_hz: Amount
-    library: str
-    build: str
-    date: str
-    source: tuple[str, ...]
-    note: str
-    assumed: dict[str, str]
     primitives: Count
-    variant: str
-    variants: tuple[str, ...]
 
 
-class DeviceProfile(Object, frozen=True, kw_only=True):
+class DeviceProfile(DescribedDevice, frozen=True, kw_only=True):
     """A whole device."""
 
-    name: Text
-    title: Text
-    chip: str
-    clock_hz: Amount
-    library: str
-    build: str
-    date: str
-    source: tuple[str, ...]
-    note: str
-    assumed: dict[str, str]
     primitives: tuple[DeviceCost, ...]
-    variant: str
-    variants: tuple[str, ...]
     core: DeviceCore
     implementation: DeviceImplementation
     spread: Amount

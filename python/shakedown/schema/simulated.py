@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from shakedown.schema.base import Amount, Count, Number, Object, Text
-from shakedown.schema.predictions import Basis, GuessedFigure, UnpricedPart
+from shakedown.schema.predictions import Basis, Failed, GuessedFigure, Promise, UnpricedPart
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -186,18 +186,13 @@ class SimulatedMix(Counted, frozen=True, kw_only=True):
     kinds: tuple[MixedClients, ...]
 
 
-class FailedSimulation(Object, frozen=True, kw_only=True):
+class FailedSimulation(Failed, frozen=True, kw_only=True):
     """A suite that cannot be simulated, and why."""
 
-    suite: Text
-    device: Text
-    server_device: Text
-    bearer: Text
     kind: Literal["simulated"]
-    error: Text
 
 
-class SimulatedCapacity(Object, frozen=True, kw_only=True):
+class SimulatedCapacity(Promise, frozen=True, kw_only=True):
     """One row of `capacity --simulated`: `rate_per_s` is 0 if the promise cannot be kept, null if nothing
     limits it.
 
@@ -205,34 +200,17 @@ class SimulatedCapacity(Object, frozen=True, kw_only=True):
     what `capacity` says by formula.
     """
 
-    suite: Text
     kind: Literal["simulated"]
-    server_device: Text
-    device: Text
-    bearer: Text
-    within_s: Number
-    percentile: Number | None
-    workers: Count
-    rate_per_s: Number | None
-    utilisation: Number | None
     done_s: Spread | None
-    limit_per_s: Number | None
     modelled_rate_per_s: Number | None
     clients: Count
     seed: Count
-    basis: Basis
-    unpriced: tuple[UnpricedPart, ...]
 
 
-class FailedSimulatedCapacity(Object, frozen=True, kw_only=True):
+class FailedSimulatedCapacity(Failed, frozen=True, kw_only=True):
     """A suite whose capacity cannot be simulated, and why."""
 
-    suite: Text
-    server_device: Text
-    device: Text
-    bearer: Text
     kind: Literal["simulated"]
-    error: Text
 
 
 PRINTED = {

@@ -6,7 +6,7 @@ The drawings themselves are not in the text that was used; what each shows follo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -148,16 +148,7 @@ def _waits(thesis: Thesis) -> Iterator[Drawing]:
         + " Of the thesis's five mixtures only the half-and-half of RSA and the pure ones are known; the "
         "others are ours."
     )
-    printed = points(thesis)
-    for group, words in GROUPS.items():
-        yield _wait_figure(
-            f"4.{12 + group}",
-            f"Mean wait, mutual, group {group} ({words})",
-            mixed,
-            _mixtures(thesis, "mutual", group),
-            _WAIT_LIMIT_MS[group],
-            [one for one in printed if _belongs(one, "mutual", group)],
-        )
+    yield from _group_waits(thesis, "mutual", 12, mixed, _WAIT_LIMIT_MS)
     for level, number in ((1, 17), (2, 18), (3, 19)):
         queues = [(case.name, queue(thesis, "mutual", [case])) for case in thesis.select(3, level)]
         yield _wait_figure(
@@ -168,14 +159,22 @@ def _waits(thesis: Thesis) -> Iterator[Drawing]:
             300.0,
             [],
         )
+    yield from _group_waits(thesis, "serverauth", 19, mixed, _SERVER_WAIT_LIMIT_MS)
+
+
+def _group_waits(
+    thesis: Thesis, authentication: Authentication, before: int, note: str, limits_ms: Mapping[int, float]
+) -> Iterator[Drawing]:
+    """The mixtures of each group of keys; figures are numbered from the one after `before`."""
     for group, words in GROUPS.items():
         yield _wait_figure(
-            f"4.{19 + group}",
-            f"Mean wait, server-authenticated, group {group} ({words})",
-            mixed,
-            _mixtures(thesis, "serverauth", group),
-            _SERVER_WAIT_LIMIT_MS[group],
-            [one for one in printed if _belongs(one, "serverauth", group)],
+            f"4.{before + group}",
+            f"Mean wait, {'mutual' if authentication == 'mutual' else 'server-authenticated'}, group {group} "
+            f"({words})",
+            note,
+            _mixtures(thesis, authentication, group),
+            limits_ms[group],
+            [one for one in points(thesis) if _belongs(one, authentication, group)],
         )
 
 
@@ -219,20 +218,19 @@ def _wait_figure(
     )
 
 
+def _band(name: str, mean: float, sd: float) -> dict[str, object]:
+    """A mean and one deviation either way."""
+    series = f"{name}, {mean:.1f} ms, deviation {sd:.0f} ms"
+    return {"series": series, "mean": mean, "low": mean - sd, "high": mean + sd}
+
+
 def _pings(data: PaperData) -> Iterator[Drawing]:
     """4.25 to 4.38: of the series, only means and deviations were published."""
     y = "round trip in ms"
     for row in data.tables[network.PINGS].rows:
         mean = float(row["average_rtt_ms"])
         sd = 2 * float(data.tables[network.TRAVERSALS].one(time_slot=row["time_slot"])["sd_ms"])
-        values = [
-            {
-                "series": f"published mean, {mean:.1f} ms, deviation {sd:.0f} ms",
-                "mean": mean,
-                "low": mean - sd,
-                "high": mean + sd,
-            }
-        ]
+        values = [_band("published mean", mean, sd)]
         yield Drawing(
             row["figure"],
             f"Round trips of 100 pings over GPRS, {row['time_slot']}",
@@ -250,18 +248,8 @@ def _pings(data: PaperData) -> Iterator[Drawing]:
         eight = network.gprs_traversal_ms(data, slot, as_computed=False)
         without = network.gprs_traversal_ms(data, slot, as_computed=True)
         values = [
-            {
-                "series": f"published mean, {mean:.1f} ms, deviation {sd:.0f} ms",
-                "mean": mean,
-                "low": mean - sd,
-                "high": mean + sd,
-            },
-            {
-                "series": f"equation 4.2 as printed, {eight:.1f} ms",
-                "mean": eight,
-                "low": eight - sd,
-                "high": eight + sd,
-            },
+            _band("published mean", mean, sd),
+            {**_band("", eight, sd), "series": f"equation 4.2 as printed, {eight:.1f} ms"},
         ]
         yield Drawing(
             row["figure"],
