@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,7 +17,6 @@ from shakedown.scenario import HandshakeId
 from shakedown.schema.base import SIDES, Object
 from shakedown.schema.captured import (
     Capture,
-    CaptureSummary,
     Connection,
     ConnectionKind,
     KeptConnection,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+    from shakedown.core import Inspection
     from shakedown.experiment import Experiment
     from shakedown.kinds import Run, Source
     from shakedown.reporting.section import Section
@@ -88,27 +88,6 @@ MAX_KINDS = 40
 
 MAX_TRACES = 12
 """Suites of a capture that are priced."""
-
-
-class Inspected(Protocol):
-    """A connection, and the trace that it makes, or why it makes none."""
-
-    @property
-    def connection(self) -> Connection: ...  # noqa: D102
-    @property
-    def trace(self) -> CapturedTrace | None: ...  # noqa: D102
-    @property
-    def refused(self) -> str | None: ...  # noqa: D102
-
-
-class Inspection(Protocol):
-    """Connections as they end, then what the file held and why reading ended."""
-
-    def __iter__(self) -> Iterator[Inspected]: ...
-    @property
-    def summary(self) -> CaptureSummary: ...  # noqa: D102
-    @property
-    def problem(self) -> str | None: ...  # noqa: D102
 
 
 def cut_short(capture: object, problem: str) -> str:
@@ -268,11 +247,11 @@ def _connection_of(index: int, trace: CapturedTrace) -> Connection:
         ),
         flights=trace.flights,
         bytes=trace.bytes,
-        encrypted=schema.UndecryptedByDirection(client_to_server=nothing, server_to_client=nothing),
-        application_data_bytes=schema.CountByDirection(client_to_server=0, server_to_client=0),
+        encrypted=schema.ByDirection(client_to_server=nothing, server_to_client=nothing),
+        application_data_bytes=schema.ByDirection(client_to_server=0, server_to_client=0),
         alerts=(),
-        retransmissions=schema.RetransmissionsByDirection(client_to_server=again, server_to_client=again),
-        gaps=schema.GapsByDirection(client_to_server=gap, server_to_client=gap),
+        retransmissions=schema.ByDirection(client_to_server=again, server_to_client=again),
+        gaps=schema.ByDirection(client_to_server=gap, server_to_client=gap),
         round_trip=schema.RoundTrip(client_side_s=None, server_side_s=None),
         problems=(),
     )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from shakedown.schema.base import Amount, Count, Number, Object, Side
+from typing import Generic, TypeVar
+
+from shakedown.schema.base import SIDES, Amount, Count, Number, Object, Side
 from shakedown.schema.trace import ByteCounts, CapturedTrace, Message
+
+T = TypeVar("T")
 
 
 class CapturedMessage(Message, frozen=True, kw_only=True):
@@ -42,49 +46,15 @@ class Gaps(Object, frozen=True, kw_only=True):
     bytes: Count
 
 
-class UndecryptedByDirection(Object, frozen=True, kw_only=True):
+class ByDirection(Object, Generic[T], frozen=True, kw_only=True):
     """For each direction."""
 
-    client_to_server: Undecrypted
-    server_to_client: Undecrypted
+    client_to_server: T
+    server_to_client: T
 
-    def of(self, side: Side) -> Undecrypted:
+    def of(self, side: Side) -> T:
         """What one side sent."""
         return self.client_to_server if side == "client" else self.server_to_client
-
-    @property
-    def bytes(self) -> int:
-        """Both directions'."""
-        return self.client_to_server.bytes + self.server_to_client.bytes
-
-
-class RetransmissionsByDirection(Object, frozen=True, kw_only=True):
-    """For each direction."""
-
-    client_to_server: Retransmissions
-    server_to_client: Retransmissions
-
-    def of(self, side: Side) -> Retransmissions:
-        """What one side sent."""
-        return self.client_to_server if side == "client" else self.server_to_client
-
-
-class GapsByDirection(Object, frozen=True, kw_only=True):
-    """For each direction."""
-
-    client_to_server: Gaps
-    server_to_client: Gaps
-
-    def of(self, side: Side) -> Gaps:
-        """What one side sent."""
-        return self.client_to_server if side == "client" else self.server_to_client
-
-
-class CountByDirection(Object, frozen=True, kw_only=True):
-    """For each direction."""
-
-    client_to_server: Count
-    server_to_client: Count
 
 
 class RoundTrip(Object, frozen=True, kw_only=True):
@@ -122,11 +92,11 @@ class Connection(Object, frozen=True, kw_only=True):
     messages: tuple[CapturedMessage, ...]
     flights: Count
     bytes: ByteCounts
-    encrypted: UndecryptedByDirection
-    application_data_bytes: CountByDirection
+    encrypted: ByDirection[Undecrypted]
+    application_data_bytes: ByDirection[Count]
     alerts: tuple[Alert, ...]
-    retransmissions: RetransmissionsByDirection
-    gaps: GapsByDirection
+    retransmissions: ByDirection[Retransmissions]
+    gaps: ByDirection[Gaps]
     round_trip: RoundTrip
     problems: tuple[str, ...]
 
@@ -140,7 +110,7 @@ class Connection(Object, frozen=True, kw_only=True):
     @property
     def wire_bytes(self) -> Amount:
         """All bytes of the handshake, those that stayed encrypted included."""
-        return self.bytes.total + self.encrypted.bytes
+        return self.bytes.total + sum(self.encrypted.of(side).bytes for side in SIDES)
 
 
 class CaptureSummary(Object, frozen=True, kw_only=True):
