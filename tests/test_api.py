@@ -124,6 +124,11 @@ def test_importing_a_name_loads_no_more_than_it_needs():
         lambda folder: shakedown.primitives("digest", "sha256", seconds=0.02)[0],
         lambda folder: shakedown.certs("make", keys="p256", out=str(folder / "c"))[0],
         lambda folder: shakedown.certs("profiles")[0],
+        lambda folder: shakedown.devices("phone")[0],
+        lambda folder: shakedown.bearers("lte")[0],
+        lambda folder: shakedown.reproduce("ssl-pda", measure=False)[0],
+        lambda folder: shakedown.serve("tls1.2/psk"),
+        lambda folder: shakedown.attach(attaches=2),
         lambda folder: shakedown.load_experiment(experiment(folder)).scenarios[0],
         lambda folder: shakedown.run_experiment(shakedown.load_experiment(experiment(folder)), folder / "r"),
     ],
@@ -132,6 +137,20 @@ def test_objects_show_themselves_in_a_few_lines(tmp_path, use):
     shown = repr(use(tmp_path))
     assert len(shown) < 600
     assert shown.count("\n") < 5
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda suite: shakedown.predict(suite, device="cortex-m4"),
+        lambda suite: shakedown.capacity(suite, within_s=2.0, device="cortex-m4"),
+        lambda suite: shakedown.simulate(suite, clients=100),
+    ],
+)
+def test_rows_of_many_fields_are_a_line(use):
+    [row] = use("tls1.3/x25519/p256/server")
+    assert len(repr(row)) < 1000
+    assert "\n" not in repr(row)
 
 
 def experiment(folder):

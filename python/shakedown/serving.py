@@ -80,6 +80,9 @@ class Server:
         """Wraps the core's."""
         self._inner = inner
 
+    def __repr__(self) -> str:
+        return f"Server({self.stack}, at {self.address})"
+
     @property
     def address(self) -> str:
         """Where it listens, as IP:PORT."""

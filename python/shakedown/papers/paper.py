@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -58,6 +59,11 @@ class Reproduction:
     data: PaperData
     replication: Replication
     rows: tuple[Row, ...]
+
+    def __repr__(self) -> str:
+        counts = Counter(row.verdict for row in self.rows)
+        told = ", ".join(f"{many} {verdict}" for verdict, many in counts.items())
+        return f"Reproduction({self.paper.slug}: {told})"
 
     def drawings(self) -> list[Drawing]:
         """The paper's figures, drawn or waiting."""

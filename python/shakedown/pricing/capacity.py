@@ -23,6 +23,7 @@ from shakedown.pricing.scenario import (
     Scenario,
     scenario,
 )
+from shakedown.schema.base import BriefRow
 
 """More workers than this are not searched."""
 
@@ -72,7 +73,7 @@ def capacity(
         return found, capacity_row(found, within_s, percentile, workers, rate_per_s)
 
     place = {"server_device": server_device, "device": device, "bearer": bearer}
-    return [pair[1] for pair in each(several(suites), one, place)]
+    return [BriefRow(pair[1]) for pair in each(several(suites), one, place)]
 
 
 def capacity_row(

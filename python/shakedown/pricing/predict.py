@@ -32,6 +32,7 @@ from shakedown.pricing.scenario import (
     Scenario,
     scenario,
 )
+from shakedown.schema.base import BriefRow
 
 __all__ = [
     "DEFAULT_BEARER",
@@ -112,7 +113,7 @@ def predict(
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
     found = each(several(suites), one, place)
     compare([(pair[0], pair[1]) for pair in found if pair[0] is not None])
-    return [pair[1] for pair in found]
+    return [BriefRow(pair[1]) for pair in found]
 
 
 def with_battery(found: Scenario, battery_j: float) -> Scenario:

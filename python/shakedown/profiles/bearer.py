@@ -154,6 +154,9 @@ class Bearer:
     source: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     assumed: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"Bearer({self.name}: {self.title})"
+
     @property
     def link_bytes(self) -> int:
         """Bytes added to each packet below the network layer."""

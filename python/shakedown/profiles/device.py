@@ -112,6 +112,9 @@ class Device:
     reference: bool = True
     variants: tuple[Device, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Device({self.name}: {self.title}, {len(self.costs)} primitives)"
+
     @property
     def priced(self) -> bool:
         """Whether the profile has any primitive; without one it is description and totals only."""

@@ -43,6 +43,13 @@ class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+class BriefRow(dict[str, Any]):
+    """A row with the keys that JSON has; `repr` is a line."""
+
+    def __repr__(self) -> str:
+        return f"Row({', '.join(f'{name}={_brief(value)}' for name, value in self.items())})"
+
+
 def _brief(value: object) -> str:
     """A value in a `repr`: collections by their size, text cut."""
     if isinstance(value, Object):
