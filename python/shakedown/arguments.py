@@ -30,6 +30,7 @@ _WORDS = {
     "Sequence[Kind]": "a list of kinds of clients",
     "Generators": "Generators",
     "TraceLibrary": "a TraceLibrary",
+    "Mapping[str, Trace]": "traces by suite",
 }
 """Annotations that are checked, and what their values are called; one with any other part is not."""
 
@@ -106,6 +107,8 @@ def _is(value: object, kind: str) -> bool:
             return isinstance(value, PathLike)
         case "Callable":
             return callable(value)
+    if kind.startswith("Mapping["):
+        return isinstance(value, Mapping)
     if kind.startswith("Sequence["):
         inner = kind.removeprefix("Sequence[").removesuffix("]")
         return (

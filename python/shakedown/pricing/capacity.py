@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shakedown.arguments import checked, profile_name, several
@@ -23,6 +23,7 @@ from shakedown.pricing.scenario import (
     Scenario,
     scenario,
 )
+from shakedown.pricing.trace import Trace
 from shakedown.schema.base import BriefRow
 
 """More workers than this are not searched."""
@@ -39,7 +40,7 @@ def capacity(
     percentile: float | None = None,
     workers: int = 1,
     rate_per_s: float | None = None,
-    traces: TraceLibrary | str | Path | None = None,
+    traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
     scale_from: str | Path | None = None,
 ) -> list[Row]:
     """Find the highest rate at which the whole handshake stays within a promise: one row a suite.

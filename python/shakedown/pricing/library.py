@@ -174,11 +174,12 @@ class TraceLibrary:
         return entry
 
 
-def opened(traces: TraceLibrary | str | Path | None) -> TraceLibrary:
-    """A library as functions take it: itself, a file's, or the shipped one."""
-    return (
-        traces if isinstance(traces, TraceLibrary) else open_library(None if traces is None else Path(traces))
-    )
+def opened(traces: TraceLibrary | Mapping[str, Trace] | str | Path | None) -> TraceLibrary:
+    """A library as functions take it: itself, traces by suite, a file's, or the shipped one."""
+    if traces is None or isinstance(traces, str | Path):
+        return open_library(None if traces is None else Path(traces))
+    # A library is asked for suites by name and nothing else.
+    return cast(TraceLibrary, traces)
 
 
 def open_library(path: Path | None = None, say: Callable[[str], None] = lambda line: None) -> TraceLibrary:

@@ -32,6 +32,7 @@ from shakedown.pricing.scenario import (
     Scenario,
     scenario,
 )
+from shakedown.pricing.trace import Trace
 from shakedown.schema.base import BriefRow
 
 __all__ = [
@@ -63,7 +64,7 @@ def predict(
     rate_per_s: float = 0.0,
     model: str = "default",
     workers: int = 1,
-    traces: TraceLibrary | str | Path | None = None,
+    traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
     scale_from: str | Path | None = None,
     over: str = "bare",
     fragment_bytes: int | None = None,
