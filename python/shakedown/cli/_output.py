@@ -132,6 +132,18 @@ def until_stopped() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+@contextmanager
+def stopped_like_interrupted() -> Iterator[None]:
+    """SIGTERM does as Ctrl-C does: what is inside keeps what it has found so far."""
+    import signal
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def announce(line: str) -> None:
     """A line that whoever waits for it sees at once."""
     echo(line)

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from shakedown.cli._options import FILE, Share
-from shakedown.cli._output import echo, force_option, json_option, live_line, note, print_json, show
+from shakedown.cli._output import (
+    echo,
+    force_option,
+    json_option,
+    live_line,
+    note,
+    print_json,
+    show,
+    stopped_like_interrupted,
+)
 from shakedown.cli._scenario import Duration, Rate
 from shakedown.errors import InputError
 
@@ -135,7 +144,11 @@ def command(
     if arrivals is None:
         arrivals = "closed" if background_per_s is not None and rate_per_s is None else "poisson"
     unwritten: UnwrittenTracesError | None = None
-    with _live_view(duration_s) as update, _generators(workers, scheduler) as generators:
+    with (
+        stopped_like_interrupted(),
+        _live_view(duration_s) as update,
+        _generators(workers, scheduler) as generators,
+    ):
         try:
             run = load(
                 target,

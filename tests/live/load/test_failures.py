@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -86,16 +87,38 @@ def test_a_server_that_says_nothing_runs_into_the_timeout(load):
     assert "timeout: handshake" in err
 
 
-def test_ctrl_c_before_there_are_figures_is_no_failure_of_the_target():
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_before_there_are_figures_is_no_failure_of_the_target(sent):
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         arguments = ["load", f"127.0.0.1:{listener.getsockname()[1]}", *SHORT, "--timeout", "60s"]
         process = subprocess.Popen(
             [sys.executable, "-m", "shakedown", *arguments], stderr=subprocess.PIPE, text=True
         )
         with listener.accept()[0]:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(sent)
             _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (130, "error: interrupted\n")
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_what_was_counted_until_the_run_was_stopped_is_shown(sent, start, peer, pair, tmp_path):
+    folder = tmp_path / "nginx"
+    server = start(servers.nginx(peer("nginx"), folder, pair, ""))
+    arguments = ["load", server.target, "--rate", "50/s", "--duration", "600s", "--http", "/", "--no-check"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shakedown", *arguments, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    servers.wait_for_requests(folder, 20)
+    process.send_signal(sent)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert err.endswith("error: interrupted: the figures are of the run so far\n")
+    [found] = json.loads(out)
+    assert found["interrupted"]
+    assert found["completed"] >= 5
 
 
 def test_a_rate_is_of_all_the_time_that_was_planned(load, start, peer, pair, tmp_path):
