@@ -8,9 +8,10 @@ added by ``tcp_loss`` and ``network``.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from shakedown.models.draws import Draw
 from shakedown.models.path import Path
 from shakedown.models.steps import Flight, Side
 from shakedown.models.tcp import DELAYED_ACK_S, MAX_RTO_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
@@ -67,21 +68,29 @@ class Flow:
         ready_s: when the client may send application data.
         done_s: when the last flight was received and taken in.
         flights: each flight's times.
+        copies: segments that timers sent again.
     """
 
     connected_s: float
     ready_s: float
     done_s: float
     flights: list[FlightTimes]
+    copies: int
 
 
 class _Link:
     """One direction: packets leave one after another and arrive after a fixed delay."""
 
-    def __init__(self, path: Path, sender: Side, shared: list[float]) -> None:
+    def __init__(
+        self, path: Path, sender: Side, shared: list[float], drawn: Iterator[float] | None
+    ) -> None:
         direction = path.direction(sender)
         self.s_per_byte = 8.0 / direction.rate_bits_per_s
         self.delay_s = direction.delay.mean
+        self.drawn = drawn
+        self.holds_s = path.delay_holds_s
+        self.held_until_s = 0.0
+        self.latest_s = 0.0
         self.direction = direction
         self.link_bytes = path.link_bytes
         self.queue_bytes = direction.queue_bytes
@@ -95,6 +104,16 @@ class _Link:
         left_s = max(self.free[0], now_s) + size * self.s_per_byte
         self.free[0] = left_s + self.direction.silence_s(size * self.s_per_byte)
         return left_s, room
+
+    def due_s(self, left_s: float) -> float:
+        """When a packet arrives that left then. A drawn delay holds for a while, and none overtakes."""
+        if self.drawn is None:
+            return left_s + self.delay_s
+        if left_s >= self.held_until_s:
+            self.delay_s = next(self.drawn)
+            self.held_until_s = left_s + self.holds_s
+        self.latest_s = max(self.latest_s, left_s + self.delay_s)
+        return self.latest_s
 
 
 class _Host:
@@ -134,11 +153,16 @@ class _Run:
         tcp: Tcp,
         ends_s: dict[Side, float],
         setup_s: float,
+        draw: Draw | None,
     ) -> None:
-        self.path, self.tcp, self.plan, self.ends_s = path, tcp, flights, ends_s
+        self.path, self.tcp, self.plan, self.ends_s, self.draw = path, tcp, flights, ends_s, draw
         free_up = [setup_s]
         free_down = free_up if path.half_duplex else [setup_s]
-        self.links = {"client": _Link(path, "client", free_up), "server": _Link(path, "server", free_down)}
+        up, down = (None, None) if draw is None else (draw.up(), draw.down())
+        self.links = {
+            "client": _Link(path, "client", free_up, up),
+            "server": _Link(path, "server", free_down, down),
+        }
         self.hosts: dict[Side, _Host] = {
             "client": _Host("client", tcp),
             "server": _Host("server", tcp),
@@ -160,6 +184,12 @@ class _Run:
         self.count += 1
         heapq.heappush(self.events, (when_s, self.count, act))
 
+    def fires_s(self, side: Side, now_s: float, wait_s: float) -> float:
+        """When a timer fires that is set now: later by half a slot on average, by the host's clock if drawn."""
+        if self.draw is None:
+            return now_s + self.tcp.timer_s(wait_s)
+        return self.draw.fires_s(side, now_s, wait_s, self.tcp.tick_s)
+
     def run(self) -> Flow:
         self.send_syn(0.0)
         last = len(self.plan) - 1
@@ -171,17 +201,20 @@ class _Run:
         receiver: Side = "server" if final == "client" else "client"
         done_s += self.ends_s[receiver]
         ready_s = done_s if final == "server" else self.times[last].handed_s + self.plan[last].writes[-1][0]
-        return Flow(self.connected_s or 0.0, ready_s, done_s, self.times)
+        copies = sum(host.copies for host in self.hosts.values())
+        return Flow(self.connected_s or 0.0, ready_s, done_s, self.times, copies)
 
     # Connection.
 
     def send_syn(self, now_s: float) -> None:
         left_s, _ = self.links["client"].send(now_s, self.syn_bytes)
         self.syn_sent.append(now_s)
-        self.at(left_s + self.links["client"].delay_s, self.syn_arrives)
-        schedule = self.tcp.syn_times_s()
-        if len(self.syn_sent) < len(schedule) - 1:
-            self.at(schedule[len(self.syn_sent)], self.syn_timeout)
+        self.at(self.links["client"].due_s(left_s), self.syn_arrives)
+        count = len(self.syn_sent)
+        if count <= self.tcp.syn_retries + self.tcp.linear_syn_timeouts:
+            doublings = max(0, count - 1 - self.tcp.linear_syn_timeouts)
+            wait_s = self.tcp.syn_timeout_s * 2.0**doublings
+            self.at(self.fires_s("client", now_s, wait_s), self.syn_timeout)
 
     def syn_timeout(self, now_s: float) -> None:
         if self.connected_s is None:
@@ -196,7 +229,7 @@ class _Run:
         if self.syn_ack_s is None:
             self.syn_ack_s = now_s
             self.syn_ack_timer(now_s, 1.0)
-        self.at(left_s + self.links["server"].delay_s, self.syn_ack_arrives)
+        self.at(self.links["server"].due_s(left_s), self.syn_ack_arrives)
 
     def syn_ack_timer(self, now_s: float, wait_s: float) -> None:
         def fires(later_s: float) -> None:
@@ -204,7 +237,7 @@ class _Run:
                 self.send_syn_ack(later_s)
                 self.syn_ack_timer(later_s, 2.0 * wait_s)
 
-        self.at(now_s + self.tcp.timer_s(wait_s), fires)
+        self.at(self.fires_s("server", now_s, wait_s), fires)
 
     def syn_ack_arrives(self, now_s: float) -> None:
         client = self.hosts["client"]
@@ -213,7 +246,7 @@ class _Run:
             self.connected_s = now_s
             client.round_trips.sample(now_s)
         left_s, _ = self.links["client"].send(now_s, self.ack_bytes)
-        self.at(left_s + self.links["client"].delay_s, self.accept)
+        self.at(self.links["client"].due_s(left_s), self.accept)
         if first:
             self.start_flight(0, now_s)
 
@@ -277,7 +310,7 @@ class _Run:
             times.left_s.append(left_s)
             times.sizes_bytes.append(size)
         self.at(
-            left_s + self.links[host.side].delay_s,
+            self.links[host.side].due_s(left_s),
             lambda later_s: self.data_arrives(host, index, now_s, later_s),
         )
 
@@ -291,7 +324,7 @@ class _Run:
         rest_s = host.sent_s[host.acknowledged] + host.round_trips.rto_s - now_s
         if rest_s > 0.0:
             wait_s = min(wait_s, rest_s)
-        self.arm(host, now_s + self.tcp.timer_s(wait_s))
+        self.arm(host, self.fires_s(host.side, now_s, wait_s))
 
     def arm(self, host: _Host, when_s: float) -> None:
         host.timer_s = when_s
@@ -314,7 +347,7 @@ class _Run:
             host.window = 1.0
             host.backoff = min(host.backoff + 1, 15)
         wait_s = min(host.round_trips.rto_s * 2.0**host.backoff, MAX_RTO_S)
-        self.arm(host, now_s + self.tcp.timer_s(wait_s))
+        self.arm(host, self.fires_s(host.side, now_s, wait_s))
 
     def data_arrives(self, sender: _Host, index: int, sent_s: float, now_s: float) -> None:
         host = self.hosts["server" if sender.side == "client" else "client"]
@@ -353,7 +386,7 @@ class _Run:
         left_s, _ = self.links[host.side].send(now_s, self.ack_bytes)
         peer = self.hosts["server" if host.side == "client" else "client"]
         self.at(
-            left_s + self.links[host.side].delay_s,
+            self.links[host.side].due_s(left_s),
             lambda later_s: self.acknowledged(peer, received, echo_s, later_s),
         )
 
@@ -383,17 +416,20 @@ def flow(
     client_end_s: float = 0.0,
     server_end_s: float = 0.0,
     setup_s: float = 0.0,
+    draw: Draw | None = None,
 ) -> Flow:
-    """Run a handshake in which nothing is lost; delays are the means of the path's.
+    """Run a handshake in which nothing is lost.
 
     Args:
         flights: from ``steps.written``, alternating between the sides, the client's first.
         path, tcp: of the network and the hosts.
         client_end_s, server_end_s: what each side works after it received the last flight.
         setup_s: until when neither direction carries anything.
+        draw: the delays and clocks of one handshake; without, delays are the means of the path's, and
+            timers as late as they are on average.
 
     Raises:
         CollapseError: where timers send copies without end.
     """
     ends: dict[Side, float] = {"client": client_end_s, "server": server_end_s}
-    return _Run(flights, path, tcp, ends, setup_s).run()
+    return _Run(flights, path, tcp, ends, setup_s, draw).run()
