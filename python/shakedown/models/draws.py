@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,15 +19,20 @@ import numpy as np
 from shakedown.models.distribution import Distribution
 from shakedown.models.path import Path
 
+_CLOCK = ("clock", 0)
 _SLOTS = 64  # of a level of the timer wheel
 _COARSEST = 4096  # ticks: of a slot for the longest timers of TCP
 
 
-@lru_cache(maxsize=1024)
-def _order(count: int, name: str) -> list[int]:
+Packet = tuple[str, int]
+"""What a packet is in its direction: a kind and a number, the same whatever else a draw makes happen."""
+
+
+@lru_cache(maxsize=4096)
+def _order(count: int, side: str, packet: Packet) -> list[int]:
     """An order of so many strata."""
     order = list(range(count))
-    random.Random(name).shuffle(order)
+    random.Random(f"{side} {packet[0]} {packet[1]}").shuffle(order)
     return order
 
 
@@ -47,27 +52,16 @@ class Draw:
 
     Attributes:
         number, count: which of how many.
-        up_s, down_s: each direction's delays, in rising order.
+        delays_s: each side's packets' delays, in rising order.
     """
 
     number: int
     count: int
-    up_s: list[float]
-    down_s: list[float]
+    delays_s: Mapping[str, Sequence[float]]
 
-    def up(self) -> Iterator[float]:
-        """The delays from the client, one after another."""
-        return self._delays("up", self.up_s)
-
-    def down(self) -> Iterator[float]:
-        """The delays to the client."""
-        return self._delays("down", self.down_s)
-
-    def _delays(self, name: str, values_s: list[float]) -> Iterator[float]:
-        following = 0
-        while True:
-            yield values_s[_order(self.count, f"{name} {following}")[self.number]]
-            following += 1
+    def delay_s(self, side: str, packet: Packet) -> float:
+        """The delay that a packet of a side draws."""
+        return self.delays_s[side][_order(self.count, side, packet)[self.number]]
 
     def fires_s(self, side: str, now_s: float, wait_s: float, tick_s: float) -> float:
         """When a timer of a side fires: at the end of a slot of its wheel (``kernel/time/timer.c``), as the
@@ -75,7 +69,7 @@ class Draw:
         """
         if tick_s <= 0.0:
             return now_s + wait_s
-        phase = (_order(self.count, side)[self.number] + 0.5) / self.count * _COARSEST
+        phase = (_order(self.count, side, _CLOCK)[self.number] + 0.5) / self.count * _COARSEST
         ticks = math.ceil(wait_s / tick_s - 1e-9)
         slot, reach = 1, _SLOTS
         while ticks >= reach:
@@ -86,5 +80,40 @@ class Draw:
 
 def draws(path: Path, count: int) -> list[Draw]:
     """So many handshakes over a path, each as likely as any other."""
-    up_s, down_s = (_strata(direction.delay, count) for direction in (path.up, path.down))
-    return [Draw(number, count, up_s, down_s) for number in range(count)]
+    delays_s = {
+        "client": _strata(path.up.delay, count),
+        "server": _strata(path.down.delay, count),
+    }
+    return [Draw(number, count, delays_s) for number in range(count)]
+
+
+class Extreme(Draw):
+    """A handshake in which a timer fires if ever one does: each side has one delay while the connection is
+    set up and another after, and timers are never late.
+    """
+
+    __slots__ = ()
+
+    def delay_s(self, side: str, packet: Packet) -> float:
+        """The delay that a packet of a side draws."""
+        return self.delays_s[side][packet[0] != "SYN"]
+
+    def fires_s(self, side: str, now_s: float, wait_s: float, tick_s: float) -> float:
+        """When a timer fires."""
+        return now_s + wait_s
+
+
+def extremes(path: Path) -> list[Extreme]:
+    """Handshakes in which later delays are longer than those that timers were set by: all of them rather
+    longer, or those of one direction much.
+    """
+    up, down = path.up.delay, path.down.delay
+    shares = [((0.1, 0.9), (0.1, 0.9)), ((0.5, 0.995), (0.5, 0.5)), ((0.5, 0.5), (0.5, 0.995))]
+    return [
+        Extreme(
+            0,
+            1,
+            {"client": [up.quantile(one) for one in ups], "server": [down.quantile(one) for one in downs]},
+        )
+        for ups, downs in shares
+    ]

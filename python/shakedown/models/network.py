@@ -17,9 +17,11 @@ import numpy as np
 from shakedown.models import datagrams, tcp_connection, tcp_flow, tcp_loss
 from shakedown.models.datagrams import Datagrams
 from shakedown.models.distribution import Distribution
+from shakedown.models.draws import Draw
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import Step, packed, written
 from shakedown.models.tcp import SYN_ACK_TIMEOUT_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
+from shakedown.models.tcp_needless import needless
 
 __all__ = ["DTLS", "TCP", "WTLS", "Datagrams", "Exchange", "Path", "Step", "Tcp", "exchange", "transport"]
 
@@ -249,7 +251,10 @@ class _Stream:
         self.flights = written(steps, tcp.write_bytes)
         self.client_end_s, self.server_end_s = client_end_s, server_end_s
         self.setup_s = path.setup.mean if from_idle else 0.0
-        self.flow = self.run(path.up.delay.mean, path.down.delay.mean)
+        self.flow = self.run(path)
+        self.needless = needless(path, self.flow, lambda draw, patient: self.run(path, draw, patient))
+        # What timers add is added to a handshake without: what varies is that one's crossings.
+        self.base = self.flow if self.needless is None else self.run(path, patient=True)
         self.kept: dict[tuple[int, int, float, float, bool], tcp_loss.Extras] = {}
         self.repeated_s: float | None = None
         up, down = path.up, path.down
@@ -261,8 +266,7 @@ class _Stream:
             + down.delay.mean
         )
 
-    def run(self, up_s: float, down_s: float) -> tcp_flow.Flow:
-        path = self.path.with_delays(up_s, down_s)
+    def run(self, path: Path, draw: Draw | None = None, patient: bool = False) -> tcp_flow.Flow:
         return tcp_flow.flow(
             self.flights,
             path,
@@ -270,6 +274,8 @@ class _Stream:
             setup_s=self.setup_s,
             client_end_s=self.client_end_s,
             server_end_s=self.server_end_s,
+            draw=draw,
+            patient=patient,
         )
 
     def exchange(self) -> Exchange:
@@ -295,9 +301,9 @@ class _Stream:
             step_s = max(1e-6, 0.05 * direction.delay.mean)
             delays = [up.delay.mean, down.delay.mean]
             delays[name == "server"] += step_s
-            longer = self.run(*delays)
-            slope = (getattr(longer, what) - getattr(self.flow, what)) / step_s
-            flights = [times for times in self.flow.flights[:until] if times.sender == name]
+            longer = self.run(self.path.with_delays(*delays), patient=self.needless is not None)
+            slope = (getattr(longer, what) - getattr(self.base, what)) / step_s
+            flights = [times for times in self.base.flights[:until] if times.sender == name]
             connection.append(single)
             parts += [_deviation(direction, times.left_s, self.path.delay_holds_s) for times in flights]
             parts += [single] * max(0, round(slope) - 1 - len(flights))
@@ -322,8 +328,9 @@ class _Stream:
 
     # What is lost.
 
-    def late(self, until: int) -> list[tuple[float, Distribution]]:
-        """Weights and lateness of a handshake that loses something, beyond the connection's crossings.
+    def late(self, until: int) -> list[tuple[_Node, list[tuple[float, Distribution]]]]:
+        """Weights and lateness of a handshake that loses something, beyond the connection's crossings, for
+        each round trip of the connection.
 
         The lateness includes by how much the connection's round trip differs from its mean, for timers are
         as long as it makes them. Empty where nothing is ever lost.
@@ -335,10 +342,13 @@ class _Stream:
         )
         found = []
         for node in self.nodes():
+            cases = []
             for group in _grouped(ways):
                 weight = node.share * sum(way.weight for way in group)
                 if weight >= _LEAST:
-                    found.append(self.case(group, node, until))
+                    cases.append(self.case(group, node, until))
+            if cases:
+                found.append((node, cases))
         return found
 
     def case(
@@ -502,19 +512,30 @@ class _Stream:
 
     def total(self, what: str, until: int) -> tuple[Distribution, float]:
         """A time of the flow with all that varies and gets lost, and the probability that it never comes."""
-        mean_s = float(getattr(self.flow, what))
+        mean_s = float(getattr(self.base, what))
         connection, others = self.crossings(what, until)
         rest = _sum(others)
-        cases = self.late(until)
-        if not cases:
-            return rest.plus(_sum(connection)).shifted(mean_s), 0.0
-        late = Distribution.mixture([(weight, one.shifted(mean_s)) for weight, one in cases])
-        if connection:
-            # Without loss no timer matters: the connection's crossings vary as they do.
-            clear = self.clear(until)
-            late = _without(late, [mean_s + node.off_s for node in self.nodes()], clear)
-            late = Distribution.mixture([(clear, _sum(connection).shifted(mean_s)), (1.0 - clear, late)])
-        return late.plus(rest), max(0.0, 1.0 - sum(weight for weight, _ in cases))
+        whole = rest.plus(_sum(connection)).shifted(mean_s)
+        if self.needless is not None:
+            whole = self.needless.to(whole, what)
+        found = self.late(until)
+        if not found:
+            return whole, 0.0
+        # Without loss no timer matters but as ``whole`` has it: the connection's crossings vary as they do.
+        clear = self.clear(until) if connection else 0.0
+        parts = []
+        below = 0.0
+        for node, cases in found:
+            late = Distribution.mixture([(weight, one.shifted(mean_s)) for weight, one in cases])
+            if clear:
+                late = _without(late, mean_s + node.off_s, clear)
+            if self.needless is not None:
+                late = late.plus(self.needless.of(below, below + node.share, what).compact())
+            parts.append((sum(weight for weight, _ in cases), late))
+            below += node.share
+        late = Distribution.mixture(parts).plus(rest)
+        arrives = sum(weight for weight, _ in parts)
+        return Distribution.mixture([(clear, whole), (1.0 - clear, late)]), max(0.0, 1.0 - arrives)
 
     def clear(self, until: int) -> float:
         """Probability that nothing is lost that matters."""
@@ -539,16 +560,15 @@ def _grouped(ways: list[tcp_connection.Connected]) -> list[list[tcp_connection.C
     return sorted(groups.values(), key=lambda group: -sum(way.weight for way in group))
 
 
-def _without(total: Distribution, values_s: Sequence[float], share: float) -> Distribution:
-    """The distribution without ``share`` of its probability near the given values, scaled to sum to 1."""
+def _without(total: Distribution, value_s: float, share: float) -> Distribution:
+    """The distribution without ``share`` of its probability near a value, scaled to sum to 1."""
     weights = total.weights.copy()
     left = share
-    for value in values_s:
-        near = np.argsort(np.abs(total.values_s - value))[:3]
-        for index in near[np.abs(total.values_s[near] - value) <= 1e-3 * abs(value)]:
-            taken = min(left, float(weights[index]))
-            weights[index] -= taken
-            left -= taken
+    near = np.argsort(np.abs(total.values_s - value_s))[:3]
+    for index in near[np.abs(total.values_s[near] - value_s) <= 1e-3 * abs(value_s)]:
+        taken = min(left, float(weights[index]))
+        weights[index] -= taken
+        left -= taken
     filled = weights > 0.0
     if not filled.any():
         return total

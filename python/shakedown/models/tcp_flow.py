@@ -8,10 +8,10 @@ added by ``tcp_loss`` and ``network``.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from shakedown.models.draws import Draw
+from shakedown.models.draws import Draw, Packet
 from shakedown.models.path import Path
 from shakedown.models.steps import Flight, Side
 from shakedown.models.tcp import DELAYED_ACK_S, MAX_RTO_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
@@ -68,28 +68,34 @@ class Flow:
         ready_s: when the client may send application data.
         done_s: when the last flight was received and taken in.
         flights: each flight's times.
-        copies: segments that timers sent again.
+        fired: timers that fired, although nothing was lost.
     """
 
     connected_s: float
     ready_s: float
     done_s: float
     flights: list[FlightTimes]
-    copies: int
+    fired: int
+
+
+@dataclass(slots=True)
+class _Held:
+    """A drawn delay, and until when it holds."""
+
+    delay_s: float = 0.0
+    until_s: float = 0.0
 
 
 class _Link:
     """One direction: packets leave one after another and arrive after a fixed delay."""
 
-    def __init__(
-        self, path: Path, sender: Side, shared: list[float], drawn: Iterator[float] | None
-    ) -> None:
+    def __init__(self, path: Path, sender: Side, shared: list[float], draw: Draw | None) -> None:
         direction = path.direction(sender)
         self.s_per_byte = 8.0 / direction.rate_bits_per_s
         self.delay_s = direction.delay.mean
-        self.drawn = drawn
+        self.side, self.draw = sender, draw
         self.holds_s = path.delay_holds_s
-        self.held_until_s = 0.0
+        self.held = (_Held(), _Held())
         self.latest_s = 0.0
         self.direction = direction
         self.link_bytes = path.link_bytes
@@ -105,14 +111,19 @@ class _Link:
         self.free[0] = left_s + self.direction.silence_s(size * self.s_per_byte)
         return left_s, room
 
-    def due_s(self, left_s: float) -> float:
-        """When a packet arrives that left then. A drawn delay holds for a while, and none overtakes."""
-        if self.drawn is None:
+    def due_s(self, left_s: float, packet: Packet) -> float:
+        """When a packet arrives that left then. A drawn delay holds for a while, and none overtakes.
+
+        What timers and duplicates send has delays of its own: so the others meet those that they would have
+        met without, and what timers do is seen by itself.
+        """
+        if self.draw is None:
             return left_s + self.delay_s
-        if left_s >= self.held_until_s:
-            self.delay_s = next(self.drawn)
-            self.held_until_s = left_s + self.holds_s
-        self.latest_s = max(self.latest_s, left_s + self.delay_s)
+        held = self.held[packet[0] == "copy"]
+        if left_s >= held.until_s:
+            held.delay_s = self.draw.delay_s(self.side, packet)
+            held.until_s = left_s + self.holds_s
+        self.latest_s = max(self.latest_s, left_s + held.delay_s)
         return self.latest_s
 
 
@@ -136,6 +147,7 @@ class _Host:
         self.backoff = 0
         self.kept_window: float | None = None
         self.received = 0
+        self.told = 0  # of them acknowledged
         self.received_bytes = 0.0
         self.quick = tcp.quick_acks
         self.unacknowledged = 0  # segments received of which the peer knows nothing yet
@@ -154,14 +166,15 @@ class _Run:
         ends_s: dict[Side, float],
         setup_s: float,
         draw: Draw | None,
+        patient: bool,
     ) -> None:
+        self.patient, self.fired = patient, 0
         self.path, self.tcp, self.plan, self.ends_s, self.draw = path, tcp, flights, ends_s, draw
         free_up = [setup_s]
         free_down = free_up if path.half_duplex else [setup_s]
-        up, down = (None, None) if draw is None else (draw.up(), draw.down())
         self.links = {
-            "client": _Link(path, "client", free_up, up),
-            "server": _Link(path, "server", free_down, down),
+            "client": _Link(path, "client", free_up, draw),
+            "server": _Link(path, "server", free_down, draw),
         }
         self.hosts: dict[Side, _Host] = {
             "client": _Host("client", tcp),
@@ -175,6 +188,7 @@ class _Run:
         self.times: list[FlightTimes] = []
         self.syn_sent: list[float] = []
         self.syn_ack_s: float | None = None
+        self.syn_acks = 0
         self.connected_s: float | None = None
         self.accepted = False
         self.expected_bytes: dict[Side, float] = {"client": 0.0, "server": 0.0}  # all that is awaited so far
@@ -201,23 +215,24 @@ class _Run:
         receiver: Side = "server" if final == "client" else "client"
         done_s += self.ends_s[receiver]
         ready_s = done_s if final == "server" else self.times[last].handed_s + self.plan[last].writes[-1][0]
-        copies = sum(host.copies for host in self.hosts.values())
-        return Flow(self.connected_s or 0.0, ready_s, done_s, self.times, copies)
+        return Flow(self.connected_s or 0.0, ready_s, done_s, self.times, self.fired)
 
     # Connection.
 
     def send_syn(self, now_s: float) -> None:
         left_s, _ = self.links["client"].send(now_s, self.syn_bytes)
+        packet = ("copy", -len(self.syn_sent)) if self.syn_sent else ("SYN", 0)
         self.syn_sent.append(now_s)
-        self.at(self.links["client"].due_s(left_s), self.syn_arrives)
+        self.at(self.links["client"].due_s(left_s, packet), self.syn_arrives)
         count = len(self.syn_sent)
-        if count <= self.tcp.syn_retries + self.tcp.linear_syn_timeouts:
+        if not self.patient and count <= self.tcp.syn_retries + self.tcp.linear_syn_timeouts:
             doublings = max(0, count - 1 - self.tcp.linear_syn_timeouts)
             wait_s = self.tcp.syn_timeout_s * 2.0**doublings
             self.at(self.fires_s("client", now_s, wait_s), self.syn_timeout)
 
     def syn_timeout(self, now_s: float) -> None:
         if self.connected_s is None:
+            self.fired += 1
             self.send_syn(now_s)
 
     def syn_arrives(self, now_s: float) -> None:
@@ -229,11 +244,17 @@ class _Run:
         if self.syn_ack_s is None:
             self.syn_ack_s = now_s
             self.syn_ack_timer(now_s, 1.0)
-        self.at(self.links["server"].due_s(left_s), self.syn_ack_arrives)
+        packet = ("copy", -self.syn_acks) if self.syn_acks else ("SYN", 0)
+        self.syn_acks += 1
+        self.at(self.links["server"].due_s(left_s, packet), self.syn_ack_arrives)
 
     def syn_ack_timer(self, now_s: float, wait_s: float) -> None:
+        if self.patient:
+            return
+
         def fires(later_s: float) -> None:
             if not self.accepted:
+                self.fired += 1
                 self.send_syn_ack(later_s)
                 self.syn_ack_timer(later_s, 2.0 * wait_s)
 
@@ -246,7 +267,8 @@ class _Run:
             self.connected_s = now_s
             client.round_trips.sample(now_s)
         left_s, _ = self.links["client"].send(now_s, self.ack_bytes)
-        self.at(self.links["client"].due_s(left_s), self.accept)
+        packet = ("acknowledgement", 0) if first else ("copy", 0)
+        self.at(self.links["client"].due_s(left_s, packet), self.accept)
         if first:
             self.start_flight(0, now_s)
 
@@ -297,8 +319,10 @@ class _Run:
     def transmit(self, host: _Host, index: int, now_s: float) -> None:
         size = host.segments[index] + self.ack_bytes
         left_s, room = self.links[host.side].send(now_s, size)
+        packet: Packet = ("data", index)
         if index < len(host.sent_s):
             host.copies += 1
+            packet = ("copy", host.copies)
             if host.copies > _MAX_COPIES * len(host.segments):
                 raise CollapseError
         else:
@@ -310,13 +334,13 @@ class _Run:
             times.left_s.append(left_s)
             times.sizes_bytes.append(size)
         self.at(
-            self.links[host.side].due_s(left_s),
+            self.links[host.side].due_s(left_s, packet),
             lambda later_s: self.data_arrives(host, index, now_s, later_s),
         )
 
     def arm_probe(self, host: _Host, now_s: float) -> None:
         out = host.next - host.acknowledged
-        if not out:
+        if not out or self.patient:
             host.timer_s = None
             return
         host.probe, host.probed = True, False
@@ -333,6 +357,7 @@ class _Run:
     def timer_fires(self, host: _Host, now_s: float) -> None:
         if host.timer_s != now_s or host.next == host.acknowledged:
             return
+        self.fired += 1
         if host.probe:
             if host.next < len(host.segments):
                 self.transmit(host, host.next, now_s)
@@ -383,10 +408,15 @@ class _Run:
     def acknowledge(self, host: _Host, echo_s: float, now_s: float) -> None:
         host.unacknowledged, host.delayed_s = 0, None
         received = host.received
+        packet: Packet = ("acknowledgement", received)
+        if received <= host.told:  # once more
+            host.copies += 1
+            packet = ("copy", host.copies)
+        host.told = max(host.told, received)
         left_s, _ = self.links[host.side].send(now_s, self.ack_bytes)
         peer = self.hosts["server" if host.side == "client" else "client"]
         self.at(
-            self.links[host.side].due_s(left_s),
+            self.links[host.side].due_s(left_s, packet),
             lambda later_s: self.acknowledged(peer, received, echo_s, later_s),
         )
 
@@ -417,6 +447,7 @@ def flow(
     server_end_s: float = 0.0,
     setup_s: float = 0.0,
     draw: Draw | None = None,
+    patient: bool = False,
 ) -> Flow:
     """Run a handshake in which nothing is lost.
 
@@ -427,9 +458,10 @@ def flow(
         setup_s: until when neither direction carries anything.
         draw: the delays and clocks of one handshake; without, delays are the means of the path's, and
             timers as late as they are on average.
+        patient: no timer ever fires.
 
     Raises:
         CollapseError: where timers send copies without end.
     """
     ends: dict[Side, float] = {"client": client_end_s, "server": server_end_s}
-    return _Run(flights, path, tcp, ends, setup_s, draw).run()
+    return _Run(flights, path, tcp, ends, setup_s, draw, patient).run()
