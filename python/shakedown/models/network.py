@@ -21,7 +21,7 @@ from shakedown.models.draws import Draw
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import Step, packed, written
 from shakedown.models.tcp import SYN_ACK_TIMEOUT_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
-from shakedown.models.tcp_needless import needless
+from shakedown.models.tcp_drawn import drawn
 
 __all__ = ["DTLS", "TCP", "WTLS", "Datagrams", "Exchange", "Path", "Step", "Tcp", "exchange", "transport"]
 
@@ -252,9 +252,9 @@ class _Stream:
         self.client_end_s, self.server_end_s = client_end_s, server_end_s
         self.setup_s = path.setup.mean if from_idle else 0.0
         self.flow = self.run(path)
-        self.needless = needless(path, self.flow, lambda draw, patient: self.run(path, draw, patient))
+        self.drawn = drawn(path, self.flow, lambda draw, patient: self.run(path, draw, patient))
         # What timers add is added to a handshake without: what varies is that one's crossings.
-        self.base = self.flow if self.needless is None else self.run(path, patient=True)
+        self.base = self.flow if self.drawn is None else self.run(path, patient=True)
         self.kept: dict[tuple[int, int, float, float, bool], tcp_loss.Extras] = {}
         self.repeated_s: float | None = None
         up, down = path.up, path.down
@@ -301,11 +301,16 @@ class _Stream:
             step_s = max(1e-6, 0.05 * direction.delay.mean)
             delays = [up.delay.mean, down.delay.mean]
             delays[name == "server"] += step_s
-            longer = self.run(self.path.with_delays(*delays), patient=self.needless is not None)
+            longer = self.run(self.path.with_delays(*delays), patient=self.drawn is not None)
             slope = (getattr(longer, what) - getattr(self.base, what)) / step_s
             flights = [times for times in self.base.flights[:until] if times.sender == name]
             connection.append(single)
-            parts += [_deviation(direction, times.left_s, self.path.delay_holds_s) for times in flights]
+            # Before each goes a bare acknowledgement, which it does not overtake either.
+            told_s = 8.0 * (self.path.ip_bytes + TCP_BYTES + self.path.link_bytes) / direction.rate_bits_per_s
+            parts += [
+                _deviation(direction, [times.handed_s + told_s, *times.left_s], self.path.delay_holds_s)
+                for times in flights
+            ]
             parts += [single] * max(0, round(slope) - 1 - len(flights))
         if self.from_idle:
             parts.append(self.path.setup.shifted(-self.path.setup.mean))
@@ -516,8 +521,8 @@ class _Stream:
         connection, others = self.crossings(what, until)
         rest = _sum(others)
         whole = rest.plus(_sum(connection)).shifted(mean_s)
-        if self.needless is not None:
-            whole = self.needless.to(whole, what)
+        if self.drawn is not None:
+            whole = self.drawn.whole(whole, what)
         found = self.late(until)
         if not found:
             return whole, 0.0
@@ -529,11 +534,13 @@ class _Stream:
             late = Distribution.mixture([(weight, one.shifted(mean_s)) for weight, one in cases])
             if clear:
                 late = _without(late, mean_s + node.off_s, clear)
-            if self.needless is not None:
-                late = late.plus(self.needless.of(below, below + node.share, what).compact())
+            if self.drawn is not None:
+                late = late.plus(self.drawn.rest(below, below + node.share, what, rest, self.base).compact())
             parts.append((sum(weight for weight, _ in cases), late))
             below += node.share
-        late = Distribution.mixture(parts).plus(rest)
+        late = Distribution.mixture(parts)
+        if self.drawn is None:
+            late = late.plus(rest)
         arrives = sum(weight for weight, _ in parts)
         return Distribution.mixture([(clear, whole), (1.0 - clear, late)]), max(0.0, 1.0 - arrives)
 
