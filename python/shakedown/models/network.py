@@ -2,7 +2,8 @@
 
 ``exchange`` is the one function for any transport. It runs the handshake once with mean delays and without
 loss, exactly (``tcp_flow``, ``datagrams.flow``), and adds what varies: each crossing of the network on the
-critical path draws its delay; lost packets cost what ``tcp_loss`` and ``datagrams.extras`` enumerate.
+critical path draws its delay; where timers fire although nothing is lost, ``tcp_drawn`` says what they add;
+lost packets cost what ``tcp_loss`` and ``datagrams.extras`` enumerate.
 Crossings and losses of different flights are independent; a timer is as long as the round trip that it was
 derived from.
 """

@@ -1,6 +1,6 @@
 """A handshake over TCP when nothing is lost: every packet in order, from SYN to the last flight.
 
-An exact recursion over events with fixed delays: links that serialise one packet after another, Linux'
+An exact recursion over events, with mean delays or with those of a draw (``draws``): links that serialise one packet after another, Linux'
 windows, quick acknowledgements, timers that fire although nothing was lost. What varies or gets lost is
 added by ``tcp_loss`` and ``network``.
 """
@@ -199,7 +199,7 @@ class _Run:
         heapq.heappush(self.events, (when_s, self.count, act))
 
     def fires_s(self, side: Side, now_s: float, wait_s: float) -> float:
-        """When a timer fires that is set now: later by half a slot on average, by the host's clock if drawn."""
+        """When a timer fires that is set now: half a slot late on average, else by the host's clock."""
         if self.draw is None:
             return now_s + self.tcp.timer_s(wait_s)
         return self.draw.fires_s(side, now_s, wait_s, self.tcp.tick_s)

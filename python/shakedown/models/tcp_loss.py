@@ -113,7 +113,7 @@ def extras(
         middle = len(sending.dropped) - tail - (0 if tail == count - first else 1)
         found.lost(1.0, first, middle, tail)
         return found.collected(0.0)
-    if forward.loss <= 0.0:
+    if odds.loss <= 0.0:
         return found.collected(1.0)
     on_time = (1.0 - forward.loss) * (1.0 - _start(forward)) ** (count - 1)
     found.few *= 1.0 - on_time
