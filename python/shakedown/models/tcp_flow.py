@@ -1,8 +1,8 @@
 """A handshake over TCP when nothing is lost: every packet in order, from SYN to the last flight.
 
-An exact recursion over events, with mean delays or with those of a draw (``draws``): links that serialise one packet after another, Linux'
-windows, quick acknowledgements, timers that fire although nothing was lost. What varies or gets lost is
-added by ``tcp_loss`` and ``network``.
+An exact recursion over events, with mean delays or with those of a draw (``draws``): links that serialise one
+packet after another, Linux' windows, quick acknowledgements, timers that fire although nothing was lost. What
+varies or gets lost is added by ``tcp_drawn``, ``tcp_loss`` and ``network``.
 """
 
 from __future__ import annotations
