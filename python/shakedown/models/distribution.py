@@ -199,8 +199,8 @@ def _sum_of_products(values: Floats, weights: Floats) -> float:
 
 def _merged(values: Floats, weights: Floats) -> Distribution:
     """Points in order, those closer together than the resolution made one at their mean."""
-    kept = weights > _LIGHTEST
-    if not kept.all():
+    if weights.min() <= _LIGHTEST:
+        kept = weights > _LIGHTEST
         weights = weights[kept] * (weights.sum() / weights[kept].sum())
         values = values[kept]
     least = float(values.min())

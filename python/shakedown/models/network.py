@@ -10,7 +10,7 @@ derived from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -31,6 +31,7 @@ DTLS = Datagrams()
 WTLS = Datagrams(timeout_s=3.0, max_timeout_s=48.0, sends=5, client_repeats=True)
 
 _LEAST = 1e-6
+_MOST_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +237,32 @@ class _Hosts:
         return replace(self.plain("client"), probes=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Losses:
+    """What losses do to a handshake.
+
+    Attributes:
+        late: for each round trip of the connection its probability, and how late the handshake is.
+        clear: probability that nothing is lost that matters.
+    """
+
+    late: list[tuple[_Node, float, Distribution]]
+    clear: float
+
+
+_KEPT: dict[Hashable, _Losses] = {}
+"""Those found last, the oldest first: a handshake has the same on many devices."""
+
+
+def _within(times: tcp_flow.FlightTimes) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """When a flight's segments were sent and left, from its first, to the nanosecond: what is nearer is
+    rounding.
+    """
+    begin_s = times.sent_s[0]
+    sent_s, left_s = (tuple(round(at - begin_s, 9) for at in all_s) for all_s in (times.sent_s, times.left_s))
+    return sent_s, left_s
+
+
 class _Stream:
     """A handshake over TCP."""
 
@@ -334,6 +361,32 @@ class _Stream:
 
     # What is lost.
 
+    def losses(self, until: int) -> _Losses:
+        """What losses do, kept for handshakes whose flights are alike, whatever work lies between them."""
+        flights = tuple(
+            (
+                times.sender,
+                self.at_once(times),
+                _within(times)[1],
+                max(times.sizes_bytes),
+                times.round_trips.samples,
+                tuple(times.dropped),
+            )
+            for times in self.flow.flights
+        )
+        key = (self.path, self.tcp, self.setup_s, flights, until)
+        found = _KEPT.pop(key, None)
+        if found is None:
+            late = [
+                (node, sum(weight for weight, _ in cases), Distribution.mixture(cases))
+                for node, cases in self.late(until)
+            ]
+            found = _Losses(late, self.clear(until) if late else 1.0)
+        while len(_KEPT) >= _MOST_KEPT:
+            _KEPT.pop(next(iter(_KEPT)), None)
+        _KEPT[key] = found
+        return found
+
     def late(self, until: int) -> list[tuple[_Node, list[tuple[float, Distribution]]]]:
         """Weights and lateness of a handshake that loses something, beyond the connection's crossings, for
         each round trip of the connection.
@@ -395,11 +448,11 @@ class _Stream:
         if slow > 0.0 and len(times.sent_s) > 1:
             # Some of them with a window of one segment.
             slowly = self.extras(0, hosts.with_window("client", 1), node, share * slow)
-            usual = Distribution.mixture([(1.0 - slow, _lateness(flight)), (slow, _lateness(slowly))])
+            usual = Distribution.mixture([(1.0 - slow, flight.late), (slow, slowly.late)])
             yield 1.0, usual, after
             return
         if len(times.sent_s) > 1:
-            yield 1.0, _lateness(flight), after.told(flight.probed, loss ** (1 + len(times.sent_s)), 0.0)
+            yield 1.0, flight.late, after.told(flight.probed, loss ** (1 + len(times.sent_s)), 0.0)
             return
         on_time, probed = float(flight.weights[0]), flight.probed
         yield on_time, Distribution.exactly(0.0), after
@@ -452,18 +505,18 @@ class _Stream:
             flight = self.extras(number, hosts.plain(side), node, share)
             if number == 1 and hosts.unheard >= _LEAST:
                 slower = self.extras(number, hosts.unheard_of(), node, share * hosts.unheard)
-                parts.append((hosts.unheard, _lateness(slower)))
+                parts.append((hosts.unheard, slower.late))
                 rest -= hosts.unheard
             slow = hosts.slow[side] * rest
             if slow > 0.0 and len(times.sent_s) > hosts.window[side]:
                 slowly = self.extras(number, hosts.with_window(side, hosts.window[side]), node, share * slow)
-                parts.append((slow, _lateness(slowly)))
+                parts.append((slow, slowly.late))
                 rest -= slow
             if side == "client" and number == 2 and hosts.probed > 0.0:
                 silent = self.extras(number, hosts.without_probe(), node, share * hosts.probed)
-                parts.append((rest * hosts.probed, _lateness(silent)))
+                parts.append((rest * hosts.probed, silent.late))
                 rest *= 1.0 - hosts.probed
-            parts.append((rest, _lateness(flight)))
+            parts.append((rest, flight.late))
             late = late.plus(Distribution.mixture(parts))
             hosts = hosts.after(side, flight.timed_out)
         return late
@@ -487,6 +540,11 @@ class _Stream:
                 )
         return self.kept[key]
 
+    def at_once(self, times: tcp_flow.FlightTimes) -> int:
+        """Segments of the flight that were sent before the first had arrived."""
+        delay_s = self.path.direction(times.sender).delay.mean
+        return max(1, sum(sent < delay_s for sent in _within(times)[0]))
+
     def segment_s(self, times: tcp_flow.FlightTimes) -> float:
         """Time to serialise the flight's largest segment."""
         rate = self.path.direction(times.sender).rate_bits_per_s
@@ -502,11 +560,9 @@ class _Stream:
         round_trips.sample(trip_s + sampled_s + (self.setup_s if times.sender == "client" else 0.0))
         for _ in range(1, times.round_trips.samples):
             round_trips.sample(self.syn_trip_s)
-        begin_s = times.sent_s[0]
-        at_once = sum(sent - begin_s < forward.delay.mean for sent in times.sent_s)
         return tcp_loss.Sending(
-            left_s=tuple(left - begin_s for left in times.left_s),
-            sent_at_once=max(at_once, 1),
+            left_s=_within(times)[1],
+            sent_at_once=self.at_once(times),
             segment_s=self.segment_s(times),
             forth_s=forward.delay.mean,
             back_s=backward.delay.mean + ack_s,
@@ -524,20 +580,20 @@ class _Stream:
         whole = rest.plus(_sum(connection)).shifted(mean_s)
         if self.drawn is not None:
             whole = self.drawn.whole(whole, what)
-        found = self.late(until)
-        if not found:
+        found = self.losses(until)
+        if not found.late:
             return whole, 0.0
         # Without loss no timer matters but as ``whole`` has it: the connection's crossings vary as they do.
-        clear = self.clear(until) if connection else 0.0
+        clear = found.clear if connection else 0.0
         parts = []
         below = 0.0
-        for node, cases in found:
-            late = Distribution.mixture([(weight, one.shifted(mean_s)) for weight, one in cases])
+        for node, weight, unshifted in found.late:
+            late = unshifted.shifted(mean_s)
             if clear:
                 late = _without(late, mean_s + node.off_s, clear)
             if self.drawn is not None:
                 late = late.plus(self.drawn.rest(below, below + node.share, what, rest, self.base).compact())
-            parts.append((sum(weight for weight, _ in cases), late))
+            parts.append((weight, late))
             below += node.share
         late = Distribution.mixture(parts)
         if self.drawn is None:
@@ -552,10 +608,6 @@ class _Stream:
         for number in range(until):
             clear *= float(self.extras(number, _Hosts(), _Node(1.0, 0.0)).weights[0])
         return clear
-
-
-def _lateness(extras: tcp_loss.Extras) -> Distribution:
-    return Distribution.of_samples(extras.extra_s, extras.weights)
 
 
 def _grouped(ways: list[tcp_connection.Connected]) -> list[list[tcp_connection.Connected]]:

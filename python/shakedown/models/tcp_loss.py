@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Sending:
     dropped: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Extras:
     """How late a flight is.
 
@@ -80,6 +80,11 @@ class Extras:
     extra_s: Floats
     timed_out: float
     probed: float
+
+    @cached_property
+    def late(self) -> Distribution:
+        """The same as a distribution."""
+        return Distribution.of_samples(self.extra_s, self.weights)
 
 
 def extras(
