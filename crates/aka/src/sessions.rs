@@ -202,39 +202,25 @@ impl Store for MemoryStore {
     }
 }
 
-/// What was decided on a session that a mobile offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Decision {
-    /// It is resumed.
-    Resume,
-    /// Nobody here knows it.
-    Unknown,
-    /// It has been resumed as often as may be.
-    TooOften,
-    /// The last time is too long ago.
-    TooOld,
-    /// The last time is later than now: the clock has been set back since, and nobody knows how old the session is. It is
-    /// forgotten.
-    ClockSetBack,
-    /// It was made for another suite, or under other roots.
-    OtherBasis,
-    /// It might be resumed, and TLS did not: another cipher, or the session or its certificates have ended.
-    Declined,
-}
-
-impl Decision {
-    /// The word used in files and on screen.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Resume => "resume",
-            Self::Unknown => "unknown",
-            Self::TooOften => "too_often",
-            Self::TooOld => "too_old",
-            Self::ClockSetBack => "clock_set_back",
-            Self::OtherBasis => "other_basis",
-            Self::Declined => "declined",
-        }
+shakedown_trace::spelled! {
+    /// What was decided on a session that a mobile offered.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Decision {
+        /// It is resumed.
+        Resume = "resume",
+        /// Nobody here knows it.
+        Unknown = "unknown",
+        /// It has been resumed as often as may be.
+        TooOften = "too_often",
+        /// The last time is too long ago.
+        TooOld = "too_old",
+        /// The last time is later than now: the clock has been set back since, and nobody knows how old the session is. It is
+        /// forgotten.
+        ClockSetBack = "clock_set_back",
+        /// It was made for another suite, or under other roots.
+        OtherBasis = "other_basis",
+        /// It might be resumed, and TLS did not: another cipher, or the session or its certificates have ended.
+        Declined = "declined",
     }
 }
 

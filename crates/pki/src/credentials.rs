@@ -8,30 +8,19 @@ use openssl::x509::X509;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How a file is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// Base 64 between dashed lines.
-    Pem,
-    /// The bytes on the wire.
-    Der,
-    /// Keys and certificates together, under a password.
-    Pkcs12,
-    /// The bytes on the wire in WTLS.
-    Wtls,
-}
-
-impl Format {
-    /// What people call it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pem => "PEM",
-            Self::Der => "DER",
-            Self::Pkcs12 => "PKCS #12",
-            Self::Wtls => "WTLS",
-        }
+shakedown_trace::spelled! {
+    /// How a file is written.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Format {
+        /// Base 64 between dashed lines.
+        Pem = "PEM",
+        /// The bytes on the wire.
+        Der = "DER",
+        /// Keys and certificates together, under a password.
+        Pkcs12 = "PKCS #12",
+        /// The bytes on the wire in WTLS.
+        Wtls = "WTLS",
     }
 }
 

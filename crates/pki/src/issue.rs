@@ -11,25 +11,19 @@ use openssl::x509::X509;
 use shakedown_trace::Side;
 use shakedown_trace::suite::KeyType;
 
-/// A place in a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // named after the profile's tables
-pub enum Place {
-    Root,
-    Intermediate,
-    Server,
-    Client,
+shakedown_trace::spelled! {
+    /// A place in a chain.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[allow(missing_docs)] // named after the profile's tables
+    pub enum Place {
+        Root = "root",
+        Intermediate = "intermediate",
+        Server = "server",
+        Client = "client",
+    }
 }
 
 impl Place {
-    /// Every place with its spelling.
-    pub const ALL: [(Self, &str); 4] = [
-        (Self::Root, "root"),
-        (Self::Intermediate, "intermediate"),
-        (Self::Server, "server"),
-        (Self::Client, "client"),
-    ];
-
     /// Finds a place by name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

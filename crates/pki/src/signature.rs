@@ -7,17 +7,19 @@ use openssl::hash::MessageDigest;
 use openssl::pkey::{PKeyRef, Private};
 use serde::{Deserialize, Serialize};
 
-/// A digest that certificates are signed with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs)] // the names are the standards' own
-pub enum Digest {
-    Md5,
-    Sha1,
-    Sha224,
-    Sha256,
-    Sha384,
-    Sha512,
+shakedown_trace::spelled! {
+    /// A digest that certificates are signed with.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    #[allow(missing_docs)] // the names are the standards' own
+    pub enum Digest {
+        Md5 = "md5",
+        Sha1 = "sha1",
+        Sha224 = "sha224",
+        Sha256 = "sha256",
+        Sha384 = "sha384",
+        Sha512 = "sha512",
+    }
 }
 
 impl Digest {
@@ -30,19 +32,6 @@ impl Digest {
             Self::Sha256 => MessageDigest::sha256(),
             Self::Sha384 => MessageDigest::sha384(),
             Self::Sha512 => MessageDigest::sha512(),
-        }
-    }
-
-    /// The spelling in profiles.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Md5 => "md5",
-            Self::Sha1 => "sha1",
-            Self::Sha224 => "sha224",
-            Self::Sha256 => "sha256",
-            Self::Sha384 => "sha384",
-            Self::Sha512 => "sha512",
         }
     }
 

@@ -101,9 +101,10 @@ fn operation<'py>(py: Python<'py>, one: &ExpectedOperation) -> PyResult<Bound<'p
 #[pyfunction]
 fn algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let table = PyDict::new(py);
-    for operation in Operation::ALL.into_iter().filter(|operation| !operation.is_symmetric()) {
-        let families = KeyFamily::ALL.into_iter().filter(|family| family.operations().contains(&operation));
-        let names: Vec<_> = families.map(|family| family.algorithm(operation)).collect();
+    for (operation, _) in Operation::ALL.into_iter().filter(|(operation, _)| !operation.is_symmetric()) {
+        let families =
+            KeyFamily::ALL.into_iter().filter(|(family, _)| family.operations().contains(&operation));
+        let names: Vec<_> = families.map(|(family, _)| family.algorithm(operation)).collect();
         table.set_item(operation.as_str(), names)?;
     }
     Ok(table)

@@ -1,5 +1,6 @@
 //! Under which name anything is measured, kept, compared and cached.
 
+use crate::spelled;
 use crate::suite::Suite;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -37,25 +38,16 @@ impl fmt::Display for StackId {
     }
 }
 
-/// In what a handshake is carried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Carrier {
-    /// Nothing: its records go straight into TCP or UDP.
-    #[default]
-    Bare,
-    /// EAP-TLS.
-    Eap,
-}
-
-impl Carrier {
-    /// The word used in files and on screen.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Bare => "bare",
-            Self::Eap => "eap",
-        }
+spelled! {
+    /// In what a handshake is carried.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Carrier {
+        /// Nothing: its records go straight into TCP or UDP.
+        #[default]
+        Bare = "bare",
+        /// EAP-TLS.
+        Eap = "eap",
     }
 }
 

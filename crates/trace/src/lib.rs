@@ -24,6 +24,7 @@ pub mod operation;
 pub mod recorder;
 pub mod recording;
 pub mod samples;
+mod spelling;
 pub mod suite;
 pub mod trace;
 pub mod wrapper;

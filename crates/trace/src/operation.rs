@@ -1,72 +1,60 @@
 //! Cryptographic operations, their classes, and the triple that names a primitive.
 
+use crate::spelled;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// One public-key call, or one kind of symmetric work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Operation {
-    /// Private-key signature.
-    Sign,
-    /// Signature check.
-    Verify,
-    /// Public-key encryption of a secret.
-    Encrypt,
-    /// Private-key decryption of a secret.
-    Decrypt,
-    /// Key agreement only; key derivation functions are [`Operation::Prf`].
-    Derive,
-    /// Generation of an ephemeral key pair.
-    Keygen,
-    /// KEM encapsulation.
-    Encapsulate,
-    /// KEM decapsulation.
-    Decapsulate,
-    /// Reading a public key from bytes: decoding, decompression, validation.
-    Import,
-    /// Hashing.
-    Digest,
-    /// HMAC, CMAC, Poly1305, however invoked.
-    Mac,
-    /// Bulk encryption.
-    Cipher,
-    /// HKDF and the TLS PRF.
-    Prf,
+spelled! {
+    /// One public-key call, or one kind of symmetric work.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Operation {
+        /// Private-key signature.
+        Sign = "sign",
+        /// Signature check.
+        Verify = "verify",
+        /// Public-key encryption of a secret.
+        Encrypt = "encrypt",
+        /// Private-key decryption of a secret.
+        Decrypt = "decrypt",
+        /// Key agreement only; key derivation functions are [`Operation::Prf`].
+        Derive = "derive",
+        /// Generation of an ephemeral key pair.
+        Keygen = "keygen",
+        /// KEM encapsulation.
+        Encapsulate = "encapsulate",
+        /// KEM decapsulation.
+        Decapsulate = "decapsulate",
+        /// Reading a public key from bytes: decoding, decompression, validation.
+        Import = "import",
+        /// Hashing.
+        Digest = "digest",
+        /// HMAC, CMAC, Poly1305, however invoked.
+        Mac = "mac",
+        /// Bulk encryption.
+        Cipher = "cipher",
+        /// HKDF and the TLS PRF.
+        Prf = "prf",
+    }
 }
 
-/// What an operation is for; the three-way split of Kuo et al.'s bar charts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Class {
-    /// Agreement on, or transport of, a secret.
-    Key,
-    /// Making and checking signatures.
-    Signature,
-    /// Everything else.
-    Common,
+spelled! {
+    /// What an operation is for; the three-way split of Kuo et al.'s bar charts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Class {
+        /// Agreement on, or transport of, a secret.
+        Key = "key",
+        /// Making and checking signatures.
+        Signature = "signature",
+        /// Everything else.
+        Common = "common",
+    }
 }
 
 impl Operation {
-    /// Every operation, in the order in which tables list them.
-    pub const ALL: [Self; 13] = [
-        Self::Sign,
-        Self::Verify,
-        Self::Encrypt,
-        Self::Decrypt,
-        Self::Derive,
-        Self::Keygen,
-        Self::Encapsulate,
-        Self::Decapsulate,
-        Self::Import,
-        Self::Digest,
-        Self::Mac,
-        Self::Cipher,
-        Self::Prf,
-    ];
-
     /// The class the operation is counted under.
     #[must_use]
     pub fn class(self) -> Class {
@@ -86,38 +74,6 @@ impl Operation {
     #[must_use]
     pub fn is_symmetric(self) -> bool {
         matches!(self, Self::Digest | Self::Mac | Self::Cipher | Self::Prf)
-    }
-
-    /// The word used in files and on screen.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Sign => "sign",
-            Self::Verify => "verify",
-            Self::Encrypt => "encrypt",
-            Self::Decrypt => "decrypt",
-            Self::Derive => "derive",
-            Self::Keygen => "keygen",
-            Self::Encapsulate => "encapsulate",
-            Self::Decapsulate => "decapsulate",
-            Self::Import => "import",
-            Self::Digest => "digest",
-            Self::Mac => "mac",
-            Self::Cipher => "cipher",
-            Self::Prf => "prf",
-        }
-    }
-}
-
-impl Class {
-    /// The word used in files and on screen.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Key => "key",
-            Self::Signature => "signature",
-            Self::Common => "common",
-        }
     }
 }
 

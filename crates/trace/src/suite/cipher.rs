@@ -1,6 +1,7 @@
 //! Bulk ciphers with their record protection.
 
 use super::vocabulary::{KeyExchange, Protocol};
+use crate::spelled;
 
 /// The last part of a suite name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,63 +12,38 @@ pub enum Cipher {
     Wtls(WtlsBulk, WtlsMac),
 }
 
-/// Ciphers of SSL 3.0 to TLS 1.3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)] // the names are the registries' own
-pub enum TlsCipher {
-    Rc4Md5,
-    Rc4Sha,
-    TripleDesSha,
-    IdeaSha,
-    SeedSha,
-    Aes128Sha,
-    Aes256Sha,
-    Camellia128Sha,
-    Camellia256Sha,
-    Aes128Sha256,
-    Aes256Sha256,
-    Aes256Sha384,
-    Camellia128Sha256,
-    Camellia256Sha256,
-    Aes128Gcm,
-    Aes256Gcm,
-    Aes128Ccm,
-    Aes128Ccm8,
-    Aes256Ccm,
-    Aes256Ccm8,
-    Chacha20,
-    Aria128Gcm,
-    Aria256Gcm,
+spelled! {
+    /// Ciphers of SSL 3.0 to TLS 1.3.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[allow(missing_docs)] // the names are the registries' own
+    pub enum TlsCipher {
+        Rc4Md5 = "rc4-md5",
+        Rc4Sha = "rc4-sha",
+        TripleDesSha = "3des-sha",
+        IdeaSha = "idea-sha",
+        SeedSha = "seed-sha",
+        Aes128Sha = "aes128-sha",
+        Aes256Sha = "aes256-sha",
+        Camellia128Sha = "camellia128-sha",
+        Camellia256Sha = "camellia256-sha",
+        Aes128Sha256 = "aes128-sha256",
+        Aes256Sha256 = "aes256-sha256",
+        Aes256Sha384 = "aes256-sha384",
+        Camellia128Sha256 = "camellia128-sha256",
+        Camellia256Sha256 = "camellia256-sha256",
+        Aes128Gcm = "aes128-gcm",
+        Aes256Gcm = "aes256-gcm",
+        Aes128Ccm = "aes128-ccm",
+        Aes128Ccm8 = "aes128-ccm8",
+        Aes256Ccm = "aes256-ccm",
+        Aes256Ccm8 = "aes256-ccm8",
+        Chacha20 = "chacha20",
+        Aria128Gcm = "aria128-gcm",
+        Aria256Gcm = "aria256-gcm",
+    }
 }
 
 impl TlsCipher {
-    /// Every cipher with its spelling.
-    pub const ALL: [(Self, &str); 23] = [
-        (Self::Rc4Md5, "rc4-md5"),
-        (Self::Rc4Sha, "rc4-sha"),
-        (Self::TripleDesSha, "3des-sha"),
-        (Self::IdeaSha, "idea-sha"),
-        (Self::SeedSha, "seed-sha"),
-        (Self::Aes128Sha, "aes128-sha"),
-        (Self::Aes256Sha, "aes256-sha"),
-        (Self::Camellia128Sha, "camellia128-sha"),
-        (Self::Camellia256Sha, "camellia256-sha"),
-        (Self::Aes128Sha256, "aes128-sha256"),
-        (Self::Aes256Sha256, "aes256-sha256"),
-        (Self::Aes256Sha384, "aes256-sha384"),
-        (Self::Camellia128Sha256, "camellia128-sha256"),
-        (Self::Camellia256Sha256, "camellia256-sha256"),
-        (Self::Aes128Gcm, "aes128-gcm"),
-        (Self::Aes256Gcm, "aes256-gcm"),
-        (Self::Aes128Ccm, "aes128-ccm"),
-        (Self::Aes128Ccm8, "aes128-ccm8"),
-        (Self::Aes256Ccm, "aes256-ccm"),
-        (Self::Aes256Ccm8, "aes256-ccm8"),
-        (Self::Chacha20, "chacha20"),
-        (Self::Aria128Gcm, "aria128-gcm"),
-        (Self::Aria256Gcm, "aria256-gcm"),
-    ];
-
     /// True for ciphers that need TLS 1.2's record protection or hash.
     #[must_use]
     pub fn is_modern(self) -> bool {
@@ -84,41 +60,27 @@ impl TlsCipher {
     }
 }
 
-/// Bulk ciphers of WTLS (WAP-261, table 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)] // the names are the specification's own
-pub enum WtlsBulk {
-    Null,
-    Rc5_40,
-    Rc5_56,
-    Rc5,
-    Des40,
-    Des,
-    TripleDes,
-    Idea40,
-    Idea56,
-    Idea,
-    Rc5_64,
-    Idea64,
+spelled! {
+    /// Bulk ciphers of WTLS (WAP-261, table 5).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[allow(missing_docs)] // the names are the specification's own
+    pub enum WtlsBulk {
+        Null = "null",
+        Rc5_40 = "rc5-40",
+        Rc5_56 = "rc5-56",
+        Rc5 = "rc5",
+        Des40 = "des-40",
+        Des = "des",
+        TripleDes = "3des",
+        Idea40 = "idea-40",
+        Idea56 = "idea-56",
+        Idea = "idea",
+        Rc5_64 = "rc5-64",
+        Idea64 = "idea-64",
+    }
 }
 
 impl WtlsBulk {
-    /// Every bulk cipher with its spelling, in the order of the specification's numbers from 0.
-    pub const ALL: [(Self, &str); 12] = [
-        (Self::Null, "null"),
-        (Self::Rc5_40, "rc5-40"),
-        (Self::Rc5_56, "rc5-56"),
-        (Self::Rc5, "rc5"),
-        (Self::Des40, "des-40"),
-        (Self::Des, "des"),
-        (Self::TripleDes, "3des"),
-        (Self::Idea40, "idea-40"),
-        (Self::Idea56, "idea-56"),
-        (Self::Idea, "idea"),
-        (Self::Rc5_64, "rc5-64"),
-        (Self::Idea64, "idea-64"),
-    ];
-
     /// Number in the specification.
     #[must_use]
     pub fn number(self) -> u8 {

@@ -7,74 +7,47 @@
 
 use super::{Curve, Group, KeyType, Protocol};
 use crate::operation::{Operation, Primitive, intern};
+use crate::spelled;
 
-/// A family of public keys: those that do the same operations by the same algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum KeyFamily {
-    /// RSA, for signatures and for the transport of secrets.
-    Rsa,
-    /// DSA.
-    Dsa,
-    /// Diffie–Hellman modulo a prime.
-    Dh,
-    /// Keys on a curve that sign by ECDSA or agree by ECDH; X25519 and X448 are among them.
-    Ec,
-    /// EdDSA.
-    Edwards,
-    /// ML-DSA.
-    MlDsa,
-    /// ML-KEM alone.
-    MlKem,
-    /// ML-KEM with a curve; what is done with both is one operation.
-    Hybrid,
+spelled! {
+    /// A family of public keys: those that do the same operations by the same algorithms.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum KeyFamily {
+        /// RSA, for signatures and for the transport of secrets.
+        Rsa = "rsa",
+        /// DSA.
+        Dsa = "dsa",
+        /// Diffie–Hellman modulo a prime.
+        Dh = "dh",
+        /// Keys on a curve that sign by ECDSA or agree by ECDH; X25519 and X448 are among them.
+        Ec = "ec",
+        /// EdDSA.
+        Edwards = "eddsa",
+        /// ML-DSA.
+        MlDsa = "mldsa",
+        /// ML-KEM alone.
+        MlKem = "mlkem",
+        /// ML-KEM with a curve; what is done with both is one operation.
+        Hybrid = "hybrid",
+    }
 }
 
-/// How a curve's arithmetic works; costs grow alike within a family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CurveFamily {
-    /// Short Weierstrass form over a prime field.
-    Prime,
-    /// Over a field of characteristic two.
-    Binary,
-    /// X25519, X448.
-    Montgomery,
-    /// Ed25519.
-    Edwards,
-}
-
-impl CurveFamily {
-    /// The word used in files and on screen.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Prime => "prime",
-            Self::Binary => "binary",
-            Self::Montgomery => "montgomery",
-            Self::Edwards => "edwards",
-        }
+spelled! {
+    /// How a curve's arithmetic works; costs grow alike within a family.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum CurveFamily {
+        /// Short Weierstrass form over a prime field.
+        Prime = "prime",
+        /// Over a field of characteristic two.
+        Binary = "binary",
+        /// X25519, X448.
+        Montgomery = "montgomery",
+        /// Ed25519.
+        Edwards = "edwards",
     }
 }
 
 impl KeyFamily {
-    /// Every family.
-    pub const ALL: [Self; 8] =
-        [Self::Rsa, Self::Dsa, Self::Dh, Self::Ec, Self::Edwards, Self::MlDsa, Self::MlKem, Self::Hybrid];
-
-    /// The family's own name, which is also the algorithm of an import.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rsa => "rsa",
-            Self::Dsa => "dsa",
-            Self::Dh => "dh",
-            Self::Ec => "ec",
-            Self::Edwards => "eddsa",
-            Self::MlDsa => "mldsa",
-            Self::MlKem => "mlkem",
-            Self::Hybrid => "hybrid",
-        }
-    }
-
     /// What handshakes do with such keys.
     #[must_use]
     pub const fn operations(self) -> &'static [Operation] {

@@ -2,38 +2,24 @@
 
 use super::curve::Curve;
 use crate::endpoint::Transport;
+use crate::spelled;
 
-/// First part of a suite name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)] // the names are the protocols' own
-pub enum Protocol {
-    Ssl3,
-    Tls10,
-    Tls11,
-    Tls12,
-    Tls13,
-    Dtls12,
-    Wtls,
+spelled! {
+    /// First part of a suite name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[allow(missing_docs)] // the names are the protocols' own
+    pub enum Protocol {
+        Ssl3 = "ssl3",
+        Tls10 = "tls1.0",
+        Tls11 = "tls1.1",
+        Tls12 = "tls1.2",
+        Tls13 = "tls1.3",
+        Dtls12 = "dtls1.2",
+        Wtls = "wtls",
+    }
 }
 
 impl Protocol {
-    /// Every protocol, oldest first, with its spelling.
-    pub const ALL: [(Self, &str); 7] = [
-        (Self::Ssl3, "ssl3"),
-        (Self::Tls10, "tls1.0"),
-        (Self::Tls11, "tls1.1"),
-        (Self::Tls12, "tls1.2"),
-        (Self::Tls13, "tls1.3"),
-        (Self::Dtls12, "dtls1.2"),
-        (Self::Wtls, "wtls"),
-    ];
-
-    /// The spelling in suite names.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL[self as usize].1
-    }
-
     /// Whether it runs on a stream or on datagrams.
     #[must_use]
     pub fn transport(self) -> Transport {
@@ -50,31 +36,33 @@ impl Protocol {
     }
 }
 
-/// How the two sides come to share a secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)] // the names are the registries' own
-pub enum KeyExchange {
-    Rsa,
-    DheRsa,
-    DheDss,
-    DhAnon,
-    Psk,
-    DhePsk,
-    RsaPsk,
-    EcdheEcdsa,
-    EcdheRsa,
-    EcdhePsk,
-    EcdhAnon,
-    /// WTLS: RSA with a temporary key that nobody certified.
-    RsaAnon,
-    /// WTLS: static ECDH with certificates signed by ECDSA.
-    EcdhEcdsa,
-    /// WTLS: a secret both sides hold.
-    SharedSecret,
-    /// TLS 1.3 with certificates: an ephemeral group; written as the group's name.
-    Ephemeral,
-    /// TLS 1.3: pre-shared key with a fresh exchange.
-    PskDhe,
+spelled! {
+    /// How the two sides come to share a secret.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[allow(missing_docs)] // the names are the registries' own
+    pub enum KeyExchange {
+        Rsa = "rsa",
+        DheRsa = "dhe_rsa",
+        DheDss = "dhe_dss",
+        DhAnon = "dh_anon",
+        Psk = "psk",
+        DhePsk = "dhe_psk",
+        RsaPsk = "rsa_psk",
+        EcdheEcdsa = "ecdhe_ecdsa",
+        EcdheRsa = "ecdhe_rsa",
+        EcdhePsk = "ecdhe_psk",
+        EcdhAnon = "ecdh_anon",
+        /// WTLS: RSA with a temporary key that nobody certified.
+        RsaAnon = "rsa_anon",
+        /// WTLS: static ECDH with certificates signed by ECDSA.
+        EcdhEcdsa = "ecdh_ecdsa",
+        /// WTLS: a secret both sides hold.
+        SharedSecret = "shared_secret",
+        /// TLS 1.3 with certificates: an ephemeral group; written as the group's name.
+        Ephemeral = "",
+        /// TLS 1.3: pre-shared key with a fresh exchange.
+        PskDhe = "psk_dhe",
+    }
 }
 
 /// What a certificate key may be for a key exchange.
@@ -93,32 +81,6 @@ pub enum LeafKind {
 }
 
 impl KeyExchange {
-    /// Every key exchange with its spelling. TLS 1.3's with certificates has none of its own.
-    pub const ALL: [(Self, &str); 16] = [
-        (Self::Rsa, "rsa"),
-        (Self::DheRsa, "dhe_rsa"),
-        (Self::DheDss, "dhe_dss"),
-        (Self::DhAnon, "dh_anon"),
-        (Self::Psk, "psk"),
-        (Self::DhePsk, "dhe_psk"),
-        (Self::RsaPsk, "rsa_psk"),
-        (Self::EcdheEcdsa, "ecdhe_ecdsa"),
-        (Self::EcdheRsa, "ecdhe_rsa"),
-        (Self::EcdhePsk, "ecdhe_psk"),
-        (Self::EcdhAnon, "ecdh_anon"),
-        (Self::RsaAnon, "rsa_anon"),
-        (Self::EcdhEcdsa, "ecdh_ecdsa"),
-        (Self::SharedSecret, "shared_secret"),
-        (Self::Ephemeral, ""),
-        (Self::PskDhe, "psk_dhe"),
-    ];
-
-    /// The spelling in suite names; empty for [`KeyExchange::Ephemeral`].
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL[self as usize].1
-    }
-
     /// The key exchanges that a protocol has.
     #[must_use]
     pub fn of(protocol: Protocol) -> &'static [Self] {
@@ -345,54 +307,30 @@ impl KeyType {
     }
 }
 
-/// Who presents a certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Authentication {
-    /// The server only.
-    Server,
-    /// The server asks, the client answers with an empty list.
-    Requested,
-    /// Both.
-    Mutual,
-}
-
-impl Authentication {
-    /// Every authentication with its spelling.
-    pub const ALL: [(Self, &str); 3] =
-        [(Self::Server, "server"), (Self::Requested, "requested"), (Self::Mutual, "mutual")];
-
-    /// The spelling in suite names.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL[self as usize].1
+spelled! {
+    /// Who presents a certificate.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Authentication {
+        /// The server only.
+        Server = "server",
+        /// The server asks, the client answers with an empty list.
+        Requested = "requested",
+        /// Both.
+        Mutual = "mutual",
     }
 }
 
-/// Which of a protocol's handshakes runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mode {
-    /// Nothing is remembered.
-    Full,
-    /// Session ID up to TLS 1.2 and in WTLS; PSK with a fresh exchange in TLS 1.3.
-    Resumed,
-    /// RFC 5077.
-    Ticket,
-    /// WTLS: the server already has the client's certificate.
-    Optimized,
-}
-
-impl Mode {
-    /// Every mode with its spelling; `full` is accepted and not printed.
-    pub const ALL: [(Self, &str); 4] = [
-        (Self::Full, "full"),
-        (Self::Resumed, "resumed"),
-        (Self::Ticket, "ticket"),
-        (Self::Optimized, "optimized"),
-    ];
-
-    /// The spelling in suite names.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL[self as usize].1
+spelled! {
+    /// Which of a protocol's handshakes runs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Mode {
+        /// Nothing is remembered.
+        Full = "full",
+        /// Session ID up to TLS 1.2 and in WTLS; PSK with a fresh exchange in TLS 1.3.
+        Resumed = "resumed",
+        /// RFC 5077.
+        Ticket = "ticket",
+        /// WTLS: the server already has the client's certificate.
+        Optimized = "optimized",
     }
 }
