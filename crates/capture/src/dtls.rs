@@ -6,7 +6,7 @@
 
 mod fragments;
 
-use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_tightly};
+use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_alert, push_message};
 use crate::tcp::Counts;
 use crate::tls::keylog::KeyLog;
 use crate::tls::{LegacyDecryptor, Negotiation, Undecrypted};
@@ -20,7 +20,6 @@ const APPLICATION_DATA: u8 = 23;
 const CONNECTION_ID: u8 = 25;
 const ACKNOWLEDGEMENT: u8 = 26;
 const HEADER_BYTES: usize = 13;
-const MAX_MESSAGES: usize = 512;
 /// DTLS 1.3: the epoch of handshake keys.
 const EPOCH_HANDSHAKE: u16 = 2;
 
@@ -247,9 +246,7 @@ impl DtlsConnection {
                     Some(&[level, description]) => Some((level, description)),
                     _ => None,
                 };
-                if self.alerts.len() < 8 {
-                    self.alerts.push(SeenAlert { direction, time_ns: mark.time_ns, content });
-                }
+                push_alert(&mut self.alerts, direction, mark, content);
             }
             APPLICATION_DATA => slot.application_bytes += wire_bytes,
             CONNECTION_ID => {
@@ -335,10 +332,8 @@ impl DtlsConnection {
     fn push(&mut self, direction: usize, name: Name, bytes: u64, start: Mark, end: Mark) {
         let finished = self.directions[direction].finished;
         let after_handshake = finished && name != Name::Known(MessageName::Finished);
-        if self.seen.len() < MAX_MESSAGES {
-            let seen = Seen { direction, name, bytes, start, end, end_offset: 0, after_handshake };
-            push_tightly(&mut self.seen, seen);
-        }
+        let seen = Seen { direction, name, bytes, start, end, end_offset: 0, after_handshake };
+        push_message(&mut self.seen, &mut self.problems, seen);
     }
 }
 

@@ -48,8 +48,16 @@ pub(crate) struct Seen {
     pub(crate) after_handshake: bool,
 }
 
+/// More of one connection would not be read.
+const MAX_MESSAGES: usize = 512;
+const MAX_ALERTS: usize = 8;
+
 /// Adds a message to a list that seldom grows beyond a dozen, of which there are very many.
-pub(crate) fn push_tightly(list: &mut Vec<Seen>, seen: Seen) {
+pub(crate) fn push_message(list: &mut Vec<Seen>, problems: &mut Problems, seen: Seen) {
+    if list.len() == MAX_MESSAGES {
+        problems.add(format!("more than {MAX_MESSAGES} messages: the rest is not reported"));
+        return;
+    }
     if list.len() == list.capacity() {
         list.reserve_exact(4 + list.len() / 4);
     }
@@ -63,6 +71,13 @@ pub(crate) struct SeenAlert {
     pub(crate) time_ns: u64,
     /// Level and description; `None` where it is encrypted.
     pub(crate) content: Option<(u8, u8)>,
+}
+
+/// Adds an alert, whose level and description are `content` where it can be read.
+pub(crate) fn push_alert(list: &mut Vec<SeenAlert>, direction: usize, mark: Mark, content: Option<(u8, u8)>) {
+    if list.len() < MAX_ALERTS {
+        list.push(SeenAlert { direction, time_ns: mark.time_ns, content });
+    }
 }
 
 /// Remarks for whoever reads the result: few, each once.

@@ -3,7 +3,7 @@
 //! The plain part is readable; the one protected handshake record that follows ChangeCipherSpec is Finished,
 //! so that names and bytes are certain without keys.
 
-use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_tightly};
+use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_alert, push_message};
 use crate::tcp::Counts;
 use shakedown_trace::suite::{Cipher, WtlsBulk, WtlsMac};
 use shakedown_trace::{MessageName, Suite};
@@ -17,7 +17,6 @@ const CHANGE_CIPHER_SPEC: u8 = 1;
 const ALERT: u8 = 2;
 const HANDSHAKE: u8 = 3;
 const APPLICATION_DATA: u8 = 4;
-const MAX_MESSAGES: usize = 512;
 
 /// A record (WAP-261 section 9.2).
 struct Record<'a> {
@@ -242,9 +241,7 @@ impl WtlsConnection {
                     &[level, description, ..] if !protected => Some((level, description)),
                     _ => None,
                 };
-                if self.alerts.len() < 8 {
-                    self.alerts.push(SeenAlert { direction, time_ns: mark.time_ns, content });
-                }
+                push_alert(&mut self.alerts, direction, mark, content);
                 return;
             }
             _ => {
@@ -255,11 +252,8 @@ impl WtlsConnection {
         let finished = name == Name::Known(MessageName::Finished);
         let after_handshake = self.directions[direction].finished;
         self.directions[direction].finished |= finished;
-        if self.seen.len() < MAX_MESSAGES {
-            let seen =
-                Seen { direction, name, bytes, start: mark, end: mark, end_offset: 0, after_handshake };
-            push_tightly(&mut self.seen, seen);
-        }
+        let seen = Seen { direction, name, bytes, start: mark, end: mark, end_offset: 0, after_handshake };
+        push_message(&mut self.seen, &mut self.problems, seen);
     }
 
     fn note(&mut self, direction: usize, kind: u8, content: &[u8]) -> Name {

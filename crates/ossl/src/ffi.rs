@@ -53,7 +53,6 @@ pub const OSSL_OP_KEM: c_int = 14;
 pub const OSSL_OP_DECODER: c_int = 21;
 
 // core.h and evp.h: parts of a key.
-pub const OSSL_KEYMGMT_SELECT_PRIVATE_KEY: c_int = 0x01;
 pub const OSSL_KEYMGMT_SELECT_PUBLIC_KEY: c_int = 0x02;
 pub const OSSL_KEYMGMT_SELECT_KEYPAIR: c_int = 0x03;
 
@@ -87,7 +86,6 @@ unsafe extern "C" {
         callback: ParamsCallback,
         argument: *mut c_void,
     ) -> c_int;
-    pub fn EVP_set_default_properties(library: *mut OSSL_LIB_CTX, query: *const c_char) -> c_int;
 
     pub fn SSL_CTX_new_ex(
         library: *mut OSSL_LIB_CTX,
@@ -120,15 +118,12 @@ unsafe extern "C" {
         callback: Option<SecurityCallback>,
     );
     pub fn SSL_CTX_set_security_level(context: *mut openssl_sys::SSL_CTX, level: c_int);
-    pub fn SSL_CTX_set_num_tickets(context: *mut openssl_sys::SSL_CTX, tickets: size_t) -> c_int;
     pub fn SSL_CTX_set_timeout(context: *mut openssl_sys::SSL_CTX, seconds: libc::c_long) -> libc::c_long;
     pub fn SSL_get_cipher_list(ssl: *const openssl_sys::SSL, place: c_int) -> *const c_char;
     pub fn SSL_set_shutdown(ssl: *mut openssl_sys::SSL, mode: c_int);
     pub fn SSL_want(ssl: *const openssl_sys::SSL) -> c_int;
     pub fn SSL_set_bio(ssl: *mut openssl_sys::SSL, read: *mut openssl_sys::BIO, write: *mut openssl_sys::BIO);
-    pub fn SSL_set1_host(ssl: *mut openssl_sys::SSL, name: *const c_char) -> c_int;
     pub fn SSL_state_string_long(ssl: *const openssl_sys::SSL) -> *const c_char;
-    pub fn SSL_alert_desc_string_long(value: c_int) -> *const c_char;
     pub fn SSL_CTX_set_psk_use_session_callback(
         context: *mut openssl_sys::SSL_CTX,
         callback: Option<PskUseSession>,

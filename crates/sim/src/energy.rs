@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::handshake::Plan;
 use crate::scenario::Class;
 use shakedown_link::{EnergySpec, Ns, RadioTimes};
+use std::collections::BTreeSet;
 
 /// Parts whose power is not known, by bit; an energy is then that of the others.
 pub const PARTS: [&str; 8] = [
@@ -16,6 +17,13 @@ pub const PARTS: [&str; 8] = [
     "radio set-up",
     "radio tail",
 ];
+
+/// The names of the [`PARTS`] whose bits are set.
+#[must_use]
+pub fn missing_parts(bits: u8) -> BTreeSet<String> {
+    let missing = PARTS.iter().enumerate().filter(|(part, _)| bits >> part & 1 == 1);
+    missing.map(|(_, name)| (*name).into()).collect()
+}
 
 /// The bit of the processor.
 const PROCESSOR: u8 = 1;

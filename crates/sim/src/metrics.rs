@@ -383,9 +383,9 @@ impl Series {
         &mut self.intervals[index]
     }
 
-    /// Tells each interval of a span how much of the span it holds.
+    /// Adds to each interval of a span how long there was of what: so many in flight, at work, waiting.
     #[inline]
-    pub fn spread(&mut self, from: Ns, to: Ns, add: impl Fn(&mut Interval, Ns)) {
+    pub fn hold(&mut self, from: Ns, to: Ns, in_flight: u64, busy: u64, waiting: u64) {
         if self.width == Ns::ZERO {
             return;
         }
@@ -394,7 +394,11 @@ impl Series {
             let number = from.0 / self.width.0;
             let is_last = number as usize >= MAX_INTERVALS - 1;
             let end = if is_last { to } else { to.min(Ns((number + 1).saturating_mul(self.width.0))) };
-            add(self.interval(number), end - from);
+            let interval = self.interval(number);
+            let times = |count: u64| Ns((end - from).0.saturating_mul(count));
+            interval.in_flight += times(in_flight);
+            interval.busy += times(busy);
+            interval.waiting += times(waiting);
             from = end;
         }
     }
@@ -490,11 +494,11 @@ mod tests {
     #[test]
     fn spans_are_spread_over_their_intervals() {
         let mut series = Series::new(Ns(10));
-        series.spread(Ns(5), Ns(25), |interval, span| interval.busy += Ns(2 * span.0));
+        series.hold(Ns(5), Ns(25), 0, 2, 0);
         let busy: Vec<u64> = series.intervals.iter().map(|interval| interval.busy.0).collect();
         assert_eq!(busy, [10, 20, 10]);
         let mut other = Series::new(Ns(10));
-        other.spread(Ns(30), Ns(31), |interval, span| interval.busy += span);
+        other.hold(Ns(30), Ns(31), 0, 1, 0);
         assert!(series.merge(&other));
         assert_eq!(series.intervals.len(), 4);
         assert!(!series.merge(&Series::new(Ns(11))));

@@ -1,8 +1,9 @@
 //! What came out of a simulation: what merges exactly, and the summary that is read.
 
 use crate::metrics::{Histogram, Interval, Series, Summary};
+use crate::scenario::{ArrivalSpec, Scenario};
 use serde::{Deserialize, Serialize};
-use shakedown_link::Drop;
+use shakedown_link::{Drop, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why an attempt, or a client, failed.
@@ -121,6 +122,15 @@ pub struct Moments {
     #[serde(with = "decimal")]
     pub sum_ns: u128,
     pub p95_ns: u64,
+}
+
+/// When clients arrived, each time with the workers' busy time up to then.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Window {
+    /// The first that counts.
+    pub first: Option<(Ns, u128)>,
+    /// The last of all.
+    pub last: (Ns, u128),
 }
 
 /// Numbers of more digits than a JSON number keeps.
@@ -306,6 +316,23 @@ impl Outcome {
             in_flight: interval.in_flight.0 as f64 / width,
             waiting: interval.waiting.0 as f64 / width,
         }
+    }
+
+    /// Ends a replication's account at a time, with the workers' busy time up to then.
+    pub fn end(&mut self, number: u32, scenario: &Scenario, window: Window, now: (Ns, u128)) {
+        let (from, busy_before) = window.first.unwrap_or_default();
+        // A storm is over before its load is, so all of it counts; a steady stream only while it lasts.
+        let steady = !matches!(scenario.arrivals, ArrivalSpec::Storm { .. });
+        let (to, busy) = if steady && window.last.0 > from { window.last } else { now };
+        self.virtual_ns = now.0.0;
+        self.busy_ns = busy - busy_before;
+        self.capacity_ns = u128::from((to - from).0) * u128::from(scenario.server.workers);
+        self.replications.push(Replication {
+            number,
+            ready: Moments::of(&self.ready),
+            wait: Moments::of(&self.wait),
+            sojourn: Moments::of(&self.sojourn),
+        });
     }
 
     /// Adds packets that links did not deliver, in the order of [`Drop::ALL`].

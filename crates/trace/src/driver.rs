@@ -142,15 +142,6 @@ pub struct Loopback {
     spare: Vec<Vec<u8>>,
 }
 
-/// What has become of a handshake so far.
-#[derive(Default)]
-struct Progress {
-    transferred: Transferred,
-    established: [Option<Box<Negotiated>>; 2],
-    data: [Vec<u8>; 2],
-    now: Ns,
-}
-
 impl Loopback {
     /// Buffers that hold the largest flight without growing.
     #[must_use]
@@ -173,68 +164,10 @@ impl Loopback {
         server: &mut dyn Endpoint,
         tap: &mut dyn Tap,
     ) -> Result<Handshake, DriveError> {
-        let mut progress = Progress::default();
         let mut buffer = self.spare.pop().unwrap_or_default();
-        let outcome = self.run_null(client, server, tap, &mut progress, &mut buffer);
+        let outcome = Run::new(&mut self.spare, client, server, tap).over_nothing(&mut buffer);
         self.spare.push(buffer);
         outcome
-    }
-
-    fn run_null(
-        &mut self,
-        client: &mut dyn Endpoint,
-        server: &mut dyn Endpoint,
-        tap: &mut dyn Tap,
-        progress: &mut Progress,
-        buffer: &mut Vec<u8>,
-    ) -> Result<Handshake, DriveError> {
-        loop {
-            let mut moved = self.pass(client, server, tap, progress, buffer)?;
-            moved |= self.pass(server, client, tap, progress, buffer)?;
-            progress.transferred.rounds += 1;
-            if !moved {
-                if let Some(handshake) = progress.finished() {
-                    return Ok(handshake);
-                }
-                self.wait(None, client, server, tap, progress)?;
-            }
-            if progress.transferred.rounds >= MAX_ROUNDS {
-                return Err(too_many(progress, client, server));
-            }
-        }
-    }
-
-    /// Hands all that `from` has to send straight to `to`. True if there was anything.
-    fn pass(
-        &mut self,
-        from: &mut dyn Endpoint,
-        to: &mut dyn Endpoint,
-        tap: &mut dyn Tap,
-        progress: &mut Progress,
-        buffer: &mut Vec<u8>,
-    ) -> Result<bool, DriveError> {
-        let now = progress.now.into();
-        for units in 0..MAX_UNITS {
-            buffer.clear();
-            if !from.poll_transmit(now, buffer) {
-                // A client's first call builds its first flight, and may fail.
-                if progress.transferred.rounds == 0 {
-                    self.collect(from, to, tap, progress)?;
-                }
-                return Ok(units > 0);
-            }
-            match from.side() {
-                Side::Client => progress.transferred.client_to_server += buffer.len() as u64,
-                Side::Server => progress.transferred.server_to_client += buffer.len() as u64,
-            }
-            tap.unit(from.side(), buffer);
-            to.handle_input(now, buffer);
-            self.collect(to, from, tap, progress)?;
-            if from.transport() == Transport::Stream {
-                return Ok(true);
-            }
-        }
-        Ok(true)
     }
 
     /// The same over any medium. A stream's endpoints need one that drops nothing and keeps the order.
@@ -248,54 +181,137 @@ impl Loopback {
         server: &mut dyn Endpoint,
         tap: &mut dyn Tap,
     ) -> Result<Handshake, DriveError> {
-        let mut progress = Progress::default();
+        Run::new(&mut self.spare, client, server, tap).over(medium)
+    }
+}
+
+/// A handshake under way: who runs it, who looks on, and what has become of it so far.
+struct Run<'a> {
+    spare: &'a mut Vec<Vec<u8>>,
+    client: &'a mut dyn Endpoint,
+    server: &'a mut dyn Endpoint,
+    tap: &'a mut dyn Tap,
+    transferred: Transferred,
+    established: [Option<Box<Negotiated>>; 2],
+    data: [Vec<u8>; 2],
+    now: Ns,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        spare: &'a mut Vec<Vec<u8>>,
+        client: &'a mut dyn Endpoint,
+        server: &'a mut dyn Endpoint,
+        tap: &'a mut dyn Tap,
+    ) -> Self {
+        let (transferred, now) = (Transferred::default(), Ns::ZERO);
+        Self {
+            spare,
+            client,
+            server,
+            tap,
+            transferred,
+            established: [None, None],
+            data: [vec![], vec![]],
+            now,
+        }
+    }
+
+    fn end(&mut self, side: Side) -> &mut dyn Endpoint {
+        match side {
+            Side::Client => &mut *self.client,
+            Side::Server => &mut *self.server,
+        }
+    }
+
+    fn over_nothing(&mut self, buffer: &mut Vec<u8>) -> Result<Handshake, DriveError> {
         loop {
-            let mut moved = self.send(medium, client, server, tap, &mut progress)?;
-            moved |= self.deliver(medium, client, server, tap, &mut progress)?;
-            moved |= self.send(medium, server, client, tap, &mut progress)?;
-            moved |= self.deliver(medium, client, server, tap, &mut progress)?;
-            progress.transferred.rounds += 1;
-            if !moved {
-                if medium.next().is_none()
-                    && let Some(handshake) = progress.finished()
-                {
-                    return Ok(handshake);
-                }
-                self.wait(medium.next(), client, server, tap, &mut progress)?;
-            }
-            if progress.transferred.rounds >= MAX_ROUNDS {
-                return Err(too_many(&progress, client, server));
+            let mut moved = self.pass(Side::Client, buffer)?;
+            moved |= self.pass(Side::Server, buffer)?;
+            if let Some(handshake) = self.round(moved, None)? {
+                return Ok(handshake);
             }
         }
     }
 
-    /// Puts all that an endpoint has to send on its way. True if there was anything.
-    fn send(
-        &mut self,
-        medium: &mut dyn Medium,
-        from: &mut dyn Endpoint,
-        to: &mut dyn Endpoint,
-        tap: &mut dyn Tap,
-        progress: &mut Progress,
-    ) -> Result<bool, DriveError> {
-        let side = from.side();
+    fn over(&mut self, medium: &mut dyn Medium) -> Result<Handshake, DriveError> {
+        loop {
+            let mut moved = false;
+            for side in Side::BOTH {
+                moved |= self.send(medium, side)?;
+                moved |= self.deliver(medium)?;
+            }
+            if let Some(handshake) = self.round(moved, medium.next())? {
+                return Ok(handshake);
+            }
+        }
+    }
+
+    /// Ends a round; `arrival` is when the next unit is due. The handshake, once both sides have finished it.
+    fn round(&mut self, moved: bool, arrival: Option<Ns>) -> Result<Option<Handshake>, DriveError> {
+        self.transferred.rounds += 1;
+        if !moved {
+            if arrival.is_none()
+                && let Some(handshake) = self.finished()
+            {
+                return Ok(Some(handshake));
+            }
+            self.wait(arrival)?;
+        }
+        if self.transferred.rounds < MAX_ROUNDS {
+            return Ok(None);
+        }
+        let (client, server) = (self.client.state(), self.server.state());
+        Err(DriveError::TooManyRounds { rounds: self.transferred.rounds, client, server })
+    }
+
+    /// Hands all that a side has to send straight to the other. True if there was anything.
+    fn pass(&mut self, from: Side, buffer: &mut Vec<u8>) -> Result<bool, DriveError> {
+        let now = self.now.into();
+        for units in 0..MAX_UNITS {
+            buffer.clear();
+            if !self.end(from).poll_transmit(now, buffer) {
+                // A client's first call builds its first flight, and may fail.
+                if self.transferred.rounds == 0 {
+                    self.collect(from)?;
+                }
+                return Ok(units > 0);
+            }
+            self.leaves(from, buffer);
+            self.end(from.peer()).handle_input(now, buffer);
+            self.collect(from.peer())?;
+            if self.end(from).transport() == Transport::Stream {
+                return Ok(true);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Counts a unit on its way.
+    fn leaves(&mut self, from: Side, unit: &[u8]) {
+        match from {
+            Side::Client => self.transferred.client_to_server += unit.len() as u64,
+            Side::Server => self.transferred.server_to_client += unit.len() as u64,
+        }
+        self.tap.unit(from, unit);
+    }
+
+    /// Puts all that a side has to send on its way. True if there was anything.
+    fn send(&mut self, medium: &mut dyn Medium, side: Side) -> Result<bool, DriveError> {
+        let now = self.now.into();
         for units in 0..MAX_UNITS {
             let mut buffer = self.spare.pop().unwrap_or_default();
             buffer.clear();
-            if !from.poll_transmit(progress.now.into(), &mut buffer) {
+            if !self.end(side).poll_transmit(now, &mut buffer) {
                 self.spare.push(buffer);
                 // The first call builds a client's first flight, and may fail.
-                self.collect(from, to, tap, progress)?;
+                self.collect(side)?;
                 return Ok(units > 0);
             }
-            match side {
-                Side::Client => progress.transferred.client_to_server += buffer.len() as u64,
-                Side::Server => progress.transferred.server_to_client += buffer.len() as u64,
-            }
-            tap.unit(side, &buffer);
+            self.leaves(side, &buffer);
             let length = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
-            let fate = medium.offer(side, progress.now, Unit::new(length, buffer));
-            if from.transport() == Transport::Stream {
+            let fate = medium.offer(side, self.now, Unit::new(length, buffer));
+            if self.end(side).transport() == Transport::Stream {
                 // One poll gives all that is pending, and nothing here sends again what a link drops.
                 return match fate {
                     Fate::Dropped(cause) => Err(DriveError::StreamCut { side, cause: cause.as_str() }),
@@ -307,92 +323,51 @@ impl Loopback {
     }
 
     /// Hands over what has arrived. True if anything had.
-    fn deliver(
-        &mut self,
-        medium: &mut dyn Medium,
-        client: &mut dyn Endpoint,
-        server: &mut dyn Endpoint,
-        tap: &mut dyn Tap,
-        progress: &mut Progress,
-    ) -> Result<bool, DriveError> {
+    fn deliver(&mut self, medium: &mut dyn Medium) -> Result<bool, DriveError> {
+        let now = self.now.into();
         let mut moved = false;
-        while let Some((_, from, unit)) = medium.take(progress.now) {
+        while let Some((_, from, unit)) = medium.take(self.now) {
             moved = true;
             let Some(bytes) = unit.payload else { continue };
-            match from {
-                Side::Client => self.hand_over(bytes, server, client, tap, progress)?,
-                Side::Server => self.hand_over(bytes, client, server, tap, progress)?,
-            }
+            self.end(from.peer()).handle_input(now, &bytes);
+            self.spare.push(bytes);
+            self.collect(from.peer())?;
         }
         Ok(moved)
     }
 
-    fn hand_over(
-        &mut self,
-        bytes: Vec<u8>,
-        to: &mut dyn Endpoint,
-        from: &mut dyn Endpoint,
-        tap: &mut dyn Tap,
-        progress: &mut Progress,
-    ) -> Result<(), DriveError> {
-        to.handle_input(progress.now.into(), &bytes);
-        self.spare.push(bytes);
-        self.collect(to, from, tap, progress)
-    }
-
     /// Nothing arrives now and nobody has anything to send: goes on to the next arrival or timer.
-    fn wait(
-        &mut self,
-        arrival: Option<Ns>,
-        client: &mut dyn Endpoint,
-        server: &mut dyn Endpoint,
-        tap: &mut dyn Tap,
-        progress: &mut Progress,
-    ) -> Result<(), DriveError> {
+    fn wait(&mut self, arrival: Option<Ns>) -> Result<(), DriveError> {
         let timer = |endpoint: &dyn Endpoint| endpoint.poll_timeout().map(Ns::from);
-        let due = [arrival, timer(client), timer(server)].into_iter().flatten().min();
+        let due = [arrival, timer(self.client), timer(self.server)].into_iter().flatten().min();
         let Some(due) = due else {
-            return Err(DriveError::Deadlock { client: client.state(), server: server.state() });
+            return Err(DriveError::Deadlock { client: self.client.state(), server: self.server.state() });
         };
-        progress.now = progress.now.max(due);
-        self.run_timer(client, server, tap, progress)?;
-        self.run_timer(server, client, tap, progress)
-    }
-
-    fn run_timer(
-        &mut self,
-        endpoint: &mut dyn Endpoint,
-        peer: &mut dyn Endpoint,
-        tap: &mut dyn Tap,
-        progress: &mut Progress,
-    ) -> Result<(), DriveError> {
-        if endpoint.poll_timeout().is_some_and(|deadline| Ns::from(deadline) <= progress.now) {
-            endpoint.handle_timeout(progress.now.into());
-            self.collect(endpoint, peer, tap, progress)?;
+        self.now = self.now.max(due);
+        let now = self.now;
+        for side in Side::BOTH {
+            if self.end(side).poll_timeout().is_some_and(|deadline| Ns::from(deadline) <= now) {
+                self.end(side).handle_timeout(now.into());
+                self.collect(side)?;
+            }
         }
         Ok(())
     }
 
-    /// Takes what happened at `endpoint`. Where its connection ended, its alert is handed to `peer`, whose reaction to
-    /// that is not what went wrong.
-    fn collect(
-        &mut self,
-        endpoint: &mut dyn Endpoint,
-        peer: &mut dyn Endpoint,
-        tap: &mut dyn Tap,
-        progress: &mut Progress,
-    ) -> Result<(), DriveError> {
-        let side = endpoint.side();
-        while let Some(event) = endpoint.poll_event() {
+    /// Takes what happened at a side. Where its connection ended, its alert is handed to the other, whose reaction to that
+    /// is not what went wrong.
+    fn collect(&mut self, side: Side) -> Result<(), DriveError> {
+        while let Some(event) = self.end(side).poll_event() {
             match event {
-                Event::Established(negotiated) => progress.established[side as usize] = Some(negotiated),
-                Event::Data(mut data) => progress.data[side as usize].append(&mut data),
+                Event::Established(negotiated) => self.established[side as usize] = Some(negotiated),
+                Event::Data(mut data) => self.data[side as usize].append(&mut data),
                 Event::Closed(reason) => {
+                    let now = self.now.into();
                     let mut buffer = self.spare.pop().unwrap_or_default();
                     buffer.clear();
-                    if endpoint.poll_transmit(progress.now.into(), &mut buffer) {
-                        tap.unit(side, &buffer);
-                        peer.handle_input(progress.now.into(), &buffer);
+                    if self.end(side).poll_transmit(now, &mut buffer) {
+                        self.tap.unit(side, &buffer);
+                        self.end(side.peer()).handle_input(now, &buffer);
                     }
                     self.spare.push(buffer);
                     return Err(match reason {
@@ -405,15 +380,7 @@ impl Loopback {
         }
         Ok(())
     }
-}
 
-fn too_many(progress: &Progress, client: &dyn Endpoint, server: &dyn Endpoint) -> DriveError {
-    let rounds = progress.transferred.rounds;
-    DriveError::TooManyRounds { rounds, client: client.state(), server: server.state() }
-}
-
-impl Progress {
-    /// The handshake, once both sides have finished it.
     fn finished(&mut self) -> Option<Handshake> {
         let [Some(_), Some(_)] = &self.established else { return None };
         let (client, server) = (self.established[0].take()?, self.established[1].take()?);

@@ -145,8 +145,7 @@ fn stretched(events: &[Event], factor: f64) -> Vec<Event> {
             Event::Operation { primitive, start, end, bytes, counts } => {
                 Event::Operation { primitive, start: now(start), end: now(end), bytes, counts }
             }
-            other @ (Event::AdjustSent(_)
-            | Event::AdjustReceived(_)
+            other @ (Event::AdjustReceived(_)
             | Event::SizeSent(_)
             | Event::UnitSent(..)
             | Event::UnitReceived(_)) => other,
@@ -172,15 +171,12 @@ struct Account {
     /// Operations of the current span, not merged yet.
     pending: Vec<OperationRecord>,
     /// Latest message sent, and received.
-    latest: [Option<usize>; 2],
+    latest_received: Option<usize>,
     /// Messages sent whose bytes have not left in a unit yet, with what is left of them.
     unsent: VecDeque<(usize, u32)>,
     /// Fingerprints of the units sent.
     fingerprints: Vec<u64>,
 }
-
-const SENT: usize = 0;
-const RECEIVED: usize = 1;
 
 impl Account {
     fn new(side: Side, counter: Counter) -> Self {
@@ -203,7 +199,7 @@ impl Account {
             owner: None,
             previous: None,
             pending: Vec::new(),
-            latest: [None; 2],
+            latest_received: None,
             unsent: VecDeque::new(),
             fingerprints: Vec::new(),
         }
@@ -226,23 +222,18 @@ impl Account {
             Event::Boundary(at) => self.close(self.at(at), false),
             Event::Sent(name, bytes, at) => {
                 let place = self.message(side, name, bytes, at);
-                self.latest[SENT] = Some(place);
                 self.unsent.push_back((place, bytes));
             }
             Event::Received(name, bytes, at) => {
                 let place = self.message(side.peer(), name, bytes, at);
                 self.half.messages[place].unit = self.half.units_received;
                 self.half.messages[place].waited = std::mem::take(&mut self.waited);
-                self.latest[RECEIVED] = Some(place);
-            }
-            Event::AdjustSent(difference) => {
-                let place = self.adjust(SENT, difference)?;
-                if let Some((_, left)) = self.unsent.iter_mut().find(|(unsent, _)| *unsent == place) {
-                    *left = left.saturating_add_signed(difference);
-                }
+                self.latest_received = Some(place);
             }
             Event::AdjustReceived(difference) => {
-                self.adjust(RECEIVED, difference)?;
+                let place = self.latest_received.ok_or(AccountingError::NothingToAdjust { side })?;
+                let message = &mut self.half.messages[place];
+                message.bytes = message.bytes.saturating_add_signed(difference);
             }
             Event::SizeSent(bytes) => {
                 let messages = &mut self.half.messages;
@@ -287,14 +278,6 @@ impl Account {
         self.half.messages.push(message);
         self.owner = Some(place);
         place
-    }
-
-    fn adjust(&mut self, direction: usize, difference: i32) -> Result<usize, AccountingError> {
-        let place =
-            self.latest[direction].ok_or(AccountingError::NothingToAdjust { side: self.half.side })?;
-        let message = &mut self.half.messages[place];
-        message.bytes = message.bytes.saturating_add_signed(difference);
-        Ok(place)
     }
 
     /// Ends the current span. Without an owner it flows into the next, unless the call returns.
@@ -480,8 +463,8 @@ mod tests {
             Event::Enter(0),
             Event::Sent(MessageName::ServerHello, 90, 1),
             Event::Sent(MessageName::Certificate, 200, 2),
-            Event::Sent(MessageName::ServerHelloDone, 0, 3),
-            Event::AdjustSent(10),
+            Event::Sent(MessageName::ServerHelloDone, UNSIZED, 3),
+            Event::SizeSent(10),
             Event::Leave(4),
             // The second message is fragmented.
             Event::UnitSent(150, 7),

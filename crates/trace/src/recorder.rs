@@ -9,8 +9,7 @@
 //!
 //! - [`boundary`]: whatever message was being worked on is done;
 //! - [`sent`], [`received`]: the span of time around this point, from the last boundary to the next, belongs to that
-//!   message; [`adjust_sent`], [`adjust_received`] and [`size_sent`] correct its bytes where they are known only
-//!   later;
+//!   message; [`adjust_received`] and [`size_sent`] correct its bytes where they are known only later;
 //! - [`attribute_to_previous`]: what follows belongs to the message before the latest one;
 //! - [`operation`]: a primitive ran from one reading to another.
 
@@ -40,8 +39,6 @@ pub enum Event {
     Sent(MessageName, u32, Ticks),
     /// A message has been read, with its bytes on the wire; its processing goes on. The time as for `Sent`.
     Received(MessageName, u32, Ticks),
-    /// The latest message sent has more or fewer bytes than was said.
-    AdjustSent(i32),
     /// The latest message received has more or fewer bytes than was said.
     AdjustReceived(i32),
     /// The earliest message sent as [`UNSIZED`] has N bytes.
@@ -212,14 +209,8 @@ pub fn received(name: MessageName, bytes: u32) {
     own(|at| Event::Received(name, bytes, at));
 }
 
-/// The latest message sent has `difference` bytes more than was said, as where a record's overhead is known only once
-/// the record is full. Costs no reading.
-#[inline]
-pub fn adjust_sent(difference: i32) {
-    push(Event::AdjustSent(difference));
-}
-
-/// The latest message received has `difference` bytes more than was said. Costs no reading.
+/// The latest message received has `difference` bytes more than was said, as where a record's overhead is known only
+/// once the record is full. Costs no reading.
 #[inline]
 pub fn adjust_received(difference: i32) {
     push(Event::AdjustReceived(difference));

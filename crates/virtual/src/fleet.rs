@@ -8,12 +8,12 @@ use crate::workers::{Job, Workers};
 use crate::{Maker, Pricing};
 use shakedown_link::{Bearer, Ns, Stream};
 use shakedown_sim::arrivals::Arrivals;
-use shakedown_sim::energy::{ClientUse, PARTS, nanojoules};
+use shakedown_sim::energy::{ClientUse, missing_parts, nanojoules};
 use shakedown_sim::metrics::Series;
-use shakedown_sim::outcome::{Cause, ClassOutcome, Moments, Outcome, Replication};
+use shakedown_sim::outcome::{Cause, ClassOutcome, Outcome, Window};
 use shakedown_sim::queue::EventQueue;
 use shakedown_sim::tcp::Jiffies;
-use shakedown_sim::{ArrivalSpec, ClassSpec, Scenario, TransportKind, replication_seed};
+use shakedown_sim::{ClassSpec, Scenario, TransportKind, replication_seed};
 use shakedown_trace::Side;
 use shakedown_trace::endpoint::Transport;
 use std::ops::ControlFlow;
@@ -58,9 +58,8 @@ pub(crate) struct Fleet<'a, 'b> {
     attempts: u64,
     dropped: [u64; 4],
     energy_missing: u8,
-    /// Worker time used until the first counted client arrived, and when that was; the same at the last arrival.
-    window: Option<(Ns, u128)>,
-    window_end: (Ns, u128),
+    /// When clients arrived, and the worker time used until then.
+    window: Window,
 }
 
 impl<'a, 'b> Fleet<'a, 'b> {
@@ -125,8 +124,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
             attempts: 0,
             dropped: [0; 4],
             energy_missing: 0,
-            window: None,
-            window_end: (Ns::ZERO, 0),
+            window: Window::default(),
         };
         fleet.next_arrival = fleet.arrivals.next();
         if let Some(first) = fleet.next_arrival {
@@ -185,11 +183,11 @@ impl<'a, 'b> Fleet<'a, 'b> {
         self.arrived += 1;
         let counted = number >= self.scenario.warmup_clients;
         if counted {
-            self.window.get_or_insert((now, self.load.busy_ns));
+            self.window.first.get_or_insert((now, self.load.busy_ns));
             self.outcome.counted += 1;
             self.outcome.classes[0].counted += 1;
         }
-        self.window_end = (now, self.load.busy_ns);
+        self.window.last = (now, self.load.busy_ns);
         self.outcome.arrived += 1;
         self.load.in_flight += 1;
         self.load.peak = self.load.peak.max(self.load.in_flight);
@@ -436,7 +434,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
                 Some(takes) => Some(Charge { takes, messages: 1 }),
                 None => self.serve(now, &job),
             };
-            let counts = self.window.is_some();
+            let counts = self.window.first.is_some();
             let prices = self.common.prices.is_some();
             if let Some(client) = self.client(job.slot).filter(|client| client.generation == job.generation) {
                 client.waited += waited;
@@ -466,7 +464,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
     }
 
     fn over(&mut self, now: Ns, job: &Job) {
-        if self.window.is_some() {
+        if self.window.first.is_some() {
             self.outcome.sojourn.record_time(now - job.since);
         }
         if let Some(client) = self.client(job.slot).filter(|client| client.generation == job.generation) {
@@ -507,16 +505,10 @@ impl<'a, 'b> Fleet<'a, 'b> {
         if passed == Ns::ZERO {
             return;
         }
-        let (from, in_flight) = (self.load.at, self.load.in_flight);
         let busy = u64::from(self.workers.busy());
         let waiting = self.workers.waiting() as u64;
         self.load.busy_ns += u128::from(busy) * u128::from(passed.0);
-        self.outcome.series.spread(from, now, |interval, span| {
-            let times = |count: u64| Ns(span.0.saturating_mul(count));
-            interval.in_flight += times(in_flight);
-            interval.busy += times(busy);
-            interval.waiting += times(waiting);
-        });
+        self.outcome.series.hold(self.load.at, now, self.load.in_flight, busy, waiting);
         self.load.at = now;
     }
 
@@ -531,23 +523,9 @@ impl<'a, 'b> Fleet<'a, 'b> {
         debug_assert_eq!((self.load.in_flight, self.workers.left()), (0, 0), "somebody is still there");
         let outcome = &mut self.outcome;
         outcome.count_dropped(self.dropped);
-        let missing = PARTS.iter().enumerate().filter(|(part, _)| self.energy_missing >> part & 1 == 1);
-        outcome.energy_missing = missing.map(|(_, name)| (*name).into()).collect();
+        outcome.energy_missing = missing_parts(self.energy_missing);
         outcome.peak_in_flight = self.load.peak;
-        outcome.virtual_ns = now.0;
-        let (from, busy_before) = self.window.unwrap_or_default();
-        // A storm is over before its load is, so all of it counts; a steady stream only while it lasts.
-        let steady = !matches!(self.scenario.arrivals, ArrivalSpec::Storm { .. });
-        let (to, busy) =
-            if steady && self.window_end.0 > from { self.window_end } else { (now, self.load.busy_ns) };
-        outcome.busy_ns = busy - busy_before;
-        outcome.capacity_ns = u128::from((to - from).0) * u128::from(self.scenario.server.workers);
-        outcome.replications.push(Replication {
-            number: replication,
-            ready: Moments::of(&outcome.ready),
-            wait: Moments::of(&outcome.wait),
-            sojourn: Moments::of(&outcome.sojourn),
-        });
+        outcome.end(replication, self.scenario, self.window, (now, self.load.busy_ns));
         Ok(())
     }
 }

@@ -90,16 +90,6 @@ impl KeyExchangeFamily {
     pub fn is_certified(self) -> bool {
         matches!(self, Self::Rsa | Self::EcdhEcdsa)
     }
-
-    /// Whether the server sends a temporary key.
-    pub fn is_anonymous(self) -> bool {
-        matches!(self, Self::DhAnon | Self::RsaAnon | Self::EcdhAnon)
-    }
-
-    /// Whether the flow is that of a resumed session, with nothing to exchange.
-    pub fn is_abbreviated(self) -> bool {
-        matches!(self, Self::Null | Self::SharedSecret)
-    }
 }
 
 impl KeyExchangeSuite {

@@ -7,7 +7,7 @@ use super::record::{
     ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_BYTES, Input, Record, RecordReader,
 };
 use super::secrets::{LegacyDecryptor, ModernDecryptor};
-use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_tightly};
+use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_alert, push_message};
 use shakedown_trace::MessageName;
 use std::collections::VecDeque;
 
@@ -18,7 +18,6 @@ const DECRYPTOR_BYTES: usize = 1024;
 /// Most undecrypted records remembered in a direction: the handshake is among the first.
 const MAX_UNDECRYPTED: usize = 48;
 /// Most messages of one connection; beyond it, renegotiations and key updates go uncounted.
-const MAX_MESSAGES: usize = 512;
 
 /// A record that could not be decrypted.
 #[derive(Clone, Copy, Debug)]
@@ -346,9 +345,7 @@ impl TlsConnection {
             Some(&[level, description]) => Some((level, description)),
             _ => None,
         };
-        if self.alerts.len() < 8 {
-            self.alerts.push(SeenAlert { direction, time_ns: mark.time_ns, content });
-        }
+        push_alert(&mut self.alerts, direction, mark, content);
     }
 
     /// Handshake content in the clear.
@@ -545,11 +542,7 @@ impl TlsConnection {
     }
 
     fn push(&mut self, seen: Seen) {
-        if self.seen.len() < MAX_MESSAGES {
-            push_tightly(&mut self.seen, seen);
-        } else {
-            self.problems.add(format!("more than {MAX_MESSAGES} messages: the rest is not reported"));
-        }
+        push_message(&mut self.seen, &mut self.problems, seen);
     }
 }
 

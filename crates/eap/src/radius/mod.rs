@@ -39,10 +39,8 @@ pub mod attribute {
     pub const NAS_IP_ADDRESS: u8 = 4;
     pub const SERVICE_TYPE: u8 = 6;
     pub const FRAMED_MTU: u8 = 12;
-    pub const REPLY_MESSAGE: u8 = 18;
     pub const STATE: u8 = 24;
     pub const VENDOR_SPECIFIC: u8 = 26;
-    pub const CALLING_STATION_ID: u8 = 31;
     pub const NAS_IDENTIFIER: u8 = 32;
     pub const PROXY_STATE: u8 = 33;
     pub const NAS_PORT_TYPE: u8 = 61;

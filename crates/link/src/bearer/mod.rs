@@ -164,12 +164,6 @@ impl Bearer {
             && self.shared.is_none()
     }
 
-    /// Mean one-way delay without serialisation, up and down.
-    #[must_use]
-    pub fn mean_delay_s(&self) -> (f64, f64) {
-        (self.up.delay.mean_s(), self.down.delay.mean_s())
-    }
-
     /// A path of its own for a client. What exceeds the MTU is fragmented.
     #[must_use]
     pub fn path<P: Payload>(&self, seed: u64, entity: u64) -> Path<P> {

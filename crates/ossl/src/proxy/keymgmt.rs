@@ -2,7 +2,7 @@
 
 use super::contexts;
 use super::names::{self, Family};
-use super::slots::{Algorithm, Full, Slots, instances, trampoline};
+use super::slots::{Algorithm, Full, Slots, forgetting, instances, trampoline};
 use super::stopwatch::{self, Entry};
 use crate::ffi::{self, OSSL_PARAM};
 use libc::{c_int, c_void, size_t};
@@ -87,10 +87,7 @@ trampoline!(
         context
     }
 );
-trampoline!(gen_cleanup, GEN_CLEANUP, (context: *mut c_void) -> (), |work| {
-    contexts::forget(context);
-    work()
-});
+forgetting!(gen_cleanup, GEN_CLEANUP);
 trampoline!(
     generate,
     GEN,

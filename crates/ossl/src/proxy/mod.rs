@@ -52,7 +52,7 @@ unsafe impl Sync for Republished {}
 static REPUBLISHED: [OnceLock<Republished>; 2] = [OnceLock::new(), OnceLock::new()];
 
 /// Operations that are republished: all that TLS and X.509 use, but RAND.
-const OPERATIONS: [c_int; 14] = [
+const OPERATIONS: [c_int; 13] = [
     ffi::OSSL_OP_DIGEST,
     ffi::OSSL_OP_CIPHER,
     ffi::OSSL_OP_MAC,
@@ -66,7 +66,6 @@ const OPERATIONS: [c_int; 14] = [
     20, // ENCODER
     ffi::OSSL_OP_DECODER,
     22, // STORE
-    6,  // unused; kept so that a gap in the numbering is no surprise
 ];
 
 /// Loads the originals and builds the tables, once per process. Threads that come at the same time wait for the first;
@@ -199,30 +198,22 @@ unsafe extern "C" fn init<const ORIGINAL: usize>(
     struct Functions([OSSL_DISPATCH; 3]);
     // SAFETY: function pointers to static functions, never written.
     unsafe impl Sync for Functions {}
-    static TABLES: [Functions; 2] = [
-        Functions([
-            OSSL_DISPATCH {
-                function_id: ffi::OSSL_FUNC_PROVIDER_QUERY_OPERATION,
-                function: query_operation::<0> as *const c_void,
-            },
-            OSSL_DISPATCH {
-                function_id: ffi::OSSL_FUNC_PROVIDER_GET_CAPABILITIES,
-                function: get_capabilities::<0> as *const c_void,
-            },
-            OSSL_DISPATCH { function_id: 0, function: std::ptr::null() },
-        ]),
-        Functions([
-            OSSL_DISPATCH {
-                function_id: ffi::OSSL_FUNC_PROVIDER_QUERY_OPERATION,
-                function: query_operation::<1> as *const c_void,
-            },
-            OSSL_DISPATCH {
-                function_id: ffi::OSSL_FUNC_PROVIDER_GET_CAPABILITIES,
-                function: get_capabilities::<1> as *const c_void,
-            },
-            OSSL_DISPATCH { function_id: 0, function: std::ptr::null() },
-        ]),
-    ];
+    impl Functions {
+        const fn of<const ORIGINAL: usize>() -> Self {
+            Self([
+                OSSL_DISPATCH {
+                    function_id: ffi::OSSL_FUNC_PROVIDER_QUERY_OPERATION,
+                    function: query_operation::<ORIGINAL> as *const c_void,
+                },
+                OSSL_DISPATCH {
+                    function_id: ffi::OSSL_FUNC_PROVIDER_GET_CAPABILITIES,
+                    function: get_capabilities::<ORIGINAL> as *const c_void,
+                },
+                OSSL_DISPATCH { function_id: 0, function: std::ptr::null() },
+            ])
+        }
+    }
+    static TABLES: [Functions; 2] = [Functions::of::<0>(), Functions::of::<1>()];
     let Some(republished) = REPUBLISHED[ORIGINAL].get() else { return 0 };
     // SAFETY: the core passes valid places for the answer; the provider is live.
     unsafe {

@@ -1,9 +1,9 @@
 //! Time integrals, Little's law, and what a run comes to.
 
 use super::Fleet;
-use crate::energy::PARTS;
-use crate::outcome::{Cause, Moments, Replication, TrafficOutcome};
-use crate::scenario::{ArrivalSpec, Scenario, Setup};
+use crate::energy::missing_parts;
+use crate::outcome::{Cause, TrafficOutcome};
+use crate::scenario::{Scenario, Setup};
 use shakedown_link::Ns;
 
 /// Time integrals of what there is of something, exact.
@@ -38,12 +38,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         if self.setup.series > Ns::ZERO {
             let (in_flight, waiting) = (load.in_flight, self.server.waiting() as u64);
             if in_flight + busy + waiting > 0 {
-                self.outcome.series.spread(load.at, now, |interval, span| {
-                    let times = |count: u64| Ns(span.0.saturating_mul(count));
-                    interval.in_flight += times(in_flight);
-                    interval.busy += times(busy);
-                    interval.waiting += times(waiting);
-                });
+                self.outcome.series.hold(load.at, now, in_flight, busy, waiting);
             }
         }
         load.at = now;
@@ -83,28 +78,10 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             ..TrafficOutcome::default()
         };
         outcome.count_dropped(traffic.dropped);
-        outcome.energy_missing = PARTS
-            .iter()
-            .enumerate()
-            .filter(|(part, _)| self.energy_missing >> part & 1 == 1)
-            .map(|(_, name)| (*name).into())
-            .collect();
+        outcome.energy_missing = missing_parts(self.energy_missing);
         outcome.events = self.events;
         outcome.peak_in_flight = load.peak;
-        outcome.virtual_ns = now.0;
-        let (from, busy_before) = self.window.unwrap_or_default();
-        // A storm is over before its load is, so all of it counts; a steady stream only while it lasts.
-        let steady = !matches!(self.scenario.arrivals, ArrivalSpec::Storm { .. });
-        let (to, busy) =
-            if steady && self.window_end.0 > from { self.window_end } else { (now, load.busy_ns) };
-        outcome.busy_ns = busy - busy_before;
-        outcome.capacity_ns = u128::from((to - from).0) * u128::from(self.scenario.server.workers);
-        outcome.replications.push(Replication {
-            number: replication,
-            ready: Moments::of(&outcome.ready),
-            wait: Moments::of(&outcome.wait),
-            sojourn: Moments::of(&outcome.sojourn),
-        });
+        outcome.end(replication, self.scenario, self.window, (now, load.busy_ns));
     }
 }
 

@@ -23,10 +23,10 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.events += 1;
         let counted = number >= self.scenario.warmup_clients;
         if counted {
-            self.window.get_or_insert((now, self.load.busy_ns));
+            self.window.first.get_or_insert((now, self.load.busy_ns));
             self.outcome.counted += 1;
         }
-        self.window_end = (now, self.load.busy_ns);
+        self.window.last = (now, self.load.busy_ns);
         let (class, resumes) = self.kind(number);
         let slot = self.free.pop().unwrap_or_else(|| {
             let slot = self.clients.len() as u32;

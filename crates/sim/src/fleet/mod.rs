@@ -11,7 +11,7 @@ use crate::arrivals::Arrivals;
 use crate::client::{ARRIVAL, CLOCK, Client, Shared, Spare, Traffic};
 use crate::handshake::Plan;
 use crate::metrics::Series;
-use crate::outcome::{ClassOutcome, Outcome};
+use crate::outcome::{ClassOutcome, Outcome, Window};
 use crate::queue::EventQueue;
 use crate::scenario::{Discipline, Scenario, Setup};
 use crate::server::Server;
@@ -68,9 +68,8 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
     events: u64,
     /// Parts of clients' energy that are not known, by bit.
     energy_missing: u8,
-    /// Worker time used until the first counted client arrived, and when that was.
-    window: Option<(Ns, u128)>,
-    window_end: (Ns, u128),
+    /// When clients arrived, and the worker time used until then.
+    window: Window,
     now: Ns,
 }
 
@@ -141,8 +140,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             sojourn_ns: 0,
             events: 0,
             energy_missing: 0,
-            window: None,
-            window_end: (Ns::ZERO, 0),
+            window: Window::default(),
             now: Ns::ZERO,
         };
         fleet.next_arrival = fleet.arrivals.next();

@@ -38,7 +38,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// True where a job is of a client that counts.
     pub(super) fn counts(&self, job: &Job) -> bool {
         let client = &self.clients[job.slot as usize];
-        if client.generation == job.generation { client.counted } else { self.window.is_some() }
+        if client.generation == job.generation { client.counted } else { self.window.first.is_some() }
     }
 
     /// How long a job's next piece takes, if there is one.

@@ -331,12 +331,6 @@ impl Tcp {
         self.ended
     }
 
-    /// True where everything written has been acknowledged.
-    #[must_use]
-    pub fn is_flushed(&self) -> bool {
-        self.queue.is_empty()
-    }
-
     /// Segments that may be in flight.
     #[must_use]
     pub fn window(&self) -> u32 {

@@ -6,7 +6,9 @@ use crate::peers::Peers;
 use crate::processor::context_switches;
 use nix::time::{ClockId, clock_gettime};
 use shakedown_trace::driver::Loopback;
-use shakedown_trace::{AccountingError, Carrier, Counter, Endpoint, Recorded, Recording, Side, Trace};
+use shakedown_trace::{
+    AccountingError, Carrier, Counter, Endpoint, Negotiated, Recorded, Recording, Side, Trace,
+};
 use std::sync::OnceLock;
 
 /// One handshake's trace, and the clocks around it.
@@ -50,75 +52,62 @@ pub fn repeat_once(peers: &Peers, buffers: &mut Buffers) -> Result<Repetition, M
     let mut client = Recorded::new(pair.client, first);
     let mut server = Recorded::new(pair.server, second);
     if peers.id.carrier == Carrier::Eap {
-        return inside_eap(peers, buffers, client, server);
+        // EAP's own work is in the CPU time and in no message.
+        let (outcome, clocks) = clocked(|| carried::handshake(client, server, peers.fragment_bytes));
+        let done = outcome.map_err(|reason| MeasureError::Eap { suite: name(), reason })?;
+        let [client, server] = &done.negotiated;
+        let (ends, exchanged) = ([done.client, done.server], Some(done.exchanged));
+        return finished(peers, buffers, ends, [client, server], done.handshake_bytes, exchanged, clocks);
     }
-    let switches_before = context_switches();
-    let cpu_before = thread_cpu_ns();
-    let outcome = buffers.loopback.handshake(&mut client, &mut server, &mut ());
-    let cpu_ns = (thread_cpu_ns() - cpu_before).saturating_sub(clock_cost_ns());
-    let switches = context_switches() - switches_before;
-    let handshake = outcome.map_err(|error| MeasureError::Handshake { suite: name(), error })?;
-    for negotiated in [&handshake.client, &handshake.server] {
-        if let Some(difference) = negotiated.difference(suite) {
-            return Err(MeasureError::WrongKind { suite: name(), difference });
-        }
-    }
-    let joined = join(&client, &server);
-    buffers.recordings = [client.into_parts().1, server.into_parts().1];
-    buffers.recordings.iter_mut().for_each(Recording::clear);
-    let trace = joined.map_err(|error| MeasureError::Accounting { suite: name(), error })?;
-    finished(peers, trace, cpu_ns, switches, handshake.transferred.total(), None)
+    let (outcome, clocks) = clocked(|| buffers.loopback.handshake(&mut client, &mut server, &mut ()));
+    let done = outcome.map_err(|error| MeasureError::Handshake { suite: name(), error })?;
+    let negotiated = [&*done.client, &*done.server];
+    finished(peers, buffers, [client, server], negotiated, done.transferred.total(), None, clocks)
 }
 
-/// The same inside EAP, whose own work is in the CPU time and in no message.
-fn inside_eap<E: Endpoint>(
+/// What was read around a handshake.
+struct Clocks {
+    cpu_ns: u64,
+    switches: i64,
+}
+
+fn clocked<T>(handshake: impl FnOnce() -> T) -> (T, Clocks) {
+    let switches_before = context_switches();
+    let cpu_before = thread_cpu_ns();
+    let outcome = handshake();
+    let cpu_ns = (thread_cpu_ns() - cpu_before).saturating_sub(clock_cost_ns());
+    (outcome, Clocks { cpu_ns, switches: context_switches() - switches_before })
+}
+
+/// Holds what was agreed on against the suite, and what was recorded against what was transferred and the CPU clock.
+fn finished<E: Endpoint>(
     peers: &Peers,
     buffers: &mut Buffers,
-    client: Recorded<E>,
-    server: Recorded<E>,
+    ends: [Recorded<E>; 2],
+    negotiated: [&Negotiated; 2],
+    transferred: u64,
+    exchanged: Option<Exchanged>,
+    Clocks { cpu_ns, switches }: Clocks,
 ) -> Result<Repetition, MeasureError> {
     let suite = &peers.id.suite;
     let name = || suite.to_string();
-    let switches_before = context_switches();
-    let cpu_before = thread_cpu_ns();
-    let outcome = carried::handshake(client, server, peers.fragment_bytes);
-    let cpu_ns = (thread_cpu_ns() - cpu_before).saturating_sub(clock_cost_ns());
-    let switches = context_switches() - switches_before;
-    let done = outcome.map_err(|reason| MeasureError::Eap { suite: name(), reason })?;
-    for negotiated in &done.negotiated {
-        if let Some(difference) = negotiated.difference(suite) {
-            return Err(MeasureError::WrongKind { suite: name(), difference });
-        }
+    if let Some(difference) = negotiated.into_iter().find_map(|one| one.difference(suite)) {
+        return Err(MeasureError::WrongKind { suite: name(), difference });
     }
-    let joined = join(&done.client, &done.server);
-    buffers.recordings = [done.client.into_parts().1, done.server.into_parts().1];
+    let joined = join(&ends);
+    buffers.recordings = ends.map(|end| end.into_parts().1);
     buffers.recordings.iter_mut().for_each(Recording::clear);
     let trace = joined.map_err(|error| MeasureError::Accounting { suite: name(), error })?;
-    finished(peers, trace, cpu_ns, switches, done.handshake_bytes, Some(done.exchanged))
-}
-
-/// Holds what was recorded against what was transferred and against the CPU clock.
-fn finished(
-    peers: &Peers,
-    trace: Trace,
-    cpu_ns: u64,
-    switches: i64,
-    transferred: u64,
-    exchanged: Option<Exchanged>,
-) -> Result<Repetition, MeasureError> {
     let counted = trace.bytes_from(Side::Client) + trace.bytes_from(Side::Server);
     if counted != transferred {
-        return Err(MeasureError::Bytes { suite: peers.id.suite.to_string(), counted, transferred });
+        return Err(MeasureError::Bytes { suite: name(), counted, transferred });
     }
     let attributed: u64 = trace.total.iter().sum();
     let exceeds = attributed > cpu_ns + cpu_ns / TOLERATED_SHARE + TOLERATED_NS;
     Ok(Repetition { trace, cpu_ns, preempted: switches > 0 || exceeds, exchanged })
 }
 
-fn join<E: shakedown_trace::Endpoint>(
-    client: &Recorded<E>,
-    server: &Recorded<E>,
-) -> Result<Trace, AccountingError> {
+fn join<E: Endpoint>([client, server]: &[Recorded<E>; 2]) -> Result<Trace, AccountingError> {
     Trace::join(&client.half_trace()?, &server.half_trace()?)
 }
 

@@ -67,6 +67,20 @@ pub fn check(answer: c_int, what: &'static str) -> Result<(), Failure> {
     if answer > 0 { Ok(()) } else { Err(failed(what)) }
 }
 
+fn generate(context: Context, group: Option<&CStr>) -> Result<PKey<Private>, Failure> {
+    const WHAT: &str = "generate a key";
+    let mut key = ptr::null_mut();
+    // SAFETY: the context and the name live through the calls; the key is ours once made.
+    unsafe {
+        check(sys::EVP_PKEY_keygen_init(context.0), WHAT)?;
+        if let Some(group) = group {
+            check(more::EVP_PKEY_CTX_set_group_name(context.0, group.as_ptr()), WHAT)?;
+        }
+        check(sys::EVP_PKEY_keygen(context.0, &raw mut key), WHAT)?;
+        Ok(PKey::from_ptr(key))
+    }
+}
+
 impl Evp {
     /// Calls in `library`.
     pub fn new(library: Library) -> Self {
@@ -226,29 +240,12 @@ impl Evp {
 
     /// Generates a key in a named group: `ssl_generate_pkey_group`.
     pub fn generate_in(self, algorithm: &CStr, group: &CStr) -> Result<PKey<Private>, Failure> {
-        const WHAT: &str = "generate a key";
-        let context = self.context_named(algorithm)?;
-        let mut key = ptr::null_mut();
-        // SAFETY: the context and the name live through the calls; the key is ours once made.
-        unsafe {
-            check(sys::EVP_PKEY_keygen_init(context.0), WHAT)?;
-            check(more::EVP_PKEY_CTX_set_group_name(context.0, group.as_ptr()), WHAT)?;
-            check(sys::EVP_PKEY_keygen(context.0, &raw mut key), WHAT)?;
-            Ok(PKey::from_ptr(key))
-        }
+        generate(self.context_named(algorithm)?, Some(group))
     }
 
     /// Generates a key in the group of another: `ssl_generate_pkey`.
     pub fn generate_like<T>(self, other: &PKeyRef<T>) -> Result<PKey<Private>, Failure> {
-        const WHAT: &str = "generate a key";
-        let context = self.context_of(other)?;
-        let mut key = ptr::null_mut();
-        // SAFETY: the context lives through the calls; the key is ours once made.
-        unsafe {
-            check(sys::EVP_PKEY_keygen_init(context.0), WHAT)?;
-            check(sys::EVP_PKEY_keygen(context.0, &raw mut key), WHAT)?;
-            Ok(PKey::from_ptr(key))
-        }
+        generate(self.context_of(other)?, None)
     }
 
     /// A key of a named group that has no key yet: `ssl_generate_param_group`.
