@@ -48,7 +48,7 @@ pub(crate) struct Seen {
     pub(crate) after_handshake: bool,
 }
 
-/// More of one connection would not be read.
+/// Most messages of one connection; beyond it, renegotiations and key updates go uncounted.
 const MAX_MESSAGES: usize = 512;
 const MAX_ALERTS: usize = 8;
 

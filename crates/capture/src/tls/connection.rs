@@ -17,7 +17,6 @@ const MAX_WAITING_BYTES: usize = 1 << 18;
 const DECRYPTOR_BYTES: usize = 1024;
 /// Most undecrypted records remembered in a direction: the handshake is among the first.
 const MAX_UNDECRYPTED: usize = 48;
-/// Most messages of one connection; beyond it, renegotiations and key updates go uncounted.
 
 /// A record that could not be decrypted.
 #[derive(Clone, Copy, Debug)]
