@@ -14,53 +14,38 @@ use crate::keys::TAG_BYTES;
 use crate::names::{Imsi, Network, NodeName, Temporary};
 use std::fmt;
 
-/// Why an attach is not granted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cause {
-    /// No cross-certificate between home and serving network.
-    NoRoamingAgreement,
-    /// The home network does not know the subscriber, or not with this certificate.
-    UnknownSubscriber,
-    /// The home network has barred the subscriber.
-    Barred,
-    /// A message that was not due, or none at all.
-    Protocol,
-    /// The handshake failed.
-    Handshake,
-    /// Another node does not answer, or the SGSN's own state cannot be used.
-    NetworkFailure,
-    /// The SGSN has been told of no HSS for this home network.
-    UnknownHome,
+shakedown_trace::spelled! {
+    /// Why an attach is not granted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Cause {
+        /// No cross-certificate between home and serving network.
+        NoRoamingAgreement = "no_roaming_agreement",
+        /// The home network does not know the subscriber, or not with this certificate.
+        UnknownSubscriber = "unknown_subscriber",
+        /// The home network has barred the subscriber.
+        Barred = "barred",
+        /// A message that was not due, or none at all.
+        Protocol = "protocol",
+        /// The handshake failed.
+        Handshake = "handshake",
+        /// Another node does not answer, or the SGSN's own state cannot be used.
+        NetworkFailure = "network_failure",
+        /// The SGSN has been told of no HSS for this home network.
+        UnknownHome = "unknown_home",
+    }
 }
 
 impl Cause {
-    /// Every cause with its number and its word.
-    pub const ALL: [(Self, u8, &str); 7] = [
-        (Self::NoRoamingAgreement, 1, "no_roaming_agreement"),
-        (Self::UnknownSubscriber, 2, "unknown_subscriber"),
-        (Self::Barred, 3, "barred"),
-        (Self::Protocol, 4, "protocol"),
-        (Self::Handshake, 5, "handshake"),
-        (Self::NetworkFailure, 6, "network_failure"),
-        (Self::UnknownHome, 7, "unknown_home"),
-    ];
-
-    /// The word used in files and on screen.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|row| row.0 == self).map_or("", |row| row.2)
-    }
-
-    /// Its number on the wire.
+    /// Its number on the wire, from 1.
     #[must_use]
     pub fn number(self) -> u8 {
-        Self::ALL.iter().find(|row| row.0 == self).map_or(0, |row| row.1)
+        self as u8 + 1
     }
 
     /// The cause of a number.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.iter().find(|row| row.1 == number).map(|row| row.0)
+        Self::ALL.get(usize::from(number.checked_sub(1)?)).map(|row| row.0)
     }
 }
 

@@ -91,11 +91,3 @@ pub enum CaptureError {
         reason: String,
     },
 }
-
-impl CaptureError {
-    /// True where everything before the damage was read and is worth showing.
-    #[must_use]
-    pub fn is_partial(&self) -> bool {
-        matches!(self, Self::Cut { .. } | Self::Corrupt { .. } | Self::Read { .. })
-    }
-}

@@ -141,7 +141,7 @@ impl<E: Endpoint> Authentication<E> {
 
     /// What both sides derived; there after [`Next::Success`].
     pub fn keys(&self) -> Option<&Keys> {
-        self.peer.keys()
+        self.peer.tunnel().keys()
     }
 
     /// What went to and fro.

@@ -1,11 +1,10 @@
 //! The peer: answers requests, one at a time (RFC 3748 section 4, RFC 5216 section 2.1, RFC 9190 section 2.1).
 
 use crate::eap::{self, Code, Packet, kind};
-use crate::keys::Keys;
 use crate::tls::{Message, Reaction, Tunnel, Violation};
 use shakedown_trace::endpoint::Time;
 use shakedown_trace::suite::Protocol;
-use shakedown_trace::{CloseReason, Endpoint, Negotiated};
+use shakedown_trace::{CloseReason, Endpoint};
 
 /// Requests that are answered before the peer gives up: a flight of 64 KiB in fragments of 500 bytes takes 132.
 pub const MAX_ROUNDS: u32 = 300;
@@ -99,16 +98,6 @@ impl<E: Endpoint> Peer<E> {
     /// The TLS endpoint, when the conversation is over.
     pub fn into_endpoint(self) -> E {
         self.tunnel.into_endpoint()
-    }
-
-    /// What the handshake came to, once it is over.
-    pub fn negotiated(&self) -> Option<&Negotiated> {
-        self.tunnel.negotiated()
-    }
-
-    /// What was derived from it.
-    pub fn keys(&self) -> Option<&Keys> {
-        self.tunnel.keys()
     }
 
     /// Takes a packet from the server.

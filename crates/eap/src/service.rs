@@ -308,7 +308,7 @@ impl<V: Environment> Service<V> {
 
     fn accept(&mut self, packet: &Packet<'_>, id: SessionId, success: &[u8]) -> Option<Vec<u8>> {
         let session = self.end(&id)?;
-        let keys = MppeKeys::of(&session.server.keys()?.msk);
+        let keys = MppeKeys::of(&session.server.tunnel().keys()?.msk);
         let mut salts = [0; 2];
         self.environment.random(&mut salts);
         let authenticator = packet.authenticator();
@@ -318,7 +318,7 @@ impl<V: Environment> Service<V> {
         });
         self.tally.accepted += 1;
         self.tally.resumed +=
-            u64::from(session.server.negotiated().is_some_and(|negotiated| negotiated.resumed));
+            u64::from(session.server.tunnel().negotiated().is_some_and(|negotiated| negotiated.resumed));
         accept.ok()
     }
 

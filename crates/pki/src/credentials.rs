@@ -179,15 +179,20 @@ fn pem_blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     })
 }
 
+/// Answers OpenSSL's question for a password, with its length. None is an empty one to OpenSSL: who asked validates the
+/// outcome.
+fn give(password: Option<&str>, buffer: &mut [u8]) -> usize {
+    let bytes = password.unwrap_or_default().as_bytes();
+    let length = bytes.len().min(buffer.len());
+    buffer[..length].copy_from_slice(&bytes[..length]);
+    length
+}
+
 fn read_pem_key(block: &Block<'_>, path: &Path, password: Option<&str>) -> Result<PKey<Private>, ReadError> {
     let mut asked = false;
     let result = PKey::private_key_from_pem_callback(block.text.as_bytes(), |buffer| {
         asked = true;
-        // No password is an empty one to OpenSSL: the outcome is validated below.
-        let bytes = password.unwrap_or_default().as_bytes();
-        let length = bytes.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&bytes[..length]);
-        Ok(length)
+        Ok(give(password, buffer))
     });
     let path = path.to_path_buf();
     result.map_err(|error| match (asked, password) {
@@ -206,10 +211,7 @@ fn read_protected_key(
     let mut asked = false;
     let result = PKey::private_key_from_pkcs8_callback(bytes, |buffer| {
         asked = true;
-        let bytes = password.unwrap_or_default().as_bytes();
-        let length = bytes.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&bytes[..length]);
-        Ok(length)
+        Ok(give(password, buffer))
     });
     let path = path.to_path_buf();
     match (result, asked, password) {

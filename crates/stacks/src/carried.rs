@@ -114,13 +114,15 @@ pub fn handshake<E: Endpoint>(client: E, server: E, fragment_bytes: usize) -> Re
         }
     }
     exchanged.fragments = peer.tunnel().fragments();
-    if peer.keys().map(|keys| keys.msk) != authenticator.keys().map(|keys| keys.msk) {
+    if peer.tunnel().keys().map(|keys| keys.msk) != authenticator.tunnel().keys().map(|keys| keys.msk) {
         return Err("the two ends derived different keys".into());
     }
     if let Some(CloseReason::Failed(failure)) = peer.tunnel().closed().or(authenticator.tunnel().closed()) {
         return Err(failure.to_string());
     }
-    let (Some(one), Some(other)) = (peer.negotiated().cloned(), authenticator.negotiated().cloned()) else {
+    let (Some(one), Some(other)) =
+        (peer.tunnel().negotiated().cloned(), authenticator.tunnel().negotiated().cloned())
+    else {
         return Err("EAP-Success came before the handshake was over".into());
     };
     let (client, server) = (peer.into_endpoint(), authenticator.into_endpoint());

@@ -71,7 +71,7 @@ fn run(suite: &Suite, client: &str, server: &str) -> Trace {
 /// Public-key operations of one side, sorted; imports aside, which aws-lc-rs does inside others.
 fn operations(trace: &Trace, side: Side) -> Vec<Primitive> {
     let public = |operation: Operation| !operation.is_symmetric() && operation != Operation::Import;
-    let own = trace.operations_of(side).filter(|record| public(record.primitive.operation));
+    let own = trace.operations.iter().filter(|one| one.side == side && public(one.primitive.operation));
     let mut own: Vec<_> = own.flat_map(|record| vec![record.primitive; record.count as usize]).collect();
     own.sort_unstable();
     own
@@ -177,7 +177,8 @@ fn times_add_up_and_operations_stay_within_their_messages() {
             let attributed: u64 = trace.messages.iter().map(of_side).sum();
             assert_eq!(attributed + trace.unattributed[side as usize], trace.total[side as usize], "{name}");
             for (index, message) in trace.messages.iter().enumerate() {
-                let own = trace.operations_of(side).filter(|record| record.message == Some(index));
+                let own =
+                    trace.operations.iter().filter(|one| one.side == side && one.message == Some(index));
                 let spent: u64 = own.map(|record| record.spent).sum();
                 assert!(
                     spent <= of_side(message),

@@ -110,11 +110,6 @@ impl Trace {
     pub fn flights(&self) -> u32 {
         self.messages.iter().filter_map(|message| message.flight).max().unwrap_or(0)
     }
-
-    /// What one side alone knows of it: the times that it spent, and its operations.
-    pub fn operations_of(&self, side: Side) -> impl Iterator<Item = &OperationRecord> {
-        self.operations.iter().filter(move |operation| operation.side == side)
-    }
 }
 
 /// For each message of a half: the place in the other half of the message that it is, where it was received.

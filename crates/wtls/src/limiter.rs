@@ -15,9 +15,6 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget that is never used up.
-    pub const UNLIMITED: Self = Self::per_second(u64::MAX, u64::MAX);
-
     /// So much at once, and so much more every second.
     pub const fn per_second(burst: u64, refill: u64) -> Self {
         Self { burst, refill, period: Duration::from_secs(1) }
@@ -112,7 +109,7 @@ mod tests {
     #[test]
     fn nothing_is_a_budget_too_and_so_is_everything() {
         assert!(!Bucket::new(Budget::per_second(0, 0)).take(1, ms(5)));
-        let mut unlimited = Bucket::new(Budget::UNLIMITED);
+        let mut unlimited = Bucket::new(Budget::per_second(u64::MAX, u64::MAX));
         assert!((0..1000).all(|_| unlimited.take(u64::from(u32::MAX), ms(0))));
         let mut no_period = Bucket::new(Budget { burst: 1, refill: 1, period: Duration::ZERO });
         assert!(no_period.take(1, ms(0)) && !no_period.take(1, ms(0)) && no_period.take(1, ms(1)));

@@ -173,6 +173,17 @@ pub(super) fn directions<T>([client_to_server, server_to_client]: [T; 2]) -> Dir
     Directions { client_to_server, server_to_client }
 }
 
+/// What was negotiated in TLS or DTLS.
+fn describe(described: &mut Connection, negotiation: &Negotiation, seen: &[Seen], server: usize) {
+    described.server_name =
+        negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.as_deref().map(str::to_owned));
+    described.protocol = negotiation.version().and_then(protocol_name);
+    described.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
+    described.resumed = is_resumed(negotiation, seen, server);
+    described.suite = negotiation.suite.as_ref().map(ToString::to_string);
+    described.problems.extend(negotiation.remark.as_deref().map(str::to_owned));
+}
+
 /// A TLS connection.
 pub(super) fn report_tls(
     mut connection: TlsConnection,
@@ -193,10 +204,6 @@ pub(super) fn report_tls(
     let TlsConnection { negotiation, mut seen, alerts, mut problems, .. } = connection;
     name_retries(&mut seen, server);
     let (mut described, seen) = facts.connection(seen, client);
-    described.server_name =
-        negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.as_deref().map(str::to_owned));
-    described.protocol = negotiation.version().and_then(protocol_name);
-    described.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
     described.alerts = facts.alerts(&alerts, client);
     described.encrypted = directions(spans.each_ref().map(|span| encrypted(span, facts)));
     described.application_data_bytes.client_to_server =
@@ -208,9 +215,7 @@ pub(super) fn report_tls(
             "encrypted handshake records after the handshake (a renegotiation, perhaps) are not reported",
         );
     }
-    described.resumed = is_resumed(&negotiation, &seen, server);
-    described.suite = negotiation.suite.as_ref().map(ToString::to_string);
-    described.problems.extend(negotiation.remark.as_deref().map(str::to_owned));
+    describe(&mut described, &negotiation, &seen, server);
     described.complete =
         finished == [true; 2] || (negotiation.is_tls_1_3() && spans.iter().all(|span| !span.is_empty()));
     if let Some(last) = spans.iter().flatten().map(|record| record.end.time_ns).max() {
@@ -235,17 +240,11 @@ pub(super) fn report_dtls(
     let application = [client, server].map(|direction| connection.application_bytes(direction));
     let DtlsConnection { negotiation, seen, alerts, problems, .. } = connection;
     let (mut described, seen) = facts.connection(seen, client);
-    described.server_name =
-        negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.as_deref().map(str::to_owned));
-    described.protocol = negotiation.version().and_then(protocol_name);
-    described.cipher = negotiation.server_hello.as_ref().map(|hello| cipher_suite::name(hello.cipher_suite));
     described.alerts = facts.alerts(&alerts, client);
     described.complete = finished || (negotiation.is_tls_1_3() && spans.iter().all(|span| span.records > 0));
     described.encrypted = directions(spans);
     described.application_data_bytes = directions(application);
-    described.resumed = is_resumed(&negotiation, &seen, server);
-    described.suite = negotiation.suite.as_ref().map(ToString::to_string);
-    described.problems.extend(negotiation.remark.as_deref().map(str::to_owned));
+    describe(&mut described, &negotiation, &seen, server);
     described.problems.extend(problems.into_list());
     described
 }

@@ -276,7 +276,7 @@ impl Run<'_> {
             self.session = Some(session);
         }
         if flight.counts {
-            let resumed = peer.negotiated().is_some_and(|negotiated| negotiated.resumed);
+            let resumed = peer.tunnel().negotiated().is_some_and(|negotiated| negotiated.resumed);
             self.tally.first_due = Some(self.tally.first_due.map_or(flight.due, |due| due.min(flight.due)));
             self.tally.complete(&flight, resumed, now);
         }

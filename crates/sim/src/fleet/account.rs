@@ -51,7 +51,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             if self.clients[slot as usize].is_active {
                 if self.clients[slot as usize].ready.is_none() {
                     *self.outcome.attempt_failures.entry(Cause::Lost).or_default() += 1;
-                    self.give_up(now, slot);
+                    self.give_up(now, slot, Cause::Lost);
                 } else {
                     self.retire(now, slot);
                 }

@@ -95,18 +95,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             client.resumes_at = now + Ns::from_secs_f64(pause);
             return;
         }
-        self.advance(now);
-        self.load.in_flight -= 1;
-        let client = &self.clients[slot as usize];
-        self.flight_ns += u128::from((now - client.planned).0);
-        if let Some(interval) = self.outcome.series.at(now) {
-            interval.failed += 1;
-        }
-        if client.counted {
-            *self.outcome.failed.entry(cause).or_default() += 1;
-            self.outcome.classes[usize::from(client.class)].failed += 1;
-        }
-        self.retire(now, slot);
+        self.give_up(now, slot, cause);
     }
 
     /// The client is gone, but the server does not know: what has come it works on all the same.
@@ -139,7 +128,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     }
 
     /// A client for which nothing more will happen.
-    pub(super) fn give_up(&mut self, now: Ns, slot: u32) {
+    pub(super) fn give_up(&mut self, now: Ns, slot: u32, cause: Cause) {
         self.advance(now);
         self.load.in_flight -= 1;
         let client = &self.clients[slot as usize];
@@ -148,7 +137,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             interval.failed += 1;
         }
         if client.counted {
-            *self.outcome.failed.entry(Cause::Lost).or_default() += 1;
+            *self.outcome.failed.entry(cause).or_default() += 1;
             self.outcome.classes[usize::from(client.class)].failed += 1;
         }
         self.retire(now, slot);

@@ -88,35 +88,26 @@ impl WtlsBulk {
     }
 }
 
-/// MACs of WTLS (WAP-261, table 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)] // the names are the specification's own
-pub enum WtlsMac {
-    Sha0,
-    Sha40,
-    Sha80,
-    Sha,
-    Md5_40,
-    Md5_80,
-    Md5,
+spelled! {
+    /// MACs of WTLS (WAP-261, table 6).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[allow(missing_docs)] // the names are the specification's own
+    pub enum WtlsMac {
+        Sha0 = "sha0",
+        Sha40 = "sha40",
+        Sha80 = "sha80",
+        Sha = "sha",
+        Md5_40 = "md5-40",
+        Md5_80 = "md5-80",
+        Md5 = "md5",
+    }
 }
 
 impl WtlsMac {
-    /// Every MAC with its spelling and its number in the specification (4 was removed in WAP-261).
-    pub const ALL: [(Self, &str, u8); 7] = [
-        (Self::Sha0, "sha0", 0),
-        (Self::Sha40, "sha40", 1),
-        (Self::Sha80, "sha80", 2),
-        (Self::Sha, "sha", 3),
-        (Self::Md5_40, "md5-40", 5),
-        (Self::Md5_80, "md5-80", 6),
-        (Self::Md5, "md5", 7),
-    ];
-
-    /// Number in the specification.
+    /// Number in the specification, from which 4 was removed in WAP-261.
     #[must_use]
     pub fn number(self) -> u8 {
-        Self::ALL[self as usize].2
+        self as u8 + u8::from(self >= Self::Md5_40)
     }
 }
 
@@ -127,7 +118,7 @@ impl Cipher {
         if protocol != Protocol::Wtls {
             return TlsCipher::ALL.iter().find(|row| row.1 == name).map(|row| Self::Tls(row.0));
         }
-        WtlsMac::ALL.iter().find_map(|&(mac, mac_name, _)| {
+        WtlsMac::ALL.iter().find_map(|&(mac, mac_name)| {
             let bulk_name = name.strip_suffix(mac_name)?.strip_suffix('-')?;
             let bulk = WtlsBulk::ALL.iter().find(|row| row.1 == bulk_name)?.0;
             Some(Self::Wtls(bulk, mac))
@@ -169,12 +160,8 @@ impl Cipher {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Tls(cipher) => TlsCipher::ALL[cipher as usize].1,
-            Self::Wtls(bulk, mac) => crate::operation::intern(&format!(
-                "{}-{}",
-                WtlsBulk::ALL[bulk as usize].1,
-                WtlsMac::ALL[mac as usize].1
-            )),
+            Self::Tls(cipher) => cipher.as_str(),
+            Self::Wtls(bulk, mac) => crate::operation::intern(&format!("{}-{}", bulk.as_str(), mac.as_str())),
         }
     }
 
