@@ -129,19 +129,12 @@ pub fn text(tallies: &[Arc<Tally>], elapsed: Duration) -> String {
     let mut page = Page::default();
     let sum = |count: fn(&Tally) -> u64| tallies.iter().map(|tally| count(tally)).sum::<u64>();
     let gauge = |count: fn(&Tally) -> i64| tallies.iter().map(|tally| count(tally)).sum::<i64>();
-    page.single(
-        "connections_accepted_total",
-        "counter",
-        "Connections accepted.",
-        sum(|tally| tally.accepted.get()),
-    );
-    page.single("connections_open", "gauge", "Connections open now.", gauge(|tally| tally.open.get()));
-    page.single(
-        "handshakes_in_progress",
-        "gauge",
-        "Connections whose handshake is not over.",
-        gauge(|tally| tally.handshaking.get()),
-    );
+    page.family("connections_accepted_total", "counter", "Connections accepted.");
+    page.sample("connections_accepted_total", "", sum(|tally| tally.accepted.get()));
+    page.family("connections_open", "gauge", "Connections open now.");
+    page.sample("connections_open", "", gauge(|tally| tally.open.get()));
+    page.family("handshakes_in_progress", "gauge", "Connections whose handshake is not over.");
+    page.sample("handshakes_in_progress", "", gauge(|tally| tally.handshaking.get()));
     page.family("handshakes_total", "counter", "Handshakes completed.");
     page.sample("handshakes_total", r#"{outcome="full"}"#, sum(|tally| tally.full.get()));
     page.sample("handshakes_total", r#"{outcome="resumed"}"#, sum(|tally| tally.resumed.get()));
@@ -149,26 +142,16 @@ pub fn text(tallies: &[Arc<Tally>], elapsed: Duration) -> String {
     for (cause, count) in failures(tallies) {
         page.sample("handshakes_failed_total", &format!("{{cause=\"{}\"}}", label(&cause)), count);
     }
-    page.single(
-        "accept_pauses_total",
-        "counter",
-        "Times at which accepting paused for want of room.",
-        sum(|tally| tally.pauses.get()),
-    );
-    page.single(
-        "connections_idle_closed_total",
-        "counter",
-        "Established connections silent too long.",
-        sum(|tally| tally.idle_closed.get()),
-    );
-    page.single("answers_total", "counter", "Requests answered.", sum(|tally| tally.answers.get()));
-    page.single(
-        "received_bytes_total",
-        "counter",
-        "Bytes received.",
-        sum(|tally| tally.received_bytes.get()),
-    );
-    page.single("sent_bytes_total", "counter", "Bytes sent.", sum(|tally| tally.sent_bytes.get()));
+    page.family("accept_pauses_total", "counter", "Times at which accepting paused for want of room.");
+    page.sample("accept_pauses_total", "", sum(|tally| tally.pauses.get()));
+    page.family("connections_idle_closed_total", "counter", "Established connections silent too long.");
+    page.sample("connections_idle_closed_total", "", sum(|tally| tally.idle_closed.get()));
+    page.family("answers_total", "counter", "Requests answered.");
+    page.sample("answers_total", "", sum(|tally| tally.answers.get()));
+    page.family("received_bytes_total", "counter", "Bytes received.");
+    page.sample("received_bytes_total", "", sum(|tally| tally.received_bytes.get()));
+    page.family("sent_bytes_total", "counter", "Bytes sent.");
+    page.sample("sent_bytes_total", "", sum(|tally| tally.sent_bytes.get()));
     let (mut handshakes, mut busy) = (Durations::default(), Durations::default());
     let mut messages: BTreeMap<_, MessageTime> = BTreeMap::new();
     for tally in tallies {
@@ -188,13 +171,10 @@ pub fn text(tallies: &[Arc<Tally>], elapsed: Duration) -> String {
         page.sample("message_cpu_seconds_sum", &labels, time.sum_s);
         page.sample("message_cpu_seconds_count", &labels, time.count);
     }
-    page.single(
-        "traces_lost_total",
-        "counter",
-        "Sampled handshakes that could not be kept.",
-        sum(|tally| tally.traces_lost.get()),
-    );
-    page.single("uptime_seconds", "gauge", "Time since the server started.", elapsed.as_secs_f64());
+    page.family("traces_lost_total", "counter", "Sampled handshakes that could not be kept.");
+    page.sample("traces_lost_total", "", sum(|tally| tally.traces_lost.get()));
+    page.family("uptime_seconds", "gauge", "Time since the server started.");
+    page.sample("uptime_seconds", "", elapsed.as_secs_f64());
     if let Ok(usage) = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF) {
         let seconds = |time: nix::sys::time::TimeVal| {
             Duration::from_secs(u64::try_from(time.tv_sec()).unwrap_or(0)).as_secs_f64()
@@ -225,12 +205,6 @@ impl Page {
 
     fn sample(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
         let _ = writeln!(self.text, "shakedown_{name}{labels} {value}");
-    }
-
-    /// A family of one figure.
-    fn single(&mut self, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
-        self.family(name, kind, help);
-        self.sample(name, "", value);
     }
 
     fn plain(&mut self, name: &str, kind: &str, help: &str, value: f64) {
