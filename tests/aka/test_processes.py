@@ -56,7 +56,7 @@ def test_a_mobile_attaches_from_python(site, hss, processes):
     told: list[int] = []
     found = shakedown.attach_live(
         *(processes[-2].addresses[0], site / "card-0.json"),
-        attaches=3, data="forty-two", samples=True, progress=told.append,
+        attaches=3, gap_s=0.5, data="forty-two", samples=True, progress=told.append,
     )  # fmt: skip
     assert (found.attaches, found.completed, found.failed, found.echoed) == (3, 3, {}, 3)
     assert (found.full.attaches, found.resumed.attaches) == (1, 2)
