@@ -117,17 +117,15 @@ fn profiles_that_are_too_much_are_refused_in_one_line() {
 
 #[test]
 fn files_of_very_many_blocks_are_refused_soon() {
-    let started = std::time::Instant::now();
     let read =
         |bytes: &[u8]| CredentialFile::read(bytes, Path::new("x"), None).err().map(|error| error.to_string());
-    // 600,000 blocks that are begun and never ended.
+    // 600,000 blocks that are begun and never ended: reading on to the end from each would be six terabytes.
     let begun = "-----BEGIN X-----\n".repeat(600_000);
     in_one_line(&read(begun.as_bytes()).unwrap(), "x: holds more than 1000 certificates or other blocks");
     let certificate = pem(&CERTIFICATE);
     in_one_line(&read(&certificate.repeat(1001)).unwrap(), "x: holds more than 1000");
     in_one_line(&read(&CERTIFICATE.repeat(1001)).unwrap(), "x: holds more than 1000");
     assert_eq!(read(&certificate.repeat(1000)), None);
-    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
 
 #[test]
