@@ -7,6 +7,7 @@ processors: never earlier. So the least of many passages is what the bearer take
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from tools.bearer_handshakes import COMMAND, GATEWAY
 
 from shakedown.profiles import load_bearer
 
+TESTS = Path(__file__).parents[2]
 SHORT_BYTES = 52
 TRAIN = 40
 """Packets of a train: what the queue of a profile without its spread has room for."""
@@ -110,7 +112,9 @@ def passages(profile: Path, count: int) -> Passages:
         code = f"import json; from live.bearer.passages import probe; print(json.dumps(probe{asked}))"
         done = subprocess.run(
             [*COMMAND, "run", "--linger", "0", str(profile), "--", sys.executable, "-c", code],
-            capture_output=True, text=True, check=True, timeout=600, cwd=Path(__file__).parents[2],
+            capture_output=True, text=True, check=False, timeout=600,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])},
         )  # fmt: skip
+    assert done.returncode == 0, done.stderr
     found: dict[str, list[float]] = json.loads(done.stdout)
     return Passages({what: min(times) for what, times in found.items()}, said)
