@@ -55,12 +55,11 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Reading:
-    """What nginx has done so far: at a wall-clock time, its CPU time, its connections, its sleeps."""
+    """What nginx has done so far: at a wall-clock time, its CPU time, its connections."""
 
     at_s: float
     ran_s: float
     handled: int
-    slept: int
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class Server:
         found = re.search(r"^\s*\d+ (\d+) \d+\s*$", text, re.M)
         if found is None:
             raise UnavailableError(f"nginx does not tell of its connections: {text[:80]!r}")
-        return Reading(at_s, self.ran_s(), int(found[1]), self.slept())
+        return Reading(at_s, self.ran_s(), int(found[1]))
 
 
 @contextlib.contextmanager

@@ -36,8 +36,6 @@ from shakedown.simulation.fleet import settle
 from shakedown.simulation.spec import WRITE_BYTES, WTLS_TIMERS, bearer_spec, simulation_spec
 
 GATEWAY = "198.18.0.2"
-ATTEMPTS = 6
-"""How often something is timed until it took as long as it should: a busy machine makes it longer."""
 COMMAND = [sys.executable, "-m", "shakedown", "bearer"]
 TLS = "-tls1_3 -ciphersuites TLS_AES_128_GCM_SHA256 -groups X25519"
 

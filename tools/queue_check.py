@@ -100,11 +100,6 @@ class ByMessage:
     first_s: float
     second_s: float
 
-    @property
-    def mean_s(self) -> float:
-        """Of all messages."""
-        return (self.first_s + self.second_s) / 2
-
 
 @dataclass(frozen=True)
 class Result:

@@ -2,6 +2,7 @@
 //! as far as it is read without keys, as pieces and as capture files.
 
 use shakedown_capture::file::CaptureReader;
+use shakedown_capture::tls::keylog::KeyLog;
 use shakedown_capture::write::{Chunk, Conversation, WriteError, Writer};
 use shakedown_trace::Side;
 use shakedown_trace::endpoint::Transport;
@@ -263,7 +264,7 @@ pub fn as_next_generation(capture: &[u8]) -> Vec<u8> {
     let device = [1, 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
     let mut file = [block(0x0a0d_0d0a, &section), block(1, &device)].concat();
     let Ok(mut reader) = CaptureReader::new(capture) else { return file };
-    while let Ok(Some(packet)) = reader.next_packet() {
+    while let Ok(Some(packet)) = reader.next_packet(&mut KeyLog::default()) {
         let (time, length) = (packet.time_ns.to_le_bytes(), (packet.data.len() as u32).to_le_bytes());
         let head = [&[0; 4][..], &time[4..], &time[..4], &length, &length].concat();
         file.extend(block(6, &[&head[..], packet.data].concat()));

@@ -72,11 +72,6 @@ impl<V: Environment, S: Store> Node<V, S> {
         &self.name
     }
 
-    /// The network that it belongs to.
-    pub fn network(&self) -> &Network {
-        &self.network
-    }
-
     /// What has happened so far.
     pub fn tally(&self) -> &Tally {
         &self.tally

@@ -99,20 +99,12 @@ impl<R: Read> CaptureReader<R> {
         Ok(Self { window, format, packets: 0 })
     }
 
-    /// The next packet; `None` at the end. Keys that the file itself carries are passed over.
-    ///
-    /// # Errors
-    /// [`CaptureError`]; nothing more can be read after it.
-    pub fn next_packet(&mut self) -> Result<Option<RawPacket<'_>>, CaptureError> {
-        self.next_packet_and_keys(&mut KeyLog::default())
-    }
-
     /// The next packet; `None` at the end. Keys that the file carries before it (pcapng decryption secrets) are
     /// added.
     ///
     /// # Errors
     /// [`CaptureError`]; nothing more can be read after it.
-    pub fn next_packet_and_keys(&mut self, keys: &mut KeyLog) -> Result<Option<RawPacket<'_>>, CaptureError> {
+    pub fn next_packet(&mut self, keys: &mut KeyLog) -> Result<Option<RawPacket<'_>>, CaptureError> {
         let number = self.packets + 1;
         let found = match &mut self.format {
             Format::Classic(classic) => classic.next(&mut self.window, number)?,

@@ -199,7 +199,7 @@ impl<R: Read> Inspector<R> {
                 self.state.emit(&key, Cause::End);
                 continue;
             }
-            match self.reader.next_packet_and_keys(&mut self.state.keys) {
+            match self.reader.next_packet(&mut self.state.keys) {
                 Ok(Some(packet)) => self.state.packet(&packet),
                 Ok(None) => self.left = Some(self.state.open_flows()),
                 Err(error) => {
@@ -235,22 +235,6 @@ impl<R: Read> Iterator for Inspector<R> {
             }
         }
     }
-}
-
-/// Reads a whole capture: its connections by index, what it was, and why reading ended early, if it did.
-///
-/// # Errors
-/// [`CaptureError`] where nothing could be read at all.
-pub fn inspect(
-    source: impl Read,
-    keys: KeyLog,
-    limits: Limits,
-) -> Result<(Vec<Connection>, Summary, Option<CaptureError>), CaptureError> {
-    let mut inspector = Inspector::new(source, keys, limits)?;
-    let mut connections: Vec<Connection> = inspector.by_ref().collect();
-    connections.sort_by_key(|connection| connection.index);
-    let summary = inspector.summary();
-    Ok((connections, summary, inspector.error))
 }
 
 impl State {

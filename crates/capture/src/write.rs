@@ -162,12 +162,6 @@ impl Writer {
         }
     }
 
-    /// Packets written so far.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.packets
-    }
-
     /// Completes the file and gives it its name.
     ///
     /// # Errors

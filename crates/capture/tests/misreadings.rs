@@ -4,11 +4,9 @@
 mod support;
 
 use shakedown_capture::CaptureError;
-use shakedown_capture::inspect::{Limits, inspect};
-use shakedown_capture::tls::keylog::KeyLog;
 use support::{
     ACK, CLIENT, FIN, SERVER, SYN, Talk, block, client_hello, conversation, datagram, enhanced_packet,
-    handshake, interface, ip, names, pcap, pcapng, read, record, secrets, tshark, whole,
+    handshake, inspector, interface, ip, names, pcap, pcapng, read, record, secrets, tshark, whole,
 };
 
 const MESSAGES: usize = 9;
@@ -190,8 +188,9 @@ fn packets_of_unknown_link_types_may_come_first() {
             );
         }
     }
-    let (told, _, error) = inspect(&odd_section[..], KeyLog::default(), Limits::default()).unwrap();
-    assert!(told.is_empty());
+    let mut inspector = inspector(&odd_section);
+    assert!(inspector.next().is_none());
+    let error = inspector.error();
     assert!(matches!(error, Some(CaptureError::UnknownLinkType { number: 189 })), "{error:?}");
 }
 
@@ -235,11 +234,11 @@ fn large_blocks_of_unknown_kinds_are_passed_over() {
     blocks.rotate_left(1);
     let capture = pcapng(&[101], &blocks);
     let cut = &capture[..capture.len() - 1000];
-    let (told, _, error) = inspect(cut, KeyLog::default(), Limits::default()).unwrap();
-    assert_eq!(told.len(), 1);
+    let mut inspector = inspector(cut);
+    assert_eq!(inspector.by_ref().count(), 1);
     let expected = (large.len() as u64, large.len() as u64 - 1000);
-    match error {
-        Some(CaptureError::Cut { expected: takes, found, .. }) => assert_eq!((takes, found), expected),
+    match inspector.error() {
+        Some(CaptureError::Cut { expected: takes, found, .. }) => assert_eq!((*takes, *found), expected),
         other => panic!("{other:?}"),
     }
 }

@@ -82,8 +82,6 @@ pub enum Discarded {
 /// What an authentication wants next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Wait, and call [`Authentication::handle_timeout`] at [`Authentication::poll_timeout`].
-    Wait,
     /// [`Authentication::transmit`] the response to the last challenge.
     Transmit,
     /// Both sides have the same keys.
@@ -185,11 +183,6 @@ impl<E: Endpoint> Authentication<E> {
             disbelieved: None,
         });
         Ok(&waiting.packet)
-    }
-
-    /// When to call [`handle_timeout`](Self::handle_timeout).
-    pub fn poll_timeout(&self) -> Option<Time> {
-        self.waiting.as_ref().map(|waiting| waiting.deadline)
     }
 
     /// The same request again where its time has come.

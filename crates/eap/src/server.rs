@@ -100,11 +100,6 @@ impl<E: Endpoint> Server<E> {
         self.tunnel.into_endpoint()
     }
 
-    /// The name that the peer gave in the clear.
-    pub fn identity(&self) -> &[u8] {
-        &self.identity
-    }
-
     /// Makes the fragments that follow smaller.
     pub fn limit_fragments(&mut self, bytes: usize) {
         self.tunnel.limit(bytes);

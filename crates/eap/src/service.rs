@@ -135,11 +135,6 @@ impl<V: Environment> Service<V> {
         self.sessions.len()
     }
 
-    /// Entries that wait for a session's end, for those that watch what is held.
-    pub fn held_deadlines(&self) -> usize {
-        self.expiring.len()
-    }
-
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn poll_timeout(&self) -> Option<Time> {
         let first = self.expiring.front().map(|entry| entry.0);
@@ -232,6 +227,7 @@ impl<V: Environment> Service<V> {
         *self.per_client.entry(client).or_default() += 1;
         self.expiring.push_back((expires, id));
         self.drop_finished();
+        debug_assert!(self.expiring.len() <= 2 * self.limits.sessions.max(1));
         self.say(packet, id, said)
     }
 

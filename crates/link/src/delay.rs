@@ -38,17 +38,7 @@ impl<P> Delay<P> {
     #[must_use]
     pub fn new(delay: Distribution, stream: Stream) -> Self {
         let process = delay.as_constant().is_none().then(|| Process::new(stream));
-        Self { process, ..Self::holding_all(delay) }
-    }
-
-    /// Always the same delay.
-    #[must_use]
-    pub fn constant(delay: Ns) -> Self {
-        Self::holding_all(Distribution::constant(delay))
-    }
-
-    fn holding_all(delay: Distribution) -> Self {
-        Self { delay, process: None, latest: Ns::ZERO, first: Ns::MAX, held: VecDeque::new() }
+        Self { delay, process, latest: Ns::ZERO, first: Ns::MAX, held: VecDeque::new() }
     }
 
     /// A drawn delay holds for that long: all units sent meanwhile have it. Without effect on a constant delay.

@@ -12,10 +12,9 @@
 //! | [`Encapsulation`] | adds the bytes of WEP or CCMP, and really encrypts a payload that is present |
 //! | [`Overhead`] | adds the link's bytes per packet |
 //! | [`Rate`] | serialises it behind those before it; bounded queue, drop-tail |
-//! | [`Loss`] | loses it: independently, in bursts, by mask or by a recorded sequence |
+//! | [`Loss`] | loses it: independently or in bursts |
 //! | [`Duplication`] | sends it twice |
 //! | [`Delay`] | holds it: constant, or drawn from a distribution; in order unless reordering is asked for |
-//! | [`Chain`] | carries it over one link, then over another |
 //!
 //! [`BearerSpec`] mirrors a bearer profile and builds a [`Path`]: both directions, with what they share (a half-duplex
 //! medium, a radio that must be set up and falls idle).
@@ -26,7 +25,6 @@
 #![forbid(unsafe_code)]
 
 mod bearer;
-mod chain;
 pub mod cipher;
 mod delay;
 mod distribution;
@@ -45,7 +43,6 @@ mod unit;
 pub use bearer::{
     Bearer, BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryption, OneWay, SuperPackets,
 };
-pub use chain::Chain;
 pub use delay::Delay;
 pub use distribution::{Distribution, DistributionError, DistributionSpec};
 pub use duplication::Duplication;
@@ -55,7 +52,7 @@ pub use mtu::{Mtu, TooLong};
 pub use overhead::Overhead;
 pub use path::{Direction, Path, Radio, RadioTimes};
 pub use random::{Probability, Purpose, Stream};
-pub use rate::{Bound, Rate, RateSteps, RateValue, Silence};
+pub use rate::{Bound, Rate, RateValue, Silence};
 pub use time::{MAX_SECONDS, Ns};
 pub use unit::{Drop, Fate, Fragment, Null, Payload, Unit};
 

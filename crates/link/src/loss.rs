@@ -1,7 +1,6 @@
 //! Losing units.
 
 use crate::{Drop, Fate, Link, Ns, Payload, Probability, Stream, Unit};
-use std::sync::Arc;
 
 /// How units are lost.
 #[derive(Clone, Debug)]
@@ -24,46 +23,9 @@ pub enum LossProcess {
         /// The state.
         is_bad: bool,
     },
-    /// By the bits of a number, the lowest first, over and over: for tests.
-    Mask {
-        /// 1: lost.
-        bits: u64,
-        /// After N (1 to 64) it begins again.
-        period: u32,
-        /// The next bit.
-        position: u32,
-    },
-    /// By a recorded sequence (true: lost), over and over.
-    Replay {
-        /// Not empty.
-        lost: Arc<[bool]>,
-        /// The next one.
-        position: usize,
-    },
 }
 
 impl LossProcess {
-    /// A pattern of up to 64 units, `#` lost and `.` not, over and over; `None` for anything else.
-    #[must_use]
-    pub fn pattern(pattern: &str) -> Option<Self> {
-        let period = u32::try_from(pattern.len()).ok().filter(|length| (1..=64).contains(length))?;
-        let mut bits = 0;
-        for (position, character) in pattern.bytes().enumerate() {
-            match character {
-                b'#' => bits |= 1 << position,
-                b'.' => {}
-                _ => return None,
-            }
-        }
-        Some(Self::Mask { bits, period, position: 0 })
-    }
-
-    /// A recorded sequence; `None` where it is empty.
-    #[must_use]
-    pub fn replay(lost: &[bool]) -> Option<Self> {
-        (!lost.is_empty()).then(|| Self::Replay { lost: lost.into(), position: 0 })
-    }
-
     /// True where it draws random numbers.
     #[inline]
     #[must_use]
@@ -81,16 +43,6 @@ impl LossProcess {
                 *is_bad ^= moves.happens(stream);
                 let lost = if *is_bad { *bad } else { *good };
                 lost.happens(stream)
-            }
-            Self::Mask { bits, period, position } => {
-                let lost = *bits >> *position & 1 == 1;
-                *position = (*position + 1) % *period;
-                lost
-            }
-            Self::Replay { lost, position } => {
-                let now = lost[*position];
-                *position = (*position + 1) % lost.len();
-                now
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use crate::{Drop, Fate, Link, Ns, Payload, Unit};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// A rate, exact to a thousandth of a bit per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,46 +16,6 @@ impl RateValue {
         let millibits_per_s = (rate * 1e3 + 0.5) as u64;
         (rate.is_finite() && millibits_per_s > 0 && rate < 9e15).then_some(Self { millibits_per_s })
     }
-
-    /// In bit/s.
-    #[must_use]
-    pub fn bits_per_s(self) -> f64 {
-        self.millibits_per_s as f64 * 1e-3
-    }
-}
-
-/// Rates that change at known times, perhaps over and over.
-#[derive(Clone, Debug)]
-pub struct RateSteps {
-    steps: Vec<(Ns, Option<RateValue>)>,
-    period: Option<Ns>,
-}
-
-impl RateSteps {
-    /// Steps of (from when, rate or an outage) in rising order, the first at time 0, starting over after `period`. `None`
-    /// for any other order, for a period that ends before the last step begins, or where nothing would ever be sent.
-    #[must_use]
-    pub fn new(steps: Vec<(Ns, Option<RateValue>)>, period: Option<Ns>) -> Option<Self> {
-        let rising = steps.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        let last = steps.last()?;
-        let ends = period.is_none_or(|period| period > last.0);
-        let sends =
-            if period.is_some() { steps.iter().any(|step| step.1.is_some()) } else { last.1.is_some() };
-        (steps[0].0 == Ns::ZERO && rising && ends && sends).then_some(Self { steps, period })
-    }
-
-    /// The rate at a time, and when it ends.
-    fn at(&self, time: Ns) -> (Option<RateValue>, Ns) {
-        let round = self.period.map_or(Ns::ZERO, |period| Ns(time.0 - time.0 % period.0));
-        let within = time.since(round);
-        let index = self.steps.partition_point(|step| step.0 <= within) - 1;
-        let end = match (self.steps.get(index + 1), self.period) {
-            (Some(next), _) => round + next.0,
-            (None, Some(period)) => round + period,
-            (None, None) => Ns::MAX,
-        };
-        (self.steps[index].1, end)
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -64,7 +23,6 @@ enum Speed {
     /// Nothing takes any time.
     Unlimited,
     Constant(RateValue),
-    Steps(Arc<RateSteps>),
 }
 
 /// How much may wait, the unit in service included.
@@ -129,12 +87,6 @@ impl<L> Rate<L> {
     #[must_use]
     pub fn new(rate: RateValue, inner: L) -> Self {
         Self::with(Speed::Constant(rate), inner)
-    }
-
-    /// At rates that change: a change holds for whatever of a unit is not yet sent.
-    #[must_use]
-    pub fn stepped(steps: Arc<RateSteps>, inner: L) -> Self {
-        Self::with(Speed::Steps(steps), inner)
     }
 
     fn with(speed: Speed, inner: L) -> Self {
@@ -228,21 +180,6 @@ impl<L> Rate<L> {
                     u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX)
                 };
                 start + Ns(took)
-            }
-            Speed::Steps(steps) => {
-                let mut work = u128::from(bytes) * 8 * u128::from(PER_BIT) + u128::from(self.carried);
-                let mut now = start;
-                loop {
-                    let (rate, end) = steps.at(now);
-                    let rate = rate.map_or(0, |rate| u128::from(rate.millibits_per_s));
-                    let room = rate * u128::from(end.since(now).0);
-                    if rate > 0 && work <= room {
-                        self.carried = (work % rate) as u64;
-                        return now + Ns((work / rate) as u64);
-                    }
-                    work -= room;
-                    now = end;
-                }
             }
         }
     }

@@ -19,13 +19,6 @@ impl Ns {
     /// Later than anything.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A number of microseconds.
-    #[inline]
-    #[must_use]
-    pub const fn from_us(microseconds: u64) -> Self {
-        Self(microseconds * 1_000)
-    }
-
     /// A number of milliseconds.
     #[inline]
     #[must_use]

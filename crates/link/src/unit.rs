@@ -23,12 +23,6 @@ impl<P> Unit<P> {
     pub fn new(bytes: u32, payload: P) -> Self {
         Self { bytes, fragment: Fragment::WHOLE, payload: Some(payload) }
     }
-
-    /// A unit of which only the length is known.
-    #[must_use]
-    pub fn sized(bytes: u32) -> Self {
-        Self { bytes, fragment: Fragment::WHOLE, payload: None }
-    }
 }
 
 /// A part of a unit that was cut.

@@ -93,12 +93,6 @@ impl Library {
     pub fn as_ptr(&self) -> *mut ffi::OSSL_LIB_CTX {
         self.context
     }
-
-    /// True where use of algorithms is written to the recorder.
-    #[must_use]
-    pub fn is_timed(&self) -> bool {
-        self.timed
-    }
 }
 
 /// A context in the making; freed where it is not finished.

@@ -8,20 +8,18 @@ use openssl::x509::X509;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-shakedown_trace::spelled! {
-    /// How a file is written.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[serde(rename_all = "lowercase")]
-    pub enum Format {
-        /// Base 64 between dashed lines.
-        Pem = "PEM",
-        /// The bytes on the wire.
-        Der = "DER",
-        /// Keys and certificates together, under a password.
-        Pkcs12 = "PKCS #12",
-        /// The bytes on the wire in WTLS.
-        Wtls = "WTLS",
-    }
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Base 64 between dashed lines.
+    Pem,
+    /// The bytes on the wire.
+    Der,
+    /// Keys and certificates together, under a password.
+    Pkcs12,
+    /// The bytes on the wire in WTLS.
+    Wtls,
 }
 
 /// What a file of certificates and keys holds.

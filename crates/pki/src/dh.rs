@@ -9,10 +9,7 @@ const P1024: [u8; 128] = from_hex(include_bytes!("../data/dh1024.hex"));
 const P2048: [u8; 256] = from_hex(include_bytes!("../data/dh2048.hex"));
 const P3072: [u8; 384] = from_hex(include_bytes!("../data/dh3072.hex"));
 
-/// The sizes there are, in bits.
-pub const BITS: [u16; 4] = [512, 1024, 2048, 3072];
-
-/// Prime and generator, big-endian, of the group of N bits; `None` for a size not in [`BITS`].
+/// Prime and generator, big-endian, of the group of N bits; `None` for any size but 512, 1024, 2048 and 3072.
 #[must_use]
 pub fn group(bits: u16) -> Option<(&'static [u8], &'static [u8])> {
     let prime: &'static [u8] = match bits {
@@ -52,6 +49,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use openssl::bn::{BigNum, BigNumContext};
+
+    const BITS: [u16; 4] = [512, 1024, 2048, 3072];
 
     #[test]
     fn primes_are_safe_and_two_generates_the_large_subgroup() {

@@ -19,8 +19,6 @@ pub struct UserIdentity {
     pub identity: Identity,
     /// Leaf first, trusted root last.
     pub keys: Vec<KeyType>,
-    /// The keys part of the suite's name: `p256@rsa2048@rsa4096`.
-    pub keys_name: String,
     /// Certificates that are sent although the peer's path does not need them (cross-signed roots, for example).
     pub unneeded: usize,
 }
@@ -304,7 +302,7 @@ impl Rooted {
             chain,
         };
         let unneeded = identity.chain.len() - self.needed;
-        Ok(UserIdentity { keys_name: keys::chain_name(&keys), identity, keys, unneeded })
+        Ok(UserIdentity { identity, keys, unneeded })
     }
 }
 

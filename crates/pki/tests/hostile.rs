@@ -6,7 +6,7 @@ mod common;
 use common::{NOW, chain, criteria, file, kinds, pem};
 use proptest::prelude::*;
 use shakedown_pki::credentials::CredentialFile;
-use shakedown_pki::inspect::{self, Criteria};
+use shakedown_pki::inspect::{self, Criteria, Description, InspectError};
 use shakedown_pki::{Profile, Store, UserIdentity};
 use shakedown_trace::Side;
 use std::path::Path;
@@ -16,6 +16,13 @@ static CERTIFICATE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let (profile, _) = Profile::named("style-extended").unwrap();
     chain(&profile, Side::Server, "p256@p256").swap_remove(0).certificate
 });
+
+/// What is said of a file of these bytes.
+fn described(der: &[u8]) -> Result<Description, InspectError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "certificate.der", der);
+    inspect::describe(&path, None, None, None, &criteria(Side::Server))
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
@@ -27,7 +34,7 @@ proptest! {
             let place = usize::from(place) % bytes.len();
             bytes[place] = value;
         }
-        if let Ok(description) = inspect::describe_der(&[bytes], Path::new("x"), &criteria(Side::Server)) {
+        if let Ok(description) = described(&bytes) {
             let certificate = &description.certificates[0];
             let sum: usize = certificate.parts.iter().map(|part| part.bytes).sum();
             prop_assert!(certificate.parts.is_empty() || sum == certificate.bytes);
@@ -74,9 +81,7 @@ fn names_cannot_write_on_the_terminal() {
     };
     let profile = profile.with(shakedown_pki::issue::Place::Root, &overrides).unwrap();
     let issued = chain(&profile, Side::Server, "p256@p256");
-    let description =
-        inspect::describe_der(&[issued[1].certificate.clone()], Path::new("x"), &criteria(Side::Server))
-            .unwrap();
+    let description = described(&issued[1].certificate).unwrap();
     assert_eq!(description.certificates[0].subject, "O=Shakedown Laboratory, CN=a\\u{1b}[31mred\\n");
 }
 
@@ -161,7 +166,7 @@ fn times_beyond_the_calendar_are_refused_in_one_line() {
         let loaded = UserIdentity::load(Path::new("x"), None, None, None, now);
         in_one_line(&loaded.unwrap_err().to_string(), &wanted);
         let criteria = Criteria { now_unix_s: now, ..criteria(Side::Server) };
-        let described = inspect::describe_der(&[CERTIFICATE.to_vec()], Path::new("x"), &criteria);
+        let described = inspect::describe(Path::new("x"), None, None, None, &criteria);
         in_one_line(&described.unwrap_err().to_string(), &wanted);
     }
 }

@@ -277,10 +277,9 @@ fn to_python(error: EapError) -> PyErr {
     let message = error.to_string();
     match error {
         EapError::Suite { .. } | EapError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
-        EapError::Option { .. }
-        | EapError::User(_)
-        | EapError::Listen { .. }
-        | EapError::KeyWithoutChain(_) => InvalidOption::new_err(message),
+        EapError::User(_) | EapError::Listen { .. } | EapError::KeyWithoutChain(_) => {
+            InvalidOption::new_err(message)
+        }
         EapError::Interrupted => PyKeyboardInterrupt::new_err(message),
         _ => CoreError::new_err(message),
     }

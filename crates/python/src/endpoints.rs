@@ -12,7 +12,7 @@ use shakedown_stacks::measure::MeasureError;
 use shakedown_stacks::{Peers, Settings, SetupError, prepare};
 use shakedown_trace::Suite;
 use shakedown_virtual::agreement::{critical, distance};
-use shakedown_virtual::{EndpointSimulation, Ends, Pricing, VirtualError};
+use shakedown_virtual::{EndpointSimulation, Ends, VirtualError};
 use std::ops::ControlFlow;
 
 #[derive(Serialize)]
@@ -50,7 +50,7 @@ pub fn simulate_endpoints(
     let scenario: Scenario = serde_json::from_str(spec).map_err(|error| input(&error))?;
     let total = scenario.expected_clients() * u64::from(scenario.replications);
     let (suite, settings, _) = Options::read(options)?.for_suite(&crate::parse(suite)?)?;
-    let simulation = EndpointSimulation::new(scenario, Pricing::Scenario).map_err(refused)?;
+    let simulation = EndpointSimulation::new(scenario).map_err(refused)?;
     let settings = fitted(settings, simulation.scenario());
     let found = with_progress_of(py, progress, Some(total), |step| -> PyResult<_> {
         let peers = peers(&suite, &settings)?;

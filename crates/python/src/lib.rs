@@ -24,8 +24,8 @@ use shakedown_pki::cancellation::cancellable;
 use shakedown_stacks::machine::{BUILD_PROFILE, Machine};
 use shakedown_stacks::measure;
 use shakedown_stacks::{Registry, capture as captures, catalogue};
+use shakedown_trace::Suite;
 use shakedown_trace::suite::{CurveFamily, ExpectedOperation, Group, KeyFamily};
-use shakedown_trace::{Operation, Suite};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -95,19 +95,6 @@ fn operation<'py>(py: Python<'py>, one: &ExpectedOperation) -> PyResult<Bound<'p
     row.set_item("parameters", one.primitive.parameters)?;
     row.set_item("class", one.primitive.operation.class().as_str())?;
     Ok(row)
-}
-
-/// The algorithms under which public-key operations are counted: a list for each operation.
-#[pyfunction]
-fn algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let table = PyDict::new(py);
-    for (operation, _) in Operation::ALL.into_iter().filter(|(operation, _)| !operation.is_symmetric()) {
-        let families =
-            KeyFamily::ALL.into_iter().filter(|(family, _)| family.operations().contains(&operation));
-        let names: Vec<_> = families.map(|(family, _)| family.algorithm(operation)).collect();
-        table.set_item(operation.as_str(), names)?;
-    }
-    Ok(table)
 }
 
 /// Every suite that can be run; with `all`, also those that can't, with the reason.
@@ -262,7 +249,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(canonical, module)?,
         wrap_pyfunction!(describe, module)?,
-        wrap_pyfunction!(algorithms, module)?,
         wrap_pyfunction!(suites, module)?,
         wrap_pyfunction!(stacks, module)?,
         wrap_pyfunction!(machine, module)?,

@@ -68,17 +68,6 @@ impl Retransmission {
         answers_duplicates: false,
         fragment_bytes: Some(25),
     };
-
-    /// WTLS (WAP-261): the client alone has a timer; the server answers a flight that comes again. The engine's default is
-    /// 3 s, doubling, five sends.
-    pub const WTLS: Self = Self {
-        initial_s: 3.0,
-        maximum_s: 3600.0,
-        sends: 5,
-        server_timer: false,
-        answers_duplicates: true,
-        fragment_bytes: None,
-    };
 }
 
 /// A message and what it costs.
@@ -492,7 +481,7 @@ mod tests {
         assert_eq!(plan.flights[1].datagrams, [100, 1472, 1472, 106 + 25]);
         assert_eq!(plan.steps.iter().map(|step| step.datagrams).collect::<Vec<_>>(), [1, 1, 4, 4]);
         let mut whole = handshake(TransportKind::Datagram, messages);
-        whole.retransmission = Some(Retransmission::WTLS);
+        whole.retransmission = Some(Retransmission { fragment_bytes: None, ..Retransmission::DTLS });
         assert_eq!(Plan::new(&whole, &ethernet()).expect("valid").flights[1].datagrams, [100, 3025]);
     }
 }

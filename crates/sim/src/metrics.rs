@@ -166,16 +166,6 @@ impl Histogram {
         Some(self.maximum as f64)
     }
 
-    /// The share of values up to and including one.
-    #[must_use]
-    pub fn share_up_to(&self, value: u64) -> Option<f64> {
-        if self.count == 0 {
-            return None;
-        }
-        let below: u64 = self.counts.iter().take(bucket(value) + 1).sum();
-        Some(below as f64 / self.count as f64)
-    }
-
     /// Buckets that hold anything: least value, least value of the next bucket, count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.counted().map(|(index, count)| {

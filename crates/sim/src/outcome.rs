@@ -163,12 +163,6 @@ impl Moments {
     pub fn mean_s(&self) -> Option<f64> {
         (self.n > 0).then(|| self.sum_ns as f64 / self.n as f64 * 1e-9)
     }
-
-    /// The 95th percentile; 0 without values.
-    #[must_use]
-    pub fn p95_s(&self) -> f64 {
-        self.p95_ns as f64 * 1e-9
-    }
 }
 
 /// Why outcomes do not merge.

@@ -110,12 +110,6 @@ impl Peers {
         Ok(Pair { client: self.client()?, server: self.server()? })
     }
 
-    /// What makes the server's ends of connections.
-    #[must_use]
-    pub fn acceptor(&self) -> &Arc<dyn Acceptor> {
-        &self.acceptor
-    }
-
     fn session(&self) -> Option<Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -112,13 +112,6 @@ impl HalfTrace {
         }
         Ok(account.half)
     }
-
-    /// Bytes of the messages that a side sent, as far as this side saw them.
-    #[must_use]
-    pub fn bytes_from(&self, side: Side) -> u64 {
-        let sent = self.messages.iter().filter(|message| message.from == side);
-        sent.map(|message| u64::from(message.bytes)).sum()
-    }
 }
 
 /// The same events on a clock of which `factor` times as much passes in calls, and so much less between them.

@@ -21,12 +21,6 @@ impl StackId {
     pub fn new(name: impl Into<Cow<'static, str>>, version: impl Into<Cow<'static, str>>) -> Self {
         Self { name: name.into(), version: version.into() }
     }
-
-    /// A peer of which nobody knows what it runs.
-    #[must_use]
-    pub const fn unknown() -> Self {
-        Self { name: Cow::Borrowed("unknown"), version: Cow::Borrowed("") }
-    }
 }
 
 impl fmt::Display for StackId {
@@ -165,7 +159,7 @@ mod tests {
         let mut id = HandshakeId {
             suite: "tls1.2/psk".parse().expect("a suite"),
             client_stack: StackId::new("openssl", "3.6.3"),
-            server_stack: StackId::unknown(),
+            server_stack: StackId::new("unknown", ""),
             carrier: Carrier::Bare,
             credentials: Credentials::Generated,
         };

@@ -127,16 +127,6 @@ impl<E: Endpoint> Recorded<E> {
         Self { inner, recording }
     }
 
-    /// The endpoint inside.
-    pub fn inner(&self) -> &E {
-        &self.inner
-    }
-
-    /// The log so far.
-    pub fn recording(&self) -> &Recording {
-        &self.recording
-    }
-
     /// Takes wrapper and endpoint apart.
     pub fn into_parts(self) -> (E, Recording) {
         (self.inner, self.recording)

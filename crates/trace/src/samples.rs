@@ -217,8 +217,8 @@ mod tests {
     fn id() -> HandshakeId {
         HandshakeId {
             suite: "tls1.2/psk".parse().expect("a suite"),
-            client_stack: StackId::unknown(),
-            server_stack: StackId::unknown(),
+            client_stack: StackId::new("unknown", ""),
+            server_stack: StackId::new("unknown", ""),
             carrier: Carrier::Bare,
             credentials: Credentials::Generated,
         }

@@ -104,12 +104,6 @@ impl Trace {
         let sent = self.messages.iter().filter(|message| message.from == side);
         sent.map(|message| u64::from(message.bytes)).sum()
     }
-
-    /// Number of flights.
-    #[must_use]
-    pub fn flights(&self) -> u32 {
-        self.messages.iter().filter_map(|message| message.flight).max().unwrap_or(0)
-    }
 }
 
 /// For each message of a half: the place in the other half of the message that it is, where it was received.

@@ -22,8 +22,8 @@ pub(crate) const ARRIVAL: Purpose = Purpose(205);
 pub(crate) struct Common {
     pub hosts: Hosts,
     pub transport: Transport,
-    /// By side; `None` where computing is free.
-    pub prices: Option<[Rc<[Price]>; 2]>,
+    /// By side.
+    pub prices: [Rc<[Price]>; 2],
     pub seed: u64,
 }
 
@@ -75,8 +75,7 @@ impl Client {
         let entity = self.number << 16 | u64::from(self.attempt);
         let party = |endpoint, side: Side| {
             let stream = Stream::of(common.seed, entity, SERVICE[side as usize]);
-            let prices = common.prices.as_ref().map(|prices| Rc::clone(&prices[side as usize]));
-            Party::new(endpoint, Costs::new(prices, stream))
+            Party::new(endpoint, Costs::new(Rc::clone(&common.prices[side as usize]), stream))
         };
         self.parties = Some(Box::new([party(ends.client, Side::Client), party(ends.server, Side::Server)]));
         self.wire.open(now, common.transport, self.clock, &common.hosts);

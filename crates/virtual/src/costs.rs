@@ -32,7 +32,7 @@ fn price(message: &PricedMessage, side: Side) -> Result<Price, VirtualError> {
 /// What has been charged so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
-    prices: Option<std::rc::Rc<[Price]>>,
+    prices: std::rc::Rc<[Price]>,
     charged: u128,
     unpriced: Option<MessageName>,
     stream: Stream,
@@ -50,8 +50,8 @@ pub(crate) struct Charge {
 }
 
 impl Costs {
-    /// Charges by `prices`, or nothing.
-    pub fn new(prices: Option<std::rc::Rc<[Price]>>, stream: Stream) -> Self {
+    /// Charges by `prices`.
+    pub fn new(prices: std::rc::Rc<[Price]>, stream: Stream) -> Self {
         Self { prices, charged: 0, unpriced: None, stream }
     }
 
@@ -65,7 +65,7 @@ impl Costs {
                 _ => continue,
             };
             charge.messages += 1;
-            let Some(prices) = &self.prices else { continue };
+            let prices = &self.prices;
             let is_this = |price: &Price| price.is_own == is_own && price.name == name.as_str();
             let mut places = (0..prices.len()).filter(|place| is_this(&prices[*place])).peekable();
             if places.peek().is_none() && name.as_str() != CHANGE_CIPHER_SPEC {
@@ -82,8 +82,7 @@ impl Costs {
     /// The first message that has a price and never occurred. Tickets may come after the handshake, and TLS 1.3's
     /// ChangeCipherSpec, which says nothing, need not come at all.
     pub fn missing(&self) -> Option<&str> {
-        let prices = self.prices.as_ref()?;
-        let (_, price) = prices.iter().enumerate().find(|(place, price)| {
+        let (_, price) = self.prices.iter().enumerate().find(|(place, price)| {
             self.charged >> place & 1 == 0
                 && price.cost.as_constant() != Some(Ns::ZERO)
                 && !["NewSessionTicket", CHANGE_CIPHER_SPEC].contains(&price.name.as_str())
@@ -125,7 +124,7 @@ mod tests {
             message(Sender::Client, "Certificate", 16.0, 32.0),
         ];
         let prices = prices(&messages, Side::Server).expect("prices");
-        let mut costs = Costs::new(Some(prices.into()), Stream::of(1, 1, Purpose(201)));
+        let mut costs = Costs::new(prices.into(), Stream::of(1, 1, Purpose(201)));
         let received = |name| Event::Received(name, 10, 0);
         let first = [Event::Enter(0), received(MessageName::ClientHello), Event::Leave(1)];
         assert_eq!(costs.charge(&first), Charge { takes: Ns::from_s(2), messages: 1 });

@@ -1,11 +1,11 @@
 //! One replication: endpoints, links and the server's workers in virtual time.
 
+use crate::Maker;
 use crate::client::{ARRIVAL, BACKOFF, CLOCK, Client, Common};
 use crate::costs::{Charge, prices};
 use crate::error::VirtualError;
 use crate::wire::{Hosts, Wire};
 use crate::workers::{Job, Workers};
-use crate::{Maker, Pricing};
 use shakedown_link::{Bearer, Ns, Stream};
 use shakedown_sim::arrivals::Arrivals;
 use shakedown_sim::energy::{ClientUse, missing_parts, nanojoules};
@@ -65,7 +65,6 @@ pub(crate) struct Fleet<'a, 'b> {
 impl<'a, 'b> Fleet<'a, 'b> {
     pub fn new(
         scenario: &'a Scenario,
-        pricing: Pricing,
         replication: u32,
         make: &'a mut Maker<'b>,
     ) -> Result<Self, VirtualError> {
@@ -82,10 +81,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         };
         let seed = replication_seed(scenario.seed, replication);
         let of = |side| prices(&handshake.messages, side).map(Rc::from);
-        let prices = match pricing {
-            Pricing::Scenario => Some([of(Side::Client)?, of(Side::Server)?]),
-            Pricing::Free => None,
-        };
+        let prices = [of(Side::Client)?, of(Side::Server)?];
         let tcp = scenario.tcp;
         let hosts = Hosts {
             segment_bytes: tcp.segment_bytes(class.bearer.mtu_bytes),
@@ -435,12 +431,11 @@ impl<'a, 'b> Fleet<'a, 'b> {
                 None => self.serve(now, &job),
             };
             let counts = self.window.first.is_some();
-            let prices = self.common.prices.is_some();
             if let Some(client) = self.client(job.slot).filter(|client| client.generation == job.generation) {
                 client.waited += waited;
             }
             // Reading a part of a message is no work, and no job.
-            if counts && (!prices || charge.is_some_and(|charge| charge.messages > 0)) {
+            if counts && charge.is_some_and(|charge| charge.messages > 0) {
                 self.outcome.wait.record_time(waited);
             }
             match (charge, self.workers.assign(job)) {

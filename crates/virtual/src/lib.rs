@@ -48,22 +48,11 @@ pub struct Ends {
 /// one line.
 pub type Maker<'a> = dyn FnMut(u64) -> Result<Ends, String> + 'a;
 
-/// Whether messages have the prices of the scenario's handshake.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pricing {
-    /// Each costs its sender and its receiver what the scenario says. Endpoints must be instrumented, for it is by what
-    /// they tell the recorder that their work is known.
-    #[default]
-    Scenario,
-    /// Computing takes no time.
-    Free,
-}
-
-/// A checked scenario, in which endpoints can be run.
+/// A checked scenario, in which endpoints can be run. Each message costs its sender and its receiver what the scenario
+/// says. Endpoints must be instrumented, for it is by what they tell the recorder that their work is known.
 #[derive(Clone, Debug)]
 pub struct EndpointSimulation {
     scenario: Scenario,
-    pricing: Pricing,
 }
 
 impl EndpointSimulation {
@@ -72,7 +61,7 @@ impl EndpointSimulation {
     ///
     /// # Errors
     /// [`VirtualError::Scenario`] for what makes no sense, [`VirtualError::Unsupported`] for what only a replay has.
-    pub fn new(scenario: Scenario, pricing: Pricing) -> Result<Self, VirtualError> {
+    pub fn new(scenario: Scenario) -> Result<Self, VirtualError> {
         let scenario = Simulation::new(scenario)?.scenario().clone();
         let unsupported = |key, accepted| Err(VirtualError::Unsupported { key, accepted });
         let [ClassSpec { resumed: None, cells: None, .. }] = scenario.classes.as_slice() else {
@@ -90,7 +79,7 @@ impl EndpointSimulation {
         if scenario.flush != Flush::Flight {
             return unsupported("flush", "flight");
         }
-        Ok(Self { scenario, pricing })
+        Ok(Self { scenario })
     }
 
     /// What is simulated.
@@ -119,7 +108,7 @@ impl EndpointSimulation {
                 made += 1;
                 make(made - 1)
             };
-            let fleet = fleet::Fleet::new(&self.scenario, self.pricing, number, &mut numbered)?;
+            let fleet = fleet::Fleet::new(&self.scenario, number, &mut numbered)?;
             let Some(outcome) = fleet.run(number, &mut |through| progress(before + through))? else {
                 return Ok(None);
             };

@@ -4,7 +4,6 @@ mod chain;
 mod issue;
 mod name;
 mod peer;
-mod print;
 mod verify;
 mod x509;
 
@@ -12,7 +11,6 @@ pub use chain::ChainCertificate;
 pub use issue::{Issuer, Subject, issue, self_signed};
 pub use name::ServiceName;
 pub use peer::PeerIdentity;
-pub use print::Summary;
 pub use verify::{CertificateError, ChainPolicy, Holder, TrustAnchor, VerifiedChain, verify_chain};
 pub use x509::{SignatureHash, X509Certificate, X509Error};
 

@@ -164,8 +164,7 @@ fn certificate_alert(error: &CertificateError) -> AlertDescription {
         CertificateError::X509(_)
         | CertificateError::Format
         | CertificateError::Unsuitable { .. }
-        | CertificateError::Usage { .. }
-        | CertificateError::TooLarge { .. } => D::UnsupportedCertificate,
+        | CertificateError::Usage { .. } => D::UnsupportedCertificate,
         CertificateError::Parameters(_) => D::UnknownParameterIndex,
         CertificateError::IssuerKey | CertificateError::Encode(_) => D::InternalError,
     }

@@ -1,7 +1,7 @@
 //! What a connection reports to its owner.
 
 use crate::alert::Alert;
-use crate::certificate::{ChainCertificate, PeerIdentity};
+use crate::certificate::PeerIdentity;
 use crate::crypto::KeyKind;
 use crate::error::Error;
 use crate::numbers::{CipherSuite, KeyExchangeSuite};
@@ -38,13 +38,6 @@ pub struct Established {
     /// All handshake messages in order, Finished included: the same bytes on both sides. A hash of
     /// them ties something else to this connection.
     pub transcript: Vec<u8>,
-}
-
-impl Established {
-    /// The peer's chain, leaf first; empty if it was not authenticated.
-    pub fn peer_certificates(&self) -> &[ChainCertificate] {
-        self.peer.as_ref().map_or(&[], PeerIdentity::certificates)
-    }
 }
 
 /// Why a connection is over.

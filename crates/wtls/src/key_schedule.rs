@@ -219,11 +219,6 @@ impl RecordKeys {
         &self.key[..self.suite.bulk.key_bytes()]
     }
 
-    /// The IV that those of the records are made of.
-    pub fn iv(&self) -> &[u8; BLOCK_BYTES] {
-        &self.iv
-    }
-
     /// The IV of one record: the interval's, XORed with the record's number four times over.
     pub fn record_iv(&self, sequence: u16) -> [u8; BLOCK_BYTES] {
         let number = sequence.to_be_bytes();

@@ -84,7 +84,7 @@
 //!   A new handshake beside a connection is taken part in.
 //! * Compression: no method was ever assigned. SHA_XOR_40, which WAP-261 withdrew.
 //! * Explicit parameters of unknown curves: a peer must not choose the curve's arithmetic.
-//! * Off and implicit sequence numbers: forbidden over datagrams. The record layer knows the implicit.
+//! * Off and implicit sequence numbers: forbidden over datagrams. The record layer reads the implicit.
 
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "openssl"), forbid(unsafe_code))]
@@ -141,6 +141,5 @@ pub use numbers::{
 pub use observer::{Message, Observer};
 pub use parameters::{EncodedRsaKey, Identifier, KeyExchangeId, ParameterError, ParameterSpecifier};
 pub use policy::PolicyId;
-pub use replay::ReplayWindow;
 pub use server::{ConnectionId, ServerConnection};
 pub use session::{MemorySessions, NoSessions, Session, SessionId, SessionStore};

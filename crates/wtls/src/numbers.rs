@@ -289,9 +289,6 @@ impl CipherSuite {
     /// RC5 with a full-length SHA MAC.
     pub const RC5_SHA: Self = Self { bulk: BulkCipher::Rc5Cbc, mac: MacAlgorithm::Sha };
 
-    /// Neither encryption nor MAC.
-    pub const NULL: Self = Self { bulk: BulkCipher::Null, mac: MacAlgorithm::Sha0 };
-
     /// The hash of the PRF.
     pub fn hash(self) -> HashAlgorithm {
         self.mac.hash()

@@ -38,20 +38,13 @@ pub struct RecordEncryptor {
     secret: TrafficSecret,
     keys: RecordKeys,
     next: u32,
-    explicit: bool,
 }
 
 impl RecordEncryptor {
     /// A write state at sequence number 0.
     pub fn new<P: Provider>(provider: &P, secret: TrafficSecret) -> Self {
         let keys = secret.record_keys(provider, 0);
-        Self { secret, keys, next: 0, explicit: true }
-    }
-
-    /// Leaves the sequence numbers out of the records, for a transport that keeps their order.
-    pub fn with_implicit_numbers(mut self) -> Self {
-        self.explicit = false;
-        self
+        Self { secret, keys, next: 0 }
     }
 
     /// How many records can still be sent.
@@ -80,7 +73,7 @@ impl RecordEncryptor {
             self.keys = self.secret.record_keys(provider, sequence);
         }
         let suite = self.secret.suite;
-        let record_type = RecordType::new(content, true, self.explicit, with_length);
+        let record_type = RecordType::new(content, true, true, with_length);
         let content_bytes = fragment.len() + suite.mac.mac_bytes();
         let padding = match suite.bulk {
             BulkCipher::Null => 0,

@@ -130,9 +130,4 @@ impl<P: Provider> ServerConnection<P> {
         let (_, connection) = self.peer.current()?;
         connection.session.as_ref()
     }
-
-    /// Bytes held for the peer, to within what the allocator adds.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() - size_of::<Peer<P>>() + self.peer.memory_bytes()
-    }
 }

@@ -4,12 +4,14 @@
 
 mod support;
 
+use openssl::bn::{BigNum, BigNumContext};
+use openssl::rsa::Rsa;
 use shakedown_wtls::certificate::{Certificate, CertifiedKey, CertifiedPoint, TrustAnchor};
 use shakedown_wtls::codec::Codec;
 use shakedown_wtls::crypto::{Group, Provider, PublicKeyRef, Random};
 use shakedown_wtls::key_schedule::*;
 use shakedown_wtls::protection::{RecordDecryptor, RecordEncryptor};
-use shakedown_wtls::provider::openssl::{OpenSsl, RsaComponents};
+use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
 use shakedown_wtls::record::Records;
 use shakedown_wtls::*;
 use std::collections::VecDeque;
@@ -192,7 +194,7 @@ fn a_record_under_every_cipher_and_mac() {
         assert_eq!(keys.interval_start, 8);
         assert_eq!(keys.key(), unhex(vector.key), "{suite}");
         if suite.bulk != BulkCipher::Null {
-            assert_eq!(keys.iv()[..], unhex(vector.iv), "{suite}");
+            assert_eq!(keys.record_iv(0)[..], unhex(vector.iv), "{suite}");
         }
         let header = [&[0, 9, 0xE4, 0, 9][..], plaintext];
         if suite.mac != MacAlgorithm::Sha0 {
@@ -251,15 +253,36 @@ fn master_secrets_of_every_kind() {
     assert_eq!(md5[..], unhex(v::MASTER_RSA_MD5));
 }
 
+/// A private key from modulus and exponents: a square root of 1 other than 1 and -1 has a factor in common with the
+/// modulus.
+fn rsa_key(modulus: &str, private_exponent: &str) -> PrivateKey {
+    let number = |text| BigNum::from_slice(&unhex(text)).unwrap();
+    let (n, d, one) = (number(modulus), number(private_exponent), BigNum::from_u32(1).unwrap());
+    let (e, last, mut cx) = (BigNum::from_u32(65_537).unwrap(), &n - &one, BigNumContext::new().unwrap());
+    let mut odd = &(&e * &d) - &one;
+    while !odd.is_bit_set(0) {
+        odd = &odd >> 1;
+    }
+    let (mut root, mut p) = (BigNum::new().unwrap(), BigNum::new().unwrap());
+    for base in [2, 3, 5, 7, 11, 13, 17, 19] {
+        root.mod_exp(&BigNum::from_u32(base).unwrap(), &odd, &n, &mut cx).unwrap();
+        while root != one && root != last && p <= one {
+            p.gcd(&(&root - &one), &n, &mut cx).unwrap();
+            let mut square = BigNum::new().unwrap();
+            square.mod_sqr(&root, &n, &mut cx).unwrap();
+            root = square;
+        }
+    }
+    let (q, mut inverse) = (&n / &p, BigNum::new().unwrap());
+    inverse.mod_inverse(&q, &p, &mut cx).unwrap();
+    let (dp, dq) = (&d % &(&p - &one), &d % &(&q - &one));
+    let key = Rsa::from_private_components(n, e, d, p, q, dp, dq, inverse).unwrap();
+    PROVIDER.rsa_key_from_der(&key.private_key_to_der().unwrap()).unwrap()
+}
+
 #[test]
 fn the_servers_key_opens_the_encrypted_secret_and_nothing_else() {
-    let key = PROVIDER
-        .rsa_key(&RsaComponents {
-            modulus: &unhex(v::SERVER_MODULUS),
-            exponent: &[1, 0, 1],
-            private_exponent: &unhex(v::SERVER_PRIVATE_EXPONENT),
-        })
-        .unwrap();
+    let key = rsa_key(v::SERVER_MODULUS, v::SERVER_PRIVATE_EXPONENT);
     let fallback = [0xFF; 20];
     let mut ciphertext = unhex(v::CLIENT_FLIGHT)[10..74].to_vec();
     let secret = PROVIDER.rsa_decrypt(&key, &ciphertext, 1, &fallback).unwrap();
@@ -275,13 +298,7 @@ fn the_servers_key_opens_the_encrypted_secret_and_nothing_else() {
 
 #[test]
 fn the_authority_signs_the_bare_hash() {
-    let key = PROVIDER
-        .rsa_key(&RsaComponents {
-            modulus: &unhex(v::CA_MODULUS),
-            exponent: &[1, 0, 1],
-            private_exponent: &unhex(v::CA_PRIVATE_EXPONENT),
-        })
-        .unwrap();
+    let key = rsa_key(v::CA_MODULUS, v::CA_PRIVATE_EXPONENT);
     let flight = unhex(v::SERVER_FLIGHT);
     // Behind ServerHello (36 bytes), the record header (5), that of the message (3), the length of
     // the list (2) and the format (1).

@@ -40,14 +40,8 @@ impl Steps {
 
     /// How many.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
-    }
-
-    /// True where the side does nothing.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     /// A draw of one step; nothing beyond the last.

@@ -172,12 +172,6 @@ impl KeyLog {
         self.connections.is_empty()
     }
 
-    /// Connections with at least one secret.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.connections.len()
-    }
-
     /// Connections whose secrets a capture carried and that were let go for want of room.
     pub(crate) fn let_go(&self) -> u64 {
         self.let_go
@@ -259,7 +253,7 @@ mod tests {
         let (random, master) = ("ab".repeat(32), "01".repeat(48));
         let text = format!("# comment\n\nCLIENT_RANDOM {random} {master}\r\nEXPORTER_SECRET {random} 00\n");
         let log = read(&text).unwrap();
-        assert_eq!(log.len(), 1);
+        assert_eq!(log.connections.len(), 1);
         let secrets = log.find(&[0xab; 32]).unwrap();
         assert_eq!(secrets.get(Label::Master), Some(&[1; 48][..]));
         assert_eq!(secrets.get(Label::ClientTraffic), None);
@@ -309,7 +303,7 @@ mod tests {
             let secrets = log.find(&random).unwrap();
             assert_eq!((secrets.get(Label::Master), secrets.0.len()), (Some(&[secret; 48][..]), 1));
         }
-        assert_eq!((log.len(), log.let_go()), (1, 0));
+        assert_eq!((log.connections.len(), log.let_go()), (1, 0));
     }
 
     #[test]
@@ -327,7 +321,7 @@ mod tests {
         for random in 1..=last {
             log.read_carried(master(random, 2).as_bytes(), 0);
         }
-        assert_eq!((log.len(), log.let_go()), (2 + MAX_CARRIED, u64::from(beyond)));
+        assert_eq!((log.connections.len(), log.let_go()), (2 + MAX_CARRIED, u64::from(beyond)));
         for (random, kept) in
             [(0, true), (1, true), (2, false), (1 + beyond, false), (2 + beyond, true), (last, true)]
         {

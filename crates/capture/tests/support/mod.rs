@@ -1,7 +1,7 @@
 //! Captures made packet by packet, and what tshark says of them.
 #![allow(clippy::unwrap_used, dead_code)]
 
-use shakedown_capture::inspect::{Limits, inspect};
+use shakedown_capture::inspect::{Inspector, Limits};
 use shakedown_capture::report::{Connection, Summary};
 use shakedown_capture::tls::keylog::KeyLog;
 use std::process::Command;
@@ -168,9 +168,15 @@ pub fn whole(start_ms: u32, client: End) -> Talk {
 }
 
 pub fn read(capture: &[u8]) -> (Vec<Connection>, Summary) {
-    let (connections, summary, error) = inspect(capture, KeyLog::default(), Limits::default()).unwrap();
-    assert!(error.is_none(), "{error:?}");
-    (connections, summary)
+    let mut inspector = inspector(capture);
+    let mut connections: Vec<Connection> = inspector.by_ref().collect();
+    connections.sort_by_key(|connection| connection.index);
+    assert!(inspector.error().is_none(), "{:?}", inspector.error());
+    (connections, inspector.summary())
+}
+
+pub fn inspector(capture: &[u8]) -> Inspector<&[u8]> {
+    Inspector::new(capture, KeyLog::default(), Limits::default()).unwrap()
 }
 
 pub fn names(connection: &Connection) -> Vec<String> {

@@ -36,7 +36,6 @@ pub mod code {
 pub mod attribute {
     #![allow(missing_docs)] // the RFC's names
     pub const USER_NAME: u8 = 1;
-    pub const NAS_IP_ADDRESS: u8 = 4;
     pub const SERVICE_TYPE: u8 = 6;
     pub const FRAMED_MTU: u8 = 12;
     pub const STATE: u8 = 24;

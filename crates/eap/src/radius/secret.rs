@@ -47,12 +47,6 @@ impl Secret {
         hash.finalize().into()
     }
 
-    /// The Response Authenticator that an answer must have (RFC 2865 section 3).
-    #[must_use]
-    pub fn response_authenticator(&self, answer: &Packet<'_>, request: &Authenticator) -> Authenticator {
-        self.sign(answer.as_bytes(), request)
-    }
-
     /// The Response Authenticator of a packet in which the Request Authenticator stands in.
     pub(super) fn sign(&self, bytes: &[u8], request: &Authenticator) -> Authenticator {
         let mut hash = Md5::new();
@@ -121,5 +115,25 @@ impl Secret {
         }
         let mac = self.message_mac(packet.as_bytes(), request, given.offset);
         mac.verify_slice(given.value).map_err(|_| AuthenticatorError::Message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 2865 section 7.1 and RFC 5997 section 6.1: what was asked for, and the answer.
+    #[test]
+    fn the_rfcs_answers_are_rightly_authenticated() {
+        let accept = *b"\x02\0\0\x26\x86\xfe\x22\x0e\x76\x24\xba\x2a\x10\x05\xf6\xbf\x9b\x55\xe0\xb2\
+            \x06\x06\0\0\0\x01\x0f\x06\0\0\0\0\x0e\x06\xc0\xa8\x01\x03";
+        let status = *b"\x02\xda\0\x14\xef\x0d\x55\x2a\x4b\xf2\xd6\x93\xec\x2b\x6f\xe8\xb5\x41\x1d\x66";
+        let secret = Secret::new("xyzzy5461");
+        for (request, answer) in [
+            (0x0f40_3f94_7397_8057_bd83_d5cb_98f4_227a_u128, &accept[..]),
+            (0x8a54_f468_6fb3_94c5_2866_e302_185d_0623, &status),
+        ] {
+            assert_eq!(secret.sign(answer, &request.to_be_bytes()), answer[4..20]);
+        }
     }
 }

@@ -13,7 +13,6 @@ mod simulate;
 mod sockets;
 
 pub use admission::{Limits, Refusals};
-pub use files::{CardFile, HssFile, SgsnFile, read};
 pub use lab::{Card, Lab, suite_of};
 pub use mobile::{Attached, Attaches, MobileOptions, attach};
 pub use nodes::{HssOptions, HssSummary, Kept, SgsnOptions, SgsnSummary, serve_hss, serve_sgsn};

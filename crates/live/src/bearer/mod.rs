@@ -27,7 +27,7 @@ mod sys;
 
 pub use check::{CheckPlan, Checked, Figure, check};
 pub use emulator::{Counts, Lateness, Report};
-pub use end::{CLIENT, DEVICE, End, GATEWAY, Side, Step};
+pub use end::{End, Side, Step};
 pub use error::BearerRunError;
 pub use packet::{Headers, LinkPlan, WaySilence};
 pub use run::{Outcome, RunPlan, run};

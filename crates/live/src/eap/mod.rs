@@ -25,8 +25,6 @@ pub enum EapError {
     User(#[from] shakedown_pki::UserError),
     #[error("{suite}: {reason}")]
     Suite { suite: String, reason: &'static str },
-    #[error("{option}: {given}; accepted: {accepted}")]
-    Option { option: &'static str, given: String, accepted: String },
     #[error("cannot listen on {address}: {}", crate::serve::listening_reason(.source))]
     Listen { address: SocketAddr, source: std::io::Error },
     #[error("a key without its chain: {}; accepted: --key together with --chain", .0.display())]

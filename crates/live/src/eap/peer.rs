@@ -227,7 +227,6 @@ impl Run<'_> {
             let Some(flight) = &mut self.flights[owner] else { continue };
             let Ok(next) = flight.authentication.handle(now, &buffer[..length]) else { continue };
             match next {
-                Next::Wait => {}
                 Next::Transmit => {
                     self.sockets.release(place);
                     let place = self.sockets.take(owner)?;

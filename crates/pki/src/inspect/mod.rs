@@ -180,28 +180,6 @@ pub fn describe(
         .map_err(|(place, what)| InspectError::Unreadable { path: path.into(), place: place + 1, what })
 }
 
-/// Describes certificates in memory (DER each), without key and roots.
-///
-/// # Errors
-/// [`InspectError::Unreadable`]; `name` is what it calls them.
-pub fn describe_der(
-    certificates: &[Vec<u8>],
-    name: &Path,
-    criteria: &Criteria,
-) -> Result<Description, InspectError> {
-    date::checked(criteria.now_unix_s)?;
-    let unreadable =
-        |place: usize, what| InspectError::Unreadable { path: name.into(), place: place + 1, what };
-    let mut read = Vec::with_capacity(certificates.len());
-    for (place, der) in certificates.iter().enumerate() {
-        read.push(X509::from_der(der).map_err(|_| unreadable(place, "not an X.509 certificate in DER"))?);
-    }
-    if read.is_empty() {
-        return Err(InspectError::NoCertificate { path: name.into() });
-    }
-    describe_chain(&read, None, &[], Format::Der, criteria).map_err(|(place, what)| unreadable(place, what))
-}
-
 /// Place and cause where a certificate can't be described.
 type Unreadable = (usize, &'static str);
 

@@ -11,7 +11,7 @@
 //! receive windows (a handshake is shorter than the first), ECN, pacing, fast open, TSO's deferral within a millisecond,
 //! compression of SACKs within a millisecond.
 //!
-//! The code follows what the kernel does, not how it says it; `tests/tcp_scripts.rs` replays what packetdrill's and the
+//! The code follows what the kernel does, not how it says it; `tests/scripts.rs` replays what packetdrill's and the
 //! kernel's own scripts expect.
 
 mod acknowledge;
@@ -25,6 +25,8 @@ mod receive;
 mod recovery;
 mod rtt;
 mod send;
+#[cfg(test)]
+mod tests;
 mod timer;
 
 pub use config::TcpConfig;
@@ -325,66 +327,16 @@ impl Tcp {
         self.received.saturating_sub(1 + u32::from(self.ended))
     }
 
-    /// True once the peer's stream has ended and all of it arrived.
-    #[must_use]
-    pub fn is_ended(&self) -> bool {
-        self.ended
-    }
-
-    /// Segments that may be in flight.
-    #[must_use]
-    pub fn window(&self) -> u32 {
-        self.window.segments
-    }
-
-    /// The slow start threshold, or none yet.
-    #[must_use]
-    pub fn threshold(&self) -> Option<u32> {
-        (self.window.threshold < congestion::INFINITE).then_some(self.window.threshold)
-    }
-
     /// Bytes of payload in a full segment.
     #[must_use]
     pub fn segment_bytes(&self) -> u32 {
         self.segment_bytes
     }
 
-    /// What it does about losses.
-    #[must_use]
-    pub fn recovery(&self) -> Recovery {
-        self.recovery
-    }
-
-    /// The retransmission timeout.
-    #[must_use]
-    pub fn timeout_s(&self) -> f64 {
-        self.clock.as_us(self.timeout_jiffies) as f64 * 1e-6
-    }
-
     /// Segments sent again so far.
     #[must_use]
     pub fn retransmissions(&self) -> u32 {
         self.total_resent
-    }
-
-    /// Recounts its segments and compares: for tests.
-    ///
-    /// # Panics
-    /// Where the counters have gone astray.
-    #[doc(hidden)]
-    pub fn check(&self) {
-        let count = |flag| self.queue.iter().filter(|segment| segment.is(flag)).count() as u32;
-        assert!(self.sent as usize <= self.queue.len(), "{self:?}");
-        assert_eq!((count(LOST), count(RESENT)), (self.lost, self.resent), "{self:?}");
-        assert!(count(SACKED) == self.sacked || count(SACKED) == 0, "{self:?}");
-        assert!(
-            self.queue.iter().skip(self.sent as usize).all(|segment| segment.flags & !LAST == 0),
-            "{self:?}"
-        );
-        assert!(
-            self.sent == 0 || self.timer.is_some() || self.state != State::Established,
-            "no timer: {self:?}"
-        );
     }
 
     /// When [`timeout`](Self::timeout) wants to be called, if ever.
@@ -438,16 +390,6 @@ impl Tcp {
             State::Established => self.established(now, packet, config, out),
             State::TimedOut | State::Reset => {}
         }
-    }
-
-    /// Gives the connection up at once and tells the peer.
-    pub fn abort(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
-        if matches!(self.state, State::SynReceived | State::Established) {
-            let mut packet = self.bare(now, config);
-            packet.flags = RST | ACK;
-            out.push(packet);
-        }
-        self.close(State::Reset);
     }
 
     fn close(&mut self, state: State) {

@@ -32,14 +32,6 @@ impl Tcp {
         self.push(now, config, out);
     }
 
-    /// Ends the stream.
-    pub fn finish(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
-        let seq = self.written;
-        self.queue.push_back(Segment { seq, end: seq + 1, at: Ns::ZERO, flags: LAST });
-        self.written += 1;
-        self.push(now, config, out);
-    }
-
     /// Sends what the window allows.
     pub(super) fn push(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         if self.state != State::Established || self.sent as usize == self.queue.len() {

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 use shakedown_link::{BearerSpec, DistributionSpec};
+use shakedown_sim::metrics::Histogram;
 use shakedown_sim::{
     ArrivalSpec, ClassSpec, Outcome, PricedHandshake, PricedMessage, Scenario, Sender, ServerSpec,
     Simulation, TransportKind,
@@ -22,6 +23,12 @@ pub fn message(from: Sender, name: &str, bytes: u32, flight: u32, unit: u32) -> 
         generate: constant(0.0),
         process: constant(0.0),
     }
+}
+
+/// The share of values up to and including one, to within a bucket.
+pub fn share_up_to(times: &Histogram, value: u64) -> f64 {
+    let below: u64 = times.buckets().filter(|(least, ..)| *least <= value).map(|(.., count)| count).sum();
+    below as f64 / times.count() as f64
 }
 
 pub fn bearer(text: &str) -> BearerSpec {

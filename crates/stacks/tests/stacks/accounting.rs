@@ -16,8 +16,11 @@ const SPREAD: [&str; 9] = [
 ];
 
 /// A busy machine may spoil a measurement, but not this many; a wrong instrument is wrong every time.
-const TRIES: usize = 6;
+const TRIES: usize = 24;
 const REPETITIONS: usize = 100;
+/// What reading the thread's clock around a repetition may take, in microseconds: a system call at each end, which is
+/// slow where another thread shares the core. The cheapest handshake takes ten times as much.
+const CLOCK_US: f64 = 5.0;
 
 #[test]
 fn clocks_agree_and_little_lies_outside_messages() {
@@ -36,8 +39,10 @@ fn clocks_agree_and_little_lies_outside_messages() {
                 100.0 * server,
                 found.preempted
             );
-            let balanced =
-                (0.98..=1.02).contains(&found.accounting.coverage) && client <= 0.10 && server <= 0.10;
+            let missing_us = (found.accounting.cpu_us - found.accounting.attributed_us) / REPETITIONS as f64;
+            let agree =
+                (0.98..=1.02).contains(&found.accounting.coverage) || (0.0..=CLOCK_US).contains(&missing_us);
+            let balanced = agree && client <= 0.10 && server <= 0.10;
             if balanced {
                 spoilt.clear();
                 break;

@@ -3,7 +3,7 @@
 use shakedown_stacks::measure::{self, Measurement};
 use shakedown_stacks::{Settings, prepare};
 use shakedown_trace::driver::Loopback;
-use shakedown_trace::{Counter, Recorded, Recording, Side, Suite, Trace};
+use shakedown_trace::{Counter, HalfTrace, Recorded, Recording, Side, Suite, Trace};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
@@ -62,7 +62,7 @@ pub fn trace(suite: &Suite, settings: &Settings) -> Result<Trace, String> {
         return Err(format!("messages hold {bytes:?} bytes of {transferred:?}"));
     }
     // What the receiver counted is what the sender did.
-    let read = [server.bytes_from(Side::Client), client.bytes_from(Side::Server)];
+    let read = [bytes_from(&server, Side::Client), bytes_from(&client, Side::Server)];
     if bytes != read {
         return Err(format!("messages hold {bytes:?} bytes as sent and {read:?} as received"));
     }
@@ -99,4 +99,15 @@ pub fn imbalances(trace: &Trace) -> Vec<String> {
         }
     }
     found
+}
+
+/// Bytes of the messages that a side sent, as far as the half knows of them.
+pub fn bytes_from(half: &HalfTrace, side: Side) -> u64 {
+    let sent = half.messages.iter().filter(|message| message.from == side);
+    sent.map(|message| u64::from(message.bytes)).sum()
+}
+
+/// How many flights a handshake has.
+pub fn flights(trace: &Trace) -> u32 {
+    trace.messages.iter().filter_map(|message| message.flight).max().unwrap_or(0)
 }

@@ -83,8 +83,8 @@ fn public_key_operations(half: &HalfTrace) -> Vec<String> {
 }
 
 fn check_accounts(half: &HalfTrace, [sent, received]: [u64; 2]) {
-    assert_eq!(half.bytes_from(half.side), sent);
-    assert_eq!(half.bytes_from(half.side.peer()), received);
+    assert_eq!(common::bytes_from(half, half.side), sent);
+    assert_eq!(common::bytes_from(half, half.side.peer()), received);
     let spent: u64 = half.messages.iter().map(|message| message.spent).sum();
     assert_eq!(spent + half.unattributed, half.total);
     assert!(half.messages.iter().all(|message| message.unit > 0 && message.bytes > 0), "{half:#?}");

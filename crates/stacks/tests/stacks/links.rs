@@ -1,7 +1,7 @@
 //! The driver over links that lose and delay.
 
 use super::common;
-use shakedown_link::{Delay, Loss, LossProcess, Mtu, Ns, Null, Purpose, Stream, TooLong};
+use shakedown_link::{Delay, Distribution, Drop, Fate, Link, Mtu, Ns, Null, Purpose, Stream, TooLong, Unit};
 use shakedown_stacks::prepare;
 use shakedown_trace::driver::{DriveError, Handshake, Loopback, Medium};
 use shakedown_trace::{Counter, Recorded, Recording, Trace};
@@ -17,9 +17,29 @@ fn run(name: &str, medium: &mut dyn Medium) -> Result<(Handshake, Trace), DriveE
     Ok((handshake, Trace::join(&half(&client), &half(&server)).unwrap()))
 }
 
-fn losing(pattern: &str) -> Loss<Null> {
-    let stream = Stream::of(1, 1, Purpose::LOSS_UP);
-    Loss::new(LossProcess::pattern(pattern).unwrap(), stream, Null::default())
+/// Loses the first datagram.
+#[derive(Default)]
+struct LosesFirst {
+    offered: bool,
+    inner: Null,
+}
+
+impl Link for LosesFirst {
+    fn offer(&mut self, at: Ns, unit: Unit) -> Fate {
+        if std::mem::replace(&mut self.offered, true) {
+            self.inner.offer(at, unit)
+        } else {
+            Fate::Dropped(Drop::Lost)
+        }
+    }
+
+    fn next(&self) -> Option<Ns> {
+        self.inner.next()
+    }
+
+    fn take(&mut self, until: Ns) -> Option<(Ns, Unit)> {
+        self.inner.take(until)
+    }
 }
 
 /// A lost first datagram costs a timer, and the trace says which messages went twice.
@@ -30,7 +50,7 @@ fn lost_datagrams_are_sent_again_and_counted() {
     let (whole, undisturbed) = run(name, &mut (Null::default(), Null::default())).unwrap();
     assert_eq!(whole.now, Duration::ZERO);
     assert!(undisturbed.messages.iter().all(|message| message.retransmissions == 0));
-    let (handshake, trace) = run(name, &mut (losing("#..............."), Null::default())).unwrap();
+    let (handshake, trace) = run(name, &mut (LosesFirst::default(), Null::default())).unwrap();
     assert!(handshake.now > Duration::ZERO);
     assert_eq!(handshake.client.difference(&common::suite(name)), None);
     let again: Vec<_> = trace.messages.iter().map(|message| message.retransmissions).collect();
@@ -47,9 +67,9 @@ fn lost_datagrams_are_sent_again_and_counted() {
 #[test]
 fn delay_is_the_drivers_time() {
     let _shared = common::shared();
-    let delayed = || Delay::constant(Ns::from_ms(20));
+    let delayed = || Delay::new(Distribution::constant(Ns::from_ms(20)), Stream::of(1, 1, Purpose::DELAY_UP));
     let (handshake, trace) = run("tls1.3/psk", &mut (delayed(), delayed())).unwrap();
-    assert_eq!(trace.flights(), 3);
+    assert_eq!(common::flights(&trace), 3);
     assert_eq!(handshake.now, Duration::from_millis(3 * 20));
 }
 

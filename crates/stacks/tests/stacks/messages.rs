@@ -82,7 +82,7 @@ fn flow(trace: &Trace) -> String {
         let messages = trace.messages.iter().filter(|message| message.flight == Some(number));
         messages.map(|message| message.name.as_str()).collect::<Vec<_>>().join(" ")
     };
-    (1..=trace.flights()).map(flight).collect::<Vec<_>>().join(" > ")
+    (1..=common::flights(trace)).map(flight).collect::<Vec<_>>().join(" > ")
 }
 
 #[test]
@@ -114,5 +114,5 @@ fn tickets_are_issued_when_asked_for() {
     }
     assert_eq!(tickets(&trace("tls1.2/rsa", 1)), [Some(4)]);
     assert_eq!(tickets(&trace("tls1.3/x25519", 2)), [None, None]);
-    assert_eq!(trace("tls1.3/x25519", 2).flights(), 3);
+    assert_eq!(common::flights(&trace("tls1.3/x25519", 2)), 3);
 }

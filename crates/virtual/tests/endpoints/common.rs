@@ -9,9 +9,19 @@ use shakedown_stacks::{Peers, Settings, prepare};
 use shakedown_trace::driver::Loopback;
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::{Counter, Recorded, Recording, Side, Trace};
-use shakedown_virtual::{EndpointSimulation, Ends, Pricing, VirtualError};
+use shakedown_virtual::{EndpointSimulation, Ends, VirtualError};
 use std::ops::ControlFlow;
 use std::path::Path;
+
+/// WTLS (WAP-261): the client alone has a timer; the server answers a flight that comes again.
+const WTLS: Retransmission = Retransmission {
+    initial_s: 3.0,
+    maximum_s: 3600.0,
+    sends: 5,
+    server_timer: false,
+    answers_duplicates: true,
+    fragment_bytes: None,
+};
 
 /// OpenSSL hands a flight to TCP in pieces of its buffer's size.
 const WRITE_BYTES: u32 = 4096;
@@ -78,7 +88,7 @@ impl Subject {
             transport: if is_stream { TransportKind::Stream } else { TransportKind::Datagram },
             messages: messages.collect(),
             write_bytes: is_stream.then_some(WRITE_BYTES),
-            retransmission: (!is_stream).then_some(Retransmission::WTLS),
+            retransmission: (!is_stream).then_some(WTLS),
             client_cpu_w: Some(1.0),
             client_idle_w: Some(0.1),
         }
@@ -113,7 +123,7 @@ pub fn scenario(handshake: PricedHandshake, bearer: BearerSpec, clients: u64) ->
 }
 
 /// The engines.
-pub fn run(subject: &Subject, scenario: &Scenario, pricing: Pricing) -> Result<Outcome, VirtualError> {
+pub fn run(subject: &Subject, scenario: &Scenario) -> Result<Outcome, VirtualError> {
     let mut peers = subject.peers();
     let seeded = peers.seed.is_some();
     let mut make = |number: u64| {
@@ -123,7 +133,7 @@ pub fn run(subject: &Subject, scenario: &Scenario, pricing: Pricing) -> Result<O
         let pair = peers.pair().map_err(|error| error.to_string())?;
         Ok(Ends { client: pair.client, server: pair.server })
     };
-    let simulation = EndpointSimulation::new(scenario.clone(), pricing)?;
+    let simulation = EndpointSimulation::new(scenario.clone())?;
     Ok(simulation.run(&mut make, &mut |_| ControlFlow::Continue(()))?.unwrap())
 }
 

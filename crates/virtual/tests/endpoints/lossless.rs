@@ -3,7 +3,6 @@
 use super::common::{Subject, bearers, openssl, path, replay, run, rustls, scenario, wtls};
 use shakedown_link::DistributionSpec;
 use shakedown_sim::{ArrivalSpec, Outcome, RetrySpec, Sender, ServerSpec};
-use shakedown_virtual::Pricing;
 
 const SUBJECTS: [fn() -> Subject; 14] = [
     || openssl("tls1.3/x25519/p256/server"),
@@ -52,7 +51,7 @@ fn a_replay_takes_what_the_engines_take() {
         let handshake = subject.priced();
         for (name, bearer) in bearers() {
             let scenario = scenario(handshake.clone(), bearer, 3);
-            let engines = run(&subject, &scenario, Pricing::Scenario).unwrap();
+            let engines = run(&subject, &scenario).unwrap();
             compare(&format!("{}/{} over {name}", subject.stack, subject.name), &engines, &replay(&scenario));
         }
     }
@@ -67,7 +66,7 @@ fn so_it_does_where_packets_are_short_and_one_medium_serves_both_ways() {
         bearer.half_duplex = true;
         bearer.turnaround_s = 0.005;
         let scenario = scenario(subject.priced(), bearer, 3);
-        let engines = run(&subject, &scenario, Pricing::Scenario).unwrap();
+        let engines = run(&subject, &scenario).unwrap();
         compare(subject.name, &engines, &replay(&scenario));
     }
 }
@@ -86,7 +85,7 @@ fn a_slow_client_sends_nothing_twice_and_a_slow_server_is_asked_again() {
             message.process = DistributionSpec::Constant { s: process_s };
         }
         let scenario = scenario(handshake, path(9600.0, 9600.0, 391.0), 2);
-        let engines = run(&subject, &scenario, Pricing::Scenario).unwrap();
+        let engines = run(&subject, &scenario).unwrap();
         let replayed = replay(&scenario);
         let [ours, theirs] = [&engines, &replayed].map(|outcome| outcome.report());
         assert!(ours.client_cpu_s.mean.unwrap() > 9.0, "{:?}", ours.client_cpu_s);
@@ -104,7 +103,7 @@ fn a_servers_line_is_the_same() {
         let mut scenario = scenario(subject.priced(), path(1e6, 1e6, 20.0), 60);
         scenario.arrivals = ArrivalSpec::Storm { within_s: 0.0 };
         scenario.server = ServerSpec { workers: 2, ..ServerSpec::default() };
-        let engines = run(&subject, &scenario, Pricing::Scenario).unwrap();
+        let engines = run(&subject, &scenario).unwrap();
         let replayed = replay(&scenario);
         compare(subject.name, &engines, &replayed);
         let (ours, theirs) = (engines.report(), replayed.report());
@@ -126,9 +125,13 @@ fn a_servers_line_is_the_same() {
 fn computing_is_free_where_nothing_has_a_price() {
     let subject = openssl("tls1.3/x25519/p256/server");
     let scenario = scenario(subject.priced(), path(12e6, 12e6, 35.0), 2);
-    let free = run(&subject, &scenario, Pricing::Free).unwrap().report();
+    let (mut unpriced, free) = (scenario.clone(), DistributionSpec::Constant { s: 0.0 });
+    for message in &mut unpriced.classes[0].handshake.messages {
+        (message.generate, message.process) = (free.clone(), free.clone());
+    }
+    let free = run(&subject, &unpriced).unwrap().report();
     assert_eq!(free.client_cpu_s.max, Some(0.0));
-    let priced = run(&subject, &scenario, Pricing::Scenario).unwrap().report();
+    let priced = run(&subject, &scenario).unwrap().report();
     let between = priced.handshake_s.mean.unwrap() - free.handshake_s.mean.unwrap();
     // Less what the server does after the client is ready: two milliseconds each for Finished and its forerunner.
     let work = priced.client_cpu_s.mean.unwrap() + priced.server_cpu_s.mean.unwrap();
@@ -147,10 +150,10 @@ fn the_same_seed_gives_the_same_bytes() {
         one.series_s = 10.0;
         one.replications = 2;
         let text = |outcome| serde_json::to_string(&outcome).unwrap();
-        let first = text(run(&subject, &one, Pricing::Scenario).unwrap());
-        assert_eq!(first, text(run(&subject, &one, Pricing::Scenario).unwrap()), "{}", subject.name);
+        let first = text(run(&subject, &one).unwrap());
+        assert_eq!(first, text(run(&subject, &one).unwrap()), "{}", subject.name);
         one.seed = 2;
-        assert_ne!(first, text(run(&subject, &one, Pricing::Scenario).unwrap()), "{}", subject.name);
+        assert_ne!(first, text(run(&subject, &one).unwrap()), "{}", subject.name);
     }
 }
 
@@ -162,8 +165,8 @@ fn impatience_loads_a_server_as_it_does_in_a_replay() {
     scenario.arrivals = ArrivalSpec::Storm { within_s: 0.2 };
     scenario.timeout_s = Some(0.6);
     scenario.retry = Some(RetrySpec { attempts: 3, delay_s: 0.3, factor: 1.0, maximum_s: 1.0, jitter: 0.0 });
-    let [ours, theirs] = [run(&subject, &scenario, Pricing::Scenario).unwrap(), replay(&scenario)]
-        .map(|outcome| outcome.report());
+    let [ours, theirs] =
+        [run(&subject, &scenario).unwrap(), replay(&scenario)].map(|outcome| outcome.report());
     assert!(ours.attempts > 150, "{ours:?}");
     assert_eq!(ours.completed + ours.failed.values().sum::<u64>(), 120);
     for (name, ours, theirs) in [

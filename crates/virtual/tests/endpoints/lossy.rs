@@ -5,7 +5,6 @@ use super::common::{Subject, openssl, path, replay, run, rustls, scenario, wtls}
 use shakedown_link::{BearerSpec, SuperPackets};
 use shakedown_sim::ArrivalSpec;
 use shakedown_sim::outcome::Cause;
-use shakedown_virtual::Pricing;
 use shakedown_virtual::agreement::{critical, distance};
 
 const LEVEL: f64 = 0.01;
@@ -23,7 +22,7 @@ fn agree_over(subject: &Subject, bearer: BearerSpec, clients: u64, tolerance: f6
     let mut scenario = scenario(subject.priced(), bearer, clients);
     // At all phases of the server's clock, and still hardly any two at once.
     scenario.arrivals = ArrivalSpec::Poisson { per_s: 0.01 };
-    let engines = run(subject, &scenario, Pricing::Scenario).unwrap();
+    let engines = run(subject, &scenario).unwrap();
     scenario.clients = Some(REPLAYED);
     scenario.seed = 2;
     let replayed = replay(&scenario);

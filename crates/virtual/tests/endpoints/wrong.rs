@@ -2,7 +2,6 @@
 
 use super::common::{openssl, path, run, scenario, wtls};
 use shakedown_sim::{Discipline, Flush, Scenario, Sender};
-use shakedown_virtual::Pricing;
 
 #[test]
 fn handshakes_that_are_not_those_priced_are_told() {
@@ -10,7 +9,7 @@ fn handshakes_that_are_not_those_priced_are_told() {
     let other = |change: fn(&mut Scenario)| {
         let mut scenario = scenario(subject.priced(), path(1e6, 1e6, 20.0), 1);
         change(&mut scenario);
-        run(&subject, &scenario, Pricing::Scenario).unwrap_err().to_string()
+        run(&subject, &scenario).unwrap_err().to_string()
     };
     for (message, change) in [
         (
@@ -40,11 +39,11 @@ fn handshakes_that_are_not_those_priced_are_told() {
     }
     let datagrams = wtls("wtls/ecdh_ecdsa/163k/mutual");
     let mut mixed = scenario(datagrams.priced(), path(1e6, 1e6, 20.0), 1);
-    let error = run(&subject, &mixed, Pricing::Scenario).unwrap_err().to_string();
+    let error = run(&subject, &mixed).unwrap_err().to_string();
     assert!(
         error.starts_with("the endpoints speak over a stream and the priced handshake over datagrams"),
         "{error}"
     );
     mixed.classes[0].handshake.messages.retain(|message| message.from == Sender::Client);
-    assert!(run(&datagrams, &mixed, Pricing::Scenario).is_err());
+    assert!(run(&datagrams, &mixed).is_err());
 }

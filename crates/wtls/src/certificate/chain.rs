@@ -28,14 +28,6 @@ impl From<X509Certificate> for ChainCertificate {
 }
 
 impl ChainCertificate {
-    /// The certificate as sent, its format and length aside.
-    pub fn as_bytes(&self) -> &[u8] {
-        match self {
-            Self::Wtls(certificate) => certificate.as_bytes(),
-            Self::X509(certificate) => certificate.as_bytes(),
-        }
-    }
-
     /// Whose key it certifies.
     pub fn subject(&self) -> &Identifier {
         match self {

@@ -24,11 +24,6 @@ impl PeerIdentity {
         &self.certificates
     }
 
-    /// Begin and end of the time in which the whole chain is valid, in seconds since 1970.
-    pub fn validity_unix_s(&self) -> (u64, u64) {
-        (self.valid_from_unix_s, self.valid_until_unix_s)
-    }
-
     /// Whether the chain is valid at a time.
     pub fn is_valid_at(&self, unix_s: u64) -> bool {
         (self.valid_from_unix_s..=self.valid_until_unix_s).contains(&unix_s)

@@ -78,14 +78,6 @@ pub enum CertificateError {
         /// The one that was wanted.
         wanted: String,
     },
-    /// A key larger than the suite allows.
-    #[error("a key of {bits} bits exceeds the suite's limit of {limit}")]
-    TooLarge {
-        /// Size of the key.
-        bits: u32,
-        /// Limit of the suite.
-        limit: u32,
-    },
     /// A key that can't sign certificates.
     #[error("the issuer's key cannot sign certificates")]
     IssuerKey,

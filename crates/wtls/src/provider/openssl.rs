@@ -22,8 +22,6 @@ use crate::numbers::{BulkCipher, HashAlgorithm, PointForm};
 use ::openssl::error::ErrorStack;
 use zeroize::Zeroizing;
 
-pub use self::rsa::RsaComponents;
-
 /// The provider. Make one and share it: it holds the groups of all curves.
 pub struct OpenSsl {
     curves: ec::Curves,
@@ -81,27 +79,9 @@ impl OpenSsl {
         Ok(Self { curves: ec::Curves::new()? })
     }
 
-    /// Generates an RSA key. OpenSSL's own generator is used: finding primes is not repeatable.
-    pub fn generate_rsa(&self, bits: u32, exponent: u32) -> Result<PrivateKey, CryptoError> {
-        Ok(PrivateKey::Rsa(rsa::Private::generate(bits, exponent)?))
-    }
-
-    /// An RSA key from its numbers.
-    pub fn rsa_key(&self, components: &RsaComponents<'_>) -> Result<PrivateKey, CryptoError> {
-        Ok(PrivateKey::Rsa(rsa::Private::from_components(components)?))
-    }
-
     /// An RSA key from PKCS#1 DER.
     pub fn rsa_key_from_der(&self, der: &[u8]) -> Result<PrivateKey, CryptoError> {
         Ok(PrivateKey::Rsa(rsa::Private::from_der(der)?))
-    }
-
-    /// The PKCS#1 DER of an RSA key.
-    pub fn rsa_key_to_der(&self, key: &PrivateKey) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
-        match key {
-            PrivateKey::Rsa(key) => key.to_der(),
-            _ => Err(CryptoError::WrongKeyKind),
-        }
     }
 
     /// Exponent and modulus of an RSA key, without leading zeros.
@@ -115,14 +95,6 @@ impl OpenSsl {
     /// An elliptic-curve key from its secret scalar.
     pub fn ec_key(&self, curve: Curve, scalar: &[u8]) -> Result<PrivateKey, CryptoError> {
         Ok(PrivateKey::Ec(self.curves.key(curve, scalar)?))
-    }
-
-    /// The secret scalar of an elliptic-curve key, as long as the order.
-    pub fn ec_scalar(&self, key: &PrivateKey) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
-        match key {
-            PrivateKey::Ec(key) => key.scalar_bytes(),
-            _ => Err(CryptoError::WrongKeyKind),
-        }
     }
 }
 

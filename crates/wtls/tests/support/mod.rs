@@ -8,7 +8,8 @@ pub mod script;
 pub mod vectors;
 
 use shakedown_wtls::certificate::{
-    Certificate, CertifiedKey, CertifiedPoint, Issuer, Subject, TrustAnchor, issue, self_signed,
+    Certificate, CertifiedKey, CertifiedPoint, ChainCertificate, Issuer, PeerIdentity, Subject, TrustAnchor,
+    issue, self_signed,
 };
 use shakedown_wtls::crypto::{Group, Provider};
 use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
@@ -106,10 +107,7 @@ pub fn rsa_der(bits: u32, index: usize) -> Vec<u8> {
     static KEYS: LazyLock<std::sync::Mutex<Keys>> = LazyLock::new(Default::default);
     let mut keys = KEYS.lock().unwrap();
     keys.entry((bits, index))
-        .or_insert_with(|| {
-            let key = PROVIDER.generate_rsa(bits, 65_537).unwrap();
-            PROVIDER.rsa_key_to_der(&key).unwrap().to_vec()
-        })
+        .or_insert_with(|| openssl::rsa::Rsa::generate(bits).unwrap().private_key_to_der().unwrap())
         .clone()
 }
 
@@ -118,6 +116,11 @@ pub fn private_key(kind: Kind, index: usize) -> PrivateKey {
         Kind::Rsa(bits) => PROVIDER.rsa_key_from_der(&rsa_der(bits, index)).unwrap(),
         Kind::Ec(curve) => PROVIDER.generate(Group::Ec(curve), &mut Seeded::new(1 + index as u64)).unwrap(),
     }
+}
+
+/// The peer's chain, leaf first; empty if it was not authenticated.
+pub fn peer_certificates(established: &Established) -> &[ChainCertificate] {
+    established.peer.as_ref().map_or(&[], PeerIdentity::certificates)
 }
 
 pub fn encoded_rsa(key: &PrivateKey) -> EncodedRsaKey {

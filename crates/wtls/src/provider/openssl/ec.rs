@@ -29,12 +29,6 @@ pub struct Private {
     point: EcPoint,
 }
 
-impl Private {
-    pub fn scalar_bytes(&self) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
-        Ok(Zeroizing::new(self.scalar.to_vec_padded(self.curve.order_bytes() as i32)?))
-    }
-}
-
 /// A group and its order.
 struct Entry {
     group: EcGroup,

@@ -6,7 +6,7 @@
 use crate::crypto::{CryptoError, KeyKind, RSA_SECRET_BYTES, Random};
 use openssl::bn::BigNum;
 use openssl::pkey;
-use openssl::rsa::{Padding, Rsa, RsaPrivateKeyBuilder};
+use openssl::rsa::{Padding, Rsa};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
@@ -25,17 +25,6 @@ pub struct Public {
 pub struct Private {
     key: Rsa<pkey::Private>,
     bits: u32,
-}
-
-/// The numbers of a private key, big-endian.
-#[derive(Debug, Clone, Copy)]
-pub struct RsaComponents<'a> {
-    /// The modulus n.
-    pub modulus: &'a [u8],
-    /// The public exponent e.
-    pub exponent: &'a [u8],
-    /// The private exponent d.
-    pub private_exponent: &'a [u8],
 }
 
 impl Public {
@@ -88,27 +77,8 @@ impl Private {
         Self { key, bits }
     }
 
-    pub fn generate(bits: u32, exponent: u32) -> Result<Self, CryptoError> {
-        let exponent = BigNum::from_u32(exponent)?;
-        Ok(Self::new(Rsa::generate_with_e(bits, &exponent)?))
-    }
-
-    pub fn from_components(components: &RsaComponents<'_>) -> Result<Self, CryptoError> {
-        let number = |bytes| BigNum::from_slice(bytes);
-        let builder = RsaPrivateKeyBuilder::new(
-            number(components.modulus)?,
-            number(components.exponent)?,
-            number(components.private_exponent)?,
-        )?;
-        Ok(Self::new(builder.build()))
-    }
-
     pub fn from_der(der: &[u8]) -> Result<Self, CryptoError> {
         Ok(Self::new(Rsa::private_key_from_der(der)?))
-    }
-
-    pub fn to_der(&self) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
-        Ok(Zeroizing::new(self.key.private_key_to_der()?))
     }
 
     pub fn public(&self) -> (Vec<u8>, Vec<u8>) {

@@ -10,8 +10,8 @@
 //!
 //! The tolerance is packetdrill's, and so is counting it from the line before. Times are seconds since the start.
 
+use crate::tcp::{ACK, FIN, Jiffies, Packet, SYN, State, Tcp, TcpConfig};
 use shakedown_link::Ns;
-use shakedown_sim::tcp::{ACK, FIN, Jiffies, Packet, SYN, State, Tcp, TcpConfig};
 use std::collections::VecDeque;
 
 pub struct Script {

@@ -3,11 +3,9 @@
 //! The situations are those that packetdrill's own tests (`google/packetdrill`, `gtests/net/tcp`, at `2c4001c4`), the
 //! kernel's (`tools/testing/selftests/net/packetdrill`) and its source (6.18, `net/ipv4`) pin down; each test names its own.
 
-mod script;
-
-use script::{Script, plain};
+use super::script::{Script, plain};
+use crate::tcp::{Congestion, TcpConfig};
 use shakedown_link::SuperPackets;
-use shakedown_sim::tcp::{Congestion, TcpConfig};
 
 /// `tcp_timer.c`: four linear timeouts, six doubling ones.
 #[test]

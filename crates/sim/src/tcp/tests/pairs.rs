@@ -1,9 +1,9 @@
 //! Two ends of a connection over links that lose, double and reorder: everything written arrives, once and in order,
 //! and the counters stay true.
 
+use crate::tcp::{Congestion, Jiffies, Packet, State, Tcp, TcpConfig};
 use proptest::prelude::*;
 use shakedown_link::{Bearer, BearerSpec, Direction, Ns, Path, SuperPackets, Unit};
-use shakedown_sim::tcp::{Congestion, Jiffies, Packet, State, Tcp, TcpConfig};
 
 struct Pair {
     client: Tcp,
