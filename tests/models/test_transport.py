@@ -21,7 +21,7 @@ def test_energy_by_bytes():
 
 def test_ranges_carry():
     one, two = ranges.Range(1.0, 2.0, 4.0), ranges.exactly(3.0)
-    assert ranges.total([one, two]) == (4.0, 5.0, 7.0)
+    assert one.plus(two) == (4.0, 5.0, 7.0)
     assert one.times(2.0) == (2.0, 4.0, 8.0)
     assert two.widened(2.0) == (1.5, 3.0, 6.0)
     assert one.widened(1.5) == (1.0, 2.0, 4.0)

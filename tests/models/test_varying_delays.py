@@ -29,7 +29,7 @@ from shakedown.profiles import load_bearer
 from shakedown.simulation.spec import bearer_spec
 
 CLASSIC, POST_QUANTUM, PSK = "tls1.3/x25519/p256", "tls1.3/x25519mlkem768/mldsa65", "tls1.3/psk"
-HYBRID = "tls1.3/x25519mlkem768/p256"
+HYBRID, LONG = "tls1.3/x25519mlkem768/p256", "tls1.3/x25519/mldsa65"
 CLIENTS = 20_000
 
 
@@ -97,7 +97,7 @@ def modelled(suite: str, bearer: str, slower: float, later: float, *, loses: boo
         return dataclasses.replace(
             way,
             rate_bits_per_s=way.rate_bits_per_s / slower,
-            delay=way.delay.times(later),
+            delay=dataclasses.replace(way.delay, values_s=later * way.delay.values_s),
             loss=way.loss if loses else 0.0,
         )
 
@@ -131,14 +131,19 @@ def test_mean_and_percentiles_without_loss_are_the_simulators(bearer, suite):
     assert not differences(suite, bearer, loses=False, shares=(0.5, 0.95, 0.99))
 
 
-@pytest.mark.parametrize("suite", [CLASSIC, POST_QUANTUM, PSK])
-@pytest.mark.parametrize("bearer", ["nb-iot", "nb-iot-ce1", "thread", "lte-m"])
+@pytest.mark.parametrize("suite", [CLASSIC, HYBRID, LONG, POST_QUANTUM, PSK])
+@pytest.mark.parametrize("bearer", ["nb-iot", "nb-iot-ce1", "thread", "lte-m", "802154"])
 def test_mean_and_percentiles_under_loss_are_the_simulators(bearer, suite):
-    """Of post-quantum handshakes the means and medians only: a lost packet while timers send copies of what
-    waits costs more than the model knows (``docs/how-to/simulate.md``).
+    """Of flights of many segments too, whose repair waits for what a slow link still has to send: enumerated
+    flight by flight, their 99th percentiles were up to 27 % short.
     """
-    shares = (0.5,) if suite == POST_QUANTUM else (0.5, 0.95, 0.99)
-    assert not differences(suite, bearer, loses=True, shares=shares)
+    assert not differences(suite, bearer, loses=True, shares=(0.5, 0.95, 0.99))
+
+
+@pytest.mark.parametrize("suite", [CLASSIC, HYBRID, LONG, PSK])
+def test_losses_in_bursts_hit_what_is_sent_again(suite):
+    """With repairs lost as seldom as anything else, the 99th percentile would be 1.5 to 2.5 times as long."""
+    assert not differences(suite, "leo", loses=True, shares=(0.5, 0.95, 0.99))
 
 
 @pytest.mark.parametrize("bearer", ["wifi-campus", "2g-good", "5g-mmwave"])

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -33,15 +32,6 @@ _CUTS = np.concatenate(
         [0.999, 0.9995, 0.9999, 1.0],
     ]
 )
-
-
-class Figures(TypedDict):
-    """What JSON says of a distribution."""
-
-    mean: float
-    p50: float
-    p95: float
-    p99: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +85,6 @@ class Distribution:
         shares = np.diff(_CUTS)
         excess = math.exp(sigma * sigma / 2.0) * np.diff(below) / shares
         return Distribution(minimum_s + (median_s - minimum_s) * excess, shares)
-
-    @staticmethod
-    def uniform(minimum_s: float, maximum_s: float) -> Distribution:
-        """Every time between two equally likely."""
-        return Distribution.of_quantiles([(0.0, minimum_s), (1.0, maximum_s)])
 
     @staticmethod
     def of_quantiles(points: Iterable[tuple[float, float]]) -> Distribution:
@@ -180,14 +165,6 @@ class Distribution:
     def shifted(self, by_s: float) -> Distribution:
         """Every value later by ``by_s``."""
         return self if by_s == 0.0 else Distribution(self.values_s + by_s, self.weights)
-
-    def times(self, factor: float) -> Distribution:
-        """Every value times a factor that is not negative."""
-        return Distribution(self.values_s * factor, self.weights)
-
-    def as_json(self) -> Figures:
-        """Mean, median, 95th and 99th percentile."""
-        return Figures(mean=self.mean, p50=self.p50, p95=self.p95, p99=self.p99)
 
 
 def _sum_of_products(values: Floats, weights: Floats) -> float:

@@ -74,15 +74,6 @@ def fragments(flight_bytes: float, fragment_bytes: int) -> int:
     return max(1, math.ceil(flight_bytes / fragment_bytes))
 
 
-def round_trips(client_fragments: Sequence[int], server_fragments: Sequence[int]) -> int:
-    """Access-Requests of EAP-TLS, from the fragments of each flight of the two sides.
-
-    The identity, an answer to the server's start and to each of its fragments, and an answer to each
-    acknowledgement of a fragment that others follow: 2 + Σ server + Σ (client - 1).
-    """
-    return 2 + sum(server_fragments) + sum(one - 1 for one in client_fragments)
-
-
 def tls_packets(
     flights: Sequence[tuple[Side, float]],
     client_fragment_bytes: int,

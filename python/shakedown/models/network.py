@@ -15,14 +15,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shakedown.models import datagrams, tcp_connection, tcp_flow, tcp_loss
+from shakedown.models import datagrams, tcp_connection, tcp_flow, tcp_loss, tcp_lost
 from shakedown.models.datagrams import Datagrams
 from shakedown.models.distribution import Distribution
-from shakedown.models.draws import Draw
+from shakedown.models.draws import Draw, draws
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import Step, packed, written
 from shakedown.models.tcp import SYN_ACK_TIMEOUT_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
 from shakedown.models.tcp_drawn import drawn
+from shakedown.models.tcp_lossy_flow import Loses, lossy_flow
 
 __all__ = ["DTLS", "TCP", "WTLS", "Datagrams", "Exchange", "Path", "Step", "Tcp", "exchange", "transport"]
 
@@ -283,6 +284,7 @@ class _Stream:
         self.drawn = drawn(path, self.flow, lambda draw, patient: self.run(path, draw, patient))
         # What timers add is added to a handshake without: what varies is that one's crossings.
         self.base = self.flow if self.drawn is None else self.run(path, patient=True)
+        self.lost = self.drawn_losses() if self.needs_runs() else None
         self.kept: dict[tuple[int, int, float, float, bool], tcp_loss.Extras] = {}
         self.repeated_s: float | None = None
         up, down = path.up, path.down
@@ -360,6 +362,42 @@ class _Stream:
         return nodes
 
     # What is lost.
+
+    def needs_runs(self) -> bool:
+        """Whether what losses do is found by running handshakes: ``tcp_loss`` takes it that little waits for
+        the link while a flight of several segments is repaired, and that a packet sent again is lost as if
+        nothing had been before it.
+        """
+        flow, path = self.flow, self.path
+        if not path.loses or any(times.dropped for times in flow.flights):
+            return False
+        if any(way.loss_after_loss > way.loss for way in (path.up, path.down)):
+            return True
+        fires = flow.fired or (self.drawn is not None and any(one.fired for one in self.drawn.flows))
+        return bool(fires) and any(len(times.sent_s) > 1 for times in flow.flights)
+
+    def drawn_losses(self) -> dict[str, tcp_lost.Lost]:
+        """What losses do, by handshakes that are run."""
+        if self.drawn is not None:
+            return tcp_lost.lost(self.drawn.draws, self.drawn.flows, self.path, self.lossy)
+        chosen = draws(self.path, tcp_lost.DRAWS)
+        return tcp_lost.lost(chosen, [self.run(self.path, draw) for draw in chosen], self.path, self.lossy)
+
+    def lossy(self, draw: Draw, loses: Loses) -> tcp_flow.Flow | None:
+        """The handshake with a draw and with losses; None where a side gives up, or timers fill the path."""
+        try:
+            return lossy_flow(
+                self.flights,
+                self.path,
+                self.tcp,
+                loses,
+                setup_s=self.setup_s,
+                client_end_s=self.client_end_s,
+                server_end_s=self.server_end_s,
+                draw=draw,
+            )
+        except tcp_flow.CollapseError:
+            return None
 
     def losses(self, until: int) -> _Losses:
         """What losses do, kept for handshakes whose flights are alike, whatever work lies between them."""
@@ -580,6 +618,9 @@ class _Stream:
         whole = rest.plus(_sum(connection)).shifted(mean_s)
         if self.drawn is not None:
             whole = self.drawn.whole(whole, what)
+        if self.lost is not None:
+            lost = self.lost[what]
+            return lost.added_to(whole), lost.failed
         found = self.losses(until)
         if not found.late:
             return whole, 0.0

@@ -8,7 +8,7 @@ independently: that is the rule by which ranges combine (`combined`, `ratio`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -40,14 +40,6 @@ def exactly(value: float) -> Range:
 def within(value: float, factor: float) -> Range:
     """A figure that may be off by a factor, ×/÷."""
     return Range(value / factor, value, value * factor)
-
-
-def total(figures: Iterable[Range]) -> Range:
-    """Sum of figures."""
-    result = exactly(0.0)
-    for figure in figures:
-        result = result.plus(figure)
-    return result
 
 
 def combined(parts: Mapping[str, Range]) -> Range:

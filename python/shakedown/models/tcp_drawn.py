@@ -40,12 +40,15 @@ class Drawn:
         connected_s: when each client may send, no timer firing; shape ``(draws,)``, as those that follow.
         without_s: when each is ready and done, no timer firing.
         added_s: what timers add to that.
+        draws, flows: each draw, and its handshake with timers.
     """
 
     alone: bool
     connected_s: Floats
     without_s: dict[str, Floats]
     added_s: dict[str, Floats]
+    draws: list[Draw]
+    flows: list[Flow]
 
     def whole(self, total: Distribution, what: str) -> Distribution:
         """The time of a handshake.
@@ -102,9 +105,11 @@ def drawn(path: Path, mean: Flow, run: Run) -> Drawn | None:
     alone = path.delay_holds_s > up.p50 + down.p50
     if not (alone or mean.fired or any(run(extreme, False).fired for extreme in extremes(path))):
         return None
-    connected_s, without_s, added_s = [], [], []
-    for draw in draws(path, _DRAWS_ALONE if alone else _DRAWS):
+    connected_s, without_s, added_s, flows = [], [], [], []
+    chosen = draws(path, _DRAWS_ALONE if alone else _DRAWS)
+    for draw in chosen:
         flow = run(draw, False)
+        flows.append(flow)
         patient = run(draw, True) if flow.fired else flow
         connected_s.append(patient.connected_s)
         without_s.append((patient.ready_s, patient.done_s))
@@ -115,4 +120,6 @@ def drawn(path: Path, mean: Flow, run: Run) -> Drawn | None:
         np.array(connected_s),
         {"ready_s": without[:, 0], "done_s": without[:, 1]},
         {"ready_s": added[:, 0], "done_s": added[:, 1]},
+        chosen,
+        flows,
     )

@@ -8,19 +8,39 @@ varies or gets lost is added by ``tcp_drawn``, ``tcp_loss`` and ``network``.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from shakedown.models.draws import Draw, Packet
 from shakedown.models.path import Path
 from shakedown.models.steps import Flight, Side
-from shakedown.models.tcp import DELAYED_ACK_S, MAX_RTO_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
+from shakedown.models.tcp import (
+    DELAYED_ACK_S,
+    MAX_RTO_S,
+    SYN_ACK_RETRIES,
+    SYN_ACK_TIMEOUT_S,
+    SYN_OPTION_BYTES,
+    TCP_BYTES,
+    RoundTrips,
+    Tcp,
+)
 
-_ROUNDING_BYTES = 1e-3  # sizes are means, and no whole numbers
-_MAX_COPIES = 100
+SOON_S = 1e-6
+"""The shortest time that a timer is set to."""
+
+ROUNDING_BYTES = 1e-3
+"""Sizes are means, and no whole numbers."""
+MAX_COPIES = 100
 """Times that a segment may be sent again, on average, although nothing is lost. Timers that a bearer is
 merely slow for send a few; where they send copies faster than it carries them, ever more wait before each.
 """
+
+
+def other(side: Side) -> Side:
+    """The other side."""
+    return "server" if side == "client" else "client"
 
 
 class CollapseError(ValueError):
@@ -31,6 +51,11 @@ class CollapseError(ValueError):
         super().__init__(
             f"TCP's timers, of {MAX_RTO_S:g} s at most, send segments again faster than the path carries them"
         )
+
+
+Sent = tuple[Side, bool, int]
+"""A packet: who sent it, whether it is more than an acknowledgement, and the handshake's stage then: 0 until
+the client is connected, then 1, and one more for each flight that has arrived."""
 
 
 @dataclass(slots=True)
@@ -44,14 +69,12 @@ class FlightTimes:
         left_s: when each segment's last bit left the sender.
         arrived_s: when the last segment arrived.
         round_trips: the sender's estimator when the flight was handed over.
-        window: segments that the sender might send then.
         dropped: indexes of segments for which the queue had no room.
     """
 
     sender: Side
     handed_s: float
     round_trips: RoundTrips
-    window: float
     sent_s: list[float] = field(default_factory=list)
     left_s: list[float] = field(default_factory=list)
     sizes_bytes: list[float] = field(default_factory=list)
@@ -69,6 +92,7 @@ class Flow:
         done_s: when the last flight was received and taken in.
         flights: each flight's times.
         fired: timers that fired, although nothing was lost.
+        sent: every packet in the order of sending.
     """
 
     connected_s: float
@@ -76,6 +100,7 @@ class Flow:
     done_s: float
     flights: list[FlightTimes]
     fired: int
+    sent: list[Sent]
 
 
 @dataclass(slots=True)
@@ -86,7 +111,7 @@ class _Held:
     until_s: float = 0.0
 
 
-class _Link:
+class Link:
     """One direction: packets leave one after another and arrive after a fixed delay."""
 
     def __init__(self, path: Path, sender: Side, shared: list[float], draw: Draw | None) -> None:
@@ -100,14 +125,22 @@ class _Link:
         self.direction = direction
         self.link_bytes = path.link_bytes
         self.queue_bytes = direction.queue_bytes
+        self.queue: deque[tuple[float, float]] = deque()
+        self.queued_bytes = 0.0
         self.free = shared
 
     def send(self, now_s: float, size_bytes: float) -> tuple[float, bool]:
         """When the last bit leaves, and whether the queue had room."""
         size = size_bytes + self.link_bytes
-        waiting = (self.free[0] - now_s) / self.s_per_byte
-        room = self.queue_bytes is None or waiting <= 0.0 or waiting + size <= self.queue_bytes
         left_s = max(self.free[0], now_s) + size * self.s_per_byte
+        room = True
+        if self.queue_bytes is not None:
+            # What has not left yet, whatever silence keeps it waiting.
+            while self.queue and self.queue[0][0] <= now_s:
+                self.queued_bytes -= self.queue.popleft()[1]
+            room = not self.queue or self.queued_bytes + size <= self.queue_bytes
+            self.queue.append((left_s, size))
+            self.queued_bytes += size
         self.free[0] = left_s + self.direction.silence_s(size * self.s_per_byte)
         return left_s, room
 
@@ -127,7 +160,7 @@ class _Link:
         return self.latest_s
 
 
-class _Host:
+class Host:
     """One side's TCP and its place in the handshake."""
 
     def __init__(self, side: Side, tcp: Tcp) -> None:
@@ -143,7 +176,8 @@ class _Host:
         self.sample_from = 0
         self.timer_s: float | None = None
         self.probe = False
-        self.probed = False
+        self.probe_end = 0  # the end of what was sent when a probe was, until its answer
+        self.probe_resent = False
         self.backoff = 0
         self.kept_window: float | None = None
         self.received = 0
@@ -155,7 +189,7 @@ class _Host:
         self.delayed_s: float | None = None
 
 
-class _Run:
+class Run:
     """One run of the recursion."""
 
     def __init__(
@@ -173,12 +207,12 @@ class _Run:
         free_up = [setup_s]
         free_down = free_up if path.half_duplex else [setup_s]
         self.links = {
-            "client": _Link(path, "client", free_up, draw),
-            "server": _Link(path, "server", free_down, draw),
+            "client": Link(path, "client", free_up, draw),
+            "server": Link(path, "server", free_down, draw),
         }
-        self.hosts: dict[Side, _Host] = {
-            "client": _Host("client", tcp),
-            "server": _Host("server", tcp),
+        self.hosts: dict[Side, Host] = {
+            "client": Host("client", tcp),
+            "server": Host("server", tcp),
         }
         self.ack_bytes = path.ip_bytes + TCP_BYTES
         self.syn_bytes = path.ip_bytes + SYN_OPTION_BYTES
@@ -189,14 +223,34 @@ class _Run:
         self.syn_sent: list[float] = []
         self.syn_ack_s: float | None = None
         self.syn_acks = 0
+        self.syn_ack_timeouts = 0
+        self.syn_ack_due_s = 0.0
         self.connected_s: float | None = None
         self.accepted = False
         self.expected_bytes: dict[Side, float] = {"client": 0.0, "server": 0.0}  # all that is awaited so far
         self.finished: dict[int, float] = {}
+        self.sent: list[Sent] = []
 
     def at(self, when_s: float, act: Callable[[float], None]) -> None:
+        """Does something then."""
         self.count += 1
         heapq.heappush(self.events, (when_s, self.count, act))
+
+    def carry(
+        self, side: Side, now_s: float, size_bytes: float, packet: Packet, act: Callable[[float], None]
+    ) -> tuple[float, bool]:
+        """Puts a packet on its way: when its last bit leaves, and whether the queue had room."""
+        link = self.links[side]
+        left_s, room = link.send(now_s, size_bytes)
+        stage = 0 if self.connected_s is None else 1 + len(self.finished)
+        self.sent.append((side, size_bytes > self.ack_bytes, stage))
+        if not self.loses_last():
+            self.at(link.due_s(left_s, packet), act)
+        return left_s, room
+
+    def loses_last(self) -> bool:
+        """Whether the packet sent last is lost."""
+        return False
 
     def fires_s(self, side: Side, now_s: float, wait_s: float) -> float:
         """When a timer fires that is set now: half a slot late on average, else by the host's clock."""
@@ -204,26 +258,31 @@ class _Run:
             return now_s + self.tcp.timer_s(wait_s)
         return self.draw.fires_s(side, now_s, wait_s, self.tcp.tick_s)
 
-    def run(self) -> Flow:
+    def goes_through(self) -> bool:
+        """Runs it: whether the handshake comes to its end."""
         self.send_syn(0.0)
         last = len(self.plan) - 1
         while self.events and last not in self.finished:
             now_s, _, act = heapq.heappop(self.events)
             act(now_s)
+        return last in self.finished
+
+    def flow(self) -> Flow:
+        """Times of a handshake that came to its end."""
+        last = len(self.plan) - 1
         done_s = self.finished[last]
         final: Side = self.plan[last].sender
-        receiver: Side = "server" if final == "client" else "client"
-        done_s += self.ends_s[receiver]
+        done_s += self.ends_s[other(final)]
         ready_s = done_s if final == "server" else self.times[last].handed_s + self.plan[last].writes[-1][0]
-        return Flow(self.connected_s or 0.0, ready_s, done_s, self.times, self.fired)
+        return Flow(self.connected_s or 0.0, ready_s, done_s, self.times, self.fired, self.sent)
 
     # Connection.
 
     def send_syn(self, now_s: float) -> None:
-        left_s, _ = self.links["client"].send(now_s, self.syn_bytes)
+        """Sends a SYN, the first or one more, and sets the timer for the next."""
         packet = ("copy", -len(self.syn_sent)) if self.syn_sent else ("SYN", 0)
         self.syn_sent.append(now_s)
-        self.at(self.links["client"].due_s(left_s, packet), self.syn_arrives)
+        self.carry("client", now_s, self.syn_bytes, packet, partial(self.syn_arrives, len(self.syn_sent) - 1))
         count = len(self.syn_sent)
         if not self.patient and count <= self.tcp.syn_retries + self.tcp.linear_syn_timeouts:
             doublings = max(0, count - 1 - self.tcp.linear_syn_timeouts)
@@ -231,48 +290,50 @@ class _Run:
             self.at(self.fires_s("client", now_s, wait_s), self.syn_timeout)
 
     def syn_timeout(self, now_s: float) -> None:
+        """No answer has come in time."""
         if self.connected_s is None:
             self.fired += 1
             self.send_syn(now_s)
 
-    def syn_arrives(self, now_s: float) -> None:
+    def syn_arrives(self, _number: int, now_s: float) -> None:
+        """A SYN is answered as long as the client has not been heard."""
         if not self.accepted:
             self.send_syn_ack(now_s)
 
     def send_syn_ack(self, now_s: float) -> None:
-        left_s, _ = self.links["server"].send(now_s, self.syn_bytes)
+        """The answer to a SYN, the first or one more; the timer goes from here, by its present step."""
         if self.syn_ack_s is None:
             self.syn_ack_s = now_s
-            self.syn_ack_timer(now_s, 1.0)
         packet = ("copy", -self.syn_acks) if self.syn_acks else ("SYN", 0)
         self.syn_acks += 1
-        self.at(self.links["server"].due_s(left_s, packet), self.syn_ack_arrives)
+        self.carry("server", now_s, self.syn_bytes, packet, partial(self.syn_ack_arrives, now_s))
+        if not self.patient:
+            wait_s = SYN_ACK_TIMEOUT_S * 2.0**self.syn_ack_timeouts
+            self.syn_ack_due_s = self.fires_s("server", now_s, wait_s)
+            self.at(self.syn_ack_due_s, self.syn_ack_timeout)
 
-    def syn_ack_timer(self, now_s: float, wait_s: float) -> None:
-        if self.patient:
+    def syn_ack_timeout(self, now_s: float) -> None:
+        """Nothing was heard of the client in time."""
+        if self.accepted or now_s != self.syn_ack_due_s or self.syn_ack_timeouts >= SYN_ACK_RETRIES:
             return
+        self.fired += 1
+        self.syn_ack_timeouts += 1
+        self.send_syn_ack(now_s)
 
-        def fires(later_s: float) -> None:
-            if not self.accepted:
-                self.fired += 1
-                self.send_syn_ack(later_s)
-                self.syn_ack_timer(later_s, 2.0 * wait_s)
-
-        self.at(self.fires_s("server", now_s, wait_s), fires)
-
-    def syn_ack_arrives(self, now_s: float) -> None:
+    def syn_ack_arrives(self, _sent_s: float, now_s: float) -> None:
+        """A SYN-ACK is acknowledged; the first one connects the client."""
         client = self.hosts["client"]
         first = self.connected_s is None
         if first:
             self.connected_s = now_s
             client.round_trips.sample(now_s)
-        left_s, _ = self.links["client"].send(now_s, self.ack_bytes)
         packet = ("acknowledgement", 0) if first else ("copy", 0)
-        self.at(self.links["client"].due_s(left_s, packet), self.accept)
+        self.carry("client", now_s, self.ack_bytes, packet, self.accept)
         if first:
             self.start_flight(0, now_s)
 
     def accept(self, now_s: float) -> None:
+        """The client's first word after the SYN-ACK arrives."""
         if not self.accepted:
             self.accepted = True
             self.hosts["server"].round_trips.sample(now_s - (self.syn_ack_s or 0.0))
@@ -280,21 +341,22 @@ class _Run:
     # Application.
 
     def start_flight(self, number: int, now_s: float) -> None:
+        """The application writes a flight, piece by piece."""
         flight = self.plan[number]
         host = self.hosts[flight.sender]
-        receiver: Side = "server" if flight.sender == "client" else "client"
+        receiver = other(flight.sender)
         for offset_s, size in flight.writes:
 
             def write(later_s: float, size: float = size) -> None:
                 if len(self.times) == number:
-                    self.times.append(FlightTimes(flight.sender, now_s, host.round_trips.copy(), host.window))
+                    self.times.append(FlightTimes(flight.sender, now_s, host.round_trips.copy()))
                 self.queue(host, number, size)
                 self.push(host, later_s)
 
             self.at(now_s + offset_s, write)
         self.expected_bytes[receiver] += flight.size_bytes
 
-    def queue(self, host: _Host, number: int, size: float) -> None:
+    def queue(self, host: Host, number: int, size: float) -> None:
         """Cut what is written into segments; a segment that still waits for the window is filled up first."""
         if host.next < len(host.segments):
             taken = min(size, self.segment_bytes - host.segments[-1])
@@ -307,7 +369,8 @@ class _Run:
 
     # Stream.
 
-    def push(self, host: _Host, now_s: float) -> None:
+    def push(self, host: Host, now_s: float) -> None:
+        """Sends what the window allows."""
         sent = False
         while host.next < len(host.segments) and host.next - host.acknowledged < int(host.window):
             self.transmit(host, host.next, now_s)
@@ -316,15 +379,21 @@ class _Run:
         if sent:
             self.arm_probe(host, now_s)
 
-    def transmit(self, host: _Host, index: int, now_s: float) -> None:
+    def transmit(self, host: Host, index: int, now_s: float) -> None:
+        """Sends a segment, for the first time or again."""
         size = host.segments[index] + self.ack_bytes
-        left_s, room = self.links[host.side].send(now_s, size)
         packet: Packet = ("data", index)
-        if index < len(host.sent_s):
+        first = index == len(host.sent_s)
+        if not first:
             host.copies += 1
             packet = ("copy", host.copies)
-            if host.copies > _MAX_COPIES * len(host.segments):
+            if host.copies > MAX_COPIES * len(host.segments):
                 raise CollapseError
+        left_s, room = self.carry(
+            host.side, now_s, size, packet, lambda later_s: self.data_arrives(host, index, now_s, later_s)
+        )
+        if not first:
+            host.sent_s[index] = now_s
         else:
             host.sent_s.append(now_s)
             times = self.times[host.flight_of[index]]
@@ -333,39 +402,49 @@ class _Run:
             times.sent_s.append(now_s)
             times.left_s.append(left_s)
             times.sizes_bytes.append(size)
-        self.at(
-            self.links[host.side].due_s(left_s, packet),
-            lambda later_s: self.data_arrives(host, index, now_s, later_s),
-        )
 
-    def arm_probe(self, host: _Host, now_s: float) -> None:
+    def arm_probe(self, host: Host, now_s: float, *, acknowledged: bool = False) -> None:
+        """Sets the timer for the tail loss probe."""
         out = host.next - host.acknowledged
         if not out or self.patient:
             host.timer_s = None
             return
-        host.probe, host.probed = True, False
+        host.probe = True
         wait_s = host.round_trips.probe_s(out)
-        rest_s = host.sent_s[host.acknowledged] + host.round_trips.rto_s - now_s
-        if rest_s > 0.0:
-            wait_s = min(wait_s, rest_s)
+        if not acknowledged:
+            # No later than the timeout of the oldest, which an acknowledgement begins anew.
+            rest_s = host.sent_s[host.acknowledged] + host.round_trips.rto_s - now_s
+            if rest_s > 0.0:
+                wait_s = min(wait_s, rest_s)
         self.arm(host, self.fires_s(host.side, now_s, wait_s))
 
-    def arm(self, host: _Host, when_s: float) -> None:
+    def arm(self, host: Host, when_s: float) -> None:
+        """Sets a sender's timer."""
         host.timer_s = when_s
         self.at(when_s, lambda now_s: self.timer_fires(host, when_s))
 
-    def timer_fires(self, host: _Host, now_s: float) -> None:
+    def timer_fires(self, host: Host, now_s: float) -> None:
+        """A sender's timer fires: the probe, or the timeout."""
         if host.timer_s != now_s or host.next == host.acknowledged:
+            return
+        if host.probe and host.probe_end:
+            # One at a time: the timeout of the oldest takes its place.
+            host.probe = False
+            rest_s = host.sent_s[host.acknowledged] + host.round_trips.rto_s - now_s
+            self.arm(host, self.fires_s(host.side, now_s, max(rest_s, SOON_S)))
             return
         self.fired += 1
         if host.probe:
+            host.probe_resent = host.next == len(host.segments)
             if host.next < len(host.segments):
                 self.transmit(host, host.next, now_s)
                 host.next += 1
             else:
                 self.transmit(host, host.next - 1, now_s)
             host.probe = False
+            host.probe_end = host.next
         else:
+            host.probe_end = 0
             # Nothing was lost, so the next acknowledgement undoes what the timeout did to the window.
             self.transmit(host, host.acknowledged, now_s)
             host.kept_window = host.kept_window or host.window
@@ -374,8 +453,9 @@ class _Run:
         wait_s = min(host.round_trips.rto_s * 2.0**host.backoff, MAX_RTO_S)
         self.arm(host, self.fires_s(host.side, now_s, wait_s))
 
-    def data_arrives(self, sender: _Host, index: int, sent_s: float, now_s: float) -> None:
-        host = self.hosts["server" if sender.side == "client" else "client"]
+    def data_arrives(self, sender: Host, index: int, sent_s: float, now_s: float) -> None:
+        """A segment arrives; a flight that is whole is answered."""
+        host = self.hosts[other(sender.side)]
         if sender.side == "client":
             self.accept(now_s)
         if index < host.received:  # again: acknowledged at once
@@ -394,18 +474,20 @@ class _Run:
             due_s = now_s + DELAYED_ACK_S
             host.delayed_s = due_s
             self.at(due_s, lambda later_s: self.delayed(host, due_s))
-        complete = host.received_bytes >= self.expected_bytes[host.side] - _ROUNDING_BYTES
+        complete = host.received_bytes >= self.expected_bytes[host.side] - ROUNDING_BYTES
         if complete and number not in self.finished:
             self.times[number].arrived_s = now_s
             self.finished[number] = now_s
             if number + 1 < len(self.plan):
                 self.start_flight(number + 1, now_s)
 
-    def delayed(self, host: _Host, due_s: float) -> None:
+    def delayed(self, host: Host, due_s: float) -> None:
+        """An acknowledgement that has waited for a second segment."""
         if host.delayed_s == due_s and host.unacknowledged:
             self.acknowledge(host, host.echo_s, due_s)
 
-    def acknowledge(self, host: _Host, echo_s: float, now_s: float) -> None:
+    def acknowledge(self, host: Host, echo_s: float, now_s: float) -> None:
+        """Sends an acknowledgement."""
         host.unacknowledged, host.delayed_s = 0, None
         received = host.received
         packet: Packet = ("acknowledgement", received)
@@ -413,15 +495,20 @@ class _Run:
             host.copies += 1
             packet = ("copy", host.copies)
         host.told = max(host.told, received)
-        left_s, _ = self.links[host.side].send(now_s, self.ack_bytes)
-        peer = self.hosts["server" if host.side == "client" else "client"]
-        self.at(
-            self.links[host.side].due_s(left_s, packet),
+        peer = self.hosts[other(host.side)]
+        self.carry(
+            host.side,
+            now_s,
+            self.ack_bytes,
+            packet,
             lambda later_s: self.acknowledged(peer, received, echo_s, later_s),
         )
 
-    def acknowledged(self, host: _Host, upto: int, echo_s: float, now_s: float) -> None:
+    def acknowledged(self, host: Host, upto: int, echo_s: float, now_s: float) -> None:
+        """An acknowledgement arrives."""
         fresh = upto - host.acknowledged
+        if upto >= host.probe_end and (fresh <= 0 or not host.probe_resent):
+            host.probe_end = 0  # the probe was new, or its copy is reported as a duplicate
         if fresh <= 0:
             return
         host.round_trips.sample(now_s - echo_s, new_window=upto > host.sample_from)
@@ -435,7 +522,7 @@ class _Run:
         if host.window < 2 * out:  # the window grows only where it limits
             host.window += fresh
         self.push(host, now_s)
-        self.arm_probe(host, now_s)
+        self.arm_probe(host, now_s, acknowledged=True)
 
 
 def flow(
@@ -464,4 +551,6 @@ def flow(
         CollapseError: where timers send copies without end.
     """
     ends: dict[Side, float] = {"client": client_end_s, "server": server_end_s}
-    return _Run(flights, path, tcp, ends, setup_s, draw, patient).run()
+    run = Run(flights, path, tcp, ends, setup_s, draw, patient)
+    run.goes_through()
+    return run.flow()

@@ -12,17 +12,6 @@ from shakedown.models.arrays import Floats, Numbers, floats
 LINK_ENCRYPTION_BYTES = {"none": 0, "wep": 8, "ccmp": 16}  # IV, key ID and ICV; header and MIC
 
 
-def packets(size_bytes: Numbers, mtu_bytes: Numbers, header_bytes: Numbers) -> Floats:
-    """Packets that carry ``size_bytes`` of payload; none carry nothing."""
-    return np.ceil(floats(size_bytes) / (floats(mtu_bytes) - floats(header_bytes)))
-
-
-def wire_bytes(size_bytes: Numbers, mtu_bytes: Numbers, header_bytes: Numbers, link_bytes: Numbers) -> Floats:
-    """Bytes on the link for a payload: headers and link overhead of every packet included."""
-    count = packets(size_bytes, mtu_bytes, header_bytes)
-    return floats(size_bytes) + count * (floats(header_bytes) + floats(link_bytes))
-
-
 def flight_s(size_bytes: Numbers, rate_bits_per_s: Numbers, traversal_s: Numbers) -> Floats:
     """From the first byte of a flight sent to the last received: 8 B / r + τ; 0 for an empty flight."""
     size = floats(size_bytes)
