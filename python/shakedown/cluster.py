@@ -6,17 +6,20 @@ again where a worker was lost. Dask is an optional part: `pip install shakedown-
 
 from __future__ import annotations
 
+import atexit
+import gc
 import logging
 import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from hashlib import sha256
-from multiprocessing import resource_tracker
+from multiprocessing import active_children, resource_tracker
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 from shakedown.errors import InputError, ShakedownError
 
@@ -36,10 +39,21 @@ CONNECT_S = 10.0
 LOOK_EVERY_S = 0.2
 """How often somebody looks whether all workers are still there."""
 
+STOP_S = 10.0
+"""How long workers that are told to stop have for what they found until then."""
+
+STOPPED: set[str] = set()
+"""Runs of generators that were stopped while this process works for them, as their names say."""
+
 _LOG = logging.getLogger(__name__)
+
+SAME_S = 0.3
+"""Signals closer together are one: `timeout` sends its own twice."""
 
 T = TypeVar("T")
 Job = Callable[[], T]
+GeneratorJob = Callable[[Callable[[], None]], T]
+"""Told what to call now and then: it raises `KeyboardInterrupt` once the job is to end with what it has."""
 
 
 class InProcess:
@@ -65,8 +79,7 @@ class Cluster:
 
     def threads(self) -> int:
         """Threads of all workers that are there now."""
-        known = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        return sum(int(worker["nthreads"]) for worker in known)
+        return sum(int(worker["nthreads"]) for worker in _workers(self.client).values())
 
     def results(self, jobs: Iterable[Job[T]]) -> Iterator[T]:
         """Each job's result, in order; few jobs are ahead of the last result. Raises what a job raises, and
@@ -117,35 +130,106 @@ class Generators:
         _check_client(client)
         self.client = client
         check_workers(client)
-        self.workers = sorted(self._known())
-
-    def _known(self) -> set[str]:
-        return set(self.client.scheduler_info(n_workers=-1)["workers"])
+        self.workers = sorted(_workers(client))
 
     def count(self) -> int:
         """How many workers there are."""
         return len(self.workers)
 
-    def results(self, jobs: Sequence[Job[T]]) -> list[T]:
-        """Each job's result, in order. Raises what a job raises, and `ShakedownError` where a worker is
-        lost.
+    def results(self, jobs: Sequence[GeneratorJob[T]]) -> list[T]:
+        """Each job's result, in order. Raises what a job raises, and `ShakedownError` where a worker is lost,
+        or the scheduler.
+
+        Ctrl-C stops the jobs: what they have found by then is returned, but of those that had nothing yet or
+        did not answer in time. Raises `KeyboardInterrupt` where that is all of them, and at the next Ctrl-C.
         """
-        ours = fingerprint(())
-        futures: list[Any] = [
-            self.client.submit(
-                _call, job, ours, (), pure=False, workers=[worker], allow_other_workers=False, retries=0
-            )
-            for worker, job in zip(self.workers, jobs, strict=True)
-        ]
-        try:
-            while not all(future.done() for future in futures):
-                lost = set(self.workers) - self._known()
-                if lost:
-                    raise ShakedownError(f"worker {min(lost)} was lost, and its share of the load with it")
-                time.sleep(LOOK_EVERY_S)
-            return [_result(future) for future in futures]
-        finally:
-            _give_up(futures)
+        ours, run = fingerprint(()), uuid4().hex
+        with _kept(self.client, ", and the load's figures with it"), _noted(most=1) as signals:
+            futures: list[Any] = [
+                self.client.submit(
+                    _call,
+                    partial(_generated, job, run),
+                    ours,
+                    (),
+                    pure=False,
+                    workers=[worker],
+                    allow_other_workers=False,
+                    retries=0,
+                )
+                for worker, job in zip(self.workers, jobs, strict=True)
+            ]
+            try:
+                self._await(futures, signals)
+                if not signals:
+                    return [_result(future) for future in futures]
+                self._stop(run)
+                found = _found_soon(futures)
+            except BaseException:
+                # What nobody waits for must not go on loading.
+                self._stop(run)
+                raise
+            finally:
+                _give_up(futures)
+        if not found:
+            raise KeyboardInterrupt
+        return found
+
+    def _await(self, futures: Sequence[Any], signals: Sequence[float]) -> None:
+        """Returns when all are done or a signal has come; raises what a job raises."""
+        while not signals and not all(future.done() for future in futures):
+            for future in futures:
+                if future.status == "error":
+                    _result(future)
+            lost = set(self.workers) - _workers(self.client).keys()
+            if lost:
+                raise ShakedownError(f"worker {min(lost)} was lost, and its share of the load with it")
+            time.sleep(LOOK_EVERY_S)
+
+    def _stop(self, run: str) -> None:
+        """Tells all workers; one that does not listen is not waited for."""
+        told = _Undisturbed(partial(self.client.run, _stop, run, workers=self.workers, on_error="ignore"))
+        told.is_over(LOOK_EVERY_S)
+
+
+def _stop(run: str) -> None:
+    STOPPED.add(run)
+
+
+def _generated(job: GeneratorJob[T], run: str) -> T | None:
+    """What a job finds; None where it was stopped before it had anything."""
+
+    def look() -> None:
+        if run in STOPPED:
+            raise KeyboardInterrupt
+
+    try:
+        return job(look)
+    except KeyboardInterrupt:
+        return None
+
+
+def _found_soon(futures: Sequence[Any]) -> list[Any]:
+    """Results of jobs that were told to stop, but of those that fail, have none or take too long."""
+    until_s = time.monotonic() + STOP_S
+    while not all(future.done() for future in futures) and time.monotonic() < until_s:
+        time.sleep(LOOK_EVERY_S / 4)
+    found = []
+    for future in futures:
+        if future.status == "finished":
+            with suppress(Exception):
+                found.append(_result(future, STOP_S))
+    return [one for one in found if one is not None]
+
+
+def _workers(client: Client) -> dict[str, Any]:
+    """What the scheduler knows of its workers now, by their addresses.
+
+    Not the client's `scheduler_info`: what it has asked for is replaced, by another thread, by what lists no
+    workers.
+    """
+    asked: Any = client
+    found: dict[str, Any] = asked.sync(asked.scheduler.identity, n_workers=-1)["workers"]
+    return found
 
 
 def _give_up(futures: Iterable[Any]) -> None:
@@ -175,7 +259,7 @@ def _lost() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _kept(client: Client) -> Iterator[None]:
+def _kept(client: Client, how: str = "; what was finished by then is kept") -> Iterator[None]:
     """Raises `ShakedownError` where the scheduler is lost meanwhile."""
     try:
         yield
@@ -185,7 +269,7 @@ def _kept(client: Client) -> Iterator[None]:
             raise
         address = getattr(client.scheduler, "address", None)
         place = f" {address}" if address else ""
-        raise ShakedownError(f"the scheduler{place} was lost; what was finished by then is kept") from None
+        raise ShakedownError(f"the scheduler{place} was lost{how}") from None
 
 
 class OtherWorkerError(Exception):
@@ -306,10 +390,14 @@ def local(workers: int) -> Iterator[Client]:
             processes=True,
             host="127.0.0.1",
             dashboard_address=None,
+            # Without one it warns where another cluster has Dask's usual port.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs=50,
         )
         try:
-            return distributed.Client(cluster, set_as_default=False)
+            client = distributed.Client(cluster, set_as_default=False)
+            _no_callbacks()
+            return client
         except BaseException:
             cluster.close()
             raise
@@ -320,26 +408,56 @@ def local(workers: int) -> Iterator[Client]:
 
     # Where it is started with the first process, it lets the signal through to that.
     resource_tracker.ensure_running()
-    for tries_left in reversed(range(STARTS)):
-        beginning = _Undisturbed(begin)
+    others = {child.pid for child in active_children()}
+    begun: list[_Undisturbed] = []
+
+    def end_begun() -> None:
         try:
-            client = beginning.result()
-        except KeyboardInterrupt:
+            end(begun[-1].result())
+        except Exception:
+            # It did not begin whole, or does not end by itself.
+            _kill_children(others)
+        begun.clear()
+        # Else what its queues hold of the system stays, and is complained of where this process is killed.
+        gc.collect()
+
+    # A signal between two of the lines below would leave processes that Python waits for at its end, and that
+    # do not hear the signal by which it ends them.
+    kill = partial(_kill_children, others)
+    atexit.register(kill)
+    hurry = True
+    try:
+        client = _begin(begin, begun)
+        hurry = False
+        yield client
+    except BaseException:
+        # What it ends by says more than that somebody would not wait for the end.
+        with suppress(KeyboardInterrupt):
+            _to_the_end(end_begun, others, hurry=hurry)
+        raise
+    else:
+        _to_the_end(end_begun, others)
+    finally:
+        atexit.unregister(kill)
+
+
+def _begin(begin: Callable[[], Any], begun: list[_Undisturbed]) -> Any:  # noqa: ANN401 - what it returns
+    """Begins a cluster; the last of those begun is the one that is there, or was to be when Ctrl-C came."""
+    for tries_left in reversed(range(STARTS)):
+        with _noted() as signals:
+            begun.append(_Undisturbed(begin))
+            while not begun[-1].is_over(LOOK_EVERY_S) and not signals:
+                pass
+        if signals:
             # Broken off in its middle it would leave processes that complain.
-            with suppress(Exception):
-                _to_the_end(partial(lambda begun: end(begun.result()), beginning))
-            raise
+            raise KeyboardInterrupt
+        try:
+            return begun[-1].result()
         except (RuntimeError, OSError) as error:
             # One that was killed, for want of memory perhaps, while it started.
             if not tries_left:
                 raise ShakedownError(f"worker processes could not be started: {error}") from None
-        else:
-            break
-    _no_callbacks()
-    try:
-        yield client
-    finally:
-        _to_the_end(lambda: end(client))
+    raise AssertionError
 
 
 def _no_callbacks() -> None:
@@ -350,8 +468,8 @@ def _no_callbacks() -> None:
 
 
 class _Undisturbed:
-    """Work that Ctrl-C does not reach, neither it nor the processes that it starts: it runs in a thread that
-    blocks the signal, and they inherit that. Whoever waits for it is reached.
+    """Work that Ctrl-C and SIGTERM do not reach, neither it nor the processes that it starts: it runs in a
+    thread that blocks them, and they inherit that. Whoever waits for it is reached.
     """
 
     def __init__(self, work: Callable[[], Any]) -> None:
@@ -359,7 +477,7 @@ class _Undisturbed:
         self._found: Any = None
         self._raised: BaseException | None = None
         self._thread = threading.Thread(target=self._run, args=(work,), name="undisturbed", daemon=True)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         try:
             self._thread.start()
         finally:
@@ -371,31 +489,71 @@ class _Undisturbed:
         except BaseException as error:
             self._raised = error
 
+    def is_over(self, patience_s: float) -> bool:
+        """Waits for its end, but not longer than that."""
+        self._thread.join(patience_s)
+        return not self._thread.is_alive()
+
     def result(self) -> Any:  # noqa: ANN401 - what the work returns
         """Waits for its end. Raises what it raised, and `KeyboardInterrupt`."""
-        while self._thread.is_alive():
-            self._thread.join(LOOK_EVERY_S)
+        while not self.is_over(LOOK_EVERY_S):
+            pass
         if self._raised is not None:
             raise self._raised
         return self._found
 
 
-def _to_the_end(work: Callable[[], Any]) -> None:
-    """Does work; Ctrl-C is raised only once it is done.
+def _to_the_end(work: Callable[[], Any], others: Container[int | None], *, hurry: bool = False) -> None:
+    """Does work; Ctrl-C is raised only once it is done. It, or hurry, kills the processes that are not
+    others', for which it may wait.
 
     Half done it would be begun anew by Dask, when the program ends, while a thread is still at it.
     """
-    if threading.current_thread() is not threading.main_thread():
-        work()
-        return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
-    try:
-        _Undisturbed(work).result()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
+    with _noted() as signals:
+        doing = _Undisturbed(work)
+        while not doing.is_over(LOOK_EVERY_S):
+            if hurry or signals:
+                _kill_children(others)
+        doing.result()
+    if signals:
         raise KeyboardInterrupt
+
+
+def _kill_children(others: Container[int | None]) -> None:
+    for child in active_children():
+        if child.pid not in others:
+            child.kill()
+
+
+@contextmanager
+def _noted(most: int | None = None) -> Iterator[list[float]]:
+    """Notes when Ctrl-C comes, or SIGTERM where it is to do the same, instead of raising it; beyond the most
+    that are noted, it is raised.
+    """
+    came: list[float] = []
+
+    def note(_number: int, _frame: object) -> None:
+        now_s = time.monotonic()
+        if came and now_s - came[-1] < SAME_S:
+            return
+        if len(came) == most:
+            raise KeyboardInterrupt
+        came.append(now_s)
+
+    # Only the main thread may, and no other is interrupted.
+    here = threading.current_thread() is threading.main_thread()
+    ours = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if here and signal.getsignal(number) is signal.default_int_handler
+    ]
+    for number in ours:
+        signal.signal(number, note)
+    try:
+        yield came
+    finally:
+        for number in ours:
+            signal.signal(number, signal.default_int_handler)
 
 
 def _distributed() -> Any:  # noqa: ANN401 - a module

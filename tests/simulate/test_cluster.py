@@ -9,7 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable
 from functools import partial
+from multiprocessing import active_children
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -36,6 +42,14 @@ clients = 400
 
 pytestmark = pytest.mark.filterwarnings("default")
 """Dask's own warnings are its own."""
+
+
+@pytest.fixture(autouse=True)
+def interruptible():
+    """As at a terminal: what a shell starts in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +250,41 @@ def test_a_worker_that_is_lost_while_it_starts_is_started_again(monkeypatch, los
     assert len(tried) == cluster.STARTS
 
 
+def test_several_clusters_on_a_machine_are_no_matter_for_words():
+    """Dask's scheduler warns where port 8787 is taken."""
+    with socket.socket() as held, warnings.catch_warnings(record=True) as said:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Somebody else may have it: so much the better.
+        with contextlib.suppress(OSError):
+            held.bind(("127.0.0.1", 8787))
+            held.listen()
+        warnings.simplefilter("always")
+        with cluster.local(1):
+            pass
+    assert not [one for one in said if "Port" in str(one.message)]
+
+
+@pytest.mark.parametrize("reason", [None, KeyboardInterrupt("the figures are …"), ShakedownError("refused")])
+def test_ctrl_c_while_a_cluster_ends_keeps_the_reason_of_the_end(monkeypatch, reason):
+    """It hurries the end, and nothing is left of it."""
+    real, children = cluster._to_the_end, set(active_children())
+
+    def interrupted_end(work, others, **how):
+        real(lambda: os.kill(os.getpid(), signal.SIGINT) or work(), others, **how)
+
+    monkeypatch.setattr(cluster, "_to_the_end", interrupted_end)
+
+    def use() -> None:
+        with cluster.local(2):
+            if reason is not None:
+                raise reason
+
+    with pytest.raises(KeyboardInterrupt if reason is None else type(reason)) as found:
+        use()
+    assert reason is None or found.value is reason
+    assert set(active_children()) == children
+
+
 def test_results_come_in_order_and_few_are_ahead(client):
     asked = []
 
@@ -248,3 +297,131 @@ def test_results_come_in_order_and_few_are_ahead(client):
     for number, found in enumerate(pool.results(jobs())):
         assert found == number**2
         assert len(asked) <= number + 1 + cluster.AHEAD * 2
+
+
+def interrupt_when(there, begun: Iterable[Path], times: int = 1) -> threading.Thread:
+    """Ctrl-C once jobs have begun; again once the first was noted."""
+
+    def run() -> None:
+        while not all(path.exists() for path in begun):
+            time.sleep(0.02)
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(2 * there.SAME_S)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def until_stopped(begun: Path, found: int | None) -> Callable[[Callable[[], None]], int]:
+    """A job that ends only when it is told to, with what it has found; None: it had nothing."""
+
+    def job(look: Callable[[], None]) -> int:
+        begun.touch()
+        try:
+            while True:
+                look()
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            if found is None:
+                raise
+            return found
+
+    return job
+
+
+def deaf(begun: Path, ended: Path) -> Callable[[Callable[[], None]], int]:
+    """A job that looks at nothing but a file."""
+
+    def job(_look: Callable[[], None]) -> int:
+        begun.touch()
+        while not ended.exists():
+            time.sleep(0.01)
+        return -1
+
+    return job
+
+
+def test_generators_that_are_interrupted_hand_back_what_they_have(client, tmp_path):
+    begun = [tmp_path / "a", tmp_path / "b"]
+    generators = cluster.Generators(client)
+    for found, expected in (((1, 2), [1, 2]), ((None, 2), [2])):
+        thread = interrupt_when(cluster, begun)
+        assert generators.results([until_stopped(*one) for one in zip(begun, found, strict=True)]) == expected
+        thread.join()
+        for path in begun:
+            path.unlink()
+    thread = interrupt_when(cluster, begun)
+    with pytest.raises(KeyboardInterrupt):
+        generators.results([until_stopped(path, None) for path in begun])
+    thread.join()
+    # And there is nothing left of it.
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert generators.results([lambda look: look() or 5] * 2) == [5, 5]
+
+
+def test_a_generator_that_does_not_answer_is_left_out(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "STOP_S", 0.5)
+    begun, ended = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended"
+    thread = interrupt_when(cluster, begun)
+    try:
+        found = cluster.Generators(client).results([deaf(begun[0], ended), until_stopped(begun[1], 2)])
+    finally:
+        ended.touch()
+        thread.join()
+    assert found == [2]
+
+
+def test_workers_are_not_lost_where_the_client_forgets_them(client, monkeypatch):
+    """Its own list is emptied now and then, between being asked for and being read."""
+    monkeypatch.setattr(client, "scheduler_info", lambda **_: {"workers": {}})
+    assert cluster.Cluster(client).threads() == 2
+    generators = cluster.Generators(client)
+    assert generators.count() == 2
+    assert generators.results([lambda look: look() or time.sleep(0.5) or 5] * 2) == [5, 5]
+
+
+def test_generators_whose_scheduler_is_lost_say_so_in_one_line(tmp_path):
+    with start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard") as scheduler:
+        address = told(scheduler, r"Scheduler at:\s+(tcp://\S+)")
+        with start("dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard") as worker:
+            told(worker, r"Registered to:\s+(\S+)")
+
+            def lose() -> None:
+                while not (tmp_path / "begun").exists():
+                    time.sleep(0.02)
+                scheduler.kill()
+
+            thread = threading.Thread(target=lose)
+            thread.start()
+            with cluster.connected(address) as found:
+                generators = cluster.Generators(found)
+                with pytest.raises(ShakedownError, match=r"the scheduler tcp://.* was lost, and the load's"):
+                    generators.results([until_stopped(tmp_path / "begun", 1)])
+            thread.join()
+
+
+def test_a_second_ctrl_c_waits_for_no_generator(client, tmp_path, monkeypatch):
+    """It would wait for longer than the test has."""
+    monkeypatch.setattr(cluster, "STOP_S", 1e6)
+    begun, ended = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended"
+    thread = interrupt_when(cluster, begun, times=2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            cluster.Generators(client).results([deaf(begun[0], ended), until_stopped(begun[1], 2)])
+    finally:
+        ended.touch()
+        thread.join()
+
+
+def test_generators_end_with_the_first_that_fails(client, tmp_path):
+    """The others would never end by themselves, and keep their workers."""
+
+    def fails(_look: Callable[[], None]) -> int:
+        raise ZeroDivisionError
+
+    generators = cluster.Generators(client)
+    with pytest.raises(ZeroDivisionError):
+        generators.results([until_stopped(tmp_path / "a", 1), fails])
+    assert generators.results([lambda _look: 5] * 2) == [5, 5]

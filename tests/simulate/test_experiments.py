@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from shakedown.errors import InputError
-from shakedown.kinds import load_experiment, reported
+from shakedown.kinds import kind, load_experiment, reported
 from shakedown.reporting import write_report
 from shakedown.reporting.simulated import sections
 from shakedown.results.folder import load_results
@@ -60,9 +60,7 @@ def test_each_suite_has_a_fleet_for_each_arrival_process(results):
 
 
 def test_all_that_is_in_the_table_is_described(results):
-    from shakedown.kinds import quantities
-
-    described = {quantity.name: quantity.unit for kind, quantity in quantities() if kind == "simulated"}
+    described = {quantity.name: quantity.unit for quantity in kind("simulated").QUANTITIES}
     rows = results.table.filter(pl.col("kind") == "simulated").select("quantity", "unit").unique().rows()
     assert rows
     for quantity, unit in rows:
@@ -178,8 +176,6 @@ def test_a_mixture_of_an_experiment_is_that_of_the_command(tmp_path):
 
 def test_report_and_terminal_have_a_line_a_kind(mixed, tmp_path):
     from rich.console import Console
-
-    from shakedown.kinds import kind
 
     page = write_report(mixed, tmp_path / "report.html", reported()).read_text()
     assert "Clients of several kinds at one server" in page

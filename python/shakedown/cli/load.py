@@ -143,34 +143,44 @@ def command(
         check_free(traces_out, force)
     if arrivals is None:
         arrivals = "closed" if background_per_s is not None and rate_per_s is None else "poisson"
-    unwritten: UnwrittenTracesError | None = None
-    with (
-        stopped_like_interrupted(),
-        _live_view(duration_s) as update,
-        _generators(workers, scheduler) as generators,
-    ):
-        try:
-            run = load(
-                target,
-                suite,
-                rate_per_s=rate_per_s,
-                arrivals=cast("Arrivals", arrivals),
-                background_per_s=background_per_s,
-                duration_s=duration_s,
-                clients=clients if clients is not None else 16 if background_per_s is None else 1,
-                traces=traces or 0,
-                traces_out=traces_out,
-                replace=force,
-                generators=generators,
-                check=not no_check,
-                rate_cap=not no_rate_cap,
-                progress=update,
-                **given,
-            )
-        except UnwrittenTracesError as error:
-            # The run is not lost with them.
-            unwritten, run = error, error.run
-    _show(run, as_json)
+    # Told while workers are still there: their end takes a moment, in which Ctrl-C costs no figures.
+    with stopped_like_interrupted(), _generators(workers, scheduler) as generators:
+        unwritten: UnwrittenTracesError | None = None
+        with _live_view(duration_s) as update:
+            try:
+                run = load(
+                    target,
+                    suite,
+                    rate_per_s=rate_per_s,
+                    arrivals=cast("Arrivals", arrivals),
+                    background_per_s=background_per_s,
+                    duration_s=duration_s,
+                    clients=clients if clients is not None else 16 if background_per_s is None else 1,
+                    traces=traces or 0,
+                    traces_out=traces_out,
+                    replace=force,
+                    generators=generators,
+                    check=not no_check,
+                    rate_cap=not no_rate_cap,
+                    progress=update,
+                    **given,
+                )
+            except UnwrittenTracesError as error:
+                # The run is not lost with them.
+                unwritten, run = error, error.run
+        _show(run, as_json)
+        _warn(run, traces)
+        if unwritten is not None:
+            raise unwritten
+        if run.interrupted:
+            of = "" if generators is None else f", of {run.generators} of {generators.count()} workers"
+            raise KeyboardInterrupt(f"interrupted: the figures are of the run so far{of}")
+        failed = failures(run)
+        if failed:
+            raise ShakedownError("; ".join(failed))
+
+
+def _warn(run: LoadRun, traces: int | None) -> None:
     for what, figures in (("generator", run), ("generator of the background", run.background)):
         if figures is not None and figures.saturated:
             note(
@@ -179,13 +189,6 @@ def command(
             )
     if traces and run.time_spent is None:
         note("warning: no sampled handshake came to its end without the clients' thread losing its processor")
-    if unwritten is not None:
-        raise unwritten
-    if run.interrupted:
-        raise KeyboardInterrupt("interrupted: the figures are of the run so far")
-    failed = failures(run)
-    if failed:
-        raise ShakedownError("; ".join(failed))
 
 
 @contextmanager

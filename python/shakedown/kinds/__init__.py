@@ -186,8 +186,3 @@ def counted(experiment: Experiment) -> list[tuple[int, str]]:
 def reported() -> list[Kind]:
     """All kinds, as the report has them: the measured handshakes answer first, whatever else there is."""
     return [kind(name) for name in sorted(KINDS, key=lambda name: name != "measured")]
-
-
-def quantities() -> list[tuple[str, Quantity]]:
-    """Every quantity of the table, with its kind."""
-    return [(name, one) for name in KINDS for one in kind(name).QUANTITIES]

@@ -304,11 +304,6 @@ _PLACE = "place"
 """Column of the number of a place while its rows are made."""
 
 
-def predicted_rows(predictions: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> pl.DataFrame:
-    """Figures of predictions of one place as rows."""
-    return _placed(_predicted([(0, one) for one in predictions]), [common])
-
-
 def _placed(rows: pl.DataFrame, commons: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows with what holds in all rows of their place."""
     import polars as pl

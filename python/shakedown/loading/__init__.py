@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from shakedown.arguments import checked
+from shakedown.arguments import checked, profile_name
 from shakedown.errors import InputError, ShakedownError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def load(
     traces_out: str | Path | None = None,
     replace: bool = False,
     server_traces: str | Path | None = None,
-    slow_to: str | None = None,
+    slow_to: str | Path | None = None,
     generators: Generators | None = None,
     progress: Callable[[LoadProgress], None] | None = None,
 ) -> LoadRun:
@@ -78,14 +78,17 @@ def load(
         traces_out: a file for the clients' halves of them, as lines of JSON; `replace` says whether it may
             replace a file.
         server_traces: the file of the server's halves, as `serve --traces` writes it on this machine.
-        slow_to: a device; clients take as many times as long as its profile says, by waiting.
+        slow_to: a device, its name or its profile; clients take as many times as long as that says, by
+            waiting.
         generators: machines that share the load, as `shakedown.cluster.Generators`; None: this process.
-        progress: told about ten times a second how far it is. Ctrl-C ends the run early.
+        progress: told about ten times a second how far it is, but with generators. Ctrl-C ends the run early.
 
     Raises:
         InputError: for a target, a suite or options that are no good, and hosts that may not be loaded.
         UnwrittenTracesError: where the run went well, and `traces_out` could not be written afterwards.
     """
+    from typing import get_args
+
     import msgspec
 
     from shakedown import core
@@ -94,8 +97,10 @@ def load(
     from shakedown.loading.requirements import parse
     from shakedown.loading.time_spent import read_halves, time_spent
     from shakedown.schema.base import encode
-    from shakedown.schema.live import LoadRun, Requirement
+    from shakedown.schema.live import Arrivals, LoadRun, Requirement
 
+    if arrivals not in get_args(Arrivals):
+        raise InputError(f"arrivals is {arrivals!r:.80}; accepted: {', '.join(get_args(Arrivals))}")
     for file in (client_chain, client_key, server_traces):
         if file is not None:
             check_readable(file)
@@ -109,6 +114,7 @@ def load(
         read = (ca, client_chain, client_key, server_traces)
         check_distinct([known], [None if one is None else Path(one) for one in read])
         check_writable(known, replace)
+    slow_to = profile_name(slow_to)
     slowed = None if slow_to is None else _slowed(slow_to, name, client_stack, client_chain, client_key)
     config = {
         "target": target,
@@ -136,11 +142,12 @@ def load(
         outcome = core.load(config, name, options, progress)
     else:
         shares = _shares(config, generators.count())
-        outcome = core.merge_loads(
-            generators.results([partial(core.load_part, share, name, options) for share in shares])
-        )
+        parts = generators.results([partial(core.load_part, share, name, options) for share in shares])
+        outcome = core.merge_loads(parts)
     figures = msgspec.structs.asdict(outcome)
     del figures["traces"]
+    # Those that had nothing to say when the run was interrupted are missing.
+    figures["interrupted"] |= generators is not None and outcome.generators < generators.count()
     run = LoadRun(
         **figures,
         target=target,
@@ -188,8 +195,10 @@ class Generators(Protocol):
     def count(self) -> int:
         """How many there are."""
 
-    def results(self, jobs: Sequence[Callable[[], dict[str, Any]]]) -> list[dict[str, Any]]:
-        """Runs a job on each, all at once."""
+    def results(self, jobs: Sequence[Callable[[Callable[[], None]], dict[str, Any]]]) -> list[dict[str, Any]]:
+        """Runs a job on each, all at once. Each calls what it is told now and then; where that raises
+        `KeyboardInterrupt`, the job ends with what it has. Those that had nothing are left out.
+        """
 
 
 def _shares(config: Mapping[str, Any], count: int) -> list[dict[str, Any]]:

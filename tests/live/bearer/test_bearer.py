@@ -16,9 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tools.bearer_handshakes import ATTEMPTS, COMMAND, GATEWAY, fixed
+from tools.bearer_handshakes import COMMAND, GATEWAY, fixed
 
-from live.bearer.passages import passages
+from live.bearer.passages import ATTEMPTS, passages
 from shakedown.schema.base import decode
 from shakedown.schema.bearer import BearerCheck
 

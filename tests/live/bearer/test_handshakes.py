@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from tools.bearer_handshakes import (
-    ATTEMPTS,
     Handshake,
     credentials,
     fixed,
@@ -21,6 +20,7 @@ from tools.bearer_handshakes import (
     timed,
 )
 
+from live.bearer.passages import ATTEMPTS
 from shakedown.schema.base import decode
 from shakedown.schema.bearer import MeasuredPath
 

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from live.serve.serving import serving
@@ -57,6 +68,109 @@ def test_workers_of_a_cluster_load_together(load):
     assert counted["handshakes"]["full"] == found["completed"] + 2
 
 
+def of_group(group: int) -> list[int]:
+    """Processes of a group that are there."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(its_group) == group and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+def wait_until(there: Callable[[], object]) -> None:
+    patience_s = time.monotonic() + 300.0
+    while not there():
+        assert time.monotonic() < patience_s
+        time.sleep(0.02)
+
+
+@contextmanager
+def loading(target: str) -> Iterator[subprocess.Popen[str]]:
+    """A load from two processes, in a group of its own; in the end none of these is left."""
+    command = [sys.executable, "-m", "shakedown", "load", target, SUITE, "--workers", "2", "--json"]
+    process = subprocess.Popen(
+        [*command, "--rate", "60/s", "--duration", "3000s"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    try:
+        yield process
+        wait_until(lambda: not of_group(process.pid))
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def without_warnings(err: str) -> list[str]:
+    """A busy machine's generators may be their own bottleneck."""
+    return [line for line in err.splitlines() if not line.startswith("warning: the generator was")]
+
+
+@pytest.mark.parametrize(
+    ("number", "send"),
+    [
+        (signal.SIGINT, os.killpg),
+        (signal.SIGTERM, os.kill),
+        # As `timeout` does it, twice.
+        (signal.SIGTERM, lambda pid, number: (os.kill(pid, number), os.killpg(pid, number))),
+    ],
+    ids=["ctrl-c", "sigterm", "timeout"],
+)
+def test_what_workers_counted_until_the_run_was_stopped_is_shown(tmp_path, number, send):
+    traces = tmp_path / "server.jsonl"
+    with serving(SUITE, "--traces", traces, "--sample", 1) as server:
+        with loading(server.target) as process:
+            wait_until(lambda: traces.exists() and traces.read_bytes().count(b"\n") > 40)
+            send(process.pid, number)
+            out, err = process.communicate(timeout=300)
+        counted = server.stop()
+    assert process.returncode == 130
+    assert without_warnings(err) == [
+        "error: interrupted: the figures are of the run so far, of 2 of 2 workers"
+    ]
+    [found] = json.loads(out)
+    assert (found["interrupted"], found["generators"]) == (True, 2)
+    assert 20 < found["completed"] == found["handshake_s"]["n"]
+    # Each met the server once before; what was under way at the end is not completed here.
+    assert found["completed"] <= counted["handshakes"]["full"] - 2
+
+
+def test_a_second_ctrl_c_ends_at_once_and_leaves_no_process(tmp_path):
+    """Workers that are stopped answer neither us nor Dask."""
+    traces = tmp_path / "server.jsonl"
+    with serving(SUITE, "--traces", traces, "--sample", 1) as server:
+        with loading(server.target) as process:
+            wait_until(lambda: traces.exists() and traces.read_bytes().count(b"\n") > 5)
+            for one in of_group(process.pid):
+                if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes():
+                    os.kill(one, signal.SIGSTOP)
+            process.send_signal(signal.SIGINT)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=1.0)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=300)
+        server.stop()
+    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("processes", [2, 3, 4])
+def test_a_load_that_is_interrupted_before_it_begins_says_no_more_than_that(number, processes):
+    """While Dask starts its processes: the resource tracker's is the first beside our own."""
+    with serving(SUITE) as server:
+        with loading(server.target) as process:
+            wait_until(lambda: len(of_group(process.pid)) >= processes)
+            os.killpg(process.pid, number)
+            out, err = process.communicate(timeout=300)
+        server.stop()
+    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
+
+
 def test_parts_merge_exactly():
     """Two runs' parts, once each and once together: counts, sums and extremes are those of both."""
     config = {"arrivals": "closed", "duration_s": 0.3, "clients": 2}
@@ -74,6 +188,15 @@ def test_parts_merge_exactly():
         assert times.max == max(one.max for one in each)
         assert times.mean == pytest.approx(sum(one.n * one.mean for one in each) / times.n, rel=1e-12)
         assert min(one.p50 for one in each) <= times.p50 <= max(one.p50 for one in each)
+
+
+@pytest.mark.parametrize("do", [core.load, core.load_part])
+def test_what_is_interrupted_before_the_first_start_has_no_figures(do, monkeypatch):
+    nothing = {"interrupted": True, "elapsed_s": 0.0, "completed": 0}
+    counted = nothing if do is core.load else {"load": nothing, "background": None}
+    monkeypatch.setattr(core, "_release_build", lambda: SimpleNamespace(load=lambda *_, **__: counted))
+    with pytest.raises(KeyboardInterrupt):
+        do({"target": "127.0.0.1:1"}, SUITE, {})
 
 
 def test_shares_add_up_to_the_whole():
