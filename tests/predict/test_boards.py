@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.pricing.prediction_check import fitted, matched, same_build, unmatched
+from predict.boards import fitted, matched, same_build, unmatched
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "prediction-check.md"
 TARGET = 0.25

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
+from contextlib import suppress
 
 import pytest
 
@@ -137,6 +142,39 @@ def test_bearers(capsys):
     out = capsys.readouterr().out
     assert "391.3 ms" in out
     assert "tables 4.11 and 4.12" in out
+
+
+@pytest.mark.parametrize("arguments", [("bearers", "gprs", "lte"), ("devices", "phone", "esp32")])
+def test_lines_fit_the_terminal(arguments):
+    """And are not folded for a screen that is not there."""
+    told: dict[bool, str] = {}
+    for on_a_terminal in (True, False):
+        terminal, end = pty.openpty() if on_a_terminal else os.pipe()
+        with subprocess.Popen(
+            [sys.executable, "-m", "shakedown", *arguments],
+            stdout=end,
+            env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},
+        ) as process:
+            os.close(end)
+            found = b""
+            # A terminal whose other end is closed is an error, no end.
+            with suppress(OSError):
+                while block := os.read(terminal, 65536):
+                    found += block
+            os.close(terminal)
+        assert process.returncode == 0
+        told[on_a_terminal] = found.decode()
+    assert all(len(line) <= 80 for line in told[True].splitlines())
+    assert any(len(line) > 200 for line in told[False].splitlines())
+
+
+def test_a_cable_has_no_radio_to_miss(capsys):
+    said = {}
+    for bearer in ("ethernet", "gprs"):
+        assert exit_status(["predict", "tls1.2/psk", "--device", "cortex-m4", "--bearer", bearer]) == 0
+        said[bearer] = capsys.readouterr().out
+    assert "energy without sending and receiving over ethernet (by wire: no radio, and an" in said["ethernet"]
+    assert "energy without sending and receiving over gprs (no power of a GPRS or" in said["gprs"]
 
 
 @pytest.mark.parametrize("command", ["predict", "capacity"])

@@ -14,7 +14,7 @@ from shakedown.errors import InputError
 from shakedown.pricing.capacity import capacity, workers_needed
 from shakedown.pricing.library import TraceLibrary, write_library
 from shakedown.pricing.literature.thesis import queued_message_s
-from shakedown.pricing.predict import MODELS, predict, rows, scenario, totals_s
+from shakedown.pricing.predict import MODELS, predict, rows, scenario
 from shakedown.profiles import load_bearer
 
 P256 = "tls1.3/x25519/p256/server"
@@ -168,10 +168,10 @@ def test_more_load_never_waits_less(tmp_path_factory, shares, model, suite):
     found = scenario(suite, traces=shared_library(tmp_path_factory))
     taken_s = found.service_s.mean if model == "default" else found.server.total.mean
     limit = 1.0 / taken_s
-    totals = totals_s([found], sorted(share * limit for share in shares), model)[0].tolist()
-    steady = [total for total in totals if not math.isnan(total)]
+    totals = [one["total_s"] for one in rows(found, model, sorted(share * limit for share in shares), 1)]
+    steady = [total for total in totals if total is not None]
     assert steady == sorted(steady)
-    assert all(math.isnan(total) for total in totals[len(steady) :])
+    assert totals[len(steady) :] == [None] * (len(totals) - len(steady))
     assert len(steady) == sum(share * limit * taken_s < 1.0 for share in shares)
 
 
@@ -386,21 +386,6 @@ def test_what_cannot_be_asked(library, options, words):
 def test_what_cannot_be_promised(library, options, words):
     with pytest.raises(InputError, match=words):
         capacity([RSA], traces=library, **options)
-
-
-def test_a_grid_of_48_suites_12_bearers_and_100_rates_is_vectorised(library):
-    """Every cell is what a single prediction says; how long the grid takes is the benchmarks' business."""
-    suites = [RSA, P256, ML_DSA, PSK]
-    bearers = ("gsm-csd", "lte", "geo")
-    found = [scenario(suite, bearer=bearer, traces=library) for suite in suites for bearer in bearers]
-    rates = [0.0, 100.0, 5000.0]
-    totals = totals_s(found, rates)
-    assert totals.shape == (12, 3)
-    for index, (suite, bearer) in enumerate((s, b) for s in suites for b in bearers):
-        for column, rate in enumerate(rates):
-            single = one(suite, library, bearer=bearer, rate_per_s=rate)["total_s"]
-            cell = totals[index, column]
-            assert math.isnan(cell) if single is None else cell == pytest.approx(single)
 
 
 def test_a_prediction_reads_no_more_than_it_needs(library, monkeypatch):

@@ -355,7 +355,7 @@ def test_what_an_accelerator_does_not_offer_its_library_computes_in_c():
     x25519 = ("derive", "ecdh", "x25519")
     there = load_device("k82:c")
     figure = call_figure(load_device("k82"), x25519)
-    assert (figure.basis, figure.source, figure.time) == ("assumed", "k82:c", call_figure(there, x25519).time)
+    assert (figure.basis, figure.time) == ("assumed", call_figure(there, x25519).time)
     assert figure.method.startswith("in software, as k82:c has it: curve of the same size")
     alike = call_figure(load_device("lpc55s36"), x25519)
     assert alike.basis == "assumed"

@@ -121,7 +121,7 @@ def _radio(
     )
     if found is None:
         why = bearer.assumed.get("energy", "its profile gives no power")
-        missing.append(f"the radio of {bearer.name} ({why})")
+        missing.append(f"sending and receiving over {bearer.name} ({why})")
         return None, None, None
     if power.idle_w is None and power.send_j_per_byte is None:
         missing.append("the radio while it waits")
@@ -137,12 +137,17 @@ def _radio(
 
 
 def _tail_text(bearer: Bearer, radio: Range | None) -> str | None:
-    """Whether the inactivity tail is in the radio's energy: `with …`, `without …`; None where unknown."""
+    """Whether the inactivity tail is in the radio's energy: `with …`, `without …`; and its set-up.
+
+    None where unknown.
+    """
     power = bearer.energy
     if radio is None or power.tail_w is None or power.tail_s is None:
         return None
     why = bearer.assumed.get("energy.tail_s")
     because = f" ({why})" if why else ""
+    if power.setup_j:
+        because += f"; radio set-up: {power.setup_j:g} J (not in the time)"
     if power.tail_w * power.tail_s == 0.0:
         return f"without an inactivity tail over {bearer.name}{because}"
     return f"with the inactivity tail over {bearer.name}: {power.tail_s:g} s at {power.tail_w:g} W{because}"

@@ -46,7 +46,6 @@ class Figure:
         sd_s: standard deviation from call to call, not the figure's uncertainty.
         basis: what it stands on.
         method: how it was obtained; empty for the device's own figure.
-        source: from which figures.
         cause: names what makes it uncertain: figures of one cause are wrong together.
         energy_j: energy of one call, None where unknown.
     """
@@ -55,7 +54,6 @@ class Figure:
     sd_s: float = 0.0
     basis: Basis = "own"
     method: str = ""
-    source: str = ""
     cause: str = ""
     energy_j: float | None = None
 
@@ -122,7 +120,7 @@ def own_figure(device: Device, triple: Triple, cost: Cost) -> Figure:
     """A cost of the device's own as a figure; of symmetric work, of a KiB."""
     time_s = cost.per_kib_s if triple[0] in SYMMETRIC_OPERATIONS else cost.mean_s
     time, sd_s = within(time_s, device.spread), _deviation_s(triple, cost.mean_s, cost.sd_s)
-    return Figure(time, sd_s, "own", "", device.name, f"{device.name}: own", cost.energy_j)
+    return Figure(time, sd_s, "own", "", f"{device.name}: own", cost.energy_j)
 
 
 def _deviation_s(triple: Triple, mean_s: float, sd_s: float) -> float:
@@ -150,7 +148,6 @@ def _scaled(device: Device, triple: Triple, found: Scaled) -> Figure:
         _deviation_s(triple, middle_s, sd_s),
         "scaled",
         method,
-        device.name,
         f"{device.name}: {what}",
     )
 
@@ -161,7 +158,7 @@ def _assumed(device: Device, triple: Triple, found: Scaled) -> Figure:
     where = f" alike in {LEVELS[found.level]}" if found.level < 3 else ""
     method = f"clock: {found.ratio:.3g} cycles a KiB, as on {found.boards} boards{where}"
     time = Range(middle_s * math.exp(-found.half), middle_s, middle_s * math.exp(found.half))
-    return Figure(time, 0.0, "assumed", method, device.name, f"{device.name}: symmetric work by the clock")
+    return Figure(time, 0.0, "assumed", method, f"{device.name}: symmetric work by the clock")
 
 
 def _in_software(device: Device, triple: Triple) -> Figure | None:
@@ -180,7 +177,6 @@ def _in_software(device: Device, triple: Triple) -> Figure | None:
                     there.sd_s * slower,
                     "assumed",
                     f"in software, as {build.name} has it{how}",
-                    build.name,
                     f"{device.name}: {triple[2]} in software",
                 )
     found = shipped_software().left(triple, like)
@@ -191,7 +187,7 @@ def _in_software(device: Device, triple: Triple) -> Figure | None:
         f"in software: {found.ratio:.3g} cycles, as on {found.boards} boards alike in library and word size"
     )
     time = Range(middle_s / apart, middle_s, middle_s * apart)
-    return Figure(time, 0.0, "assumed", method, device.name, f"{device.name}: curves in software")
+    return Figure(time, 0.0, "assumed", method, f"{device.name}: curves in software")
 
 
 def _unknown(triple: Triple, found: Scaled | None) -> Figure:
@@ -232,7 +228,6 @@ def _hybrid(device: Device, triple: Triple) -> Figure:
         math.sqrt(sum(figure.sd_s**2 for figure in figures)),
         weakest((basis, "scaled")),
         "; ".join([f"parts: {names}", *how]),
-        device.name,
         f"{device.name}: {' '.join(triple)}" if basis != "own" else f"{device.name}: own",
     )
 

@@ -81,11 +81,6 @@ class TraceLibrary:
         self._cache[suite] = self._cache[name] = trace
         return trace
 
-    def names(self) -> list[str]:
-        """Return the suites that need no recording."""
-        own = sorted(self._own.glob("*.json")) if self._own else []
-        return sorted({*self._index, *(unquote(path.stem) for path in own)})
-
     @cached_property
     def _index(self) -> dict[str, tuple[int, int]]:
         try:

@@ -49,11 +49,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """Medians in microseconds: a side's handshake, and making and freeing its connection's object."""
+    """Medians in microseconds: each side's handshake."""
 
     client_us: float
     server_us: float
-    server_object_us: float
 
 
 def libssl_of(program: str) -> str:
@@ -96,8 +95,6 @@ class Libssl:
         self._library.SSL_CTX_ctrl.restype = ctypes.c_long
         # The timed ones take pointers as plain numbers.
         self._handshake = self._bound("SSL_do_handshake", ctypes.c_int, ctypes.c_void_p)
-        self._new = self._bound("SSL_new", ctypes.c_void_p, ctypes.c_void_p)
-        self._free = self._bound("SSL_free", None, ctypes.c_void_p)
         self._nothing = self._bound("SSL_get_error", ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
 
     def _bound(self, name: str, result: Any, *arguments: Any) -> Callable[..., Any]:  # noqa: ANN401 - C's
@@ -146,30 +143,25 @@ class Libssl:
             LibraryError: where it does not come about, or is not resumed though it should.
         """
         idle_us = self._idle_us()
-        found: list[tuple[float, float, float]] = []
+        found: list[tuple[float, float]] = []
         with self._context(plan, "client") as client, self._context(plan, "server") as server:
             session = None
             if plan.resumed:
-                session = self._once(client, server, None, idle_us, keep=True)[3]
+                session = self._once(client, server, None, idle_us, keep=True)[2]
             for number in range(count + _WARM_UP):
-                client_us, server_us, object_us, _ = self._once(client, server, session, idle_us)
+                client_us, server_us, _ = self._once(client, server, session, idle_us)
                 if number >= _WARM_UP:
-                    found.append((client_us, server_us, object_us))
+                    found.append((client_us, server_us))
             if session is not None:
                 self._call("SSL_SESSION_free", session)
         return Took(*(statistics.median(figures) for figures in zip(*found, strict=True)))
 
     def _once(
         self, client: int, server: int, session: int | None, idle_us: float, *, keep: bool = False
-    ) -> tuple[float, float, float, int | None]:
-        """One handshake: both sides' microseconds, the server's object's, and the session if asked for."""
+    ) -> tuple[float, float, int | None]:
+        """One handshake: both sides' microseconds, and the session if asked for."""
         clock = time.perf_counter_ns
-        begun = clock()
-        theirs = self._new(server)
-        object_us = (clock() - begun) * 1e-3 - idle_us
-        if not theirs:
-            raise LibraryError("SSL_new failed in another libssl")
-        ours = self._must("SSL_new", client)
+        ours, theirs = (self._must("SSL_new", context) for context in (client, server))
         pair = (ctypes.c_void_p(), ctypes.c_void_p())
         size = ctypes.c_size_t(_BUFFER_BYTES)
         self._must("BIO_new_bio_pair", ctypes.byref(pair[0]), size, ctypes.byref(pair[1]), size)
@@ -201,10 +193,8 @@ class Libssl:
         self._call("SSL_set_shutdown", ours, 3)
         self._call("SSL_set_shutdown", theirs, 3)
         self._call("SSL_free", ours)
-        begun = clock()
-        self._free(theirs)
-        object_us += (clock() - begun) * 1e-3 - idle_us
-        return took[ours], took[theirs], object_us, kept
+        self._call("SSL_free", theirs)
+        return took[ours], took[theirs], kept
 
     def _idle_us(self) -> float:
         """What timing a call takes that does hardly anything."""

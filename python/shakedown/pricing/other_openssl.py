@@ -76,14 +76,12 @@ class Factors:
         calls: public-key operations.
         symmetric: symmetric work.
         work: the stack's own work, reading of keys included, by kind of handshake and side.
-        objects_us: making and freeing a server's connection in the other library, for information.
     """
 
     version: str
     calls: Mapping[Triple, float]
     symmetric: float
     work: Mapping[tuple[str, Side], float]
-    objects_us: float
 
     def call(self, triple: Triple) -> float:
         """A call, by its own figure, its algorithm's, or all."""
@@ -131,7 +129,6 @@ def measure_other(
     library = Libssl(libssl_of(program))
     symmetric = 1.0
     ratios: dict[tuple[str, Side], list[float]] = {}
-    objects: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, (suite, tickets, group, cipher) in enumerate(HANDSHAKES):
             progress(1 + number, total, suite)
@@ -141,16 +138,15 @@ def measure_other(
             for _ in range(ROUNDS):
                 ours = _ours(suite, tickets)
                 theirs = library.measure(plan, REPEAT)
-                objects.append(theirs.server_object_us)
                 for side in SIDES:
-                    known = Factors("", calls, symmetric, {}, 0.0)
+                    known = Factors("", calls, symmetric, {})
                     ratio = _ratio(trace, side, device, ours, theirs, known)
                     if ratio is not None:
                         ratios.setdefault((kind, side), []).append(ratio)
             if not number:
                 symmetric = statistics.median(ratio for found in ratios.values() for ratio in found)
     work = {where: statistics.median(found) for where, found in ratios.items()}
-    return Factors(_version(program), calls, symmetric, work, statistics.median(objects))
+    return Factors(_version(program), calls, symmetric, work)
 
 
 def adjusted(
@@ -203,7 +199,7 @@ def _ours(suite: str, tickets: int) -> Took:
 
     options = Options(repeat=REPEAT, tickets=tickets)
     found = core.measure(HandshakeId(suite=core.canonical(suite)), options).handshake
-    return Took(found.client_us.median, found.server_us.median, 0.0)
+    return Took(found.client_us.median, found.server_us.median)
 
 
 def _ratio(

@@ -18,7 +18,7 @@ import numpy as np
 from shakedown.arguments import checked, profile_name, several
 from shakedown.errors import InputError, ShakedownError, did_you_mean, without_name
 from shakedown.files.limits import MAX_WORKERS
-from shakedown.models import handshake, queueing
+from shakedown.models import queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.ranges import Range, ratio
@@ -44,7 +44,6 @@ __all__ = [
     "predict",
     "row",
     "scenario",
-    "totals_s",
 ]
 
 
@@ -190,23 +189,6 @@ def _server_parts(found: Scenario) -> dict[str, Range]:
         f"server {cause}" if found.device.name != found.server_device.name else cause: part
         for cause, part in found.server.parts.items()
     }
-
-
-def totals_s(
-    scenarios: Sequence[Scenario], rates_per_s: Sequence[float], model: str = "default", workers: int = 1
-) -> Floats:
-    """Total mean duration of each scenario at each rate, NaN without a steady state.
-
-    Returns:
-        Seconds, shape ``(scenarios, rates)``.
-    """
-    check_model(model, workers)
-    rates = np.asarray(rates_per_s, dtype=np.float64)
-    totals = np.empty((len(scenarios), len(rates)))
-    for index, one in enumerate(scenarios):
-        _, done = one.unloaded(model)
-        totals[index] = handshake.duration_s(0.0, done.mean, one.wait_s(model, rates, workers))
-    return totals
 
 
 def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:

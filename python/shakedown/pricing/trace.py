@@ -80,11 +80,10 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A run of messages of one sender: its bytes, and the indexes of its messages."""
+    """A run of messages of one sender, and its bytes."""
 
     sender: Side
     size_bytes: float
-    messages: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -110,9 +109,7 @@ class Trace:
                 runs[-1].append(message)
             else:
                 runs.append([message])
-        return tuple(
-            Flight(run[0].sender, sum(m.size_bytes for m in run), tuple(m.index for m in run)) for run in runs
-        )
+        return tuple(Flight(run[0].sender, sum(m.size_bytes for m in run)) for run in runs)
 
     def size_bytes(self, sender: Side) -> float:
         """Bytes that one side sends in the handshake's flights."""

@@ -114,9 +114,11 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
             raise InputError(f"unknown {word} {name!r}; accepted: {', '.join(sorted(paths))}{hint}")
         path = paths[name]
     try:
-        stamp = path.stat().st_mtime_ns
+        found = path.stat()
     except OSError as error:
         raise InputError(f"{path}: {os_reason(error)}; accepted: a readable {word} profile") from None
+    # Copied over, moved here, or read by a relative path from another folder: another file.
+    stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     profile: Profile = _read(path, stamp, parse)
     if not as_path and profile.name != name:
         raise InputError(f"{path}: name is {profile.name!r}; accepted: the file's own name {name!r}")
@@ -124,7 +126,7 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
 
 
 @lru_cache(maxsize=256)
-def _read(path: Path, _stamp: int, parse: Callable[[dict[str, Any], str], Profile]) -> Profile:
+def _read(path: Path, _stamp: tuple[int, ...], parse: Callable[[dict[str, Any], str], Profile]) -> Profile:
     from shakedown.files.limits import MAX_PROFILE_BYTES
     from shakedown.files.toml import load_toml
 

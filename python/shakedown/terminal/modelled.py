@@ -37,7 +37,7 @@ def predicted_tables(results: Results, width: int) -> Iterator[RenderableType]:
     yield from _measured(own, width)
     if own.height:
         quiet = own.filter(pl.col("rate_per_s") == pl.col("rate_per_s").min())
-        yield from _energies(quiet.filter(pl.col("energy_j").is_not_null()).to_dicts(), width)
+        yield from _energies(quiet.to_dicts(), width)
     captured = view.filter(pl.col("capture").is_not_null())
     if captured.height:
         yield _captured(captured)
@@ -128,15 +128,19 @@ def _table(
 
 def _energies(rows: Sequence[Row], width: int) -> Iterator[RenderableType]:
     """The client's energy by device and bearer; below it, what is missing and whether the tail is in it."""
-    if not rows:
-        return
-    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))
-    yield from _that_fit(lambda some: _energy_table(rows, some), places[:MAX_PLACES], width)
-    devices: dict[str, dict[str, None]] = {}
+    known = [row for row in rows if row["energy_j"] is not None]
+    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in known))
+    yield from _that_fit(lambda some: _energy_table(known, some), places[:MAX_PLACES], width)
+    shown = set(list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))[:MAX_PLACES] + places)
+    lacking: dict[tuple[str, str], dict[str, None]] = {}
     for row in rows:
-        if row["energy_missing"]:
-            devices.setdefault(row["energy_missing"], {})[row["device"]] = None
-    yield from (f"energy of {', '.join(some)} without {missing}" for missing, some in devices.items())
+        if row["energy_missing"] and (row["device"], row["bearer"]) in shown:
+            none = row["energy_j"] is None
+            where = f"{row['device']} over {row['bearer']}" if none else row["device"]
+            lacking.setdefault(("no energy" if none else "energy", row["energy_missing"]), {})[where] = None
+    for (what, missing), some in lacking.items():
+        link = "without" if what == "energy" else "for want of"
+        yield f"{what} of {', '.join(some)} {link} {missing}"
     tails = dict.fromkeys(row["energy_tail"] for row in rows if row["energy_tail"])
     yield from (f"energy {tail}" for tail in tails)
 

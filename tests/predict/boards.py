@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shakedown.papers.load import DATA
 from shakedown.pricing.extrapolation import call_figure
 from shakedown.profiles import load_device
 from shakedown.profiles.device import Triple
 
-DATA = Path(__file__).parent.parent / "papers" / "data"
 LEAST_DIFFERENCE_BYTES = 500.0
 """Handshakes whose keys and signatures differ by less tell nothing of what a byte costs."""
 _THESIS = DATA / "wtls-nokia7650"
@@ -202,8 +202,7 @@ def unmatched() -> list[Check]:
 
 
 def _boards() -> dict[str, Any]:
-    with (DATA / "boards.toml").open("rb") as file:
-        return tomllib.load(file)
+    return tomllib.loads(Path(__file__).with_name("boards.toml").read_text(encoding="utf-8"))
 
 
 def _mutual_primitives(side: str) -> tuple[dict[tuple[str, str], float], float]:
