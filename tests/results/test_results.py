@@ -18,15 +18,17 @@ import real
 from shakedown.errors import InputError
 from shakedown.files.drafts import open_draft
 from shakedown.files.write import digest
-from shakedown.kinds import measured, quantities, reported
+from shakedown.kinds import KINDS, kind, measured, modelled, reported
 from shakedown.kinds.unsaved import results_of
 from shakedown.reporting import write_report
+from shakedown.results import reader
 from shakedown.results.folder import load_results
 from shakedown.results.lock import FolderLock
 from shakedown.results.table import SCHEMA
 from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, ResultsWriter, manifest_digest
-from shakedown.scenario import Scenario
+from shakedown.scenario import HandshakeId, Scenario
 from shakedown.schema.base import CLASSES, SIDES
+from shakedown.schema.identity import Identified
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Planned
 
 SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519mlkem768/mldsa65/server")
@@ -101,18 +103,19 @@ def test_samples_stand_in_their_column():
 
 def test_every_quantity_is_documented_and_unique():
     found = load_quantities()
-    known = {one.name for _, one in quantities()}
-    assert found <= known
-    names = [(kind, one.name) for kind, one in quantities()]
-    assert len(names) == len(set(names))
+    names = {name: [one.name for one in kind(name).QUANTITIES] for name in KINDS}
+    assert found <= {one for some in names.values() for one in some}
+    for some in names.values():
+        assert len(some) == len(set(some))
 
 
 def test_the_documentation_lists_all_columns_and_quantities():
     text = (Path(__file__).parents[2] / "docs/reference/results.md").read_text()
     for name in SCHEMA:
         assert f"`{name}`" in text
-    for kind, one in quantities():
-        assert f"| `{one.name}` |" in text.split(f"### {kind}\n")[1].split("###")[0]
+    for name in KINDS:
+        for one in kind(name).QUANTITIES:
+            assert f"| `{one.name}` |" in text.split(f"### {name}\n")[1].split("###")[0]
 
 
 def load_quantities() -> set[str]:
@@ -350,6 +353,24 @@ def parts_of_another_kind(folder):
     return "manifest.json: damaged: parts: expected `array`, got `int`"
 
 
+def a_key_twice(folder):
+    path = folder / MANIFEST
+    path.write_text(path.read_text().replace('"seed":', '"command": ["shakedown"],\n  "seed":', 1))
+    return 'manifest.json: damaged: the key "command" stands twice in an object'
+
+
+def a_part_of_another_kind(folder):
+    parts = json.loads((folder / MANIFEST).read_text())["parts"]
+    parts[1]["kind"] = "modelled"
+    _edit(folder, parts=parts)
+    return 'part-0002.parquet: damaged: its figures are not of the kind "modelled", as the manifest says'
+
+
+def a_run_that_goes_on_without_its_list(folder):
+    _edit(folder, ended=None)
+    return f"{JOURNAL}: is missing: it lists the parts of a run that has not ended"
+
+
 def drop_manifest(folder):
     (folder / MANIFEST).unlink()
     return "holds no manifest.json"
@@ -390,6 +411,9 @@ def sealed(manifest: dict) -> dict:
         experiment_of_another_kind,
         failures_of_another_kind,
         parts_of_another_kind,
+        a_key_twice,
+        a_part_of_another_kind,
+        a_run_that_goes_on_without_its_list,
     ],
     ids=lambda spoil: spoil.__name__,
 )
@@ -410,6 +434,29 @@ def test_replacing_leaves_nothing_of_the_old_run(folder):
         writer.add("measured", "tls1.2/psk", table_of("tls1.2/psk"))
     assert load_results(folder).handshakes["suite"].to_list() == ["tls1.2/psk"]
     assert sorted(path.name for path in folder.iterdir()) == [MANIFEST, "part-0001.parquet"]
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_results_of_another_version_are_replaced_if_asked(tmp_path, goes_on):
+    """Only files that their list names and that are what it says; others stay, and stop nothing."""
+    writer = write(tmp_path / "r", *SUITES)
+    folder = writer.folder
+    writer._release() if goes_on else writer.close("complete")
+    _edit(folder, schema=SCHEMA_VERSION - 1, machine="that of an older version")
+    (folder / "part-0002.parquet").write_bytes(b"somebody's")
+    (tmp_path / "part-0001.parquet").write_bytes(b"somebody's, too")
+    if not goes_on:
+        parts = json.loads((folder / MANIFEST).read_text())["parts"]
+        entry = {"file": "../part-0001.parquet", "sha256": digest(b"somebody's, too")}
+        _edit(folder, parts=[*parts, entry, {"file": 3}, "text"])
+    with pytest.raises(InputError, match="holds results already"):
+        ResultsWriter(folder, manifest())
+    with ResultsWriter(folder, manifest(), replace=True) as writer:
+        writer.add("measured", "tls1.2/psk", table_of("tls1.2/psk"))
+    assert load_results(folder).handshakes["suite"].to_list() == ["tls1.2/psk"]
+    assert (folder / "part-0002.parquet").read_bytes() == b"somebody's"
+    assert (tmp_path / "part-0001.parquet").exists()
+    assert not (folder / "part-0003.parquet").exists()
 
 
 def left_over(path: Path) -> None:
@@ -651,22 +698,22 @@ def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monke
 
 def test_millions_of_rows_take_little_memory(tmp_path):
     """A results folder whose table, with a row a prediction in Python, would take more than a gigabyte."""
-    from shakedown.kinds.modelled import predicted_rows
     from shakedown.pricing import predict
 
     scenario = predict.scenario("tls1.2/psk", "phone", "server", "lte")
     rates = [float(rate) for rate in range(1000)]
     rows = predict.rows(scenario, "default", rates, 1)
+    found = modelled.Modelled(Identified(suite="tls1.2/psk"), predictions=tuple(rows))
     with ResultsWriter(tmp_path / "r", manifest()) as writer:
         for number in range(40):
-            common = {"scenario": f"{number:012x}", "kind": "modelled", "suite": "tls1.2/psk", "workers": 1}
-            place = {
-                "device": f"device-{number}",
-                "server_device": "server",
-                "bearer": "lte",
-                "model": "default",
-            }
-            writer.add("modelled", f"part {number}", predicted_rows(rows, {**common, **place}))
+            place = Scenario(
+                kind="modelled",
+                handshake=HandshakeId(suite="tls1.2/psk"),
+                device=f"device-{number}",
+                server_device="server",
+                bearer="lte",
+            )
+            writer.add("modelled", f"part {number}", modelled.rows(place, found))
     code = (
         "import re, sys\n"
         "from pathlib import Path\n"
@@ -685,3 +732,22 @@ def test_millions_of_rows_take_little_memory(tmp_path):
     height, predictions, most_mib = done.stderr.splitlines()[-1].split()
     assert (int(height) > 900_000, predictions) == (True, "40000")
     assert float(most_mib) < 600
+
+
+def test_a_reader_beside_a_run_that_ends_sees_all_of_it(tmp_path, monkeypatch):
+    """The manifest of a run that goes on is read, and then the run ends and takes its list of parts away."""
+    folder = tmp_path / "results"
+    write(folder, SUITES[1]).close("complete")
+    ended = (folder / "manifest.json").read_bytes()
+    whole = load_results(folder).table
+    before = json.loads(ended) | {"ended": None, "parts": [], "failures": []}
+    before["sha256"] = manifest_digest(before)
+    (folder / "manifest.json").write_text(json.dumps(before))
+    read = reader.load_journal
+
+    def ends_meanwhile(path):
+        (folder / "manifest.json").write_bytes(ended)
+        return read(path)
+
+    monkeypatch.setattr(reader, "load_journal", ends_meanwhile)
+    assert load_results(folder).table.equals(whole)

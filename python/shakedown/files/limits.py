@@ -104,11 +104,21 @@ def read_text(path: Path, max_bytes: int, what: str = "file") -> str:
 
 
 def parse_json(text: str | bytes, where: str) -> Any:  # noqa: ANN401 - JSON has any type
-    """JSON from outside as plain values. Raises `InputError`."""
+    """JSON from outside as plain values. Raises `InputError`, also for a key that stands twice in an object:
+    another reader might take the other value.
+    """
     import json
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise InputError(f'{where}: the key "{key[:60]}" stands twice in an object')
+            found[key] = value
+        return found
+
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=unique)
     except RecursionError:
         raise InputError(f"{where}: not JSON: nested deeper than {MAX_DEPTH}") from None
     except ValueError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -16,19 +16,66 @@ from shakedown.files.limits import MAX_MANIFEST_BYTES, MAX_PART_BYTES, parse_jso
 from shakedown.files.write import digest
 from shakedown.results.parts import Parts
 from shakedown.results.table import SCHEMA
-from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, line_digest, manifest_digest
+from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, PART_NAME, line_digest, manifest_digest
 from shakedown.schema.base import convert, decode
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
 
 MAX_REASON = 160
 
 
-def load_manifest(folder: Path) -> tuple[Manifest, bool]:
+def load_manifest(folder: Path, *, again: bool = False) -> tuple[Manifest, bool]:
     """A folder's manifest, with the parts that are listed so far, and whether the last of them may be
     missing.
 
     Raises `InputError` where it is none, or damaged.
     """
+    path = folder / MANIFEST
+    found = _read(folder)
+    if found.get("schema") != SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: results of schema version {found.get('schema')}; accepted: {SCHEMA_VERSION}, "
+            "as this version's run writes it"
+        )
+    manifest = convert(found, Manifest, f"{path}: damaged")
+    if manifest.sha256 != manifest_digest(found):
+        raise InputError(f"{path}: damaged: changed since it was written")
+    if manifest.ended is not None:
+        return manifest, False
+    journal = folder / JOURNAL
+    parts, failures = load_journal(journal)
+    if not journal.exists():
+        if not again:
+            # Its run may have ended between the two readings.
+            return load_manifest(folder, again=True)
+        if any(PART_NAME.fullmatch(path.name) for path in folder.iterdir()):
+            raise InputError(f"{journal}: is missing: it lists the parts of a run that has not ended")
+    return msgspec.structs.replace(manifest, parts=tuple(parts), failures=tuple(failures)), bool(parts)
+
+
+def listed_parts(folder: Path) -> Sequence[Part]:
+    """What may be removed where results are replaced, those of another schema version included.
+
+    Raises `InputError` where the folder holds no results, or damaged ones of this version.
+    """
+    found = _read(folder)
+    if found.get("schema") == SCHEMA_VERSION:
+        return load_manifest(folder)[0].parts
+    listed = found.get("parts")
+    entries: list[object] = list(listed) if isinstance(listed, list) else []
+    if (folder / JOURNAL).is_file():
+        for line in read_bytes(folder / JOURNAL, MAX_MANIFEST_BYTES, "list of parts").splitlines():
+            with suppress(InputError):
+                entries.append(parse_json(line.rpartition(b"\t")[0] or line, ""))
+    names = [(one.get("file"), one.get("sha256")) for one in entries if isinstance(one, dict)]
+    return [
+        Part(file=file, sha256=whole, kind="", about="")
+        for file, whole in names
+        if isinstance(file, str) and isinstance(whole, str) and PART_NAME.fullmatch(file)
+    ]
+
+
+def _read(folder: Path) -> dict[str, object]:
+    """What a folder's manifest holds, of whatever schema version."""
     path = folder / MANIFEST
     if not folder.exists():
         raise InputError(f"{folder}: there is no such folder; accepted: a folder that run has written")
@@ -41,17 +88,7 @@ def load_manifest(folder: Path) -> tuple[Manifest, bool]:
         raise InputError(text if text.startswith(str(path)) else f"{path}: damaged{text}") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(f'{path}: not a results folder: its manifest\'s format is not "{FORMAT}"')
-    if found.get("schema") != SCHEMA_VERSION:
-        raise InputError(
-            f"{path}: results of schema version {found.get('schema')}; accepted: {SCHEMA_VERSION}"
-        )
-    manifest = convert(found, Manifest, f"{path}: damaged")
-    if manifest.sha256 != manifest_digest(found):
-        raise InputError(f"{path}: damaged: changed since it was written")
-    if manifest.ended is not None:
-        return manifest, False
-    parts, failures = load_journal(folder / JOURNAL)
-    return msgspec.structs.replace(manifest, parts=tuple(parts), failures=tuple(failures)), bool(parts)
+    return found
 
 
 def load_journal(path: Path) -> tuple[list[Part], list[Failure]]:
@@ -112,6 +149,8 @@ def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, int]:
         table = pl.read_parquet(io.BytesIO(content))
         if dict(table.schema) != SCHEMA:
             raise ValueError(f"its columns are not those of schema {SCHEMA_VERSION}")
+        if table["kind"].unique().to_list() not in ([], [part.kind]):
+            raise ValueError(f'its figures are not of the kind "{part.kind}", as the manifest says')
         return content, table.height
 
 

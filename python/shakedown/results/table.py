@@ -7,7 +7,7 @@ which run. Each kind of figure (`shakedown.kinds`) says in `QUANTITIES` what it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -53,32 +53,6 @@ SCHEMA: dict[str, pl.DataType] = {
     "provenance": pl.String(),
 }
 """Columns of the table, in order."""
-
-COLUMNS: dict[str, str] = {
-    "suite": "canonical name",
-    "client_stack": "implementation on the client's side, with `client_stack_version`; null where unknown",
-    "server_stack": "implementation on the server's side, with `server_stack_version`",
-    "carrier": "`bare` or `eap`",
-    "credentials": "whose certificates and keys: `generated`, or whose else",
-    "device": "profiles that a figure is priced on, with `server_device` and `bearer`",
-    "rate_per_s": "handshakes that arrive a second, with `workers` of the server",
-    "model": "by which a figure is modelled",
-    "capture": "the captured file's name, and the number of the `connection` in it, from 0",
-    "quantity": "which figure (below)",
-    "side": "whose: `client` or `server`; null: both",
-    "item": "number of the message, operation, or kind of connection within its scenario",
-    "message_index": "the message that a figure belongs to, with `message` (its name), `sender`, `flight`, "
-    "and `message_unit`: the datagram or write that carried it, counted from 1 in each direction",
-    "operation": "the operation that a figure belongs to, with `algorithm`, `parameters`, `class`",
-    "statistic": "`median mean sd min max low high margin p50 p90 p95 p99`; null for counts and facts",
-    "value": "the figure, its `unit`, over `n` repetitions; null: no such figure (no steady state)",
-    "text": "what is no number: an address, a reason",
-    "samples": "every repetition's figure, where it was kept",
-    "kind": "`measured`, `modelled`, `simulated`, `live` or `captured`",
-    "scenario": "twelve hexadecimal digits, the same in all rows of a scenario",
-    "provenance": "the run that it belongs to",
-}
-"""What the columns hold, for documentation."""
 
 Row = dict[str, Any]
 
@@ -136,8 +110,3 @@ def complete(table: pl.DataFrame, *more: str) -> pl.DataFrame:
 def empty() -> pl.DataFrame:
     """No rows."""
     return pl.DataFrame(schema=SCHEMA)
-
-
-def every(quantities: Iterable[Quantity]) -> Iterator[str]:
-    """Names of quantities."""
-    return (one.name for one in quantities)

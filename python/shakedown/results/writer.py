@@ -40,7 +40,7 @@ PART_KEY = "shakedown"
 """Where a part's metadata holds what it belongs to."""
 
 OWN_NAMES = (MANIFEST, JOURNAL)
-_WRITTEN = re.compile(rf"{re.escape(MANIFEST)}|part-[0-9]{{4,}}\.parquet")
+PART_NAME = re.compile(r"part-[0-9]{4,}\.parquet")
 
 
 class ResultsWriter:
@@ -170,14 +170,14 @@ class ResultsWriter:
                 f"{self.folder} holds other files ({there[0]}); accepted: a new or an empty folder"
             )
         # Raises InputError for what is no manifest of ours.
-        from shakedown.results.reader import load_manifest
+        from shakedown.results.reader import listed_parts
 
-        old, _ = load_manifest(self.folder)
+        old = listed_parts(self.folder)
         if not replace:
             raise InputError(f"{self.folder} holds results already; accepted: another folder, or --force")
         remove_page(self.folder / "report.html")
-        remove_parts(self.folder, old.parts)
-        remove_left_over(self.folder, lambda name: _WRITTEN.fullmatch(name) is not None)
+        remove_parts(self.folder, old)
+        remove_left_over(self.folder, lambda name: name == MANIFEST or PART_NAME.fullmatch(name) is not None)
         # The manifest goes last: until then the folder is known to be ours, whatever ends this.
         (self.folder / JOURNAL).unlink(missing_ok=True)
         (self.folder / MANIFEST).unlink()
