@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +17,8 @@ import pytest
 
 import shakedown
 from shakedown.cli import SECTIONS
+from shakedown.core import native
+from shakedown.errors import InputError
 from shakedown.live.path_probe import Reflector
 
 OTHER_NAMES = {
@@ -71,6 +75,23 @@ def test_paths_are_measured_against_a_reflector(tmp_path):
     for bad in ("nowhere", "127.0.0.1:x", ":4"):
         with pytest.raises(shakedown.InputError, match="is no address; accepted: HOST:PORT"):
             shakedown.measure_path(bad, tmp_path / "other.toml")
+
+
+def test_a_load_says_which_arrivals_there_are():
+    for arrivals in (5, "bursts", None):
+        with pytest.raises(InputError, match=r"arrivals is .*; accepted: poisson, deterministic, closed"):
+            shakedown.load("127.0.0.1:1", rate_per_s=1.0, arrivals=arrivals)
+
+
+def test_a_loads_device_may_be_a_path(tmp_path):
+    """Priced and measured as by its name, before the target is met: nobody listens there."""
+    shipped = Path(shakedown.__file__).parent / "profiles/devices/cortex-m4.toml"
+    own = tmp_path / "own.toml"
+    own.write_text(shipped.read_text())
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        target = f"127.0.0.1:{held.getsockname()[1]}"
+    with pytest.raises(native().CoreError, match="connection refused"):
+        shakedown.load(target, "tls1.3/x25519/p256/server", arrivals="closed", slow_to=own, timeout_s=5.0)
 
 
 def test_a_mobile_of_sockets_takes_sound_arguments_alone(tmp_path):
@@ -310,3 +331,50 @@ def test_paths_are_text_or_paths(tmp_path):
     texts = {name: str(path) for name, path in files.items()}
     one, other = (shakedown.measure("tls1.3/x25519/p256/server", 2, **given) for given in (files, texts))
     assert one.credentials == other.credentials != "generated"
+
+
+class Named:
+    """A path of another library."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __fspath__(self):
+        return self.path
+
+
+def test_numbers_and_paths_of_other_libraries_are_taken(tmp_path):
+    import numpy as np
+
+    profile = tmp_path / "mine.toml"
+    shipped = Path(shakedown.__file__).parent / "profiles" / "bearers" / "lte.toml"
+    profile.write_text(shipped.read_text().replace('name = "lte"', 'name = "mine"'))
+    plain = shakedown.predict("tls1.2/psk", bearer=profile, rate_per_s=5.0)
+    with os.scandir(tmp_path) as entries:
+        (entry,) = entries
+    for path in (Named(str(profile)), entry):
+        found = shakedown.predict(["tls1.2/psk"], bearer=path, rate_per_s=np.float32(5), workers=np.int64(1))
+        assert json.dumps(found) == json.dumps(plain)
+    with pytest.raises(InputError, match=r"bearer is b.*accepted: a string or a path"):
+        shakedown.predict("tls1.2/psk", bearer=Named(b"mine.toml"))
+    (one,), (other,) = (
+        shakedown.simulate(
+            "tls1.2/psk", clients=number(20), seed=number(3), resumption=share(0.5), timeout_s=share(5.0)
+        )
+        for number, share in ((int, float), (np.int64, np.float64))
+    )
+    assert one == other
+
+
+def test_a_profile_of_the_same_name_and_time_is_another(tmp_path, monkeypatch):
+    """As archives with one time for all files unpack them."""
+    folder = Path(shakedown.__file__).parent / "profiles" / "bearers"
+    for bearer in ("lte", "nb-iot"):
+        (tmp_path / bearer).mkdir()
+        file = tmp_path / bearer / "x.toml"
+        file.write_text((folder / f"{bearer}.toml").read_text())
+        os.utime(file, (0, 0))
+    for bearer in ("lte", "nb-iot", "lte"):
+        monkeypatch.chdir(tmp_path / bearer)
+        (found,) = shakedown.bearers("x.toml")
+        assert found.name == bearer

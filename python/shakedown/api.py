@@ -169,7 +169,8 @@ def capture(
 ) -> None:
     """Writes one handshake of each suite into a capture, and their secrets into a key log.
 
-    `options` are those of `measure`. Neither file may exist, unless `replace`. Raises `InputError`.
+    `options` are those of `measure`. Neither file may exist; the capture may, with `replace`. Raises
+    `InputError`.
     """
     from shakedown import core
     from shakedown.scenario import options_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -36,7 +36,8 @@ _WORDS = {
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that raises `InputError` for arguments that are of no type in their annotation.
+    """A function that raises `InputError` for arguments that are of no type in their annotation, and gets
+    those of other libraries as Python's own.
 
     Missing and unknown arguments remain Python's `TypeError`.
     """
@@ -46,14 +47,32 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         import inspect
 
         signature = inspect.signature(function)
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
+        bound = signature.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
             parameter = signature.parameters[name]
-            if parameter.kind is not parameter.VAR_KEYWORD:
-                for one in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
-                    check(name, one, str(parameter.annotation))
-        return function(*args, **kwargs)
+            if parameter.kind is parameter.VAR_KEYWORD:
+                bound.arguments[name] = {key: plain(one) for key, one in value.items()}
+                continue
+            bound.arguments[name] = found = plain(value)
+            for one in found if parameter.kind is parameter.VAR_POSITIONAL else (found,):
+                check(name, one, str(parameter.annotation))
+        return function(*bound.args, **bound.kwargs)
 
     return call
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a caller has
+    """Numbers, arrays and paths of other libraries as Python's own; anything else as it is."""
+    if type(value) in (list, tuple):
+        return type(value)(map(plain, value))
+    if type(value).__module__ == "numpy":
+        return value.tolist()
+    if isinstance(value, PathLike) and not isinstance(value, Path):
+        text = fspath(value)
+        return Path(text) if isinstance(text, str) else text
+    if isinstance(value, Integral) and not isinstance(value, int):
+        return int(value)
+    return float(value) if isinstance(value, Real) and not isinstance(value, int | float) else value
 
 
 def check_fields(values: Mapping[str, Any], kind: type) -> None:

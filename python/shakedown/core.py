@@ -411,10 +411,17 @@ def load(
 
 
 def load_part(
-    config: Mapping[str, object], suite: str | None, options: Mapping[str, object]
+    config: Mapping[str, object],
+    suite: str | None,
+    options: Mapping[str, object],
+    look: Callable[[], None] | None = None,
 ) -> dict[str, Any]:
-    """What one generator of several counted, for `merge_loads`; raises as `load`."""
-    return _load(config, suite, options, parts=True)
+    """What one generator of several counted, for `merge_loads`; raises as `load`.
+
+    `look` is called about ten times a second: a `KeyboardInterrupt` that it raises ends the run early.
+    """
+    progress = None if look is None else lambda _now: look()
+    return _load(config, suite, options, parts=True, progress=progress)
 
 
 def _load(
@@ -423,7 +430,12 @@ def _load(
     core: Any = _release_build()
     given, chosen = map(_paths_as_text, (config, options))
     with _complaints(suite or ""):
-        return cast("dict[str, Any]", core.load(given, suite=suite, options=chosen or None, **run))
+        found = cast("dict[str, Any]", core.load(given, suite=suite, options=chosen or None, **run))
+    own = found.get("load", found)
+    if own["interrupted"] and not own["elapsed_s"]:
+        # Before the first start could be: there are no figures, and none a second.
+        raise KeyboardInterrupt
+    return found
 
 
 def merge_loads(parts: Sequence[Mapping[str, Any]]) -> LoadOutcome:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import time
 
 import pytest
 
@@ -46,6 +49,28 @@ def test_a_folder_with_files_is_refused_and_stays_as_it_was(shakedown, tmp_path)
     assert again.stderr == "error: site: has files in it; accepted: a new folder, or an empty one\n"
     assert {path.name: path.read_bytes() for path in (tmp_path / "site").iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_the_next_removes_what_a_killed_one_left_beside_it(shakedown, tmp_path):
+    """Private keys are in it; what may be somebody else's, or is of one who still writes, stays."""
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    names = {
+        f".provision-{gone.pid}": 1e6,
+        f".provision-{os.getpid()}": 1e6,
+        f".provision-0{gone.pid}": 0.0,
+        f".provision-00{gone.pid}": 1e6,
+    }
+    for name, age_s in names.items():
+        draft = tmp_path / name
+        draft.mkdir(mode=0o700)
+        (draft / "card-0.json").write_text("{}")
+        if name.startswith(".provision-00"):
+            (draft / "mine.txt").touch()
+        then_s = time.time() - age_s
+        os.utime(draft, (then_s, then_s))
+    assert shakedown("aka", "provision", "site", cwd=tmp_path).returncode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"site", *list(names)[1:]}
 
 
 def test_an_empty_folder_is_filled_as_it_is(shakedown, tmp_path):

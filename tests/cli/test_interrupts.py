@@ -76,6 +76,18 @@ def test_the_core_hears_ctrl_c(tmp_path, work):
     assert os.listdir(tmp_path) in ([], ["c.pcap"])  # noqa: PTH208 - names alone
 
 
+def test_a_second_ctrl_c_while_the_first_is_told_says_no_more():
+    code = (
+        "import click, shakedown.cli as cli\n"
+        "def interrupted(*_, **__): raise KeyboardInterrupt\n"
+        "click.echo = interrupted\n"
+        "cli.app.invoke = interrupted\n"
+        "cli.main(['suites'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_tickets_are_bounded(shakedown):
     done = shakedown("measure", SUITE, "--tickets", "100000000")
     assert (done.returncode, done.stdout) == (2, "")

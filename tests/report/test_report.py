@@ -126,7 +126,9 @@ def test_tickets_after_the_handshake_are_a_run_of_their_own():
     ticketed = core.measure(HandshakeId(suite="tls1.3/x25519/p256/server"), TICKETS)
     results = results_of([ticketed])
     _, flights = timeline(results.messages.to_dicts(), results.operations.to_dicts())
-    assert (flights[-1].number, flights[-1].sender, flights[-1].messages) == (None, "server", 2)
+    tickets = sum(one.bytes for one in ticketed.messages[-2:])
+    assert [one.name for one in ticketed.messages[-2:]] == ["NewSessionTicket"] * 2
+    assert (flights[-1].number, flights[-1].sender, flights[-1].size_bytes) == (None, "server", tickets)
 
 
 def test_the_page_stands_alone(page):

@@ -29,8 +29,6 @@ class Work:
     side: str
     index: int
     name: str
-    flight: int | None
-    doing: str
     start_us: float
     end_us: float
     operations: tuple[Row, ...] = field(repr=False)
@@ -44,7 +42,6 @@ class Flight:
     sender: str
     at_us: float
     size_bytes: float
-    messages: int
 
 
 def timeline(messages: Sequence[Row], operations: Sequence[Row]) -> tuple[list[Work], list[Flight]]:
@@ -61,19 +58,14 @@ def timeline(messages: Sequence[Row], operations: Sequence[Row]) -> tuple[list[W
     for run in runs(messages):
         sender = run[0]["sender"]
         receiver = "server" if sender == "client" else "client"
-        for side, doing, cost in (
-            (sender, "generates", "generate_us"),
-            (receiver, "processes", "process_us"),
-        ):
-            if doing == "processes":
+        for side, cost in ((sender, "generate_us"), (receiver, "process_us")):
+            if side == receiver:
                 size = sum(message["bytes"] for message in run)
-                sent.append(Flight(run[0]["flight"], sender, now_us, size, len(run)))
+                sent.append(Flight(run[0]["flight"], sender, now_us, size))
             for message in run:
                 index, end_us = message["message_index"], now_us + message[cost]
                 within = tuple(inside.get((index, side), ()))
-                works.append(
-                    Work(side, index, message["message"], message["flight"], doing, now_us, end_us, within)
-                )
+                works.append(Work(side, index, message["message"], now_us, end_us, within))
                 now_us = end_us
     return works, sent
 

@@ -118,9 +118,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if getattr(sys, name) is None:
             # Closed by whoever started the program, who wants to hear nothing.
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - as long as the program runs
-    status = exit_status(arguments)
-    # All has been said and done: Ctrl-C while the interpreter takes itself apart needs no more words.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        status = exit_status(arguments)
+        # All has been said and done: Ctrl-C while the interpreter takes itself apart needs no more words.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except KeyboardInterrupt:
+        # Another one, while the first was being told.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        status = STATUS_INTERRUPTED
     sys.exit(status)
 
 

@@ -73,6 +73,11 @@ def echo(line: str) -> None:
     click.echo(visible(line))
 
 
+def echo_folded(line: str) -> None:
+    """A long line of data: folded between words where it goes to a terminal."""
+    console().print(visible(line), soft_wrap=not sys.stdout.isatty())
+
+
 def echo_lines(text: str) -> None:
     """A text of several lines on standard output."""
     click.echo(visible_lines(text), nl=not text.endswith("\n"))

@@ -220,9 +220,10 @@ def _legend(rows: Sequence[Row]) -> list[str]:
             "access point and RADIUS server (assumed unless given); fragments hold "
             f"{inside['fragment_bytes']:,} bytes, the server's {inside['server_fragment_bytes']:,}"
         )
+    if without:
+        some = any(row.get("energy_j") for row in rows)
+        lines.append(("energy without " if some else "no energy for want of ") + ", ".join(without))
     if any(row.get("energy_j") for row in rows):
-        if without:
-            lines.append("energy without " + ", ".join(without))
         tails = {row["energy_tail"]: None for row in rows if row["energy_tail"]}
         lines += [f"energy {tail}" for tail in tails]
     return lines + _other_builds(rows)
@@ -427,7 +428,8 @@ def joules(energy: Mapping[str, float | None] | None, missing: Sequence[str] = (
     mean, low, high = energy["mean"], energy["low"], energy["high"]
     assert mean is not None
     assert low is not None
-    digits = digits_of(mean, low, high)
+    # Never one digit: a sum would be below a part of it that is shown beside.
+    digits = max(2, digits_of(mean, low, high))
     for size, unit in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")):
         if mean >= size or unit == "µJ":
             ends = f" ({rough(low / size, 2)} – {rough(high / size, 2)})" if high is not None else ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._output import console, echo, json_option, print_json
+from shakedown.cli._output import console, echo_folded, json_option, print_json
 
 if TYPE_CHECKING:
     from shakedown.profiles.bearer import BearerEnergy
@@ -53,16 +53,16 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
     if names:
         for profile in profiles:
             if not titled:
-                echo(f"{profile.name}: {profile.title}")
+                echo_folded(f"{profile.name}: {profile.title}")
             if profile.note:
-                echo(f"{profile.name}: {profile.note}")
+                echo_folded(f"{profile.name}: {profile.note}")
             if profile.energy.known:
-                echo(f"{profile.name}: radio: {_power(profile.energy)}")
+                echo_folded(f"{profile.name}: radio: {_power(profile.energy)}")
             for aspect, texts in profile.source.items():
                 for text in texts:
-                    echo(f"{profile.name}: {aspect}{': ' if aspect else ''}{text}")
+                    echo_folded(f"{profile.name}: {aspect}{': ' if aspect else ''}{text}")
             for aspect, reason in profile.assumed.items():
-                echo(f"{profile.name}: {aspect}: assumed: {reason}")
+                echo_folded(f"{profile.name}: {aspect}: assumed: {reason}")
 
 
 MIN_WIDTH_WITH_TITLES = 110

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from shakedown.cli._options import FILE, FiniteRange
-from shakedown.cli._output import console, echo, force_option, json_option, note, print_json
+from shakedown.cli._output import console, echo, echo_folded, force_option, json_option, note, print_json
 from shakedown.errors import InputError
 
 
@@ -80,17 +80,17 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
     from shakedown.cli._scenario import seconds
 
     for profile in profiles:
-        echo(profile.title)
-        echo(f"  {profile.chip}, {profile.clock_hz / 1e6:g} MHz")
+        echo_folded(profile.title)
+        echo_folded(f"  {profile.chip}, {profile.clock_hz / 1e6:g} MHz")
         if profile.library:
-            echo(f"  {profile.library}; {profile.build}")
+            echo_folded(f"  {profile.library}; {profile.build}")
         for line in (*profile.source, profile.note):
             if line:
-                echo(f"  {line}")
+                echo_folded(f"  {line}")
         for key, reason in profile.assumed.items():
-            echo(f"  assumed: {key}: {reason}")
+            echo_folded(f"  assumed: {key}: {reason}")
         if profile.variants:
-            echo("  variants: " + ", ".join(f"{one.name} ({one.build})" for one in profile.variants))
+            echo_folded("  variants: " + ", ".join(f"{one.name} ({one.build})" for one in profile.variants))
         table = Table("operation", "algorithm", "parameters", box=None, pad_edge=False, header_style="bold")
         table.add_column("per call", justify="right", no_wrap=True)
         table.add_column("per KiB", justify="right", no_wrap=True)

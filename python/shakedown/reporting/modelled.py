@@ -227,7 +227,7 @@ def _energies(rows: Sequence[Row]) -> Table:
                 [
                     *(row["label"], row["device"], row["bearer"], NOTHING, NOTHING),
                     *([NOTHING] if charged else []),
-                    "the profiles give none",
+                    f"without {row['energy_missing']}" if row["energy_missing"] else "the profiles give none",
                 ]
             )
             continue

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Sequence
+from typing import Literal
 
 from shakedown.schema.base import Amount, Class, Count, Kind, Object, Side, Text
 from shakedown.schema.identity import Identified
@@ -79,21 +79,6 @@ class CapturedTrace(Trace, frozen=True, kw_only=True):
     kind: Literal["captured"]
     messages: tuple[Message, ...]
     operations: tuple[Operation, ...]
-
-
-M = TypeVar("M", bound=Message)
-
-
-def flights(messages: Sequence[M]) -> Iterator[list[M]]:
-    """Messages as flights, in order; those of no flight (tickets) make runs of their own."""
-    run: list[M] = []
-    for message in messages:
-        if run and (message.sender, message.flight) != (run[0].sender, run[0].flight):
-            yield run
-            run = []
-        run.append(message)
-    if run:
-        yield run
 
 
 def bare(trace: Trace) -> Trace:

@@ -20,7 +20,6 @@ LEGEND = {
 
 _TIMES_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _ENERGIES_J = ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
-_BIT_RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -93,12 +92,6 @@ def milliseconds(microseconds: float | None, digits: int = 3) -> str:
 def rate(per_s: float | None) -> str:
     """Events a second, without the unit: `3.5`, `12`, `1,234`."""
     return NOTHING if per_s is None else number(per_s, 3 if per_s < 100 else 2)
-
-
-def bits(per_s: float) -> str:
-    """`28.8 kbit/s`, `1 Mbit/s`."""
-    size, unit = next((one for one in _BIT_RATES if per_s >= one[0]), _BIT_RATES[-1])
-    return f"{per_s / size:g} {unit}"
 
 
 def whole(value: float | None) -> str:
