@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from results.test_results import SUITES, manifest, planned, table_of
@@ -135,6 +136,33 @@ def test_damage_is_refused_or_changes_nothing(
             assert shows(found) == shows(sound) or (not ended and is_killed_earlier(found, sound)), number
         shutil.rmtree(hurt)
     assert refused > 0
+
+
+def test_a_part_of_another_digest_never_reaches_the_parquet_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a single bit is wrong polars may panic, which is no `Exception`, or end the process."""
+    write(tmp_path / "sound", ended=True)
+    part = tmp_path / "sound/part-0001.parquet"
+    content = bytearray(part.read_bytes())
+    content[-20] ^= 1
+    part.write_bytes(content)
+    for name in ("read_parquet", "read_parquet_metadata"):
+        monkeypatch.setattr(pl, name, lambda *_arguments, **_options: pytest.fail("it was read"))
+    assert loaded(tmp_path / "sound") == f"{part}: damaged: changed since it was written"
+
+
+def test_a_panic_of_the_parquet_reader_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "sound", ended=True)
+
+    def panics(_source: object) -> None:
+        raise pl.exceptions.PanicException("called `Option::unwrap()` on a `None` value")
+
+    monkeypatch.setattr(pl, "read_parquet", panics)
+    part = tmp_path / "sound/part-0001.parquet"
+    assert loaded(tmp_path / "sound") == f"{part}: damaged: called `Option::unwrap()` on a `None` value"
 
 
 def loaded(folder: Path) -> Results | str:

@@ -16,11 +16,18 @@ from shakedown.files.limits import MAX_MANIFEST_BYTES, MAX_PART_BYTES, parse_jso
 from shakedown.files.write import digest
 from shakedown.results.parts import Parts
 from shakedown.results.table import SCHEMA
-from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, PART_NAME, line_digest, manifest_digest
+from shakedown.results.writer import JOURNAL, MANIFEST, PART_NAME, line_digest, manifest_digest
 from shakedown.schema.base import convert, decode
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
 
 MAX_REASON = 160
+MAX_PART_NOTE = 200
+
+# How a part's note of itself begins, see `ResultsWriter.add`.
+PART_NOTE = b'{"schema": '
+
+# Polars panics where it reads some files that were not written by it, and its panics are no `Exception`s.
+POLARS_ERRORS = pl.exceptions.PolarsError, pl.exceptions.PanicException
 
 
 def load_manifest(folder: Path, *, again: bool = False) -> tuple[Manifest, bool]:
@@ -156,10 +163,12 @@ def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, int]:
 
 def _what_is_wrong(content: bytes, part: Part, provenance: str) -> str:
     """Why a part is not the one that the manifest lists, as far as it tells itself."""
+    # Looked up as text in the footer: polars panics, and prints where, when it reads some damaged files.
+    note = content[content.rfind(PART_NOTE) :][:MAX_PART_NOTE].decode("utf-8", "replace")
     try:
-        about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[PART_KEY])
+        about, _ = json.JSONDecoder().raw_decode(note)
         theirs, name = about["provenance"], about["file"]
-    except (pl.exceptions.PolarsError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return "damaged: not the file that the manifest lists"
     if theirs != provenance:
         return f"a part of another run ({theirs}), not of this one ({provenance})"
@@ -173,7 +182,7 @@ def _damage_told(path: Path) -> Iterator[None]:
     """Whatever is wrong with a file becomes one clear line that names it."""
     try:
         yield
-    except (pl.exceptions.PolarsError, ValueError, KeyError, IndexError, TypeError) as error:
+    except (*POLARS_ERRORS, ValueError, KeyError, IndexError, TypeError) as error:
         reason = " ".join(str(error).split()).strip("'\"")
         raise InputError(f"{path}: damaged: {reason[:MAX_REASON]}") from error
 
