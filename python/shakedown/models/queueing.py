@@ -139,4 +139,5 @@ def mgc_wait_s(rate_per_s: Numbers, mean_s: Numbers, sd_s: Numbers, workers: int
     with np.errstate(divide="ignore", invalid="ignore"):
         cv2 = np.where(mean > 0.0, (sd / mean) ** 2, 0.0)
     fixed, exponential = mdc_wait_s(rate_per_s, mean, workers), mmc_wait_s(rate_per_s, mean, workers)
-    return (1.0 - cv2) * fixed + cv2 * exponential
+    # Waits below what a sum of rounded numbers resolves come out on either side of zero.
+    return np.maximum((1.0 - cv2) * fixed + cv2 * exponential, 0.0)
