@@ -159,11 +159,14 @@ class Generators:
                 for worker, job in zip(self.workers, jobs, strict=True)
             ]
             try:
-                self._await(futures, signals)
-                if not signals:
-                    return [_result(future) for future in futures]
+                while not signals:
+                    self._await(futures, signals)
+                    if not signals:
+                        # A worker that is lost just now hands nothing out: that is seen in the next round.
+                        with suppress(TimeoutError):
+                            return [_result(future, WORKERS_LOOKED_FOR_S) for future in futures]
                 self._stop(run)
-                found = _found_soon(futures)
+                found = self._found_soon(futures)
             except BaseException:
                 # What nobody waits for must not go on loading.
                 self._stop(run)
@@ -180,10 +183,32 @@ class Generators:
             for future in futures:
                 if future.status == "error":
                     _result(future)
-            lost = set(self.workers) - _workers(self.client).keys()
+            lost = self._lost()
             if lost:
                 raise ShakedownError(f"worker {min(lost)} was lost, and its share of the load with it")
             time.sleep(LOOK_EVERY_S)
+
+    def _lost(self) -> set[str]:
+        """Workers that are known to be gone: none where the scheduler takes its time to say."""
+        try:
+            return set(self.workers) - _workers(self.client, WORKERS_LOOKED_FOR_S).keys()
+        except TimeoutError:
+            return set()
+
+    def _found_soon(self, futures: Sequence[Any]) -> list[Any]:
+        """Results of jobs that were told to stop, but of those that fail, have none or take too long."""
+        until_s, found = time.monotonic() + STOP_S, []
+        while time.monotonic() < until_s:
+            lost = self._lost()
+            pairs = zip(self.workers, futures, strict=True)
+            if all(future.done() or worker in lost for worker, future in pairs):
+                break
+            time.sleep(LOOK_EVERY_S / 4)
+        for future in futures:
+            if future.status == "finished":
+                with suppress(Exception):
+                    found.append(_result(future, STOP_S))
+        return [one for one in found if one is not None]
 
     def _stop(self, run: str) -> None:
         """Tells all workers; one that does not listen is not waited for."""
@@ -196,10 +221,18 @@ def _stop(run: str) -> None:
 
 
 def _generated(job: GeneratorJob[T], run: str) -> T | None:
-    """What a job finds; None where it was stopped before it had anything."""
+    """What a job finds; None where it was stopped before it had anything.
+
+    It is stopped, too, where nobody is left who would take what it finds: the client, or the scheduler.
+    """
+    from distributed import Status, get_worker
+
+    worker = get_worker()
+    task = worker.state.tasks[worker.get_current_task()]
 
     def look() -> None:
-        if run in STOPPED:
+        alone = task.state == "cancelled" or worker.status not in (Status.running, Status.paused)
+        if alone or run in STOPPED:
             raise KeyboardInterrupt
 
     try:
@@ -208,27 +241,16 @@ def _generated(job: GeneratorJob[T], run: str) -> T | None:
         return None
 
 
-def _found_soon(futures: Sequence[Any]) -> list[Any]:
-    """Results of jobs that were told to stop, but of those that fail, have none or take too long."""
-    until_s = time.monotonic() + STOP_S
-    while not all(future.done() for future in futures) and time.monotonic() < until_s:
-        time.sleep(LOOK_EVERY_S / 4)
-    found = []
-    for future in futures:
-        if future.status == "finished":
-            with suppress(Exception):
-                found.append(_result(future, STOP_S))
-    return [one for one in found if one is not None]
-
-
-def _workers(client: Client) -> dict[str, Any]:
-    """What the scheduler knows of its workers now, by their addresses.
+def _workers(client: Client, patience_s: float | None = None) -> dict[str, Any]:
+    """What the scheduler knows of its workers now, by their addresses. Raises `TimeoutError` where it does
+    not say in time.
 
     Not the client's `scheduler_info`: what it has asked for is replaced, by another thread, by what lists no
     workers.
     """
     asked: Any = client
-    found: dict[str, Any] = asked.sync(asked.scheduler.identity, n_workers=-1)["workers"]
+    about = asked.sync(asked.scheduler.identity, n_workers=-1, callback_timeout=patience_s)
+    found: dict[str, Any] = about["workers"]
     return found
 
 

@@ -169,11 +169,11 @@ def test_a_scheduler_that_is_lost_in_the_middle_is_told_in_one_line(tmp_path):
 
 
 @contextlib.contextmanager
-def start(program: str, *arguments: str):
+def start(program: str, *arguments: str, cwd: Path | None = None):
     """One of Dask's programs, as long as it is needed."""
     process = subprocess.Popen(
         [sys.executable, "-m", f"distributed.cli.{program}", *arguments],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=cwd,
     )  # fmt: skip
     try:
         yield process
@@ -314,7 +314,16 @@ def interrupt_when(there, begun: Iterable[Path], times: int = 1) -> threading.Th
     return thread
 
 
-def until_stopped(begun: Path, found: int | None) -> Callable[[Callable[[], None]], int]:
+def wait_for(path: Path) -> None:
+    patience_s = time.monotonic() + 300.0
+    while not path.exists():
+        assert time.monotonic() < patience_s
+        time.sleep(0.02)
+
+
+def until_stopped(
+    begun: Path, found: int | None, ended: Path | None = None
+) -> Callable[[Callable[[], None]], int]:
     """A job that ends only when it is told to, with what it has found; None: it had nothing."""
 
     def job(look: Callable[[], None]) -> int:
@@ -324,6 +333,8 @@ def until_stopped(begun: Path, found: int | None) -> Callable[[Callable[[], None
                 look()
                 time.sleep(0.01)
         except KeyboardInterrupt:
+            if ended is not None:
+                ended.touch()
             if found is None:
                 raise
             return found
@@ -359,6 +370,60 @@ def test_generators_that_are_interrupted_hand_back_what_they_have(client, tmp_pa
     # And there is nothing left of it.
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert generators.results([lambda look: look() or 5] * 2) == [5, 5]
+
+
+def test_a_generator_that_was_lost_is_not_waited_for(client, tmp_path, monkeypatch):
+    """It would wait for longer than the test has."""
+    monkeypatch.setattr(cluster, "STOP_S", 1e6)
+    generators = cluster.Generators(client)
+    victim = client.run(os.getpid)[generators.workers[0]]
+    real = generators._stop
+    monkeypatch.setattr(generators, "_stop", lambda run: (os.kill(victim, signal.SIGKILL), real(run)))
+    begun = [tmp_path / "a", tmp_path / "b"]
+    thread = interrupt_when(cluster, begun)
+    jobs = [deaf(begun[0], tmp_path / "never"), until_stopped(begun[1], 2)]
+    assert generators.results(jobs) == [2]
+    thread.join()
+    client.wait_for_workers(2, timeout=300)
+
+
+def test_a_worker_that_is_lost_with_its_finished_job_is_told(client, monkeypatch):
+    """All are done, and what one of them found is gone with it."""
+    generators = cluster.Generators(client)
+    victim = client.run(os.getpid)[generators.workers[0]]
+    monkeypatch.setattr(cluster, "WORKERS_LOOKED_FOR_S", 0.5)
+    real, asked = cluster._result, []
+
+    def lost_before_it_is_asked_for(future, timeout_s=None):
+        if not asked:
+            os.kill(victim, signal.SIGKILL)
+            while generators.workers[0] in cluster._workers(client):
+                time.sleep(0.02)
+        asked.append(future)
+        return real(future, timeout_s)
+
+    monkeypatch.setattr(cluster, "_result", lost_before_it_is_asked_for)
+    with pytest.raises(ShakedownError, match=r"worker tcp://.* was lost, and its share"):
+        generators.results([lambda _look: 5] * 2)
+    client.wait_for_workers(2, timeout=300)
+
+
+def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_path, monkeypatch):
+    """One that is stopped, say: Ctrl-C is heard nevertheless."""
+    import asyncio
+
+    generators = cluster.Generators(client)
+    monkeypatch.setattr(cluster, "WORKERS_LOOKED_FOR_S", 0.2)
+
+    async def silent(**_asked):
+        await asyncio.sleep(1e6)
+
+    monkeypatch.setattr(client.scheduler, "identity", silent, raising=False)
+    begun = [tmp_path / "a", tmp_path / "b"]
+    thread = interrupt_when(cluster, begun)
+    found = generators.results([until_stopped(path, 1) for path in begun])
+    thread.join()
+    assert found == [1, 1]
 
 
 def test_a_generator_that_does_not_answer_is_left_out(client, tmp_path, monkeypatch):
@@ -398,8 +463,32 @@ def test_generators_whose_scheduler_is_lost_say_so_in_one_line(tmp_path):
             with cluster.connected(address) as found:
                 generators = cluster.Generators(found)
                 with pytest.raises(ShakedownError, match=r"the scheduler tcp://.* was lost, and the load's"):
-                    generators.results([until_stopped(tmp_path / "begun", 1)])
+                    generators.results([until_stopped(tmp_path / "begun", 1, tmp_path / "ended")])
             thread.join()
+            # Nobody is left who could stop it.
+            wait_for(tmp_path / "ended")
+
+
+def test_a_generator_ends_where_its_client_was_killed(tmp_path):
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from shakedown import cluster\n"
+        "def job(look):\n"
+        "    Path('begun').touch()\n"
+        "    try:\n"
+        "        while True: look()\n"
+        "    finally: Path('ended').touch()\n"
+        "with cluster.connected(sys.argv[1]) as client: cluster.Generators(client).results([job])\n"
+    )
+    with start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard") as scheduler:
+        address = told(scheduler, r"Scheduler at:\s+(tcp://\S+)")
+        with start("dask_worker", address, "--nthreads", "1", "--no-nanny", cwd=tmp_path) as worker:
+            told(worker, r"Registered to:\s+(\S+)")
+            with subprocess.Popen([sys.executable, "-c", code, address]) as killed:
+                wait_for(tmp_path / "begun")
+                killed.kill()
+            wait_for(tmp_path / "ended")
 
 
 def test_a_second_ctrl_c_waits_for_no_generator(client, tmp_path, monkeypatch):
