@@ -305,7 +305,14 @@ def _call(job: Job[T], ours: dict[str, str], profiles: tuple[str, ...]) -> T:
         raise OtherWorkerError(str(_known_fingerprint(profiles)))
     # There are as many workers as processors: one that took all would take them from the others.
     core.use_threads(1)
-    return job()
+    try:
+        return job()
+    except Exception as error:
+        status = core.exit_status(error)
+        if status is None:
+            raise
+        # The core's own classes are not found again where this is unpacked.
+        raise (InputError if status == InputError.exit_status else ShakedownError)(str(error)) from None
 
 
 def _result(future: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN401 - a future, a job's result
@@ -377,14 +384,16 @@ def connected(scheduler: str) -> Iterator[Client]:
     client = distributed.Client.__new__(distributed.Client)
     try:
         client.__init__(scheduler, timeout=CONNECT_S, set_as_default=False)
-    except KeyboardInterrupt:
+    except BaseException as error:
         client.status = "closed"
-        raise
-    except (OSError, ValueError) as error:
-        client.status = "closed"
+        # A type: of the TLS context that an address of "tls://" asks for.
+        if not isinstance(error, (OSError, ValueError, TypeError)):
+            raise
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else "no answer"
+        if reason[1:2].islower():
+            reason = reason[:1].lower() + reason[1:]
         raise InputError(
-            f'scheduler "{scheduler}" cannot be reached: {reason[:1].lower()}{reason[1:]}; '
+            f'scheduler "{scheduler}" cannot be reached: {reason}; '
             "accepted: the address of a Dask scheduler, as tcp://HOST:8786"
         ) from None
     try:

@@ -145,6 +145,23 @@ def test_what_a_job_raises_is_raised(client):
         list(cluster.Cluster(client).results([partial(divmod, 1, 0)]))
 
 
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [("CoreError", ShakedownError), ("CaptureError", InputError), ("Unsupported", InputError)],
+)
+def test_what_the_core_complains_of_elsewhere_is_as_clear_here(client, make, kind):
+    """Some of its classes are not found again where they are unpacked."""
+
+    def job():
+        from shakedown import core
+
+        raise getattr(core.native(), make)("port: connection refused")
+
+    with pytest.raises(ShakedownError, match=r"^port: connection refused$") as found:
+        list(cluster.Cluster(client).results([job]))
+    assert found.type is kind
+
+
 def test_a_scheduler_that_is_lost_in_the_middle_is_told_in_one_line(tmp_path):
     """Dask's own word for it is a cancelled future, with tracebacks of its reconnection."""
     (tmp_path / "spread.toml").write_text(EXPERIMENT.replace("clients = 400", "clients = 200000"))
@@ -197,8 +214,9 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
         address = f"tcp://127.0.0.1:{held.getsockname()[1]}"
         with pytest.raises(InputError, match="accepted: the address of"), cluster.connected(address):
             pass
-    with pytest.raises(InputError, match="cannot be reached"), cluster.connected("carrier-pigeon://x"):
-        pass
+    for address in ("carrier-pigeon://x", "tls://127.0.0.1:1"):
+        with pytest.raises(InputError, match="cannot be reached"), cluster.connected(address):
+            pass
 
 
 def test_the_command_says_it_in_one_line(shakedown, client, monkeypatch, tmp_path):
