@@ -106,8 +106,9 @@ def test_impossible_suites(shakedown, suite, words):
         assert word in done.stderr
 
 
-def test_ctrl_c_in_a_run_keeps_what_was_measured(tmp_path):
-    """The third suite would take for ever; the first two are there after Ctrl-C.
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_keeps_what_was_measured(tmp_path, sent):
+    """The third suite would take for ever; the first two are there after Ctrl-C, or what `timeout` sends.
 
     Its first repetition may come late on a busy machine: the run is told to stop once the second part is
     there, and is interrupted between repetitions, however long one takes.
@@ -129,7 +130,7 @@ def test_ctrl_c_in_a_run_keeps_what_was_measured(tmp_path):
         # Printed by the third suite's first repetition, so that the signal comes in the middle of measuring.
         assert process.stdout is not None
         assert process.stdout.readline() == "third\n", process.communicate()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         out, err = process.communicate(timeout=300)
     finally:
         process.kill()

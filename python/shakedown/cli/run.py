@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._output import JsonArray, json_option, note, progress_bar, show_results
+from shakedown.cli._output import (
+    JsonArray,
+    json_option,
+    note,
+    progress_bar,
+    show_results,
+    stopped_like_interrupted,
+)
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,7 +75,7 @@ def command(
         return results
 
     # Held until the report is there: another run that replaces this one waits for neither half of it.
-    with FolderLock(folder) as lock:
+    with stopped_like_interrupted(), FolderLock(folder) as lock:
         try:
             with (
                 _cluster(workers, scheduler) as client,
