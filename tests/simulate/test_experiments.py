@@ -13,6 +13,7 @@ from shakedown.reporting import write_report
 from shakedown.reporting.simulated import sections
 from shakedown.results.folder import load_results
 from shakedown.runner import run_experiment
+from shakedown.terminal.simulated import simulated_tables
 
 TEXT = """
 suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
@@ -206,8 +207,12 @@ def test_what_a_mixture_cannot_be_priced_with_is_said(tmp_path):
     found = experiment(tmp_path, TEXT + '[simulated]\nclients = 100\nmix = "meters.toml"\n')
     outcome = run_experiment(found, tmp_path / "results")
     assert not outcome.failures
-    rows = load_results(tmp_path / "results").fleets.filter(pl.col("unpriced").is_not_null()).to_dicts()
+    results = load_results(tmp_path / "results")
+    rows = results.fleets.filter(pl.col("unpriced").is_not_null()).to_dicts()
     assert [row["suite"] for row in rows] == ["meters"] * 2
+    # Not only in the report: once, for both fleets have the same reason.
+    said = [one for one in simulated_tables(results, 80) if isinstance(one, str)]
+    assert said == [f"not simulated: meters: {rows[0]['unpriced']}"]
 
 
 def test_without_arrivals_the_rates_are_simulated(tmp_path):

@@ -201,6 +201,11 @@ def simulated_tables(results: Results, width: int) -> Iterator[RenderableType]:
         yield table
     if len(groups) > MAX_TABLES:
         yield f"{len(groups) - MAX_TABLES:,} more fleets are in the report and the table"
+    missing = results.fleets.filter(pl.col("unpriced").is_not_null())
+    reasons = list(dict.fromkeys(f"{row['label']}: {row['unpriced']}" for row in missing.to_dicts()))
+    yield from (f"not simulated: {reason}" for reason in reasons[:MAX_TABLES])
+    if len(reasons) > MAX_TABLES:
+        yield f"not simulated: {len(reasons) - MAX_TABLES:,} more fleets, as the report says"
 
 
 def _cells(row: dict[str, Any], *, steady: bool) -> list[str]:
