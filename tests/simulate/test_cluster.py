@@ -317,15 +317,17 @@ def test_results_come_in_order_and_few_are_ahead(client):
         assert len(asked) <= number + 1 + cluster.AHEAD * 2
 
 
-def interrupt_when(there, begun: Iterable[Path], times: int = 1) -> threading.Thread:
-    """Ctrl-C once jobs have begun; again once the first was noted."""
+def interrupt_when(begun: Iterable[Path], noted: threading.Event | None = None) -> threading.Thread:
+    """Ctrl-C once jobs have begun; again once the first was noted, however long that took."""
 
     def run() -> None:
         while not all(path.exists() for path in begun):
             time.sleep(0.02)
-        for _ in range(times):
+        os.kill(os.getpid(), signal.SIGINT)
+        if noted is not None:
+            noted.wait()
+            time.sleep(2 * cluster.SAME_S)
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(2 * there.SAME_S)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -376,12 +378,12 @@ def test_generators_that_are_interrupted_hand_back_what_they_have(client, tmp_pa
     begun = [tmp_path / "a", tmp_path / "b"]
     generators = cluster.Generators(client)
     for found, expected in (((1, 2), [1, 2]), ((None, 2), [2])):
-        thread = interrupt_when(cluster, begun)
+        thread = interrupt_when(begun)
         assert generators.results([until_stopped(*one) for one in zip(begun, found, strict=True)]) == expected
         thread.join()
         for path in begun:
             path.unlink()
-    thread = interrupt_when(cluster, begun)
+    thread = interrupt_when(begun)
     with pytest.raises(KeyboardInterrupt):
         generators.results([until_stopped(path, None) for path in begun])
     thread.join()
@@ -398,7 +400,7 @@ def test_a_generator_that_was_lost_is_not_waited_for(client, tmp_path, monkeypat
     real = generators._stop
     monkeypatch.setattr(generators, "_stop", lambda run: (os.kill(victim, signal.SIGKILL), real(run)))
     begun = [tmp_path / "a", tmp_path / "b"]
-    thread = interrupt_when(cluster, begun)
+    thread = interrupt_when(begun)
     jobs = [deaf(begun[0], tmp_path / "never"), until_stopped(begun[1], 2)]
     assert generators.results(jobs) == [2]
     thread.join()
@@ -438,7 +440,7 @@ def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_p
 
     monkeypatch.setattr(client.scheduler, "identity", silent, raising=False)
     begun = [tmp_path / "a", tmp_path / "b"]
-    thread = interrupt_when(cluster, begun)
+    thread = interrupt_when(begun)
     found = generators.results([until_stopped(path, 1) for path in begun])
     thread.join()
     assert found == [1, 1]
@@ -447,7 +449,7 @@ def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_p
 def test_a_generator_that_does_not_answer_is_left_out(client, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "STOP_S", 0.5)
     begun, ended = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended"
-    thread = interrupt_when(cluster, begun)
+    thread = interrupt_when(begun)
     try:
         found = cluster.Generators(client).results([deaf(begun[0], ended), until_stopped(begun[1], 2)])
     finally:
@@ -512,11 +514,14 @@ def test_a_generator_ends_where_its_client_was_killed(tmp_path):
 def test_a_second_ctrl_c_waits_for_no_generator(client, tmp_path, monkeypatch):
     """It would wait for longer than the test has."""
     monkeypatch.setattr(cluster, "STOP_S", 1e6)
-    begun, ended = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended"
-    thread = interrupt_when(cluster, begun, times=2)
+    begun, ended, noted = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended", threading.Event()
+    generators = cluster.Generators(client)
+    real = generators._stop
+    monkeypatch.setattr(generators, "_stop", lambda run: (noted.set(), real(run)))
+    thread = interrupt_when(begun, noted)
     try:
         with pytest.raises(KeyboardInterrupt):
-            cluster.Generators(client).results([deaf(begun[0], ended), until_stopped(begun[1], 2)])
+            generators.results([deaf(begun[0], ended), until_stopped(begun[1], 2)])
     finally:
         ended.touch()
         thread.join()
