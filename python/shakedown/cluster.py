@@ -265,6 +265,8 @@ def _check_client(client: object) -> None:
     from distributed import Client
 
     accepted = "accepted: a Client of dask.distributed that is connected"
+    if isinstance(client, Client) and client.asynchronous:
+        raise InputError(f"client is asynchronous; {accepted}, and is not asked from its own event loop")
     if not isinstance(client, Client):
         raise InputError(f"client is {client!r:.80}; {accepted}")
     if client.status != "running":

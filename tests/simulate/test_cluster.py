@@ -140,6 +140,20 @@ def test_a_client_that_was_closed_is_refused():
         cluster.Cluster(own)
 
 
+@pytest.mark.parametrize("kind", [cluster.Cluster, cluster.Generators])
+def test_a_client_that_answers_with_coroutines_is_refused(client, kind):
+    import asyncio
+
+    from distributed import Client
+
+    async def ask() -> None:
+        async with Client(client.scheduler.address, asynchronous=True, set_as_default=False) as own:
+            kind(own)
+
+    with pytest.raises(InputError, match="client is asynchronous; accepted: a Client"):
+        asyncio.run(ask())
+
+
 def test_what_a_job_raises_is_raised(client):
     with pytest.raises(ZeroDivisionError):
         list(cluster.Cluster(client).results([partial(divmod, 1, 0)]))
