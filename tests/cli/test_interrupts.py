@@ -88,6 +88,26 @@ def test_a_second_ctrl_c_while_the_first_is_told_says_no_more():
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+def test_ctrl_c_at_the_end_of_an_object_is_not_lost():
+    """Python ignores what is raised there, and the command would go on."""
+    code = (
+        "import os, signal, time, shakedown.cli as cli\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Short:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        for _ in range(1000): pass\n"
+        "def invoke(*_, **__):\n"
+        "    Short()\n"
+        "    print('on', flush=True)\n"
+        "    time.sleep(1000)\n"
+        "cli.app.invoke = invoke\n"
+        "cli.main(['suites'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
 def test_tickets_are_bounded(shakedown):
     done = shakedown("measure", SUITE, "--tickets", "100000000")
     assert (done.returncode, done.stdout) == (2, "")

@@ -34,6 +34,8 @@ TRACEBACK_VARIABLE = "SHAKEDOWN_TRACEBACK"
 COMPLETION_VARIABLE = "_SHAKEDOWN_COMPLETE"
 """Set by shells that ask what could come next on the command line."""
 
+COMES_AGAIN_S = 0.05
+
 STATUS_FAILURE, STATUS_WRONG_INPUT, STATUS_INTERRUPTED, STATUS_BROKEN_PIPE = 1, 2, 130, 141
 
 
@@ -118,6 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if getattr(sys, name) is None:
             # Closed by whoever started the program, who wants to hear nothing.
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - as long as the program runs
+    sys.unraisablehook = _not_lost
     try:
         status = exit_status(arguments)
         # All has been said and done: Ctrl-C while the interpreter takes itself apart needs no more words.
@@ -127,6 +130,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         status = STATUS_INTERRUPTED
     sys.exit(status)
+
+
+def _not_lost(ignored: sys.UnraisableHookArgs) -> None:
+    """Ctrl-C that comes where Python ignores what is raised, as at an object's end, comes again soon."""
+    if ignored.exc_type is KeyboardInterrupt:
+        import threading
+
+        # A moment later, from outside: the next call may be one that only a signal in its middle ends.
+        again = threading.Timer(
+            COMES_AGAIN_S, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
+        )
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(ignored)
 
 
 def exit_status(arguments: Sequence[str] | None = None) -> int:
