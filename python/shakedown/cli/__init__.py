@@ -60,6 +60,9 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
+        if name in SECTIONS["Ask"]:
+            # numpy's linear algebra would start a thread for each other core, which no model uses.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         known = self.list_commands(ctx)
         if name not in known and not name.startswith("-"):
             accepted = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"

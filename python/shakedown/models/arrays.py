@@ -17,3 +17,9 @@ def floats(values: Numbers) -> Floats:
 def only_if(condition: npt.NDArray[np.bool_] | np.bool_, values: Floats) -> Floats:
     """Return ``values`` where ``condition`` holds and NaN elsewhere."""
     return np.where(condition, values, np.nan)
+
+
+def distinct(values: Floats) -> Floats:
+    """The values in rising order, each once. ``np.unique`` does it too, but loads numpy's masked arrays."""
+    ordered = np.sort(values)
+    return floats(ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])])

@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from shakedown.models.arrays import Floats, Numbers, floats
+from shakedown.models.arrays import Floats, Numbers, distinct, floats
 
 RESOLUTION = 2e-3
 """Distance below which points are merged, relative to that to the least point."""
@@ -90,7 +90,7 @@ class Distribution:
     def of_quantiles(points: Iterable[tuple[float, float]]) -> Distribution:
         """Quantiles as (share at or below, seconds) from share 0 to share 1, straight lines between them."""
         shares, values = (np.array(column) for column in zip(*points, strict=True))
-        cuts = np.unique(np.concatenate([_CUTS, shares]))
+        cuts = distinct(np.concatenate([_CUTS, shares]))
         ends = np.interp(cuts, shares, values)
         return _merged((ends[1:] + ends[:-1]) / 2.0, np.diff(cuts))
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shakedown.models import datagrams, tcp_connection, tcp_flow, tcp_loss, tcp_lost
+from shakedown.models import datagrams, tcp_connection, tcp_flow, tcp_loss
 from shakedown.models.datagrams import Datagrams
 from shakedown.models.distribution import Distribution
 from shakedown.models.draws import Draw, draws
@@ -23,7 +24,10 @@ from shakedown.models.path import Direction, Path
 from shakedown.models.steps import Step, packed, written
 from shakedown.models.tcp import SYN_ACK_TIMEOUT_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
 from shakedown.models.tcp_drawn import drawn
-from shakedown.models.tcp_lossy_flow import Loses, lossy_flow
+
+if TYPE_CHECKING:
+    from shakedown.models import tcp_lost
+    from shakedown.models.tcp_lossy_flow import Loses
 
 __all__ = ["DTLS", "TCP", "WTLS", "Datagrams", "Exchange", "Path", "Step", "Tcp", "exchange", "transport"]
 
@@ -251,7 +255,7 @@ class _Losses:
     clear: float
 
 
-_KEPT: dict[Hashable, _Losses] = {}
+_KEPT: dict[Hashable, dict[int, _Losses]] = {}
 """Those found last, the oldest first: a handshake has the same on many devices."""
 
 
@@ -278,6 +282,9 @@ class _Stream:
     ) -> None:
         self.path, self.tcp, self.from_idle = path, tcp, from_idle
         self.flights = written(steps, tcp.write_bytes)
+        count = len(self.flights)
+        # Flights until the handshake is done, and until it is ready where that is before.
+        self.untils = (count,) if self.flights[-1].sender == "server" else (count, count - 1)
         self.client_end_s, self.server_end_s = client_end_s, server_end_s
         self.setup_s = path.setup.mean if from_idle else 0.0
         self.flow = self.run(path)
@@ -309,11 +316,10 @@ class _Stream:
         )
 
     def exchange(self) -> Exchange:
-        count = len(self.flights)
-        done, failed = self.total("done_s", count)
-        if self.flights[-1].sender == "server":
+        done, failed = self.total("done_s", self.untils[0])
+        if len(self.untils) == 1:
             return Exchange(done, done, self.path.setup, failed)
-        ready, _ = self.total("ready_s", count - 1)
+        ready, _ = self.total("ready_s", self.untils[1])
         return Exchange(ready, done, self.path.setup, failed)
 
     # What varies.
@@ -378,6 +384,8 @@ class _Stream:
 
     def drawn_losses(self) -> dict[str, tcp_lost.Lost]:
         """What losses do, by handshakes that are run."""
+        from shakedown.models import tcp_lost  # few need it, and it takes a while to load
+
         if self.drawn is not None:
             return tcp_lost.lost(self.drawn.draws, self.drawn.flows, self.path, self.lossy)
         chosen = draws(self.path, tcp_lost.DRAWS)
@@ -385,6 +393,8 @@ class _Stream:
 
     def lossy(self, draw: Draw, loses: Loses) -> tcp_flow.Flow | None:
         """The handshake with a draw and with losses; None where a side gives up, or timers fill the path."""
+        from shakedown.models.tcp_lossy_flow import lossy_flow
+
         try:
             return lossy_flow(
                 self.flights,
@@ -399,8 +409,10 @@ class _Stream:
         except tcp_flow.CollapseError:
             return None
 
-    def losses(self, until: int) -> _Losses:
-        """What losses do, kept for handshakes whose flights are alike, whatever work lies between them."""
+    def losses(self) -> dict[int, _Losses]:
+        """What losses do up to each flight that is asked for, kept for handshakes whose flights are alike,
+        whatever work lies between them.
+        """
         flights = tuple(
             (
                 times.sender,
@@ -412,46 +424,48 @@ class _Stream:
             )
             for times in self.flow.flights
         )
-        key = (self.path, self.tcp, self.setup_s, flights, until)
+        key = (self.path, self.tcp, self.setup_s, flights)
         found = _KEPT.pop(key, None)
         if found is None:
-            late = [
-                (node, sum(weight for weight, _ in cases), Distribution.mixture(cases))
-                for node, cases in self.late(until)
-            ]
-            found = _Losses(late, self.clear(until) if late else 1.0)
+            found = {
+                until: _Losses(late, self.clear(until) if late else 1.0)
+                for until, late in self.late(self.untils).items()
+            }
         while len(_KEPT) >= _MOST_KEPT:
             _KEPT.pop(next(iter(_KEPT)), None)
         _KEPT[key] = found
         return found
 
-    def late(self, until: int) -> list[tuple[_Node, list[tuple[float, Distribution]]]]:
+    def late(self, untils: Sequence[int]) -> dict[int, list[tuple[_Node, float, Distribution]]]:
         """Weights and lateness of a handshake that loses something, beyond the connection's crossings, for
-        each round trip of the connection.
+        each round trip of the connection, up to each of some flights.
 
         The lateness includes by how much the connection's round trip differs from its mean, for timers are
         as long as it makes them. Empty where nothing is ever lost.
         """
+        found: dict[int, list[tuple[_Node, float, Distribution]]] = {until: [] for until in untils}
         if not self.path.loses and not any(times.dropped for times in self.flow.flights):
-            return []
+            return found
         ways = tcp_connection.connections(
             self.path.up, self.path.down, self.syn_trip_s + self.setup_s, self.tcp
         )
-        found = []
         for node in self.nodes():
-            cases = []
-            for group in _grouped(ways):
-                weight = node.share * sum(way.weight for way in group)
-                if weight >= _LEAST:
-                    cases.append(self.case(group, node, until))
+            cases = [
+                self.case(group, node, untils)
+                for group in _grouped(ways)
+                if node.share * sum(way.weight for way in group) >= _LEAST
+            ]
             if cases:
-                found.append((node, cases))
+                whole = sum(weight for weight, _ in cases)
+                for number, until in enumerate(untils):
+                    late = Distribution.mixture([(weight, lates[number]) for weight, lates in cases])
+                    found[until].append((node, whole, late))
         return found
 
     def case(
-        self, group: list[tcp_connection.Connected], node: _Node, until: int
-    ) -> tuple[float, Distribution]:
-        """Ways to connect that leave the hosts alike, then each flight's lateness."""
+        self, group: list[tcp_connection.Connected], node: _Node, untils: Sequence[int]
+    ) -> tuple[float, list[Distribution]]:
+        """Ways to connect that leave the hosts alike, then the flights' lateness up to each of some."""
         weights = np.array([way.weight for way in group])
         total = float(weights.sum())
         shares = weights / total
@@ -463,13 +477,15 @@ class _Stream:
                 "server": float(shares @ [way.server_slow for way in group]),
             },
         )
-        late = Distribution.mixture(
-            [
-                (weight, hello.plus(self.after_hello(after, until, node, total * weight)))
-                for weight, hello, after in self.hellos(hosts, node, total)
-            ]
-        )
-        return node.share * total, connected.plus(late).shifted(node.off_s)
+        ways = [
+            (weight, hello, self.after_hello(after, max(untils), node, total * weight))
+            for weight, hello, after in self.hellos(hosts, node, total)
+        ]
+        lates = [
+            Distribution.mixture([(weight, hello.plus(after[until - 1])) for weight, hello, after in ways])
+            for until in untils
+        ]
+        return node.share * total, [connected.plus(late).shifted(node.off_s) for late in lates]
 
     def hellos(
         self, hosts: _Hosts, node: _Node, share: float
@@ -533,9 +549,9 @@ class _Stream:
         answered = (1.0 - self.path.up.loss) * (1.0 - self.path.down.loss)
         return round(answered * repeated_s + (1.0 - answered) * waited_s, 3)
 
-    def after_hello(self, hosts: _Hosts, until: int, node: _Node, share: float) -> Distribution:
-        """The lateness of the flights after the first."""
-        late = Distribution.exactly(0.0)
+    def after_hello(self, hosts: _Hosts, until: int, node: _Node, share: float) -> list[Distribution]:
+        """The lateness of the flights after the first, up to each of them."""
+        late = [Distribution.exactly(0.0)]
         for number, times in enumerate(self.flow.flights[1:until], start=1):
             side = times.sender
             parts: list[tuple[float, Distribution]] = []
@@ -555,7 +571,7 @@ class _Stream:
                 parts.append((rest * hosts.probed, silent.late))
                 rest *= 1.0 - hosts.probed
             parts.append((rest, flight.late))
-            late = late.plus(Distribution.mixture(parts))
+            late.append(late[-1].plus(Distribution.mixture(parts)))
             hosts = hosts.after(side, flight.timed_out)
         return late
 
@@ -621,7 +637,7 @@ class _Stream:
         if self.lost is not None:
             lost = self.lost[what]
             return lost.added_to(whole), lost.failed
-        found = self.losses(until)
+        found = self.losses()[until]
         if not found.late:
             return whole, 0.0
         # Without loss no timer matters but as ``whole`` has it: the connection's crossings vary as they do.

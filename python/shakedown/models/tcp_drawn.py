@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shakedown.models.arrays import Floats
+from shakedown.models.arrays import Floats, distinct
 from shakedown.models.distribution import Distribution
 from shakedown.models.draws import Draw, draws, extremes
 from shakedown.models.path import Path
@@ -62,7 +62,7 @@ class Drawn:
         added_s = self.added_s[what][np.argsort(self.without_s[what], kind="stable")]
         count = len(added_s)
         shares = np.cumsum(total.weights) / total.weights.sum()
-        edges = np.unique(np.concatenate([[0.0], shares, np.arange(1, count) / count]))
+        edges = distinct(np.concatenate([[0.0], shares, np.arange(1, count) / count]))
         middles = (edges[1:] + edges[:-1]) / 2.0
         points = np.minimum(np.searchsorted(shares, middles), len(shares) - 1)
         ranks = np.minimum((middles * count).astype(np.int64), count - 1)

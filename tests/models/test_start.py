@@ -1,0 +1,27 @@
+"""A prediction loads and starts what it needs, and no more: most of its time is that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+def test_a_prediction_starts_no_thread_and_loads_what_it_needs():
+    """A single segment's repair waits for nothing, so no handshake is run with losses; and linear algebra in
+    threads, or arrays with masks, are numpy's, and nobody's here.
+    """
+    words = ["predict", "tls1.3/x25519/p256", "--device", "cortex-m4", "--bearer", "nb-iot", "--json"]
+    code = (
+        "import os, sys\n"
+        "from shakedown.cli import exit_status\n"
+        f"assert exit_status({words!r}) == 0\n"
+        "loaded = [name for name in ('numpy.ma', 'shakedown.models.tcp_lost') if name in sys.modules]\n"
+        "print('numpy' in sys.modules, len(os.listdir('/proc/self/task')), *loaded)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert done.stdout.splitlines()[-1] == "True 1"
