@@ -14,9 +14,9 @@ from shakedown.models.draws import Draw, draws
 from shakedown.models.network import TCP, Step, Tcp, exchange
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import written
-from shakedown.models.tcp_flow import Flow, flow
+from shakedown.models.tcp_flow import Flow, Sent, flow
 from shakedown.models.tcp_lossy_flow import Loses, lossy_flow
-from shakedown.models.tcp_lost import lost
+from shakedown.models.tcp_lost import _Chance, _Stage, lost
 from shakedown.profiles import load_bearer
 
 ROUND_TRIP_S = 0.196
@@ -134,3 +134,82 @@ def test_bursts_make_a_repair_fail_more_often():
     on_time_s = min(float(alone.values_s[0]), float(bursts.values_s[0])) + 0.005
     assert bursts.probability_within(on_time_s) > alone.probability_within(on_time_s)
     assert bursts.quantile(0.999) > 1.5 * alone.quantile(0.999)
+
+
+def test_a_side_gives_up_after_as_many_timeouts_as_linux():
+    """``tcp_retries2``: 15 of them, and the first sending and its probe before."""
+    sent = []
+
+    def loses(number: int, packet: Sent) -> bool:
+        sent.append(packet)
+        return number > 2
+
+    path = fixed_path(RATE_BITS_PER_S, RATE_BITS_PER_S, ROUND_TRIP_S / 2.0)
+    assert lossy_flow(written(handshake(1), 0), path, Tcp(write_bytes=0), loses) is None
+    assert len([side for side, more, stage in sent if side == "client" and more and stage]) in (16, 17)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.25, 0.75])
+def test_losses_go_on_by_chance_however_many_there_were(share):
+    """Half of all, or bursts of two: numbers that halving uses up, after which all or nothing was lost."""
+    path = fixed_path(RATE_BITS_PER_S, RATE_BITS_PER_S, ROUND_TRIP_S / 2.0, loss=share)
+    flights = written(handshake(4), 0)
+    flows = [flow(flights, path, TCP)]
+    stage = _Stage(None, draws(path, 1), flows, lambda *_: None, _Chance(path), 24)
+    count = 2_000
+    for number in range(8):
+        loses = stage.further(0, 1, (0.5 + number * 0.732) % 1.0)
+        found = [loses(packet, ("server", True, 1)) for packet in range(2, 2 + count)]
+        assert sum(found) / count == pytest.approx(share, abs=6.0 * (share * (1.0 - share) / count) ** 0.5)
+
+
+def test_over_a_satellite_in_low_orbit_nobody_gives_up():
+    """None of 20,000 simulated clients does; of runs whose losses never ended, one in 5,000 did."""
+    path = load_bearer("leo").path()
+    assert exchange(steps(CLASSIC), path).failed < 1e-5
+
+
+@pytest.mark.parametrize(("bearer", "suite"), [("thread", POST_QUANTUM), ("lorawan-sf7", HYBRID)])
+def test_no_share_of_handshakes_is_done_before_it_is_ready(bearer, suite):
+    found = exchange(steps(suite), load_bearer(bearer).path())
+    for share in (0.05, 0.5, 0.9, 0.95, 0.99, 0.999):
+        assert found.ready.quantile(share) <= found.done.quantile(share)
+
+
+@pytest.mark.parametrize(
+    ("suite", "mtu_bytes", "sigma", "half_duplex", "up", "down"),
+    [
+        # Timers jam the way up: losses make slow handshakes faster, by more than the fast ones take.
+        (CLASSIC, 128, 2.78, False, (50.0, 0.001, 65_536), (2_400.0, 0.2, 65_536)),
+        # The queue drops what the window sends, and every crossing has the same delay.
+        (POST_QUANTUM, 1500, 1.457, True, (1e11, 0.05, 1_600), (1e5, 0.05, None)),
+    ],
+)
+def test_no_handshake_is_faster_than_its_packets(suite, mtu_bytes, sigma, half_duplex, up, down):
+    ways = [
+        Direction(rate, delay, loss, queue_bytes=queue)
+        for (rate, loss, queue), delay in zip(
+            (up, down), (Distribution.lognormal(0.21, 0.3, sigma), Distribution.exactly(1e-4)), strict=True
+        )
+    ]
+    path = Path(*ways, Distribution.exactly(0.0), mtu_bytes, delay_holds_s=5.0, half_duplex=half_duplex)
+    # SYN and ClientHello have to get there.
+    least_s = 2.0 * 0.21 + 8.0 * steps(suite)[0].size_bytes / up[0]
+    found = exchange(steps(suite), path)
+    assert found.ready.values_s[0] >= 0.98 * least_s
+    assert found.done.values_s[0] >= 0.98 * least_s
+
+
+def test_long_handshakes_are_run_less_often():
+    """Hundreds of small segments and half of them lost: a quarter of a million packets, not millions."""
+    path = fixed_path(RATE_BITS_PER_S, RATE_BITS_PER_S, ROUND_TRIP_S / 2.0, loss=0.5)
+    flights, sent = written(handshake(200), 0), []
+    flows = [flow(flights, path, TCP)]
+
+    def run(_draw: Draw, _loses: Loses) -> Flow:
+        sent.append(len(flows[0].sent))
+        return flows[0]
+
+    lost(draws(path, 1), flows, path, run)
+    assert len(sent) > 100
+    assert sum(sent) < 250_000

@@ -320,7 +320,7 @@ class _Stream:
         if len(self.untils) == 1:
             return Exchange(done, done, self.path.setup, failed)
         ready, _ = self.total("ready_s", self.untils[1])
-        return Exchange(ready, done, self.path.setup, failed)
+        return Exchange(ready, done.no_earlier_than(ready), self.path.setup, failed)
 
     # What varies.
 
@@ -655,6 +655,7 @@ class _Stream:
         late = Distribution.mixture(parts)
         if self.drawn is None:
             late = late.plus(rest)
+        late = late.at_least(float(whole.values_s[0]))
         arrives = sum(weight for weight, _ in parts)
         return Distribution.mixture([(clear, whole), (1.0 - clear, late)]), max(0.0, 1.0 - arrives)
 

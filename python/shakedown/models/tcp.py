@@ -20,6 +20,7 @@ MAX_RTO_S = 120.0
 FALLBACK_RTO_S = 3.0  # TCP_TIMEOUT_FALLBACK, without any sample
 SYN_ACK_TIMEOUT_S = 1.0  # TCP_TIMEOUT_INIT
 SYN_ACK_RETRIES = 5  # net.ipv4.tcp_synack_retries
+DATA_RETRIES = 15  # net.ipv4.tcp_retries2: timeouts in a row
 FIRST_PROBE_S = 1.0  # TCP_TIMEOUT_INIT, a tail loss probe without any sample
 MIN_TIMEOUT_S = 0.002  # TCP_TIMEOUT_MIN_US
 DELAYED_ACK_S = 0.04  # TCP_DELACK_MIN

@@ -22,7 +22,7 @@ from shakedown.models.tcp_flow import (
     Sent,
     other,
 )
-from shakedown.models.tcp_sender import Acknowledgement, Sender
+from shakedown.models.tcp_sender import Acknowledgement, GivenUpError, Sender
 
 Loses = Callable[[int, Sent], bool]
 """Whether a packet is lost: its number in the order of sending, and what it is."""
@@ -252,4 +252,7 @@ def lossy_flow(
     """
     ends: dict[Side, float] = {"client": client_end_s, "server": server_end_s}
     run = _Run(flights, path, tcp, ends, setup_s, draw, loses)
-    return run.flow() if run.goes_through() else None
+    try:
+        return run.flow() if run.goes_through() else None
+    except GivenUpError:
+        return None

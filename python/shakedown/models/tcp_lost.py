@@ -14,6 +14,7 @@ next, and the stage is then all of the handshake. The packet before a handshake'
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -33,10 +34,12 @@ DRAWS = 128
 _RUNS_A_PACKET = 6  # handshakes run for each packet of a stage that is more than an acknowledgement
 _FEWEST, _USUAL, _MOST = 24, 64, 256  # of a stage
 _WHOLE = 4  # times as many where a stage is all of the handshake
+_PACKETS = 400_000  # of all runs, about: where a handshake has many packets, fewer are run
 _LIKELY = 0.004  # what one of them stands for at most: a share of all handshakes
 _LIKELY_SEVERAL = 0.002  # the same where several packets are lost
 _ACKNOWLEDGEMENT = 0.25  # how often one is drawn as lost, beside a packet that is more
 _ROUNDING_S = 1e-9
+_USED_UP = 1e-12  # of a number drawn evenly: what is left of it says nothing more
 _GOLDEN, _SILVER, _BRONZE = (5.0**0.5 - 1.0) / 2.0, 2.0**0.5 - 1.0, 3.0**0.5 - 1.0
 """Their multiples' fractions fill the range from 0 to 1 evenly, each by itself and together."""
 _GROUPS = 2  # of handshakes, by how late they are without losses
@@ -76,10 +79,12 @@ class Lost:
     Attributes:
         groups: for handshakes that are early without losses, and for later ones, as many of each.
         failed: probability that a side gives up.
+        least_s: of all handshakes that were run.
     """
 
     groups: list[_Group]
     failed: float
+    least_s: float
 
     def added_to(self, total: Distribution) -> Distribution:
         """A time with what losses do to it."""
@@ -88,7 +93,8 @@ class Lost:
             parts.append((group.clear, part))
             if group.late is not None:
                 parts.append((1.0 - group.clear, part.compact().plus(group.late)))
-        return Distribution.mixture(parts)
+        # Where timers jam a link, losses make slow handshakes faster; none is faster than any.
+        return Distribution.mixture(parts).at_least(min(self.least_s, float(total.values_s[0])))
 
 
 def _split(total: Distribution, count: int) -> list[Distribution]:
@@ -203,7 +209,13 @@ class _Stage:
     """Losses of one stage of the handshake, or of all of it."""
 
     def __init__(
-        self, stage: int | None, draws: Sequence[Draw], flows: Sequence[Flow], run: Run, chance: _Chance
+        self,
+        stage: int | None,
+        draws: Sequence[Draw],
+        flows: Sequence[Flow],
+        run: Run,
+        chance: _Chance,
+        most: int,
     ) -> None:
         self.stage, self.draws, self.flows, self.run, self.chance = stage, draws, flows, run, chance
         self.first = [self.packets(flow, 0) for flow in flows]
@@ -212,7 +224,8 @@ class _Stage:
         usual = min(max(_RUNS_A_PACKET * more, _FEWEST), _USUAL)
         if stage is None:
             usual *= _WHOLE
-        self.count = min(max(usual, math.ceil(some / _LIKELY)), _MOST)
+        self.most = most
+        self.count = min(max(usual, math.ceil(some / _LIKELY)), most)
 
     def packets(self, flow: Flow, begin: int) -> list[int]:
         """Numbers of the stage's packets from one on."""
@@ -259,7 +272,7 @@ class _Stage:
         whole = float(shares[-1])
         every = sum(way.weight for way in ways)
         alike = round(self.count * whole / every)
-        count = min(max(math.ceil(whole / _LIKELY_SEVERAL), alike, _FEWEST), _MOST)
+        count = min(max(math.ceil(whole / _LIKELY_SEVERAL), alike, _FEWEST), self.most)
         for number in range(count):
             way = ways[int(np.searchsorted(shares, (number + 0.5) / count * whole))]
             place = way.following.pick((0.5 + number * _SILVER) % 1.0)
@@ -271,9 +284,10 @@ class _Stage:
     def further(self, first: int, second: int, share: float) -> Loses:
         """Two losses, and those after them that are at a share of all that may follow."""
         before: dict[str, bool] = {}
+        left, more = 1.0, random.Random(f"{first} {second} {share}")
 
         def loses(number: int, packet: Sent) -> bool:
-            nonlocal share
+            nonlocal share, left
             side, _, stage = packet
             if number <= second:
                 lost = number in (first, second)
@@ -283,6 +297,9 @@ class _Stage:
                 chance = (self.chance.goes_on if before.get(side) else self.chance.begins)[side]
                 lost = share < chance
                 share = share / chance if lost else (share - chance) / (1.0 - chance)
+                left *= chance if lost else 1.0 - chance
+                if left < _USED_UP or not share:
+                    share, left = more.random(), 1.0
             before[side] = lost
             return lost
 
@@ -310,7 +327,10 @@ def lost(draws: Sequence[Draw], flows: Sequence[Flow], path: Path, run: Run) -> 
     stages: Sequence[int | None] = range(1 + max(packet[2] for packet in flows[0].sent))
     if any(way.loss_after_loss > way.loss for way in (path.up, path.down)):
         stages = [None]  # a burst may begin in one and go on in the next
-    found = [_Stage(stage, draws, flows, run, chance).late() for stage in stages]
+    # With one loss, and with more; the more get lost, the more are sent.
+    packets = 2 * len(stages) * len(flows[0].sent) / max(1e-3, (1.0 - path.up.loss) * (1.0 - path.down.loss))
+    most = min(_MOST, max(_FEWEST, int(_PACKETS / packets)))
+    found = [_Stage(stage, draws, flows, run, chance, most).late() for stage in stages]
     return {what: _together(found, flows, what) for what in ("ready_s", "done_s")}
 
 
@@ -320,7 +340,7 @@ def _together(stages: Sequence[_Late], flows: Sequence[Flow], what: str) -> Lost
     ranks = np.empty(len(flows))
     ranks[np.argsort(times_s, kind="stable")] = (np.arange(len(flows)) + 0.5) / len(flows)
     groups = [_Group(1.0, None)] * _GROUPS
-    kept = 1.0
+    kept, least_s = 1.0, float(times_s.min())
     for stage in stages:
         came = [(weight, flow, index) for weight, flow, index in stage.all() if flow is not None]
         failed = sum(stage.weights) - sum(weight for weight, *_ in came)
@@ -329,12 +349,14 @@ def _together(stages: Sequence[_Late], flows: Sequence[Flow], what: str) -> Lost
             continue
         weights = floats([weight for weight, *_ in came])
         indexes = [index for *_, index in came]
-        late_s = floats([getattr(flow, what) for _, flow, _ in came]) - times_s[indexes]
+        lossy_s = floats([getattr(flow, what) for _, flow, _ in came])
+        least_s = min(least_s, float(lossy_s.min()))
+        late_s = lossy_s - times_s[indexes]
         for number, group in enumerate(groups):
             # Those of a group, and of its neighbours as they are nearer.
             near = np.maximum(0.0, 1.0 - np.abs(ranks[indexes] * _GROUPS - number - 0.5))
             groups[number] = group.both(_of(weights, near, late_s, failed))
-    return Lost(groups, 1.0 - kept)
+    return Lost(groups, 1.0 - kept, least_s)
 
 
 def _of(weights: Floats, near: Floats, late_s: Floats, failed: float) -> _Group:

@@ -15,10 +15,14 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from shakedown.models.steps import Side
-from shakedown.models.tcp import DUPLICATE_ACKS, MAX_RTO_S, MIN_TIMEOUT_S, RoundTrips
+from shakedown.models.tcp import DATA_RETRIES, DUPLICATE_ACKS, MAX_RTO_S, MIN_TIMEOUT_S, RoundTrips
 
 _SOON_S = 1e-6
 _ROUNDING_S = 1e-9  # what is nearer is at once
+
+
+class GivenUpError(Exception):
+    """A sender has waited for an answer too often."""
 
 
 class Mode(IntEnum):
@@ -266,7 +270,13 @@ class Sender:
         self.rearm(now_s)
 
     def timed_out(self, now_s: float) -> None:
-        """Nothing came back in time: all but what was sent just now counts as lost."""
+        """Nothing came back in time: all but what was sent just now counts as lost.
+
+        Raises:
+            GivenUpError: where that was so too often in a row.
+        """
+        if self.timeouts >= DATA_RETRIES:
+            raise GivenUpError
         fresh = self.mode < Mode.RECOVERY
         for index in range(self.una, self.next):
             segment = self.segments[index]
