@@ -6,6 +6,9 @@ lost more often than anything else. It is found by running handshakes. Which pac
 from those of a draw without losses, and what is lost after it from those that the repair sends; both evenly,
 those that matter more often than they are lost, and weighted by how probable they are.
 
+Where few handshakes lose nothing, losses of a whole handshake are drawn as they come instead: what several
+do to one another matters more there than what one does.
+
 Losses are drawn within each stage of the handshake by itself, from one flight's arrival to the next, and how
 late those of different stages make it adds up, as if they were independent; bursts go on from one to the
 next, and the stage is then all of the handshake. The packet before a handshake's first is taken as not lost.
@@ -35,6 +38,8 @@ _RUNS_A_PACKET = 6  # handshakes run for each packet of a stage that is more tha
 _FEWEST, _USUAL, _MOST = 24, 64, 256  # of a stage
 _WHOLE = 4  # times as many where a stage is all of the handshake
 _PACKETS = 400_000  # of all runs, about: where a handshake has many packets, fewer are run
+_ALL_LOSE = 0.15  # where fewer handshakes than this lose nothing, all are drawn as they come
+_AS_THEY_COME, _PACKETS_AS_THEY_COME = 4096, 80_000  # of those, and of their packets, about
 _LIKELY = 0.004  # what one of them stands for at most: a share of all handshakes
 _LIKELY_SEVERAL = 0.002  # the same where several packets are lost
 _ACKNOWLEDGEMENT = 0.25  # how often one is drawn as lost, beside a packet that is more
@@ -281,6 +286,16 @@ class _Stage:
             weight = whole / count * way.following.weight(place) / (1.0 - way.following.none)
             found.add(weight, flow, way.draw)
 
+    def all(self) -> _Late:
+        """Handshakes with losses as they come, few of which have none."""
+        found = _Late([], [], [])
+        for number in range(self.most):
+            # Even shares of the first packets' losses, and of the draws.
+            index = int((0.5 + number * _GOLDEN) % 1.0 * len(self.draws))
+            loses = self.further(-1, -1, (number + 0.5) / self.most)
+            found.add(1.0 / self.most, self.run(self.draws[index], loses), index)
+        return found
+
     def further(self, first: int, second: int, share: float) -> Loses:
         """Two losses, and those after them that are at a share of all that may follow."""
         before: dict[str, bool] = {}
@@ -327,9 +342,14 @@ def lost(draws: Sequence[Draw], flows: Sequence[Flow], path: Path, run: Run) -> 
     stages: Sequence[int | None] = range(1 + max(packet[2] for packet in flows[0].sent))
     if any(way.loss_after_loss > way.loss for way in (path.up, path.down)):
         stages = [None]  # a burst may begin in one and go on in the next
-    # With one loss, and with more; the more get lost, the more are sent.
-    packets = 2 * len(stages) * len(flows[0].sent) / max(1e-3, (1.0 - path.up.loss) * (1.0 - path.down.loss))
-    most = min(_MOST, max(_FEWEST, int(_PACKETS / packets)))
+    # The more get lost, the more are sent.
+    packets = len(flows[0].sent) / max(1e-3, (1.0 - path.up.loss) * (1.0 - path.down.loss))
+    if float(np.prod(1.0 - chance.of(flows[0].sent, None))) < _ALL_LOSE:
+        count = min(_AS_THEY_COME, max(_MOST, int(_PACKETS_AS_THEY_COME / packets)))
+        every = _Stage(None, draws, flows, run, chance, count).all()
+        return {what: _together([every], flows, what) for what in ("ready_s", "done_s")}
+    # With one loss, and with more.
+    most = min(_MOST, max(_FEWEST, int(_PACKETS / (2 * len(stages) * packets))))
     found = [_Stage(stage, draws, flows, run, chance, most).late() for stage in stages]
     return {what: _together(found, flows, what) for what in ("ready_s", "done_s")}
 
