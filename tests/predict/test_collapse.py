@@ -2,6 +2,7 @@
 
 import pytest
 
+import shakedown
 from shakedown.errors import InputError
 from shakedown.pricing.predict import predict
 
@@ -22,3 +23,26 @@ def test_datagrams_beside_it_have_their_figures():
     ready, done = (secret[what] for what in ("ready_s", "done_s"))
     assert 60.0 < ready["p50"] <= done["p50"] < done["p95"] < done["p99"]
     assert secret["range_s"][0] < secret["total_s"]
+
+
+@pytest.mark.parametrize("bearer", ["nb-iot", "nb-iot-ce2", "lorawan-sf7"])
+def test_what_timers_send_again_costs_energy_too(bearer):
+    """As much as in virtual time, where every packet is counted."""
+    (row,) = predict([CHAIN], device="cortex-m4", bearer=bearer)
+    options = {"arrivals": "poisson:0.001/s", "clients": 300, "replications": 1}
+    (fleet,) = shakedown.simulate(CHAIN, device="cortex-m4", bearer=bearer, **options)
+    clients = fleet.clients + fleet.warmup_clients
+    for way in ("up", "down"):
+        simulated = getattr(fleet.traffic, f"{way}_bytes") / clients
+        assert row["wire_bytes"][way] == pytest.approx(simulated, rel=0.08)
+        assert row["wire_bytes"][way] > 1.2 * row["handshake_bytes"][way]
+    parts = row["energy_parts_j"]
+    assert sum(parts.values()) - parts["setup"] == pytest.approx(fleet.energy_j.mean, rel=0.08)
+
+
+def test_models_without_timers_say_which_energy_a_jam_leaves_unknown():
+    (row,) = predict(["tls1.2/psk"], device="cortex-m4", bearer=SLOW, model="kuo")
+    assert row["total_s"] > 0.0
+    assert row["wire_bytes"] is None
+    assert row["energy_parts_j"]["radio"] is None
+    assert f"sending and receiving over {SLOW} (TCP sends without end there)" in row["energy_missing"]

@@ -26,7 +26,7 @@ KEYS = (
     "suite device server_device bearer rate_per_s kind model client_s server_s transmission_s queue_s "
     "total_s utilisation energy_j range_s extrapolated workers basis unpriced ready_s done_s client_range_s "
     "server_range_s connection_s energy_parts_j energy_missing energy_tail handshakes_per_charge "
-    "ratio_to_first failed carrier eap"
+    "ratio_to_first failed carrier eap handshake_bytes wire_bytes"
 )
 CAPACITY_KEYS = (
     "suite server_device device bearer within_s percentile workers rate_per_s utilisation "
@@ -334,8 +334,8 @@ name = "radio"
 title = "R"
 date = "2024"
 source = ["x"]
-up_bps = 8000
-down_bps = 8000
+up_bps = 8_000_000
+down_bps = 8_000_000
 traversal_ms = 0
 [energy]
 send_j_per_byte = 1e-6
@@ -344,10 +344,11 @@ receive_j_per_byte = 2e-6
         encoding="utf-8",
     )
     row = one(RSA, library, device=str(device), bearer=str(bearer))
-    # Two flights each way with 52 bytes of headers; up also SYN, its acknowledgement and that of the
-    # last flight.
-    up_bytes = (120 + 52) + (318 + 52) + 60 + 52 + 52
-    down_bytes = (999 + 52) + (51 + 52) + 60
+    # Two flights each way with 52 bytes of headers, all acknowledged; up also SYN and its acknowledgement.
+    up_bytes = (120 + 52) + (318 + 52) + 60 + 52 + 2 * 52
+    down_bytes = (999 + 52) + (51 + 52) + 60 + 2 * 52
+    assert row["handshake_bytes"] == {"up": 120 + 318, "down": 999 + 51}
+    assert row["wire_bytes"] == {"up": up_bytes, "down": down_bytes}
     computing_s = row["client_s"] + row["connection_s"]["client"]
     energy = row["energy_j"]
     assert energy["mean"] == pytest.approx(0.5 * computing_s + up_bytes * 1e-6 + 2 * down_bytes * 1e-6)
@@ -426,8 +427,7 @@ def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
         monkeypatch.setattr(module, name, wrapped)
 
     for module, name in (
-        (priced, "carry"), (priced, "mgc_wait"), (priced, "link_bytes"), (queueing, "mgc_wait_s"),
-        (waiting, "mg1_wait"),
+        (priced, "carry"), (priced, "mgc_wait"), (queueing, "mgc_wait_s"), (waiting, "mg1_wait"),
     ):  # fmt: skip
         counted(module, name)
     priced._wait.cache_clear()
@@ -442,7 +442,7 @@ def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
             one = scenario("tls1.2/psk", device, "server", bearer)
             assert len(rows(one, "default", rates, 1)) == len(rates)
     places = len(devices) * len(bearers)
-    assert counts["carry"] == counts["link_bytes"] == places
+    assert counts["carry"] == places
     assert counts["mgc_wait"] == counts["mg1_wait"] == len(rates)
     # The mean, the low and the high end of the one server's range.
     assert counts["mgc_wait_s"] == 3

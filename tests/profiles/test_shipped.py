@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from models.papers import by_certificates, table
-from shakedown.models.energy import LinkBytes
+from shakedown.models.path import LinkBytes
 from shakedown.pricing.energy import client_energy
 from shakedown.pricing.predict import predict
 from shakedown.pricing.prices import Price

@@ -46,7 +46,7 @@ class Datagrams:
 @dataclass(slots=True)
 class DatagramFlight:
     """One flight when nothing is lost: when its sender began and for how long it worked before the first
-    datagram, when each datagram left, when all had arrived.
+    datagram, when each datagram left, when all had arrived, and what it put on the link, again or not.
     """
 
     sender: Side
@@ -54,6 +54,7 @@ class DatagramFlight:
     worked_s: float
     left_s: list[float] = field(default_factory=list)
     arrived_s: float = 0.0
+    link_bytes: float = 0.0
 
 
 class _Run:
@@ -93,13 +94,14 @@ class _Run:
 
     def send(self, number: int, size: float, now_s: float) -> None:
         times = self.times[number]
-        times.left_s.append(self.load(times.sender, size, now_s))
+        times.left_s.append(self.load(times, size, now_s))
         if len(times.left_s) == len(self.flights[number].writes):
             times.arrived_s = times.left_s[-1] + self.path.direction(times.sender).delay.mean
             self.at(times.arrived_s, partial(self.arrives, number))
 
-    def load(self, sender: Side, size: float, now_s: float) -> float:
-        direction, free = self.path.direction(sender), self.free[sender]
+    def load(self, flight: DatagramFlight, size: float, now_s: float) -> float:
+        direction, free = self.path.direction(flight.sender), self.free[flight.sender]
+        flight.link_bytes += size + self.header_bytes
         sending_s = 8.0 * (size + self.header_bytes) / direction.rate_bits_per_s
         left_s = max(free[0], now_s) + sending_s
         free[0] = left_s + direction.silence_s(sending_s)
@@ -116,7 +118,7 @@ class _Run:
             return
         flight = self.flights[number]
         for _, size in flight.writes:
-            left_s = self.load(flight.sender, size, now_s)
+            left_s = self.load(self.times[number], size, now_s)
         if self.way.client_repeats:
             again_s = left_s + self.path.direction(flight.sender).delay.mean
             self.at(again_s, partial(self.answer_again, number + 1))
@@ -124,7 +126,7 @@ class _Run:
     def answer_again(self, number: int, now_s: float) -> None:
         if number < len(self.times) and len(self.times[number].left_s) == len(self.flights[number].writes):
             for _, size in self.flights[number].writes:
-                self.load(self.flights[number].sender, size, now_s)
+                self.load(self.times[number], size, now_s)
 
 
 def flow(

@@ -4,12 +4,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from typing import NamedTuple
-
 from shakedown.models.arrays import Floats, Numbers, floats
-from shakedown.models.tcp import SYN_OPTION_BYTES, TCP_BYTES
+from shakedown.models.path import LinkBytes
 
 
 def byte_energy_j(
@@ -39,51 +35,6 @@ def mean_current_ma(base_ma: Numbers, active_ma: Numbers, active_s: Numbers, per
     """
     share = floats(active_s).clip(max=floats(period_s)) / floats(period_s)
     return floats(base_ma) + share * floats(active_ma)
-
-
-class LinkBytes(NamedTuple):
-    """Bytes on the link from and to the client."""
-
-    up: float
-    down: float
-
-
-def handshake_link_bytes(
-    flights: Iterable[tuple[bool, float]],
-    *,
-    mtu_bytes: float,
-    link_bytes: float,
-    datagrams: bool,
-    ip_bytes: int = 20,
-    udp_bytes: int = 8,
-) -> LinkBytes:
-    """Bytes that a handshake's flights take on the link, with headers, and over TCP with its own segments.
-
-    TCP sends two SYNs and the acknowledgement of one; every segment carries its header; a flight's receiver
-    acknowledges every other full segment, and the last with its answer or, after the last flight, bare.
-
-    Args:
-        flights: whether each goes up, and its bytes.
-        mtu_bytes: of the bearer.
-        link_bytes: what the link adds to a packet.
-        datagrams: UDP instead of TCP.
-        ip_bytes, udp_bytes: headers, as compressed.
-    """
-    header = ip_bytes + (udp_bytes if datagrams else TCP_BYTES)
-    total = {True: 0.0, False: 0.0}
-    runs = list(flights)
-    for goes_up, size in runs:
-        count = math.ceil(size / (mtu_bytes - header)) if size > 0.0 else 0
-        total[goes_up] += size + count * (header + link_bytes)
-        if not datagrams:
-            total[not goes_up] += (count // 2) * (header + link_bytes)
-    if not datagrams:
-        syn = ip_bytes + SYN_OPTION_BYTES
-        total[True] += syn + header + 2.0 * link_bytes
-        total[False] += syn + link_bytes
-        if runs:
-            total[not runs[-1][0]] += header + link_bytes
-    return LinkBytes(total[True], total[False])
 
 
 def radio_energy_j(

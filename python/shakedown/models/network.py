@@ -20,7 +20,7 @@ from shakedown.models import datagrams, tcp_connection, tcp_flow, tcp_loss
 from shakedown.models.datagrams import Datagrams
 from shakedown.models.distribution import Distribution
 from shakedown.models.draws import Draw, draws
-from shakedown.models.path import Direction, Path
+from shakedown.models.path import Direction, LinkBytes, Path
 from shakedown.models.steps import Step, packed, written
 from shakedown.models.tcp import SYN_ACK_TIMEOUT_S, SYN_OPTION_BYTES, TCP_BYTES, RoundTrips, Tcp
 from shakedown.models.tcp_drawn import drawn
@@ -48,12 +48,15 @@ class Exchange:
         done: until the last flight was received and taken in.
         setup: what the radio's set-up from idle takes; in ready and done only if that was asked for.
         failed: probability that a side gives up; the times are those of the others.
+        link_bytes: what it puts on the link where nothing is lost: headers, acknowledgements, and what
+            timers send again.
     """
 
     ready: Distribution
     done: Distribution
     setup: Distribution
     failed: float
+    link_bytes: LinkBytes
 
 
 def transport(protocol: str) -> Tcp | Datagrams:
@@ -151,6 +154,10 @@ class _Datagrams:
         self.flights = packed(steps, room)
         setup_s = path.setup.mean if from_idle else 0.0
         self.times = datagrams.flow(self.flights, path, way, setup_s=setup_s)
+        up, down = (
+            sum(one.link_bytes for one in self.times if one.sender == side) for side in ("client", "server")
+        )
+        self.link_bytes = LinkBytes(up, down)
         self.client_end_s, self.server_end_s = client_end_s, server_end_s
 
     def exchange(self) -> Exchange:
@@ -158,10 +165,10 @@ class _Datagrams:
         ends_s = self.server_end_s if last.sender == "client" else self.client_end_s
         done, failed = self.total(len(self.times), last.arrived_s + ends_s)
         if last.sender == "server":
-            return Exchange(done, done, self.path.setup, failed)
+            return Exchange(done, done, self.path.setup, failed, self.link_bytes)
         handed_s = last.handed_s + self.flights[-1].writes[-1][0]
         ready, _ = self.total(len(self.times) - 1, handed_s)
-        return Exchange(ready, done, self.path.setup, failed)
+        return Exchange(ready, done, self.path.setup, failed, self.link_bytes)
 
     def total(self, until: int, mean_s: float) -> tuple[Distribution, float]:
         parts = [
@@ -289,6 +296,8 @@ class _Stream:
         self.setup_s = path.setup.mean if from_idle else 0.0
         self.flow = self.run(path)
         self.drawn = drawn(path, self.flow, lambda draw, patient: self.run(path, draw, patient))
+        flows = self.drawn.flows if self.drawn else [self.flow]
+        self.link_bytes = LinkBytes(*np.mean([flow.link_bytes for flow in flows], axis=0).tolist())
         # What timers add is added to a handshake without: what varies is that one's crossings.
         self.base = self.flow if self.drawn is None else self.run(path, patient=True)
         self.lost = self.drawn_losses() if self.needs_runs() else None
@@ -318,9 +327,9 @@ class _Stream:
     def exchange(self) -> Exchange:
         done, failed = self.total("done_s", self.untils[0])
         if len(self.untils) == 1:
-            return Exchange(done, done, self.path.setup, failed)
+            return Exchange(done, done, self.path.setup, failed, self.link_bytes)
         ready, _ = self.total("ready_s", self.untils[1])
-        return Exchange(ready, done.no_earlier_than(ready), self.path.setup, failed)
+        return Exchange(ready, done.no_earlier_than(ready), self.path.setup, failed, self.link_bytes)
 
     # What varies.
 

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from shakedown.models.distribution import Distribution
+
+
+class LinkBytes(NamedTuple):
+    """Bytes from and to the client."""
+
+    up: float
+    down: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from shakedown.models.draws import Draw, Packet
-from shakedown.models.path import Path
+from shakedown.models.path import LinkBytes, Path
 from shakedown.models.steps import Flight, Side
 from shakedown.models.tcp import (
     DELAYED_ACK_S,
@@ -93,6 +93,7 @@ class Flow:
         flights: each flight's times.
         fired: timers that fired, although nothing was lost.
         sent: every packet in the order of sending.
+        link_bytes: what they put on the link, headers included.
     """
 
     connected_s: float
@@ -101,6 +102,7 @@ class Flow:
     flights: list[FlightTimes]
     fired: int
     sent: list[Sent]
+    link_bytes: LinkBytes
 
 
 @dataclass(slots=True)
@@ -128,10 +130,12 @@ class Link:
         self.queue: deque[tuple[float, float]] = deque()
         self.queued_bytes = 0.0
         self.free = shared
+        self.sent_bytes = 0.0
 
     def send(self, now_s: float, size_bytes: float) -> tuple[float, bool]:
         """When the last bit leaves, and whether the queue had room."""
         size = size_bytes + self.link_bytes
+        self.sent_bytes += size
         left_s = max(self.free[0], now_s) + size * self.s_per_byte
         room = True
         if self.queue_bytes is not None:
@@ -274,7 +278,8 @@ class Run:
         final: Side = self.plan[last].sender
         done_s += self.ends_s[other(final)]
         ready_s = done_s if final == "server" else self.times[last].handed_s + self.plan[last].writes[-1][0]
-        return Flow(self.connected_s or 0.0, ready_s, done_s, self.times, self.fired, self.sent)
+        link_bytes = LinkBytes(self.links["client"].sent_bytes, self.links["server"].sent_bytes)
+        return Flow(self.connected_s or 0.0, ready_s, done_s, self.times, self.fired, self.sent, link_bytes)
 
     # Connection.
 

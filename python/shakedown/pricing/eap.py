@@ -13,7 +13,6 @@ from shakedown.errors import InputError
 from shakedown.models import eap, network
 from shakedown.models.datagrams import Datagrams
 from shakedown.models.eap import Exchanged, Packet
-from shakedown.models.energy import LinkBytes
 from shakedown.models.network import Exchange, Step
 from shakedown.pricing.library import TraceLibrary
 from shakedown.pricing.network import steps_of
@@ -192,12 +191,4 @@ def _lock_step(steps: Sequence[Step], bearer: Bearer) -> Exchange:
             f"{largest}; accepted: fragments up to {max(1, room)} bytes there"
         )
     found = network.exchange(steps, path, LOCK_STEP)
-    return Exchange(found.done, found.done, found.setup, found.failed)
-
-
-def link_bytes(trace: Trace, bearer: Bearer, how: Carried) -> LinkBytes:
-    """What the packets put on the link each way."""
-    total: dict[Side, float] = {"client": 0.0, "server": 0.0}
-    for packet in on_air(packets_of(trace, how)):
-        total[packet.sender] += packet.size_bytes + EAPOL_BYTES + bearer.link_bytes
-    return LinkBytes(total["client"], total["server"])
+    return Exchange(found.done, found.done, found.setup, found.failed, found.link_bytes)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from shakedown.models.energy import LinkBytes, handshake_link_bytes, radio_energy_j
+from shakedown.models.energy import radio_energy_j
+from shakedown.models.path import LinkBytes
 from shakedown.models.ranges import Range, combined, within
 from shakedown.pricing.prices import Price
-from shakedown.pricing.trace import Trace
 from shakedown.profiles import Bearer, Device
 
 
@@ -53,12 +53,12 @@ class Energy:
 
 
 def client_energy(
-    sent: LinkBytes, device: Device, bearer: Bearer, client: Price, elapsed_s: float | None
+    sent: LinkBytes | None, device: Device, bearer: Bearer, client: Price, elapsed_s: float | None
 ) -> Energy:
     """Energy of one handshake at the client.
 
     Args:
-        sent: what the handshake puts on the link.
+        sent: what the handshake puts on the link, None where nobody knows.
         device, bearer: whose power.
         client: the client's price.
         elapsed_s: how long the handshake takes, None where there is no steady state.
@@ -105,10 +105,10 @@ def _processor(device: Device, client: Price, elapsed_s: float | None, missing: 
 
 
 def _radio(
-    sent: LinkBytes, bearer: Bearer, elapsed_s: float | None, missing: list[str]
+    sent: LinkBytes | None, bearer: Bearer, elapsed_s: float | None, missing: list[str]
 ) -> tuple[Range | None, Range | None, Range | None]:
     power = bearer.energy
-    found = radio_energy_j(
+    found = sent and radio_energy_j(
         sent,
         elapsed_s,
         up_bits_per_s=bearer.up_bits_per_s,
@@ -120,7 +120,8 @@ def _radio(
         receive_j_per_byte=power.receive_j_per_byte,
     )
     if found is None:
-        why = bearer.assumed.get("energy", "its profile gives no power")
+        jammed = "TCP sends without end there"
+        why = bearer.assumed.get("energy", "its profile gives no power") if sent else jammed
         missing.append(f"sending and receiving over {bearer.name} ({why})")
         return None, None, None
     if power.idle_w is None and power.send_j_per_byte is None:
@@ -151,16 +152,3 @@ def _tail_text(bearer: Bearer, radio: Range | None) -> str | None:
     if power.tail_w * power.tail_s == 0.0:
         return f"without an inactivity tail over {bearer.name}{because}"
     return f"with the inactivity tail over {bearer.name}: {power.tail_s:g} s at {power.tail_w:g} W{because}"
-
-
-def link_bytes(trace: Trace, bearer: Bearer) -> LinkBytes:
-    """What a handshake puts on the link each way: headers, link overhead, TCP's own segments."""
-    flights = [(flight.sender == "client", flight.size_bytes) for flight in trace.flights]
-    return handshake_link_bytes(
-        flights,
-        mtu_bytes=bearer.mtu_bytes,
-        link_bytes=bearer.link_bytes,
-        datagrams=trace.datagrams,
-        ip_bytes=bearer.ip_bytes,
-        udp_bytes=bearer.udp_bytes,
-    )

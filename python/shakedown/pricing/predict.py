@@ -227,6 +227,8 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         "failed": one.exchange.failed if model == "default" else 0.0,
         "carrier": "bare" if one.eap is None else "eap",
         "eap": None if one.eap is None else _inside_eap(one, one.eap),
+        "handshake_bytes": one.handshake_bytes._asdict(),
+        "wire_bytes": one.link_bytes and one.link_bytes._asdict(),
     }
     found = []
     for number, rate_per_s in enumerate(rates_per_s):
@@ -251,7 +253,7 @@ _KEYS = (
     "transmission_s", "queue_s", "total_s", "utilisation", "energy_j", "range_s", "extrapolated", "workers",
     "basis", "unpriced", "ready_s", "done_s", "client_range_s", "server_range_s", "connection_s",
     "energy_parts_j", "energy_missing", "energy_tail", "handshakes_per_charge", "ratio_to_first", "failed",
-    "carrier", "eap",
+    "carrier", "eap", "handshake_bytes", "wire_bytes",
 )  # fmt: skip
 """Keys of a row, in order."""
 

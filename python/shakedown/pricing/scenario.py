@@ -16,13 +16,13 @@ from shakedown.files.limits import MAX_RATES
 from shakedown.models import queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
-from shakedown.models.energy import LinkBytes
 from shakedown.models.network import Exchange
+from shakedown.models.path import LinkBytes
 from shakedown.models.ranges import Range, combined
 from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
 from shakedown.pricing import eap
 from shakedown.pricing.eap import Carried
-from shakedown.pricing.energy import Energy, client_energy, link_bytes
+from shakedown.pricing.energy import Energy, client_energy
 from shakedown.pricing.extrapolation import Basis
 from shakedown.pricing.library import TraceLibrary, open_library
 from shakedown.pricing.literature import LITERATURE, load_model
@@ -30,7 +30,7 @@ from shakedown.pricing.network import carry
 from shakedown.pricing.prices import Price, basis_of, price
 from shakedown.pricing.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device
-from shakedown.schema.base import Side
+from shakedown.schema.base import SIDES, Side
 
 Thing = TypeVar("Thing", covariant=True)
 
@@ -141,12 +141,24 @@ class Scenario:
         scale = service_s / self.service_s.mean
         return _wait(rate_per_s, service_s, self.service_sd_s * scale, workers)
 
-    @cached_property
-    def link_bytes(self) -> LinkBytes:
-        """What the handshake puts on the link."""
+    @property
+    def handshake_bytes(self) -> LinkBytes:
+        """Its messages, record headers included; inside EAP those that TLS has there."""
         if self.eap is None:
-            return link_bytes(self.trace, self.bearer)
-        return eap.link_bytes(self.trace, self.bearer, self.eap)
+            return LinkBytes(self.trace.size_bytes("client"), self.trace.size_bytes("server"))
+        flights = eap.flights_of(self.trace, self.eap.ticket_bytes)
+        up, down = (sum(size for sender, size in flights if sender == side) for side in SIDES)
+        return LinkBytes(up, down)
+
+    @cached_property
+    def link_bytes(self) -> LinkBytes | None:
+        """What the handshake puts on the link; None where TCP's timers jam that, which literature's models
+        know nothing of.
+        """
+        try:
+            return self.exchange.link_bytes
+        except InputError:
+            return None
 
     def energy(self, elapsed_s: float | None) -> Energy:
         """Energy of the client for one handshake, by part."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from shakedown.schema.base import Amount, Count, Object, Text
-from shakedown.schema.predictions import UnpricedPart
+from shakedown.schema.predictions import BytesEachWay, UnpricedPart
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -26,21 +26,14 @@ class TimeSpread(Object, frozen=True, kw_only=True, omit_defaults=True):
     samples: tuple[Amount, ...] | None = None
 
 
-class BytesEachWay(Object, frozen=True, kw_only=True):
-    """Bytes from the mobile and to it: the mean of the attaches."""
-
-    up: Amount
-    down: Amount
-
-
 class AttachGroup(Object, frozen=True, kw_only=True):
     """Attaches that succeeded by a full handshake, or by a resumed one.
 
     `nrt_s` connection asked for to connection there; `rpt_s` the same and what the mobile prepares before the
     handshake; `tht_s` ClientHello begun to handshake over; `tst_s` RPT and THT; `scrt_s`, at the SGSN,
     ServerHello sent to attach accept sent, null of a mobile on sockets; `attach_s` connection asked for to
-    attach accepted. `handshake_bytes` are TLS's; `wire_bytes` all that went over the bearer, headers and
-    acknowledgements included, null on sockets, as are `queries` (means of questions of the SGSN to other
+    attach accepted. Means: `handshake_bytes` are TLS's; `wire_bytes` all that went over the bearer, headers
+    and acknowledgements included, null on sockets, as are `queries` (means of questions of the SGSN to other
     nodes), `sending_s` and `receiving_s` (of the mobile's radio).
     """
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from shakedown.schema.base import Carrier, Count, Number, Object, Side, Text
+from shakedown.schema.base import Amount, Carrier, Count, Number, Object, Side, Text
 
 Basis = Literal["own", "scaled", "assumed", "unknown"]
 Ends = tuple[Number | None, Number | None]
@@ -69,6 +69,13 @@ class Connections(Object, frozen=True, kw_only=True):
     server: Number
 
 
+class BytesEachWay(Object, frozen=True, kw_only=True):
+    """Bytes from the client and to it."""
+
+    up: Amount
+    down: Amount
+
+
 class EnergyParts(Object, frozen=True, kw_only=True):
     """Energy of the client by part, in joules; null is unknown."""
 
@@ -105,6 +112,9 @@ class Prediction(Object, frozen=True, kw_only=True):
     send data. `range_s` holds 90 % of handshakes, the device figures' uncertainty included. `ratio_to_first`
     compares with the first suite asked for: what both assume is wrong in both alike. `energy_tail` says
     whether the radio's inactivity tail is in the energy, and how much of it; null where it is missing.
+    `handshake_bytes` are the messages', as `measure` has them; `wire_bytes` all that goes over the bearer
+    where nothing is lost, on which time and energy stand: headers, acknowledgements, what timers send again.
+    Null where TCP's timers jam the bearer, of which the literature's models know nothing.
     """
 
     suite: Text
@@ -139,6 +149,8 @@ class Prediction(Object, frozen=True, kw_only=True):
     failed: Number = 0.0
     carrier: Carrier = "bare"
     eap: InsideEap | None = None
+    handshake_bytes: BytesEachWay
+    wire_bytes: BytesEachWay | None
 
 
 class Failed(Object, frozen=True, kw_only=True):
