@@ -177,38 +177,40 @@ def test_a_cable_has_no_radio_to_miss(capsys):
     assert "energy without sending and receiving over gprs (no power of a GPRS or" in said["gprs"]
 
 
-@pytest.mark.parametrize("command", ["predict", "capacity"])
-@pytest.mark.parametrize("width", [80, 100, 200])
-def test_tables_fit_the_screen_and_cut_no_number(monkeypatch, library_path, command, width):
-    from shakedown.cli import _scenario
-    from shakedown.pricing.capacity import capacity
-    from shakedown.pricing.library import TraceLibrary
-    from shakedown.pricing.predict import predict
+FLEET = ("--arrivals", "storm:2s", "--clients", "200")
+SCREENS = {
+    "predict": (("--rate", "10"), "p99 queue energy 90_%_within load"),
+    "capacity": (("--within", "20s", "--percentile", "99", "--rate", "2000"), "workers_for_2,000/s load"),
+    "capacity --simulated": (("--within", "5s"), "handshakes/s by_formula load 99_%_within"),
+    "simulate": (FLEET, "median 95_%_within longest waits energy load"),
+    "simulate --mix": (FLEET, "share median 95_%_within 99_%_within longest"),
+}
 
+
+@pytest.mark.parametrize("command", SCREENS)
+@pytest.mark.parametrize("width", [55, 80, 100, 200])
+def test_tables_fit_the_screen_and_cut_no_number(monkeypatch, capsys, tmp_path, library_path, command, width):
+    """What does not fit beside the first columns stands below them."""
     monkeypatch.setattr("shakedown.cli._output.WIDTH_WHEN_NOT_A_TERMINAL", width)
     suites = [P256, "tls1.2/psk", "tls1.3/x25519mlkem768/mldsa65/server"]
-    traces = TraceLibrary(library_path)
-    if command == "predict":
-        rows = predict(suites, device="cortex-m4", bearer="nb-iot", rate_per_s=10, traces=traces)
-        tables = _scenario.prediction_tables(rows, width)
-    else:
-        rows = capacity(suites, within_s=0.5, percentile=99, rate_per_s=2000, traces=traces)
-        tables = _scenario.capacity_tables(rows, width)
-    from rich.console import Console
-
-    screen = Console(width=width, highlight=False, markup=False, emoji=False)
-    with screen.capture() as captured:
-        for table in tables:
-            screen.print(table)
-    text = captured.get()
+    if command == "simulate --mix":
+        mix = tmp_path / "mix.toml"
+        mix.write_text("".join(f'[[clients]]\nsuite = "{one}"\n' for one in suites))
+        suites = [str(mix)]
+    options, headings = SCREENS[command]
+    place = ("--device", "cortex-m4", "--bearer", "nb-iot", "--traces", str(library_path))
+    assert exit_status([*command.split(), *suites, *options, *place]) == 0
+    text = capsys.readouterr().out
     assert "…" not in text
-    assert all(len(line) <= width for line in text.splitlines())
-    assert command == "capacity" or "energy with the inactivity tail over nb-iot: 1 s at 0.09 W" in text
-    text = "\n".join(line for line in text.splitlines() if not line.startswith("energy with"))
-    # What does not fit beside the first columns stands below them.
-    headings = ("p99", "queue", "energy", "90 % within") if command == "predict" else ("workers for 2,000/s",)
-    for heading in (*headings, "load"):
-        assert text.count(heading) == 1
+    # Headings are whole lines where no terminal folds them.
+    lines = [
+        line for line in text.splitlines() if not line.startswith(("modelled", "simulated", "cortex-m4"))
+    ]
+    assert all(len(line) <= width for line in lines)
+    assert command != "predict" or "energy with the inactivity tail over nb-iot: 1 s at" in text
+    text = "\n".join(line for line in lines if not line.startswith(("energy with", "tls1.", "load ")))
+    for heading in headings.split():
+        assert text.count(heading.replace("_", " ")) == 1
 
 
 def test_a_promise_needs_its_unit(capsys, library_path):
@@ -294,9 +296,9 @@ def test_one_broken_profile_does_not_hide_the_others(capsys):
 
 
 def test_many_workers_are_shown_with_the_digits_that_their_range_carries():
-    from shakedown.cli._scenario import whole
+    from shakedown.cli._scenario import many_workers
 
-    assert [whole(count) for count in (1, 99, 100, 101, 9470, 22029)] == [
+    assert [many_workers(count) for count in (1, 99, 100, 101, 9470, 22029)] == [
         "1", "99", "100", "110", "9,500", "23,000"
     ]  # fmt: skip
 

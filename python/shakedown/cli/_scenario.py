@@ -11,7 +11,7 @@ from shakedown.cli._options import FILE
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
 from shakedown.terminal.figures import BASIS_MARKS, LEGEND, no_figure, rough
-from shakedown.terminal.tables import figures_table, fits
+from shakedown.terminal.tables import figures_table, fitted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -127,13 +127,28 @@ def prediction_tables(rows: Sequence[Row], width: int) -> list[RenderableType]:
     good = [row for row in rows if "error" not in row]
     tables: list[RenderableType] = []
     if good:
-        tables = _fitted(_prediction_table, good, width)
+        whole, short = _prediction_columns(good)
+        names = [row["suite"] for row in good]
+        tables = fitted(lambda *labels: _prediction_table(good, *labels), names, whole, short, width)
         tables += _legend(good)
     return [*tables, *_failures(rows)]
 
 
+def _prediction_columns(rows: Sequence[Row]) -> tuple[Sequence[str], Sequence[str]]:
+    """All columns that have figures, and those that come first."""
+    whole: tuple[str, ...] = _PREDICTED
+    short: tuple[str, ...] = _PREDICTED_SHORT
+    if not any(row.get("energy_j") for row in rows):
+        whole, short = whole[:-1], short[:-1]
+    elif any(row.get("handshakes_per_charge") for row in rows):
+        whole, short = (*whole, "per charge"), _PREDICTED_BATTERY
+    if any(row.get("eap") for row in rows):
+        whole, short = (_EAP_COLUMN, *whole), (_EAP_COLUMN, *short)
+    return whole, short
+
+
 def _prediction_table(rows: Sequence[Row], names: Sequence[str], columns: Sequence[str]) -> Table:
-    table = _table(names, columns)
+    table = figures_table(["suite"], columns)
     for name, row in zip(names, rows, strict=True):
         table.add_row(name, *(_prediction_cell(row, heading) for heading in columns))
     return table
@@ -259,7 +274,10 @@ def capacity_tables(rows: Sequence[Row], width: int) -> list[RenderableType]:
     good = [row for row in rows if "error" not in row]
     tables: list[RenderableType] = []
     if good:
-        tables = _fitted(_capacity_table, good, width)
+        asked = "workers_needed" in good[0]
+        whole, short = (columns if asked else columns[:-1] for columns in (_CAPACITY, _CAPACITY_SHORT))
+        names = [row["suite"] for row in good]
+        tables = fitted(lambda *labels: _capacity_table(good, *labels), names, whole, short, width)
         tables += _unreachable(good)
         tables += _legend_of_capacity(good)
     return [*tables, *_failures(rows)]
@@ -270,13 +288,13 @@ _CAPACITY_SHORT = ("handshakes/s", "workers")
 
 
 def _capacity_table(rows: Sequence[Row], names: Sequence[str], columns: Sequence[str]) -> Table:
-    asked = "workers_needed" in rows[0]
-    headings = {one: one for one in columns if one != "workers" or asked}
-    if "workers" in headings:
-        headings["workers"] = f"workers for {per_second(rows[0]['asked_rate_per_s'])}/s"
-    table = _table(names, list(headings.values()))
+    headings = [
+        f"workers for {per_second(rows[0]['asked_rate_per_s'])}/s" if one == "workers" else one
+        for one in columns
+    ]
+    table = figures_table(["suite"], headings)
     for name, row in zip(names, rows, strict=True):
-        table.add_row(name, *(_capacity_cell(row, heading) for heading in headings))
+        table.add_row(name, *(_capacity_cell(row, heading) for heading in columns))
     return table
 
 
@@ -299,11 +317,11 @@ def _capacity_cell(row: Row, heading: str) -> str:
     needed, (least, most_workers) = row["workers_needed"], row["workers_range"]
     if needed is None:
         return "none is enough"
-    ends = f" ({whole(least)} – {'?' if most_workers is None else whole(most_workers)})"
-    return f"{'≥ ' if row['unpriced'] else ''}{whole(needed)}{ends if least != most_workers else ''}"
+    ends = f" ({many_workers(least)} – {'?' if most_workers is None else many_workers(most_workers)})"
+    return f"{'≥ ' if row['unpriced'] else ''}{many_workers(needed)}{ends if least != most_workers else ''}"
 
 
-def whole(count: int) -> str:
+def many_workers(count: int) -> str:
     """A number of workers: beyond a hundred two digits, rounded up."""
     step = 10 ** max(0, len(str(count)) - 2) if count > 100 else 1
     return f"{-(-count // step) * step:,}"
@@ -331,65 +349,6 @@ def _legend_of_capacity(rows: Sequence[Row]) -> list[str]:
 
 def _failures(rows: Sequence[Row]) -> list[str]:
     return [f"{row['suite']}: {row['error']}" for row in rows if "error" in row]
-
-
-def _fitted(
-    make: Callable[[Sequence[Row], Sequence[str], Sequence[str]], Table], rows: Sequence[Row], width: int
-) -> list[RenderableType]:
-    """The widest form that fits: all columns; suites numbered and named below; columns in two tables."""
-    whole: tuple[str, ...]
-    short: tuple[str, ...]
-    whole, short = (
-        (_PREDICTED, _PREDICTED_SHORT) if make is _prediction_table else (_CAPACITY, _CAPACITY_SHORT)
-    )
-    if not any(row.get("energy_j") for row in rows):
-        whole = tuple(one for one in whole if one != "energy")
-        short = tuple(one for one in short if one != "energy")
-    elif any(row.get("handshakes_per_charge") for row in rows):
-        whole, short = (*whole, "per charge"), _PREDICTED_BATTERY
-    if any(row.get("eap") for row in rows):
-        whole, short = ((_EAP_COLUMN, *columns) for columns in (whole, short))
-    names = [row["suite"] for row in rows]
-    numbers = [str(number) for number, _ in enumerate(rows, start=1)]
-    below = "\n".join(f"{number:>3}  {name}" for number, name in zip(numbers, names, strict=True))
-    for labels, columns in ((names, whole), (numbers, whole), (names, short), (numbers, short)):
-        table = make(rows, labels, columns)
-        if fits(table, width):
-            rest = _rest(make, rows, labels, [one for one in whole if one not in columns], width)
-            return [table, *rest] if labels is names else [table, *rest, below]
-    narrow = short
-    while len(narrow) > 2:
-        narrow = narrow[:-1]
-        table = make(rows, numbers, narrow)
-        if fits(table, width):
-            break
-    rest = _rest(make, rows, numbers, [one for one in whole if one not in narrow], width)
-    return [table, *rest, below]
-
-
-def _rest(
-    make: Callable[[Sequence[Row], Sequence[str], Sequence[str]], Table],
-    rows: Sequence[Row],
-    labels: Sequence[str],
-    columns: Sequence[str],
-    width: int,
-) -> list[RenderableType]:
-    """What did not fit beside the first columns, in as many tables as that needs."""
-    found: list[RenderableType] = []
-    left = list(columns)
-    while left:
-        count = len(left)
-        while count > 1 and not fits(make(rows, labels, left[:count]), width):
-            count -= 1
-        table = make(rows, labels, left[:count])
-        if len(table.columns) > 1:
-            found.append(table)
-        left = left[count:]
-    return found
-
-
-def _table(names: Sequence[str], figures: Sequence[str]) -> Table:
-    return figures_table(["#" if all(name.isdigit() for name in names) else "suite"], figures)
 
 
 def digits_of(value: float | None, low: float | None, high: float | None) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar, show
+from shakedown.cli._output import console, echo_folded, json_option, note, print_json, progress_bar, show
 from shakedown.cli._scenario import PromisedTime, Rate, capacity_tables, scenario_options, seconds
 from shakedown.errors import InputError
 
@@ -82,8 +82,8 @@ def command(
         print_json(rows)
         return
     promise = "the mean" if percentile is None else f"{percentile:.12g} % of handshakes"
-    echo(f"modelled: {promise} within {seconds(within)}")
-    echo(f"{device} over {bearer} to {server_device}, workers: {workers}")
+    echo_folded(f"modelled: {promise} within {seconds(within)}")
+    echo_folded(f"{device} over {bearer} to {server_device}, workers: {workers}")
     show(capacity_tables(rows, console().width))
 
 
@@ -103,7 +103,7 @@ def _simulated(
     if as_json:
         print_json(rows)
         return
-    from shakedown.terminal.simulated import capacity_heading, capacity_table
+    from shakedown.terminal.simulated import capacity_heading, capacity_tables
 
-    echo(capacity_heading(rows))
-    show(capacity_table(rows))
+    echo_folded(capacity_heading(rows))
+    show(capacity_tables(rows, console().width))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import console, echo, json_option, note, print_json, show
+from shakedown.cli._output import console, echo_folded, json_option, note, print_json, show
 from shakedown.cli._scenario import Charge, Duration, Rate, per_second, prediction_tables, scenario_options
 from shakedown.pricing.literature import LITERATURE
 
@@ -94,5 +94,5 @@ def command(
     many = f", {workers} workers" if workers > 1 else ""
     to = f"{bearer} to {server_device}{many}"
     inside = " inside EAP" if over == "eap" else ""
-    echo(f"modelled ({model}{inside}): {device} over {to}, {per_second(rate_per_s)} handshakes/s")
+    echo_folded(f"modelled ({model}{inside}): {device} over {to}, {per_second(rate_per_s)} handshakes/s")
     show(prediction_tables(rows, console().width))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shakedown.cli._options import FILE
-from shakedown.cli._output import console, echo, json_option, note, print_json, progress_bar, show
+from shakedown.cli._output import console, echo_folded, json_option, note, print_json, progress_bar, show
 from shakedown.cli._scenario import Duration, scenario_options
 from shakedown.errors import InputError
 
@@ -159,7 +159,7 @@ def _simulate_suites(
         return
     from shakedown.terminal.simulated import fleet_tables, heading
 
-    echo(heading(rows))
+    echo_folded(heading(rows))
     show(fleet_tables(rows, console().width))
 
 
@@ -178,5 +178,5 @@ def _simulate_mix(path: Path, fleet: Fleet, site: Site, *, as_json: bool) -> Non
         return
     from shakedown.terminal.mixture import mix_heading, mix_tables
 
-    echo(mix_heading(row))
+    echo_folded(mix_heading(row))
     show(mix_tables(row, console().width))

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from shakedown.schema.simulated import MixedClients, SimulatedMix, Spread
-from shakedown.terminal.figures import NOTHING, count, energy, share, time
-from shakedown.terminal.simulated import MAX_TABLES, UNSTABLE, failures, unpriced_lines
-from shakedown.terminal.tables import figures_table, fits, titled_table
+from shakedown.terminal.figures import NOTHING, count, share, time
+from shakedown.terminal.simulated import (
+    MAX_TABLES,
+    UNSTABLE,
+    energy_lines,
+    failures,
+    least_energy,
+    unpriced_lines,
+)
+from shakedown.terminal.tables import figures_table, fitted, titled_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,7 +28,6 @@ if TYPE_CHECKING:
 NAMES = ("suite", "device", "bearer")
 COLUMNS = ("share", "resume", "mean", "median", "95 % within", "99 % within", "longest", "failed")
 SHORT = ("share", "median", "99 % within", "failed")
-SHORTEST = ("share", "99 % within")
 
 _TIMES = {
     "mean": "mean",
@@ -44,21 +50,19 @@ def mix_heading(row: SimulatedMix) -> str:
 def mix_tables(row: SimulatedMix, width: int) -> Iterator[RenderableType]:
     """A line a kind and one for all, in the widest form that fits, and what is to be said of them."""
     resumes = any(one.resumption for one in row.kinds)
-    for form in (COLUMNS, SHORT, SHORTEST):
-        table = _table(row, [name for name in form if name != "resume" or resumes])
-        if fits(table, width):
-            break
-    yield table
+    whole, short = ([name for name in form if name != "resume" or resumes] for form in (COLUMNS, SHORT))
+    names = [one.suite for one in row.kinds]
+    yield from fitted(lambda *labels: _table(row, *labels), names, whole, short, width)
     load = row.utilisation if row.offered is None else max(row.offered, row.utilisation)
     said = [f"load {share(load)}", f"a client waits {time(row.queue_wait_s.mean, 2)} for workers"]
     known = row.energy_j.n == row.clients
     if known:
-        said.append(f"{energy(row.energy_j.mean)} each")
+        said.append(f"{least_energy(row)} each")
     if row.rate_per_s is None:
         said.append(f"{'the last one' if row.failed else 'all'} in after {time(row.last_in_s)}")
     yield ", ".join(said)
-    if known and row.energy_missing:
-        yield "energy without " + ", ".join(row.energy_missing)
+    if known:
+        yield from energy_lines([row], {} if row.from_idle else {one.bearer: None for one in row.kinds})
     if row.unstable:
         yield UNSTABLE
     if row.failed:
@@ -121,11 +125,11 @@ def _mixture_times(row: Mapping[str, Any]) -> list[str]:
     return [mean, *rest, _failed(int(row["failed"]), int(row["clients"]))]
 
 
-def _table(row: SimulatedMix, columns: list[str]) -> Table:
+def _table(row: SimulatedMix, names: Sequence[str], columns: Sequence[str]) -> Table:
     table = figures_table(NAMES, columns)
-    for one in row.kinds:
+    for label, one in zip(names, row.kinds, strict=True):
         cells = (_cell(one, name) for name in columns)
-        table.add_row(one.suite, one.device, one.bearer, *cells)
+        table.add_row(label, one.device, one.bearer, *cells)
     failed = sum(row.failed.values())
     least = any(one.unpriced for one in row.kinds)
     cells = (

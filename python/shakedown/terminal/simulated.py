@@ -15,9 +15,10 @@ from shakedown.schema.simulated import (
     MixedClients,
     Simulated,
     SimulatedCapacity,
+    SimulatedMix,
 )
 from shakedown.terminal.figures import NOTHING, count, energy, no_figure, rate, share, time
-from shakedown.terminal.tables import figures_table, fits, titled_table
+from shakedown.terminal.tables import figures_table, fitted, titled_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,7 +42,6 @@ COLUMNS = (
     "energy",
 )
 SHORT = ("median", "99 % within", "load", "failed", "all in after")
-SHORTEST = ("median", "99 % within")
 
 UNSTABLE = (
     "unstable: more work arrives than the workers can do; times grow for as long as clients come, "
@@ -61,27 +61,25 @@ def heading(rows: Sequence[Simulated | FailedSimulation]) -> str:
 
 
 def fleet_tables(rows: Sequence[Simulated | FailedSimulation], width: int) -> Iterator[RenderableType]:
-    """Fleets for people: one table in the widest form that fits, what is guessed, and what failed."""
+    """Fleets for people: tables in the widest form that fits, what is guessed, and what failed."""
     good = [row for row in rows if isinstance(row, Simulated)]
     steady = all(row.rate_per_s is not None for row in good)
     left_out = {"all in after" if steady else "mean"}
     if not any(row.energy_j.n for row in good):
         left_out.add("energy")
-    for form in (COLUMNS, SHORT, SHORTEST):
-        table = _table(good, [name for name in form if name not in left_out])
-        if fits(table, width):
-            break
-    yield table
+    whole, short = ([name for name in form if name not in left_out] for form in (COLUMNS, SHORT))
+    names = [row.suite for row in good]
+    yield from fitted(lambda *labels: _table(good, *labels), names, whole, short, width)
     yield from _remarks(good)
     for row in rows:
         if isinstance(row, FailedSimulation):
             yield f"{row.suite}: {row.error}"
 
 
-def _table(rows: Sequence[Simulated], columns: Sequence[str]) -> Table:
+def _table(rows: Sequence[Simulated], names: Sequence[str], columns: Sequence[str]) -> Table:
     table = figures_table(["suite"], columns)
-    for row in rows:
-        table.add_row(row.suite, *(_cell(row, name) for name in columns))
+    for name, row in zip(names, rows, strict=True):
+        table.add_row(name, *(_cell(row, column) for column in columns))
     return table
 
 
@@ -104,7 +102,25 @@ def _cell(row: Simulated, name: str) -> str:
         return share(sum(row.failed.values()) / row.clients, 1) if row.failed else "none"
     if name == "all in after":
         return NOTHING if row.failed else time(row.last_in_s)
-    return energy(row.energy_j.mean)
+    return least_energy(row)
+
+
+def least_energy(row: Simulated | SimulatedMix) -> str:
+    """The mean energy of a client; ≥ where a part is missing."""
+    return f"{'≥ ' if row.energy_missing else ''}{energy(row.energy_j.mean)}"
+
+
+def energy_lines(rows: Sequence[Simulated | SimulatedMix], bearers: Iterable[str]) -> Iterator[str]:
+    """What energies lack; over bearers on which no client began idle also the radio's set-up."""
+    from shakedown.profiles import bearer_names, load_bearer
+
+    without = dict.fromkeys(part for row in rows for part in row.energy_missing)
+    listed = set(bearer_names())  # a profile given by its path is not among them
+    setups = [one for one in bearers if one in listed and load_bearer(one).energy.setup_j]
+    if setups:
+        without[f"the radio's set-up over {', '.join(setups)} (no client begins idle)"] = None
+    if without:
+        yield "energy without " + ", ".join(without)
 
 
 def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
@@ -126,9 +142,8 @@ def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
     if known:
         yield "by formula: " + "; ".join(_formula(row) for row in known)
     yield from unpriced_lines(rows)
-    without = dict.fromkeys(part for row in rows for part in row.energy_missing)
-    if without and any(row.energy_j.n for row in rows):
-        yield "energy without " + ", ".join(without)
+    spent = [row for row in rows if row.energy_j.n]
+    yield from energy_lines(spent, {row.bearer: None for row in spent if not row.from_idle})
 
 
 def failures(failed: Mapping[str, int]) -> str:
@@ -230,22 +245,33 @@ def capacity_heading(rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity]
     )
 
 
-def capacity_table(
-    rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity],
+CAPACITY = ("handshakes/s", "by formula", "load", "mean", "99 % within")
+
+
+def capacity_tables(
+    rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity], width: int
 ) -> Iterator[RenderableType]:
     """Highest rates for people."""
-    table = figures_table(["suite"], ["handshakes/s", "by formula", "load", "mean", "99 % within"])
-    for row in rows:
-        if not isinstance(row, SimulatedCapacity):
-            continue
-        found = row.done_s
-        most = "≤ " if row.unpriced else ""
-        words = {None: "no server cost is known", 0.0: "unreachable"}
-        highest = words.get(row.rate_per_s) or f"{most}{rate(row.rate_per_s)}"
-        cells = [highest, rate(row.modelled_rate_per_s), share(row.utilisation)]
-        cells += [NOTHING, NOTHING] if found is None else [time(found.mean), time(found.p99)]
-        table.add_row(row.suite, *cells)
-    yield table
+    good = [row for row in rows if isinstance(row, SimulatedCapacity)]
+    names = [row.suite for row in good]
+    yield from fitted(lambda *labels: _capacity_table(good, *labels), names, CAPACITY, CAPACITY, width)
     for row in rows:
         if isinstance(row, FailedSimulatedCapacity):
             yield f"{row.suite}: {row.error}"
+
+
+def _capacity_table(rows: Sequence[SimulatedCapacity], names: Sequence[str], columns: Sequence[str]) -> Table:
+    table = figures_table(["suite"], columns)
+    for name, row in zip(names, rows, strict=True):
+        found = row.done_s
+        most = "≤ " if row.unpriced else ""
+        words = {None: "no server cost is known", 0.0: "unreachable"}
+        cells = {
+            "handshakes/s": words.get(row.rate_per_s) or f"{most}{rate(row.rate_per_s)}",
+            "by formula": rate(row.modelled_rate_per_s),
+            "load": share(row.utilisation),
+            "mean": NOTHING if found is None else time(found.mean),
+            "99 % within": NOTHING if found is None else time(found.p99),
+        }
+        table.add_row(name, *(cells[column] for column in columns))
+    return table

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
 
@@ -62,3 +63,50 @@ def fits(table: Table, width: int) -> bool:
     from rich.console import Console
 
     return Console(width=1000, markup=False, emoji=False).measure(table).maximum <= width
+
+
+def fitted(
+    make: Callable[[Sequence[str], Sequence[str]], Table],
+    names: Sequence[str],
+    whole: Sequence[str],
+    short: Sequence[str],
+    width: int,
+) -> list[RenderableType]:
+    """The widest form that fits: all columns; rows numbered and named below; columns in several tables.
+
+    Args:
+        make: the table of rows with these labels and of these columns.
+        names: of the rows.
+        whole, short: all columns, and those that come first where not all fit.
+        width: columns of the screen.
+    """
+    numbers = [str(number) for number, _ in enumerate(names, start=1)]
+    forms = [(names, whole), (numbers, whole), (names, short), (numbers, short)]
+    forms += [(numbers, short[:count]) for count in range(len(short) - 1, 1, -1)]
+    for labels, columns in forms:
+        table = _labelled(make, labels, numbers, columns)
+        if fits(table, width):
+            break
+    found: list[RenderableType] = [table]
+    left = [one for one in whole if one not in columns]
+    while left:
+        count = len(left)
+        while count > 1 and not fits(_labelled(make, labels, numbers, left[:count]), width):
+            count -= 1
+        found.append(_labelled(make, labels, numbers, left[:count]))
+        left = left[count:]
+    if labels is numbers:
+        found.append("\n".join(f"{number:>3}  {name}" for number, name in zip(numbers, names, strict=True)))
+    return found
+
+
+def _labelled(
+    make: Callable[[Sequence[str], Sequence[str]], Table],
+    labels: Sequence[str],
+    numbers: Sequence[str],
+    columns: Sequence[str],
+) -> Table:
+    table = make(labels, columns)
+    if labels is numbers:
+        table.columns[0].header = "#"
+    return table
