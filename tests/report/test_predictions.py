@@ -21,6 +21,7 @@ from shakedown.results.folder import Results
 from shakedown.scenario import Places, Scenario
 from shakedown.schema.saved import AboutExperiment
 from shakedown.terminal.figures import BASIS_MARKS, legend, marked, time
+from shakedown.terminal.modelled import predicted_tables
 
 SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519/p256/server")
 
@@ -193,3 +194,20 @@ def test_every_queue_has_its_knee_and_saturation_rate_marked(results):
     # A handshake without public keys has a queue too: its stack and its connection take time.
     assert "tls1.2/psk" in {queue["suite"] for queue in queues}
     assert queue_section(results)
+
+
+def test_a_quick_handshake_is_not_shown_as_none():
+    """Over a cable it takes a millisecond."""
+    places = Places(devices=("phone",), bearers=("ethernet",), rates_per_s=(0.0,))
+    own = real.measurement("tls1.2/psk")
+    run = Run(Experiment(AboutExperiment(name="e"), (), places))
+    run.keep(Scenario(kind="measured", handshake=real.identity(own)), own)
+    (batch,) = modelled.scenarios(run)
+    rows = [modelled.rows(one, modelled.run(one, run)) for one in batch]
+    plain = results_of([own])
+    results = Results(plain.manifest, pl.concat([plain.table, *rows]))
+    (total,) = results.predictions["total_s"]
+    table = next(iter(predicted_tables(results, 100)))
+    (shown,) = table.columns[1].cells
+    assert total < 0.005
+    assert float(shown.strip("≈ ")) == pytest.approx(total, rel=0.06)

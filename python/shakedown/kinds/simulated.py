@@ -28,7 +28,7 @@ from shakedown.scenario import (
 )
 from shakedown.schema.identity import Identified
 from shakedown.schema.saved import Planned
-from shakedown.schema.simulated import Counted, Endpoints, Simulated, SimulatedMix, Spread
+from shakedown.schema.simulated import Counted, Endpoints, MixedClients, Simulated, SimulatedMix, Spread
 from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
@@ -56,6 +56,10 @@ QUANTITIES = (
     Quantity("simulated.wait", "s", "a client's wait for workers of the server, all its flights together"),
     Quantity("simulated.job-wait", "s", "the wait of each of its flights"),
     Quantity("simulated.energy", "J", "of a client; null where the profiles do not give it"),
+    Quantity(
+        "simulated.energy.missing", "", "text: the parts that the energy lacks; it is a least value then"
+    ),
+    Quantity("simulated.missing", "", "text: what work has no figure, and why; times are least values then"),
     Quantity("simulated.utilisation", "1", "share of time that the workers worked while clients arrived"),
     Quantity(
         "simulated.offered", "1", "share of the workers' time that is asked for; null: there is no rate"
@@ -378,6 +382,9 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     yield figure("simulated.attempts", "1", one.attempts)
     for name, (unit, field) in _SPREADS.items():
         yield from _spread(f"simulated.{name}", unit, getattr(one, field))
+    if one.energy_missing:
+        yield fact("simulated.energy.missing", ", ".join(one.energy_missing))
+    yield from _missing(one.kinds if isinstance(one, SimulatedMix) else [one])
     yield figure("simulated.utilisation", "1", one.utilisation)
     yield figure("simulated.offered", "1", one.offered)
     yield figure("simulated.last-in", "s", one.last_in_s)
@@ -395,6 +402,15 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     yield from _series(one)
 
 
+def _missing(rows: Sequence[Simulated | MixedClients]) -> Iterator[Row]:
+    """What of their work has no figure."""
+    from shakedown.terminal.simulated import unpriced_lines
+
+    lines = [line.removeprefix("no figure: ") for line in unpriced_lines(rows)]
+    if lines:
+        yield fact("simulated.missing", "; ".join(lines))
+
+
 def _kinds(row: SimulatedMix) -> Iterator[Row]:
     """The kinds of a mixture's clients, by number."""
     for item, one in enumerate(row.kinds):
@@ -403,7 +419,7 @@ def _kinds(row: SimulatedMix) -> Iterator[Row]:
         yield {**figure("simulated.resumption", "1", one.resumption), **place}
         yield {**figure("simulated.clients", "1", one.clients), **place}
         yield {**figure("simulated.failed", "1", one.failed), **place}
-        for made in _spread("simulated.handshake", "s", one.handshake_s):
+        for made in (*_missing([one]), *_spread("simulated.handshake", "s", one.handshake_s)):
             yield {**made, **place}
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from shakedown.charts.figure import Figure
 from shakedown.reporting.section import Block, Section, Table
-from shakedown.reporting.simulated import arrival_window_s, drawing, points
-from shakedown.terminal.figures import share, time
+from shakedown.reporting.simulated import arrival_window_s, drawing, lacking, points
+from shakedown.terminal.figures import share
 from shakedown.terminal.mixture import MIXTURE_COLUMNS, NAMES, mixture_cells, mixture_title, mixtures
+from shakedown.terminal.simulated import least_time
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
@@ -29,7 +30,9 @@ def mixture_section(results: Results) -> Iterator[Section]:
 def _block(results: Results, row: Mapping[str, Any], number: int) -> Block:
     title = mixture_title(row)
     head = [*NAMES, *MIXTURE_COLUMNS]
-    caption = f"{title[:1].upper()}{title[1:]}. All arrive in one process and wait in one queue."
+    caption = (
+        f"{title[:1].upper()}{title[1:]}. All arrive in one process and wait in one queue.{lacking([row])}"
+    )
     table = Table(head, list(mixture_cells(results, row)), len(MIXTURE_COLUMNS), caption, "simulated")
     if row["width_s"] is None:
         return Block(table=table)
@@ -54,5 +57,5 @@ def _lead(results: Results, row: Mapping[str, Any]) -> str:
     slow = max(known, key=lambda one: float(one["handshake_mean_s"]))
     return (
         f"Of {row['mix']}'s clients those of {slow['suite']} on {slow['device']} over {slow['bearer']} "
-        f"({share(slow['share'])}) take longest: {time(slow['handshake_mean_s'])} on average."
+        f"({share(slow['share'])}) take longest: {least_time(slow, 'handshake_mean_s')} on average."
     )

@@ -13,7 +13,8 @@ from shakedown.charts.figure import Figure
 from shakedown.charts.storm import Storm, storms
 from shakedown.reporting.section import Block, Section, Table
 from shakedown.reporting.text import Sentence, sentence
-from shakedown.terminal.figures import NOTHING, count, number, share, time, whole
+from shakedown.terminal.figures import count, number, share, time, whole
+from shakedown.terminal.simulated import least_time
 from shakedown.units import parse_duration_s
 
 if TYPE_CHECKING:
@@ -144,15 +145,25 @@ def _storm_table(rows: Sequence[Row]) -> Table:
     cells = [
         [
             row["label"],
-            *(time(row[f"handshake_{name}_s"]) for name in ("p50", "p99", "max")),
-            time(row["last_in_s"]),
+            *(least_time(row, f"handshake_{name}_s") for name in ("p50", "p99", "max")),
+            least_time(row, "last_in_s"),
             whole(row["failed"]),
             whole(row["attempts"]),
-            NOTHING if row["energy_mean_j"] is None else number(row["energy_mean_j"], 2),
+            f"{'≥ ' if row['energy_missing'] else ''}{number(row['energy_mean_j'], 2)}",
         ]
         for row in rows
     ]
-    return Table(head, cells, len(head) - 1, "Of one client, pauses between attempts included.", "simulated")
+    caption = f"Of one client, pauses between attempts included.{lacking(rows)}"
+    return Table(head, cells, len(head) - 1, caption, "simulated")
+
+
+def lacking(rows: Sequence[Row]) -> str:
+    """What least values lack, for a caption."""
+    missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
+    without = dict.fromkeys(row["energy_missing"] for row in rows if row["energy_missing"])
+    return "".join(f" ≥ without a figure of {one}." for one in missing) + "".join(
+        f" Energy without {one}." for one in without
+    )
 
 
 def _storm_lead(rows: Sequence[Row]) -> str:
@@ -161,9 +172,9 @@ def _storm_lead(rows: Sequence[Row]) -> str:
     said = []
     if through:
         quick, slow = through[0], through[-1]
-        said.append(f"with {quick['label']} the last client is in after {time(quick['last_in_s'])}")
+        said.append(f"with {quick['label']} the last client is in after {least_time(quick, 'last_in_s')}")
         if quick is not slow:
-            said.append(f"with {slow['label']} after {time(slow['last_in_s'])}")
+            said.append(f"with {slow['label']} after {least_time(slow, 'last_in_s')}")
     broken = max(first, key=_failed)
     if broken["failed"]:
         said.append(f"with {broken['label']} {_share_failed(broken)} of the clients give up")
@@ -239,8 +250,9 @@ def _steady_table(rows: Sequence[Row]) -> Table:
     cells = [
         [
             *(row[name] for name in ("label", "arrivals", "device", "bearer")),
-            *(time(row[name]) for name in ("handshake_mean_s", "handshake_margin_s", "modelled_handshake_s")),
-            time(row["handshake_p99_s"]),
+            least_time(row, "handshake_mean_s"),
+            time(row["handshake_margin_s"]),
+            *(least_time(row, name) for name in ("modelled_handshake_s", "handshake_p99_s")),
             time(row["wait_mean_s"], 2),
             time(row["modelled_wait_s"], 2),
             share(max(row["utilisation"], row["offered"] or 0.0)),
@@ -249,6 +261,7 @@ def _steady_table(rows: Sequence[Row]) -> Table:
         for row in rows[:MAX_LINES]
     ]
     caption = "Handshake time and wait of a client; ± is the 95 % interval of the mean."
+    caption += lacking(rows)
     if any((row["offered"] or 0.0) >= 1.0 for row in rows):
         caption += " Above 100 % the load is unstable: times grow with the number of clients."
     return Table(head, cells, 8, caption, "simulated")
@@ -287,12 +300,12 @@ def answer(results: Results) -> list[Sentence]:
         template = "In a storm of {!clients} {!share} of them give up with {suite}."
         return [sentence(template, clients=clients, share=_share_failed(broken), suite=broken["label"])]
     quick, slow = through[0], through[-1]
-    pieces = {"suite": quick["label"], "time": time(quick["last_in_s"]), "clients": clients}
+    pieces = {"suite": quick["label"], "time": least_time(quick, "last_in_s"), "clients": clients}
     template = "A storm of {!clients} is over after {!time} with {suite}"
     if broken["failed"]:
         pieces |= {"other": broken["label"], "share": _share_failed(broken)}
         template += "; with {other} {!share} of them give up"
     elif quick is not slow:
-        pieces |= {"other": slow["label"], "more": time(slow["last_in_s"])}
+        pieces |= {"other": slow["label"], "more": least_time(slow, "last_in_s")}
         template += ", after {!more} with {other}"
     return [sentence(f"{template}.", **pieces)]

@@ -22,8 +22,8 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     """Simulated fleets, one a row, in the table's order; times in seconds.
 
     `arrivals`, `clients`, `completed`, `attempts`, `failed`, `handshake_mean_s` … `handshake_max_s`,
-    `wait_mean_s`,
-    `wait_margin_s`, `energy_mean_j`, `utilisation`, `offered`, `last_in_s`, `in_flight`, the three
+    `wait_mean_s`, `wait_margin_s`, `energy_mean_j`, `energy_missing`, `missing` (why times are least values),
+    `utilisation`, `offered`, `last_in_s`, `in_flight`, the three
     `modelled_…_s`, `width_s` of the time series, `unpriced`; `endpoints`: the stacks whose engines ran;
     `mix`: the mixture of clients, null where all are of one kind.
     """
@@ -45,6 +45,8 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     texts = {
         "simulated.arrivals": "arrivals",
         "simulated.unpriced": "unpriced",
+        "simulated.missing": "missing",
+        "simulated.energy.missing": "energy_missing",
         "simulated.endpoints": "endpoints",
         "simulated.mix": "mix",
     }
@@ -59,7 +61,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
 @over_parts("simulated")
 def fleet_kinds(table: pl.DataFrame) -> pl.DataFrame:
     """Kinds of clients of mixtures, one a row: `scenario`, `item`, suite, device and bearer, `share`,
-    `resumption`, `clients`, `failed`, `handshake_mean_s` … `handshake_max_s`.
+    `resumption`, `clients`, `failed`, `handshake_mean_s` … `handshake_max_s`, `missing`.
     """
     rows = table.filter(
         (pl.col("kind") == "simulated")
@@ -71,7 +73,9 @@ def fleet_kinds(table: pl.DataFrame) -> pl.DataFrame:
     }
     for statistic in _STATISTICS:
         names["simulated.handshake", None, statistic] = f"handshake_{statistic}_s"
-    return wide(rows, ("scenario", "item", "suite", "device", "bearer"), names)
+    return wide(
+        rows, ("scenario", "item", "suite", "device", "bearer"), names, texts={"simulated.missing": "missing"}
+    )
 
 
 @over_parts("simulated")

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.schema.simulated import MixedClients, SimulatedMix, Spread
-from shakedown.terminal.figures import NOTHING, count, share, time
+from shakedown.terminal.figures import LEGEND, NOTHING, count, share, time
 from shakedown.terminal.simulated import (
     MAX_TABLES,
     UNSTABLE,
     energy_lines,
     failures,
     least_energy,
+    least_time,
+    mean_time,
     unpriced_lines,
 )
 from shakedown.terminal.tables import figures_table, fitted, titled_table
@@ -89,6 +91,8 @@ def mixture_tables(results: Results) -> Iterator[Table | str]:
         for cells in mixture_cells(results, row):
             table.add_row(*cells)
         yield table
+    if any(row["missing"] for row in rows):
+        yield LEGEND["≥"]
     if len(rows) > MAX_TABLES:
         yield f"{len(rows) - MAX_TABLES:,} more mixtures are in the report and the table"
 
@@ -104,7 +108,7 @@ def mixture_title(row: Mapping[str, Any]) -> str:
     load = max(row["utilisation"], row["offered"] or 0.0)
     said = f"{count(int(row['clients']), 'client')} of {row['mix']} to {row['server_device']}{many}"
     who = "the last one" if row["failed"] else "all"
-    late = "" if row["rate_per_s"] is not None else f", {who} in after {time(row['last_in_s'])}"
+    late = "" if row["rate_per_s"] is not None else f", {who} in after {least_time(row, 'last_in_s')}"
     unstable = " unstable" if (row["offered"] or 0.0) >= 1.0 else ""
     return f"{said}, {row['arrivals']}: load {share(load)}{unstable}{late}"
 
@@ -119,10 +123,8 @@ def mixture_cells(results: Results, row: Mapping[str, Any]) -> Iterator[list[str
 
 
 def _mixture_times(row: Mapping[str, Any]) -> list[str]:
-    margin = row["handshake_margin_s"]
-    mean = time(row["handshake_mean_s"]) + ("" if margin is None else f" ± {time(margin, 2)}")
-    rest = (time(row[f"handshake_{name}_s"]) for name in ("p50", "p99"))
-    return [mean, *rest, _failed(int(row["failed"]), int(row["clients"]))]
+    rest = (least_time(row, f"handshake_{name}_s") for name in ("p50", "p99"))
+    return [mean_time(row), *rest, _failed(int(row["failed"]), int(row["clients"]))]
 
 
 def _table(row: SimulatedMix, names: Sequence[str], columns: Sequence[str]) -> Table:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from shakedown.terminal.figures import NOTHING, energy, legend, marked, share, time
+from shakedown.terminal.figures import NOTHING, energy, legend, marked, number, share, time
 from shakedown.terminal.tables import fits, titled_table
 
 if TYPE_CHECKING:
@@ -119,11 +119,15 @@ def _table(
         for place in places:
             row = totals.get((suite, *place))
             total = None if row is None else row["total_s"]
-            text = NOTHING if total is None else f"{total:,.2f}" if total < 10 else f"{total:,.0f}"
-            cells.append(text if row is None or total is None else marked(text, row["basis"]))
+            cells.append(NOTHING if row is None or total is None else marked(_seconds(total), row["basis"]))
         cells += [share(loads[suite, rate], 1) for rate in rates if rate]
         table.add_row(*cells)
     return table
+
+
+def _seconds(value: float) -> str:
+    """Seconds to hundredths; what is shorter keeps two digits."""
+    return number(value, 2) if value < 0.1 else f"{value:,.2f}" if value < 10 else f"{value:,.0f}"
 
 
 def _energies(rows: Sequence[Row], width: int) -> Iterator[RenderableType]:

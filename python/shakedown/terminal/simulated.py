@@ -17,7 +17,7 @@ from shakedown.schema.simulated import (
     SimulatedCapacity,
     SimulatedMix,
 )
-from shakedown.terminal.figures import NOTHING, count, energy, no_figure, rate, share, time
+from shakedown.terminal.figures import LEGEND, NOTHING, count, energy, no_figure, rate, share, time
 from shakedown.terminal.tables import figures_table, fitted, titled_table
 
 if TYPE_CHECKING:
@@ -214,6 +214,8 @@ def simulated_tables(results: Results, width: int) -> Iterator[RenderableType]:
         for row in fleet:
             table.add_row(row["label"], *_cells(row, steady=steady))
         yield table
+    if any(row["missing"] for row in rows):
+        yield LEGEND["≥"]
     if len(groups) > MAX_TABLES:
         yield f"{len(groups) - MAX_TABLES:,} more fleets are in the report and the table"
     missing = results.fleets.filter(pl.col("unpriced").is_not_null())
@@ -228,11 +230,21 @@ def _cells(row: dict[str, Any], *, steady: bool) -> list[str]:
     busy = share(load) + (" unstable" if (row["offered"] or 0.0) >= 1.0 else "")
     failed = share(row["failed"] / row["clients"], 1) if row["failed"] else "none"
     if not steady:
-        median, late = time(row["handshake_p50_s"]), time(row["handshake_p99_s"])
-        return [median, late, busy, failed, NOTHING if row["failed"] else time(row["last_in_s"])]
+        median, late = (least_time(row, f"handshake_{name}_s") for name in ("p50", "p99"))
+        return [median, late, busy, failed, NOTHING if row["failed"] else least_time(row, "last_in_s")]
+    late, formula = (least_time(row, f"{name}_s") for name in ("handshake_p99", "modelled_handshake"))
+    return [mean_time(row), late, formula, busy, failed]
+
+
+def least_time(row: Mapping[str, Any], key: str, digits: int = 3) -> str:
+    """A saved fleet's time; ≥ where a part of its work has no figure."""
+    return f"{'≥ ' if row['missing'] and row[key] is not None else ''}{time(row[key], digits)}"
+
+
+def mean_time(row: Mapping[str, Any]) -> str:
+    """A saved fleet's mean handshake, and its margin."""
     margin = row["handshake_margin_s"]
-    mean = time(row["handshake_mean_s"]) + ("" if margin is None else f" ± {time(margin, 2)}")
-    return [mean, time(row["handshake_p99_s"]), time(row["modelled_handshake_s"]), busy, failed]
+    return least_time(row, "handshake_mean_s") + ("" if margin is None else f" ± {time(margin, 2)}")
 
 
 def capacity_heading(rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity]) -> str:

@@ -1,0 +1,65 @@
+"""Fleets in an experiment's tables and report: what has no figure counts as nothing, and is said."""
+
+from __future__ import annotations
+
+import pytest
+
+import shakedown
+from shakedown.results.folder import Results
+from shakedown.terminal.mixture import mixture_tables
+from shakedown.terminal.simulated import simulated_tables
+
+EXPERIMENT = """
+suites = ["tls1.0/dhe_dss+dh1024/dsa1024/server", "tls1.2/psk"]
+repeat = 2
+devices = ["cortex-m4"]
+bearers = ["nb-iot"]
+[simulated]
+arrivals = ["storm:2s", "poisson:5/s"]
+clients = 60
+replications = 2
+mix = "kinds.toml"
+"""
+MIX = """
+[[clients]]
+suite = "tls1.0/dhe_dss+dh1024/dsa1024/server"
+[[clients]]
+suite = "tls1.2/psk"
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Results:
+    folder = tmp_path_factory.mktemp("fleets")
+    (folder / "kinds.toml").write_text(MIX)
+    (folder / "fleets.toml").write_text(EXPERIMENT)
+    shakedown.run_experiment(shakedown.load_experiment(folder / "fleets.toml"), folder / "out")
+    return shakedown.load_results(folder / "out")
+
+
+def test_least_values_are_marked_wherever_they_are_shown(results):
+    from rich.console import Console
+
+    for row in results.fleets.to_dicts():
+        lacks = row["missing"] is not None
+        assert lacks == (row["mix"] is not None or "dsa1024" in row["suite"])
+        if lacks:
+            assert "client verify dsa dsa1024: the device has no figure" in row["missing"]
+    screen = Console(width=200)
+    with screen.capture() as captured:
+        for table in (*simulated_tables(results, 200), *mixture_tables(results)):
+            screen.print(table)
+    lines = captured.get().splitlines()
+    for suite, least in (("dsa1024/server", True), ("tls1.2/psk", False)):
+        shown = [line for line in lines if suite in line]
+        assert len(shown) == 4  # two fleets, and a kind of two mixtures
+        assert all(("≥" in line) == least for line in shown)
+    assert sum(line.startswith("≥ a least value") for line in lines) == 2
+
+
+def test_the_report_says_what_energies_and_times_lack(results, tmp_path):
+    page = tmp_path / "report.html"
+    shakedown.report(results, page)
+    text = page.read_text()
+    assert "≥ without a figure of client verify dsa dsa1024" in text
+    assert "Energy without processor" not in text  # the device's power is known
