@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from predict import handmade
 from shakedown.errors import InputError
 from shakedown.pricing.capacity import capacity, workers_needed
-from shakedown.pricing.library import TraceLibrary, write_library
+from shakedown.pricing.library import TraceLibrary, open_library, write_library
 from shakedown.pricing.literature.thesis import queued_message_s
 from shakedown.pricing.predict import MODELS, predict, rows, scenario
 from shakedown.profiles import load_bearer
@@ -293,6 +293,20 @@ def test_rows_are_what_the_schema_says(library):
     assert psk["basis"] == "assumed"
     for row in capacity([RSA, PSK], within_s=1, rate_per_s=10.0, traces=library):
         convert(json.loads(json.dumps(row)), Capacity)
+
+
+def test_what_is_guessed_of_symmetric_work_says_of_how_many_calls():
+    """Where the rate is the device's own, too, and a call's share alone is not."""
+    calls = {}
+    for operation in open_library()[P256].operations:
+        key = operation.side, *operation.triple
+        calls[key] = calls.get(key, 0) + operation.count
+    guessed = {
+        (one["side"], one["operation"], one["algorithm"], one["parameters"]): one["count"]
+        for one in predict([P256])[0]["extrapolated"]
+    }
+    assert guessed["client", "cipher", "aes-128-gcm", ""] == calls["client", "cipher", "aes-128-gcm", ""] > 0
+    assert all(guessed.values())
 
 
 def test_suites_on_one_device_are_compared_without_what_both_assume(library):

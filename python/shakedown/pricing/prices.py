@@ -197,8 +197,9 @@ class _Pricing:
             self._add_all(operation, found)
 
     def _add_all(self, operation: Operation, parts: list[Part]) -> None:
-        for number, part in enumerate(parts):
-            self._add(operation, part, 0 if number else operation.count)
+        count = operation.count
+        for part in parts:
+            count = 0 if self._add(operation, part, count) else count
 
     def _settle_wide(self) -> None:
         """Count symmetric work that is known only roughly where the total stays known, else name it."""
@@ -321,12 +322,15 @@ class _Pricing:
             }
         )
 
-    def _add(self, operation: Operation, part: Part, count: int | None = None) -> None:
+    def _add(self, operation: Operation, part: Part, count: int | None = None) -> bool:
+        """Adds a part; whether it is among those that are not the device's own, with so many calls."""
         if part.time.high <= 0.0 and part.basis != "own":
-            return
+            return False
         self.price._add(part, operation.message)
-        if part.method and part.time.high > 0.0:
+        noted = bool(part.method) and part.time.high > 0.0
+        if noted:
             self._note((*operation.triple, part.basis), part, operation.count if count is None else count)
+        return noted
 
     def _note(self, key: tuple[str, ...], part: Part, count: int) -> None:
         """Add a part to the row of its operation, which stands on the weakest of its parts."""
