@@ -28,8 +28,8 @@ class NoUseError(InputError):
 
 def without_name(reason: str, name: str) -> str:
     """A reason that stands beside the name which it is about, and so does not repeat it."""
-    while reason.startswith(f"{name}: "):
-        reason = reason.removeprefix(f"{name}: ")
+    while (shorter := reason.removeprefix(f"{name}: ").removeprefix(f"suite '{name}': ")) != reason:
+        reason = shorter
     return reason
 
 

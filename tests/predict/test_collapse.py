@@ -46,3 +46,8 @@ def test_models_without_timers_say_which_energy_a_jam_leaves_unknown():
     assert row["wire_bytes"] is None
     assert row["energy_parts_j"]["radio"] is None
     assert f"sending and receiving over {SLOW} (TCP sends without end there)" in row["energy_missing"]
+
+
+def test_a_bearer_whose_packets_a_simulation_has_no_use_for_is_named():
+    with pytest.raises(InputError, match=f"bearer '{SLOW}' carries packets of 51 bytes; accepted in a simul"):
+        shakedown.simulate("wtls/ecdh_ecdsa/160p/server", bearer=SLOW)

@@ -110,6 +110,23 @@ def test_devices_lists_and_shows(capsys):
     assert "did you mean" in refused(capsys, "devices", "palm-vi")
 
 
+def test_a_device_says_what_it_draws_and_no_zero_where_nothing_is_said(capsys):
+    assert exit_status(["devices", "cortex-m4"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.strip() for line in lines if "W computing" in line] == [
+        "0.02184 W computing, 7.71e-06 W waiting (×/÷ 1.25)"
+    ]
+    cells = {tuple(line.split()[:3]): line.split()[3:] for line in lines}
+    assert cells["derive", "ecdh", "p256"] == ["68.8", "ms", "–"]
+    assert cells["cipher", "chacha20", "–"] == ["337", "µs"]
+
+
+def test_a_row_that_failed_does_not_repeat_its_suite(capsys):
+    (_, bad) = asked(capsys, "predict", "tls1.2/psk", "tls1.9/psk")
+    assert bad["suite"] == "tls1.9/psk"
+    assert str(bad["error"]).startswith("unknown protocol 'tls1.9'")
+
+
 def test_devices_import(capsys, tmp_path, library_path):
     benchmark = tmp_path / "wolfcrypt.txt"
     benchmark.write_text(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shakedown.cli._options import FILE, FiniteRange
 from shakedown.cli._output import console, echo, echo_folded, force_option, json_option, note, print_json
 from shakedown.errors import InputError
+
+if TYPE_CHECKING:
+    from shakedown.profiles.device import DeviceEnergy
 
 
 class Listing(click.Group):
@@ -78,6 +81,7 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
     from rich.table import Table
 
     from shakedown.cli._scenario import seconds
+    from shakedown.terminal.figures import NOTHING
 
     for profile in profiles:
         echo_folded(profile.title)
@@ -87,6 +91,8 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
         for line in (*profile.source, profile.note):
             if line:
                 echo_folded(f"  {line}")
+        if power := _power(profile.energy):
+            echo_folded(f"  {power}")
         for key, reason in profile.assumed.items():
             echo_folded(f"  assumed: {key}: {reason}")
         if profile.variants:
@@ -96,12 +102,23 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
         table.add_column("per KiB", justify="right", no_wrap=True)
         table.add_column("note")
         for triple, cost in sorted(profile.costs.items()):
-            table.add_row(*triple, seconds(cost.mean_s), seconds(cost.per_kib_s), cost.note)
+            # A call that costs nothing has a note; symmetric work by the KiB alone says nothing of calls.
+            per_call = NOTHING if cost.per_kib_s and not cost.mean_s else seconds(cost.mean_s)
+            per_kib = seconds(cost.per_kib_s) if cost.per_kib_s else NOTHING
+            table.add_row(*triple, per_call, per_kib, cost.note)
         for total in profile.totals:
             table.add_row(
                 "total", total.quantity, total.suite, f"{total.value:g} {total.unit}", "", total.note
             )
         console().print(table)
+
+
+def _power(energy: DeviceEnergy) -> str:
+    """What the processor draws, and what the battery holds; empty where neither is known."""
+    watts = ((energy.active_w, "computing"), (energy.idle_w, "waiting"))
+    said = [f"{power:g} W {state}" for power, state in watts if power is not None]
+    said = [", ".join(said) + f" (×/÷ {energy.spread:g})"] if said else []
+    return "; ".join([*said, *([f"battery: {energy.battery_j:g} J"] if energy.battery_j else [])])
 
 
 @command.command("measure")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shakedown.errors import InputError
 from shakedown.pricing.prices import Price
 from shakedown.pricing.scenario import Scenario as Priced
 from shakedown.profiles.bearer import Bearer, BearerEnergy
@@ -16,6 +17,7 @@ from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 WRITE_BYTES = 4096
 """OpenSSL's buffer: full, it is handed to TCP; what is left of a record that is longer goes at once."""
 
+MIN_MTU_BYTES = 68
 _NEGLIGIBLE = 1e-9
 
 
@@ -173,7 +175,15 @@ def work_spec(mean_s: float, sd_s: float) -> dict[str, Any]:
 
 
 def bearer_spec(bearer: Bearer, *, from_idle: bool) -> dict[str, Any]:
-    """A bearer for the core's links; radios that begin idle are set up before the first packet."""
+    """A bearer for the core's links; radios that begin idle are set up before the first packet.
+
+    Raises `InputError` where its packets are too short for the core's.
+    """
+    if bearer.mtu_bytes < MIN_MTU_BYTES:
+        raise InputError(
+            f"bearer {bearer.name!r} carries packets of {bearer.mtu_bytes} bytes; accepted in a simulation: "
+            f"{MIN_MTU_BYTES} or more (RFC 791)"
+        )
     up, down = bearer.up, bearer.down
     return {
         "up_bits_per_s": up.rate_bits_per_s,
