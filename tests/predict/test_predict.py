@@ -309,6 +309,13 @@ def test_what_is_guessed_of_symmetric_work_says_of_how_many_calls():
     assert all(guessed.values())
 
 
+def test_how_a_figure_was_found_is_said_once():
+    (row,) = predict(["tls1.3/x25519mlkem768/p256/server"], device="esp32")
+    methods = [one["method"] for one in row["extrapolated"]]
+    assert any(method.count("parts: ") for method in methods)
+    assert all(method.count("parts: ") <= 1 for method in methods)
+
+
 def test_suites_on_one_device_are_compared_without_what_both_assume(library):
     first, psk = predict([P256, PSK], device="cortex-m4", traces=library)
     assert first["ratio_to_first"] is None

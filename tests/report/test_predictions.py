@@ -15,12 +15,12 @@ from shakedown.charts.queue import queue_curves
 from shakedown.experiment import Experiment
 from shakedown.kinds import Run, modelled
 from shakedown.kinds.unsaved import results_of
-from shakedown.reporting.modelled import predictions_section, queue_section, sections
+from shakedown.reporting.modelled import _workers, predictions_section, queue_section, sections
 from shakedown.results import queries
 from shakedown.results.folder import Results
 from shakedown.scenario import Places, Scenario
 from shakedown.schema.saved import AboutExperiment
-from shakedown.terminal.figures import BASIS_MARKS, legend, marked, time
+from shakedown.terminal.figures import BASIS_MARKS, legend, marked, share, time
 from shakedown.terminal.modelled import predicted_tables
 
 SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519/p256/server")
@@ -211,3 +211,22 @@ def test_a_quick_handshake_is_not_shown_as_none():
     (shown,) = table.columns[1].cells
     assert total < 0.005
     assert float(shown.strip("≈ ")) == pytest.approx(total, rel=0.06)
+
+
+def test_workers_are_a_least_number_where_any_place_lacks_a_figure():
+    rows = [
+        {"label": "s", "rate_per_s": 1.0, "workers_needed": needed, "workers_needed_low": needed,
+         "workers_needed_high": needed, "missing": missing}
+        for needed, missing in ((2, 0), (1, 3))
+    ]  # fmt: skip
+    for view in (rows, rows[::-1]):
+        assert _workers(pl.DataFrame(view), [1.0]).rows == [["s", "≥ 2"]]
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [(time(3.6e-15), "< 1 ns"), (time(0.0), "0"), (time(0.6e-9), "0.600 ns"), (share(0.002), "< 1%"),
+     (share(0.0), "0%"), (share(0.0004, 1), "< 0.1%"), (share(0.0051), "1%")],
+)  # fmt: skip
+def test_what_is_little_is_not_shown_as_nothing(said, shown):
+    assert said == shown

@@ -15,6 +15,9 @@ from shakedown.models.ranges import Range, combined, within
 from shakedown.pricing.prices import Price
 from shakedown.profiles import Bearer, Device
 
+UNPRICED_WORK = "the processor's work that has no figure"
+"""What an energy lacks where a part of the client's work is unpriced."""
+
 
 @dataclass(frozen=True)
 class Energy:
@@ -81,7 +84,7 @@ def _processor(device: Device, client: Price, elapsed_s: float | None, missing: 
         missing.append("the processor: its power is not known")
         return None
     if client.unpriced:
-        missing.append("the processor's work that has no figure")
+        missing.append(UNPRICED_WORK)
     busy = computing.times(power.active_w)
     waiting_s = max(0.0, (elapsed_s or computing.mean) - computing.mean)
     if power.idle_w is None:

@@ -350,7 +350,7 @@ class _Pricing:
                 "range_s": [0.0, 0.0],
             },
         )
-        if part.method not in row["method"].split("; "):
+        if f"; {part.method}; " not in f"; {row['method']}; ":
             row["method"] += f"; {part.method}"
         row["basis"] = weakest((row["basis"], part.basis))
         row["count"] += count

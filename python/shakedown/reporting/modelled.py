@@ -267,6 +267,7 @@ def _per_charge(row: Row) -> str:
 def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
     """The workers that keep the promise at each rate, in the place that needs the most."""
     found: dict[tuple[str, float], Row] = {}
+    least: set[tuple[str, float]] = set()
     needs = ("workers_needed", "workers_needed_low", "workers_needed_high")
     rows: Sequence[Row] = view.select("label", "rate_per_s", *needs, "missing").to_dicts()
     for row in rows:
@@ -274,6 +275,8 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
         needed = row["workers_needed"]
         if key not in found or needed is None or needed > (found[key]["workers_needed"] or math.inf):
             found[key] = row
+        if row["missing"]:
+            least.add(key)
     body = []
     for suite in dict.fromkeys(row["label"] for row in rows):
         cells = [suite]
@@ -286,7 +289,7 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
             text = whole(row["workers_needed"])
             if low != high:
                 text += f" ({whole(low)} – {'?' if high is None else whole(high)})"
-            cells.append(f"≥ {text}" if row["missing"] else text)
+            cells.append(f"≥ {text}" if (suite, one) in least else text)
         body.append(cells)
     caption = (
         "The least number of workers of the server that keeps the experiment's promise at each rate, on the "

@@ -79,7 +79,7 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
             define=drawing(results, fleet[:MAX_STORMS], arrive_s),
             data=[point for row in fleet for point in points(results, row)],
             caption=(
-                f"Each client is a {device}. In the shaded time clients arrive; the area is how many of them "
+                f"The device is {device}. In the shaded time clients arrive; the area is how many of them "
                 "are not in yet; at the stroke the last one is. All rows have the same scales."
             ),
         )
@@ -153,8 +153,8 @@ def _storm_table(rows: Sequence[Row]) -> Table:
         ]
         for row in rows
     ]
-    caption = f"Of one client, pauses between attempts included.{lacking(rows)}"
-    return Table(head, cells, len(head) - 1, caption, "simulated")
+    caption = "Of one client, pauses between attempts included; the radio's set-up if clients begin idle."
+    return Table(head, cells, len(head) - 1, caption + lacking(rows), "simulated")
 
 
 def lacking(rows: Sequence[Row]) -> str:

@@ -240,7 +240,7 @@ def run_mix(
         "kind": "simulated",
         "server_device": clients[0].full.server_device.name,
         "kinds": [_part(one, each, whole) for one, each in zip(clients, report["classes"], strict=True)],
-        **figures(report, settled, workers=workers, seed=seed),
+        **figures(report, settled, [one.full for one in clients], workers=workers, seed=seed),
     }
     return convert(found, SimulatedMix)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from shakedown import core
 from shakedown.errors import InputError
 from shakedown.models import queueing
+from shakedown.pricing.energy import UNPRICED_WORK
 from shakedown.pricing.predict import each
 from shakedown.pricing.scenario import Scenario as Priced
 from shakedown.scenario import Fleet, HandshakeId, Options
@@ -168,7 +169,7 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
         "device": priced.device.name,
         "server_device": priced.server_device.name,
         "bearer": priced.bearer.name,
-        **figures(report, settled, workers=job.workers, seed=job.seed),
+        **figures(report, settled, [priced], workers=job.workers, seed=job.seed),
         "resumption": settled.fleet.resumption,
         "modelled": closed_form(priced, settled.arrivals, job),
         "basis": priced.basis,
@@ -180,8 +181,13 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
     return convert(found, Simulated)
 
 
-def figures(report: Mapping[str, Any], settled: Settled, *, workers: int, seed: int) -> dict[str, Any]:
+def figures(
+    report: Mapping[str, Any], settled: Settled, clients: Iterable[Priced], *, workers: int, seed: int
+) -> dict[str, Any]:
     """What is said of any fleet, of one kind of clients or of several."""
+    missing = list(report["energy_missing"])
+    if "processor" not in missing and any(one.client.unpriced for one in clients):
+        missing.append(UNPRICED_WORK)
     fleet, arrivals = settled.fleet, settled.arrivals
     job_wait, client_wait = report["queue_wait_s"], dict(report["client_wait_s"])
     client_wait["mean_margin"] = _scaled_margin(job_wait, client_wait)
@@ -203,7 +209,7 @@ def figures(report: Mapping[str, Any], settled: Settled, *, workers: int, seed: 
         "workers": workers,
         "discipline": fleet.discipline,
         "energy_j": spread(report["energy_j"]),
-        "energy_missing": report["energy_missing"],
+        "energy_missing": missing,
         "virtual_s": report["virtual_s"],
         "last_in_s": report["last_ready_s"],
         "peak_in_flight": report["peak_in_flight"],

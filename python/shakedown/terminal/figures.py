@@ -45,6 +45,8 @@ def time(seconds: float | None, digits: int = 3) -> str:
         return NOTHING
     if seconds == 0:
         return "0"
+    if abs(seconds) < 0.5e-9:
+        return "< 1 ns"
     if abs(seconds) >= 599.5:
         return f"{seconds / 60:,.0f} min"
     size, unit = next((one for one in _TIMES_S if abs(_rounded(seconds, digits)) >= one[0]), _TIMES_S[-1])
@@ -100,7 +102,9 @@ def whole(value: float | None) -> str:
 
 
 def share(part: float | None, digits: int = 0) -> str:
-    """A part of one as per cent: `12%`."""
+    """A part of one as per cent: `12%`; what is not 0 is not shown as 0."""
+    if part is not None and 0.0 < part < 0.5 * 10.0 ** -(digits + 2):
+        return f"< {10.0 ** -(digits + 2):.{digits}%}"
     return NOTHING if part is None else f"{part:.{digits}%}"
 
 
